@@ -40,8 +40,8 @@ RUNS = {
     "unsupervised_mt": "train.steps=40 data.pocket_sentences=6000",
     "ner_bilstm_crf": "transfer.seeds=1 recipe.epochs=3 data.pocket_sentences=5000",
     "finetune_ner": "transfer.seeds=1 recipe.epochs=1 encoder=run:OUT/warm_dict_mlm",
-    "clcr": "encoder.steps=100 predictor.steps=100 transform.steps=200 clcr.sentences=800"
-    " entailment.seeds=1 data.pocket_sentences=6000",
+    "clcr": "clcr.encoder.steps=100 clcr.predictor.steps=100 clcr.transform.steps=200"
+    " clcr.sentences=800 clcr.entailment.seeds=1 data.pocket_sentences=6000",
 }
 
 

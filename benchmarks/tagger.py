@@ -87,8 +87,8 @@ def our_epochs(
     import jax.numpy as jnp
 
     from clwe_jax.data.arrays import ArraySource
-    from clwe_jax.transfer import frozen as transfer_frozen
     from clwe_jax.training import allocator, heads
+    from clwe_jax.transfer import frozen as transfer_frozen
 
     allocator.keep_freed_memory()
     recipe = heads.Recipe(name="sgd", learning_rate=0.1, clip=5.0, batch_size=args.rows)
@@ -122,8 +122,8 @@ def our_epochs(
 
 def our_predictions(args: argparse.Namespace, given: dict[str, Any]) -> Callable[[int], float]:
     """The function epochs -> seconds of labelling the sentences, as a finished run labels them."""
-    from clwe_jax.evaluate.features import Table
-    from clwe_jax.evaluate.labeller import Frozen
+    from clwe_jax.encoders.features import Table
+    from clwe_jax.transfer.labeller import Frozen
 
     labeller, params = our_tagger(args, given["table"], 1)
     labels = [str(number) for number in range(args.labels)]

@@ -18,11 +18,9 @@ from side_by_side import record
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from clwe_jax.api import encoders
+from clwe_jax.encoders import load as encoders
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.word_alignment import (
-    Counts, WordAligner, WordAlignment, layers_of, sides,
-)  # fmt: skip
+from clwe_jax.evaluate.word_alignment import Counts, WordAligner, WordAlignment, layers_of, sides
 
 _SPECS: tuple[dict, ...] = (
     dict(method="mutual_argmax"),

@@ -1,3 +1,24 @@
-"""Cross-lingual word and contextual representations in JAX: pretraining, alignment, evaluation."""
+"""Cross-lingual word and contextual representations in JAX: pretraining, alignment, evaluation.
+
+`clwe_jax.load(DIR)` loads a trained model; see `clwe_jax.api`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
 
 __version__ = "0.2.0"
+__all__ = ["LoadedModel", "api", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    # Here, so that `import clwe_jax` costs nothing; __init__.pyi has the types.
+    if name not in __all__:
+        raise AttributeError(f"module 'clwe_jax' has no attribute {name!r}")
+    api = importlib.import_module("clwe_jax.api")
+    return api if name == "api" else getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -11,8 +11,7 @@ from absl import app, flags, logging
 from ml_collections import ConfigDict, config_flags
 
 from clwe_jax import options, registry, terminal
-from clwe_jax.options import help as options_help
-from clwe_jax.options.section import nearest
+from clwe_jax.options import extras, help as options_help, shipped
 from clwe_jax.options.systems import described
 
 _CONFIG = config_flags.DEFINE_config_file(
@@ -68,7 +67,8 @@ def main(argv: list[str]) -> None:
         if _DEBUG.value:
             raise
         logging.debug("%s", traceback.format_exc())
-        sys.exit(f"error: {error}\n(--debug shows where.)")
+        said = extras.explained(error) if isinstance(error, ImportError) else error
+        sys.exit(f"error: {said}\n(--debug shows where.)")
     if not finished:
         sys.exit(terminal.UNFINISHED)
 
@@ -83,6 +83,10 @@ def _run_name() -> str:
 def _flags_parser(argv: list[str]) -> list[str]:
     """Parses flags; a wrong config path or key ends in an error with the known ones."""
     config, file = None, ""
+    try:
+        argv = shipped.with_config_file(argv)
+    except ValueError as error:
+        sys.exit(f"error: {error}")
     for position, argument in enumerate(argv):
         name, _, file = argument.partition("=")
         if name in ("--config", "-config"):
@@ -105,7 +109,10 @@ def _flags_parser(argv: list[str]) -> list[str]:
                 break
         sys.exit(f"error: {text}")
     if flags.FLAGS.config is None:
-        sys.exit(f"error: which system? Give --config=FILE. {_known_configs('')}")
+        sys.exit(
+            "error: which system? Give --config=NAME; `clwe-jax list` has a line on each: "
+            f"{', '.join(shipped.configs())}."
+        )
     return rest
 
 
@@ -118,24 +125,11 @@ def _parsed(config: ConfigDict) -> options.Run:
 
 
 def _load(argument: str) -> ConfigDict:
-    """The config of `--config=argument`; a wrong path or scale ends the program."""
-    path = argument.partition(":")[0]
-    if not os.path.isfile(path):
-        sys.exit(f"error: there is no config file {path!r}. {_known_configs(path)}")
+    """The config of `--config=argument`; a wrong scale ends the program."""
     try:
         return options.load(argument)
     except ValueError as error:
         sys.exit(f"error: {error}")
-
-
-def _known_configs(path: str) -> str:
-    folder = os.path.dirname(path) if os.path.isdir(os.path.dirname(path)) else "configs"
-    found = []
-    if os.path.isdir(folder):
-        found = [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".py")]
-    if not found:
-        return "Run from the project's folder, where configs/ is."
-    return nearest(path, found) if path else f"Known: {', '.join(sorted(found))}."
 
 
 def entry() -> None:

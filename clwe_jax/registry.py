@@ -24,12 +24,14 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "static": "clwe_jax.static.job:run",
         "transfer": "clwe_jax.transfer.job:run",
         "clcr": "clwe_jax.clcr.job:run",
+        "compare": "clwe_jax.compare.job:run",
     },
     # Functions (run) -> run with the options that follow files and models; they import neither jax nor
     # TensorFlow.
     "follow": {
         "pretrain": "clwe_jax.interop.configuration:follow",
         "transfer": "clwe_jax.text.labelled_languages:follow",
+        "compare": "clwe_jax.text.compared_words:follow",
     },
     # Searches for the input files of a job, with the same restriction.
     "inputs": {
@@ -37,13 +39,14 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "static": "clwe_jax.text.world:check",
         "transfer": "clwe_jax.text.labelled_files:check",
         "clcr": "clwe_jax.text.clcr_files:check",
+        "compare": "clwe_jax.compare.shared:check",
     },
     # Plans of a job's memory and time on a slice: functions (config, topology).
     "plan": {
         "pretrain": "clwe_jax.training.plan:run",
         "clcr": "clwe_jax.clcr.plan:run",
     },
-    # Evaluation and loading of a run, by the job that config.json in its folder names.
+    # Evaluation of a run, by the job that config.json in its folder names.
     "evaluation": {
         "pretrain": "clwe_jax.pretrain.evaluate:run",
         "project": "clwe_jax.pretrain.project:evaluate",
@@ -51,17 +54,24 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "transfer": "clwe_jax.transfer.job:run",
         "clcr": "clwe_jax.clcr.job:run",
     },
+    # Functions (workdir, step, opened) -> the encoder of a run; `opened` opens other encoders.
     "loader": {
-        "pretrain": "clwe_jax.api.model:load",
-        "project": "clwe_jax.api.pair:load",
-        "static": "clwe_jax.api.static:load",
-        "transfer": "clwe_jax.api.transfer:load",
-        "clcr": "clwe_jax.api.clcr:load",
+        "pretrain": "clwe_jax.encoders.language_model:load",
+        "project": "clwe_jax.encoders.pair:load",
+        "static": "clwe_jax.encoders.spaces:load",
+        "clcr": "clwe_jax.encoders.clcr_models:load",
+        "compare": "clwe_jax.encoders.comparison:load",
     },
-    # Functions (model, out, language) -> remarks, which write a loaded model for other programs.
+    # Functions (workdir) -> the trained labeller of a run, which is no encoder.
+    "labeller": {
+        "transfer": "clwe_jax.transfer.loaded:load",
+    },
+    # Functions (workdir, out, language) -> remarks, which write the model of a run for other programs.
     "export": {
-        "huggingface": "clwe_jax.api.export:huggingface",
-        "vec": "clwe_jax.api.export:vec",
+        "huggingface": "clwe_jax.encoders.export:huggingface",
+        "vec": "clwe_jax.encoders.export:vec",
+        "sentence-transformers": "clwe_jax.encoders.export:sentence_transformers",
+        "model2vec": "clwe_jax.encoders.export:model2vec",
     },
     "task": {
         "mlm": "clwe_jax.options.tasks:Mlm",

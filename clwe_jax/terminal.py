@@ -125,7 +125,8 @@ class Line:
         Args:
           terminal: whether stderr is a terminal; None: look.
         """
-        self.visible = _stream().isatty() if terminal is None else terminal
+        shown = terminal if _shown is None else _shown
+        self.visible = _stream().isatty() if shown is None else shown
         self._parts: Sequence[str] = ()
         self._drawn = -math.inf
         if self.visible:
@@ -162,6 +163,20 @@ class Line:
             else:
                 _Above.remove()
             _stream().flush()
+
+
+_shown: bool | None = None  # whether lines are shown; None: on a terminal
+
+
+@contextlib.contextmanager
+def progress(shown: bool | None) -> Iterator[None]:
+    """In the block progress is shown, or not; None: as before."""
+    global _shown
+    before, _shown = _shown, _shown if shown is None else shown
+    try:
+        yield
+    finally:
+        _shown = before
 
 
 _open: list[Line] = []  # the line that was opened last is shown
@@ -207,7 +222,7 @@ def task(unit: str, total: int) -> Iterator[Callable[[int], None]]:
             f"{duration((total - done) / rate) if rate else '?'} left",
         )
         line.show(*parts)
-        if not line.visible and now - logged > _LOG_SECONDS:
+        if not line.visible and _shown is None and now - logged > _LOG_SECONDS:
             logged = now
             logging.info("%s", "  ".join(parts))
 

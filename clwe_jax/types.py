@@ -83,7 +83,7 @@ class Hidden:
 
 
 class BatchSource(Protocol):
-    """An endless or finite iterator of batches whose position can be saved and restored exactly."""
+    """An iterator of batches whose position can be saved and restored exactly."""
 
     def __iter__(self) -> Iterator[Batch]: ...
 
@@ -113,10 +113,7 @@ class Objective(Protocol):
     """
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Keys, shapes and types of a batch of `rows` rows of `length` positions.
-
-        No other place knows them.
-        """
+        """Keys, shapes and types of a batch [rows, length]; no other place knows them."""
 
     def init(self, rng: Array, batch: Batch) -> Variables:
         """Variables for batches like `batch`, boxed with their logical axis names."""
@@ -133,8 +130,7 @@ class Objective(Protocol):
         """The sums of every metric, and the observations of the batch.
 
         Args:
-          variables: 'params' and the collections.
-          batch: the arrays that `batch_shapes` describes.
+          variables, batch: 'params' and the collections; the arrays that `batch_shapes` describes.
           step: int32 [], number of steps before this one, for losses that change over time.
           rngs: name -> PRNG key; required where `train`.
           train: whether dropout and sampling are on.
@@ -149,17 +145,21 @@ class Objective(Protocol):
 class Stateful(Protocol):
     """An objective whose collections change with every step: an LSTM's carry, senses."""
 
-    def update(self, variables: Variables, observed: Any, step: Array) -> Variables:
-        """The variables after a step. Called once a step, never where the step was not finite.
+    def update(
+        self, variables: Variables, observed: Any, step: Array
+    ) -> tuple[Variables, Callable[[Any], Any] | None]:
+        """The collections that a step changes. Called once a step, unless it was not finite.
 
         Args:
-          variables: 'params' after the optimizer's update, collections before the step, and
-            'moments': a tuple of trees like 'params', one for each moment that the optimizer keeps
-            of a parameter (Adam: two), so that an objective that copies a row of parameters can
-            copy its moments. A parameter that is frozen, by its group or in this phase, has an
-            `optax.MaskedNode` in place of each moment, and its returned value is ignored.
+          variables: 'params' after the optimizer's update, collections before the step.
           observed: the observations of `loss`, of all rows of the batch.
           step: int32 [], number of steps before this one.
+
+        Returns:
+          The changed collections, and a function that copies entries of a tree like 'params' to others;
+          None: nothing is copied. It is applied to the parameters and to each tree of the optimizer's
+          moments, because a copied row without its moments would take far too large a step. There an
+          `optax.MaskedNode` stands for a parameter that is frozen or belongs to another group.
         """
 
 

@@ -28,7 +28,7 @@ setup() {
   if [[ ! -x $venv/bin/python ]]; then
     make_environment "$venv"
   fi
-  "$venv/bin/python" -m pip install --quiet --editable ".$extra"
+  "$venv/bin/python" -m pip install --quiet --editable ".${extra:-[train]}"
   if [[ -n $bucket ]] && ! mountpoint --quiet "$HOME/share"; then
     mount_bucket "$bucket"
   fi

@@ -28,8 +28,9 @@ def run_main(*arguments, cwd=ROOT):
     "arguments, expected",
     [
         (["--help"], ["--config", "--workdir", "--plan"]),
-        (["--config=configs/dict_mlm50.py"], ["no config file", "configs/dict_mlm_50.py"]),
-        ([], ["which system", "configs/mbert.py"]),
+        (["--config=configs/dict_mlm50.py"], ["no config file", "configs/dict_mlm_50.py'?"]),
+        ([], ["which system", "clwe-jax list", "mbert"]),
+        (["--config=dict_mlm_5"], ["no config file", "Did you mean 'dict_mlm_50'?"]),
         (["--config=configs/mbert.py", "--help"], ["model.width=128", "rows, over all hosts"]),
         (["--config=configs/mbert.py", "--config.train.step=5"], ["Did you mean", "steps"]),
         (["--config=configs/mbert.py", "--config.steps=5"], ["--config.train.steps or"]),

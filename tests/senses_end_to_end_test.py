@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, options
-from clwe_jax.evaluate.sense_encoder import WordInContext
 from clwe_jax import reevaluate
+from clwe_jax.encoders.senses import WordInContext
 from clwe_jax.pretrain import job as pretrain, project
 from clwe_jax.training import train
 

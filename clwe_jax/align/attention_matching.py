@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from clwe_jax.align import pivots, places, procrustes
+from clwe_jax.align import descent, pivots, places, procrustes
 from clwe_jax.align.pivots import Mapped
 from clwe_jax.align.sentences import Allocate, Sentences, in_memory
 from clwe_jax.options.clcr import TransformOptions
@@ -308,20 +308,11 @@ def _steps(
     first: Array,
 ) -> tuple[Any, Any, Array]:
     """Several steps on vectors of both sides, [steps, B, W, D]; `masks`: whether a word is real."""
-    tx = _optimizer(options)
 
-    def one(carry, given):
-        params, opt_state = carry
-        vectors, masks, step = given
-        loss, grads = jax.value_and_grad(distance)(
-            params, *vectors, masks, options.temperature(step)
-        )
-        updates, opt_state = tx.update(grads, opt_state, params)
-        return (optax.apply_updates(params, updates), opt_state), loss
+    def loss(params, vectors, masks, step):
+        return distance(params, *vectors, masks, options.temperature(step))
 
-    numbers = first + jnp.arange(masks[0].shape[0], dtype=jnp.int32)
-    (params, opt_state), losses = jax.lax.scan(one, (params, opt_state), (vectors, masks, numbers))
-    return params, opt_state, losses
+    return descent.several(loss, _optimizer(options), params, opt_state, (vectors, masks), first)
 
 
 _transform = jax.jit(transform)

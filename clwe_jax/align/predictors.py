@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from clwe_jax.align import places
+from clwe_jax.align import descent, places
 from clwe_jax.options.clcr import PredictorOptions
 from clwe_jax.types import Array
 
@@ -253,23 +253,16 @@ def _steps(
     first: Array,
 ) -> tuple[Any, Any, Array]:
     """Several steps on features [steps, B, D], labels and weights [steps, B]; also their losses."""
-    tx, keep = _optimizer(options), 1 - options.dropout
+    keep = 1 - options.dropout
 
-    def loss(params, x, labels, weights, key):
-        kept = jax.random.bernoulli(key, keep, (len(x), options.hidden)) / keep
+    def loss(params, x, labels, weights, step):
+        kept = jax.random.bernoulli(
+            jax.random.fold_in(key, step), keep, (len(x), options.hidden)
+        ) / keep  # fmt: skip
         losses = optax.softmax_cross_entropy_with_integer_labels(_scores(params, x, kept), labels)
         return (losses * weights).sum() / jnp.maximum(weights.sum(), 1e-6)
 
-    def one(carry, given):
-        params, opt_state = carry
-        batch, step = given
-        value, grads = jax.value_and_grad(loss)(params, *batch, jax.random.fold_in(key, step))
-        updates, opt_state = tx.update(grads, opt_state, params)
-        return (optax.apply_updates(params, updates), opt_state), value
-
-    numbers = first + jnp.arange(len(rows[1]), dtype=jnp.int32)
-    (params, opt_state), losses = jax.lax.scan(one, (params, opt_state), (rows, numbers))
-    return params, opt_state, losses
+    return descent.several(loss, _optimizer(options), params, opt_state, rows, first)
 
 
 @jax.jit

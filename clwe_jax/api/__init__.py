@@ -11,22 +11,40 @@ TensorFlow is not needed.
 from __future__ import annotations
 
 import os
-from typing import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from clwe_jax import options, registry
-from clwe_jax.api import encoders, foreign
-from clwe_jax.api.base import Loaded, Neighbour, Translation, WordLink
-from clwe_jax.api.model import Model
-from clwe_jax.api.pair import PairModel
-from clwe_jax.api.senses import Sense, SenseView, Translated
-from clwe_jax.api.static import StaticModel
-from clwe_jax.api.transfer import TransferModel
-from clwe_jax.interop.configuration import PREFIX, is_laser, is_model
+from clwe_jax.api.loaded import LoadedModel, Translation, WordLink
 
+if TYPE_CHECKING:
+    from clwe_jax.api.model import Model
+    from clwe_jax.api.pair import PairModel
+    from clwe_jax.api.static import StaticModel
+    from clwe_jax.api.transfer import TransferModel
+    from clwe_jax.encoders.nearest import Neighbour
+    from clwe_jax.encoders.sense_view import Sense, SenseView, Translated
+
+# Class -> its module. They import jax, so that a program pays for them when it loads a model.
+_LATER = {
+    "Model": "api.model", "Neighbour": "encoders.nearest", "PairModel": "api.pair",
+    "Sense": "encoders.sense_view", "SenseView": "encoders.sense_view",
+    "StaticModel": "api.static", "TransferModel": "api.transfer",
+    "Translated": "encoders.sense_view",
+}  # fmt: skip
 __all__ = [
-    "Loaded", "Model", "Neighbour", "PairModel", "Sense", "SenseView", "StaticModel",
+    "LoadedModel", "Model", "Neighbour", "PairModel", "Sense", "SenseView", "StaticModel",
     "TransferModel", "Translated", "Translation", "WordLink", "load",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'clwe_jax.api' has no attribute {name!r}")
+    return registry.imported(f"clwe_jax.{_LATER[name]}:{name}")
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def load(
@@ -35,12 +53,12 @@ def load(
     *,
     languages: Sequence[str] = (),
     words: Mapping[str, Sequence[str]] | None = None,
-) -> Model | PairModel | StaticModel | TransferModel:
+) -> LoadedModel:
     """Loads the trained model in a run's folder, a model of Hugging Face, or LASER's release.
 
-    The result is a `Model`, a `PairModel` for two projected monolingual runs, or a `StaticModel`
-    for static vectors, with the methods of `api.base.Loaded`; or a `TransferModel`, which labels
-    words, texts or spans.
+    The result is a `Model`, a `PairModel` for two projected monolingual runs, a `StaticModel` for
+    static vectors, or a `TransferModel`, which labels words, texts or spans; all have the methods of
+    `LoadedModel`.
 
     Args:
       workdir: the run's folder, with or without 'run:' before it; or files of word vectors in one
@@ -61,15 +79,23 @@ def load(
       ValueError: a file of the run is damaged, the folder has an older layout, or the checkpoint
         belongs to another model or vocabulary; `languages` or `words` for a run, which has its own.
     """
+    from clwe_jax.api.transfer import TransferModel
+    from clwe_jax.api.wrap import wrapped
+    from clwe_jax.encoders import foreign, load as encoders
+    from clwe_jax.interop.configuration import PREFIX, is_laser, is_model
+
     workdir = os.fspath(workdir).removeprefix("run:")
     if workdir.startswith("vec:") or os.path.isfile(workdir):
         if words:
             raise ValueError("words: files of vectors hold their own words")
-        return encoders.of_vectors(workdir.removeprefix("vec:"), languages)
+        return wrapped(encoders.of_vectors(workdir.removeprefix("vec:"), languages))
     if workdir.startswith(PREFIX) or is_model(workdir) or is_laser(workdir):
-        return foreign.load(workdir, languages, words)
+        return wrapped(foreign.load(workdir, languages, words))
     if languages or words:
         raise ValueError(
             f"languages and words are arguments for a model of Hugging Face; {workdir} is none"
         )
-    return registry.lookup("loader", options.read_config(workdir).job)(workdir, step)
+    job = options.read_config(workdir).job
+    if job in registry.TABLES["labeller"]:
+        return TransferModel.of(registry.lookup("labeller", job)(workdir))
+    return wrapped(encoders.of_folder(workdir, step))

@@ -13,31 +13,15 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
-from typing import Any, Mapping, Sequence
+from typing import Self, Sequence
 
-import numpy as np
-
-from clwe_jax import options, registry
-from clwe_jax.api import encoders
-from clwe_jax.api.base import Loaded, shown
-from clwe_jax.api.checks import check_texts
-from clwe_jax.evaluate.features import PieceTable, Vectors
-from clwe_jax.evaluate.labeller import Frozen, Predictor, Tuned
-from clwe_jax.objectives import projected
+from clwe_jax.api.loaded import LoadedModel
+from clwe_jax.api.wrap import wrapped
+from clwe_jax.encoders.checks import check_texts
+from clwe_jax.encoders.loaded import shown
 from clwe_jax.options.section import nearest
-from clwe_jax.options.transfer import TransferRun
-from clwe_jax.text.glossary import Glossary
 from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.words import Segmenter
-from clwe_jax.training import build, fine_tuned, heads
-
-JOINT = "joint"  # the encoder in WORKDIR/encoder
-ENCODER, HEADS, VOCABULARY = "encoder", "heads", "vocab"
-SETTINGS, CENTERS = "labels.json", "centers.npz"
-
+from clwe_jax.transfer.loaded import TrainedLabeller
 
 _CALLS = {
     "tags": ("words", "tag([TEXT]"),
@@ -46,43 +30,24 @@ _CALLS = {
 }
 
 
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class TransferModel:
-    """A trained tagger, classifier or probe.
+class TransferModel(TrainedLabeller, LoadedModel):
+    """A trained tagger, classifier or probe; see `TrainedLabeller` for its attributes.
 
-    Attributes:
-      config: the run's config.
-      labels: name of each label.
-      kind: 'tags', 'texts' or 'spans': what has labels.
-      texts: number of texts or spans of a row that has labels of its own.
-      predictor: the trained heads or models of all seeds.
-      seed: place of the seed that answers, the one with the best development figure.
-      encoder: the model that the run's encoder is; None where the encoder learned with the head.
-      tokenizer: cuts text into words; None: `encoder` does.
-      glossaries: language -> the words that translate its text before it is labelled.
+    `encoder` is a model of `api.load`.
     """
 
-    config: TransferRun
-    labels: tuple[str, ...]
-    kind: str
-    texts: int
-    predictor: Predictor
-    seed: int
-    encoder: Loaded | None
-    tokenizer: Tokenizer | None
-    glossaries: Mapping[str, Glossary] = dataclasses.field(default_factory=dict)
-    _segmenters: dict[str, Segmenter] = dataclasses.field(
-        default_factory=dict, init=False, repr=False
-    )
+    described = "Taggers and classifiers"
+
+    @classmethod
+    def of(cls, loaded: TrainedLabeller) -> Self:
+        """The model of a labeller."""
+        fields = {x.name: getattr(loaded, x.name) for x in dataclasses.fields(loaded)}
+        if loaded.encoder is not None:
+            fields["encoder"] = wrapped(loaded.encoder)
+        return cls(**fields)
 
     def __repr__(self) -> str:
         return f"TransferModel({self.config.transfer.task}; {shown(self.languages)})"
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """The languages that the encoder knows; labels were learned in a part of them."""
-        known = self.tokenizer.languages if self.encoder is None else self.encoder.languages
-        return tuple(dict.fromkeys([*known, *self.glossaries]))
 
     def tag(self, texts: Sequence[str], lang: str) -> list[list[tuple[str, str]]]:
         """The words of texts with their labels.
@@ -182,104 +147,4 @@ class TransferModel:
         """The words of a text with their own capitals."""
         if lang in self.glossaries:
             return self.glossaries[lang].cut(text)
-        if lang not in self._segmenters:
-            found = self.tokenizer.segmenter if self.encoder is None else None
-            self._segmenters[lang] = found or encoders.segmenter_of(self.encoder, lang)
-        return self._segmenters[lang].words(Normalizer(lower_case=False)(text, lang), lang)
-
-
-def load(workdir: str, step: int | None = None) -> TransferModel:
-    """The tagger or classifier in a run's folder; see `api.load`.
-
-    Raises:
-      FileNotFoundError: the folder holds no trained heads, or the encoder's folder is gone.
-      ValueError: a damaged file.
-    """
-    del step
-    config = options.read_config(workdir)
-    path = os.path.join(workdir, SETTINGS)
-    if not os.path.exists(path):
-        raise FileNotFoundError(
-            f"{workdir} holds no trained head: start the run again with the same command, which "
-            f"resumes it: --workdir={workdir}"
-        )
-    with open(path, encoding="utf-8") as file:
-        described = json.load(file)
-    labels = tuple(described["labels"])
-    kind = registry.lookup("transfer_task", config.transfer.task).kind
-    model, tokenizer = None, None
-    if config.encoder in build.LEARNED:
-        tokenizer = Tokenizer.load(os.path.join(workdir, VOCABULARY))
-    else:
-        if config.encoder == JOINT:
-            model = encoders.load(f"run:{os.path.join(workdir, ENCODER)}", described["languages"])
-        else:
-            model = encoders.of_run(config.encoder, described["languages"], workdir)
-        tokenizer = encoders.tokenizer_of(model)
-        maps = os.path.join(workdir, projected.FILE)
-        if os.path.exists(maps):  # of `config.transfer.align`
-            found = projected.load(maps, model.objective, tokenizer.language_id)
-            model = dataclasses.replace(model, projection=found)
-    make = _tuned if config.transfer.mode == "tune" else _frozen
-    predictor, seed = make(config, workdir, described, model, tokenizer)
-    glossaries = {x: Glossary(**given) for x, given in described.get("translated", {}).items()}
-    return TransferModel(
-        config, labels, kind, described["texts"], predictor, seed, model, tokenizer, glossaries
-    )
-
-
-def _frozen(
-    config: TransferRun,
-    workdir: str,
-    described: dict[str, Any],
-    model: Loaded | None,
-    tokenizer: Tokenizer | None,
-) -> tuple[Frozen, int]:
-    name = described["chosen"] or "head"
-    path = os.path.join(workdir, HEADS, f"{name}.npz")
-    if not os.path.exists(path):
-        raise FileNotFoundError(
-            f"{workdir} holds no trained head ({path}): start the run again with the same command"
-        )
-    with open(path.removesuffix(".npz") + ".json", encoding="utf-8") as file:
-        history = np.array(json.load(file)["history"])
-    layers = described["chosen"].removeprefix("layer") or config.transfer.layers
-    layers = "mix" if layers == "each" else layers
-    source: Vectors | PieceTable
-    if model is None:
-        source, size = PieceTable(tokenizer), tokenizer.vocabulary.size
-    else:
-        whole = encoders.whole(config.transfer.head, described["tags"])
-        encoder = encoders.text_encoder(
-            model, config.transfer.reduce, config.transfer.pivot_probability
-        )
-        source, size = Vectors(encoder, layers, config.transfer.words, whole), 0
-    labels, tags = described["labels"], described["tags"]
-    centers, path = None, os.path.join(workdir, HEADS, CENTERS)
-    if config.transfer.center:
-        part = slice(int(layers), int(layers) + 1) if name != "head" else slice(None)
-        with np.load(path, allow_pickle=False) as file:
-            centers = {language: file[language][part] for language in file.files}
-    return Frozen(
-        source, build.labeller(config.transfer, config.encoder, labels, tags, size),
-        heads.load(os.path.join(workdir, HEADS, f"{name}.npz")), labels, centers,
-    ), int(history.max(0).argmax())  # fmt: skip
-
-
-def _tuned(
-    config: TransferRun,
-    workdir: str,
-    described: dict[str, Any],
-    model: Loaded | None,
-    tokenizer: Tokenizer | None,
-) -> tuple[Tuned, int]:
-    base = encoders.tunable(model, config.encoder).objective
-    objective = build.tuned(config.transfer, described["labels"], described["tags"], base)
-    metric = f"dev/{described['metric']}"
-    folders = [fine_tuned.folder(workdir, k) for k in range(config.transfer.seeds)]
-    highest = [max(fine_tuned.history(folder, metric).values()) for folder in folders]
-    seed = int(np.argmax(highest))
-    length = min(config.transfer.length, objective.max_length)
-    variables = [fine_tuned.best(folders[seed], objective, metric)]  # the seed that answers alone
-    types = described["texts"] == 2 and objective.model.backbone.options.types > 1
-    return Tuned(objective, tokenizer, variables, described["labels"], length, types), 0
+        return self.segmenter(lang).words(Normalizer(lower_case=False)(text, lang), lang)

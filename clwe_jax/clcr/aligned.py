@@ -15,7 +15,6 @@ import numpy as np
 
 from clwe_jax import options
 from clwe_jax.align import pivots
-from clwe_jax.api import transfer
 from clwe_jax.clcr import data, entailment, steps, vectors
 from clwe_jax.clcr.results import Transformed
 from clwe_jax.evaluate import agreement
@@ -23,7 +22,7 @@ from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.pocket import tasks
 from clwe_jax.text.alignment_files import Linked
 from clwe_jax.text.labelled import Labelled, scores
-from clwe_jax.transfer import data as transfer_data
+from clwe_jax.transfer import data as transfer_data, loaded
 
 BASE = "t"  # the row whose heads are read
 
@@ -66,7 +65,7 @@ def measured(config: ClcrRun, workdir: str, mapped: Transformed) -> dict[str, fl
     rows = parallel_tests(config, workdir)
     if not rows:
         return {}
-    heads = transfer.load(os.path.join(workdir, entailment.FOLDER, BASE)).predictor
+    heads = loaded.load(os.path.join(workdir, entailment.FOLDER, BASE)).predictor
     encoder = _Linked(heads.source.encoder.words, *_linked_words(config, workdir, mapped, rows))
     source_of = dataclasses.replace(heads.source, encoder=encoder, folder=workdir)
     heads = dataclasses.replace(heads, source=source_of)

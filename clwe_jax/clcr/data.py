@@ -12,9 +12,10 @@ from ml_collections import ConfigDict
 from clwe_jax import options, pocket, presets
 from clwe_jax.align import whitening
 from clwe_jax.align.sentences import Pieces
-from clwe_jax.api import clcr as api, encoders
-from clwe_jax.api.model import Model
 from clwe_jax.clcr import vectors
+from clwe_jax.encoders import clcr_models, load as encoders
+from clwe_jax.encoders.clcr_models import Space
+from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.evaluate import word_alignment
 from clwe_jax.options.clcr import ClcrOptions, ClcrRun
 from clwe_jax.options.pretrain import PretrainRun
@@ -28,6 +29,7 @@ POCKET = "pocket"
 SIDES = ("source", "target")
 _SEED = "clcr"  # of the training sentences of the embedded world
 _PAPERS_DEPTH = 3 / 4  # layer 9 of 12
+_ENCODERS = "encoders"  # folder of the encoders that a run trained
 _DEV = "links-dev"  # seed of the development sentences
 _NONE: frozenset[tuple[int, int]] = frozenset()
 
@@ -70,26 +72,26 @@ def _given(config: ClcrRun) -> dict[str, str]:
     source, target = options.languages(config)
     found = {source: config.clcr.source, target: config.clcr.target}
     for folder in hub(config.clcr)[:1]:
-        found[target] = api.encoders_of(folder).get(target, "")
+        found[target] = clcr_models.encoders_of(folder).get(target, "")
     return found
 
 
 def places(config: ClcrRun, workdir: str) -> dict[str, str]:
     """Language -> its encoder, 'run:DIR' or 'hf:DIR', the source's first."""
     return {
-        name: place or f"run:{os.path.join(workdir, api.ENCODERS, name)}"
+        name: place or f"run:{os.path.join(workdir, _ENCODERS, name)}"
         for name, place in _given(config).items()
     }
 
 
-def given(config: ClcrRun) -> dict[str, Model]:
+def given(config: ClcrRun) -> dict[str, LanguageModel]:
     """Language -> the language model that the config names, opened before any other is trained.
 
     Raises:
       ValueError: an encoder that is no language model, that has not learned its language, or that has
         not the layers of the config.
     """
-    found: dict[str, Model] = {}
+    found: dict[str, LanguageModel] = {}
     for side, (language, place) in zip(SIDES, _given(config).items()):
         if place:
             found[language] = _opened(config, side, language, place)
@@ -104,15 +106,15 @@ def trained(config: ClcrRun, workdir: str) -> bool:
     """Trains the encoders that the config does not name; False where a signal stopped it."""
     for name, place in _given(config).items():
         if not place:
-            folder = os.path.join(workdir, api.ENCODERS, name)
+            folder = os.path.join(workdir, _ENCODERS, name)
             if not Pretraining(encoder_config(config, name), folder).run():
                 return False
     return True
 
 
 def opened(
-    config: ClcrRun, workdir: str, models: Mapping[str, Model] | None = None
-) -> dict[str, Model]:
+    config: ClcrRun, workdir: str, models: Mapping[str, LanguageModel] | None = None
+) -> dict[str, LanguageModel]:
     """Language -> its language model, the source's first.
 
     Args:
@@ -125,13 +127,13 @@ def opened(
     }
 
 
-def _opened(config: ClcrRun, side: str, language: str, place: str) -> Model:
+def _opened(config: ClcrRun, side: str, language: str, place: str) -> LanguageModel:
     if side == "target" and hub(config.clcr):
         # The hub's model, which its run may have fine-tuned, and not the encoder that it began with.
-        model = dataclasses.replace(api.load(hub(config.clcr)[0]).models[language], projection=None)
+        model = dataclasses.replace(encoders.of_folder(hub(config.clcr)[0]).models[language], projection=None)
     else:
         model = encoders.load(place, [language])
-    if not isinstance(model, Model) or not isinstance(model.objective, Encodes):
+    if not isinstance(model, LanguageModel) or not isinstance(model.objective, Encodes):
         raise ValueError(
             f"config.clcr.{side}={place} is no language model, whose layers CLCR maps: train one "
             f"with --config=configs/mbert.py --config.data.languages={language} "
@@ -276,11 +278,11 @@ def sentences(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> ParallelR
 
 def learned(
     config: ClcrRun,
-    models: Mapping[str, Model],
+    models: Mapping[str, LanguageModel],
     rows: Sequence[Linked],
-    known: Mapping[str, api.Space],
+    known: Mapping[str, Space],
     folder: str | None = None,
-) -> tuple[dict[str, api.Space], list[Pieces]]:
+) -> tuple[dict[str, Space], list[Pieces]]:
     """The layers of each language's model with their whitening, learned on training sentences; and
     the pieces of both sides of these, which are encoded once, in their spaces.
 
@@ -296,7 +298,7 @@ def learned(
         layers = space.layers if space else layers_of(config, language, model.encoder().layers)
         words = [getattr(row, side) for row in rows]
         pieces = vectors.encoded(model, language, words, layers, folder)
-        found[language] = space or api.Space(
+        found[language] = space or Space(
             layers, whitening.whitening(pieces.table.words, settings.whiten, settings.unit_length)
         )
         sides.append(vectors.into_space(pieces, found[language]))
@@ -304,8 +306,8 @@ def learned(
 
 
 def both_sides(
-    models: Mapping[str, Model],
-    spaces: Mapping[str, api.Space],
+    models: Mapping[str, LanguageModel],
+    spaces: Mapping[str, Space],
     rows: Sequence[Linked],
     folder: str | None = None,
 ) -> list[Pieces]:
@@ -314,8 +316,8 @@ def both_sides(
 
 
 def one_side(
-    models: Mapping[str, Model],
-    spaces: Mapping[str, api.Space],
+    models: Mapping[str, LanguageModel],
+    spaces: Mapping[str, Space],
     rows: Sequence[Linked],
     side: int,
     folder: str | None = None,

@@ -12,14 +12,14 @@ import numpy as np
 from clwe_jax import options
 from clwe_jax.align import pivots
 from clwe_jax.align.pivots import Mapped
-from clwe_jax.api import clcr as api
-from clwe_jax.api.clcr_model import ClcrModel
-from clwe_jax.api.model import Model
 from clwe_jax.clcr import data, steps
+from clwe_jax.encoders import load as encoders
+from clwe_jax.encoders.clcr_models import ClcrModels, Space
+from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.options.clcr import ClcrRun
 
 
-def space(config: ClcrRun) -> Mapping[str, api.Space]:
+def space(config: ClcrRun) -> Mapping[str, Space]:
     """The target's language -> its space in the runs of `config.clcr.hub`; {} without them.
 
     Raises:
@@ -27,10 +27,10 @@ def space(config: ClcrRun) -> Mapping[str, api.Space]:
       ValueError: runs of another target, of the same source, or whose target spaces differ.
     """
     source, target = options.languages(config)
-    found: dict[str, api.Space] = {}
+    found: dict[str, Space] = {}
     first, taken = None, [source]
     for folder in data.hub(config.clcr):
-        model = api.load(folder)
+        model = encoders.of_folder(folder)
         own, *others = model.models
         if own != target:
             raise ValueError(
@@ -44,7 +44,7 @@ def space(config: ClcrRun) -> Mapping[str, api.Space]:
             )
         taken += others
         mapped = model.models[target].projection
-        here = api.Space(tuple(mapped.layers), mapped.whitening)
+        here = Space(tuple(mapped.layers), mapped.whitening)
         first = first or model.models[target]
         same = _same(found.get(target, here), here) and _same_parameters(first, model.models[target])
         if not same:
@@ -56,17 +56,17 @@ def space(config: ClcrRun) -> Mapping[str, api.Space]:
     return found
 
 
-def _same(first: api.Space, second: api.Space) -> bool:
+def _same(first: Space, second: Space) -> bool:
     pairs = zip(first.whitening, second.whitening, strict=True)
     return first.layers == second.layers and all(np.array_equal(a, b) for a, b in pairs)
 
 
-def _same_parameters(first: Model, second: Model) -> bool:
+def _same_parameters(first: LanguageModel, second: LanguageModel) -> bool:
     pairs = zip(*(jax.tree.leaves(model.variables["params"]) for model in (first, second)), strict=True)
     return all(np.array_equal(a, b) for a, b in pairs)
 
 
-def aligned(config: ClcrRun, model: ClcrModel) -> Iterator[tuple[str, float]]:
+def aligned(config: ClcrRun, model: ClcrModels) -> Iterator[tuple[str, float]]:
     """Yields 'clcr/hub/{a}-{b}/{figure}': alignment of every pair of languages in the hub's space.
 
     Args:

@@ -15,17 +15,18 @@ from clwe_jax.align import pivots
 from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier, Predictor
 from clwe_jax.align.sentences import Pieces
-from clwe_jax.api import clcr as api
-from clwe_jax.api.model import Model
 from clwe_jax.clcr import (
-    aligned, data, entailment, hub as clcr_hub, report as clcr_report, steps as clcr_steps, tune,
-    vectors,
+    aligned, data, entailment, hub as clcr_hub, report as clcr_report, steps as clcr_steps,
+    tune, vectors,
 )  # fmt: skip
 from clwe_jax.clcr.data import ParallelRows
 from clwe_jax.clcr.results import Extracted, Reordered, Split, Transformed
 from clwe_jax.clcr.steps import MAIN, Extraction, Maps, OrderPredictors
 from clwe_jax.clcr.tune import Tuning
 from clwe_jax.clcr.vectors import Views
+from clwe_jax.encoders import clcr_models, load as encoders
+from clwe_jax.encoders.clcr_models import Space
+from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.runs.cached import CachedResult
@@ -173,8 +174,8 @@ class Clcr(Job):
 
     def _tune(
         self,
-        models: dict[str, Model],
-        spaces: Mapping[str, api.Space],
+        models: dict[str, LanguageModel],
+        spaces: Mapping[str, Space],
         rows: Sequence[Linked],
         sides: list[Pieces],
         maps: Maps,
@@ -202,7 +203,7 @@ class Clcr(Job):
 
                 name = f"tuned_{number}_{language}"
                 found = self._kept(name, made_with, ("transform", "tune"), fit)
-                models[language] = api.with_parameters(models[language], found["params"])
+                models[language] = models[language].with_parameters(found["params"])
                 phases.setdefault(language, []).append(found["history"])
                 sides[side] = data.one_side(models, spaces, rows, side, self.workdir)
         return phases
@@ -253,7 +254,7 @@ class Clcr(Job):
         """Writes the result, and returns the figures of the languages of its hub."""
         settings, hub = self.config.clcr, data.hub(self.config.clcr)
         moved = options.languages(self.config)[reordered.moved]
-        api.save(
+        clcr_models.save(
             self.workdir,
             {"encoders": data.places(self.config, self.workdir),
              "threshold": settings.pivot_probability, "beam": settings.beam,
@@ -265,10 +266,10 @@ class Clcr(Job):
         )  # fmt: skip
         if settings.tune.rounds:
             for language, model in mapped.models.items():
-                heads.save(model.variables["params"], api.tuned_file(self.workdir, language))
+                heads.save(model.variables["params"], clcr_models.tuned_file(self.workdir, language))
         if not (hub and mapped.test.gold):
             return {}
-        return dict(clcr_hub.aligned(self.config, api.load(self.workdir)))
+        return dict(clcr_hub.aligned(self.config, encoders.of_folder(self.workdir)))
 
     def _entailment(self, mapped: Transformed) -> dict[str, float]:
         figures: dict[str, float] = {}

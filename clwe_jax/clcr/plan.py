@@ -12,9 +12,9 @@ from rich import box, console, table
 from clwe_jax import options
 from clwe_jax.align import whitening
 from clwe_jax.align.attention_matching import AttentionMatching
-from clwe_jax.api.clcr import Space
 from clwe_jax.clcr import data, steps as clcr_steps, tune, vectors
 from clwe_jax.clcr.tune import Tuning
+from clwe_jax.encoders.clcr_models import Space
 from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.options.section import values_of
 from clwe_jax.training import build, flops, memory, partition, slices

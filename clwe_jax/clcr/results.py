@@ -7,10 +7,10 @@ from typing import Any, Mapping, Sequence
 
 import numpy as np
 
-from clwe_jax.api.clcr import Space
-from clwe_jax.api.model import Model
 from clwe_jax.clcr.steps import Curve, Extraction, Maps, Order, OrderPredictors
 from clwe_jax.clcr.vectors import Views
+from clwe_jax.encoders.clcr_models import Space
+from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.text.alignment_files import Linked
 
 
@@ -48,7 +48,7 @@ class Transformed:
     """
 
     made_with: Mapping[str, Any]
-    models: Mapping[str, Model]
+    models: Mapping[str, LanguageModel]
     spaces: Mapping[str, Space]
     maps: Mapping[str, Maps]
     phases: Mapping[str, Sequence[np.ndarray]]

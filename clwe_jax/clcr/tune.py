@@ -15,8 +15,8 @@ import optax
 from clwe_jax.align import attention_matching, places
 from clwe_jax.align.attention_matching import AttentionMatching, Match, Params
 from clwe_jax.align.sentences import Sentences
-from clwe_jax.api.clcr import Space, with_parameters
-from clwe_jax.api.model import Model
+from clwe_jax.encoders.clcr_models import Space
+from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.options.clcr import TuneOptions
 from clwe_jax.types import EncodeFn
 
@@ -78,12 +78,12 @@ class Tuned(NamedTuple):
       history: (step, mean distance of the steps since the last entry), float64 [N, 2].
     """
 
-    model: Model
+    model: LanguageModel
     history: np.ndarray
 
 
 def tuned(
-    model: Model,
+    model: LanguageModel,
     texts: tuple[str, Sequence[Sequence[str]]],
     space: Space,
     match: Match,
@@ -136,4 +136,4 @@ def tuned(
     )  # fmt: skip
     ends = [*range(_LOGGED, len(history), _LOGGED), len(history)]
     means = [part.mean() for part in np.split(history, ends[:-1])]
-    return Tuned(with_parameters(model, params), np.array([*zip(ends, means)], np.float64))
+    return Tuned(model.with_parameters(params), np.array([*zip(ends, means)], np.float64))

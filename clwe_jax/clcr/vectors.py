@@ -10,9 +10,9 @@ import numpy as np
 from clwe_jax.align import attention_matching
 from clwe_jax.align.pivots import Mapped
 from clwe_jax.align.sentences import Allocate, Pieces, Sentences, numbered
-from clwe_jax.api.clcr import Space
-from clwe_jax.api.model import Model
-from clwe_jax.evaluate.part_rows import PartRows
+from clwe_jax.encoders.clcr_models import Space
+from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.encoders.part_rows import PartRows
 
 SENTENCES = 512  # sentences that are encoded at once
 _ROWS = 65_536  # pieces whose space is changed at once
@@ -29,7 +29,7 @@ def files(folder: str | None) -> Allocate:
 
 
 def encoded(
-    model: Model,
+    model: LanguageModel,
     language: str,
     words: Sequence[Sequence[str]],
     layers: Sequence[int],

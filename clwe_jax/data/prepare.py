@@ -22,6 +22,7 @@ import numpy as np
 
 from clwe_jax import atomic, options, terminal
 from clwe_jax.data import prepared
+from clwe_jax.options import shipped
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import to_dict
 from clwe_jax.text import world as worlds
@@ -162,6 +163,13 @@ def _size(batch: Batch) -> int:
     return len(next(iter(batch.values())))
 
 
+def _flags_parser(argv: list[str]) -> list[str]:
+    try:
+        return app.parse_flags_with_usage(shipped.with_config_file(argv))
+    except ValueError as error:
+        sys.exit(f"error: {error}")
+
+
 def main(argv: list[str]) -> None:
     """The command line."""
     given = flags.FLAGS
@@ -189,4 +197,4 @@ if __name__ == "__main__":
     flags.DEFINE_string("out", None, "Folder to write.")
     flags.DEFINE_integer("rows", 0, "Rows to write; 0 means one pass through the text.")
     flags.DEFINE_integer("heldout_rows", 1_024, "Number of held-out rows of each language.")
-    terminal.until_stopped(lambda: app.run(main))
+    terminal.until_stopped(lambda: app.run(main, flags_parser=_flags_parser))

@@ -11,8 +11,9 @@ from typing import Mapping
 import numpy as np
 
 from clwe_jax.embeddings.made import Made
+from clwe_jax.embeddings.ngrams import Spelling
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.embeddings.word_graph import Links, WordGraph
+from clwe_jax.embeddings.word_graph import GUESSED_LENGTH, Links, Rows, WordGraph
 
 
 def vectors(
@@ -28,15 +29,45 @@ def vectors(
 
     Returns:
       language of a text -> its words, most frequent first, with their counts, made when they are
-      asked for. Words that nothing connects to the dictionary or to another language are left out.
+      asked for. The vectors of n-grams stand behind the others, with `spelling_dim`. Words that
+      nothing connects to the dictionary or to another language are left out.
     """
-    made = graph.rows(dim, seed, links)
+    made, words = graph.rows(dim, seed, links), graph.options
 
     def of(language: str) -> Vectors:
-        words, rows, own = graph.words[language], made.of(language), graph.counts[language]
-        occurrences = np.array([own.get(word, 0) for word in words], np.int64)
+        names, rows, own = graph.words[language], made.of(language), graph.counts[language]
+        if words.spelling_dim:
+            spelled = graph.ngrams.directions(names, words.spelling_dim, seed)
+            rows = np.concatenate([rows, spelled * np.float32(words.spelling_length)], 1)
+        occurrences = np.array([own.get(name, 0) for name in names], np.int64)
         order = np.argsort(-occurrences, kind="stable")
         order = order[np.abs(rows).max(1, initial=0)[order] > 0]
-        return Vectors([words[i] for i in order], rows[order], occurrences[order])
+        return Vectors([names[i] for i in order], rows[order], occurrences[order])
 
     return Made(graph.counts, of)
+
+
+def spelling(
+    graph: WordGraph,
+    dim: int,
+    seed: int,
+    links: Mapping[tuple[str, str], Links] | None = None,
+    behind: int = 0,
+) -> Spelling:
+    """Vectors of any string, in the space of `vectors`.
+
+    Args:
+      graph, dim, seed, links: as of `vectors`.
+      behind: dimensions of the space behind those of `vectors`, of which a spelling says nothing.
+    """
+    made: Rows = graph.rows(dim, seed, links)
+    words = graph.options
+    regressions = {
+        language: graph.regression(language, made.of(language)[: len(graph.known(language))])
+        for language in graph.counts
+    }
+    width = made.width + words.spelling_dim + behind
+    return Spelling(
+        graph.ngrams, regressions, GUESSED_LENGTH, words.spelling_dim, words.spelling_length,
+        width, seed,
+    )  # fmt: skip

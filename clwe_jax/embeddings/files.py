@@ -19,9 +19,10 @@ from typing import BinaryIO, Callable, Mapping
 
 from absl import logging
 import numpy as np
+import orjson
 
 from clwe_jax import atomic
-from clwe_jax.embeddings import vectors as stored
+from clwe_jax.embeddings import text_files, vectors as stored
 from clwe_jax.embeddings.collect import Collector, checked, writable
 from clwe_jax.embeddings.vectors import Vectors
 
@@ -186,9 +187,6 @@ def _read(path: str, max_vocab: int | None) -> Vectors:
         body = start.partition(b"\n")[2]
         if _name(path).endswith(".bin") or any(byte < 9 for byte in body):
             return _read_binary(file, path, max_vocab, size)
-        # Only text needs Arrow, whose import takes a moment.
-        from clwe_jax.embeddings import text_files
-
         return text_files.read(file, path, max_vocab, size)
 
 
@@ -255,22 +253,14 @@ def _read_binary(file: BinaryIO, path: str, max_vocab: int | None, size: int | N
 
 
 def _write_text(file: BinaryIO, vectors: Vectors) -> None:
-    import pyarrow
-    from pyarrow import csv
-
     file.write(f"{len(vectors)} {vectors.dim}\n".encode())
-    options = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
-    names = [str(column) for column in range(vectors.dim)]
     for first in range(0, len(vectors), _ROWS):
-        part = np.asarray(vectors.vectors[first : first + _ROWS], np.float32)
-        columns = [pyarrow.array(column) for column in np.ascontiguousarray(part.T)]
-        sink = pyarrow.BufferOutputStream()
-        csv.write_csv(pyarrow.table(columns, names), sink, options)
-        lines = sink.getvalue().to_pybytes().split(b"\n")
+        part = np.ascontiguousarray(vectors.vectors[first : first + _ROWS], np.float32)
+        rows = orjson.dumps(part, option=orjson.OPT_SERIALIZE_NUMPY)[2:-2].split(b"],[")
         words = vectors.words[first : first + _ROWS]
         file.write(b"".join(
-            b"%b %b\n" % (word.encode("utf-8", errors="replace"), line)
-            for word, line in zip(words, lines)
+            b"%b %b\n" % (word.encode("utf-8", errors="replace"), row.replace(b",", b" "))
+            for word, row in zip(words, rows)
         ))  # fmt: skip
 
 

@@ -1,29 +1,28 @@
 """Vectors as text, one word and its numbers per line: word2vec's, fastText's and GloVe's format.
 
-Arrow's C reader parses blocks of lines and rounds decimals correctly to float32. Python parses the
-blocks that Arrow rejects (a word with a space, a cut line, a field that is not a number) line by
-line, so that one bad line slows down its block and not the file.
+The numbers of a block of lines are parsed at once, as JSON. Python parses the blocks in which that
+fails (a word with a space, a cut line, a field that is not a number) line by line, so that one bad
+line slows down its block and not the file.
 """
 
 from __future__ import annotations
 
 import collections
-import concurrent.futures
 import dataclasses
+import itertools
 from typing import BinaryIO, Iterator
 
 import numpy as np
-import pyarrow
-from pyarrow import csv
+import orjson
 
 from clwe_jax.embeddings.collect import Collector
 from clwe_jax.embeddings.vectors import Vectors
 
 _BLOCK = 2 << 20  # bytes read at once
 _LONGEST_LINE = 64 << 20  # maximum bytes of a line
-_THREADS = 2
 _PROBED = 100  # lines that determine the width of the vectors
 _BOM = b"\xef\xbb\xbf"
+_NUMERIC = b"0123456789+-.eE "  # all characters of decimals and the space between them
 EXPECTED = "lines of a word and its numbers, separated by spaces"
 
 
@@ -80,26 +79,14 @@ def read(file: BinaryIO, path: str, max_vocab: int | None, size: int | None) -> 
     collector = Collector(path, layout.dim, max_vocab, capacity)
     lines = start - 1
 
-    def rest() -> Iterator[tuple[bytes, int]]:
-        if body:
-            yield body, start
-        yield from blocks
-
-    with concurrent.futures.ThreadPoolExecutor(_THREADS) as pool:
-        waiting: collections.deque = collections.deque()
-        source = rest()
-        while not collector.full:
-            while len(waiting) <= _THREADS and (block := next(source, None)) is not None:
-                waiting.append(pool.submit(_parse, *block, layout))
-            if not waiting:
-                break
-            parsed = waiting.popleft().result()
-            for fault in parsed.faults:
-                collector.note(*fault)
-            collector.add(parsed.words, parsed.vectors, parsed.places)
-            lines += len(parsed.words) + len(parsed.faults)
-        for future in waiting:
-            future.cancel()
+    for block in itertools.chain([(body, start)] if body else [], blocks):
+        parsed = _parse(*block, layout)
+        for fault in parsed.faults:
+            collector.note(*fault)
+        collector.add(parsed.words, parsed.vectors, parsed.places)
+        lines += len(parsed.words) + len(parsed.faults)
+        if collector.full:
+            break
     missing = 0 if announced is None else announced[0] - (lines - 1)
     if missing > 0 and not collector.full:
         collector.report["missing_words"] = missing
@@ -160,9 +147,8 @@ def _parse(block: bytes, first_line: int, layout: _Layout) -> _Parsed:
     if layout.tabs:
         block = block.replace(b"\t", b" ")
     lines = block.count(b"\n") + (not block.endswith(b"\n"))
-    # Arrow also ends lines at a lone \r and removes any byte order mark.
     lone = b"\r" in block and block.count(b"\r") != block.count(b"\r\n")
-    if not lone and not block.startswith(_BOM):
+    if not lone:
         found = _table(block, layout.dim, layout.trailing)
         if found is not None and len(found[0]) == lines:
             return _Parsed(*found, range(first_line, first_line + lines), [])
@@ -171,26 +157,25 @@ def _parse(block: bytes, first_line: int, layout: _Layout) -> _Parsed:
 
 def _table(block: bytes, dim: int, trailing: bool) -> tuple[list[bytes], np.ndarray] | None:
     """Words and vectors of lines of one layout; None if a line differs."""
-    names = [str(column) for column in range(1 + dim + trailing)]
-    kept = names[: 1 + dim]
-    types = {"0": pyarrow.binary()} | {name: pyarrow.float32() for name in kept[1:]}
-    try:
-        table = csv.read_csv(
-            pyarrow.py_buffer(block),
-            csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=names),
-            csv.ParseOptions(
-                delimiter=" ", quote_char=False, double_quote=False, escape_char=False
-            ),
-            csv.ConvertOptions(
-                check_utf8=False, column_types=types, null_values=[], include_columns=kept
-            ),
-        )
-    except pyarrow.ArrowInvalid:
+    lines = block.removesuffix(b"\n").split(b"\n")
+    fields = [line.removesuffix(b"\r").partition(b" ") for line in lines]
+    numbers = [field[2] for field in fields]
+    if trailing:
+        if not all(row.endswith(b" ") for row in numbers):
+            return None
+        numbers = [row[:-1] for row in numbers]
+    if any(row.count(b" ") != dim - 1 for row in numbers):
         return None
-    vectors = np.empty((len(table), dim), np.float32)
-    for column in range(dim):
-        vectors[:, column] = table.column(column + 1).to_numpy()
-    return table.column(0).to_pylist(), vectors
+    joined = b" ".join(numbers)
+    if joined.translate(None, _NUMERIC):  # JSON has other values than numbers
+        return None
+    try:
+        values = orjson.loads(b"[%b]" % joined.replace(b" ", b","))
+    except orjson.JSONDecodeError:  # decimals that JSON does not have: 1. or +1 or an empty field
+        return None
+    with np.errstate(over="ignore"):  # the collector counts what is not finite
+        vectors = np.array(values, np.float32).reshape(len(lines), dim)
+    return [field[0] for field in fields], vectors
 
 
 def _by_line(block: bytes, first_line: int, dim: int) -> _Parsed:

@@ -28,7 +28,7 @@ class Vectors:
     Attributes:
       words: N distinct words.
       vectors: float32 [N, D], read-only where a file is memory-mapped; float16 of wide vectors in
-        the files of `api.static`, which hands out float32.
+        the files of `encoders.spaces`, which hands out float32.
       counts: occurrences of each word in the text, int64 [N]; None where unknown.
       report: fault in `collect.MEANINGS` -> its occurrences in the file.
       examples: first place of each fault, as 'FILE:LINE: text'.

@@ -3,8 +3,8 @@
 A word of the hub language (English, where the dictionary has it) has a random direction; a word of
 another language is the mean of its translations into the hub language. Frequent translations weigh
 more, synonyms of the hub language approach each other, a string that the texts of several languages
-have is one word, and a word that the dictionary lacks is near the words that begin like it: mostly
-other forms of the same word. Links that were counted in translated sentences (`embeddings.mining`)
+have is one word, and a word that the dictionary lacks follows from its n-grams (`ngrams`): mostly it
+is another form of a known word. Links that were counted in translated sentences (`embeddings.mining`)
 add to the dictionary. The method is this project's own.
 """
 
@@ -13,24 +13,21 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
-import math
-import os
-from typing import Mapping, NamedTuple, Sequence
+from typing import Callable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 from scipy import sparse
 
-from clwe_jax.embeddings import dictionary_vectors
+from clwe_jax.embeddings import beginnings, dictionary_vectors
+from clwe_jax.embeddings.beginnings import POWER
 from clwe_jax.embeddings.dictionary_vectors import unit
+from clwe_jax.embeddings.ngrams import Ngrams, Regression
+from clwe_jax.options.static import WordsOptions
+from clwe_jax.text.frequencies import sif_weights
 from clwe_jax.text.merged import Dictionary
-from clwe_jax.text.words import is_unspaced
 
-_POWER = 0.25  # a translation weighs (its count + 1) to this power
 _SAME = 0.6  # length of the vector of a string that several languages share
-_ALIKE = 0.7  # length of the vector of a word that has the beginning of known words
-_BEGINNING = 0.6  # least share of the longer word that two words begin with
-_SHARPNESS = 8  # of this share, in the weight of a known word
-_LETTERS = 4  # least number of letters of words that are compared; 1 without spaces between words
+GUESSED_LENGTH = 0.7  # of the vector of a word that follows from the spelling of known words
 _KNOWN = 3.0  # links of a word that weigh as much as its entry in the dictionary
 _GUESSED = 1.0  # links that weigh as much as a vector that follows from spelling
 
@@ -56,15 +53,26 @@ class WordGraph:
       words: language -> words of the dictionary in its order, then the other words of the text.
       index: language -> word -> its row.
       counts: language of a text -> word -> occurrences.
+      options: see `WordsOptions`.
     """
 
-    def __init__(self, dictionary: Dictionary, counts: Mapping[str, Mapping[str, int]]):
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        counts: Mapping[str, Mapping[str, int]],
+        options: WordsOptions = WordsOptions(),
+        meanings: Callable[[Sequence[str]], np.ndarray] | None = None,
+    ):
         """Args:
         dictionary: merged dictionary.
         counts: language -> word of its text -> occurrences.
+        options: see `WordsOptions`.
+        meanings: words of the hub -> their vectors by another model, float32 [words, M] of unit
+          length, which stand behind the random directions; None: no such part.
         """
         self.hub = dictionary_vectors.hub(dictionary)
-        self._dictionary, self.counts = dictionary, counts
+        self._dictionary, self.counts, self.options = dictionary, counts, options
+        self._meanings_of = meanings
         self.words: dict[str, list[str]] = {}
         self._known: dict[str, int] = {}  # language -> number of words of the dictionary
         self._alike_kept: dict[str, sparse.csr_matrix] = {}
@@ -87,7 +95,7 @@ class WordGraph:
             for language in self._dictionary.languages
             for word in self._dictionary.language_words(language)
         ]
-        weights = (np.array(counted) + 1.0) ** _POWER
+        weights = (np.array(counted) + 1.0) ** POWER
         source, target = self._dictionary.edges()
         shape = (len(self._dictionary),) * 2
         return sparse.csr_matrix((weights[target].astype(np.float32), (source, target)), shape)
@@ -104,6 +112,57 @@ class WordGraph:
                 break
             depth[new] = step
         return depth
+
+    @functools.cached_property
+    def ngrams(self) -> Ngrams:
+        """The n-grams of all words."""
+        return Ngrams.of(word for words in self.words.values() for word in words)
+
+    @functools.cached_property
+    def meanings(self) -> np.ndarray:
+        """The vectors of the hub's words by another model, float32 [words, M]; M may be 0."""
+        words = self.words[self.hub]
+        if self._meanings_of is None:
+            return np.zeros((len(words), 0), np.float32)
+        return self._meanings_of(words) * np.float32(self.options.meaning_length)
+
+    def known(self, language: str) -> list[str]:
+        """The words of the dictionary."""
+        return self.words[language][: self._known[language]]
+
+    def guesses(self, language: str, rows: np.ndarray) -> np.ndarray:
+        """The vectors of the words that the dictionary lacks, from those of its words.
+
+        Args:
+          language: a language.
+          rows: vectors of the dictionary's words, float32 [known, dim].
+        """
+        if self.options.unknown == "beginnings":
+            return unit(self._alike(language) @ rows) * np.float32(GUESSED_LENGTH)
+        others = self.words[language][self._known[language] :]
+        found = self.regression(language, rows).vectors(self.ngrams, others)
+        return found * np.float32(GUESSED_LENGTH)
+
+    def regression(self, language: str, rows: np.ndarray) -> Regression:
+        """The regression from n-grams onto the vectors of the dictionary's words; see `guesses`."""
+        words, counts = self.known(language), self.counts.get(language, {})
+        order = np.argsort([-counts.get(word, 0) for word in words], kind="stable")
+        return Regression.fit(self.ngrams, [words[i] for i in order.tolist()], rows[order])
+
+    @functools.cached_property
+    def parts(self) -> sparse.csr_matrix:
+        """The words of each phrase of the hub, by their weights: float32 [known, known]."""
+        known, counts = self.known(self.hub), self.counts.get(self.hub, {})
+        index, total = self.index[self.hub], max(1, sum(counts.values()))
+        places, columns, weights = [], [], []
+        for row, phrase in enumerate(known if self.options.phrases else ()):
+            words = [x for x in phrase.split(" ") if index.get(x, len(known)) < len(known)]
+            if " " in phrase and words:
+                places += [row] * len(words)
+                columns += [index[word] for word in words]
+                weights += [sif_weights(counts.get(word, 0) / total) for word in words]
+        shape = (len(known),) * 2
+        return sparse.csr_matrix((np.array(weights, np.float32), (places, columns)), shape)
 
     @functools.cached_property
     def _strings(self) -> dict[str, int]:
@@ -128,7 +187,7 @@ class WordGraph:
         if language not in self._alike_kept:
             known = self._known[language]
             words, counts = self.words[language], self.counts.get(language, {})
-            self._alike_kept[language] = alike(words[known:], words[:known], counts)
+            self._alike_kept[language] = beginnings.alike(words[known:], words[:known], counts)
         return self._alike_kept[language]
 
     def rows(
@@ -171,8 +230,13 @@ class Rows:
     seed: int
     links: Mapping[tuple[str, str], sparse.csr_matrix]
 
+    @property
+    def width(self) -> int:
+        """Of a vector: the random dimensions and those of `WordGraph.meanings`."""
+        return self.dim + self.graph.meanings.shape[1]
+
     def of(self, language: str) -> np.ndarray:
-        """The vectors of a language's words, float32 [words, dim]: of unit length, shorter for
+        """The vectors of a language's words, float32 [words, width]: of unit length, shorter for
         words without translation, zeros for words that nothing connects."""
         if language == self.graph.hub:
             return self._hub
@@ -192,7 +256,7 @@ class Rows:
         }
         counts = sum(matrix.getnnz(1) for matrix in matrices.values())
         linked = np.flatnonzero(counts) if matrices else np.zeros(0, np.int64)
-        sums = np.zeros((len(linked), self.dim), np.float32)
+        sums = np.zeros((len(linked), self.width), np.float32)
         for other, matrix in matrices.items():
             if other == self.graph.hub:
                 sums += matrix[linked] @ self._hub
@@ -211,11 +275,15 @@ class Rows:
         """The directions of the hub's words, float32 [words, dim]."""
         graph, hub = self.graph, self.graph.hub
         known, places = graph._known[hub], graph._string_numbers(hub)
-        rows = np.empty((known + len(places), self.dim), np.float32)
-        rows[:known] = _random(known, self.dim, self.seed)
-        rows[known:] = _random(len(places), self.dim, self.seed + 2)
-        rows[known:][places >= 0] = self._draws[places[places >= 0]]
-        return rows
+        rows = np.empty((known + len(places), self.width), np.float32)
+        drawn, meant = rows[:, : self.dim], rows[:, self.dim :]
+        drawn[:known] = _random(known, self.dim, self.seed)
+        drawn[known:] = _random(len(places), self.dim, self.seed + 2)
+        drawn[known:][places >= 0] = self._draws[places[places >= 0]]
+        meant[:] = graph.meanings
+        phrases = np.flatnonzero(graph.parts.getnnz(1))
+        rows[phrases] = unit(graph.parts[phrases] @ rows[:known])
+        return unit(rows)
 
     @functools.cached_property
     def _hub(self) -> np.ndarray:
@@ -243,18 +311,19 @@ class Rows:
         rows = unit(start)
         others = ~translated
         if others.any():
-            begun = unit(graph._alike(hub) @ rows[:known]) * np.float32(_ALIKE)
-            self._add_strings(hub, begun)
-            rows[others] = begun[others[known:]]
+            guessed = graph.guesses(hub, rows[:known])
+            guessed[:, self.dim :] = start[known:, self.dim :]  # the model knows it: no guess
+            self._add_strings(hub, guessed)
+            rows[others] = guessed[others[known:]]
         return rows
 
     def _seeds(self, language: str, hub_rows: np.ndarray) -> np.ndarray:
         """The vectors of a language's words by dictionary and spelling, without counted links."""
         graph = self.graph
         span, known = graph._span(language), graph._known[language]
-        rows = np.empty((len(graph.words[language]), self.dim), np.float32)
+        rows = np.empty((len(graph.words[language]), self.width), np.float32)
         rows[:known] = self._translations(np.arange(span.start, span.stop), hub_rows)
-        rows[known:] = unit(graph._alike(language) @ rows[:known]) * np.float32(_ALIKE)
+        rows[known:] = graph.guesses(language, rows[:known])
         self._add_strings(language, rows[known:])
         return rows
 
@@ -263,12 +332,12 @@ class Rows:
         `_SAME`, to the words' vectors in place."""
         places = self.graph._string_numbers(language)
         shared = np.flatnonzero(places >= 0)
-        rows[shared] += self._draws[places[shared]] * np.float32(_SAME)
+        rows[shared, : self.dim] += self._draws[places[shared]] * np.float32(_SAME)
 
     def _entries(self, language: str, hub_rows: np.ndarray, words: np.ndarray) -> np.ndarray:
         """The unit vectors of some words, in rising order, by direct translations and links."""
         graph = self.graph
-        known, rows = graph._known[language], np.zeros((len(words), self.dim), np.float32)
+        known, rows = graph._known[language], np.zeros((len(words), self.width), np.float32)
         own, span = words[words < known] + graph._span(language).start, graph._span(graph.hub)
         rows[: len(own)] = unit(graph._graph[own, span] @ hub_rows[: graph._known[graph.hub]])
         matrix = self.links.get((language, graph.hub))
@@ -278,7 +347,7 @@ class Rows:
         """The unit means of the dictionary's entries: of their translations into the hub language,
         or, where there are none, of the translations that are nearest to it."""
         graph, span = self.graph, self.graph._span(self.graph.hub)
-        rows = np.zeros((len(entries), self.dim), np.float32)
+        rows = np.zeros((len(entries), self.width), np.float32)
         depth = graph._depth[entries]
         direct = depth == 1
         means = graph._graph[entries[direct], span] @ hub_rows[: graph._known[graph.hub]]
@@ -296,41 +365,6 @@ class Rows:
                 sums = ahead[chosen][:, nearer[before]] @ there[before]
                 rows[np.flatnonzero(far)[chosen]] = unit(sums)
         return rows
-
-
-def alike(
-    others: Sequence[str], words: Sequence[str], counts: Mapping[str, int]
-) -> sparse.csr_matrix:
-    """The weights of the words that begin like each other word, float32 [others, words].
-
-    Args:
-      others: words without a vector.
-      words: words with one, of the same language.
-      counts: word -> occurrences in the text.
-    """
-    by_beginning = collections.defaultdict(list)
-    for row, word in enumerate(words):
-        for beginning in _beginnings(word):
-            by_beginning[beginning].append(row)
-    places, columns, weights = [], [], []
-    for place, word in enumerate(others):
-        # Two words have a beginning in common that is long enough for both.
-        near = {row for beginning in _beginnings(word) for row in by_beginning.get(beginning, ())}
-        for row in sorted(near):
-            same = len(os.path.commonprefix((word, words[row])))
-            share = same / max(len(word), len(words[row]))
-            places.append(place)
-            columns.append(row)
-            weights.append(share**_SHARPNESS * (counts.get(words[row], 0) + 1) ** _POWER)
-    shape = (len(others), len(words))
-    return sparse.csr_matrix((np.array(weights, np.float32), (places, columns)), shape)
-
-
-def _beginnings(word: str) -> list[str]:
-    """The beginnings of a word that are long enough; [] for a short word."""
-    if len(word) < (1 if is_unspaced(word) else _LETTERS):
-        return []
-    return [word[:end] for end in range(math.ceil(_BEGINNING * len(word)), len(word) + 1)]
 
 
 def _random(count: int, dim: int, seed: int) -> np.ndarray:

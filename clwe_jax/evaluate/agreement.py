@@ -9,6 +9,7 @@ import numpy as np
 from scipy import stats
 
 MARKS = ("B", "I", "O")
+_AT_ONCE = 100  # samples drawn at once
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
@@ -82,6 +83,51 @@ class Gain(NamedTuple):
     p: float
 
 
+def resampled(
+    counts: np.ndarray, rng: np.random.Generator, samples: int = 2_000, seeds: np.ndarray | None = None
+) -> np.ndarray:
+    """F1 or accuracy in samples of the test rows, float64 [samples]; a run's figure is its seeds' mean.
+
+    Generators of one state draw the same rows for runs of the same test set, so that the difference of
+    two results is a sample of the paired difference.
+
+    Args:
+      counts: of a run, int [seeds, N, 3]; see `text.labelled.scores`.
+      rng: draws rows with replacement.
+      samples: number of samples.
+      seeds: weight of each seed in each sample, [samples, seeds], of sum 1; None: equal weights.
+    """
+    rows, found = counts.shape[1], []
+    values = counts.astype(np.float64)
+    for start in range(0, samples, _AT_ONCE):
+        drawn = rng.integers(rows, size=(min(_AT_ONCE, samples - start), rows))
+        weights = np.stack([np.bincount(x, minlength=rows) for x in drawn]).astype(np.float64)
+        shares = _shares(values, weights)
+        part = None if seeds is None else seeds[start : start + len(weights)]
+        found.append(shares.mean(-1) if part is None else (shares * part).sum(-1))
+    return np.concatenate(found)
+
+
+def figure(counts: np.ndarray) -> float:
+    """F1 or accuracy, the mean of the seeds'; see `resampled`."""
+    return float(_shares(counts.astype(np.float64), np.ones((1, counts.shape[1]))).mean())
+
+
+def _shares(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The figure of each seed in each sample, [samples, seeds]."""
+    sums = np.einsum("bn,snk->bsk", weights, values, optimize=True)
+    return 2 * sums[..., 0] / np.maximum(sums[..., 1:].sum(-1), 1)
+
+
+def gain(value: float, samples: np.ndarray) -> Gain:
+    """The gain of a difference and its samples."""
+    samples = np.round(samples, 12)  # means of three and of five equal figures differ by rounding
+    least = min((samples <= 0).sum(), (samples >= 0).sum())
+    low, high = np.quantile(samples, [0.025, 0.975])
+    p = min(1.0, 2 * (least + 1) / (len(samples) + 1))
+    return Gain(float(np.round(value, 12)), float(low), float(high), float(p))
+
+
 def bootstrap(
     first: np.ndarray, second: np.ndarray, seed: int = 0, samples: int = 2_000
 ) -> Gain:
@@ -95,28 +141,10 @@ def bootstrap(
       seed: seed of the draws.
       samples: number of samples.
     """
-    rows = first.shape[1]
-    both = [counts.astype(np.float64) for counts in (first, second)]
-
-    def figures(weights: np.ndarray) -> np.ndarray:
-        found = []
-        for counts in both:
-            sums = np.einsum("bn,snk->bsk", weights, counts, optimize=True)
-            named = sums[..., 1:].sum(-1)
-            found.append((2 * sums[..., 0] / np.maximum(named, 1)).mean(-1))
-        # Means of three and of five equal figures differ by rounding.
-        return np.round(found[0] - found[1], 12)
-
-    rng, gains = np.random.default_rng([seed, 11]), []
-    for _ in range(0, samples, 100):
-        drawn = rng.integers(rows, size=(100, rows))
-        weights = np.stack([np.bincount(x, minlength=rows) for x in drawn])
-        gains.append(figures(weights.astype(np.float64)))
-    all_gains = np.concatenate(gains)
-    least = min((all_gains <= 0).sum(), (all_gains >= 0).sum())
-    low, high = np.quantile(all_gains, [0.025, 0.975])
-    p = min(1.0, 2 * (least + 1) / (len(all_gains) + 1))
-    return Gain(float(figures(np.ones((1, rows)))[0]), float(low), float(high), float(p))
+    ours, theirs = (
+        resampled(counts, np.random.default_rng([seed, 11]), samples) for counts in (first, second)
+    )
+    return gain(figure(first) - figure(second), ours - theirs)
 
 
 def marks_confusion(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> np.ndarray:

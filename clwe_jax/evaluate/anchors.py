@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from clwe_jax.align import search
-from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.models.senses.state import SenseState
 
 _AT_ONCE = 1_024  # lines encoded at once

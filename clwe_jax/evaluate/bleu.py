@@ -11,11 +11,9 @@ import functools
 import importlib.util
 from typing import Any, Iterator, Sequence
 
-from sacrebleu.metrics import BLEU, CHRF
-
+from clwe_jax.encoders.static import StaticEncoder
+from clwe_jax.encoders.translate import generates, spaced, translate
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.static_encoder import StaticEncoder
-from clwe_jax.evaluate.translate import generates, spaced, translate
 from clwe_jax.evaluate.word_by_word import word_by_word
 from clwe_jax.options.evaluators import BleuEvaluation
 from clwe_jax.options.section import ByIdentity
@@ -50,6 +48,8 @@ def scores(
       expected: their references, spelled alike.
       language: their language; see `tokenizer_of`.
     """
+    from sacrebleu.metrics import BLEU, CHRF  # of the extra 'train'
+
     tokenize = tokenizer_of(language, expected)
     bleu = BLEU(tokenize=tokenize, force=True)  # no warning of split full stops
     chrf = CHRF()
@@ -75,6 +75,7 @@ class Bleu(ByIdentity, BleuEvaluation):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.has_data:
+            importlib.import_module("sacrebleu")  # where it is missing, the run ends at its start
             _ = self._pairs
 
     @property

@@ -18,9 +18,9 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.align import csls
+from clwe_jax.encoders.encode import Layer, select_layer
 from clwe_jax.evaluate import tags
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.encode import Layer, select_layer
 from clwe_jax.evaluate.induced import TOPS, Induced, precision
 from clwe_jax.options import section
 from clwe_jax.options.evaluators import BliEvaluation

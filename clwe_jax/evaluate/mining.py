@@ -9,8 +9,8 @@ from typing import Iterator
 import numpy as np
 
 from clwe_jax.align import mining
+from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.encode import MEAN_LAST4, select_layer
 from clwe_jax.options.evaluators import MiningEvaluation
 from clwe_jax.options.section import ByIdentity
 from clwe_jax.text import parallel

@@ -13,8 +13,8 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.align import csls
+from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.encode import MEAN_LAST4, select_layer
 from clwe_jax.evaluate.statistics import wilson_interval
 from clwe_jax.models.pooling import last_layers
 from clwe_jax.options.evaluators import RetrievalEvaluation

@@ -11,13 +11,13 @@ import numpy as np
 
 from clwe_jax import pocket
 from clwe_jax.align import search
-from clwe_jax.evaluate import sense_encoder
+from clwe_jax.encoders import senses as sense_encoder
+from clwe_jax.encoders.characters import encoder_of, reads_characters
+from clwe_jax.encoders.encode import RowEncoder
+from clwe_jax.encoders.senses import SenseEncoder, WordInContext
+from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.evaluate import sense_scores as scores
-from clwe_jax.evaluate.character_encoder import encoder_of, reads_characters
 from clwe_jax.evaluate.context import Context, language_model
-from clwe_jax.evaluate.encode import RowEncoder
-from clwe_jax.evaluate.sense_encoder import SenseEncoder, WordInContext
-from clwe_jax.evaluate.sharded_call import ShardedCall
 from clwe_jax.models.senses import selection, translation
 from clwe_jax.models.senses.state import SenseState, statistics
 from clwe_jax.options.evaluators import SensesEvaluation

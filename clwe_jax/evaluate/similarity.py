@@ -17,8 +17,8 @@ from scipy import stats
 
 from clwe_jax import options
 from clwe_jax.align import search
+from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.encode import MEAN_LAST4, select_layer
 from clwe_jax.options.evaluators import SimilarityEvaluation
 from clwe_jax.options.section import ByIdentity
 from clwe_jax.text import test_files

@@ -17,9 +17,9 @@ import numpy as np
 
 from clwe_jax import pocket
 from clwe_jax.align import word_links
+from clwe_jax.encoders.encode import MEAN_LAST4
+from clwe_jax.encoders.features import EncodesPieces, EncodesWords
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.encode import MEAN_LAST4
-from clwe_jax.evaluate.features import EncodesPieces, EncodesWords
 from clwe_jax.models.pooling import last_layers
 from clwe_jax.options.evaluators import WordAlignerOptions, WordAlignmentEvaluation
 from clwe_jax.options.section import ByIdentity

@@ -7,7 +7,7 @@ from typing import Sequence
 import numpy as np
 
 from clwe_jax.align import csls
-from clwe_jax.evaluate.translate import spaced
+from clwe_jax.encoders.translate import spaced
 from clwe_jax.types import Encoder
 
 _LAYER = -1  # of the vectors that are compared; static vectors have one

@@ -17,9 +17,9 @@ from typing import Callable, Iterable, Iterator, Mapping, Sequence
 from absl import logging
 import numpy as np
 
-from clwe_jax.evaluate.character_encoder import encoder_of
+from clwe_jax.encoders.characters import encoder_of
+from clwe_jax.encoders.encode import Row
 from clwe_jax.evaluate.context import Context, language_model
-from clwe_jax.evaluate.encode import Row
 from clwe_jax.evaluate.wsd_files import Corpus, first_senses, read
 from clwe_jax.options.evaluators import WsdEvaluation
 from clwe_jax.options.section import ByIdentity

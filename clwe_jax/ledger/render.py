@@ -1,4 +1,4 @@
-"""The generated pages: docs/results.md and docs/reproduction.md."""
+"""The generated pages: docs/results.md, docs/reproduction.md, and README's table."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import shlex
 from typing import Any, Iterator, Mapping, Sequence
 
 from clwe_jax import atomic
-from clwe_jax.ledger import layout, orders, rows, today
+from clwe_jax.ledger import layout, orders, readme, rows, today
 from clwe_jax.ledger.environment import ROOT
+from clwe_jax.options import shipped
 
-PAGES = ("docs/results.md", "docs/reproduction.md")
+PAGES = ("docs/results.md", "docs/reproduction.md", readme.README, readme.MINUTES)
 # Marks a figure whose options, data or code are not those of today.
 MARK = "†"
 _NOTE = (
@@ -28,7 +29,11 @@ def pages(ledger: str = rows.FOLDER) -> dict[str, str]:
         found.setdefault(row["name"], []).append(row)
     published = layout.published(ledger)
     made = _results(found, published, ledger), _reproduction(found, published, ledger)
-    return dict(zip(PAGES, ("\n".join([_NOTE, "", *lines, ""]) for lines in made)))
+    texts = ["\n".join([_NOTE, "", *lines, ""]) for lines in made]
+    with open(os.path.join(rows.ROOT, readme.README), encoding="utf-8") as file:
+        texts.append(readme.filled(file.read(), found))
+    texts.append(readme.minutes(found, list(shipped.configs())))
+    return dict(zip(PAGES, texts))
 
 
 def write(ledger: str = rows.FOLDER) -> None:

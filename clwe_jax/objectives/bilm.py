@@ -231,10 +231,10 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
             own = own[:, there]
         return Occurrences(words[:, there], hidden[:, at], own, weights[:, at], languages[:, there])
 
-    def update(self, variables: Variables, observed: Any, step: Array) -> Variables:
-        variables = {**variables, "rows": observed["rows"]}
+    def update(self, variables: Variables, observed: Any, step: Array):
+        rows = {"rows": observed["rows"]}
         if not self._loss.aware:
-            return variables
+            return rows, None
         after, seeded = {}, []
         for number, direction in enumerate(self.directions):
             state, seen = variables["senses"][direction], observed[direction]
@@ -242,8 +242,8 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
             config = self._loss.config_of(number)
             after[direction], found = states.after_step(state, config, step, **flat)
             seeded.append(found)
-        variables = inherited(variables, jnp.stack(seeded).any())
-        return {**variables, "senses": after}
+        copied = functools.partial(inherited, now=jnp.stack(seeded).any())
+        return {**rows, "senses": after}, copied
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
         params = {"params": variables["params"]["model"]}

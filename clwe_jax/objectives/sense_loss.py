@@ -23,7 +23,7 @@ from clwe_jax.models.senses import state as states
 from clwe_jax.models.senses import translation as translating
 from clwe_jax.options.objectives import SenseLossOptions
 from clwe_jax.options.senses import SenseOptions
-from clwe_jax.types import Array, Sums, Variables
+from clwe_jax.types import Array, Sums
 
 _LANGUAGES = 3  # folded into the step's key for the draws of target languages
 
@@ -270,30 +270,21 @@ def initial_tables(
     }
 
 
-def inherited(variables: Variables, now: Array) -> dict[str, Any]:
-    """Copies the warm-up's vectors, biases and their moments to all senses of a word.
+def inherited(tree: Mapping[str, Any], now: Array) -> dict[str, Any]:
+    """Copies the warm-up's vector and bias of a word to all its senses.
 
     No prediction changes, because all senses of a word are then equally probable.
 
     Args:
-      variables: 'params' and optional 'moments' with 'sense_table' [..., V, S, d] and 'sense_bias'
-        [..., V, S].
+      tree: parameters or moments, with 'sense_table' [..., V, S, d] and 'sense_bias' [..., V, S].
       now: bool []; False leaves them as they are.
     """
-
-    def of(tree: Mapping[str, Any]) -> dict[str, Any]:
-        # A frozen parameter has no moments.
-        found = {
-            name: seeding.inherit(tree[name], tree[name].ndim - below, now)
-            for name, below in (("sense_table", 3), ("sense_bias", 2))
-            if not isinstance(tree[name], optax.MaskedNode)
-        }
-        return {**tree, **found}
-
-    found = {**variables, "params": of(variables["params"])}
-    if "moments" in variables:
-        found["moments"] = tuple(map(of, variables["moments"]))
-    return found
+    copies = {
+        name: seeding.inherit(tree[name], tree[name].ndim - below, now)
+        for name, below in (("sense_table", 3), ("sense_bias", 2))
+        if not isinstance(tree[name], optax.MaskedNode)  # the moments of a frozen parameter
+    }
+    return {**tree, **copies}
 
 
 def never_targets(specials: Mapping[str, int], *targets: str) -> tuple[int, ...]:

@@ -138,14 +138,14 @@ class SenseMlmObjective(ByIdentity, SenseMlmOptions):
             )
         return sums, observed
 
-    def update(self, variables: Variables, observed: Any, step: Array) -> Variables:
+    def update(self, variables: Variables, observed: Any, step: Array):
         if not self._loss.aware:
-            return variables
+            return {}, None
         flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in observed.items()}
         state = variables["senses"][MASKED]
         config = self._loss.config_of(0)
         state, seeded = states.after_step(state, config, step, **flat)
-        return {**inherited(variables, seeded), "senses": {MASKED: state}}
+        return {"senses": {MASKED: state}}, functools.partial(inherited, now=seeded)
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
         return self.model.apply({"params": variables["params"]["model"]}, batch)

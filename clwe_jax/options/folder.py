@@ -21,7 +21,7 @@ _STARTED_IN = "started_in"
 _FREE = (
     "job", "projection", "finish", "report", "plan", "evals", "checkpoint", "mesh", "data.tfds_dir",
     "data.sample_bytes", "train.steps", "train.log_every_steps", "train.prefetch",
-    "train.max_skipped_in_row",
+    "train.max_skipped_in_row", "compare.systems", "compare.seeds", "compare.tasks",
 )  # fmt: skip
 
 

@@ -167,6 +167,7 @@ class HeadOptions(Section):
     """Options of a head."""
 
     ending: ClassVar[str] = "softmax"  # how labels are read from scores; an option of taggers
+    of_means: ClassVar[bool] = False  # whether one vector of a text is enough, the mean of its words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,6 +175,7 @@ class LinearHead(HeadOptions):
     """Dropout and one dense layer, on words or on the mean of a text (D8, BERT)."""
 
     name = "linear"
+    of_means = True
     dropout: Rate = option(0.1, "dropout rate of the input")
     ending: Annotated[str, OneOf(*ENDINGS)] = option(
         "softmax", "'softmax', a label for each word alone; 'crf', the best sequence"
@@ -215,6 +217,7 @@ class MeanMlpHead(HeadOptions):
     """The mean of a text's words and two dense layers (A14, sentiment)."""
 
     name = "mean_mlp"
+    of_means = True
     hidden: Size = option(256, "width of the first layer, which ends in a ReLU")
     dropout: Rate = option(0.1, "dropout rate of the input of both layers")
 

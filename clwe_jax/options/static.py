@@ -108,6 +108,29 @@ class MiningOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
+class WordsOptions(Section):
+    """Sources of a word's vector beside its entry in the dictionary."""
+
+    unknown: Annotated[str, OneOf("ngrams", "beginnings")] = option(
+        "ngrams",
+        "where a word without an entry has its vector from: ngrams, a regression from character n-grams to "
+        "the entries' vectors | beginnings, the entries that begin like it",
+    )
+    phrases: bool = option(
+        True, "whether an entry of several words is read as one unit, and its English side from its words"
+    )
+    spelling_dim: Count = option(
+        256, "dimensions that hold a word's n-grams, so that names and loans meet; 0: none"
+    )
+    spelling_length: Amount = option(0.6, "length of this part beside the dictionary's, which is 1")
+    encoder: str = option(
+        "", "an English encoder whose vectors make synonyms near, hf:DIR; '': random directions alone"
+    )
+    meaning_dim: Size = option(256, "dimensions of the encoder's vectors that are kept")
+    meaning_length: Amount = option(0.7, "length of the encoder's part beside the random one, which is 1")
+
+
+@dataclasses.dataclass(frozen=True)
 class EmbeddingsOptions(FastTextOptions, DuongOptions):
     """Vectors that are trained on text."""
 
@@ -156,6 +179,7 @@ class StaticOptions(Section):
         "", "an encoder that says which mined pairs are right: hf:DIR, run:DIR; '': none"
     )
     mining: MiningOptions = section(MiningOptions)
+    words: WordsOptions = section(WordsOptions)
 
 
 @dataclasses.dataclass(frozen=True)

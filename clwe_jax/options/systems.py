@@ -21,9 +21,10 @@ from clwe_jax.options.section import (
 from clwe_jax.options.text import SOURCE
 
 SCALES = ("laptop", "small", "base", "paper")
-JOBS = ("pretrain", "static", "project", "transfer", "clcr", "evaluate")
+JOBS = ("pretrain", "static", "project", "transfer", "clcr", "compare", "evaluate")
 # A section that one kind of run alone has -> its options; others are language models.
 _KINDS = {
+    "compare": "clwe_jax.options.compare:CompareRun",
     "clcr": "clwe_jax.options.clcr:ClcrRun",
     "transfer": "clwe_jax.options.transfer:TransferRun",
     "static": "clwe_jax.options.static:StaticRun",

@@ -8,8 +8,9 @@ from typing import Any, Iterator, Mapping
 from absl import logging
 import jax
 
-from clwe_jax import api, options
-from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax import options
+from clwe_jax.encoders import language_model
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
@@ -46,7 +47,7 @@ class Evaluation(Job):
         yield from forecast.evaluations(self.config, self.workdir)
 
     def _evaluate(self) -> dict[str, float]:
-        model = api.load(self.workdir)
+        model = language_model.load(self.workdir)
         world = inputs.open_world(self.config, self.workdir)
         heldout = inputs.build(self.config, world).heldout
         made = evaluators.build(

@@ -9,8 +9,9 @@ from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 import jax
 import numpy as np
 
-from clwe_jax import api, atomic, options
-from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax import atomic, options
+from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.training import ReportOptions
 from clwe_jax.pretrain import finish, own_mining, senses, warm_start
@@ -24,9 +25,7 @@ from clwe_jax.runs.job import STOPPED, Job, Results, Stage
 from clwe_jax.text import training_dictionary
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.world import World
-from clwe_jax.training import (
-    allocator, build, checkpoint, init, optim, partition, phases, train,
-)  # fmt: skip
+from clwe_jax.training import allocator, build, checkpoint, init, optim, partition, phases, train
 from clwe_jax.training.tables import Start
 from clwe_jax.types import Objective
 
@@ -208,7 +207,7 @@ class Pretraining(Job):
         figures: Mapping[str, float],
     ) -> dict[str, Any]:
         config, world, result = self.config, opened.world, trained.result
-        model = api.Model(
+        model = LanguageModel(
             config,
             world.tokenizer,
             trained.objective,
@@ -249,7 +248,7 @@ class Pretraining(Job):
             "skipped": {name: count for name, count in skipped.items() if count},
         }
 
-    def _space(self, model: api.Model, world: World) -> dict[str, Any]:
+    def _space(self, model: LanguageModel, world: World) -> dict[str, Any]:
         """A few words of all languages before and after the training; see `report.space`."""
 
         def trained(language: str, words: Sequence[str]) -> np.ndarray:
@@ -297,7 +296,7 @@ def _hub(world: World) -> str | None:
     return shown_words.first_language(languages) if len(languages) > 1 else None
 
 
-def _neighbours(model: api.Model, world: World, shown: ReportOptions) -> list[dict[str, Any]]:
+def _neighbours(model: LanguageModel, world: World, shown: ReportOptions) -> list[dict[str, Any]]:
     frequent = world.frequent
     languages = [language for language in model.languages if frequent.get(language)]
     if not languages:

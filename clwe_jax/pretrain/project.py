@@ -11,9 +11,10 @@ from typing import Any, Iterator, Mapping
 
 import jax
 
-from clwe_jax import api, options
+from clwe_jax import options
+from clwe_jax.encoders import language_model
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.objectives import projected
 from clwe_jax.options.pretrain import PretrainRun, ProjectionOptions
 from clwe_jax.options.section import nearest
@@ -84,12 +85,12 @@ class Projection(Job):
         yield from forecast.dictionaries(self.config, self.workdir)
 
     def _open(self) -> Spaces:
-        model = api.load(self.workdir)
-        if isinstance(model, api.PairModel):
+        if options.read_config(self.workdir).job == "project":
             raise ValueError(
                 f"{self.workdir} holds two projected runs: name them again with "
                 "--config.projection.source=RUN --config.projection.target=RUN"
             )
+        model = language_model.load(self.workdir)
         if len(model.languages) < 2:
             raise ValueError(
                 f"{self.workdir} holds a model of {', '.join(model.languages)} alone: there is no "
@@ -198,7 +199,7 @@ class PairProjection(Projection):
         yield from forecast.dictionaries(self.config, self.workdir)
 
     def _open(self) -> Spaces:
-        models = {language: api.load(folder) for language, folder in self.runs.items()}
+        models = {language: language_model.load(folder) for language, folder in self.runs.items()}
         shapes = {
             language: ModelEncoder(model.objective, model.tokenizer, model.variables).shape
             for language, model in models.items()

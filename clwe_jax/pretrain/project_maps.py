@@ -16,12 +16,12 @@ from absl import logging
 import numpy as np
 from scipy import linalg
 
-from clwe_jax import api
 from clwe_jax.align import procrustes
+from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.pair import PairEncoder
 from clwe_jax.evaluate import anchors
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.evaluate.pair_encoder import PairEncoder
 from clwe_jax.objectives.projected import Projected
 from clwe_jax.options.pretrain import PretrainRun, ProjectionOptions
 from clwe_jax.text import dictionary as dictionaries, training_dictionary
@@ -48,7 +48,7 @@ class Spaces:
       dictionary, frequencies, folders, context: of the run, as in its `World`.
     """
 
-    models: Mapping[str, api.Model]
+    models: Mapping[str, LanguageModel]
     texts: Mapping[str, TextCorpus]
     dictionary: Dictionary
     frequencies: Frequencies | None
@@ -136,7 +136,7 @@ def _words(
     return [(x[:, layer], y[:, layer], rows) for layer in range(x.shape[1])]
 
 
-def _senses(model: api.Model, chosen: Pairs) -> Iterator[Block]:
+def _senses(model: LanguageModel, chosen: Pairs) -> Iterator[Block]:
     """Centers of the senses of the pairs' words, a block for each direction."""
     words = model.vocabulary.words
     ids = np.array([[words.get(a, -1), words.get(b, -1)] for a, b in chosen]).reshape(-1, 2)
@@ -148,7 +148,7 @@ def _senses(model: api.Model, chosen: Pairs) -> Iterator[Block]:
         yield x, y, np.repeat(np.arange(len(x), dtype=np.int32)[:, None], 2, axis=1)
 
 
-def mapped(models: Mapping[str, api.Model], maps: Mapping[str, np.ndarray]) -> Encoder:
+def mapped(models: Mapping[str, LanguageModel], maps: Mapping[str, np.ndarray]) -> Encoder:
     """The encoder of all languages that applies the maps of the source languages."""
     encoders = {}
     for model in set(models.values()):

@@ -8,8 +8,9 @@ from typing import Any, Sequence
 from absl import logging
 import jax
 
-from clwe_jax import api, atomic, pocket
-from clwe_jax.api.senses import Sense, SenseView
+from clwe_jax import atomic, pocket
+from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.encoders.sense_view import Sense, SenseView
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.report import projection, senses as pictures
 from clwe_jax.runs import shown_words
@@ -27,7 +28,7 @@ _EXPORTED = 10_000  # senses of each direction; an embedding projector shows no 
 _HEAD = ("label", "word", "sense", "languages", "share", "uses")
 
 
-def gather(config: PretrainRun, model: api.Model, workdir: str) -> dict[str, Any]:
+def gather(config: PretrainRun, model: LanguageModel, workdir: str) -> dict[str, Any]:
     """Describes the senses of a few words, and writes files for an embedding projector.
 
     Writes WORKDIR/senses/: vectors.tsv and metadata.tsv (vectors_backward.tsv and
@@ -72,7 +73,7 @@ def gather(config: PretrainRun, model: api.Model, workdir: str) -> dict[str, Any
     }
 
 
-def _words(config: PretrainRun, view: SenseView, model: api.Model, language: str) -> list[str]:
+def _words(config: PretrainRun, view: SenseView, model: LanguageModel, language: str) -> list[str]:
     """The words of config.report.words that are in the vocabulary; without any, ambiguous words."""
     known = model.vocabulary.words
     asked = shown_words.asked_words(config.report.words)

@@ -17,14 +17,14 @@ import jax
 import numpy as np
 
 from clwe_jax import options, presets
-from clwe_jax.api import static as static_api
 from clwe_jax.embeddings import dictionary_text, files, pieces
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
+from clwe_jax.encoders import spaces
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import values_of
-from clwe_jax.options.static import StaticRun
+from clwe_jax.options.static import StaticRun, WordsOptions
 from clwe_jax.runs.dictionary_baseline import PREFIX
 from clwe_jax.runs.job import FIGURES
 from clwe_jax.static.job import Static
@@ -108,7 +108,7 @@ def read(source: str, languages: Sequence[str]) -> dict[str, Vectors]:
       ValueError, FileNotFoundError: files that cannot be read, or of none of the languages.
     """
     if os.path.isdir(source):
-        model = static_api.load(source)
+        model = spaces.load(source)
         found = {name: model.vectors(name) for name in model.languages if name in languages}
     else:
         option = "config.init.embeddings"
@@ -187,7 +187,8 @@ def _of_dictionary(config: PretrainRun, world: World) -> dict[str, Vectors]:
         )
     counts = world.frequencies.words if world.frequencies else {}
     counts = {language: counts.get(language, {}) for language in world.languages}
-    graph = WordGraph(world.dictionary, counts)
+    # The model's width is that of the vectors: none is left for n-grams.
+    graph = WordGraph(world.dictionary, counts, WordsOptions(spelling_dim=0))
     return dict(dictionary_text.vectors(graph, config.model.width, config.seed))
 
 
@@ -245,7 +246,7 @@ def _subwords(
     Raises:
       ValueError: the run has not kept its n-grams.
     """
-    model, path = static_api.load(folder), os.path.join(folder, "trained", SUBWORDS)
+    model, path = spaces.load(folder), os.path.join(folder, "trained", SUBWORDS)
     if not os.path.isfile(path):
         raise ValueError(
             f"config.init.method='subword': {folder} has no {SUBWORDS}. Train the vectors with "

@@ -31,7 +31,9 @@ _PURPOSES = {
 
 
 def intended_use(run: Run, others: Sequence[Run]) -> Section:
-    """The model's purpose and limits, and the origin of its data."""
+    """The model's purpose and limits, and the origin of its data; of a comparison the data alone."""
+    if run.option("job") == "compare":
+        return Section("Data", "", _data(run))
     good_for = _PURPOSES.get(
         run.option("job"),
         "comparing words and sentences across its languages, and as a start for fine-tuning",
@@ -68,7 +70,7 @@ def _data(run: Run) -> list[Table]:
 
 def usage(run: Run, others: Sequence[Run]) -> Section | None:
     """Code that loads and uses the model, to be copied."""
-    if not run.languages:
+    if not run.languages or run.option("job") == "compare":  # each system's page has its own
         return None
     if run.option("job") == "transfer":
         return Section("Use this model", _NEEDS, [Text(code=_labelling(run))])

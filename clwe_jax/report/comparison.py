@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Iterator, Sequence
 
 from clwe_jax.report.data import Column, Metric, Section, Table, Word
@@ -10,27 +11,39 @@ from clwe_jax.report.run_folder import Run, differences
 # Prefixes of the figures that other sections show.
 _SHOWN = (
     "retrieval/", "bli/", "eval/mlm/", "train/", "similarity/", "floor/retrieval/", "floor/bli/",
-    "speed/",
+    "speed/", "compare/", "order/",
 )  # fmt: skip
-_MOST_OPTIONS = 12  # in a warning
+# Means over languages or pairs of the measurements that runs are compared by.
+_MAIN = re.compile(
+    r"(retrieval/(sif/)?mean(_last4)?|bli/(p@1|mean)|bleu/mean|zero_shot/.*mean|word_alignment/|senses/|"
+    r"similarity/mean|mining/)[a-z0-9_@]*"
+)
+_MOST_OPTIONS = 3  # in a warning
+_MOST_LETTERS = 30  # of an option's value there
 
 
 def fairness(run: Run, other: Run) -> list[str]:
-    """Sentences on conditions that make a comparison of two runs unfair; empty for a fair one."""
+    """Sentences on conditions that make a comparison of two runs unfair; empty for a fair one.
+
+    An option that one of the two kinds of runs does not have is no such condition.
+    """
     found = []
     if run.step != other.step:
         found.append(f"{run.name} is at step {run.step:,}, {other.name} at step {other.step:,}.")
-    unfair = [d for d in differences((run, other)) if not d.fair]
-    for difference in unfair[:_MOST_OPTIONS]:
-        ours, theirs = (str(value)[:60] or "''" for value in difference.values)
-        found.append(f"config.{difference.option}: {ours} here, {theirs} there.")
-    if len(unfair) > _MOST_OPTIONS:
-        found.append(f"{len(unfair) - _MOST_OPTIONS} more options differ: see Comparison.")
+    unfair = [d for d in differences((run, other)) if not d.fair and None not in d.values]
+    if unfair:
+        named = [
+            f"{d.option} ({', '.join(str(value)[:_MOST_LETTERS] or chr(39) * 2 for value in d.values)})"
+            for d in unfair[:_MOST_OPTIONS]
+        ]
+        rest = len(unfair) - _MOST_OPTIONS
+        more = f" and {rest} more options, which the section Comparison lists" if rest > 0 else ""
+        found.append(f"The runs differ in {', '.join(named)}{more}.")
     return found
 
 
 def section(run: Run, others: Sequence[Run]) -> Section | None:
-    """The other runs, the options in which the runs differ, and the figures that they share."""
+    """The figures that the runs share, the main ones first, and the options in which they differ."""
     if not others:
         return None
     runs = (run, *others)
@@ -40,16 +53,20 @@ def section(run: Run, others: Sequence[Run]) -> Section | None:
         [Word(d.option, style="code"), *("–" if x is None else str(x) for x in d.values)]
         for d in differences(runs)
     ]
-    blocks = [Table(["Option", *(r.name for r in runs)], options)] if options else []
-    if not options:
-        text += " The configs are the same."
     shared = [
         name
         for name in sorted(run.figures)
         if any(name in other.figures for other in others) and not name.endswith(("_low", "_high"))
     ]
+    main = [name for name in shared if _MAIN.fullmatch(name)]
+    blocks = [_table(run, main)] if main else []
     if shared:
         blocks.append(_table(run, shared, closed="All figures that another run has too"))
+    if options:
+        heads = ["Option", *(r.name for r in runs)]
+        blocks.append(Table(heads, options, closed=f"The {len(options)} options in which the runs differ"))
+    else:
+        text += " The configs are the same."
     return Section("Comparison", text, blocks)
 
 

@@ -167,12 +167,15 @@ class Dots:
 
 @dataclasses.dataclass(frozen=True)
 class Picture:
-    """Points in a plane without axes."""
+    """Points in a plane without axes, or of a share against a cost."""
 
     kind = "picture"
     title: str
     dots: Sequence[Dots]
     joins: Sequence[Points] = ()  # pairs of points that thin lines join
+    # Titles of the axes, a logarithmic one and one in percent; '': no axes.
+    x: str = ""
+    y: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

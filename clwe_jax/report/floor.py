@@ -19,14 +19,17 @@ _HEAD = "Dictionary floor"
 _ARROW = "\u00a0→\u00a0"  # of `measures.pair_name`
 
 
-def of_retrieval(run: Run, ending: str = "") -> str:
-    """The path of the floor's retrieval figures, with a star for the pair; by SIF if measured.
+def of_retrieval(run: Run, ending: str = "", own: bool = False) -> str:
+    """The path of the floor's retrieval figures, with a star for the pair.
 
     Args:
       run: the page's run.
       ending: ending of the metric's name, such as '_csls'.
+      own: whether the words of a sentence weigh as in the encoder's own sentence vector
+        ('retrieval/mean'), which is for static vectors as in the floor's; else by SIF, if measured.
     """
-    pooled = any(name.startswith("floor/retrieval/sif/") for name in run.figures)
+    own = own and f"floor/retrieval/mean{ending}" in run.figures
+    pooled = not own and any(name.startswith("floor/retrieval/sif/") for name in run.figures)
     return f"floor/retrieval/{'sif/' * pooled}*/mean{ending}"
 
 

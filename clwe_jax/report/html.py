@@ -19,7 +19,7 @@ import markupsafe
 from clwe_jax import atomic
 from clwe_jax.report import (
     beside, card, comparison, corpus, figures, measures, overview, plots, projection, run_folder,
-    senses, space, static, training,
+    senses, space, static, training, verdict,
 )  # fmt: skip
 from clwe_jax.report.data import Chart, Number, Picture, Section, Table, section_from_json
 from clwe_jax.report.run_folder import Run
@@ -94,8 +94,9 @@ def page(runs: Sequence[Run], problems: Sequence[str]) -> str:
     first, *shown = _sections(environment, runs, found)
     tiles = _attempt("the headline figures", found, lambda: overview.tiles(run, others))
     lead = _attempt("the summary", found, lambda: overview.summary(run))
+    judged = _attempt("the verdict", found, lambda: verdict.of(run))
     warnings = [("Mind this", overview.unfinished(run) + training.skipped_steps(run) + found)]
-    warnings += [
+    unfair = [
         (f"Compared with {other.name}, but under other conditions", comparison.fairness(run, other))
         for other in others
     ]
@@ -103,7 +104,9 @@ def page(runs: Sequence[Run], problems: Sequence[str]) -> str:
     return environment.get_template("page.html").render(
         title=run.option("report.title") or run.name,
         lead=lead or run.name,
+        verdict=judged,
         warnings=[(title, items) for title, items in warnings if items],
+        unfair=[(title, items) for title, items in unfair if items],
         tiles=tiles or [],
         command=overview.command(run),
         first=first,

@@ -103,7 +103,9 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
             columns["mean_csls_k3"] = Column("CSLS, k = 3", "percent", main=False)
             columns["coverage"] = Column("Words with a vector", "percent", main=False)
         tables = table("retrieval", pairs, columns, found, "Pair", title=title + whole, note=note)
-        blocks += floor.beside([*tables, *weighted], run, *levels)
+        own = floor.of_retrieval(run, SENTENCE_METHODS[how], name == "mean"), *levels[1:]
+        blocks += floor.beside(tables, run, *own)
+        blocks += floor.beside(weighted, run, *levels)
     lines = [Line(how, f"retrieval/mean_last4{x}") for how, x in SENTENCE_METHODS.items()]
     steps = finite(run.series.get(lines[0].metric, {}))
     if steps:

@@ -99,7 +99,7 @@ def _floor(run: Run, name: str) -> float | None:
     if not name.startswith("retrieval/"):
         return run.figures.get(f"floor/{name}")
     ending = next((x for x in SENTENCE_METHODS.values() if x and name.endswith(x)), "")
-    return floor.mean(run, floor.of_retrieval(run, ending))
+    return floor.mean(run, floor.of_retrieval(run, ending, "last4" not in name))
 
 
 def _measured_on(run: Run, name: str) -> list[str]:

@@ -14,7 +14,7 @@ import adjustText
 import markupsafe
 import matplotlib
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 import numpy as np
 
 from clwe_jax.report.data import NEUTRAL, Chart, Dots, Picture, Points
@@ -111,9 +111,18 @@ def picture(block: Picture, titled: bool = False) -> Figure:
     figure = Figure(size, dpi=72, layout="constrained")
     axes = figure.add_subplot()
     axes.patch.set_visible(False)
-    axes.spines["bottom"].set_visible(not labelled)
-    axes.set_xticks([])
-    axes.set_yticks([])
+    if block.x:
+        axes.set_xlabel(block.x)
+        axes.set_ylabel(block.y)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter(FuncFormatter(_thousands))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{100 * y:.3g}%"))
+    else:
+        axes.spines["bottom"].set_visible(not labelled)
+        axes.set_xticks([])
+        axes.set_yticks([])
     axes.margins(*((0.12, 0.14) if labelled else (0.04, 0.04)))
     # One path for all lines: a path each would make the page several times larger.
     ends = [(*line, (np.nan, np.nan)) for line in block.joins]

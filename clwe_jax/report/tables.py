@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from clwe_jax.report import beside, data, figures, measures, run_folder, training
+from clwe_jax.report import beside, data, figures, measures, run_folder, training, verdict
 from clwe_jax.report.data import Cell, Column, Language, Number, Stack, Word
 from clwe_jax.report.figures import SENTENCE_METHODS
 
@@ -26,7 +26,7 @@ def print_summary(
     workdir: str | os.PathLike[str],
     console: Console | None = None,
 ) -> None:
-    """Prints the run's figures as tables, and the path of its report.
+    """Prints the run's figures as tables, the verdict on them, and the path of its report.
 
     Args:
       results: the figures by path, as in results.json.
@@ -47,6 +47,11 @@ def print_summary(
             if any(x.main for x in block.columns[1:]):
                 title = f"{section.title}: {block.title}" if block.title else section.title
                 console.print(_table(title, block))
+    judged = verdict.of(run)
+    if judged is not None:
+        console.print(judged.text, markup=False, highlight=False)
+        if judged.command:
+            console.print(f"  {judged.command}", markup=False, highlight=False, soft_wrap=True)
     report = run.workdir / "report.html"
     if report.exists():
         console.print(f"Report: {report}", markup=False, highlight=False, soft_wrap=True)

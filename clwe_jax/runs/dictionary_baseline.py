@@ -16,7 +16,7 @@ from absl import logging
 from clwe_jax import options
 from clwe_jax.embeddings import dictionary_vectors
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.evaluate.static_encoder import StaticEncoder
+from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.runs import evaluators, inputs
 from clwe_jax.runs.evaluators import NamedEvaluator
@@ -72,11 +72,20 @@ def measure(
     if dictionary is None or not made or len(languages) < 2:
         logging.info("There is no dictionary floor: it takes a dictionary and test sets")
         return {}
-    spaces = _Spaces(dictionary, frequencies, config.seed)
-    encoder = StaticEncoder(spaces, words, frequencies=frequencies, candidates=_CANDIDATES)
     with _quiet():
-        found, _ = evaluators.measure(made, encoder)
+        found, _ = evaluators.measure(made, encoder(dictionary, frequencies, config.seed, words))
     return {f"{PREFIX}{name}": value for name, value in found.items()}
+
+
+def encoder(
+    dictionary: Dictionary,
+    frequencies: Frequencies | None,
+    seed: int,
+    words: Callable[[str, str], Sequence[str]],
+) -> StaticEncoder:
+    """The floor's vectors as an encoder; the arguments as of `measure`."""
+    spaces = _Spaces(dictionary, frequencies, seed)
+    return StaticEncoder(spaces, words, frequencies=frequencies, candidates=_CANDIDATES)
 
 
 @contextlib.contextmanager

@@ -9,8 +9,8 @@ from absl import logging
 import numpy as np
 
 from clwe_jax import registry, terminal
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.options.section import Section
 from clwe_jax.types import Encoder, Evaluator, HasDetails, Variables
 

@@ -102,7 +102,7 @@ def pretraining(config: PretrainRun, workdir: str) -> Iterator[str]:
     yield (
         f"training: {cfg.steps:,} steps of {cfg.batch_size:,} x {length} positions "
         f"({tokens / 1e6:,.1f} million); a step takes {seconds * 1e3:,.0f} ms here (median of "
-        f"{_STEPS}): {_minutes(cfg.steps * seconds)}, without evaluations"
+        f"{_STEPS}): {in_minutes(cfg.steps * seconds)}, without evaluations"
     )
     yield f"checkpoints: {config.checkpoint.keep} of about {megabytes:,.0f} MB"
     if isinstance(objective, Encodes):
@@ -121,7 +121,7 @@ def finishing(config: PretrainRun) -> Iterator[str]:
     seconds = _step_seconds(programs, objective, learn, *rows, mesh, config.seed)
     yield (
         f"finish: {found.steps:,} contrastive steps of {found.batch_size:,} pairs of sentences: "
-        f"{_minutes(found.steps * seconds)} here"
+        f"{in_minutes(found.steps * seconds)} here"
     )
 
 
@@ -197,7 +197,7 @@ def _evaluating(
     )
     yield (
         f"evaluations: at most {rows:,} texts; {_ROWS} take {forward * 1e3:,.0f} ms here"
-        f"{translations}: {_minutes(total)}"
+        f"{translations}: {in_minutes(total)}"
     )
 
 
@@ -266,7 +266,7 @@ def _fasttext(config: options.Run, training: str, given: FastTextOptions) -> str
     started = time.monotonic()
     static_training.fasttext(sample, settings)
     seconds = (time.monotonic() - started) * words / _WORDS
-    return f"{line}: {_minutes(seconds)} here, from {_WORDS:,} timed words"
+    return f"{line}: {in_minutes(seconds)} here, from {_WORDS:,} timed words"
 
 
 def mining(config: options.Run) -> str:
@@ -295,7 +295,8 @@ def _files(paths: Sequence[str]) -> str:
     return f"{len(paths)} file{plural}, {sum(map(os.path.getsize, paths)) / 1e6:,.1f} MB,"
 
 
-def _minutes(seconds: float) -> str:
+def in_minutes(seconds: float) -> str:
+    """A time as a person says it: 'about 5 minutes'."""
     if seconds < 90:
         return f"about {seconds:,.0f} seconds"
     minutes = seconds / 60

@@ -13,11 +13,11 @@ import numpy as np
 
 from clwe_jax import options
 from clwe_jax.align.alignment import Alignment
-from clwe_jax.api import static as static_api
-from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import beside, dictionary_text, files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
+from clwe_jax.encoders import spaces
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.evaluate.context import Context
 from clwe_jax.options.section import to_dict
 from clwe_jax.options.static import StaticRun
@@ -29,7 +29,7 @@ from clwe_jax.runs import (
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.runs.evaluators import NamedEvaluator
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
-from clwe_jax.static import mined, pictures, provided, refine
+from clwe_jax.static import mined, pictures, provided, refine, times
 from clwe_jax.static.trainer import Trainer
 from clwe_jax.static.vocabularies import Vocabularies
 from clwe_jax.text import frequencies, training_dictionary, world
@@ -114,7 +114,7 @@ class Static(Job):
                 (*read, *model),
                 lambda: forecast.evaluations(config, workdir),
             ),
-            Stage("induced dictionaries", self._induce, model),
+            Stage("induced dictionaries", self._induce, model, lambda: times.stages(config)),
         ]
 
     @property
@@ -188,24 +188,33 @@ class Static(Job):
         mining: mined.Written | None,
         vocabularies: Vocabularies,
         alignments: Mapping[str, Alignment],
-    ) -> StaticModel:
+    ) -> StaticSpaces:
         """The vectors of all languages in one space."""
         hub, raw, static = options.hub_of(self.config), vocabularies.raw, self.config.static
         counts = read.trainer.counts if read.trainer else provided.counts(raw)
-        model = StaticModel(
+        model = StaticSpaces(
             raw, vocabularies.shared, alignments, hub, read.context.normalizer,
             frequencies.most_frequent(counts),
         )  # fmt: skip
-        if not static.dictionary_dim:
+        alone = static.training == "dictionary" and not self._given
+        dim = self.config.embeddings.dim if alone else static.dictionary_dim
+        if not dim:
             return model
-        # The vectors in the hub's space, each behind the dictionary's vector of the word.
-        known = dictionary_text.vectors(
-            read.trainer.graph if read.trainer else WordGraph(read.dictionary, counts),
-            static.dictionary_dim, self.config.seed, mining.links if mining else {},
+        graph = read.trainer.graph if read.trainer else WordGraph(
+            read.dictionary, counts, static.words
         )  # fmt: skip
+        wanted = graph, dim, self.config.seed, mining.links if mining else {}
         trained = {language: model.vectors(language) for language in model.languages}
-        joined = beside.concatenated(known, trained, static.trained_length)
-        return dataclasses.replace(model, raw=joined, shared={}, alignments={})
+        if not alone:
+            # The vectors in the hub's space, each behind the dictionary's vector of the word.
+            joined = beside.concatenated(
+                dictionary_text.vectors(*wanted), trained, static.trained_length
+            )
+            model = dataclasses.replace(model, raw=joined, shared={}, alignments={})
+        if static.words.unknown != "ngrams":
+            return model
+        behind = 0 if alone else trained[hub].dim
+        return dataclasses.replace(model, spelling=dictionary_text.spelling(*wanted, behind))
 
     def _alignment(
         self, vocabularies: Vocabularies, dictionary: Dictionary | None, language: str, hub: str
@@ -235,12 +244,12 @@ class Static(Job):
         mining: mined.Written | None,
         vocabularies: Vocabularies,
         alignments: Mapping[str, Alignment],
-    ) -> StaticModel:
+    ) -> StaticSpaces:
         """The model as the folder holds it: vectors beside a dictionary's are made while they are
         written, and mapped from there on."""
         model = self._model(read, mining, vocabularies, alignments)
         model.save(self.workdir)
-        model = dataclasses.replace(model, raw=static_api.load(self.workdir).raw)
+        model = dataclasses.replace(model, raw=spaces.load(self.workdir).raw)
         if self.config.static.write_text:
             os.makedirs(self.path("vectors"), exist_ok=True)
             for language in model.languages:
@@ -248,7 +257,7 @@ class Static(Job):
                 files.write(path, model.vectors(language))
         return model
 
-    def _evaluate(self, read: _Dictionaries, model: StaticModel) -> _Measured:
+    def _evaluate(self, read: _Dictionaries, model: StaticSpaces) -> _Measured:
         encoder = read.trainer.encoder(model) if read.trainer else model.encoder()
         figures, rows = evaluators.measure(read.evaluators, encoder)
         if self.with_floor:
@@ -260,7 +269,7 @@ class Static(Job):
             )
         return _Measured(figures, rows)
 
-    def _induce(self, model: StaticModel) -> dict[str, int]:
+    def _induce(self, model: StaticSpaces) -> dict[str, int]:
         """'de-en' -> number of pairs in its dictionary, which is written."""
         sizes: dict[str, int] = {}
         max_words = self.config.static.induced_words
@@ -277,7 +286,7 @@ class Static(Job):
         read: _Dictionaries = done["dictionaries"]
         mining: mined.Written = done.get("mining") or mined.Written()
         vocabularies: Vocabularies = done[self._vectors_stage]
-        model: StaticModel = done["writing"]
+        model: StaticSpaces = done["writing"]
         figures, rows = done["evaluation"]
         figures = {**figures, **mining.figures}
         errors, left_out = _errors(rows, self.config.report.errors)
@@ -318,7 +327,7 @@ class Static(Job):
         )
 
 
-def _space(model: StaticModel, dictionary: Dictionary | None) -> dict[str, Any]:
+def _space(model: StaticSpaces, dictionary: Dictionary | None) -> dict[str, Any]:
     """The same words before the alignment and after it; see `report.space`."""
     frequent = {language: vectors.words for language, vectors in model.raw.items()}
     chosen = shared_space.concepts(frequent, dictionary, model.hub)
@@ -332,7 +341,7 @@ def _space(model: StaticModel, dictionary: Dictionary | None) -> dict[str, Any]:
     return {"hub": model.hub, "stages": {**stages, "after": drawn(model.vectors)}}
 
 
-def _neighbours(model: StaticModel, option: str) -> list[dict[str, Any]]:
+def _neighbours(model: StaticSpaces, option: str) -> list[dict[str, Any]]:
     """The nearest words of those that `config.report.words` lists, or of some content words."""
     known = model.raw[model.hub]
     asked = shown_words.asked_words(option)

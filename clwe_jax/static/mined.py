@@ -12,13 +12,14 @@ import numpy as np
 
 from clwe_jax import atomic, pocket
 from clwe_jax.align import mining
-from clwe_jax.api import encoders
-from clwe_jax.api.base import Loaded
 from clwe_jax.embeddings.grown import Grown, Pairs
 from clwe_jax.embeddings.word_graph import Links
+from clwe_jax.encoders import load as encoders
+from clwe_jax.encoders.encode import select
 from clwe_jax.report import mined as page
 from clwe_jax.text import corpora
 from clwe_jax.text.merged import Dictionary
+from clwe_jax.types import Encoder
 
 FOLDER = "mined"  # of the run's folder: parallel text for --config.task.parallel
 DICTIONARY = "dictionary"  # of this folder: for --config.data.dictionaries
@@ -61,7 +62,7 @@ def write(
             for language, places in zip(pair, some[:2]):
                 lines.want(language, places.tolist())
     figures, parts = {}, []
-    judging = encoders.load(judge, sorted(grown.files)) if judge else None
+    judging = encoders.load(judge, sorted(grown.files)).encoder() if judge else None
     for pair in dict.fromkeys([*grown.pairs, *grown.refused]):
         name = "-".join(pair)
         taken, refused = (x.get(pair, Pairs([], [], [])) for x in (grown.pairs, grown.refused))
@@ -163,7 +164,7 @@ def _quality(
 
 
 def _judged(
-    judge: Loaded,
+    judge: Encoder,
     pair: tuple[str, str],
     taken: Sequence[tuple[str, ...]],
     refused: Sequence[tuple[str, ...]],
@@ -182,7 +183,7 @@ def _judged(
     if len(every) < 2:
         return {}
     sides = [
-        judge.encode([row[column] for row in every], language)
+        select(judge.sentences([row[column] for row in every], language), None)
         for column, language in zip((3, 4), pair)
     ]
     ahead, back = (side.keys[:, 0] for side in mining.exact(*sides, 1))

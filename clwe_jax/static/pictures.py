@@ -8,8 +8,8 @@ from typing import Any, Sequence
 import numpy as np
 
 from clwe_jax.align import search
-from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.report import projection
 from clwe_jax.static.vocabularies import Vocabularies
 from clwe_jax.text.merged import Dictionary
@@ -21,7 +21,7 @@ Pairs = Sequence[tuple[str, str]]
 
 
 def stages(
-    found: Vocabularies, model: StaticModel, dictionary: Dictionary | None
+    found: Vocabularies, model: StaticSpaces, dictionary: Dictionary | None
 ) -> dict[str, dict[str, Any]]:
     """'{language}-{hub}' -> stage -> the picture after it, for `projection.section`.
 

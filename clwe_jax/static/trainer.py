@@ -6,19 +6,22 @@ import dataclasses
 import functools
 import json
 import os
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
+
+import numpy as np
 
 from clwe_jax import atomic, options
-from clwe_jax.api.static import StaticModel
-from clwe_jax.embeddings import (
-    corpus as corpora, dictionary_text, duong, mining, train,
-)  # fmt: skip
+from clwe_jax.embeddings import corpus as corpora, dictionary_text, duong, mining, train
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.grown import Grown
+from clwe_jax.embeddings.meanings import distilled
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
-from clwe_jax.evaluate.static_encoder import StaticEncoder
+from clwe_jax.encoders import load as encoders
+from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
+from clwe_jax.encoders.spaces import StaticSpaces
+from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.static import StaticRun
 from clwe_jax.runs.cached import CachedResult
@@ -103,7 +106,23 @@ class Trainer:
     @functools.cached_property
     def graph(self) -> WordGraph:
         """The words of the dictionary and of the text."""
-        return WordGraph(self.dictionary, self._dictionary_counts)
+        words = self.config.static.words
+        return WordGraph(
+            self.dictionary, self._dictionary_counts, words, self._meanings if words.encoder else None
+        )
+
+    def _meanings(self, words: Sequence[str]) -> np.ndarray:
+        """The vectors of the hub's words by `static.words.encoder`, float32 [words, M]."""
+        wanted, hub = self.config.static.words, options.hub_of(self.config)
+
+        def made() -> Vectors:
+            vectors = encoders.load(wanted.encoder, [hub]).encoder().sentences(words, hub)
+            vectors = select_layer(vectors, MEAN_LAST4)
+            counts = self.counts.get(hub, {})
+            weights = np.sqrt([counts.get(word, 0) + 1.0 for word in words])
+            return Vectors(words, distilled(np.asarray(vectors), weights, wanted.meaning_dim))
+
+        return self._kept("meanings.npz", made).vectors
 
     @property
     def _dictionary_counts(self) -> dict[str, dict[str, int]]:
@@ -115,13 +134,14 @@ class Trainer:
             for language, words in self.counts.items()
         }
 
-    def encoder(self, model: StaticModel) -> StaticEncoder:
+    def encoder(self, model: StaticSpaces) -> StaticEncoder:
         """The aligned vectors as an encoder that segments text as the training did."""
 
         def words(text: str, language: str) -> list[str]:
-            return self.segmenter.words(self.normalizer(text, language), language)
+            cut = self.segmenter.words(self.normalizer(text, language), language)
+            return model.phrases(language)(cut)
 
-        return StaticEncoder(model, words, frequencies=model.frequencies)
+        return StaticEncoder(model, words, frequencies=model.frequencies, spelled=model.spelled)
 
     def description(self) -> dict[str, Any]:
         """Words of each language's text and their share in the dictionary, for the report."""
@@ -217,8 +237,13 @@ class Trainer:
         config, kind = self.config, name.partition(".")[0].partition("-")[0]
         found = {key: getattr(config.data, key) for key in _TEXT}
         found |= {"split": config.align.split, "seed": config.seed}
+        if kind == "meanings":
+            return found | {"words": to_dict(config.static.words), "min_count": config.embeddings.min_count,
+                            "training": config.static.training,
+                            "tests": training_dictionary.tests_of(config)}  # fmt: skip
         if kind == "mined":
             return found | {
+                "words": to_dict(config.static.words),
                 "mining": to_dict(config.static.mining), "training": config.static.training,
                 "min_count": config.embeddings.min_count,
                 "tests": training_dictionary.tests_of(config),

@@ -1,7 +1,7 @@
-"""Downloads the public MUSE dictionaries; an interrupted transfer continues where it stopped.
+"""Downloads files into a folder; an interrupted transfer continues where it stopped.
 
-The dictionaries (Conneau et al. 2017, Word Translation Without Parallel Data) are licensed
-CC BY-NC 4.0: not for commercial use.
+Here too: the public MUSE dictionaries (Conneau et al. 2017, Word Translation Without Parallel Data),
+which are licensed CC BY-NC 4.0: not for commercial use. `text.data` has the other sets.
 """
 
 from __future__ import annotations
@@ -9,16 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import socket
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
-from typing import Sequence
+from typing import Mapping, Sequence
 
 from absl import logging
+import pooch
 
 from clwe_jax import atomic
 
-# pooch would check the files, but it starts an interrupted transfer over from the first byte.
 ADDRESS = "https://dl.fbaipublicfiles.com/arrival/dictionaries/"
 LICENCE = "The MUSE dictionaries are licensed CC BY-NC 4.0: not for commercial use."
 MANIFEST = "manifest.json"
@@ -46,63 +48,110 @@ def download(
     attempts: int = 5,
     timeout: float = 60.0,
 ) -> list[str]:
-    """Downloads dictionaries into a directory; complete files in it are not downloaded again.
-
-    A file is transferred into `NAME.part`, which the next attempt or the next call continues. Its
-    size is checked against the size that the server names. Its SHA-256 is checked against
-    DIRECTORY/manifest.json ({"NAME": {"size": bytes, "sha256": hex}}) if the manifest lists the
-    file; otherwise the file is added to the manifest, so that a second copy of the directory can be
-    checked against the first.
+    """Downloads MUSE's dictionaries into a directory; see `download_files`.
 
     Args:
       directory: destination folder, which is created if it is missing.
       pairs: language pairs such as 'en-de'.
       splits: whether to download the training and test splits too, `xx-yy.0-5000.txt` and
         `xx-yy.5000-6500.txt`.
-      address: URL of the folder that holds the files, with a slash at the end.
-      attempts: maximum number of attempts per file; each continues the one before.
-      timeout: seconds without a byte after which an attempt fails.
+      address, attempts, timeout: as of `download_files`.
 
     Returns:
       The names of the files, all of which are now complete.
 
     Raises:
-      ValueError: a file differs from the manifest.
-      OSError: a file could not be downloaded; its first part is kept.
+      ValueError, OSError: as of `download_files`.
     """
-    os.makedirs(directory, exist_ok=True)
     ends = (".txt", ".0-5000.txt", ".5000-6500.txt") if splits else (".txt",)
     names = [pair + end for pair in pairs for end in ends]
-    manifest = _read_manifest(directory)
-    for number, name in enumerate(names, 1):
-        path = os.path.join(directory, name)
-        known = manifest.get(name)
-        if known and os.path.exists(path) and os.path.getsize(path) == known["size"]:
-            if _digest(path) == known["sha256"]:
-                continue
-        if os.path.exists(path) and not known:
-            # An earlier call stopped before it wrote the manifest, or a user copied the file here.
-            logging.info("%s exists", path)
-        else:
-            logging.info("%d/%d %s%s", number, len(names), address, name)
-            _fetch(address + name, path, attempts, timeout, known)
-        manifest[name] = {"size": os.path.getsize(path), "sha256": _digest(path)}
-        atomic.write_json(os.path.join(directory, MANIFEST), manifest, sort_keys=True)
+    download_files(directory, names, address=address, attempts=attempts, timeout=timeout)
     return names
 
 
-def _fetch(
-    url: str, path: str, attempts: int, timeout: float, known: dict[str, object] | None
+def download_files(
+    directory: str,
+    names: Sequence[str],
+    *,
+    address: str,
+    sums: Mapping[str, str] = {},
+    attempts: int = 5,
+    timeout: float = 60.0,
 ) -> None:
-    part = path + ".part"
+    """Downloads files into a directory; complete files in it are not downloaded again.
+
+    A file is transferred into `NAME.part`, which the next attempt or the next call continues. Its
+    size is checked against the size that the server names. Its SHA-256 is checked against `sums`, or
+    against DIRECTORY/manifest.json ({"NAME": {"size": bytes, "sha256": hex}}) if the manifest lists
+    the file; otherwise the file is added to the manifest, so that a second copy of the directory can
+    be checked against the first.
+
+    Args:
+      directory: destination folder, which is created if it is missing.
+      names: names of the files there and here.
+      address: URL of the folder that holds the files, with a slash at the end.
+      sums: name of a file -> its SHA-256 in hexadecimal digits, where it is known.
+      attempts: maximum number of attempts per file; each continues the one before.
+      timeout: seconds without a byte after which an attempt fails.
+
+    Raises:
+      ValueError: a file differs from its SHA-256.
+      OSError: a file could not be downloaded; its first part is kept.
+    """
+    os.makedirs(directory, exist_ok=True)
+    manifest = _read_manifest(directory)
+    for number, name in enumerate(names, 1):
+        path = os.path.join(directory, name)
+        known = sums.get(name) or manifest.get(name, {}).get("sha256")
+        if os.path.exists(path) and (not known or _digest(path) == known):
+            # Without a sum an earlier call stopped before it wrote the manifest, or a user copied the
+            # file here.
+            logging.info("%s exists", path)
+        else:
+            logging.info("%d/%d %s%s", number, len(names), address, name)
+            _fetch(address + urllib.parse.quote(name), path, attempts, timeout, known)
+        entry = {"size": os.path.getsize(path), "sha256": _digest(path)}
+        if manifest.get(name) != entry:
+            manifest[name] = entry
+            atomic.write_json(os.path.join(directory, MANIFEST), manifest, sort_keys=True)
+
+
+def _fetch(url: str, path: str, attempts: int, timeout: float, known: str | None) -> None:
+    """Fetches a file; pooch checks its SHA-256 and puts it in its place."""
+
+    def resumed(url: str, output: str, _: object) -> None:
+        # pooch's own transfer would start over from the first byte.
+        _transfer(url, f"{path}.part", attempts, timeout)
+        os.replace(f"{path}.part", output)
+
+    folder, name = os.path.split(path)
+    pooch.get_logger().setLevel("WARNING")
+    try:
+        pooch.retrieve(url, known and f"sha256:{known}", name, folder, downloader=resumed)
+    except ValueError as error:
+        raise ValueError(
+            f"{url} differs in SHA-256 from the sum that is known of it. If the server has a new version, "
+            f"remove the file's entry from {os.path.join(folder, MANIFEST)}"
+        ) from error
+
+
+def _transfer(url: str, part: str, attempts: int, timeout: float) -> None:
     for attempt in range(1, attempts + 1):
         try:
             _fetch_once(url, part, timeout)
-            break
+            return
         except urllib.error.HTTPError as error:
             if error.code < 500 and error.code != 429:
                 raise OSError(f"{url}: the server answers {error.code} {error.reason}") from error
             failure: Exception = error
+        except urllib.error.URLError as error:
+            if isinstance(error.reason, socket.gaierror):
+                raise OSError(
+                    f"{url}: there is no network, or no such server ({error.reason}). Fetch the file on "
+                    f"another machine and put it at {part.removesuffix('.part')}: the same command takes "
+                    "it from there"
+                ) from error
+            failure = error
         except (OSError, ValueError) as error:
             failure = error
         if attempt == attempts:
@@ -112,13 +161,6 @@ def _fetch(
             ) from failure
         logging.warning("%s: %s; trying again", url, failure)
         time.sleep(min(2.0**attempt * 0.1, 10.0))
-    if known and (os.path.getsize(part), _digest(part)) != (known["size"], known["sha256"]):
-        os.remove(part)
-        raise ValueError(
-            f"{url} differs in size or SHA-256 from {MANIFEST} beside {path}. Remove the file's "
-            "entry from the manifest if the server has a new version"
-        )
-    os.replace(part, path)
 
 
 def _fetch_once(url: str, part: str, timeout: float) -> None:

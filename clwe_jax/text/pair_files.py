@@ -1,7 +1,7 @@
 """Files of word pairs in the format of MUSE (Conneau et al. 2017): a pair a line, in two columns.
 
 The columns are separated by a space, or by a tab where a word or its translation has spaces.
-`xx-yy.txt` is a dictionary; `xx-yy.0-5000.txt` and `xx-yy.5000-6500.txt` are its training and test
+`xx-yy.txt` is a dictionary, and `xx-yy.wiktionary.txt` one that is merged with it; `xx-yy.0-5000.txt` and `xx-yy.5000-6500.txt` are its training and test
 split. Each may end in `.gz`.
 """
 
@@ -15,6 +15,7 @@ import zlib
 from typing import Iterable, Iterator, NamedTuple
 
 _NAME = re.compile(r"([a-z]{2,3})-([a-z]{2,3})(?:\.(.+))?\.txt(?:\.gz)?")
+WIKTIONARY = "wiktionary"  # in the name of a dictionary beside another one; see `text.wiktionary`
 _NAMED_LINES = 3  # bad lines of a file that the log describes
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 

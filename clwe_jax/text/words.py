@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Iterable, Iterator, Mapping
+from typing import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -112,6 +112,36 @@ class Segmenter:
             place += 1
         if pending:
             yield pending
+
+
+class Phrases:
+    """Joins words that are written apart and have one entry, longest first: 'ice', 'cream'."""
+
+    def __init__(self, entries: Iterable[str]):
+        """Args:
+        entries: words, and phrases whose words are separated by one space; words are ignored.
+        """
+        self._entries = frozenset(entry for entry in entries if " " in entry)
+        self._lengths: dict[str, tuple[int, ...]] = {}
+        for entry in self._entries:
+            first, *others = entry.split(" ")
+            found = {*self._lengths.get(first, ()), len(others) + 1}
+            self._lengths[first] = tuple(sorted(found, reverse=True))
+
+    def __call__(self, words: Sequence[str]) -> list[str]:
+        """The words, with a space inside those that are joined."""
+        if not self._entries:
+            return list(words)
+        result, place = [], 0
+        while place < len(words):
+            taken = 1
+            for length in self._lengths.get(words[place], ()):
+                if " ".join(words[place : place + length]) in self._entries:
+                    taken = length
+                    break
+            result.append(" ".join(words[place : place + taken]))
+            place += taken
+        return result
 
 
 def _lengths_by_first(words: Iterable[str]) -> dict[str, tuple[int, ...]]:

@@ -163,6 +163,21 @@ def scale_by_trust_ratio() -> optax.GradientTransformation:
     )
 
 
+def map_moments(function: Callable[[Any], Any], opt_state: Any) -> Any:
+    """The optimizer's state with `function` of each tree of moments that a rule above keeps.
+
+    A tree has the structure of the parameters, with an `optax.MaskedNode` in the place of each one
+    that is frozen or belongs to another group.
+    """
+    moments = {optax.ScaleByAdamState: ("mu", "nu"), optax.ScaleByRssState: ("sum_of_squares",)}
+
+    def of_rule(state: Any) -> Any:
+        names = moments.get(type(state), ())
+        return state._replace(**{x: function(getattr(state, x)) for x in names}) if names else state
+
+    return jax.tree.map(of_rule, opt_state, is_leaf=lambda x: type(x) in moments)
+
+
 def is_matrix(params: Any) -> Any:
     """A tree of bool: True for kernels and tables, False for biases and normalisation scales.
 

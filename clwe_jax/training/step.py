@@ -1,4 +1,4 @@
-"""One training step: gradients over microbatches, a check that they are finite, and the update."""
+"""One training step: gradients, a check that they are finite, the update, and what follows it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from clwe_jax.training import optim
 from clwe_jax.training.train_state import KEY_TYPE, TrainState
-from clwe_jax.types import SHARED_KEYS, Array, Batch, Objective, Stateful, Sums
+from clwe_jax.types import SHARED_KEYS, Array, Batch, Objective, Stateful, Sums, Variables
 
 Metrics = dict[str, Sums]
 StepFn = Callable[[TrainState, Batch], tuple[TrainState, Metrics]]
+# (variables, batch, step, key) -> gradients of the summed loss, sums of the metrics, observations.
+Gradients = Callable[[Variables, Batch, Array, Array], tuple[Any, Metrics, Any]]
+# The parameters with an `optax.MaskedNode` in the place of each frozen one.
+Learning = Callable[[Any], Any]
 
 
 def make_step(
@@ -41,69 +46,18 @@ def make_step(
       A function whose metrics are the objective's, and 'grad_norm', 'learning_rate', 'skipped',
       'skipped_in_row' (weight 1).
     """
-
     tx = optax.with_extra_args_support(tx)
-    stateful = isinstance(objective, Stateful)
 
     def learning(params: Any) -> Any:
-        """The parameters, with an `optax.MaskedNode` in the place of each frozen one."""
         if learns is None:
             return params
         return jax.tree.map(lambda p, yes: p if yes else optax.MaskedNode(), params, learns(params))
 
-    def gradients(state: TrainState, carried: Any, batch: Batch, key: Array):
-        def total(params: Any):
-            params = _filled(params, state.params)
-            variables = {**state.variables, "params": params, "rows": carried}
-            sums, observed = objective.loss(
-                variables, batch, step=state.step, rngs={"dropout": key}, train=True
-            )
-            return sums["loss"].value, (sums, observed)
-
-        grads, (sums, observed) = jax.grad(total, has_aux=True)(learning(state.params))
-        return grads, sums, observed
-
-    def accumulate(state: TrainState, batch: Batch, key: Array):
-        carried = state.collections.get("rows", {})
-        if microbatches == 1:
-            return gradients(state, carried, batch, key)
-
-        # Row r belongs to part r % M, so that every device keeps its own rows.
-        def deal(x: Array) -> Array:
-            return jnp.swapaxes(x.reshape(-1, microbatches, *x.shape[1:]), 0, 1)
-
-        def collect(x: Array) -> Array:
-            return jnp.swapaxes(x, 0, 1).reshape(-1, *x.shape[2:])
-
-        shared = {name: batch[name] for name in SHARED_KEYS if name in batch}
-        dealt = {name: value for name, value in batch.items() if name not in shared}
-
-        def one(index: Array, part: tuple[Any, Batch]):
-            carried, batch = part
-            return gradients(state, carried, {**batch, **shared}, jax.random.fold_in(key, index))
-
-        def add(total, indexed):
-            grads, sums, observed = one(*indexed)
-            return jax.tree.map(jnp.add, total, (grads, sums)), observed
-
-        parts = jnp.arange(microbatches), jax.tree.map(deal, (carried, dealt))
-        first = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), parts)
-        shapes = jax.eval_shape(one, *first)[:2]
-        zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-        (grads, sums), observed = jax.lax.scan(add, zeros, parts)
-        return grads, sums, jax.tree.map(collect, observed)
-
-    def follow(state: TrainState, params: Any, opt_state: Any, observed: Any):
-        """The state after `Stateful.update`; frozen parameters stay as they are."""
-        moments, with_moments = _moments(opt_state, params)
-        variables = {"params": params, "moments": moments, **state.collections}
-        new = dict(objective.update(variables, observed, state.step))
-        params = _filled(learning(new.pop("params")), params)
-        return params, with_moments(new.pop("moments")), new
+    gradients = microbatched(gradients_of(objective, learning), microbatches)
 
     def step(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
         key = jax.random.fold_in(jax.random.wrap_key_data(state.seed, impl=KEY_TYPE), state.step)
-        grads, sums, observed = accumulate(state, batch, key)
+        grads, sums, observed = gradients(state.variables, batch, state.step, key)
         weight = jnp.maximum(sums["loss"].weight, 1.0)
         norm = optax.tree.norm(grads) / weight
         finite = jnp.isfinite(norm) & jnp.isfinite(sums["loss"].value)
@@ -114,77 +68,102 @@ def make_step(
         updates, opt_state = tx.update(grads, state.opt_state, params, norm=norm)
         new, old = (optax.apply_updates(params, updates), opt_state), (params, state.opt_state)
         params, opt_state = jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old)
-        params, collections = _filled(params, state.params), state.collections
-        if stateful:
-            params, opt_state, collections = jax.lax.cond(
-                finite,
-                lambda *held: follow(state, *held, observed),
-                lambda *held: (*held, state.collections),
-                params,
-                opt_state,
-            )
+        applied = state.replace(params=_filled(params, state.params), opt_state=opt_state)
+        if isinstance(objective, Stateful):
+            applied = updated(objective, learning, applied, observed, finite)
 
-        bad = 1 - finite.astype(jnp.int32)
-        in_row = (state.skipped_in_row + bad) * bad
+        skipped = 1 - finite.astype(jnp.int32)
+        in_row = (state.skipped_in_row + skipped) * skipped
         one = jnp.ones((), jnp.float32)
         # A skipped step does not count in the averages.
         metrics = jax.tree.map(lambda x: jnp.where(finite, x, 0.0), dict(sums))
-        metrics["grad_norm"] = Sums(jnp.where(finite, norm, 0.0), 1.0 - bad)
+        metrics["grad_norm"] = Sums(jnp.where(finite, norm, 0.0), 1.0 - skipped)
         metrics["learning_rate"] = Sums(learning_rate(state.step), one)
-        metrics["skipped"] = Sums(bad.astype(jnp.float32), one)
+        metrics["skipped"] = Sums(skipped.astype(jnp.float32), one)
         metrics["skipped_in_row"] = Sums(in_row.astype(jnp.float32), one)
-        return (
-            state.replace(
-                step=state.step + 1,
-                params=params,
-                opt_state=opt_state,
-                collections=collections,
-                skipped=state.skipped + bad,
-                skipped_in_row=in_row,
-            ),
-            metrics,
-        )
+        counts = dict(step=state.step + 1, skipped=state.skipped + skipped, skipped_in_row=in_row)
+        return applied.replace(**counts), metrics
 
     return step
 
 
-def _masked(x: Any) -> bool:
-    return isinstance(x, optax.MaskedNode)
+def gradients_of(objective: Objective, learning: Learning) -> Gradients:
+    """The gradients of the parameters that learn, over a whole batch."""
+
+    def gradients(variables: Variables, batch: Batch, step: Array, key: Array):
+        def total(params: Any):
+            filled = {**variables, "params": _filled(params, variables["params"])}
+            sums, observed = objective.loss(
+                filled, batch, step=step, rngs={"dropout": key}, train=True
+            )
+            return sums["loss"].value, (sums, observed)
+
+        grads, (sums, observed) = jax.grad(total, has_aux=True)(learning(variables["params"]))
+        return grads, sums, observed
+
+    return gradients
+
+
+def microbatched(gradients: Gradients, parts: int) -> Gradients:
+    """The same sums, one of `parts` parts of the batch after the other, with less memory.
+
+    Row r belongs to part r % parts, so that every device keeps its own rows.
+    """
+    if parts == 1:
+        return gradients
+
+    def deal(x: Array) -> Array:  # [B, ...] -> [parts, B / parts, ...]
+        return jnp.swapaxes(x.reshape(-1, parts, *x.shape[1:]), 0, 1)
+
+    def collect(x: Array) -> Array:
+        return jnp.swapaxes(x, 0, 1).reshape(-1, *x.shape[2:])
+
+    def summed(variables: Variables, batch: Batch, step: Array, key: Array):
+        shared = {name: batch[name] for name in SHARED_KEYS if name in batch}
+        dealt = {name: value for name, value in batch.items() if name not in shared}
+
+        def one(index: Array, part: tuple[Any, Batch]):
+            rows, batch = part
+            of_part = {**variables, "rows": rows}
+            return gradients(of_part, {**batch, **shared}, step, jax.random.fold_in(key, index))
+
+        def add(total, indexed):
+            grads, sums, observed = one(*indexed)
+            return jax.tree.map(jnp.add, total, (grads, sums)), observed
+
+        indexed = jnp.arange(parts), jax.tree.map(deal, (variables.get("rows", {}), dealt))
+        first = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), indexed)
+        shapes = jax.eval_shape(one, *first)[:2]
+        zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+        (grads, sums), observed = jax.lax.scan(add, zeros, indexed)
+        return grads, sums, jax.tree.map(collect, observed)
+
+    return summed
+
+
+def updated(
+    objective: Stateful, learning: Learning, state: TrainState, observed: Any, finite: Array
+) -> TrainState:
+    """The state after `Stateful.update`, where the step was finite; frozen parameters stay."""
+
+    def follow(params: Any, opt_state: Any):
+        variables = {"params": params, **state.collections}
+        changed, copied = objective.update(variables, observed, state.step)
+        if copied is not None:
+            params = _filled(learning(copied(params)), params)
+            opt_state = optim.map_moments(copied, opt_state)
+        return params, opt_state, {**state.collections, **changed}
+
+    params, opt_state, collections = jax.lax.cond(
+        finite, follow, lambda *held: (*held, state.collections), state.params, state.opt_state
+    )
+    return state.replace(params=params, opt_state=opt_state, collections=collections)
 
 
 def _filled(learning: Any, params: Any) -> Any:
     """The tree `learning` with the parameters of `params` in its masked places."""
-    return jax.tree.map(lambda a, b: b if _masked(a) else a, learning, params, is_leaf=_masked)
 
+    def masked(x: Any) -> bool:
+        return isinstance(x, optax.MaskedNode)
 
-def _moments(opt_state: Any, params: Any) -> tuple[tuple[Any, ...], Callable[[Any], Any]]:
-    """The moments for `Stateful.update`, and the function that replaces them in the state.
-
-    An optimizer of several groups keeps a tree of moments for each group, masked at the parameters
-    of other groups; the k-th tree here has the k-th moment of every parameter.
-    """
-    like = jax.tree.structure(params)
-
-    def is_like(tree: Any) -> bool:
-        return jax.tree.structure(tree, is_leaf=_masked) == like
-
-    parts, whole = jax.tree.flatten(opt_state, is_leaf=is_like)
-    places = [place for place, part in enumerate(parts) if is_like(part)]
-    rows = [jax.tree.leaves(parts[place], is_leaf=_masked) for place in places]
-    columns = [[x for x in column if not _masked(x)] for column in zip(*rows)]
-    most = max(map(len, columns), default=0)
-    moments = tuple(
-        like.unflatten([x[k] if k < len(x) else optax.MaskedNode() for x in columns])
-        for k in range(most)
-    )
-
-    def with_moments(new: Any) -> Any:
-        left = [iter(column) for column in zip(*(like.flatten_up_to(tree) for tree in new))]
-        found = list(parts)
-        for place, row in zip(places, rows):
-            found[place] = like.unflatten(
-                [x if _masked(x) else next(column) for x, column in zip(row, left)]
-            )
-        return whole.unflatten(found)
-
-    return moments, with_moments
+    return jax.tree.map(lambda a, b: b if masked(a) else a, learning, params, is_leaf=masked)

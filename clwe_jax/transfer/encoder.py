@@ -7,16 +7,16 @@ import os
 from typing import Any, Sequence
 
 from clwe_jax import options, presets
-from clwe_jax.api import encoders, transfer as api
-from clwe_jax.api.base import Loaded
-from clwe_jax.evaluate.features import PieceTable, Vectors
+from clwe_jax.encoders import load as encoders
+from clwe_jax.encoders.features import PieceTable
+from clwe_jax.encoders.loaded import LoadedEncoder
 from clwe_jax.interop.configuration import LASER_WEIGHTS
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.static import StaticRun
 from clwe_jax.options.transfer import TransferRun
 from clwe_jax.static.job import Static
 from clwe_jax.training import build, checkpoint
-from clwe_jax.transfer import maps as transfer_maps, vocabulary
+from clwe_jax.transfer import loaded, maps as transfer_maps, vocabulary
 from clwe_jax.transfer.data import LabelledData
 from clwe_jax.transfer.results import RowEncoder
 from clwe_jax.types import Covers
@@ -31,8 +31,8 @@ def opened(config: TransferRun, workdir: str, data: LabelledData) -> RowEncoder:
     settings, where = config.transfer, config.encoder
     if where in build.LEARNED:
         return _learned(config, workdir, data)
-    if where == api.JOINT:
-        folder = os.path.join(workdir, api.ENCODER)
+    if where == loaded.JOINT:
+        folder = os.path.join(workdir, loaded.ENCODER)
         Static(_joint_config(config), folder).run()
         where = f"run:{folder}"
     model = load(config.encoder, where, data.languages)
@@ -42,20 +42,17 @@ def opened(config: TransferRun, workdir: str, data: LabelledData) -> RowEncoder:
     made_with |= maps
     if settings.mode == "tune":
         return RowEncoder(encoders.tunable(model, where), made_with)
-    encoder = encoders.text_encoder(model, settings.reduce, settings.pivot_probability)
+    reader = loaded.reader(settings, model, data.tags, settings.layers, workdir)
     if settings.reduce:
         made_with["reduce"] = [settings.reduce, settings.pivot_probability]
-    layers = "mix" if settings.layers == "each" else settings.layers
-    whole = encoders.whole(settings.head, data.tags)
     coverage = {}
-    if isinstance(encoder, Covers):
+    if isinstance(reader.encoder, Covers):
         for language, rows in data.tests.items():
-            coverage[language] = encoder.coverage(data.texts(rows), data.spoken(language))
-    reader = Vectors(encoder, layers, settings.words, whole, workdir)
+            coverage[language] = reader.encoder.coverage(data.texts(rows), data.spoken(language))
     return RowEncoder(reader, made_with, coverage=coverage)
 
 
-def load(encoder: str, where: str, languages: Sequence[str]) -> Loaded:
+def load(encoder: str, where: str, languages: Sequence[str]) -> LoadedEncoder:
     """The model of the encoder, in a place, which knows the languages."""
     model = encoders.load(where, languages)
     for language in languages:

@@ -14,12 +14,8 @@ from absl import logging
 import numpy as np
 
 from clwe_jax import atomic
-from clwe_jax.api.transfer import CENTERS, HEADS
 from clwe_jax.data.arrays import ArraySource
-from clwe_jax.evaluate.features import (
-    PieceTable, Table, Vectors, centered, joined, mean, of_spans,
-)  # fmt: skip
-from clwe_jax.evaluate.labeller import Frozen, Labels
+from clwe_jax.encoders.features import PieceTable, Table, Vectors, centered, joined, mean, of_spans
 from clwe_jax.models import labelling
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.transfer import TransferRun
@@ -27,6 +23,8 @@ from clwe_jax.runs.cached import CachedResult
 from clwe_jax.training import build, heads
 from clwe_jax.training.heads import Recipe
 from clwe_jax.transfer.data import LabelledData, Rows
+from clwe_jax.transfer.labeller import Frozen, Labels
+from clwe_jax.transfer.loaded import CENTERS, HEADS
 from clwe_jax.transfer.results import Features, Layer, Predicted, RowEncoder, Training
 
 _WIDTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)

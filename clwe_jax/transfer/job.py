@@ -14,15 +14,14 @@ import jax
 import numpy as np
 
 from clwe_jax import atomic, options, registry
-from clwe_jax.api import encoders, transfer as api
+from clwe_jax.encoders import load as encoders
 from clwe_jax.options.transfer import TransferRun
 from clwe_jax.runs.job import Job, Results, Stage
 from clwe_jax.training import allocator, build
 from clwe_jax.transfer import (
-    data as transfer_data, encoder as transfer_encoder, frozen as transfer_frozen,
-    report as transfer_report,
+    data as transfer_data, encoder as transfer_encoder, frozen as transfer_frozen, loaded,
+    report as transfer_report, results as transfer_results, search, translate,
 )  # fmt: skip
-from clwe_jax.transfer import results as transfer_results, search, translate
 from clwe_jax.transfer.data import LabelledData
 from clwe_jax.transfer.frozen import FrozenTransfer
 from clwe_jax.transfer.results import Features, Predicted, RowEncoder, Tested, Training
@@ -93,8 +92,8 @@ class Transfer(Job):
 
     def _about_encoder(self) -> Iterator[str]:
         encoder = self.config.encoder
-        if encoder == api.JOINT:
-            yield f"encoder: joint-align vectors, trained first in {self.path(api.ENCODER)}"
+        if encoder == loaded.JOINT:
+            yield f"encoder: joint-align vectors, trained first in {self.path(loaded.ENCODER)}"
         elif encoder in build.LEARNED:
             yield f"encoder: {encoder}, which learns with the head from labelled rows alone"
         else:
@@ -177,7 +176,7 @@ class Transfer(Job):
                 language: dataclasses.asdict(x) for language, x in data.glossaries.items()
             },
         }  # fmt: skip
-        atomic.write_json(self.path(api.SETTINGS), described)
+        atomic.write_json(self.path(loaded.SETTINGS), described)
 
     def results(self, done: Mapping[str, Any]) -> Results:
         data, encoder, training, tested = (done[x] for x in (_ROWS, _ENCODER, _TRAINING, _TESTS))

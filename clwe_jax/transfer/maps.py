@@ -16,15 +16,16 @@ import numpy as np
 
 from clwe_jax import pocket
 from clwe_jax.align import procrustes
-from clwe_jax.api.base import Loaded
-from clwe_jax.api.model import Model
-from clwe_jax.evaluate import features, word_alignment
+from clwe_jax.encoders import features
+from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.encoders.loaded import LoadedEncoder
+from clwe_jax.evaluate import word_alignment
 from clwe_jax.evaluate.word_alignment import WordAligner
 from clwe_jax.objectives import projected
 from clwe_jax.options.section import to_dict
 from clwe_jax.options.transfer import MapsOptions, TransferOptions, TransferRun
 from clwe_jax.runs.cached import CachedResult
-from clwe_jax.text import alignment_files
+from clwe_jax.text import alignment_files, parallel
 from clwe_jax.text.alignment_files import Linked
 from clwe_jax.types import Encoder
 
@@ -37,8 +38,8 @@ Maps = Mapping[str, Mapping[str, np.ndarray]]  # 'orthogonal' -> language -> [la
 
 
 def mapped(
-    config: TransferRun, workdir: str, model: Loaded, languages: Sequence[str]
-) -> tuple[Loaded, dict[str, Any]]:
+    config: TransferRun, workdir: str, model: LoadedEncoder, languages: Sequence[str]
+) -> tuple[LoadedEncoder, dict[str, Any]]:
     """The model with maps of all languages but the first, which `config.transfer.align` asks for.
 
     The maps are kept in WORKDIR/projection.npz, which `api.load` reads.
@@ -58,7 +59,7 @@ def mapped(
     settings = config.transfer.align
     if not settings.parallel:
         return model, {}
-    if not isinstance(model, Model) or model.projection is not None:
+    if not isinstance(model, LanguageModel) or model.projection is not None:
         raise ValueError(
             f"config.transfer.align.parallel maps the layers of one language model, and "
             f"config.encoder={config.encoder} is vectors, a pair of models or a projected model: "
@@ -161,31 +162,21 @@ def sentences(align: MapsOptions, encoder: Encoder, source: str, target: str) ->
             (f"{align.parallel}.{source}", f"{align.parallel}.{target}"),
         )  # fmt: skip
         return alignment_files.read(files, align.sentences)
-    sides = [_lines(align.parallel, x, align.sentences) for x in (source, target)]
-    if len(sides[0]) != len(sides[1]):
-        raise ValueError(
-            f"{align.parallel}.{source} has {len(sides[0])} lines and {align.parallel}."
-            f"{target} has {len(sides[1])}: line n of one must be the translation of line n of the "
-            "other"
-        )
+    paths = tuple(f"{align.parallel}.{language}" for language in (source, target))
+    for path in paths:
+        if not os.path.isfile(path):
+            raise FileNotFoundError(
+                f"config.transfer.align.parallel={align.parallel}: {path} is missing, the sentences of a "
+                "language of the labelled rows; test fewer languages, or give them"
+            )
+    files = parallel.Files(source, target, paths)
+    return list(_cut(encoder, files, parallel.read(files, align.sentences)))
+
+
+def _cut(encoder: Encoder, files: parallel.Files, pairs: parallel.Pairs) -> Iterator[Linked]:
+    """The pairs as words; those with a side without words are left out."""
     none: frozenset[tuple[int, int]] = frozenset()
-    return list(_cut(encoder, sides, (source, target), none))
-
-
-def _cut(
-    encoder: Encoder, sides: Sequence[Sequence[str]], languages: tuple[str, str], none: frozenset
-) -> Iterator[Linked]:
-    for pair in zip(*sides):
-        words = [encoder.words(text, x) for text, x in zip(pair, languages)]
+    for source, target in zip(pairs.source, pairs.target):
+        words = encoder.words(source, files.source), encoder.words(target, files.target)
         if all(words):
-            yield Linked(words[0], words[1], none, none)
-
-
-def _lines(stem: str, language: str, most: int) -> list[str]:
-    if not os.path.isfile(f"{stem}.{language}"):
-        raise FileNotFoundError(
-            f"config.transfer.align.parallel={stem}: {stem}.{language} is missing, the sentences of "
-            "a language of the labelled rows; test fewer languages, or give them"
-        )
-    with open(f"{stem}.{language}", encoding="utf-8-sig", errors="replace", newline="\n") as file:
-        return [line.strip() for line in file][:most]
+            yield Linked(*words, none, none)

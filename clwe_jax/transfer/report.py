@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from typing import Any, Mapping
+import zipfile
 
 from absl import logging
 import numpy as np
 
 from clwe_jax.evaluate import agreement
-from clwe_jax.evaluate.labeller import Labels
 from clwe_jax.options.transfer import TransferRun
 from clwe_jax.report import data
 from clwe_jax.report.data import Block, Chart, Column, Language, Line, Metric, Number, Table, Word
@@ -18,6 +17,7 @@ from clwe_jax.text.labelled import Task
 from clwe_jax.training import build
 from clwe_jax.transfer import groups, search
 from clwe_jax.transfer.data import LabelledData
+from clwe_jax.transfer.labeller import Labels
 from clwe_jax.transfer.results import RowEncoder, Scores, Tested, Training
 
 _NAMES = {"f1": "F1", "acc": "Accuracy", "precision": "Precision", "recall": "Recall"}

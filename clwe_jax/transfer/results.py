@@ -7,11 +7,11 @@ from typing import Any, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
-from clwe_jax.api.model import Model
+from clwe_jax.encoders.features import PieceTable, Table, Vectors
+from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.evaluate import agreement
-from clwe_jax.evaluate.features import PieceTable, Table, Vectors
-from clwe_jax.evaluate.labeller import Frozen, Labels
 from clwe_jax.transfer.data import LabelledData
+from clwe_jax.transfer.labeller import Frozen, Labels
 
 Predicted = Mapping[str, Sequence[Labels]]  # language -> the labels by each seed
 Scores = Mapping[str, Sequence[Mapping[str, float]]]  # language -> of each seed, metric -> value
@@ -28,7 +28,7 @@ class RowEncoder:
       coverage: language -> share of the running words of its test rows that have a vector.
     """
 
-    reader: Vectors | PieceTable | Model
+    reader: Vectors | PieceTable | LanguageModel
     made_with: Mapping[str, Any]
     initial: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
     coverage: Mapping[str, float] = dataclasses.field(default_factory=dict)

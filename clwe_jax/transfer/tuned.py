@@ -13,10 +13,9 @@ import jax
 import numpy as np
 
 from clwe_jax import atomic
-from clwe_jax.api.model import Model
 from clwe_jax.data.arrays import ArraySource
-from clwe_jax.evaluate import piece_rows
-from clwe_jax.evaluate.labeller import Labels, Tuned
+from clwe_jax.encoders import piece_rows
+from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.training import CheckpointOptions, TrainOptions
 from clwe_jax.options.transfer import TransferRun
@@ -24,6 +23,7 @@ from clwe_jax.runs.job import STOPPED
 from clwe_jax.training import build, fine_tuned, init, optim, train
 from clwe_jax.transfer.data import LabelledData, Rows
 from clwe_jax.transfer.frozen import seeds_of
+from clwe_jax.transfer.labeller import Labels, Tuned
 from clwe_jax.transfer.results import Predicted, RowEncoder, Training
 from clwe_jax.types import Variables
 
@@ -47,7 +47,7 @@ class TunedTransfer:
         encoder: the pretrained model; a run with other facts of it is trained again.
         """
         self._config, self._workdir, self._data = config, workdir, data
-        self._model: Model = encoder.reader
+        self._model: LanguageModel = encoder.reader
         self._made_with = {
             **encoder.made_with, "files": dict(data.files), "translated": dict(data.coverage),
             "transfer": to_dict(config.transfer),

@@ -10,8 +10,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax import options, pocket
-from clwe_jax.api import encoders
-from clwe_jax.api.transfer import VOCABULARY
+from clwe_jax.encoders import load as encoders
 from clwe_jax.options.transfer import TransferOptions, TransferRun
 from clwe_jax.text import corpora, tokenizer as tokenizers, vocab
 from clwe_jax.text.normalize import Normalizer
@@ -19,6 +18,7 @@ from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.words import Segmenter
 from clwe_jax.training import fine_tuned
 from clwe_jax.transfer.data import LabelledData
+from clwe_jax.transfer.loaded import VOCABULARY
 
 
 def tokenizer_of(config: TransferRun, workdir: str, data: LabelledData) -> Tokenizer:

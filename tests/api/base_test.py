@@ -5,8 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
-from clwe_jax import api
-from clwe_jax.api.base import near_words
+from clwe_jax import api, terminal
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.options.section import nearest
@@ -16,7 +15,8 @@ class Encodes(api.Model):
     """A language model whose tokenizer knows two languages; nothing is computed."""
 
     def __init__(self):
-        self.tokenizer = type("Tokenizer", (), {"languages": ("en", "de")})
+        tokenizer = type("Tokenizer", (), {"languages": ("en", "de")})
+        super().__init__(None, tokenizer, None, {})
 
 
 @pytest.fixture(params=["model", "pair", "static"])
@@ -31,7 +31,7 @@ def model(request):
 
 def test_methods_have_the_same_arguments():
     kinds = (api.Model, api.PairModel, api.StaticModel)
-    for name, method in vars(api.Loaded).items():
+    for name, method in vars(api.LoadedModel).items():
         if name.startswith("_") or not inspect.isfunction(method):
             continue
         expected = list(inspect.signature(method).parameters)
@@ -66,15 +66,19 @@ def test_arguments_of_a_wrong_type_are_named(model, message, call):
         call(model)
 
 
-def test_near_words_fold_accents_first():
-    words = ["cita", "città", "cittadino", "Zürich", "città."]
-    assert near_words("citta", words)[0] == "città"
-    assert near_words("zurich", words) == ["Zürich"]
-    assert near_words("xyz", words) == [] and "citta" not in near_words("citta", ["citta"])
-
-
 def test_a_long_list_of_names_is_cut():
     names = [f"name{i}" for i in range(20_000)]
     message = nearest("xyz", names)
     assert len(message) < 2_000 and message.endswith("and 19,880 more.")
     assert nearest("xyz", ["b", "a"]) == "Known: a, b."
+
+
+def test_the_size_of_a_batch_is_checked_and_progress_is_shown_where_asked(capsys):
+    vectors = Vectors(["a", "b"], np.eye(2, dtype=np.float32))
+    model = StaticModel({"en": vectors}, {}, {}, "en")
+    with pytest.raises(ValueError, match="batch_size=0: expected a whole number"):
+        model.encode(["a"], lang="en", batch_size=0)
+    for shown, expected in ((True, True), (False, False), (None, False)):
+        with terminal.progress(shown), terminal.task("texts", 2) as advance:
+            advance(2)
+        assert ("2/2 texts" in capsys.readouterr().err) is expected

@@ -1,9 +1,9 @@
 """A run's folder, made by hand and loaded: vectors against the objective's own; refusals."""
 
 import json
+from multiprocessing.reduction import ForkingPickler
 import os
 import shutil
-from multiprocessing.reduction import ForkingPickler
 
 import jax
 import numpy as np
@@ -11,11 +11,11 @@ import optax
 import pytest
 
 from clwe_jax import api, options, presets
+from clwe_jax.text.base_vocab import SPECIALS
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.base_vocab import SPECIALS
 from clwe_jax.text.subword_vocab import WordPieceVocabulary
+from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.words import Segmenter
 from clwe_jax.training import build, checkpoint, partition, train_state
 from clwe_jax.types import piece_batch
@@ -82,6 +82,15 @@ def by_hand(run):
         return np.stack([layer[0, 1:-1] for layer in layers], 1)
 
     return vectors
+
+
+def test_the_size_of_a_batch_changes_no_vector(model):
+    texts = [f"{word} bank" for word in ("the", "a", "one")]
+    whole = model.encode(texts, lang="en")
+    np.testing.assert_allclose(model.encode(texts, "en", batch_size=2), whole, atol=1e-5)
+    assert model._encoders[2] is not model._encoder and model.dim == whole.shape[1]
+    model.encode(texts, "en", batch_size=2)
+    assert sorted(model._encoders) == [2, 64]
 
 
 def test_encode_equals_the_objective(model, by_hand):

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, options, presets
-from clwe_jax.api import texts
-from clwe_jax.evaluate import sense_index
-from clwe_jax.evaluate.sense_encoder import WordInContext
+from clwe_jax.encoders import sense_index, texts
+from clwe_jax.encoders.senses import WordInContext
 from clwe_jax.models.senses import selection, translation
 from clwe_jax.models.senses.state import SenseState
 from clwe_jax.pretrain import senses as jobs_senses

@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, options
-from clwe_jax.api import encoders
-from clwe_jax.api import static as static_api
 from clwe_jax.align import csls, search
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.align.preprocess import fit as preprocess
-from clwe_jax.embeddings import files
-from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.api.static import StaticModel
-from clwe_jax.options.static import StaticRun
+from clwe_jax.embeddings import dictionary_text, files
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.embeddings.word_graph import WordGraph
+from clwe_jax.encoders import spaces
+from clwe_jax.options.static import StaticRun, WordsOptions
 from clwe_jax.text.frequencies import Frequencies
+from clwe_jax.text.merged import Dictionary
 from clwe_jax.types import Encoder
 
 D = 6
@@ -175,27 +176,18 @@ def test_files_of_vectors_are_loaded(planted, tmp_path, monkeypatch):
     assert api.load("run:run").languages == planted.languages
 
 
-def test_files_of_different_widths_are_refused_with_their_lines(planted, tmp_path):
-    files.write(str(tmp_path / "en.vec"), planted.raw["en"])
-    (tmp_path / "de.vec").write_text("2 3\nhaus 1 2 3\nhund 3 2 1\n")
-    with pytest.raises(
-        ValueError, match="config.encoder: .*de.vec, line 1: 3 numbers a word, and 6 in .*en.vec"
-    ):
-        encoders.load(f"vec:en={tmp_path}/en.vec,de={tmp_path}/de.vec", ("en", "de"))
-
-
 def test_a_model_comes_back_from_its_files(planted, tmp_path):
     planted.save(str(tmp_path))
-    again = static_api.load(tmp_path)
+    again = spaces.load(tmp_path)
     assert again.languages == planted.languages and again.shared == planted.shared
     for pair in (("de", "en"), ("fr", "de")):
         for a, b in zip(again.space(*pair), planted.space(*pair)):
             assert list(a.words) == list(b.words) and np.allclose(a.vectors, b.vectors, atol=1e-6)
     (tmp_path / "spaces.json").write_text("{")
     with pytest.raises(ValueError, match="spaces.json is damaged"):
-        static_api.load(tmp_path)
+        spaces.load(tmp_path)
     with pytest.raises(FileNotFoundError, match="holds no aligned vectors"):
-        static_api.load(tmp_path / "no")
+        spaces.load(tmp_path / "no")
 
 
 def test_it_is_an_encoder(planted):
@@ -227,21 +219,28 @@ def test_frequent_words_weigh_less_by_sif(planted):
         planted.encode(["de3"], lang="de", pool="sif")
 
 
-def test_vectors_in_float16_become_float32_and_two_languages_are_held(tmp_path):
-    random = np.random.default_rng(0)
-    raw = {
-        x: Vectors([f"{x}{i}" for i in range(9)], random.standard_normal((9, D)).astype(np.float16))
-        for x in ("en", "de", "fr")
-    }
-    StaticModel(raw, {}, {}, "en").save(str(tmp_path))
-    model = static_api.load(tmp_path)
-    for language in ("en", "de", "fr", "en"):
-        found = model.vectors(language)
-        assert found.vectors.dtype == np.float32
-        np.testing.assert_array_equal(found.vectors, raw[language].vectors)
-    assert model.space("de", "de")[0].vectors.dtype == np.float32
-    assert len(model._hub_spaces) == 2
-    [near] = model.translate_word("de3", lang="de", to="en", k=1)
-    x, y = model.vector("de3", "de"), model.vectors("en").vectors
-    cosines = y @ x / np.linalg.norm(y, axis=1)
-    assert near.word == f"en{cosines.argmax()}"
+def _spelled():
+    pairs = {("hsb", "en"): [("dom", "house"), ("woda", "water"), ("dobry dźeń", "good day")]}
+    counts = {"en": {"house": 3, "good": 2}, "hsb": {"dom": 2, "woda": 2}}
+    graph = WordGraph(Dictionary.from_pairs(pairs), counts, WordsOptions(spelling_dim=32))
+    raw = dict(dictionary_text.vectors(graph, 64, 0))
+    return StaticModel(raw, {}, {}, "en", spelling=dictionary_text.spelling(graph, 64, 0))
+
+
+def test_a_word_that_the_model_lacks_has_a_vector_from_its_spelling(tmp_path):
+    model = _spelled()
+    assert not model.knows("Domach", "hsb")
+    unseen, known = model.vector("Domach", "hsb"), model.vector("dom", "hsb")
+    assert unseen @ known > 2 * abs(unseen @ model.vector("woda", "hsb"))
+    assert model.neighbours("Domach", "hsb", 1, to="en")[0].word == "house"
+    # In text as alone; the encoder that evaluators use, and the folder, have the same.
+    np.testing.assert_allclose(model.encode(["domach"], lang="hsb")[0], unseen, atol=1e-5)
+    model.save(str(tmp_path))
+    for some in (model, spaces.load(str(tmp_path))):
+        [rows] = some.encoder().sentences(["domach"], "hsb")
+        np.testing.assert_allclose(rows[0], unseen, atol=2e-3)
+
+
+def test_an_entry_of_two_words_is_one_unit_of_a_text():
+    words = [word for word, _ in _spelled().words("dobry dźeń dom", "hsb")]
+    assert words == ["dobry dźeń", "dom"]

@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from clwe_jax.embeddings import word_graph
+from clwe_jax.embeddings import beginnings
 from clwe_jax.embeddings.word_graph import Links, WordGraph
 from clwe_jax.text.merged import Dictionary
 
@@ -42,7 +42,7 @@ def test_the_compared_words_are_those_with_a_long_enough_beginning(seed):
     rng = np.random.default_rng(seed)
     words = sorted({"".join(rng.choice(list("ab"), rng.integers(2, 9))) for _ in range(60)})
     known, others = words[::2], words[1::2]
-    found = word_graph.alike(others, known, {}).toarray()
+    found = beginnings.alike(others, known, {}).toarray()
     for (i, a), (j, b) in itertools.product(enumerate(others), enumerate(known)):
         share = len(os.path.commonprefix((a, b))) / max(len(a), len(b))
         near = min(len(a), len(b)) >= 4 and share >= 0.6

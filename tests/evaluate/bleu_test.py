@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU
 
+from clwe_jax.encoders.translate import spelled, translate
 from clwe_jax.evaluate import bleu
 from clwe_jax.evaluate.bleu import Bleu, scores
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.translate import spelled, translate
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.tokenizer import Tokenizer

@@ -1,88 +1,9 @@
-"""A model small enough to be computed again in NumPy, with a real tokenizer."""
+"""The toy model of tests/encoders/conftest.py."""
 
-import dataclasses
+import pathlib
+import runpy
 
-import jax.numpy as jnp
-import numpy as np
-import pytest
-
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.base_vocab import SPECIALS
-from clwe_jax.text.subword_vocab import WordPieceVocabulary
-from clwe_jax.text.words import Segmenter
-from clwe_jax.types import Hidden, piece_batch
-
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-WIDTH = 24
-
-
-@dataclasses.dataclass(frozen=True)
-class ToyObjective:
-    """A table of pieces and one of languages; layer k mixes a row's pieces and adds positions."""
-
-    layers: int = 2
-    max_length: int = 16
-
-    batch_shapes = staticmethod(piece_batch)
-
-    def encode(self, variables, batch):
-        x = variables["pieces"][batch["inputs"]] + variables["languages"][batch["language_ids"]]
-        outputs = [x]
-        here = (batch["segment_ids"] > 0)[..., None]
-        for layer in range(1, self.layers + 1):
-            mean = (x * here).sum(1, keepdims=True) / here.sum(1, keepdims=True).clip(1)
-            outputs.append(layer * x + mean + 0.1 * batch["positions"][..., None])
-        return Hidden(last=outputs[-1], layers=tuple(outputs))
-
-    def numpy_row(self, variables, ids, language):
-        """[pieces + 2, layers + 1, D] of one row, [CLS] and [SEP] included."""
-        x = np.float64(variables["pieces"])[ids] + np.float64(variables["languages"])[language]
-        outputs = [x]
-        for layer in range(1, self.layers + 1):
-            outputs.append(layer * x + x.mean(0) + 0.1 * np.arange(len(ids))[:, None])
-        return np.stack(outputs, 1)
-
-
-def _make_tokenizer(words=(), languages=("en", "de")):
-    """Every given word is a piece; other words are spelled."""
-    letters = [prefix + letter for letter in LETTERS for prefix in ("", "##")]
-    pieces = [*SPECIALS, *letters, *dict.fromkeys(w for w in words if w not in LETTERS)]
-    return Tokenizer(languages, Normalizer(), Segmenter(), WordPieceVocabulary(pieces))
-
-
-def _make_variables(tokenizer, seed=0, language_scale=1.0):
-    r = np.random.RandomState(seed)
-    tables = {
-        "pieces": r.standard_normal((len(tokenizer.vocabulary), WIDTH)),
-        "languages": language_scale * r.standard_normal((len(tokenizer.languages), WIDTH)),
-    }
-    return {name: jnp.asarray(table, jnp.float32) for name, table in tables.items()}
-
-
-@pytest.fixture
-def toy_objective():
-    return ToyObjective
-
-
-@pytest.fixture
-def make_tokenizer():
-    return _make_tokenizer
-
-
-@pytest.fixture
-def make_variables():
-    return _make_variables
-
-
-@pytest.fixture
-def warnings(caplog):
-    """Logged warnings (with warnings('INFO') all lines from that level up) as one text."""
-    caplog.set_level("INFO", logger="absl")
-
-    def read(level="WARNING"):
-        names = ["INFO", "WARNING", "ERROR"]
-        wanted = names[names.index(level) :]
-        return "\n".join(r.getMessage() for r in caplog.records if r.levelname in wanted)
-
-    return read
+_TOY = runpy.run_path(str(pathlib.Path(__file__).parents[1] / "encoders" / "conftest.py"))
+toy_objective, make_tokenizer, make_variables, warnings = (
+    _TOY[name] for name in ("toy_objective", "make_tokenizer", "make_variables", "warnings")
+)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.evaluate.bli import LexiconInduction
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
 from clwe_jax.evaluate.similarity import WordSimilarity
-from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.text.normalize import Normalizer
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from clwe_jax import registry
+from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.mlm import MlmEvaluator
-from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options.models import TransformerOptions

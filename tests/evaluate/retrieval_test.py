@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.evaluate import retrieval
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.types import Encoder, WordSample, WordSpace
 

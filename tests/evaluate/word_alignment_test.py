@@ -7,9 +7,9 @@ from clwe_jax import api
 from clwe_jax.align import word_links
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.evaluate import word_alignment
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.evaluate.word_alignment import Counts, WordAligner, WordAlignment
 from clwe_jax.options.evaluators import LEVELS, METHODS
 from clwe_jax.text.alignment_files import Linked

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.evaluate.bleu import Bleu
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.evaluate.word_by_word import word_by_word
 
 

@@ -5,22 +5,22 @@ import json
 import logging
 import os
 
-from flax import linen as nn
-from flax import traverse_util
+from flax import linen as nn, traverse_util
 import jax
 import numpy as np
 import pytest
 
-from clwe_jax import api, registry
-from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax import api
+from clwe_jax.encoders import export as writers, foreign
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.interop import configuration, export, huggingface, to_huggingface
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options.models import TransformerOptions
+from clwe_jax.text import xlm
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text import xlm
 from clwe_jax.text.words import Segmenter
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "bank", "##s", "an", "##a", ","]
@@ -175,17 +175,16 @@ def test_exports_of_loaded_models(tmp_path):
     to_huggingface.write(objective, a_tokenizer(), variables, first)
     os.remove(os.path.join(first, "tokenizer.json"))
     (tmp_path / "first" / "vocab.txt").write_text("\n".join(PIECES), encoding="utf-8")
-    model = api.load(first, languages=("en",), words={"en": ["the", "banks"]})
-    writers = {name: registry.lookup("export", name) for name in ("huggingface", "vec")}
-    writers["huggingface"](model, str(tmp_path / "again"))
+    model = foreign.load(first, ("en",), {"en": ["the", "banks"]})
+    writers.write_huggingface(model, str(tmp_path / "again"))
     one, other = (huggingface.parameters(str(tmp_path / x)) for x in ("first", "again"))
     assert one.keys() == other.keys()
     assert all(np.array_equal(one[path], other[path]) for path in one)
-    assert writers["vec"](model, str(tmp_path / "vec"))[0].startswith("en.vec: 2 words")
+    assert writers.write_vec(model, str(tmp_path / "vec"))[0].startswith("en.vec: 2 words")
     lines = (tmp_path / "vec" / "en.vec").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "2 8" and lines[2].startswith("banks ")
     with pytest.raises(ValueError, match="--language=xx: the run has en"):
-        writers["vec"](model, str(tmp_path / "vec"), "xx")
+        writers.write_vec(model, str(tmp_path / "vec"), "xx")
 
 
 def test_transformers_opens_it(tmp_path):

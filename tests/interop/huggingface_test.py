@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.interop import configuration, huggingface
 
 KINDS = ("bert", "xlm-roberta", "xlm")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, options, presets
-from clwe_jax.api import encoders
-from clwe_jax.evaluate.translate import spelled
+from clwe_jax.encoders import load as encoders
+from clwe_jax.encoders.translate import spelled
 from clwe_jax.interop import laser
 from clwe_jax.text import laser as text, vocab
 from clwe_jax.training import build, fine_tuned, paths

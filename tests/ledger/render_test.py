@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from clwe_jax.ledger import layout, orders, record, render, rows, today
+from clwe_jax.ledger import layout, orders, readme, record, render, rows, today
+from clwe_jax.options import shipped
 
 ROOT = pathlib.Path(rows.ROOT)
 MAIN = "python -m clwe_jax.main --config=configs/"
@@ -25,7 +26,8 @@ def test_the_pages_are_those_of_the_ledger():
 
 def test_a_figure_that_is_changed_by_hand_is_found(tmp_path, monkeypatch):
     monkeypatch.setattr(render, "ROOT", str(tmp_path))
-    (tmp_path / "docs").mkdir()
+    for folder in ("docs", "configs"):
+        (tmp_path / folder).mkdir()
     render.write()
     assert not render.differing()
     page = tmp_path / "docs" / "results.md"
@@ -37,6 +39,21 @@ def test_a_figure_that_is_changed_by_hand_is_found(tmp_path, monkeypatch):
     # A mark is no figure: it changes with the code, and does not turn the test red.
     page.write_text(text.replace(".jsonl)", f".jsonl){render.MARK}"))
     assert not render.differing()
+
+
+def test_the_table_of_the_readme_shows_cost_figure_and_floor():
+    figures = {"retrieval/mean_csls": 0.9, "floor/retrieval/mean_csls": [0.8, 0.7, 0.9]}
+    some = [row("joint_dictionary", seed, **figures) for seed in (0, 1)]
+    lines = readme.table({"joint_dictionary": some})
+    shown = "| `joint_dictionary` | 2 | 2.0 | sentences found: 90.0 (80.0) |"
+    assert shown in lines[2] and lines[3].count("–") == 3
+    assert readme.minutes({"x": some}, ["x", "y"]) == '{\n "x": 2.0\n}'
+    with pytest.raises(ValueError, match="expected one table"):
+        readme.filled("no marks", {})
+
+
+def test_the_configs_of_the_table_are_shipped():
+    assert {line.config for line in readme.LINES} <= shipped.configs().keys()
 
 
 def test_the_pages_are_short():

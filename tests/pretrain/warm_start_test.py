@@ -4,15 +4,15 @@ import dataclasses
 import os
 import types
 
+from absl import logging as absl_logging
 import numpy as np
 import pytest
-from absl import logging as absl_logging
 
 from clwe_jax import options, presets
-from clwe_jax.api import static as static_api
 from clwe_jax.embeddings import files, train
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders import spaces
 from clwe_jax.options.training import START_METHODS
 from clwe_jax.pretrain import job as pretrain, warm_start
 from clwe_jax.runs import shared_space
@@ -144,7 +144,7 @@ def test_subword_vectors_of_the_joint_run(folder, world, tmp_path):
     place = os.path.join(tmp_path, "start")
     grams = Subwords.load(os.path.join(place, "trained", "subwords.npz"))
     assert grams.vectors.shape == (50, 4) and (grams.min_n, grams.max_n) == (3, 6)
-    model = static_api.load(place)
+    model = spaces.load(place)
     wanted = {}
     for language in LANGUAGES:
         for name in NAMES:

@@ -90,7 +90,7 @@ def test_an_unfair_comparison_is_called_one(write_run, page_of):
     page = page_of(ours, compare_with=str(theirs))
     assert "Compared with mBERT, but under other conditions" in page.text
     assert "DICT-MLM-50 is at step 3,000, mBERT at step 2,000." in page.text
-    assert "config.train.steps: 3000 here, 2000 there." in page.text
+    assert "The runs differ in train.steps (3000, 2000)." in page.text
 
 
 def test_a_comparison_that_is_not_there_is_a_warning(write_run, tmp_path, caplog, page_of):

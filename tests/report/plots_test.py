@@ -117,3 +117,11 @@ def test_labels_do_not_cover_each_other():
         and min(boxes[i].y1, boxes[j].y1) - max(boxes[i].y0, boxes[j].y0) > 2
     ]
     assert len(boxes) == 20 and not covered
+
+
+def test_a_picture_of_a_share_against_a_cost_has_axes():
+    dots = [Dots("", [(0.5, 0.2), (50.0, 0.9)], ["cheap", "dear"])]
+    axes = plots.picture(Picture("T", dots, x="minutes", y="Retrieval")).axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_xscale()) == ("minutes", "Retrieval", "log")
+    assert axes.yaxis.get_major_formatter()(0.9, 0) == "90%"
+    assert not plots.picture(Picture("T", dots)).axes[0].get_xlabel()

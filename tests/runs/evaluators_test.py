@@ -8,8 +8,8 @@ import pytest
 
 from clwe_jax import options
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.runs import evaluators
 from clwe_jax.text import world
 

@@ -184,6 +184,7 @@ def test_a_dry_run_of_static_vectors(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "text: en, 1 file, 2.0 MB" in said and "at most 0.5 million words: about" in said
     assert "dictionaries: none" in said and not (tmp_path / "run").exists()
+    assert all(f"\n  {stage}: about" in said for stage in ("induced dictionaries", "report"))
     (tmp_path / "muse").mkdir()
     (tmp_path / "muse" / "de-en.0-5000.txt").write_text("wort word\n")
     muse = {"data.dictionaries": str(tmp_path / "muse"), "align.split": "0-5000"}
@@ -285,5 +286,7 @@ def test_a_folder_of_an_older_layout_is_refused(config, tmp_path):
 def test_every_job_is_an_option_and_what_it_leaves_is_loaded(job):
     assert job in systems.JOBS
     # Jobs that work on a finished run leave its config.json as it is.
-    made = job != "evaluate"
-    assert (job in registry.TABLES["loader"]) == (job in registry.TABLES["evaluation"]) == made
+    loaded = {**registry.TABLES["loader"], **registry.TABLES["labeller"]}
+    assert (job in loaded) == (job != "evaluate")
+    # A comparison that is started again measures with other options of its evaluators.
+    assert (job in registry.TABLES["evaluation"]) == (job not in ("evaluate", "compare"))

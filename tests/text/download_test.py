@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from clwe_jax.text import download
+from clwe_jax.text import dictionary, download, wiktionary
 from clwe_jax.text.dictionary import __main__ as command_line
 
 FILES = {
@@ -157,7 +157,7 @@ def test_sha256_is_checked_against_the_manifest(server, tmp_path):
     good = FILES["/d/de-en.txt"]
     known = {"size": len(good), "sha256": hashlib.sha256(b"another").hexdigest()}
     (tmp_path / "manifest.json").write_text(json.dumps({"de-en.txt": known}))
-    with pytest.raises(ValueError, match="differs in size or SHA-256 from manifest.json"):
+    with pytest.raises(ValueError, match="differs in SHA-256 from the sum.*manifest.json"):
         fetch(server, tmp_path, ("de-en",))
     assert not (tmp_path / "de-en.txt").exists() and not (tmp_path / "de-en.txt.part").exists()
 
@@ -178,3 +178,57 @@ def test_command_line(server, tmp_path, capsys):
     assert "CC BY-NC 4.0" in shown and f"--config.data.dictionaries={tmp_path}" in shown
     with pytest.raises(SystemExit, match="MUSE has no xx-yy. It has"):
         command_line.main([*arguments, "--pairs", "xx-yy"])
+
+
+def wiktionary_files():
+    return {
+        "/d/upper%20sorbian.txt": (
+            "House\tDom\nice cream\tzymny lód\nhouse\tdom\none line here\nmany words are too many\tx\n"
+            "link\t[[wótkaz]]\ngood day\tdobry dźeń\n-\t!\n"
+        ).encode("utf-8"),
+        "/d/welsh.txt": "cafe\u0301\tcaffi\n".encode("utf-8"),
+    }
+
+
+def test_wiktionary_is_cleaned_and_read_beside_another_dictionary(server, tmp_path, monkeypatch):
+    for name, data in wiktionary_files().items():
+        monkeypatch.setitem(FILES, name, data)
+    found = wiktionary.download_languages(
+        str(tmp_path), ["hsb", "cy"], address=server.address, timeout=10
+    )
+    assert found == {"hsb": (3, 5), "cy": (1, 0)}
+    assert (tmp_path / "en-hsb.wiktionary.txt").read_text("utf-8") == (
+        "house\tdom\nice cream\tzymny lód\ngood day\tdobry dźeń\n"
+    )
+    assert (tmp_path / "en-cy.wiktionary.txt").read_text("utf-8") == "café\tcaffi\n"
+    (tmp_path / "en-hsb.txt").write_text("house dom\ncat kóčka\n", "utf-8")
+    (tmp_path / "en-hsb.5000-6500.txt").write_text("dog pos\n", "utf-8")
+    merged = dictionary.load(str(tmp_path), ["en", "hsb"])
+    assert set(merged.pairs("en", "hsb")) == {
+        ("house", "dom"), ("cat", "kóčka"), ("ice cream", "zymny lód"), ("good day", "dobry dźeń"),
+    }  # fmt: skip
+    asked = len(server.requests)
+    wiktionary.download_languages(str(tmp_path), ["hsb"], address=server.address, timeout=10)
+    assert len(server.requests) == asked
+
+
+def test_a_language_without_a_name_says_how_to_name_its_file(server, tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match="xyz: there is no name .*hsb:upper_sorbian"):
+        wiktionary.download_languages(str(tmp_path), ["xyz"], address=server.address)
+    monkeypatch.setitem(FILES, "/d/some%20language.txt", b"one\tuno\n")
+    wiktionary.download_languages(
+        str(tmp_path), ["xyz:some_language"], address=server.address, timeout=10
+    )
+    assert (tmp_path / "en-xyz.wiktionary.txt").read_bytes() == b"one\tuno\n"
+
+
+def test_the_command_fetches_wiktionary(server, tmp_path, monkeypatch, capsys):
+    for name, data in wiktionary_files().items():
+        monkeypatch.setitem(FILES, name, data)
+    command_line.main(
+        ["download", "--source=wiktionary", "--languages=cy", f"--out={tmp_path}",
+         f"--address={server.address}"]
+    )  # fmt: skip
+    assert "en-cy: 1 pairs; 0 lines left out" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="takes --languages=cy,eu"):
+        command_line.main(["download", "--source=wiktionary", f"--out={tmp_path}"])

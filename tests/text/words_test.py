@@ -5,7 +5,7 @@ import pytest
 
 from clwe_jax.text import characters
 from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.words import Segmenter, is_unspaced
+from clwe_jax.text.words import Phrases, Segmenter, is_unspaced
 
 # Han, hiragana, katakana, prolonged sound mark, Thai letter and sign, spaced, single, space.
 ALPHABET = "水火あいアーกิab1.。 \0"
@@ -108,3 +108,10 @@ def test_lexicons_hold_unspaced_words_of_their_language():
     assert segmenter.lexicons == {"zh": {"银行"}, "ja": {"銀行"}}
     assert segmenter.words("銀行", "zh") == ["銀", "行"]
     assert is_unspaced("กิ") and not is_unspaced("กa") and not is_unspaced("")
+
+
+def test_phrases_are_joined_longest_first():
+    joined = Phrases(["ice cream", "ice cream cone", "cream", "cone of"])
+    assert joined("an ice cream cone of ice".split()) == ["an", "ice cream cone", "of", "ice"]
+    assert joined("ice cream and ice".split()) == ["ice cream", "and", "ice"]
+    assert Phrases(["ice"])(["ice", "cream"]) == ["ice", "cream"]

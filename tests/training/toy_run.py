@@ -14,10 +14,10 @@ from absl import logging
 import jax
 import numpy as np
 
+from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.mlm import MlmEvaluator
-from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.evaluate.sharded_call import ShardedCall
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options.models import TransformerOptions

@@ -3,23 +3,24 @@
 import dataclasses
 import itertools
 import json
+from multiprocessing.reduction import ForkingPickler
 import os
 import shutil
-from multiprocessing.reduction import ForkingPickler
 
 import jax
 import numpy as np
 import pytest
 
-from clwe_jax import api, options, pocket, presets, registry
-from clwe_jax.api import encoders
+from clwe_jax import api, options, pocket, presets, reevaluate, registry
+from clwe_jax.api.wrap import wrapped
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders import load as encoders
+from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options import with_values
 from clwe_jax.options.models import TransformerOptions
-from clwe_jax import reevaluate
 from clwe_jax.text import labelled_files
 from clwe_jax.text.base_vocab import SPECIALS
 from clwe_jax.text.labelled import Examples, Labelled, Tagged, scores
@@ -182,7 +183,7 @@ def test_a_finished_part_is_not_done_twice(frozen, monkeypatch):
     config, folder = frozen
     before, skipped = read(folder, "results.json"), read(folder, "report.json")["skipped"]
     os.remove(os.path.join(folder, "results.json"))
-    monkeypatch.setattr("clwe_jax.evaluate.features.Vectors.of_sentences", None)
+    monkeypatch.setattr("clwe_jax.encoders.features.Vectors.of_sentences", None)
     monkeypatch.setattr("clwe_jax.training.heads.fit", None)
     assert transfer.run(config, folder)
     assert read(folder, "report.json")["skipped"] == skipped
@@ -208,6 +209,7 @@ def test_the_floor_is_the_most_frequent_label_of_the_training_rows():
 
 def test_a_loaded_tagger_labels_text_and_given_words(frozen):
     model = api.load(frozen[1])
+    assert model.encoder.encode(["bank"], lang="en").shape[0] == 1  # a model of the api, too
     row = ToyNames().generate("de", "test", 1, 0).rows[0]
     [found] = model.tag([list(row.words)], lang="de")
     assert [word for word, _ in found] == list(row.words)
@@ -329,7 +331,7 @@ def pretrained(tmp_path_factory):
     objective = MlmObjective(model=backbone, vocab_size=len(pieces), max_predictions=4)
     batch = {key: np.zeros(x.shape, x.dtype) for key, x in objective.batch_shapes(1, 32).items()}
     variables = partition.unbox(jax.jit(objective.init)(jax.random.key(0), batch))
-    model = api.Model(tiny(""), tokenizer, objective, variables)
+    model = LanguageModel(tiny(""), tokenizer, objective, variables)
     with pytest.MonkeyPatch.context() as patch:
         load = encoders.load
         patch.setattr(
@@ -514,7 +516,7 @@ def test_a_language_that_the_encoder_lacks_is_named(vectors, tmp_path):
 
 def test_a_dry_run_opens_the_encoder(vectors, tmp_path, capsys):
     assert transfer.run(tiny(vectors), str(tmp_path / "run"), dry=True)
-    assert ", StaticModel(en, de)" in capsys.readouterr().out
+    assert ", StaticSpaces(en, de)" in capsys.readouterr().out
     (tmp_path / "de.vec").write_text("haus 1 2\n")
     narrow = f"{vectors.partition(',')[0]},de={tmp_path}/de.vec"
     with pytest.raises(ValueError, match="de.vec, line 1: 2 numbers a word, and 32 in"):
@@ -523,7 +525,7 @@ def test_a_dry_run_opens_the_encoder(vectors, tmp_path, capsys):
 
 
 def test_a_model_without_labels_names_a_config(pretrained):
-    model = encoders.load(pretrained, ())
+    model = wrapped(encoders.load(pretrained, ()))
     with pytest.raises(ValueError, match="ner_bilstm_crf"):
         model.tag(["x"], lang="en")
     with pytest.raises(ValueError, match="classify_topics"):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, options, presets
-from clwe_jax.api import encoders
-from clwe_jax.evaluate import features, piece_rows
-from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.encoders import features, load as encoders, piece_rows
+from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.models.heads import Linear
 from clwe_jax.models.labelling import Labelling
 from clwe_jax.models.laser import Backbone, Laser
@@ -48,7 +48,7 @@ def model():
     r = np.random.RandomState(0)
     variables = jax.tree.map(lambda x: np.float32(0.5 * r.standard_normal(x.shape)), tree)
     config = options.parse(presets.translation("laptop"))
-    return api.Model(config, tokenizer, objective, variables)
+    return LanguageModel(config, tokenizer, objective, variables)
 
 
 @pytest.mark.parametrize("layers, words", [("top", "max"), ("top", "mean"), ("last", "first"), ("upper", "max")])

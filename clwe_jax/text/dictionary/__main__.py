@@ -9,7 +9,7 @@ from typing import Sequence
 from absl import logging
 
 from clwe_jax import atomic, terminal
-from clwe_jax.text import corpora, download
+from clwe_jax.text import corpora, download, wiktionary
 from clwe_jax.text.dictionary import load
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
@@ -34,11 +34,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command.add_argument("--languages", default="", help="only these, as in en,de,zh")
         command.add_argument("--cache", default=atomic.user_cache(), help="where merged maps are kept")
         command.add_argument("--keep_case", action="store_true", help="do not lower-case the words")
-    fetch = commands.add_parser("download", help=f"fetch the MUSE dictionaries. {download.LICENCE}")
+    fetch = commands.add_parser(
+        "download",
+        help=f"fetch public dictionaries. {download.LICENCE} wiktionary: {wiktionary.LICENCE}",
+    )
     fetch.add_argument("--out", required=True, metavar="DIR")
-    fetch.add_argument("--pairs", default="", help="such as en-de,de-en; by default all")
-    fetch.add_argument("--splits", action="store_true", help="the train and test splits too")
-    fetch.add_argument("--address", default=download.ADDRESS, help="the folder on the server")
+    fetch.add_argument("--source", choices=("muse", "wiktionary"), default="muse")
+    fetch.add_argument("--languages", default="", help="of wiktionary, such as cy,eu,hsb")
+    fetch.add_argument("--pairs", default="", help="of muse, such as en-de,de-en; by default all")
+    fetch.add_argument("--splits", action="store_true", help="of muse: train and test splits too")
+    fetch.add_argument("--address", default="", help="another folder, a URL with a slash at the end")
     options = parser.parse_args(arguments)
     logging.use_absl_handler()
     terminal.plain_log()
@@ -119,13 +124,31 @@ def _add_coverage(rows: list[list[str]], dictionary: Dictionary, options) -> Non
 
 
 def _download(options: argparse.Namespace) -> None:
+    if options.source == "wiktionary":
+        _download_wiktionary(options)
+        return
+    if options.languages:
+        raise ValueError("--languages goes with --source=wiktionary; MUSE has --pairs")
     pairs = [pair for pair in options.pairs.split(",") if pair] or list(download.PAIRS)
     unknown = [pair for pair in pairs if pair not in download.PAIRS]
     if unknown:
         raise ValueError(f"MUSE has no {', '.join(unknown)}. It has {', '.join(download.PAIRS)}")
     print(download.LICENCE)
-    names = download.download(options.out, pairs, splits=options.splits, address=options.address)
+    names = download.download(options.out, pairs, splits=options.splits, address=options.address or download.ADDRESS)
     print(f"{len(names)} files. Use them with --config.data.dictionaries={options.out}")
+
+
+def _download_wiktionary(options: argparse.Namespace) -> None:
+    languages = [x for x in options.languages.split(",") if x]
+    if not languages or options.pairs or options.splits:
+        raise ValueError("--source=wiktionary takes --languages=cy,eu, and no --pairs or --splits")
+    print(wiktionary.LICENCE)
+    written = wiktionary.download_languages(
+        options.out, languages, address=options.address or wiktionary.ADDRESS
+    )
+    for code, (pairs, left_out) in written.items():
+        print(f"en-{code}: {pairs:,} pairs; {left_out:,} lines left out")
+    print(f"Use them with --config.data.dictionaries={options.out}")
 
 
 if __name__ == "__main__":

@@ -46,7 +46,8 @@ def find(
     found = []
     for path in paths:
         file = pair_files.parse_name(path)
-        if file and not file.split and file.source != file.target:
+        whole = file and file.split in ("", pair_files.WIKTIONARY)
+        if whole and file.source != file.target:
             found.append(file)
         elif _JMDICT_FILE.fullmatch(os.path.basename(path)):
             found.append(PairFile(path, "ja", "", ""))

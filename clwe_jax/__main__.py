@@ -1,0 +1,49 @@
+"""The command clwe-jax, which `python -m clwe_jax` is too: trains a system, or runs another command."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+
+from clwe_jax import __version__, registry
+from clwe_jax.options.section import nearest
+
+# Command -> its module, which `python -m` runs as well, and a line on it.
+COMMANDS = {
+    "list": ("clwe_jax.listed", "the systems, with a line and the minutes of each"),
+    "data": ("clwe_jax.text.data", "fetch test sets, dictionaries and text, with their licences"),
+    "dictionary": ("clwe_jax.text.dictionary", "show dictionaries and count their pairs"),
+    "prepare": ("clwe_jax.data.prepare", "prepare batches once, for training without TensorFlow"),
+    "export": ("clwe_jax.interop.export", "write a model for other programs"),
+    "guide": ("clwe_jax.guide", "list the guides, or read one"),
+}
+_HELP = """Cross-lingual words and sentences: trains, aligns, measures and uses models.
+
+  clwe-jax --config=NAME [--workdir=DIR] [--config.OPTION=VALUE ...]   train a system
+  clwe-jax --config=NAME --dry_run     what it reads and trains, and how long that takes
+  clwe-jax --config=NAME --help        its options
+{commands}
+
+NAME is a system of `clwe-jax list`, with a scale after a colon (warm_dict_mlm:small), or a config file.
+Each command has --help."""
+
+
+def entry() -> None:
+    """Runs the command that the arguments name, or the training of a system."""
+    first, *rest = [*sys.argv[1:], ""]
+    if first == "--version":
+        print(f"clwe_jax {__version__}")
+    elif first in COMMANDS:
+        sys.argv = [f"clwe-jax {first}", *rest[:-1]]
+        runpy.run_module(COMMANDS[first][0], run_name="__main__")
+    elif first in ("", "help", "-h", "--help"):
+        lines = [f"  clwe-jax {name:<11} {about}" for name, (_, about) in COMMANDS.items()]
+        print(_HELP.format(commands="\n".join(lines)))
+    elif not first.startswith("-"):
+        sys.exit(f"error: there is no command {first!r}. {nearest(first, list(COMMANDS))}")
+    else:
+        registry.imported("clwe_jax.main:entry")()
+
+
+if __name__ == "__main__":
+    entry()

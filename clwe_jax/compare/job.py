@@ -1,0 +1,200 @@
+"""A comparison: trains and measures a list of systems on the same data, and reports."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+import subprocess
+import sys
+from typing import Any, Iterator, Mapping, Sequence
+
+from absl import logging
+import jax
+
+from clwe_jax import terminal
+from clwe_jax.compare import measured, report, shared, systems, tasks
+from clwe_jax.compare.measured import Measured
+from clwe_jax.compare.orders import Comparison
+from clwe_jax.compare.place import Place
+from clwe_jax.options.compare import CompareRun
+from clwe_jax.options.section import to_dict
+from clwe_jax.runs.cached import CachedResult
+from clwe_jax.runs.job import STOPPED, Job, Results, Stage
+
+_DATA = "shared data"
+_LOG_LINES = 3  # of the output of a failed process
+
+
+@dataclasses.dataclass(frozen=True)
+class Failed:
+    """A run of a system that ended with an error.
+
+    Attributes:
+      reason: the error.
+    """
+
+    reason: str
+
+
+def run(config: CompareRun, workdir: str, dry: bool = False) -> bool:
+    """Trains, measures and compares the systems; see `Job.run`.
+
+    Returns:
+      False also where a system failed: the same command tries it again.
+    """
+    # This process computes nothing: the accelerator is its children's, and some admit one process only.
+    jax.config.update("jax_platforms", "cpu")
+    job = Compare(config, workdir)
+    return job.run(dry) and (dry or not job.read("report.json").get("compare", {}).get("failed"))
+
+
+class Compare(Job):
+    """Trains each run of each system in a process of its own, and keeps what is measured."""
+
+    def __init__(self, config: CompareRun, workdir: str) -> None:
+        super().__init__(config, workdir)
+        self.systems = systems.chosen(self.config)
+
+    def check(self) -> None:
+        if jax.process_count() > 1:
+            raise ValueError("A comparison runs on one host: start it there alone")
+        shared.check(self.config, self.workdir)
+
+    def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
+        found = report.get("compare", {})
+        if not figures or found.get("failed") or found.get("asked") != self._asked():
+            return ""
+        return (
+            "This comparison is finished. More systems or seeds join it with the same --workdir: "
+            "--config.compare.systems=..., --config.compare.seeds=..."
+        )
+
+    def _asked(self) -> dict[str, Any]:
+        """The options that decide the report."""
+        values = {"compare": to_dict(self.config.compare), "evals": to_dict(self.config)["evals"]}
+        return json.loads(json.dumps(values))
+
+    @property
+    def _places(self) -> Iterator[Place]:
+        """The runs: the first seed of all systems, then the next one."""
+        first = self.config.seed
+        for seed in range(first, first + self.config.compare.seeds):
+            for system in self.systems:
+                if system.seeded or seed == first:
+                    yield Place(self.workdir, system, seed)
+
+    def stages(self) -> Sequence[Stage]:
+        about = functools.partial(shared.about, self.config, self.workdir)
+        write = functools.partial(shared.write, self.config, self.workdir)
+        return [
+            Stage(_DATA, write, about=about),
+            *(
+                Stage(_name(x), functools.partial(self._one, x), (_DATA,), functools.partial(self._about, x))
+                for x in self._places
+            ),
+        ]
+
+    def _about(self, place: Place) -> Iterator[str]:
+        system = place.system
+        line = f"{system.name}, seed {place.seed}"
+        if os.path.exists(place.measured):
+            yield f"{line}: kept"
+        elif system.config:
+            yield f"{line}: configs/{system.config}.py, {shared.budget(self.config)}"
+        else:
+            yield f"{line}: not trained"
+
+    def _one(self, place: Place, folders: Mapping[str, str]) -> Measured | Failed | object:
+        """The measurements of a run, from its process or from an earlier start."""
+        config, system = self.config, place.system
+        made_with: dict[str, Any] = {
+            "model": system.model,
+            "run": to_dict(systems.run_of(config, system, place.seed, folders)) if system.config else {},
+            "budget": config.compare.budget,
+            "evals": to_dict(config)["evals"],
+            "tasks": [tasks.names(config), config.compare.heads, config.compare.rows,
+                      config.compare.test_rows, config.compare.labelled],
+        }  # fmt: skip
+        try:
+            return CachedResult(
+                place.measured, made_with, functools.partial(self._start, place),
+                lambda result, path: None,  # the process has written it
+                measured.load,
+            ).result()  # fmt: skip
+        except _Stopped:
+            return STOPPED
+        except _Failure as error:
+            logging.warning("%s failed: %s", _name(place), error)
+            return Failed(str(error))
+
+    def _start(self, place: Place) -> Measured:
+        """Trains and measures a run in its process, which a signal to this one stops too."""
+        logging.info("%s: its output is in %s", _name(place), place.log)
+        os.makedirs(os.path.dirname(place.log), exist_ok=True)
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
+        command = [
+            sys.executable, "-m", "clwe_jax.compare.one", self.workdir, place.system.name,
+            str(place.seed),
+        ]  # fmt: skip
+        with open(place.log, "ab") as log:
+            # In a session of its own Ctrl-C reaches it once, through this process: a second signal would
+            # end it before it has saved.
+            process = subprocess.Popen(
+                command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+                env={**os.environ, "PYTHONPATH": path},
+            )  # fmt: skip
+            try:
+                code = process.wait()
+            except BaseException:
+                process.terminate()
+                process.wait()
+                raise
+        if code == terminal.UNFINISHED:
+            raise _Stopped
+        if code:
+            with open(place.log, encoding="utf-8", errors="replace") as log:
+                lines = [line.strip() for line in log if line.strip()]
+            said = next((x for x in reversed(lines) if x.startswith("error: ")), "")
+            raise _Failure(said or " / ".join(lines[-_LOG_LINES:]) or f"exit status {code}")
+        return measured.load(place.measured)
+
+    def results(self, done: Mapping[str, Any]) -> Results:
+        runs: dict[str, list[Measured]] = {}
+        failed: dict[str, str] = {}
+        for place in self._places:
+            found = done[_name(place)]
+            if isinstance(found, Failed):
+                failed[_name(place)] = found.reason
+            else:
+                runs.setdefault(place.system.name, []).append(found)
+        titled = {x.name: x for x in self.systems if x.name in runs}
+        comparison = Comparison(titled, runs, tasks.titles(self.config), self.config.seed)
+        figures = comparison.figures()
+        made = {
+            "device": next((x.device for some in runs.values() for x in some), ""),
+            "speed": {"seconds": 60 * sum(x.cost["all_minutes"] for some in runs.values() for x in some)},
+            "notes": [*self.notes, *(f"{name} failed: {why}" for name, why in failed.items())],
+            "sections": report.sections(comparison, self.config, shared.budget(self.config)),
+            "compare": {
+                "asked": self._asked(), "failed": failed, "seconds": self.seconds,
+                "systems": {name: len(some) for name, some in runs.items()},
+            },
+        }  # fmt: skip
+        return Results(figures, made)
+
+
+class _Stopped(Exception):
+    """A signal stopped the process of a run."""
+
+
+class _Failure(Exception):
+    """The process of a run ended with an error."""
+
+
+def _name(place: Place) -> str:
+    return f"{place.system.name}, seed {place.seed}"
+
+

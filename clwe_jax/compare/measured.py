@@ -1,0 +1,87 @@
+"""The measurements of one run of a system: figures, what each test item got, and costs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from typing import Any, Iterable, Mapping
+
+import numpy as np
+
+from clwe_jax import atomic
+
+_RECORD = "record"
+# Figures with test items -> the paths of their outcomes by part: a direction or a language.
+_OUTCOMES = {
+    "retrieval": re.compile(r"retrieval/([^/]+)/mean"),
+    "retrieval_csls": re.compile(r"retrieval/([^/]+)/mean_csls"),
+    "induction": re.compile(r"bli/([^/]+)/p@1_csls"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """The measurements of one run of a system.
+
+    Attributes:
+      figures: metric path -> value.
+      outcomes: 'FIGURE/PART' -> counts of the test items, int [heads, N, 3], as of
+        `text.labelled.scores`; a part is a direction of two languages, or a language.
+      keys: 'FIGURE/PART' -> a key of the test items: outcomes of equal keys are of the same items.
+      cost: 'minutes', of processors in training; 'wall_minutes' of it; 'memory', most bytes in it;
+        'disk', bytes; 'all_minutes', with the evaluations, by the clock.
+      used: the training in words: steps, pieces, passes.
+      device: the devices of its process.
+    """
+
+    figures: Mapping[str, float]
+    outcomes: Mapping[str, np.ndarray]
+    keys: Mapping[str, str]
+    cost: Mapping[str, float]
+    used: str = ""
+    device: str = ""
+
+    def save(self, path: str) -> None:
+        """Writes a file for `load`."""
+        record = {
+            "figures": dict(self.figures), "keys": dict(self.keys), "cost": dict(self.cost),
+            "used": self.used, "device": self.device,
+        }  # fmt: skip
+        with atomic.writing(path) as file:
+            np.savez_compressed(file, **{_RECORD: json.dumps(record)}, **self.outcomes)
+
+
+def load(path: str) -> Measured:
+    """The measurements in a file.
+
+    Raises:
+      ValueError: the file is damaged.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            record: dict[str, Any] = json.loads(str(file[_RECORD]))
+            outcomes = {name: file[name] for name in file.files if name != _RECORD}
+    except (KeyError, EOFError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+    return Measured(outcomes=outcomes, **record)
+
+
+def of_hits(found: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The outcomes of evaluators, path -> bool [N], as `Measured.outcomes`."""
+    made = {}
+    for path, hits in found.items():
+        for name, pattern in _OUTCOMES.items():
+            if match := pattern.fullmatch(path):
+                ones = np.ones(len(hits), np.int32)
+                made[f"{name}/{match[1]}"] = np.stack([hits.astype(np.int32), ones, ones], -1)[None]
+    return made
+
+
+def parts(runs: Iterable[Measured], name: str) -> list[str]:
+    """The parts of a figure that all runs have, with the same items."""
+    runs = list(runs)
+    found = [x for x in runs[0].outcomes if x.rpartition("/")[0] == name]
+    return [
+        x for x in found if all(x in run.outcomes and run.keys[x] == runs[0].keys[x] for run in runs)
+    ]

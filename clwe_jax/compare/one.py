@@ -1,0 +1,248 @@
+"""Trains and measures one run of a system, in a process of its own.
+
+    python -m clwe_jax.compare.one WORKDIR SYSTEM SEED
+
+A process of its own has its own peak of memory, and gives all of it back. WORKDIR is the folder of a
+comparison, whose config.json it reads; `compare.job` starts it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+import time
+from typing import Any, Mapping
+
+from absl import logging
+
+from clwe_jax import atomic, options, registry, terminal
+from clwe_jax.compare import measured, shared, systems, tasks
+from clwe_jax.compare.measured import Measured
+from clwe_jax.compare.place import Place
+from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.spaces import StaticSpaces
+from clwe_jax.evaluate.context import Context
+from clwe_jax.ledger import environment, record
+from clwe_jax.options.compare import CompareRun
+from clwe_jax.options.objectives import SenseLossOptions
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.static import StaticRun
+from clwe_jax.runs import dictionary_baseline, evaluators, lexica
+from clwe_jax.runs.cached import CachedResult
+from clwe_jax.text import corpora, test_dictionaries, training_dictionary
+from clwe_jax.text.frequencies import Frequencies
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.transfer.encoder import load as load_encoder
+from clwe_jax.types import Encoder, HasObjective
+
+_TRIAL = 60  # steps of the trial that measures the speed for a budget in minutes
+_TRIAL_VALUES = {
+    "train.steps": _TRIAL, "train.log_every_steps": _TRIAL // 3, "init.embeddings": "",
+    "finish.steps": 0, "checkpoint.every_steps": 0,
+}  # fmt: skip
+
+
+def measure(config: CompareRun, place: Place) -> Measured | None:
+    """Trains a system, unless it is trained, and measures it; None where a signal stopped it.
+
+    Args:
+      config: of the comparison, resolved.
+      place: the run.
+    """
+    folders, used, start = shared.folders(config, place.workdir), "", time.monotonic()
+    run = None
+    if place.system.config:
+        run = _budgeted(config, place, folders)
+        used = _used(run)
+        if not registry.lookup("job", run.job)(run, place.folder):
+            return None
+    found, outcomes, keys = _evaluated(config, place, folders, run)
+    for task in tasks.names(config) if place.encoder else ():
+        names = _languages(config, run)
+        job = tasks.run_of(config, task, place.encoder, names)
+        if job is None:
+            continue
+        if not registry.lookup("job", job.job)(job, place.task(task)):
+            return None
+        counts, more = tasks.outcomes(task, place.task(task), job)
+        outcomes, keys = {**outcomes, **counts}, {**keys, **more}
+    cost = {"all_minutes": (time.monotonic() - start) / 60, **(_cost(place.folder) if run else {})}
+    if place.encoder:
+        cost["disk"] = float(_bytes(place))
+    return Measured(found, outcomes, keys, cost, used, environment.machine()["device"])
+
+
+def _languages(config: CompareRun, run: options.Run | None) -> tuple[str, ...]:
+    return options.languages(config if run is None else run)
+
+
+def _budgeted(config: CompareRun, place: Place, folders: Mapping[str, str]) -> options.Run:
+    """The run's options, with the steps of the budget."""
+    run = systems.run_of(config, place.system, place.seed, folders)
+    number, unit = config.compare.amount
+    if not isinstance(run, PretrainRun):
+        return run
+    if unit == "tokens":
+        number /= run.train.batch_size * run.data.sequence_length
+    if unit == "minutes":
+        speed = CachedResult(
+            place.steps,
+            {"steps": _TRIAL},
+            lambda: {"steps_per_second": _speed(run, f"{place.folder}.trial")},
+            lambda result, path: atomic.write_json(path, result),
+            _read,
+        ).result()["steps_per_second"]
+        number *= 60 * speed
+    steps = max(1, round(number)) if unit else 0
+    return systems.run_of(config, place.system, place.seed, folders, steps)
+
+
+def _speed(run: PretrainRun, folder: str) -> float:
+    """The training's steps per second, by a trial in a folder that is deleted."""
+    registry.lookup("job", run.job)(options.with_values(run, _TRIAL_VALUES), folder)
+    found = _read(os.path.join(folder, "report.json"))["speed"]["steps_per_second"]
+    shutil.rmtree(folder)
+    return float(found)
+
+
+def _used(run: options.Run) -> str:
+    """The training in words."""
+    if isinstance(run, PretrainRun):
+        rows, length = run.train.batch_size, run.data.sequence_length
+        text = f"{run.train.steps:,} steps, {run.train.steps * rows * length / 1e6:,.2f} million positions"
+        if run.finish.steps:
+            text += f", a finish of {run.finish.steps:,} steps"
+        return text + (", vectors at the start" if run.init.embeddings else "")
+    if isinstance(run, StaticRun) and run.static.training != "dictionary":
+        return f"{run.embeddings.epochs} passes over the text"
+    return ""
+
+
+def _cost(folder: str) -> dict[str, float]:
+    """The cost of a training over all its starts; see `Measured`."""
+    found = record.read(folder)
+    return {
+        "minutes": found["seconds"]["processor"] / 60,
+        "wall_minutes": found["seconds"]["wall"] / 60,
+        "memory": float(found["memory"]["host_peak"]),
+    }
+
+
+def _read(path: str) -> dict[str, Any]:
+    """The object in a JSON file; {} where it is absent."""
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def _bytes(place: Place) -> int:
+    """The bytes of a system's files."""
+    kind, _, where = place.encoder.partition(":")
+    if kind == "vec":
+        return sum(os.path.getsize(x.rpartition("=")[2]) for x in where.split(","))
+    return sum(
+        os.path.getsize(os.path.join(folder, name))
+        for folder, _, names in os.walk(where)
+        for name in names
+    )
+
+
+def _evaluated(
+    config: CompareRun, place: Place, folders: Mapping[str, str], run: options.Run | None
+) -> tuple[dict[str, float], dict[str, Any], dict[str, str]]:
+    """Figures, outcomes and keys of config.evals."""
+    languages = _languages(config, run)
+    corpus = corpora.TextCorpus(folders["text"], languages)
+    encoder, normalizer = _encoder(config, place, folders, corpus)
+    most = config.data.sample_bytes
+    tokenizer = encoder.tokenizer if isinstance(encoder, HasObjective) else None
+    context = Context(
+        languages=languages,
+        normalizer=normalizer,
+        tokenizer=tokenizer,
+        sample={language: list(corpus.lines(language, most)) for language in languages},
+        domains=tuple(filter(None, config.data.pocket_domains.split(","))),
+        seed=config.seed,
+    )
+    names = {"retrieval", "bli", "bleu", "mining", "similarity", "word_alignment"}
+    objective = getattr(run, "objective", None)
+    if isinstance(objective, SenseLossOptions):
+        names |= {"senses", "wsd"}
+    made = evaluators.build(config.evals, context, folders, names)
+    figures, rows = evaluators.measure(made, encoder)
+    outcomes: dict[str, Any] = {}
+    for keyed in made:
+        outcomes |= measured.of_hits(keyed.outcomes)
+    keys = {name: f"{counts.shape[1]} items" for name, counts in outcomes.items()}
+    asked: dict[str, list[str]] = {}
+    for row in rows:
+        if f"induction/{row.get('pair')}" in keys:
+            asked.setdefault(f"induction/{row['pair']}", []).append(row["word"].casefold())
+    # Systems spell words in their own ways; only equal lists of words are compared word by word.
+    keys |= {x: hashlib.sha256("\n".join(y).encode()).hexdigest()[:16] for x, y in asked.items()}
+    return figures, outcomes, keys
+
+
+def _encoder(
+    config: CompareRun, place: Place, folders: Mapping[str, str], corpus: corpora.TextCorpus
+) -> tuple[Encoder, Normalizer]:
+    """The system as an encoder, and how it spells words."""
+    normalizer = Normalizer(config.data.lower_case, config.data.simplify_chinese)
+    if not place.encoder:
+        dictionary = training_dictionary.load(config, folders, place.workdir, normalizer)
+        tests = []
+        if folders.get("evals.bli"):
+            tests = test_dictionaries.find(folders["evals.bli"], corpus.languages, normalizer)
+        segmenter = lexica.segmenter(corpus.languages, dictionary, tests)
+
+        def words(text: str, language: str) -> list[str]:
+            return segmenter.words(normalizer(text, language), language)
+
+        counts = _counted(corpus, words)
+        return dictionary_baseline.encoder(dictionary, counts, config.seed, words), normalizer
+    model = load_encoder(place.encoder, place.encoder, corpus.languages)
+    encoder, tokenizer = model.encoder(), model.tokenizer
+    if tokenizer is None:
+        return encoder, model.normalizer if isinstance(model, StaticSpaces) else normalizer
+    if place.system.model and isinstance(encoder, ModelEncoder) and encoder.pools == ("mean",):
+        # A downloaded model has not counted the words among which induction chooses.
+        counts = _counted(corpus, encoder.words)
+        encoder = ModelEncoder(
+            encoder.objective, tokenizer, encoder.variables, encoder.step, frequencies=counts
+        )
+    return encoder, tokenizer.normalizer
+
+
+def _counted(corpus: corpora.TextCorpus, words: Any) -> Frequencies:
+    found = corpora.inspect(corpus, words, None)
+    return Frequencies(
+        {language: x.counted for language, x in found.items()},
+        {language: x.counts for language, x in found.items()},
+    )
+
+
+def main() -> None:
+    """The command line."""
+    workdir, name, seed = sys.argv[1:]
+    logging.set_verbosity(logging.INFO)
+    terminal.plain_log()
+    config = options.read_config(workdir).resolved()
+    [system] = [x for x in systems.chosen(config) if x.name == name]
+    place = Place(workdir, system, int(seed))
+    try:
+        found = measure(config, place)
+    except (ValueError, OSError, ImportError) as error:
+        logging.exception("%s", error)
+        sys.exit(f"error: {error}")
+    if found is None:
+        sys.exit(terminal.UNFINISHED)
+    os.makedirs(os.path.dirname(place.measured), exist_ok=True)
+    found.save(place.measured)
+
+
+if __name__ == "__main__":
+    terminal.until_stopped(main)

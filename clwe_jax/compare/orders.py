@@ -1,0 +1,164 @@
+"""The figures of a comparison, their intervals, and which orders of systems are significant."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from typing import Mapping, Sequence
+import zlib
+
+import numpy as np
+
+from clwe_jax.compare import measured
+from clwe_jax.compare.measured import Measured
+from clwe_jax.compare.systems import System
+from clwe_jax.evaluate import agreement
+from clwe_jax.evaluate.agreement import Gain
+
+SAMPLES = 4_000  # so that the least p of 45 pairs of systems is below LEVEL after the correction
+LEVEL = 0.05
+# Figure -> its title; the tasks' follow.
+TITLES = {"retrieval": "Retrieval", "retrieval_csls": "Retrieval, CSLS", "induction": "Induction"}
+COSTS = ("minutes", "memory", "disk")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Comparison:
+    """The measurements of all systems.
+
+    A figure is the mean over its parts (directions or languages), the seeds and the heads. Samples
+    draw test items, the same ones for all systems, and the seeds of each system.
+
+    Attributes:
+      systems: name -> system.
+      runs: name -> the measurements of its seeds.
+      tasks: task -> its title.
+      seed: seed of the samples.
+    """
+
+    systems: Mapping[str, System]
+    runs: Mapping[str, Sequence[Measured]]
+    tasks: Mapping[str, str]
+    seed: int = 0
+
+    @functools.cached_property
+    def titles(self) -> dict[str, str]:
+        """Figure -> its title, of the figures that a system has."""
+        titles = {**TITLES, **self.tasks}
+        return {name: title for name, title in titles.items() if self.measured(name)}
+
+    @functools.cache
+    def measured(self, figure: str) -> list[str]:
+        """The systems that have a figure, the best first."""
+        found = [name for name in self.runs if self.parts(figure, name)]
+        return sorted(found, key=lambda name: (-self.value(figure, name), name))
+
+    @functools.cache
+    def parts(self, figure: str, *names: str) -> tuple[str, ...]:
+        """The parts of a figure that all of these systems have."""
+        return tuple(measured.parts([run for name in names for run in self.runs[name]], figure))
+
+    @functools.cache
+    def value(self, figure: str, name: str) -> float:
+        """A system's figure, the mean over its parts."""
+        return self._mean(name, self.parts(figure, name))
+
+    def part_value(self, name: str, part: str) -> float:
+        """A system's figure of one part."""
+        return agreement.figure(self._counts(name, part))
+
+    @functools.cache
+    def interval(self, figure: str, name: str) -> tuple[float, float]:
+        """The 95% interval of a system's figure."""
+        samples = np.mean([self._samples(name, x) for x in self.parts(figure, name)], axis=0)
+        low, high = np.quantile(samples, [0.025, 0.975])
+        return float(low), float(high)
+
+    @functools.cache
+    def gain(self, figure: str, first: str, second: str) -> Gain | None:
+        """The difference of two systems over the parts that both have; None where they share none."""
+        parts = self.parts(figure, first, second)
+        if not parts:
+            return None
+        ours, theirs = (
+            np.mean([self._samples(name, x) for x in parts], axis=0) for name in (first, second)
+        )
+        value = self._mean(first, parts) - self._mean(second, parts)
+        return agreement.gain(value, ours - theirs)
+
+    @functools.cache
+    def p_values(self, figure: str) -> dict[frozenset[str], float]:
+        """Pair of systems -> p of their difference, corrected for the number of pairs (Holm 1979)."""
+        pairs = itertools.combinations(self.measured(figure), 2)
+        gains = {frozenset(pair): self.gain(figure, *pair) for pair in pairs}
+        found = sorted((gain.p, sorted(pair)) for pair, gain in gains.items() if gain)
+        corrected, least = {}, 0.0
+        for place, (p, pair) in enumerate(found):
+            least = max(least, min(1.0, p * (len(found) - place)))
+            corrected[frozenset(pair)] = least
+        return corrected
+
+    def told_apart(self, figure: str, first: str, second: str) -> bool:
+        """Whether the order of two systems is significant."""
+        return self.p_values(figure).get(frozenset((first, second)), 1.0) < LEVEL
+
+    def best(self, figure: str) -> list[str]:
+        """The system with the highest figure, and those that are not told apart from it."""
+        names = self.measured(figure)
+        return [x for x in names if x == names[0] or not self.told_apart(figure, names[0], x)]
+
+    def cost(self, name: str, kind: str) -> float | None:
+        """The mean of a cost over the seeds; None where the system has none."""
+        found = [run.cost[kind] for run in self.runs[name] if kind in run.cost]
+        return float(np.mean(found)) if found else None
+
+    def mean(self, name: str, path: str) -> float | None:
+        """The mean of an evaluator's figure over the seeds; None where it was not measured."""
+        found = [run.figures[path] for run in self.runs[name] if path in run.figures]
+        return float(np.mean(found)) if found else None
+
+    def figures(self) -> dict[str, float]:
+        """The content of results.json: compare/SYSTEM/FIGURE, its interval, costs and orders."""
+        made: dict[str, float] = {}
+        keys = {name: system.key for name, system in self.systems.items()}
+        for name, key in keys.items():
+            for figure in self.titles:
+                if self.parts(figure, name):
+                    path = f"compare/{key}/{figure}"
+                    made[path] = self.value(figure, name)
+                    made[f"{path}_low"], made[f"{path}_high"] = self.interval(figure, name)
+            costs = {kind: self.cost(name, kind) for kind in COSTS}
+            costs["coverage"] = self.mean(name, "bli/coverage")
+            made |= {f"compare/{key}/{x}": y for x, y in costs.items() if y is not None}
+            own = {x for run in self.runs[name] for x in run.figures if x.startswith(("senses/", "wsd/"))}
+            made |= {f"compare/{key}/{x}": self.mean(name, x) for x in sorted(own)}
+        for figure in self.titles:
+            for first, second in itertools.pairwise(self.measured(figure)):
+                found = self.gain(figure, first, second)
+                if found:
+                    path = f"order/{figure}/{keys[first]}/{keys[second]}"
+                    made[f"{path}/gain"] = found.value
+                    made[f"{path}/p"] = self.p_values(figure)[frozenset((first, second))]
+        return made
+
+    def _mean(self, name: str, parts: Sequence[str]) -> float:
+        return float(np.mean([self.part_value(name, x) for x in parts]))
+
+    def _counts(self, name: str, part: str) -> np.ndarray:
+        """int [seeds x heads, N, 3]."""
+        return np.concatenate([run.outcomes[part] for run in self.runs[name]])
+
+    @functools.cache
+    def _samples(self, name: str, part: str) -> np.ndarray:
+        """The part's figure in each sample, float64 [SAMPLES]."""
+        counts, seeds = self._counts(name, part), len(self.runs[name])
+        key = self.runs[name][0].keys[part]
+        rows = np.random.default_rng([self.seed, zlib.crc32(f"{part} {key}".encode())])
+        weights = None
+        if seeds > 1:
+            drawn = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
+            chosen = drawn.integers(seeds, size=(SAMPLES, seeds))
+            weights = np.stack([np.bincount(x, minlength=seeds) for x in chosen]) / len(counts)
+            weights = np.repeat(weights, len(counts) // seeds, axis=1)
+        return agreement.resampled(counts, rows, SAMPLES, weights)

@@ -1,0 +1,105 @@
+"""The data that all systems of a comparison share: text, dictionaries, test words and sentences."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Iterator
+
+from clwe_jax import atomic, options
+from clwe_jax.compare import systems, tasks
+from clwe_jax.options.compare import CompareRun
+from clwe_jax.text import parallel, world
+from clwe_jax.text.dictionary import files as dictionary_files
+from clwe_jax.text.pair_files import read_pairs
+
+_HELD_OUT = "heldout"  # the folder of test words that are taken from the dictionaries
+_SHARE, _MOST = 10, 1_000  # one of so many words of a dictionary is a test word, at most so many
+_BLI = "evals.bli"
+
+
+def check(config: CompareRun, workdir: str) -> None:
+    """Finds the systems, the text, the dictionaries and the test sets; writes nothing.
+
+    Raises:
+      ValueError, FileNotFoundError: one of them is absent or does not fit.
+    """
+    world.check(config, workdir)
+    place = folders(config, workdir)
+    if config.compare.parallel not in ("", "pocket", options.MINED):
+        parallel.find(config.compare.parallel, options.languages(config), "compare.parallel")
+    for system in systems.chosen(config):
+        if system.config:
+            systems.run_of(config, system, config.seed, place)
+        kind, _, where = system.model.partition(":")
+        if kind in ("run", "hf", "laser") and not os.path.isdir(where):
+            raise FileNotFoundError(f"config.compare.systems: {where} is no folder of a model")
+    if config.compare.labelled not in ("", "pocket") and not os.path.isdir(config.compare.labelled):
+        raise FileNotFoundError(
+            f"config.compare.labelled={config.compare.labelled} is no folder: expected one of "
+            "TASK/en.train.tsv and TASK/de.test.tsv"
+        )
+    for name in tasks.names(config):
+        tasks.files(config, name)
+
+
+def folders(config: CompareRun, workdir: str) -> dict[str, str]:
+    """`world.folders_of`, with the folder of held-out test words where none are given."""
+    found = world.folders_of(config, workdir)
+    if "bli" in config.evals and not found[_BLI]:
+        found[_BLI] = os.path.join(workdir, _HELD_OUT)
+    return found
+
+
+def write(config: CompareRun, workdir: str) -> dict[str, str]:
+    """`folders`, after writing the embedded world, or the test words that are held out."""
+    world.resolve_folders(config, workdir)
+    found = folders(config, workdir)
+    if found.get(_BLI) == os.path.join(workdir, _HELD_OUT):
+        _hold_out(config, found["dictionaries"], found[_BLI])
+    return found
+
+
+def _hold_out(config: CompareRun, source: str, target: str) -> None:
+    """Writes test dictionaries of words of the training dictionaries, chosen by a hash."""
+    if os.path.isdir(target):
+        return
+    with atomic.making_folder(target) as folder:
+        for name, lines in _chosen(config, source):
+            atomic.write(os.path.join(folder, name), "".join(lines))
+
+
+def _chosen(config: CompareRun, source: str) -> Iterator[tuple[str, list[str]]]:
+    for file in dictionary_files.find(source, options.languages(config)):
+        if not file.target:
+            continue  # JMdict, whose entries are no pairs of words
+        pairs = read_pairs(file.path)
+        digests = {word: hashlib.sha256(word.encode()).hexdigest() for word in pairs.left}
+        order = sorted(digests, key=digests.__getitem__)
+        asked = set(order[: min(_MOST, len(order) // _SHARE)])
+        lines = [f"{a}\t{b}\n" for a, b in zip(pairs.left, pairs.right) if a in asked]
+        if lines:
+            yield f"{file.source}-{file.target}.5000-6500.txt", lines
+
+
+def about(config: CompareRun, workdir: str) -> Iterator[str]:
+    """The lines of a dry run."""
+    place = folders(config, workdir)
+    yield f"text: {config.data.source} in {config.data.languages}"
+    yield f"dictionaries: {config.data.dictionaries}"
+    for key, folder in place.items():
+        if key.startswith("evals."):
+            held = folder == os.path.join(workdir, _HELD_OUT)
+            what = "words held out of the dictionaries" if held else folder or "left out, no data"
+            yield f"{key.removeprefix('evals.')}: {what}"
+    labelled = tasks.names(config)
+    yield f"tasks: {', '.join(labelled) or 'none (--config.compare.labelled=DIR)'}"
+
+
+def budget(config: CompareRun) -> str:
+    """The budget in words."""
+    number, unit = config.compare.amount
+    if not number:
+        return "the steps of each config"
+    unit = {"minutes": "minutes of training", "tokens": "pieces or words", "steps": "steps"}[unit]
+    return f"{number:,.10g} {unit} for each language model"

@@ -1,0 +1,120 @@
+"""The tasks of a comparison: labels that are learned in one language and tested in all."""
+
+from __future__ import annotations
+
+import glob
+import os
+from typing import Mapping, NamedTuple, Sequence
+
+import numpy as np
+
+from clwe_jax import options, registry
+from clwe_jax.options.compare import CompareRun
+from clwe_jax.options.section import nearest
+from clwe_jax.options.transfer import TransferRun
+
+# Task -> the file of its config, and options that differ from it.
+_CONFIGS = {
+    "ner": ("ner_bilstm_crf", {}),
+    "pos": ("finetune_pos", {"transfer.mode": "frozen", "transfer.layers": "mix", "transfer.words": "mean"}),
+    "xnli": ("nli_bilstm", {}),
+    "topics": ("classify_topics", {}),
+}  # fmt: skip
+
+
+class Files(NamedTuple):
+    """The labelled rows of a task: those of `config.transfer.train` and `tests`, and test languages."""
+
+    train: str
+    tests: str
+    languages: Sequence[str]
+
+
+def names(config: CompareRun) -> list[str]:
+    """The tasks that `config.compare.tasks` names.
+
+    Raises:
+      ValueError: an unknown one.
+    """
+    found = [x.strip() for x in config.compare.tasks.split(",") if x.strip()]
+    for name in found:
+        if name not in _CONFIGS:
+            raise ValueError(f"config.compare.tasks: no task {name!r}. {nearest(name, _CONFIGS)}")
+    return found if config.compare.labelled else []
+
+
+def files(config: CompareRun, task: str) -> Files | None:
+    """The rows of a task; None where the folder has none of it.
+
+    Raises:
+      ValueError: there are test rows, and no training rows.
+    """
+    languages, where = options.languages(config), config.compare.labelled
+    if where == "pocket":
+        return Files("", "", languages)
+    folder = os.path.join(where, task)
+    if not os.path.isdir(folder):
+        return None
+    tested = registry.lookup("transfer_task", task)().files(folder)
+    for language in dict.fromkeys(["en", *languages]):
+        wanted = [f"{language}.train.*", f"train.{language}.*", f"{language}_*.train.*"]
+        found = sorted(x for name in wanted for x in glob.glob(os.path.join(glob.escape(folder), name)))
+        if found:
+            return Files(f"{language}:{found[0]}", folder, [x for x in languages if x in tested])
+    raise ValueError(
+        f"config.compare.labelled={where}: {folder} has no training rows: expected en.train.tsv"
+    )
+
+
+def run_of(config: CompareRun, task: str, encoder: str, known: Sequence[str]) -> TransferRun | None:
+    """The options of a task's run on an encoder; None where there are no rows for it.
+
+    Args:
+      config: of the comparison, resolved.
+      task: one of `names`.
+      encoder: run:DIR, hf:DIR or vec:FILES.
+      known: the languages that the encoder knows.
+    """
+    rows, settings = files(config, task), config.compare
+    if rows is None:
+        return None
+    learned = rows.train.partition(":")[0] or "en"
+    tested = [x for x in rows.languages if x in known]
+    if learned not in known or not set(tested) - {learned}:
+        return None
+    file, values = _CONFIGS[task]
+    run = options.from_file(f"{os.path.join(settings.configs, file)}.py:{config.scale}", values)
+    return options.with_values(run, {
+        "seed": config.seed,
+        "encoder": encoder,
+        "data.languages": ",".join(tested),
+        "data.dictionaries": "",
+        "transfer.train": rows.train or learned,
+        "transfer.tests": rows.tests,
+        "transfer.rows": str(settings.rows or ""),
+        "transfer.embedded_rows": settings.rows or run.transfer.embedded_rows,
+        "transfer.embedded_tests": settings.test_rows or run.transfer.embedded_tests,
+        "transfer.test_rows": settings.test_rows,
+        "transfer.seeds": settings.heads,
+        "report.errors": 0,
+    })  # fmt: skip
+
+
+def outcomes(
+    task: str, workdir: str, run: TransferRun
+) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The outcomes and keys, as of `Measured`, of the languages without labels."""
+    learned = {x.partition(":")[0] for x in run.transfer.train.split(",")}
+    counts, keys = {}, {}
+    for language in options.languages(run):
+        if language not in learned:
+            path = os.path.join(workdir, "predictions", f"{language}.npz")
+            with np.load(path, allow_pickle=False) as file:
+                counts[f"{task}/{language}"] = file["counts"]
+                keys[f"{task}/{language}"] = str(file["gold"])
+    return counts, keys
+
+
+def titles(config: CompareRun) -> Mapping[str, str]:
+    """Task -> its title."""
+    return {name: registry.lookup("transfer_task", name).title for name in names(config)}

@@ -1,0 +1,231 @@
+"""Vectors of words from their character n-grams: for words that nothing else is known of.
+
+A regression from n-grams to vectors is fitted to words that have one, and gives any string a vector:
+that of the stems and affixes it contains. Beside it, the n-grams themselves have random directions, so
+that names, numbers and loans are near across languages and scripts. The method is this project's own;
+the n-grams are those of fastText (Bojanowski et al. 2017), written in Latin letters.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import zlib
+from typing import Iterable, Mapping, Sequence
+
+from anyascii import anyascii
+import numpy as np
+from scipy import sparse
+
+from clwe_jax import atomic
+from clwe_jax.embeddings.dictionary_vectors import unit
+from clwe_jax.text.words import is_unspaced
+
+_BUCKETS = 1 << 16  # of hashed n-grams
+_SHORTEST, _LONGEST = 2, 5  # characters of an n-gram; 1 in scripts without spaces between words
+_RIDGE = 0.2  # of the regression, beside a kernel whose diagonal is 1
+_MOST = 20_000  # frequent words that a regression is fitted to
+_STEPS, _TOLERANCE = 60, 1e-3  # of conjugate gradients
+_COLUMNS = 128  # of the vectors that are fitted at once
+_ROWS = 10_000  # words whose vectors are made at once
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Ngrams:
+    """The weights of hashed n-grams.
+
+    Attributes:
+      weights: inverse document frequencies, float32 [buckets].
+    """
+
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, words: Iterable[str]) -> Ngrams:
+        """The weights among some words of all languages."""
+        found = [np.unique(buckets(word)) for word in words]
+        seen = np.bincount(np.concatenate([*found, np.zeros(0, np.int64)]), minlength=_BUCKETS)
+        return cls(np.log((len(found) + 1) / (seen + 0.5)).astype(np.float32))
+
+    def features(self, words: Sequence[str]) -> sparse.csr_matrix:
+        """The weighted n-grams of words, float32 [words, buckets], rows of unit length."""
+        found = [buckets(word) for word in words]
+        lengths = np.fromiter(map(len, found), np.int64, len(found))
+        columns = np.concatenate([*found, np.zeros(0, np.int64)])
+        splits = np.concatenate([[0], np.cumsum(lengths)])
+        matrix = sparse.csr_matrix(
+            (self.weights[columns], columns, splits), (len(words), _BUCKETS)
+        )
+        matrix.sum_duplicates()
+        lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(1)).ravel())
+        return (sparse.diags(1 / np.maximum(lengths, 1e-9)) @ matrix).tocsr().astype(np.float32)
+
+    def directions(self, words: Sequence[str], dim: int, seed: int) -> np.ndarray:
+        """The words' n-grams as sums of random directions, float32 [words, dim] of unit length;
+        zeros for words without letters and numbers."""
+        draws = _draws(dim, seed)
+        rows = np.empty((len(words), dim), np.float32)
+        for start in range(0, len(words), _ROWS):
+            some = slice(start, start + _ROWS)
+            rows[some] = unit(np.asarray(self.features(words[some]) @ draws))
+        return rows * _spelled(words)[:, None]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Regression:
+    """A ridge regression from n-grams onto vectors of words.
+
+    Attributes:
+      words: the words that it was fitted to.
+      factors: float32 or float16 [words, D]; a vector is the sum of them, weighted by the cosines of
+        n-grams.
+    """
+
+    words: Sequence[str]
+    factors: np.ndarray
+
+    @classmethod
+    def fit(cls, ngrams: Ngrams, words: Sequence[str], rows: np.ndarray) -> Regression:
+        """Args:
+        ngrams: the weights of n-grams.
+        words: words, most frequent first.
+        rows: their vectors, float32 [words, D].
+        """
+        chosen = np.flatnonzero(_spelled(words) & (np.abs(rows).max(1, initial=0) > 0))[:_MOST]
+        words, rows = [words[row] for row in chosen.tolist()], rows[chosen]
+        features = ngrams.features(words)
+        back = features.T.tocsr()
+        factors = np.empty_like(rows)
+        for start in range(0, rows.shape[1], _COLUMNS):
+            some = slice(start, start + _COLUMNS)
+            factors[:, some] = _solve(features, back, np.ascontiguousarray(rows[:, some]))
+        return cls(words, factors)
+
+    def vectors(self, ngrams: Ngrams, words: Sequence[str]) -> np.ndarray:
+        """The vectors of words, float32 [words, D] of unit length; zeros where no n-gram is known."""
+        rows = np.zeros((len(words), self.factors.shape[1]), np.float32)
+        if not len(self.words) or not len(words):
+            return rows
+        weights = ngrams.features(self.words).T.tocsr() @ self.factors.astype(np.float32)
+        for start in range(0, len(words), _ROWS):
+            some = slice(start, start + _ROWS)
+            rows[some] = unit(np.asarray(ngrams.features(words[some]) @ weights))
+        return rows * _spelled(words)[:, None]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Spelling:
+    """Vectors of any string of several languages, as those of the words that a model has.
+
+    Attributes:
+      ngrams: the weights of n-grams.
+      regressions: language -> the regression onto the dictionary's part of its vectors.
+      length: of this part, where it follows from n-grams.
+      dim, spelling_length: width and length of the part of the n-grams themselves; 0: none.
+      width: of a whole vector; zeros fill it.
+      seed: of the directions of n-grams.
+    """
+
+    ngrams: Ngrams
+    regressions: Mapping[str, Regression]
+    length: float
+    dim: int
+    spelling_length: float
+    width: int
+    seed: int
+
+    def vectors(self, words: Sequence[str], language: str) -> np.ndarray:
+        """The vectors of words, float32 [words, width]."""
+        rows = np.zeros((len(words), self.width), np.float32)
+        known = self.regressions[language]
+        first = known.factors.shape[1]
+        rows[:, :first] = known.vectors(self.ngrams, words) * np.float32(self.length)
+        if self.dim:
+            part = slice(first, first + self.dim)
+            rows[:, part] = self.ngrams.directions(words, self.dim, self.seed)
+            rows[:, part] *= np.float32(self.spelling_length)
+        return rows
+
+    def save(self, path: str) -> None:
+        """Writes an .npz file that `load` reads; the regressions are stored in half precision."""
+        arrays = {}
+        for language, found in self.regressions.items():
+            text = "\n".join(found.words).encode("utf-8", errors="replace")
+            arrays[f"words/{language}"] = np.frombuffer(text, np.uint8)
+            arrays[f"factors/{language}"] = found.factors.astype(np.float16)
+        facts = np.array(
+            [self.length, self.dim, self.spelling_length, self.width, self.seed], np.float64
+        )
+        with atomic.writing(path) as file:
+            np.savez(file, ngrams=self.ngrams.weights.astype(np.float16), facts=facts, **arrays)
+
+    @classmethod
+    def load(cls, path: str) -> Spelling:
+        """Reads a file that `save` wrote.
+
+        Raises:
+          FileNotFoundError: the file does not exist.
+          ValueError: the file is damaged.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                arrays = dict(stored)
+            length, dim, spelling_length, width, seed = arrays["facts"].tolist()
+            regressions = {}
+            for name in arrays:
+                kind, _, language = name.partition("/")
+                if kind == "words":
+                    text = arrays[name].tobytes().decode("utf-8")
+                    words = text.split("\n") if text else []
+                    regressions[language] = Regression(words, arrays[f"factors/{language}"])
+            ngrams = Ngrams(arrays["ngrams"].astype(np.float32))
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError, KeyError, EOFError) as error:
+            raise ValueError(f"{path} is damaged: {error}. Delete it and run again") from error
+        return cls(ngrams, regressions, length, int(dim), spelling_length, int(width), int(seed))
+
+
+@functools.lru_cache(maxsize=1 << 18)
+def buckets(word: str) -> np.ndarray:
+    """The buckets of a word's n-grams, int64 [n-grams]; an n-gram that occurs twice has two."""
+    # Scripts without spaces have words of one or two characters, whose Latin form says little.
+    unspaced = is_unspaced(word)
+    # Marks of the Latin form (Armenian t') are no letters of the name.
+    latin = "" if unspaced else "".join(filter(str.isalnum, anyascii(word).lower()))
+    marked = f"<{latin or word}>"
+    found = [
+        zlib.crc32(marked[start : start + length].encode("utf-8", errors="replace")) % _BUCKETS
+        for length in range(1 if unspaced else _SHORTEST, _LONGEST + 1)
+        for start in range(len(marked) - length + 1)
+    ]
+    return np.array(found, np.int64)
+
+
+@functools.lru_cache(maxsize=2)
+def _draws(dim: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((_BUCKETS, dim), np.float32)
+
+
+def _spelled(words: Sequence[str]) -> np.ndarray:
+    """Whether a word has a letter or a number, bool [words]."""
+    return np.fromiter((any(map(str.isalnum, word)) for word in words), np.bool_, len(words))
+
+
+def _solve(
+    features: sparse.csr_matrix, back: sparse.csr_matrix, rows: np.ndarray
+) -> np.ndarray:
+    """The solution x of (F Ft + ridge) x = rows by conjugate gradients, a column each."""
+    x, left = np.zeros_like(rows), rows.copy()
+    step, size = left.copy(), np.einsum("nd,nd->d", left, left)
+    least = _TOLERANCE**2 * np.maximum(size, 1e-20)
+    for _ in range(_STEPS):
+        if (size <= least).all():
+            break
+        ahead = features @ (back @ step) + np.float32(_RIDGE) * step
+        scale = size / np.maximum(np.einsum("nd,nd->d", step, ahead), 1e-20)
+        x += scale * step
+        left -= scale * ahead
+        before, size = size, np.einsum("nd,nd->d", left, left)
+        step = left + size / np.maximum(before, 1e-20) * step
+    return x

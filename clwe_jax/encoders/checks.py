@@ -1,0 +1,61 @@
+"""Checks of the arguments of a loaded model; each names the argument and what is expected."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, Iterable
+
+from clwe_jax.options.section import nearest
+
+# Name of a retrieval method -> its name in `align.csls`.
+METHODS = {
+    "nn": "cosine",
+    "cosine": "cosine",
+    "csls": "csls",
+    "inverted_softmax": "inverted_softmax",
+}
+
+
+def check_strings(**strings: Any) -> None:
+    """Raises ValueError, which names the argument, unless each is a string."""
+    for name, value in strings.items():
+        check_type(name, value, str, "one string")
+
+
+def check_texts(texts: Any) -> list[str]:
+    """The texts as a list; ValueError unless `texts` yields strings, as a generator may."""
+    if isinstance(texts, str):
+        raise ValueError("texts: expected a list of sentences, got one string; write [text]")
+    check_type("texts", texts, Iterable, "a list of sentences")
+    texts = list(texts)
+    for i, text in enumerate(texts):
+        check_type(f"texts[{i}]", text, str, "a string")
+    return texts
+
+
+def check_search(k: Any, method: Any) -> str:
+    """The name of a retrieval method in `align.csls`.
+
+    Raises:
+      ValueError: an unknown method, or a `k` that is not a positive whole number.
+    """
+    check_count(k=k)
+    if method not in METHODS:
+        raise ValueError(f"There is no method {method!r}. {nearest(str(method), METHODS)}")
+    return METHODS[method]
+
+
+def check_count(**counts: Any) -> None:
+    """Raises ValueError, which names the argument, unless each is a positive whole number."""
+    for name, value in counts.items():
+        if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"{name}={value!r}: expected a whole number, at least 1")
+
+
+def check_type(name: str, value: Any, kind: type, expected: str) -> None:
+    """Raises ValueError unless a value is of a type; `expected` names it."""
+    if not isinstance(value, kind):
+        shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:59] + "…"
+        raise ValueError(
+            f"{name}={shown}: expected {expected}, got an object of type {type(value).__name__}"
+        )

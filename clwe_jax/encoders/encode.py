@@ -1,0 +1,252 @@
+"""Rows of word pieces to vectors: means over groups of pieces, in every layer."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import numbers
+from typing import Callable, Iterator, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from clwe_jax import terminal
+from clwe_jax.encoders import batching
+from clwe_jax.encoders.sharded_call import ShardedCall
+from clwe_jax.models.pooling import last_layers
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.types import Array, Batch, EncodeFn, Hidden, Variables, piece_batch
+
+_SHORTEST = 8  # positions of the shortest row
+_FEW = 8  # batch size for at most this many rows
+_AHEAD = 2  # batches in flight while another one is fetched
+
+VectorFn = Callable[[Variables, Batch], Array]
+Layer = int | str  # a layer's number (0: the embeddings), or 'mean_last4'
+MEAN_LAST4 = "mean_last4"
+
+
+def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:
+    """Reduces the vectors of all layers to one vector.
+
+    Args:
+      vectors: [..., layers + 1, D].
+      layer: a layer's number, or 'mean_last4' for the mean of `last_layers`.
+
+    Returns:
+      [..., D].
+
+    Raises:
+      ValueError: there is no such layer.
+    """
+    layers = vectors.shape[-2] - 1
+    if layer == MEAN_LAST4:
+        if layers == 0:
+            return vectors[..., 0, :]  # no copy: static vectors may fill the memory
+        return vectors[..., last_layers(layers), :].mean(-2)
+    if not isinstance(layer, numbers.Integral) or not 0 <= layer <= layers:
+        known = f"0 (the embeddings) to {layers}" if layers else "0 only"
+        raise ValueError(
+            f"layer={layer!r}: this model's layers are {known}; expected one of them, or "
+            f"{MEAN_LAST4!r} for the mean of the last four (of all where there are fewer)"
+        )
+    return vectors[..., layer, :]
+
+
+def select(vectors: np.ndarray, layer: Layer | None) -> np.ndarray:
+    """The vectors of a layer, from [..., layers + 1, D]; all of them for the layer 'all'."""
+    if isinstance(layer, str) and layer == "all":
+        return vectors
+    return select_layer(vectors, MEAN_LAST4 if layer is None else layer)
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A text as word pieces in groups, whose vectors are averaged.
+
+    Attributes:
+      ids: piece ids, without [CLS] and [SEP].
+      groups: group of each piece, numbered from 0; -1: no group.
+      language: language id.
+      weights: weight of each piece in a second mean; None: there is no second mean.
+    """
+
+    ids: Sequence[int]
+    groups: Sequence[int]
+    language: int
+    weights: Sequence[float] | None = None
+
+
+class RowEncoder:
+    """Encodes rows in batches of few distinct shapes, so that few programs are compiled."""
+
+    def __init__(
+        self, encode_fn: EncodeFn, tokenizer: Tokenizer, max_length: int, batch_size: int = 64
+    ):
+        """Args:
+        encode_fn: function from variables and a batch to hidden states.
+        tokenizer: the run's tokenizer.
+        max_length: pieces of the longest row, [CLS] and [SEP] included; at most the model's.
+        batch_size: rows computed at once.
+
+        Raises:
+          ValueError: a length that leaves no room for a piece.
+        """
+        if max_length < 3:
+            raise ValueError(f"max_length={max_length}: [CLS], a piece and [SEP] take 3")
+        self.tokenizer = tokenizer
+        self.max_length = max_length
+        self.batch_size = batch_size
+        self._encode_fn = encode_fn
+        self._pool = _program(encode_fn)
+
+    def means(self, variables: Variables, rows: Sequence[Row]) -> list[np.ndarray]:
+        """The means over each row's groups, float32 [groups, layers + 1, D]."""
+        found: list[np.ndarray | None] = [None] * len(rows)
+        for place, vectors in self.stream(variables, rows):
+            found[place] = vectors.copy()  # a view would hold the whole batch
+        return found
+
+    def stream(self, variables: Variables, rows: Sequence[Row]) -> Iterator[tuple[int, np.ndarray]]:
+        """Yields pairs of a row's index and its `means`, in no particular order."""
+        for place, means in self.pooled(variables, rows):
+            yield place, means[0]
+
+    def pooled(self, variables: Variables, rows: Sequence[Row]) -> Iterator[tuple[int, np.ndarray]]:
+        """As `stream`, with the weighted means too where rows have weights: [1 or 2, groups, ...]."""
+        pending: collections.deque[tuple[list[int], Array]] = collections.deque()
+        with terminal.task("texts", len(rows)) as advance:
+            for places, length, slots, size in self._batches(rows):
+                batch = self.batch([rows[i] for i in places], size, length)
+                pending.append((places, self._pool(variables, batch, slots=slots)))
+                if len(pending) > _AHEAD:
+                    yield from _fetch(rows, *pending.popleft())
+                advance(len(places))
+            while pending:
+                yield from _fetch(rows, *pending.popleft())
+
+    def whole(
+        self, program: VectorFn, variables: Variables, rows: Sequence[Row]
+    ) -> np.ndarray:
+        """One vector of each row, float32 [N, D], as the model itself makes it; 0 without pieces.
+
+        Args:
+          program: function from variables and a batch to vectors, [B, D].
+          variables: the model's variables.
+          rows: the rows; their groups are not read.
+        """
+        found = np.zeros((len(rows), self.shape(variables)[1]), np.float32)
+        call = _whole_program(program)
+        for places, length, _, size in self._batches(rows):
+            batch = self.batch([rows[i] for i in places], size, length)
+            batch.pop("groups")
+            vectors = np.asarray(call(variables, batch))
+            for row, place in enumerate(places):
+                if len(rows[place].ids):
+                    found[place] = vectors[row]
+        return found
+
+    def _batches(self, rows: Sequence[Row]) -> Iterator[tuple[list[int], int, int, int]]:
+        """Groups rows of similar length: yields indices of rows, length, slots and batch size.
+
+        A length is a power of two or max_length. The slots of a row hold its means: 1 slot, or one
+        for every position.
+        """
+        size = min(_FEW, self.batch_size) if len(rows) <= _FEW else self.batch_size
+        shapes = []
+        for row in rows:
+            length = batching.width(len(row.ids) + 2, _SHORTEST, self.max_length)
+            shapes.append((length, 1 if max(row.groups, default=0) <= 0 else length))
+        for (length, slots), places in batching.grouped(shapes, size):
+            yield places, length, slots, size
+
+    def batch(self, rows: Sequence[Row], size: int, length: int) -> Batch:
+        """A batch of `size` rows of `length` pieces, padded, with the 'groups' of the pieces."""
+        vocabulary = self.tokenizer.vocabulary
+        shapes = piece_batch(size, length)
+        arrays = {key: np.zeros(x.shape, x.dtype) for key, x in shapes.items()}
+        arrays["inputs"][:] = vocabulary.pad_id
+        arrays["groups"] = np.full((size, length), -1, np.int32)
+        for place, row in enumerate(rows):
+            end = len(row.ids) + 2
+            arrays["inputs"][place, :end] = [vocabulary.cls_id, *row.ids, vocabulary.sep_id]
+            arrays["segment_ids"][place, :end] = 1
+            arrays["positions"][place, :end] = np.arange(end)
+            arrays["language_ids"][place, :end] = row.language
+            arrays["source_language_ids"][place, :end] = row.language
+            arrays["groups"][place, 1 : end - 1] = row.groups
+        arrays["targets"] = arrays["inputs"]
+        return self._with_weights(arrays, rows)
+
+    def _with_weights(self, batch: Batch, rows: Sequence[Row]) -> Batch:
+        """The batch with 'weights' of its pieces, where rows have weights."""
+        if rows and rows[0].weights is not None:
+            batch["weights"] = np.zeros(batch["groups"].shape, np.float32)
+            for place, row in enumerate(rows):
+                batch["weights"][place, 1 : len(row.ids) + 1] = row.weights
+        return batch
+
+    def shape(self, variables: Variables) -> tuple[int, int]:
+        """(layers + 1, D); nothing is computed."""
+        batch = self.batch([], 1, min(_SHORTEST, self.max_length))
+        batch.pop("groups")
+        hidden = jax.eval_shape(self._encode_fn, variables, batch)
+        return len(hidden.layers), hidden.last.shape[-1]
+
+
+@functools.lru_cache(maxsize=4)  # encoders of one model share the compiled programs
+def _program(encode_fn: EncodeFn) -> ShardedCall:
+    return ShardedCall(pooling(encode_fn), static_argnames=("slots",))
+
+
+@functools.lru_cache(maxsize=4)
+def _whole_program(program: VectorFn) -> ShardedCall:
+    return ShardedCall(program)
+
+
+def pooling(encode_fn: EncodeFn):
+    """A function from variables and a batch to means, [B, 1 or 2, slots, layers + 1, D].
+
+    The batch has 'groups' and, for a second, weighted mean, 'weights'.
+    """
+
+    def pool(variables: Variables, batch: Batch, slots: int) -> Array:
+        batch = dict(batch)
+        groups, weights = batch.pop("groups"), batch.pop("weights", None)
+        hidden = encode_fn(variables, batch)
+        member = groups[:, None, :] == jnp.arange(slots)[None, :, None]
+        counts = jnp.maximum(member.sum(-1), 1).astype(jnp.float32)
+        means = [_sums(member, hidden) / counts[:, :, None, None]]
+        if weights is not None:
+            member = member * weights[:, None, :]
+            total = member.sum(-1)
+            total = jnp.where(total > 0, total, 1.0)
+            means.append(_sums(member, hidden) / total[:, :, None, None])
+        return jnp.stack(means, axis=1)
+
+    return pool
+
+
+def _sums(member: Array, hidden: Hidden) -> Array:
+    """[B, slots, layers + 1, D]: sums over positions, weighted by `member` [B, slots, L]."""
+    sums = [
+        jnp.einsum(
+            "bsl,bld->bsd",
+            member.astype(layer.dtype),
+            layer,
+            precision=jax.lax.Precision.HIGHEST,
+            preferred_element_type=jnp.float32,
+        )
+        for layer in hidden.layers
+    ]
+    return jnp.stack(sums, axis=2)
+
+
+def _fetch(
+    rows: Sequence[Row], places: list[int], vectors: Array
+) -> Iterator[tuple[int, np.ndarray]]:
+    vectors = np.asarray(vectors)
+    for row, place in enumerate(places):
+        yield place, vectors[row, :, : max(rows[place].groups, default=-1) + 1]

@@ -1,0 +1,89 @@
+"""The writers of `interop.export`, for runs of all kinds."""
+
+from __future__ import annotations
+
+import os
+
+from clwe_jax.embeddings import files
+from clwe_jax.encoders import load, static_folders
+from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.encoders.loaded import LoadedEncoder
+from clwe_jax.encoders.spaces import StaticSpaces
+from clwe_jax.interop import to_huggingface
+
+
+def huggingface(workdir: str, out: str, language: str = "") -> list[str]:
+    """Writes the language model of a run as a folder of Hugging Face; see `write_huggingface`."""
+    return write_huggingface(load.of_folder(workdir), out, language)
+
+
+def vec(workdir: str, out: str, language: str = "") -> list[str]:
+    """Writes the frequent words of a run and their vectors; see `write_vec`."""
+    return write_vec(load.of_folder(workdir), out, language)
+
+
+def write_huggingface(model: LoadedEncoder, out: str, language: str = "") -> list[str]:
+    """Writes a language model as a folder of Hugging Face; see `to_huggingface.write`.
+
+    Raises:
+      ValueError: static vectors, a projected pair or run, and as of `to_huggingface.write`.
+    """
+    if not isinstance(model, LanguageModel):
+        raise ValueError(
+            f"{model.described} are no model of transformers: --format=vec writes the vectors of words"
+        )
+    if model.projection is not None:
+        raise ValueError(
+            "transformers has no projected models: --format=vec writes the projected vectors"
+        )
+    return to_huggingface.write(model.objective, model.tokenizer, model.variables, out, language)
+
+
+def write_vec(model: LoadedEncoder, out: str, language: str = "") -> list[str]:
+    """Writes OUT/{language}.vec, the frequent words of each language and their vectors.
+
+    A word's vector in a language model is that of the word without context, `LoadedEncoder.vectors`.
+
+    Raises:
+      ValueError: an unknown language, or a run without a list of frequent words.
+    """
+    if language and language not in model.languages:
+        raise ValueError(f"--language={language}: the run has {', '.join(model.languages)}")
+    os.makedirs(out, exist_ok=True)
+    notes = []
+    for code in (language,) if language else model.languages:
+        vectors = model.vectors(code)
+        files.write(os.path.join(out, f"{code}.vec"), vectors)
+        notes.append(f"{code}.vec: {len(vectors):,} words of {vectors.dim} dimensions.")
+    return notes
+
+
+def sentence_transformers(
+    workdir: str, out: str, language: str = "", dtype: str = "float32"
+) -> list[str]:
+    """Writes static vectors as a StaticEmbedding; see `write_static`."""
+    return write_static(load.of_folder(workdir), out, "sentence-transformers", language, dtype)
+
+
+def model2vec(workdir: str, out: str, language: str = "", dtype: str = "float32") -> list[str]:
+    """Writes static vectors for model2vec; see `write_static`."""
+    return write_static(load.of_folder(workdir), out, "model2vec", language, dtype)
+
+
+def write_static(
+    model: LoadedEncoder, out: str, form: str, language: str = "", dtype: str = "float32"
+) -> list[str]:
+    """Writes static vectors for another library; see `static_folders.write`.
+
+    Raises:
+      ValueError: a model that is no static one, an unknown language or dtype.
+    """
+    if not isinstance(model, StaticSpaces):
+        raise ValueError(f"--format={form} holds static vectors, and this is: {model.described}")
+    if language and language not in model.languages:
+        raise ValueError(f"--language={language}: the run has {', '.join(model.languages)}")
+    languages = (language,) if language else model.languages
+    counts = model.frequencies
+    weights = {code: counts.word_weights(code) for code in languages} if counts else {}
+    spaces = {code: model.vectors(code) for code in languages}
+    return static_folders.write(spaces, weights, model.normalizer, out, form, dtype)

@@ -1,0 +1,364 @@
+"""Vectors of labelled words and texts, computed once, as the rows of a table.
+
+The heads of `models.heads` read the words of a batch as row numbers in a table (`models.labelling`).
+Row 0 is padding.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Callable, Iterable, Iterator, Protocol, Sequence, runtime_checkable
+
+from absl import logging
+import numpy as np
+
+from clwe_jax.encoders import batching
+from clwe_jax.encoders.part_rows import PartRows
+from clwe_jax.models.pooling import select
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.types import Batch, Encoder
+
+_AT_ONCE = 512  # sentences that are encoded at once
+_ROWS = 16_384  # rows of a table that are in memory at once
+_WORTH = 3  # batches of a further width, from which on it saves more than its compilation costs
+Words = Sequence[str]
+
+
+@runtime_checkable
+class EncodesWords(Protocol):
+    """An encoder of words that are given, instead of a text that it cuts itself."""
+
+    def of_words(
+        self,
+        sentences: Sequence[Words],
+        language: str,
+        pool: str = "mean",
+        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+    ) -> list[np.ndarray]:
+        """The vectors of each sentence's words.
+
+        Args:
+          sentences: the words of each sentence, at least one.
+          language: their language.
+          pool: 'first': a word is the vector of its first piece; 'mean', 'max': of all its pieces.
+          reduce: function [words, layers, D] -> the part that is kept.
+
+        Returns:
+          For each sentence float32 [words, layers, D], reduced.
+        """
+
+
+@runtime_checkable
+class EncodesPieces(Protocol):
+    """An encoder of given words that also has the vectors of their pieces."""
+
+    def pieces_of_words(
+        self, sentences: Sequence[Words], language: str
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each sentence the vectors of its pieces, float32 [pieces, layers, D], and the place of
+        the word that each piece belongs to, int32 [pieces]."""
+
+
+@runtime_checkable
+class LeavesOut(Protocol):
+    """An encoder of given words that leaves some of them out."""
+
+    def kept_words(
+        self,
+        sentences: Sequence[Words],
+        language: str,
+        pool: str = "mean",
+        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each sentence the places of the words that are kept, int [n], and their vectors.
+
+        Args, vectors: as of `EncodesWords.of_words`, [n, layers, D].
+        """
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """The features of rows of labelled data.
+
+    Attributes:
+      values: float32 [N, layers, D] or [N, P, layers, D], or int32 [N, P], see `models.labelling`;
+        row 0 is padding. In memory or in a mapped file.
+      rows: for each row of the data and each of its texts, the numbers of its words in `values`; 0
+        for a word that the encoder leaves out.
+    """
+
+    values: np.ndarray
+    rows: Sequence[Sequence[np.ndarray]]
+
+
+def joined(tables: Sequence[Table], folder: str | None = None) -> Table:
+    """The rows of several tables in one.
+
+    Args:
+      tables: one or more.
+      folder: see `PartRows`.
+    """
+    if len(tables) == 1:
+        return tables[0]
+    sizes = [len(table.values) - 1 for table in tables]
+    starts = np.cumsum([0, *sizes[:-1]])
+    rows = [
+        [np.where(x > 0, x + start, 0).astype(np.int32) for x in row]
+        for table, start in zip(tables, starts)
+        for row in table.rows
+    ]
+    values = PartRows(folder)
+    values.add(tables[0].values[:1])
+    for table in tables:
+        values.add(table.values[1:])
+    return Table(values.together(), rows)
+
+
+def mean(values: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """The mean vector of words, [layers, D].
+
+    Args:
+      values: see `Table`; of a word's pieces every one counts.
+      words: rows of the table, int32 [n].
+    """
+    total, count = np.zeros(values.shape[-2:]), 0
+    for start in range(0, len(words), _ROWS):
+        some = values[words[start : start + _ROWS]].reshape(-1, *values.shape[-2:])
+        total, count = total + some.sum(0, dtype=np.float64), count + len(some)
+    return (total / max(count, 1)).astype(np.float32)
+
+
+def centered(table: Table, center: np.ndarray, folder: str | None = None) -> Table:
+    """The table without a vector, [layers, D]; its padding stays.
+
+    Args:
+      table, center: the table and the vector.
+      folder: see `PartRows`.
+    """
+    values = PartRows(folder)
+    values.add(np.array(table.values[:1]))
+    for start in range(1, len(table.values), _ROWS):
+        values.add(table.values[start : start + _ROWS] - center)
+    return dataclasses.replace(table, values=values.together())
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Vectors:
+    """The vectors of an encoder as features.
+
+    Attributes:
+      encoder: it encodes.
+      layers: see `select`.
+      pool: see `EncodesWords.of_words`.
+      whole: whether a text has one vector, the encoder's own sentence vector, instead of one for
+        each word.
+      folder: of the vectors, in mapped files; None: they are in memory.
+    """
+
+    encoder: Encoder
+    layers: str | int = "mix"
+    pool: str = "mean"
+    whole: bool = False
+    folder: str | None = None
+
+    def of_sentences(self, sentences: Sequence[Words], language: str) -> Table:
+        """The features of sentences of given words."""
+        if not isinstance(self.encoder, LeavesOut):
+            return self._stacked(self._of_words(sentences, language))
+        places: list[np.ndarray] = []
+
+        def vectors() -> Iterator[np.ndarray]:
+            reduce = lambda x: select(x, self.layers)
+            for some in _parts(sentences):
+                for kept, found in self.encoder.kept_words(some, language, self.pool, reduce):
+                    places.append(kept)
+                    yield found
+
+        table, rows = self._stacked(vectors()), []
+        for words, kept, (numbers,) in zip(sentences, places, table.rows):
+            rows.append([np.zeros(len(words), np.int32)])
+            rows[-1][0][kept] = numbers
+        return Table(table.values, rows)
+
+    def _of_words(self, sentences: Iterable[Words], language: str) -> Iterator[np.ndarray]:
+        """The vectors of each sentence's words; few sentences are in memory at a time."""
+        for some in _parts(sentences):
+            yield from self._some(some, language)
+
+    def _some(self, sentences: Sequence[Words], language: str) -> list[np.ndarray]:
+        if not isinstance(self.encoder, EncodesWords):
+            raise ValueError(
+                "This encoder cuts text itself and has no vectors of given words: take a language "
+                "model's run, a static run or files of vectors as config.encoder"
+            )
+        mixed = self.pool == "max" and self.layers in ("mix", "upper")
+        if (mixed or self.layers in ("top", "upper")) and isinstance(self.encoder, EncodesPieces):
+            # A maximum is not linear: that of directions comes before the pool, and that of pieces
+            # after the learned mix (LASER-elmo, Eq. 3), for which every piece is kept.
+            return [
+                _by_word(select(vectors, self.layers), owners)
+                if mixed
+                else pooled(select(vectors, self.layers), owners, self.pool)
+                for vectors, owners in self.encoder.pieces_of_words(sentences, language)
+            ]
+        return self.encoder.of_words(
+            sentences, language, self.pool, lambda x: select(x, self.layers)
+        )
+
+    def of_texts(self, texts: Sequence[Sequence[str]], language: str) -> Table:
+        """The features of rows of one or two texts."""
+        distinct = list(dict.fromkeys(text for row in texts for text in row))
+        number = {text: place for place, text in enumerate(distinct)}
+        if self.whole:
+            found = select(self.encoder.sentences(distinct, language), self.layers)[:, None]
+        else:
+            words = (self.encoder.words(x, language) for x in distinct)
+            found = self._of_words(words, language)
+        table = self._stacked(found)
+        return Table(table.values, [[table.rows[number[x]][0] for x in row] for row in texts])
+
+    def _stacked(self, found: Iterable[np.ndarray]) -> Table:
+        """A table of the vectors [words, layers, D] of each row's text."""
+        values, rows, end = PartRows(self.folder), [], 1
+        for vectors in found:
+            if not rows:
+                values.add(np.zeros((1, *vectors.shape[1:]), np.float32))
+            values.add(vectors.astype(np.float32))
+            rows.append([np.arange(end, end + len(vectors), dtype=np.int32)])
+            end += len(vectors)
+        return Table(values.together(), rows)
+
+
+def _parts(sentences: Iterable[Words]) -> Iterator[list[Words]]:
+    rest = iter(sentences)
+    while some := list(itertools.islice(rest, _AT_ONCE)):
+        yield some
+
+
+def pooled(vectors: np.ndarray, owners: np.ndarray, pool: str) -> np.ndarray:
+    """The vectors of words, [words, layers, D], from those of their pieces."""
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    if pool == "first":
+        return vectors[starts]
+    if pool == "max":
+        return np.maximum.reduceat(vectors, starts, axis=0)
+    counts = np.diff([*starts, len(owners)])[:, None, None]
+    return np.add.reduceat(vectors, starts, axis=0) / counts.astype(np.float32)
+
+
+def _by_word(vectors: np.ndarray, owners: np.ndarray) -> np.ndarray:
+    """The pieces of each word, [words, P, layers, D]; the last one is repeated up to P.
+
+    Args:
+      vectors: of the pieces, [pieces, layers, D].
+      owners: the word of each piece, ascending, int [pieces].
+    """
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    counts = np.diff(np.append(starts, len(owners)))
+    most = counts.max(initial=1)
+    return vectors[starts[:, None] + np.minimum(np.arange(most), counts[:, None] - 1)]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PieceTable:
+    """The pieces of words as features, for the embedders that learn with the head.
+
+    Attributes:
+      tokenizer: the tokenizer.
+      most: pieces of a word; longer words lose their end, which is logged.
+    """
+
+    tokenizer: Tokenizer
+    most: int = 8
+
+    def of_sentences(self, sentences: Sequence[Words], language: str) -> Table:
+        """The features of sentences of given words."""
+        return self._of([[words] for words in sentences], language)
+
+    def of_texts(self, texts: Sequence[Sequence[str]], language: str) -> Table:
+        """The features of rows of one or two texts."""
+        return self._of([[self.tokenizer.words(x, language) for x in row] for row in texts], language)
+
+    def _of(self, found: Sequence[Sequence[Words]], language: str) -> Table:
+        index: dict[str, int] = {}
+        rows = [
+            [np.array([index.setdefault(x, len(index) + 1) for x in words], np.int32)
+             for words in row]
+            for row in found
+        ]  # fmt: skip
+        unknown = [self.tokenizer.vocabulary.unk_id]
+        pieces = [self.tokenizer.encode(word, language)[0] or unknown for word in index]
+        cut = sum(len(ids) > self.most for ids in pieces)
+        if cut:
+            logging.warning(
+                "%d of %d distinct words (%s) have more than %d pieces and lose their end", cut,
+                len(pieces), language, self.most,
+            )  # fmt: skip
+        pieces = [ids[: self.most] for ids in pieces]
+        values = np.full((len(index) + 1, max(map(len, pieces), default=1)), -1, np.int32)
+        for place, ids in enumerate(pieces, 1):
+            values[place, : len(ids)] = ids
+        return Table(values, rows)
+
+
+def of_spans(
+    source: Vectors | PieceTable,
+    rows: Sequence[tuple[Words, Sequence[tuple[int, int]]]],
+    language: str,
+) -> Table:
+    """The features of spans of given words; of a row, each span is one text.
+
+    Args:
+      source: makes the features of whole sentences, each of them once.
+      rows: words, and spans [first word, word after the last one).
+      language: their language.
+    """
+    sentences = list(dict.fromkeys(tuple(words) for words, _ in rows))
+    table = source.of_sentences(sentences, language)
+    numbers = {words: row[0] for words, row in zip(sentences, table.rows)}
+    found = []
+    for words, spans in rows:
+        some = [numbers[tuple(words)][first:end] for first, end in spans]
+        found.append([x[x > 0] for x in some])
+    return Table(table.values, found)
+
+
+def batches(table: Table, size: int, shortest: int = 8) -> list[tuple[list[int], Batch]]:
+    """Batches of all rows without labels, for predictions; few shapes.
+
+    Args:
+      table: the features.
+      size: rows of a batch.
+      shortest: width of the narrowest batch; the others are twice, four times, ... as wide. A width
+        between two of them, 1.5 times the narrower one, is used where it fills several batches.
+
+    Returns:
+      Pairs of the rows' numbers and a batch, which has rows of padding at its end.
+    """
+    lengths = [max([1, *(len(x) for x in row)]) for row in table.rows]
+    known = _widths(lengths, size, shortest)
+    widths = [next(width for width in known if width >= length) for length in lengths]
+    found = []
+    for width, places in batching.grouped(widths, size):
+        batch = {}
+        for text, key in enumerate(("words", "words_b")[: len(table.rows[0])]):
+            batch[key] = np.zeros((size, width), np.int32)
+            for line, place in enumerate(places):
+                words = table.rows[place][text]
+                batch[key][line, : len(words)] = words
+        found.append((places, batch))
+    return found
+
+
+def _widths(lengths: Sequence[int], size: int, shortest: int) -> list[int]:
+    """The widths of batches for texts of these lengths, narrowest first."""
+    found, width, most = [shortest], shortest, max(lengths, default=0)
+    while width < most:
+        between = width * 3 // 2
+        # Every width is one more program to compile.
+        if sum(width < x <= between for x in lengths) >= _WORTH * size:
+            found.append(between)
+        width *= 2
+        found.append(width)
+    return found

@@ -1,0 +1,50 @@
+"""A model of Hugging Face, or LASER's released encoder, as a language model."""
+
+from __future__ import annotations
+
+from typing import Mapping, Sequence
+
+from clwe_jax import options
+from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.interop import configuration, huggingface, laser
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.text.foreign import own_languages
+
+
+def load(
+    directory: str, languages: Sequence[str] = (), words: Mapping[str, Sequence[str]] | None = None
+) -> LanguageModel:
+    """The model in a folder of Hugging Face, or of LASER's release; see `api.load`."""
+    config = PretrainRun()
+    if configuration.is_laser(directory):
+        chosen = tuple(languages or options.MBERT_LANGUAGES.split(","))
+        loaded = laser.load(directory, chosen)
+    else:
+        directory = directory.removeprefix(configuration.PREFIX)
+        described = configuration.describe(directory)
+        # A folder does not say which languages a model was trained on, except XLM's and ours.
+        known = described.languages or own_languages(directory)
+        chosen = tuple(languages or known or options.MBERT_LANGUAGES.split(","))
+        loaded = huggingface.load(directory, chosen)
+        start = {"init": {"parameters": f"{configuration.PREFIX}{directory}"}}
+        config = options.with_values(configuration.with_architecture(config, described), start)
+    return _model(config, loaded, chosen, words or {})
+
+
+def _model(
+    config: options.Run,
+    loaded: huggingface.Loaded,
+    chosen: Sequence[str],
+    words: Mapping[str, Sequence[str]],
+) -> LanguageModel:
+    objective, tokenizer, variables = loaded
+    unknown = sorted(set(words) - set(chosen))
+    if unknown:
+        raise ValueError(f"words: {', '.join(map(repr, unknown))} is in none of the languages")
+    data = {"languages": ",".join(chosen), "sequence_length": objective.max_length}
+    config = options.with_values(config, {"data": data})
+    frequent: dict[str, list[str]] = {}
+    for language, given in words.items():
+        spelled = (" ".join(tokenizer.words(word, language)) for word in given)
+        frequent[language] = [word for word in dict.fromkeys(spelled) if word]
+    return LanguageModel(config, tokenizer, objective, variables, frequent)

@@ -1,0 +1,281 @@
+"""A language model with its tokenizer, as a run's folder or another program's weights hold it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+from typing import Any, Mapping, Sequence
+
+from absl import logging
+import jax
+import numpy as np
+
+from clwe_jax import options
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders.checks import check_strings
+from clwe_jax.encoders.encode import MEAN_LAST4, Layer, select
+from clwe_jax.encoders.loaded import LoadedEncoder
+from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.nearest import Index, Neighbour, nearest_words
+from clwe_jax.encoders.sense_view import SenseView
+from clwe_jax.encoders.texts import Texts, texts_of
+from clwe_jax.models import laser
+from clwe_jax.models.senses.state import SenseState
+from clwe_jax.objectives import projected
+from clwe_jax.text import frequencies
+from clwe_jax.text.base_vocab import Vocabulary
+from clwe_jax.text.frequencies import Frequencies
+from clwe_jax.text.similar_words import did_you_mean, near_words
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.words import Segmenter
+from clwe_jax.training import build, checkpoint, finish, partition
+from clwe_jax.types import Objective, Variables
+
+BATCH = 64  # rows that are encoded at once, unless asked otherwise
+_SEVERAL = 1_000  # the log names the encoding of at least so many words
+_TEXT_BYTES = 4 << 20  # bytes of each language's text that are searched for examples of senses
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class LanguageModel(LoadedEncoder):
+    """A trained model with its tokenizer.
+
+    Attributes:
+      config: the run's config.
+      tokenizer: the run's tokenizer.
+      objective: the run's objective with its model, without projection.
+      variables: the parameters; 'senses' and 'translations' where the model has them.
+      frequent: language -> the frequent words that `neighbours` and `senses` search.
+      texts: language -> lines of text, for examples of senses; None for a run without text.
+      projection: the objective with the maps of a projected run; None for other runs.
+      frequencies: counts of the words of the run's text, which the pooling 'sif' needs; None where
+        the run has kept none.
+    """
+
+    config: options.Run
+    tokenizer: Tokenizer
+    objective: Objective
+    variables: Variables
+    frequent: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
+    texts: Texts | None = None
+    projection: projected.Projected | None = None
+    frequencies: Frequencies | None = None
+    _indices: dict[tuple[str, Layer], Index] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
+    # Batch size -> the encoder of that size: each compiles programs of its own.
+    _encoders: dict[int, ModelEncoder] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that the model was trained on."""
+        return tuple(self.tokenizer.languages)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The word pieces."""
+        return self.tokenizer.vocabulary
+
+    @property
+    def tunable(self) -> bool:
+        """Whether the backbone can be fine-tuned: that of a masked language model, or LASER's."""
+        masked = "segment_ids" in self.objective.batch_shapes(1, 8)
+        return masked or isinstance(self.objective.model, laser.Encoder)
+
+    def segmenter(self, lang: str) -> Segmenter:
+        return self.tokenizer.segmenter
+
+    def with_parameters(self, params: Mapping[str, Any]) -> LanguageModel:
+        """The model with other parameters."""
+        return dataclasses.replace(self, variables={**self.variables, "params": params})
+
+    def encoder(self, batch_size: int = BATCH) -> ModelEncoder:
+        """The model as an encoder of text (`types.Encoder`), which computes `batch_size` rows at once."""
+        return ModelEncoder(
+            self.projection or self.objective, self.tokenizer, self.variables,
+            frequencies=self.frequencies, batch_size=batch_size,
+        )  # fmt: skip
+
+    def _of_size(self, batch_size: int) -> ModelEncoder:
+        """`encoder`, made once for each size."""
+        if batch_size not in self._encoders:
+            self._encoders[batch_size] = self.encoder(batch_size)
+        return self._encoders[batch_size]
+
+    @property
+    def _encoder(self) -> ModelEncoder:
+        return self._of_size(BATCH)
+
+    def sentences(self, texts: Sequence[str], lang: str, layer: Layer | None) -> np.ndarray:
+        """Vectors of sentences in a layer, float32 [N, D]; see `encode.select`."""
+        return select(self._encoder.sentences(texts, lang), layer)
+
+    def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
+        """The frequent words of a language with their vectors without context.
+
+        Raises:
+          ValueError: an unknown language or layer, or a run without a list of frequent words.
+        """
+        self._check_languages(lang=lang)
+        index = self.index(lang, MEAN_LAST4 if layer is None else layer)
+        return Vectors(index.words, index.vectors + index.mean)
+
+    def neighbours(
+        self,
+        word: str,
+        lang: str,
+        k: int = 10,
+        to: str | None = None,
+        layer: Layer | None = None,
+        method: str = "csls",
+    ) -> list[Neighbour]:
+        """The words nearest to a word, among the frequent words of each language.
+
+        Every word is encoded without context. The mean vector of its language, which would outweigh
+        the meaning, is subtracted. The first call for a language encodes its frequent words.
+
+        Args:
+          word: a word, or several words, which are averaged.
+          lang: its language.
+          k: maximum number of neighbours.
+          to: the language to search; None: all languages.
+          layer: see `encode.select`.
+          method: 'csls' or 'cosine', the similarity by which the neighbours are chosen.
+
+        Returns:
+          The neighbours without the word itself, largest cosine first. A warning in the log says
+          that the model does not know the word (see `knows`).
+
+        Raises:
+          ValueError: an unknown language, a word without letters, or a run without a list of
+            frequent words.
+        """
+        self._check_languages(lang=lang, to=lang if to is None else to)
+        own = dict.fromkeys(self.languages, self)
+        return nearest_words(own, word, lang, k, to, layer, method)
+
+    def index(self, language: str, layer: Layer) -> Index:
+        """The frequent words of a language with their vectors in a layer, computed once."""
+        if (language, layer) not in self._indices:
+            words = self.frequent.get(language)
+            if not words:
+                raise ValueError(
+                    f"This model has no list of frequent words in {language!r}: the run's folder "
+                    "lacks words.json, or the file lacks the language. A model of Hugging Face takes "
+                    f"one from you: api.load(DIR, words={{{language!r}: [...]}})"
+                )
+            if len(words) >= _SEVERAL:
+                logging.info("encoding %d words (%s)", len(words), language)
+            vectors = self.sentences(words, language, layer)
+            mean = vectors.mean(0)
+            self._indices[language, layer] = Index(words, vectors - mean, mean)
+        return self._indices[language, layer]
+
+    def knows(self, word: str, lang: str) -> bool:
+        """Whether the model has learned a word as such, a frequent or whole one; of several words, all."""
+        self._check_languages(lang=lang)
+        check_strings(word=word)
+        frequent = self.frequent.get(lang, ())
+        words = self.tokenizer.words(word, lang)
+        return bool(words) and all(x in frequent or self._whole(x) for x in words)
+
+    def _whole(self, word: str) -> bool:
+        """Whether one piece of the vocabulary is the word."""
+        ids = self.vocabulary.encode_word(word)
+        return len(ids) == 1 and ids[0] != self.vocabulary.unk_id
+
+    def asked(self, word: str, lang: str) -> str:
+        """The normalised word or words; warns of those that the model does not know.
+
+        Raises:
+          ValueError: the word has no letters and no digits.
+        """
+        check_strings(word=word)
+        words = self.tokenizer.words(word, lang)
+        if not words:
+            raise ValueError(f"{word!r} holds no word: give one with letters or digits")
+        frequent = self.frequent.get(lang, ())
+        for own in words:
+            if not self.knows(own, lang):
+                logging.warning(
+                    "%r is not in the vocabulary (%s): its vector, made of %s, may say little about "
+                    "its meaning.%s",
+                    own, lang, self._parts(own), did_you_mean(near_words(own, frequent)),
+                )  # fmt: skip
+        return " ".join(words)
+
+    def _parts(self, word: str) -> str:
+        """The parts that an unknown word's vector is made of."""
+        if "characters" in self.objective.batch_shapes(1, self.objective.max_length):
+            return "its characters"
+        pieces = [self.vocabulary.pieces[i] for i in self.vocabulary.encode_word(word)]
+        return f"the pieces {' '.join(pieces)}"
+
+    @functools.cached_property
+    def sense_view(self) -> SenseView:
+        """The model's senses; ValueError for a model without senses."""
+        return SenseView(
+            self.objective, self.tokenizer, self.variables, self.frequent, self.texts
+        )
+
+
+def load(workdir: str, step: int | None = None, opened: Any = None) -> LanguageModel:
+    """The language model in a run's folder; `step` as for `api.load`, `opened` has no effect."""
+    del opened
+    config = options.read_config(workdir)
+    tokenizer = Tokenizer.load(os.path.join(workdir, "vocab"))
+    vocabulary = tokenizer.vocabulary
+    # The checkpoint has the translations; parameters have the same shapes for any number of them.
+    target = _abstract_params(_objective(config, vocabulary, np.full((1, 1, 1), -1)))
+    # A step is the pretraining's; without one, the final parameters are loaded.
+    folder = finish.final_folder(workdir) if step is None else workdir
+    variables, meta = checkpoint.restore_variables(
+        folder, target, step, ("senses", "translations")
+    )
+    expected = {"vocabulary": vocabulary.fingerprint()}
+    checkpoint.check_match(
+        meta, variables["params"], expected, os.path.join(folder, "checkpoints")
+    )
+    translations = None
+    if "senses" in variables:
+        variables["senses"] = {
+            name: SenseState(**{"sample": None, **found})
+            for name, found in variables["senses"].items()
+        }
+    if "translations" in variables:
+        translations = np.asarray(variables["translations"]["ids"])[: len(vocabulary)]
+    objective = _objective(config, vocabulary, translations)
+    maps = os.path.join(workdir, projected.FILE)
+    projection = None
+    if os.path.exists(maps):
+        projection = projected.load(maps, objective, tokenizer.language_id)
+    frequent = {}
+    if os.path.exists(os.path.join(workdir, "words.json")):
+        with open(os.path.join(workdir, "words.json"), encoding="utf-8") as file:
+            frequent = json.load(file)
+    texts = texts_of(config.data.source, workdir, tokenizer.languages, _TEXT_BYTES)
+    return LanguageModel(
+        config, tokenizer, objective, variables, frequent, texts, projection,
+        frequencies.load(workdir),
+    )  # fmt: skip
+
+
+def _objective(config: options.Run, vocabulary: Vocabulary, translations: Any) -> Objective:
+    return build.build_objective(
+        config, len(vocabulary.pieces), vocabulary.size, translations, vocabulary.specials
+    )
+
+
+def _abstract_params(objective: Objective) -> Any:
+    """Shapes and types of the parameters, placed on the first local device."""
+    batch = objective.batch_shapes(1, objective.max_length)
+    variables = jax.eval_shape(objective.init, jax.random.key(0), batch)
+    place = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+    return jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place),
+        partition.unbox(variables["params"]),
+    )

@@ -1,0 +1,130 @@
+"""The encoder that `config.encoder` names: a run, another program's weights, or files of vectors."""
+
+from __future__ import annotations
+
+import os
+from typing import Sequence
+
+from clwe_jax import options, registry
+from clwe_jax.embeddings import files
+from clwe_jax.encoders import foreign
+from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.encoders.loaded import LoadedEncoder, Reduces
+from clwe_jax.encoders.spaces import StaticSpaces
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.types import Encoder
+
+KINDS = ("run", "hf", "laser", "vec")
+
+
+def load(encoder: str, languages: Sequence[str]) -> LoadedEncoder:
+    """The model that `config.encoder` names.
+
+    Args:
+      encoder: run:DIR, hf:DIR, laser:DIR or vec:en=FILE,de=FILE.
+      languages: languages that are asked for; of files of vectors each needs one.
+
+    Raises:
+      ValueError, FileNotFoundError: no such model, or one that cannot be read.
+    """
+    kind, _, where = encoder.partition(":")
+    if kind == "vec":
+        return of_vectors(where, languages, "config.encoder")
+    if kind in ("hf", "laser"):
+        return foreign.load(encoder, languages)
+    return of_folder(where)
+
+
+def of_folder(workdir: str, step: int | None = None) -> LoadedEncoder:
+    """The encoder of the run in a folder.
+
+    Args:
+      workdir: the run's folder.
+      step: of a language model, the step of a checkpoint of its pretraining; None: its final parameters.
+
+    Raises:
+      ValueError, FileNotFoundError: no run that is an encoder, or one that cannot be read.
+    """
+    job = options.read_config(workdir).job
+    if job not in registry.TABLES["loader"]:
+        raise ValueError(
+            f"{workdir} holds a run of the job {job!r}, which is no encoder: name the encoder that it "
+            "was trained with"
+        )
+    return registry.lookup("loader", job)(workdir, step, of_run)
+
+
+def of_vectors(files_of: str, languages: Sequence[str] = (), option: str = "vec") -> StaticSpaces:
+    """Files of word vectors in one space.
+
+    Args:
+      files_of: see `options.vector_files`.
+      languages: the languages that may be there; of one file without a language in its name, its own;
+        (): those of multilingual BERT and all that are named as LANGUAGE=FILE.
+      option: the option that names the files, for messages.
+
+    Raises:
+      ValueError, FileNotFoundError: files that cannot be read, or have no language or other widths.
+    """
+    known = languages or [
+        *options.MBERT_LANGUAGES.split(","),
+        *(part.partition("=")[0].strip() for part in files_of.split(",") if "=" in part),
+    ]
+    if len(languages) == 1 and "=" not in files_of and "," not in files_of:
+        files_of = f"{languages[0]}={files_of}"
+    vectors = files.read_space(options.vector_files(files_of, known, option), option)
+    return StaticSpaces(vectors, {}, {}, next(iter(vectors)), Normalizer(lower_case=False))
+
+
+def of_run(encoder: str, languages: Sequence[str], workdir: str) -> LoadedEncoder:
+    """`load` for the encoder that `config.encoder` of the run in `workdir` names.
+
+    Raises:
+      ValueError, FileNotFoundError: as of `load`; the encoder is not where it was.
+    """
+    kind, _, where = encoder.partition(":")
+    parts = [part.rpartition("=") for part in where.split(",")] if kind == "vec" else [("", "", where)]
+    parts = [(*name, options.placed(path, workdir)) for *name, path in parts]
+    for *_, path in parts:
+        if not os.path.exists(path):
+            raise FileNotFoundError(
+                f"{workdir} needs its encoder, config.encoder={encoder}, and {path} is missing: move the "
+                "run and its encoder together, or load it in the folder where the run was started"
+            )
+    return load(f"{kind}:{','.join(map(''.join, parts))}", languages)
+
+
+def tunable(model: LoadedEncoder, encoder: str) -> LanguageModel:
+    """The model, if its backbone can be fine-tuned.
+
+    Raises:
+      ValueError: the model is neither a masked language model nor LASER's.
+    """
+    if isinstance(model, LanguageModel) and model.tunable:
+        return model
+    raise ValueError(
+        f"config.encoder={encoder}: only masked language models and LASER are fine-tuned; for this "
+        "model set --config.transfer.mode=frozen"
+    )
+
+
+def text_encoder(model: LoadedEncoder, reduce: str, probability: float = 0.0) -> Encoder:
+    """The encoder of a model's texts.
+
+    Args:
+      model: the model.
+      reduce: `config.transfer.reduce`: '', every word; 'extract' or 'extract,reorder', the pivots of
+        a CLCR run, in their own or in the target's order.
+      probability: `config.transfer.pivot_probability`, with `reduce`; 0: the CLCR run's.
+
+    Raises:
+      ValueError: `reduce` is set, and the model is no CLCR run.
+    """
+    if not reduce:
+        return model.encoder()
+    if not isinstance(model, Reduces):
+        raise ValueError(
+            f"config.transfer.reduce={reduce!r} keeps the pivots of a CLCR run (configs/clcr.py), and "
+            "config.encoder is none: --config.transfer.reduce=''"
+        )
+    return model.reduced(extract=True, reorder="reorder" in reduce, threshold=probability or None)

@@ -1,0 +1,386 @@
+"""A language model with its parameters as an encoder."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import itertools
+from typing import Any, Callable, Iterator, Mapping, Protocol, Sequence, runtime_checkable
+
+from absl import logging
+import numpy as np
+
+from clwe_jax.encoders.characters import encoder_of
+from clwe_jax.encoders.encode import Row
+from clwe_jax.text.frequencies import Frequencies
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.types import Array, Batch, Objective, Variables, WordSample, WordSpace
+
+POOLS = ("mean", "sif")
+
+
+@runtime_checkable
+class EncodesSentences(Protocol):
+    """An objective whose model has one vector for a sentence."""
+
+    def sentence_vectors(self, variables: Variables, batch: Batch) -> Array:
+        """float32 [B, D], for a batch of `types.Encodes.encode`."""
+
+
+class ModelEncoder:
+    """An objective that encodes, its tokenizer and its variables (`types.Encoder`).
+
+    The vector of a sentence or a word is the mean over its pieces, layer by layer. Of an objective
+    that `EncodesSentences` a sentence has one vector, without layers.
+
+    Attributes:
+      pools: 'mean' and, where the counts of words are given, 'sif'; see `types.Pools`. 'own' alone
+        for an objective that `EncodesSentences`.
+      objective, tokenizer, variables, step: see `types.HasObjective`.
+      seen, cut: see `types.Truncates`.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        tokenizer: Tokenizer,
+        variables: Variables,
+        step: int = 0,
+        *,
+        frequencies: Frequencies | None = None,
+        max_length: int = 0,
+        batch_size: int = 64,
+    ):
+        """Args:
+        objective: objective that encodes (`types.Encodes`).
+        tokenizer: the run's tokenizer.
+        variables: the model's variables.
+        step: training steps that the variables have seen.
+        frequencies: counts of words in the run's text; None where they are not known.
+        max_length: pieces of the longest row, special pieces included; 0: the model's maximum.
+        batch_size: rows computed at once.
+        """
+        self.objective, self.tokenizer = objective, tokenizer
+        self.variables, self.step = variables, step
+        self._options = dict(
+            frequencies=frequencies, max_length=max_length, batch_size=batch_size
+        )
+        self.seen: collections.Counter[str] = collections.Counter()
+        self.cut: collections.Counter[str] = collections.Counter()
+        self._warned: set[str] = set()
+        self.pools = POOLS if frequencies is not None else POOLS[:1]
+        self._own = isinstance(objective, EncodesSentences)
+        if self._own:
+            self.pools = ("own",)
+        self._weights = functools.cache(lambda language: frequencies.word_weights(language))
+        self._counts = lambda language: frequencies.words.get(language, {}) if frequencies else {}
+        # Made on first use: not every objective encodes.
+        self._rows = functools.cache(
+            functools.partial(encoder_of, objective, tokenizer, max_length, batch_size)
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The arguments, for a copy in another process: compiled programs stay here."""
+        made = functools.partial(type(self), **self._options)
+        return made, (self.objective, self.tokenizer, self.variables, self.step)
+
+    def bind(self, variables: Variables, step: int = 0) -> ModelEncoder:
+        """The encoder with other variables; it shares compiled programs and counts."""
+        bound = object.__new__(type(self))
+        bound.__dict__ |= self.__dict__
+        bound.variables, bound.step = variables, step
+        return bound
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that the model has learned."""
+        return tuple(self.tokenizer.languages)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Layers, the embedding output included, and dimensions."""
+        return self._rows().shape(self.variables)
+
+    @property
+    def layers(self) -> int:
+        """The model's layers and the embedding output."""
+        return self.shape[0]
+
+    def between(self, source: str, target: str) -> ModelEncoder:
+        """The encoder itself: all languages of a model share one space."""
+        return self
+
+    def words(self, text: str, language: str) -> list[str]:
+        """The normalised words of a text."""
+        return self.tokenizer.words(text, language)
+
+    def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
+        """float32 [N, layers, D]; see `types.Encoder`.
+
+        A sentence longer than a row loses its end; `cut` counts it, and the log says so once.
+        """
+        rows = self._sentence_rows(texts, language)
+        if self._own:
+            program = self.objective.sentence_vectors
+            return self._rows().whole(program, self.variables, rows)[:, None]
+        return self._pooled(rows, 1)[0]
+
+    def pooled(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
+        """See `types.Pools`."""
+        if self._own:
+            return {"own": self.sentences(texts, language)}
+        rows = self._sentence_rows(texts, language, weighted="sif" in self.pools)
+        return dict(zip(self.pools, self._pooled(rows, len(self.pools))))
+
+    def _pooled(self, rows: Sequence[Row], means: int) -> np.ndarray:
+        """float32 [means, N, layers, D]: the means over each row, zeros for a row without pieces."""
+        result = np.zeros((means, len(rows), *self.shape), np.float32)
+        for place, vectors in self._rows().pooled(self.variables, rows):
+            if vectors.shape[1]:
+                result[:, place] = vectors[:, 0]
+        return result
+
+    def pieces(self, texts: Sequence[str], language: str) -> list[np.ndarray]:
+        """The vectors of each sentence's pieces, float32 [pieces, layers, D]."""
+        rows = self._sentence_rows(texts, language)
+        rows = [dataclasses.replace(row, groups=range(len(row.ids))) for row in rows]
+        return self._rows().means(self.variables, rows)
+
+    def _sentence_rows(
+        self, texts: Sequence[str], language: str, weighted: bool = False
+    ) -> list[Row]:
+        """One row for each sentence, as one group, without the pieces that do not fit.
+
+        Args:
+          texts: sentences.
+          language: their language.
+          weighted: whether a word's pieces share its SIF weight, so that a word which is cut into
+            many pieces counts once, as in the vectors of words.
+        """
+        encoder = self._rows()
+        number, room = encoder.tokenizer.language_id(language), encoder.max_length - 2
+        found, shares = [], []
+        for text in texts:
+            ids, owners = encoder.tokenizer.encode(text, language)
+            found.append(ids)
+            shares.append(self._shares(text, language, owners)[:room] if weighted else None)
+        cut = sum(len(ids) > room for ids in found)
+        self.cut[language] += cut
+        self.seen[language] += len(found)
+        if cut and language not in self._warned:
+            self._warned.add(language)
+            logging.warning(
+                "%d of %d sentences (%s) are longer than %d pieces; their ends are left out",
+                cut, len(found), language, room,
+            )  # fmt: skip
+        return [
+            Row(ids[:room], [0] * len(ids[:room]), number, share)
+            for ids, share in zip(found, shares)
+        ]
+
+    def _shares(self, text: str, language: str, owners: Sequence[int]) -> np.ndarray:
+        """The weight of each piece: the SIF weight of its word over the word's number of pieces.
+
+        Args:
+          text: the text.
+          language: its language.
+          owners: the place of each piece's word in the text.
+        """
+        if not owners:
+            return np.zeros(0, np.float32)
+        weights = self._weights(language)
+        if self.tokenizer.whole_text:  # owners are strings between spaces, such as "bank."
+            strings = [self.words(string, language) for string in text.split()]
+            of_words = [np.mean([weights.get(x, 1.0) for x in found] or [1]) for found in strings]
+        else:
+            of_words = [weights.get(word, 1.0) for word in self.words(text, language)]
+        pieces = np.bincount(owners)
+        of_words += [1.0] * (len(pieces) - len(of_words))
+        return np.array([of_words[x] / pieces[x] for x in owners], np.float32)
+
+    def in_context(
+        self, texts: Sequence[str], language: str
+    ) -> list[tuple[list[str], np.ndarray]]:
+        """For each text its words and their vectors, float32 [words, layers, D].
+
+        A text longer than a row is split between words into several rows. Only a word that is
+        longer than a row loses its end.
+        """
+        encoder, shape = self._rows(), self.shape
+        number, room = self.tokenizer.language_id(language), encoder.max_length - 2
+        found, rows, targets = [], [], []
+        for text in texts:
+            words = self.words(text, language)
+            vectors = np.zeros((len(words), *shape), np.float32)
+            found.append((words, vectors))
+            for start, end in self._windows(words):
+                ids, groups = encoder.tokenizer.encode_words(words[start:end])
+                rows.append(Row(ids[:room], groups[:room], number))
+                targets.append(vectors[start:end])
+        for place, vectors in encoder.stream(self.variables, rows):
+            targets[place][:] = vectors
+        return found
+
+    def of_words(
+        self,
+        sentences: Sequence[Sequence[str]],
+        language: str,
+        pool: str = "mean",
+        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+    ) -> list[np.ndarray]:
+        """See `features.EncodesWords`; a sentence longer than a row is read in several rows."""
+        rows, targets = self._word_rows(sentences, language, pool)
+        parts: list[dict[int, np.ndarray]] = [{} for _ in sentences]
+        for row, vectors in self._rows().stream(self.variables, rows):
+            place, first, owners = targets[row]
+            if pool == "max" and owners:
+                starts = np.flatnonzero(np.diff(owners, prepend=-1))
+                vectors = np.maximum.reduceat(vectors, starts, axis=0)
+            parts[place][first] = np.array(reduce(vectors))
+        return [np.concatenate([found[first] for first in sorted(found)]) for found in parts]
+
+    def pieces_of_words(
+        self, sentences: Sequence[Sequence[str]], language: str
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """See `features.EncodesPieces`."""
+        rows, targets = self._word_rows(sentences, language, "max")
+        parts: list[dict[int, tuple[np.ndarray, np.ndarray]]] = [{} for _ in sentences]
+        for row, vectors in self._rows().stream(self.variables, rows):
+            place, first, owners = targets[row]
+            parts[place][first] = vectors.copy(), np.array(owners, np.int32) + first
+        return [
+            tuple(np.concatenate(side) for side in zip(*(found[x] for x in sorted(found))))
+            for found in parts
+        ]
+
+    def word_batch(
+        self, sentences: Sequence[Sequence[str]], language: str, length: int = 0
+    ) -> Batch:
+        """One batch with a row for each sentence of given words, and the word of each piece: 'groups'.
+
+        Args:
+          sentences: the words of each sentence.
+          language: their language.
+          length: of a row, [CLS] and [SEP] included; 0: that of the longest one.
+
+        Raises:
+          ValueError: a sentence is longer than a row.
+        """
+        rows, _ = self._word_rows(sentences, language, "mean")
+        if len(rows) > len(sentences):
+            raise ValueError(f"a sentence ({language}) has more pieces than a row of the model")
+        length = length or max(len(row.ids) for row in rows) + 2
+        return self._rows().batch(rows, len(rows), length)
+
+    def _word_rows(
+        self, sentences: Sequence[Sequence[str]], language: str, pool: str
+    ) -> tuple[list[Row], list[tuple[int, int, list[int]]]]:
+        """Rows of given words; for each its sentence, first word, and the owner of each piece."""
+        encoder = self._rows()
+        number, room = self.tokenizer.language_id(language), encoder.max_length - 2
+        rows, targets, cut = [], [], {}
+        for place, words in enumerate(sentences):
+            ids: list[int] = []
+            owners: list[int] = []
+            first = 0
+            for index, word in enumerate(words):
+                pieces = cut.get(word)
+                if pieces is None:
+                    pieces = encoder.tokenizer.encode(word, language)[0]
+                    pieces = cut[word] = (pieces or [encoder.tokenizer.vocabulary.unk_id])[:room]
+                if len(ids) + len(pieces) > room:
+                    rows.append(Row(ids, _groups(owners, pool), number))
+                    targets.append((place, first, owners))
+                    ids, owners, first = [], [], index
+                ids += pieces
+                owners += [index - first] * len(pieces)
+            rows.append(Row(ids, _groups(owners, pool), number))
+            targets.append((place, first, owners))
+        return rows, targets
+
+    def _windows(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """Splits words into ranges [start, end) that fit a row; a longer word has its own range."""
+        encoder = self._rows()
+        start, size = 0, 0
+        for place, word in enumerate(words):
+            length = len(encoder.tokenizer.vocabulary.encode_word(word))
+            if size and size + length > encoder.max_length - 2:
+                yield start, place
+                start, size = place, 0
+            size += length
+        if size:
+            yield start, len(words)
+
+    def vocabulary(
+        self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
+    ) -> WordSpace:
+        """The frequent words of the text and the wanted words, with their mean vectors.
+
+        A word's vector is the mean of its contextual vectors over its first occurrences in the
+        sample (Schuster et al. 2019, section 3.1); a word that does not occur is encoded alone.
+        """
+        lines = [self.words(line, language) for line in sample.lines.get(language, ())]
+        counts = self._counts(language) or collections.Counter(itertools.chain(*lines))
+        frequent = _frequent(counts, sample)
+        words = [*frequent, *sorted(set(wanted) - set(frequent))]
+        vectors, counts = self._averaged(lines, language, words, sample.occurrences)
+        return WordSpace(words, vectors, len(frequent), counts)
+
+    def _averaged(
+        self,
+        lines: Sequence[Sequence[str]],
+        language: str,
+        words: Sequence[str],
+        occurrences: int,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mean vectors, float32 [W, layers, D], and the averaged occurrences, int [W]."""
+        encoder = self._rows()
+        number, room = self.tokenizer.language_id(language), encoder.max_length - 2
+        index = {word: place for place, word in enumerate(words)}
+        counts = np.zeros(len(words), np.int64)
+        rows: list[Row] = []
+        targets: list[list[int]] = []
+        for line in lines:
+            for start, end in self._windows(line):
+                chosen: dict[int, int] = {}  # place in the window -> group
+                target = []
+                for place, word in enumerate(line[start:end]):
+                    wanted = index.get(word, -1)
+                    if wanted >= 0 and counts[wanted] < occurrences:
+                        counts[wanted] += 1
+                        chosen[place] = len(target)
+                        target.append(wanted)
+                if target:
+                    ids, owners = encoder.tokenizer.encode_words(line[start:end])
+                    groups = [chosen.get(owner, -1) for owner in owners]
+                    rows.append(Row(ids[:room], groups[:room], number))
+                    targets.append(target)
+        sums = np.zeros((len(words), *self.shape), np.float32)
+        for place, vectors in encoder.stream(self.variables, rows):
+            np.add.at(sums, targets[place], vectors)
+        sums /= np.maximum(counts, 1)[:, None, None].astype(np.float32)
+        alone = np.flatnonzero(counts == 0)
+        if len(alone):
+            rows = self._sentence_rows([words[i] for i in alone], language)
+            sums[alone] = self._pooled(rows, 1)[0]
+        return sums, counts
+
+
+def _groups(owners: Sequence[int], pool: str) -> list[int]:
+    """The groups of `Row` for pieces that belong to the words `owners`."""
+    if pool == "max":
+        return list(range(len(owners)))  # every piece alone
+    if pool == "mean":
+        return list(owners)
+    return [x if x != before else -1 for before, x in zip([-1, *owners], owners)]
+
+
+def _frequent(counts: Mapping[str, int], sample: WordSample) -> list[str]:
+    """Words with a letter that occur `min_count` times, most frequent first."""
+    found = [
+        word
+        for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        if count >= sample.min_count and any(map(str.isalpha, word))
+    ]
+    return found[: sample.max_words or None]

@@ -1,0 +1,152 @@
+"""Monolingual models in one space, and their one encoder: ELMo with projection (A10, A13)."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import os
+from typing import Any, Callable, Mapping, Sequence
+
+import numpy as np
+
+from clwe_jax import options
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders import language_model
+from clwe_jax.encoders.encode import Layer
+from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.encoders.loaded import LoadedEncoder
+from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.objectives import projected
+from clwe_jax.text.words import Segmenter
+from clwe_jax.types import WordSample, WordSpace
+
+
+class PairEncoder:
+    """One encoder for each language, in a space that all share (`types.Encoder`)."""
+
+    def __init__(self, encoders: Mapping[str, ModelEncoder]):
+        """Args:
+        encoders: language -> its encoder; all have the same numbers of layers and dimensions.
+        """
+        self._encoders = dict(encoders)
+        self.languages = tuple(self._encoders)
+
+    @property
+    def layers(self) -> int:
+        """The models' layers and the embedding output."""
+        return next(iter(self._encoders.values())).layers
+
+    @property
+    def seen(self) -> Mapping[str, int]:
+        """See `types.Truncates`."""
+        return sum((x.seen for x in self._encoders.values()), collections.Counter())
+
+    @property
+    def cut(self) -> Mapping[str, int]:
+        """See `types.Truncates`."""
+        return sum((x.cut for x in self._encoders.values()), collections.Counter())
+
+    def _of(self, language: str) -> ModelEncoder:
+        if language not in self._encoders:
+            raise ValueError(
+                f"the language {language!r} is not in this space: its languages are "
+                f"{', '.join(self.languages)}"
+            )
+        return self._encoders[language]
+
+    def between(self, source: str, target: str) -> PairEncoder:
+        """The encoder itself: its languages share one space."""
+        return self
+
+    def words(self, text: str, language: str) -> list[str]:
+        """See `ModelEncoder.words`."""
+        return self._of(language).words(text, language)
+
+    def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
+        """See `ModelEncoder.sentences`."""
+        return self._of(language).sentences(texts, language)
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The ways of pooling that all encoders know; see `types.Pools`."""
+        return min((x.pools for x in self._encoders.values()), key=len)
+
+    def pooled(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
+        """See `types.Pools`."""
+        found = self._of(language).pooled(texts, language)
+        return {pool: found[pool] for pool in self.pools}
+
+    def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
+        """See `ModelEncoder.in_context`."""
+        return self._of(language).in_context(texts, language)
+
+    def of_words(
+        self,
+        sentences: Sequence[Sequence[str]],
+        language: str,
+        pool: str = "mean",
+        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+    ) -> list[np.ndarray]:
+        """See `ModelEncoder.of_words`."""
+        return self._of(language).of_words(sentences, language, pool, reduce)
+
+    def pieces_of_words(
+        self, sentences: Sequence[Sequence[str]], language: str
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """See `features.EncodesPieces`."""
+        return self._of(language).pieces_of_words(sentences, language)
+
+    def vocabulary(
+        self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
+    ) -> WordSpace:
+        """See `ModelEncoder.vocabulary`."""
+        return self._of(language).vocabulary(language, wanted, sample)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class PairModels(LoadedEncoder):
+    """Monolingual models, each of which encodes its own language.
+
+    Attributes:
+      models: language -> its model. The first model's space is the common one, to which the other
+        model's `projection` maps.
+    """
+
+    models: Mapping[str, LanguageModel]
+    described = "Projected pairs of models"
+    tokenizer = None
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of the models."""
+        return tuple(self.models)
+
+    def segmenter(self, lang: str) -> Segmenter:
+        return self.models[lang].segmenter(lang)
+
+    def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
+        """The frequent words of a language in the common space."""
+        self._check_languages(lang=lang)
+        return self.models[lang].vectors(lang, layer)
+
+    def encoder(self) -> PairEncoder:
+        """The models as one encoder of text (`types.Encoder`)."""
+        return PairEncoder({language: model.encoder() for language, model in self.models.items()})
+
+
+def load(workdir: str, step: int | None = None, opened: Any = None) -> PairModels:
+    """The two models of a projected pair.
+
+    Args:
+      workdir: the folder of the projection.
+      step: training step of both models' checkpoints; None: the newest readable ones.
+      opened: not used; a pair names two runs.
+    """
+    del opened
+    settings = options.read_config(workdir).projection
+    places = (options.placed(run, workdir) for run in (settings.target, settings.source))
+    target, source = (language_model.load(run, step) for run in places)
+    path = os.path.join(workdir, projected.FILE)
+    projection = projected.load(path, source.objective, source.tokenizer.language_id)
+    source = dataclasses.replace(source, projection=projection)
+    return PairModels({model.languages[0]: model for model in (target, source)})

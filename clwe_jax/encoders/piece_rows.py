@@ -1,0 +1,152 @@
+"""Labelled words and texts as rows of pieces, for models that are fine-tuned."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from typing import Any, Iterator, Sequence
+
+import numpy as np
+
+from clwe_jax.encoders import batching
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.types import Batch
+
+
+@dataclasses.dataclass(frozen=True)
+class PieceRows:
+    """Rows of pieces, [CLS] and [SEP] included.
+
+    Attributes:
+      columns: ragged columns: inputs, positions, segment_ids, language_ids; 'words' where words have
+        labels, the positions of their first pieces; 'type_ids' where wanted.
+      places: for each row the number of its sentence or text, and of its first word.
+      cut: reason -> number of rows that lost their end.
+    """
+
+    columns: dict[str, list[Any]]
+    places: list[tuple[int, int]]
+    cut: collections.Counter[str]
+
+
+def of_sentences(
+    tokenizer: Tokenizer, sentences: Sequence[Sequence[str]], language: str, length: int
+) -> PieceRows:
+    """Sentences of given words; a longer one goes on in the next row.
+
+    Args:
+      tokenizer: the model's.
+      sentences: the words of each sentence.
+      language: their language.
+      length: longest row, in pieces.
+    """
+    made = _Maker(tokenizer, language)
+    room, unknown = length - 2, tokenizer.vocabulary.unk_id
+    for number, words in enumerate(sentences):
+        ids: list[int] = []
+        firsts: list[int] = []
+        start = 0
+        for place, word in enumerate(words):
+            pieces = tokenizer.encode(word, language)[0] or [unknown]
+            if len(pieces) > room:
+                pieces = pieces[:room]
+                made.cut["words longer than a row"] += 1
+            if len(ids) + len(pieces) > room:
+                made.add([ids], (number, start), firsts)
+                ids, firsts, start = [], [], place
+            firsts.append(len(ids) + 1)
+            ids = ids + pieces
+        made.add([ids], (number, start), firsts)
+    return PieceRows(made.columns, made.places, made.cut)
+
+
+def of_texts(
+    tokenizer: Tokenizer,
+    texts: Sequence[Sequence[str]],
+    language: str,
+    length: int,
+    types: bool = False,
+) -> PieceRows:
+    """Rows of one text, or of two with a [SEP] between them.
+
+    Args:
+      tokenizer, language, length: see `of_sentences`. Of a pair that is too long, the longer text
+        loses pieces first.
+      texts: the texts of each row.
+      types: whether to number the texts of a pair, 0 and 1, in 'type_ids'.
+    """
+    made = _Maker(tokenizer, language)
+    for number, row in enumerate(texts):
+        parts = [tokenizer.encode(text, language)[0] for text in row]
+        room = length - 1 - len(parts)
+        if sum(map(len, parts)) > room:
+            made.cut["texts longer than a row"] += 1
+        while sum(map(len, parts)) > room:
+            max(parts, key=len).pop()
+        made.add(parts, (number, 0), None, types)
+    return PieceRows(made.columns, made.places, made.cut)
+
+
+class _Maker:
+    """Adds rows to columns."""
+
+    def __init__(self, tokenizer: Tokenizer, language: str):
+        self._vocabulary, self._language = tokenizer.vocabulary, tokenizer.language_id(language)
+        self.columns: dict[str, list[Any]] = {}
+        self.places: list[tuple[int, int]] = []
+        self.cut: collections.Counter[str] = collections.Counter()
+
+    def add(
+        self,
+        parts: Sequence[Sequence[int]],
+        place: tuple[int, int],
+        words: Sequence[int] | None,
+        types: bool = False,
+    ) -> None:
+        """Adds one row of texts; `words` are the positions of first pieces."""
+        ids = [self._vocabulary.cls_id]
+        kinds = [0]
+        for kind, part in enumerate(parts):
+            ids += [*part, self._vocabulary.sep_id]
+            kinds += [kind] * (len(part) + 1)
+        row = {
+            "inputs": ids,
+            "positions": np.arange(len(ids)),
+            "segment_ids": np.ones(len(ids), np.int64),
+            "language_ids": np.full(len(ids), self._language),
+        }
+        if words is not None:
+            row["words"] = words
+        if types:
+            row["type_ids"] = kinds
+        for key, value in row.items():
+            self.columns.setdefault(key, []).append(np.asarray(value, np.int64))
+        self.places.append(place)
+
+
+def padding(tokenizer: Tokenizer) -> dict[str, float]:
+    """Key of a column -> the value beyond a row's end, where it is not 0."""
+    return {"inputs": tokenizer.vocabulary.pad_id, "gold": -1}
+
+
+def batches(
+    rows: PieceRows, tokenizer: Tokenizer, size: int, longest: int, shortest: int = 16
+) -> Iterator[tuple[list[int], Batch]]:
+    """Batches of all rows, for predictions: pairs of the rows' numbers and a batch; few shapes.
+
+    Args:
+      rows: the rows.
+      tokenizer: the model's.
+      size: rows of a batch.
+      longest: length of the model's longest row.
+      shortest: width of the narrowest batch.
+    """
+    widths = [batching.width(len(ids), shortest, longest) for ids in rows.columns["inputs"]]
+    values = padding(tokenizer)
+    for width, places in batching.grouped(widths, size):
+        batch = {}
+        for key, column in rows.columns.items():
+            batch[key] = np.full((size, width), values.get(key, 0), np.int32)
+            for line, place in enumerate(places):
+                batch[key][line, : len(column[place])] = column[place]
+        yield places, batch

@@ -1,0 +1,335 @@
+"""Static vectors of several languages and the maps between their spaces, as a folder holds them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+from typing import Any, Callable, Mapping, Sequence
+
+import numpy as np
+
+from clwe_jax import atomic
+from clwe_jax.align.alignment import Alignment
+from clwe_jax.align.retriever import Retriever
+from clwe_jax.embeddings import vectors as stored
+from clwe_jax.embeddings.ngrams import Spelling
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders.checks import check_search, check_strings
+from clwe_jax.encoders.encode import Layer, select
+from clwe_jax.encoders.loaded import LoadedEncoder
+from clwe_jax.encoders.nearest import Neighbour
+from clwe_jax.encoders.static import StaticEncoder
+from clwe_jax.text import frequencies
+from clwe_jax.text.frequencies import Frequencies
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.similar_words import did_you_mean, near_words
+from clwe_jax.text.words import Phrases, Segmenter
+
+_DESCRIPTION = "spaces.json"
+_RAW = "spaces"
+_ALIGNMENTS = "alignments"
+_SPELLING = "spelling.npz"
+_WIDENED = 2  # languages whose vectors in float16 are held in float32
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class StaticSpaces(LoadedEncoder):
+    """The vectors of several languages and the maps between their spaces.
+
+    Attributes:
+      raw: language -> its vectors before alignment, most frequent word first; those in float16
+        become float32 when they are asked for.
+      shared: language -> the words that it shares with the hub, which its map does not move
+        (joint-align, section 3.3); empty where each language was trained alone.
+      alignments: language -> its map to the hub's space; no entry for the hub, and none at all
+        without refinement, because joint training yields one space.
+      hub: the language whose space the other languages are mapped to.
+      normalizer: the normalizer of words.
+      frequencies: counts of the words of the run's text, for the pooling 'sif'; None where no text
+        was read.
+      spelling: vectors of words that the model lacks, from their n-grams; None: they have none.
+    """
+
+    raw: Mapping[str, Vectors]
+    shared: Mapping[str, frozenset[str]]
+    alignments: Mapping[str, Alignment]
+    hub: str
+    normalizer: Normalizer = Normalizer()
+    frequencies: Frequencies | None = None
+    spelling: Spelling | None = None
+    described = "Static vectors"
+    tokenizer = None
+    _phrases: dict[str, Phrases] = dataclasses.field(default_factory=dict, init=False, repr=False)
+    # Spaces that were computed so far.
+    _hub_spaces: dict[str, Vectors] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
+    _common_spaces: dict[str, tuple[Vectors, Vectors]] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
+    # (language, searched language, method) -> what a search needs of all their words.
+    _retrievers: dict[tuple[str, str, str], Retriever] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages with vectors."""
+        return tuple(self.raw)
+
+    @property
+    def dim(self) -> int:
+        """The number of dimensions of a vector in the hub's space."""
+        return self.raw[self.hub].dim
+
+    def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
+        """All words of a language, most frequent first, in the hub's space.
+
+        Raises:
+          ValueError: a language without vectors, or a layer other than 0.
+        """
+        self._check_languages(lang=lang)
+        vectors = self._in_hub(lang)
+        select(vectors.vectors[:1, None], layer)
+        return vectors
+
+    def knows(self, word: str, lang: str) -> bool:
+        """Whether a word has a vector."""
+        self._check_languages(lang=lang)
+        check_strings(word=word)
+        return self._find(word, lang, self.raw[lang]) is not None
+
+    def space(self, source: str, target: str) -> tuple[Vectors, Vectors]:
+        """The vectors of two languages in the space where their aligner compares them.
+
+        Raises:
+          ValueError: a language without vectors.
+        """
+        self._check_languages(source=source, target=target)
+        if source == target and source in self.alignments:
+            return self.raw[source], self.raw[source]
+        for language, other in ((source, target), (target, source)):
+            if other == self.hub and language in self.alignments:
+                mapped, hub = self._common(language)
+                return (mapped, hub) if language == source else (hub, mapped)
+        return self._in_hub(source), self._in_hub(target)
+
+    def neighbours(
+        self,
+        word: str,
+        lang: str,
+        k: int = 10,
+        to: str | None = None,
+        layer: Layer | None = None,
+        method: str = "cosine",
+    ) -> list[Neighbour]:
+        """The words nearest to a word, the word itself left out.
+
+        The first call for two languages compares all their words and keeps what later calls need.
+
+        Args:
+          word: a word.
+          lang: its language.
+          k: maximum number of neighbours.
+          to: the language to search; None: all languages.
+          layer: 0 or None, because static vectors have one layer.
+          method: 'cosine', 'csls' or 'inverted_softmax', the measure of nearness and the score. The
+            scores of the latter two are not comparable between languages; use them with `to`.
+
+        Raises:
+          ValueError: an unknown language or method, a word without a vector (the message names
+            similar words), or a layer other than 0.
+        """
+        self._check_languages(lang=lang, to=lang if to is None else to)
+        select(np.zeros((1, 1)), layer)
+        found: list[Neighbour] = []
+        for other in self.languages if to is None else (to,):
+            found += self._nearest(word, lang, other, k, method)
+        return sorted(found, key=lambda near: -near.score)[:k]
+
+    def _nearest(self, word: str, lang: str, to: str, k: int, method: str) -> list[Neighbour]:
+        """The words of a language nearest to a word, without the word itself."""
+        chosen = check_search(k, method)
+        x, y = self.space(lang, to)
+        query = self._vector(word, lang, x)
+        row = self._find(word, lang, x)
+        own = lang == to and row is not None
+        most = min(k + own, len(y.words))
+        if (lang, to, chosen) not in self._retrievers:
+            self._retrievers[lang, to, chosen] = Retriever(y.vectors, x.vectors, chosen)
+        places, scores = self._retrievers[lang, to, chosen].nearest(query, most)
+        near = [
+            Neighbour(y.words[place], to, float(score))
+            for place, score in zip(places, scores)
+            if not own or place != row
+        ]
+        return near[:k]
+
+    def encoder(self) -> StaticEncoder:
+        """The vectors as an encoder of text (`types.Encoder`).
+
+        Text is cut into words at spaces; in scripts without spaces, by longest match of words with
+        vectors. A word without a vector is lower-cased.
+        """
+        return StaticEncoder(
+            self, self._split, frequencies=self.frequencies, spelled=self.spelled
+        )
+
+    @property
+    def spelled(self) -> Callable[[Sequence[str], str], np.ndarray] | None:
+        """(words, language) -> their vectors by spelling; None where the model has no such vectors."""
+        return self.spelling.vectors if self.spelling else None
+
+    def phrases(self, language: str) -> Phrases:
+        """The phrases of a language that have a vector."""
+        if language not in self._phrases:
+            self._phrases[language] = Phrases(self.raw[language].words)
+        return self._phrases[language]
+
+    def segmenter(self, lang: str) -> Segmenter:
+        return self._segmenter
+
+    @functools.cached_property
+    def _segmenter(self) -> Segmenter:
+        return Segmenter({name: found.words for name, found in self.raw.items()})
+
+    def _split(self, text: str, language: str) -> list[str]:
+        self._check_languages(language=language)
+        index = self.raw[language].index
+        words = self._segmenter.words(self.normalizer(text, language), language)
+        words = [word if word in index else word.lower() for word in words]
+        return self.phrases(language)(words)
+
+    def save(self, workdir: str) -> None:
+        """Writes spaces/{lang}.npz, alignments/{lang}-{hub}.npz, counts.json, then spaces.json."""
+        for folder in (_RAW, _ALIGNMENTS):
+            os.makedirs(os.path.join(workdir, folder), exist_ok=True)
+        for language, vectors in self.raw.items():
+            vectors.save(os.path.join(workdir, _RAW, f"{language}.npz"))
+        for language, alignment in self.alignments.items():
+            alignment.save(os.path.join(workdir, _ALIGNMENTS, f"{language}-{self.hub}.npz"))
+        if self.frequencies is not None:
+            self.frequencies.save(workdir)
+        if self.spelling is not None:
+            self.spelling.save(os.path.join(workdir, _SPELLING))
+        description: dict[str, Any] = {
+            "languages": list(self.languages),
+            "hub": self.hub,
+            "aligned": sorted(self.alignments),
+            "shared": {language: sorted(words) for language, words in self.shared.items()},
+            "lower_case": self.normalizer.lower_case,
+            "simplify_chinese": self.normalizer.simplify_chinese,
+            "spelling": self.spelling is not None,
+        }
+        path = os.path.join(workdir, _DESCRIPTION)
+        atomic.write_json(path, description, indent=None)
+
+    def _find(self, word: str, language: str, vectors: Vectors) -> int | None:
+        """The row of a word as it is written or normalised; None for a word without a vector."""
+        spelled = (word, self.normalizer(word, language))
+        return next((vectors.index[x] for x in spelled if x in vectors.index), None)
+
+    def _spells(self, language: str) -> bool:
+        """Whether words that have no vector get one by their spelling."""
+        return self.spelling is not None and language in self.spelling.regressions
+
+    def _vector(self, word: str, language: str, vectors: Vectors) -> np.ndarray:
+        """The vector of a word among a language's, or by its spelling: float32 [D]."""
+        check_strings(word=word)
+        if self._spells(language) and self._find(word, language, vectors) is None:
+            return self.spelling.vectors([self.normalizer(word, language)], language)[0]
+        return vectors.vectors[self._row(word, language, vectors)]
+
+    def _row(self, word: str, language: str, vectors: Vectors) -> int:
+        check_strings(word=word)
+        row = self._find(word, language, vectors)
+        if row is None:
+            hint = did_you_mean(near_words(word, vectors.words))
+            raise ValueError(
+                f"{word!r} has no vector among the {len(vectors):,} words of {language!r}.{hint}"
+            )
+        return row
+
+    def _in_hub(self, language: str) -> Vectors:
+        """The language's vectors in the hub's space, in which shared words keep their vectors."""
+        if language not in self._hub_spaces:
+            vectors = self.raw[language]
+            if language in self.alignments:
+                mapped = self.alignments[language].to_target_space(vectors.vectors)
+                vectors = self._replaced(language, mapped, vectors.vectors)
+            elif vectors.vectors.dtype != np.float32:
+                vectors = dataclasses.replace(vectors, vectors=vectors.vectors.astype(np.float32))
+                while len(self._hub_spaces) >= _WIDENED:
+                    del self._hub_spaces[next(iter(self._hub_spaces))]
+            self._hub_spaces[language] = vectors
+        return self._hub_spaces[language]
+
+    def _common(self, language: str) -> tuple[Vectors, Vectors]:
+        """The language and the hub in the aligner's space; shared words move with the hub."""
+        if language not in self._common_spaces:
+            alignment, vectors = self.alignments[language], self.raw[language]
+            mapped = alignment.apply(vectors.vectors)
+            untouched = None
+            if self.shared.get(language):
+                untouched = alignment.apply_target(vectors.vectors)
+            hub = self.raw[self.hub]
+            self._common_spaces[language] = (
+                self._replaced(language, mapped, untouched),
+                dataclasses.replace(hub, vectors=alignment.apply_target(hub.vectors)),
+            )
+        return self._common_spaces[language]
+
+    def _replaced(self, language: str, own: np.ndarray, common: np.ndarray | None) -> Vectors:
+        """The language with the vectors `own` [N, K], and `common` [N, K] for shared words."""
+        vectors, shared = self.raw[language], self.shared.get(language)
+        if shared and common is not None:
+            here = np.fromiter((word in shared for word in vectors.words), bool, len(own))
+            own = np.where(here[:, None], common, own)
+        return dataclasses.replace(vectors, vectors=own)
+
+
+def load(
+    workdir: str | os.PathLike[str], step: int | None = None, opened: Any = None
+) -> StaticSpaces:
+    """The static vectors in a run's folder.
+
+    Args:
+      workdir: the run's folder.
+      step, opened: ignored; the vectors have one state and name no encoder.
+
+    Raises:
+      FileNotFoundError: the folder holds no vectors, or its run has not written them yet.
+      ValueError: a damaged file.
+    """
+    del step, opened
+    workdir = os.fspath(workdir)
+    path = os.path.join(workdir, _DESCRIPTION)
+    if not os.path.exists(path):
+        raise FileNotFoundError(
+            f"{workdir} holds no aligned vectors: it lacks {_DESCRIPTION}. Start the run again "
+            f"with the same command, which resumes it: --workdir={workdir}"
+        )
+    with open(path, encoding="utf-8") as file:
+        try:
+            found = json.load(file)
+        except ValueError as error:
+            raise ValueError(f"{path} is damaged: {error}. Delete it and run again") from error
+    hub = found["hub"]
+    return StaticSpaces(
+        raw={
+            language: stored.load(os.path.join(workdir, _RAW, f"{language}.npz"), narrow=True)[0]
+            for language in found["languages"]
+        },
+        shared={language: frozenset(words) for language, words in found["shared"].items()},
+        alignments={
+            language: Alignment.load(os.path.join(workdir, _ALIGNMENTS, f"{language}-{hub}.npz"))
+            for language in found["aligned"]
+        },
+        hub=hub,
+        normalizer=Normalizer(found["lower_case"], found["simplify_chinese"]),
+        frequencies=frequencies.load(workdir),
+        # Runs of earlier versions have no such entry.
+        spelling=Spelling.load(os.path.join(workdir, _SPELLING)) if found.get("spelling") else None,
+    )

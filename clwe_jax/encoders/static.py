@@ -1,0 +1,197 @@
+"""Static word vectors as an encoder."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import math
+from typing import Callable, Iterable, Mapping, Protocol, Sequence
+
+import numpy as np
+
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.text.frequencies import Frequencies
+from clwe_jax.types import WordSample, WordSpace
+
+POOLS = ("idf", "sif")
+
+class Spaces(Protocol):
+    """Vectors of several languages, such as `spaces.StaticSpaces`."""
+
+    languages: tuple[str, ...]
+
+    def vectors(self, language: str) -> Vectors:
+        """The words of a language in the common space, most frequent first."""
+
+    def space(self, source: str, target: str) -> tuple[Vectors, Vectors]:
+        """The words of two languages in the space where their aligner compares them."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class StaticEncoder:
+    """Static vectors: a sentence is the weighted mean of its words' vectors (`types.Encoder`).
+
+    The weights are inverse document frequencies (MUSE, section 3.3).
+
+    Attributes:
+      spaces: vectors of all languages.
+      split: (text, language) -> the text's words, spelled as the vectors' words.
+      pair: language -> vectors of two languages in their own space; None: the space of all.
+      frequencies: counts of words in the run's text; None where they are not known.
+      candidates: most frequent words of a language that lexicon induction chooses from; 0: all.
+      spelled: (words, language) -> vectors of words that have none, float32 [words, D], in the space
+        of all; None: there are no such vectors.
+    """
+
+    spaces: Spaces
+    split: Callable[[str, str], Sequence[str]]
+    pair: Mapping[str, Vectors] | None = None
+    frequencies: Frequencies | None = None
+    candidates: int = 0
+    spelled: Callable[[Sequence[str], str], np.ndarray] | None = None
+    layers = 1
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that have vectors."""
+        return tuple(self.spaces.languages if self.pair is None else self.pair)
+
+    def between(self, source: str, target: str) -> StaticEncoder:
+        """The encoder of two languages in the space where their aligner compares them."""
+        pair = dict(zip((source, target), self.spaces.space(source, target)))
+        return dataclasses.replace(self, pair=pair)
+
+    def words(self, text: str, language: str) -> list[str]:
+        """The words of a text."""
+        return list(self.split(text, language))
+
+    def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
+        """float32 [N, 1, D]: means of word vectors, weighted by idf over `texts`.
+
+        Words without a vector are ignored. If all weights of a text are 0, as for a single text,
+        its vector is the unweighted mean; a text without a known word has zeros.
+        """
+        return self.pooled(texts, language)["idf"]
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """'idf' and, where the counts of words are given, 'sif'; see `types.Pools`."""
+        return POOLS if self.frequencies is not None else POOLS[:1]
+
+    def pooled(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
+        """See `types.Pools`."""
+        cut = [self.words(text, language) for text in texts]
+        weights = {"idf": inverse_document_frequencies(cut)}
+        if self.frequencies is not None:
+            weights["sif"] = self.frequencies.word_weights(language)
+        vectors = self._of(cut, language)
+        return {x: weighted_means(cut, vectors, some)[:, None] for x, some in weights.items()}
+
+    def coverage(self, texts: Sequence[str], language: str) -> float:
+        """The share of the texts' running words that have a vector."""
+        index = self._vectors(language).index
+        known = [word in index for text in texts for word in self.words(text, language)]
+        return sum(known) / max(1, len(known))
+
+    def in_context(
+        self, texts: Sequence[str], language: str
+    ) -> list[tuple[list[str], np.ndarray]]:
+        """See `types.Encoder`; words without a vector have zeros."""
+        cut, found = [self.words(text, language) for text in texts], []
+        vectors = self._of(cut, language)
+        for words in cut:
+            rows = vectors.rows(words)
+            known = vectors.vectors[rows] * (rows >= 0)[:, None]
+            found.append((words, known.astype(np.float32)[:, None]))
+        return found
+
+    def of_words(
+        self,
+        sentences: Sequence[Sequence[str]],
+        language: str,
+        pool: str = "mean",
+        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+    ) -> list[np.ndarray]:
+        """See `features.EncodesWords`; zeros for a word without a vector, and `pool` has no effect.
+
+        A word that has no vector as it is written is the mean of the words that `split` finds in it.
+        """
+        vectors = self._vectors(language)
+        known: dict[str, np.ndarray] = {}
+        for word in {word for words in sentences for word in words}:
+            parts = [word] if word in vectors.index else self.words(word, language)
+            rows = [vectors.index[part] for part in parts if part in vectors.index]
+            some = vectors.vectors[rows] if rows else np.zeros((1, vectors.dim), np.float32)
+            known[word] = some.mean(0, dtype=np.float32)
+        empty = np.zeros((0, vectors.dim), np.float32)
+        return [
+            reduce((np.stack([known[word] for word in words]) if words else empty)[:, None])
+            for words in sentences
+        ]
+
+    def vocabulary(
+        self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
+    ) -> WordSpace:
+        """All words of a language, the first `candidates` frequent; the arguments have no effect."""
+        vectors = self._vectors(language)
+        frequent = min(self.candidates or len(vectors), len(vectors))
+        return WordSpace(vectors.words, vectors.vectors[:, None], frequent)
+
+    def _of(self, sentences: Sequence[Sequence[str]], language: str) -> Vectors:
+        """The vectors of the sentences' words, those from their spelling with them."""
+        vectors = self._vectors(language)
+        if self.spelled is None:
+            return vectors
+        return with_spelled(
+            vectors, {word for words in sentences for word in words},
+            lambda words: self.spelled(words, language),
+        )  # fmt: skip
+
+    def _vectors(self, language: str) -> Vectors:
+        return self.spaces.vectors(language) if self.pair is None else self.pair[language]
+
+
+def with_spelled(
+    vectors: Vectors, words: Iterable[str], spelled: Callable[[Sequence[str]], np.ndarray]
+) -> Vectors:
+    """The vectors of these words alone, in the order of strings: their own, or that of `spelled`."""
+    words = sorted(set(words))
+    own = vectors.rows(words)
+    rows = np.zeros((len(words), vectors.dim), np.float32)
+    rows[own >= 0] = vectors.vectors[own[own >= 0]]
+    others = np.flatnonzero(own < 0)
+    if len(others):
+        rows[others] = spelled([words[place] for place in others.tolist()])
+    return Vectors(words, rows)
+
+
+def inverse_document_frequencies(sentences: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Word -> log(N / number of sentences with the word), for N sentences."""
+    counts = collections.Counter(word for words in sentences for word in set(words))
+    return {word: math.log(len(sentences) / count) for word, count in counts.items()}
+
+
+def weighted_means(
+    sentences: Sequence[Sequence[str]], vectors: Vectors, weights: Mapping[str, float]
+) -> np.ndarray:
+    """The weighted mean of the vectors of each sentence's words.
+
+    Args:
+      sentences: N lists of words.
+      vectors: vectors of the language, [V, D]; words without a vector are ignored.
+      weights: word -> weight; a word that is absent weighs 1.
+
+    Returns:
+      float32 [N, D]: the unweighted mean where all weights are 0, zeros for a sentence without a
+      known word.
+    """
+    means = np.zeros((len(sentences), vectors.dim), np.float32)
+    for number, sentence in enumerate(sentences):
+        known = [word for word in sentence if word in vectors.index]
+        if not known:
+            continue
+        given = np.array([weights.get(word, 1.0) for word in known], np.float32)
+        if given.sum() <= 0:
+            given = np.ones(len(known), np.float32)
+        means[number] = given @ vectors.vectors[[vectors.index[w] for w in known]] / given.sum()
+    return means

@@ -1,0 +1,115 @@
+"""Static vectors as models of sentence-transformers (StaticEmbedding) and of model2vec.
+
+A text's vector there is the mean of its words' rows. The rows' lengths hold the words' weights (SIF), so
+that the direction of this mean is that of our pool 'sif'; a word that the model lacks counts as nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Mapping
+
+import numpy as np
+from safetensors.numpy import save
+
+from clwe_jax import atomic
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.interop import tokenizer_json
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.word_vocab import SPECIALS, WordVocabulary
+from clwe_jax.text.words import Segmenter
+
+DTYPES = ("float32", "float16", "int8")
+_MOST = 127  # of int8
+_MODULE = "sentence_transformers.models.StaticEmbedding"
+
+
+def write(
+    spaces: Mapping[str, Vectors],
+    weights: Mapping[str, Mapping[str, float]],
+    normalizer: Normalizer,
+    out: str,
+    form: str,
+    dtype: str = "float32",
+) -> list[str]:
+    """Writes a folder that the library opens.
+
+    The formats know no languages: a string of several languages has the mean of its vectors.
+
+    Args:
+      spaces: language -> its words, most frequent first, in one space.
+      weights: language -> word -> its weight in a sentence; an absent word weighs 1.
+      normalizer: of text.
+      out: the folder.
+      form: 'sentence-transformers' or 'model2vec'.
+      dtype: one of DTYPES. int8, of model2vec alone, has one scale for all rows, which cosines do not
+        see.
+
+    Returns:
+      Remarks for the user.
+
+    Raises:
+      ValueError: an unknown dtype, or int8 for sentence-transformers.
+    """
+    if dtype not in DTYPES or (dtype == "int8" and form != "model2vec"):
+        raise ValueError(
+            f"--dtype={dtype}: {form} takes "
+            f"{', '.join(DTYPES if form == 'model2vec' else DTYPES[:2])}"
+        )
+    places: dict[str, int] = {}
+    phrases = shared = 0
+    dim = next(iter(spaces.values())).dim
+    rows = np.zeros((len(SPECIALS) + sum(map(len, spaces.values())), dim), np.float32)
+    uses = np.zeros(len(rows), np.int64)
+    for language, vectors in spaces.items():
+        of_language = weights.get(language, {})
+        for row, word in enumerate(vectors.words):
+            if " " in word or word in SPECIALS:
+                phrases += 1
+                continue
+            place = places.setdefault(word, len(SPECIALS) + len(places))
+            shared += bool(uses[place])
+            uses[place] += 1
+            rows[place] += np.float32(of_language.get(word, 1.0)) * vectors.vectors[row]
+    rows = rows[: len(SPECIALS) + len(places)]
+    rows /= np.maximum(uses[: len(rows)], 1)[:, None]
+    # The vocabulary's own specials come first, and their rows are 0.
+    vocabulary = WordVocabulary([*SPECIALS, *places])
+    tokenizer = Tokenizer(tuple(spaces), normalizer, Segmenter(), vocabulary)
+    content = tokenizer_json.content(tokenizer)
+    content["post_processor"] = None  # no marks of beginning and end
+    os.makedirs(out, exist_ok=True)
+    name = "embeddings" if form == "model2vec" else "embedding.weight"
+    atomic.write(os.path.join(out, "model.safetensors"), save({name: _stored(rows, dtype)}))
+    _json(out, "tokenizer.json", content)
+    _json(out, "modules.json", [{"idx": 0, "name": "0", "path": "", "type": _MODULE}])
+    if form == "model2vec":
+        _json(
+            out, "config.json",
+            {"model_type": "model2vec", "architectures": ["StaticModel"], "normalize": True,
+             "hidden_dim": dim, "embedding_dtype": dtype},
+        )  # fmt: skip
+    else:
+        _json(out, "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
+    notes = [f"{len(places):,} words of {dim} dimensions, {dtype}."]
+    if phrases:
+        notes.append(f"{phrases:,} entries of several words are left out: these formats cut at spaces.")
+    if shared:
+        notes.append(
+            f"{shared:,} strings of several languages have the mean of their vectors; "
+            "--language=xx writes one language alone."
+        )
+    return notes
+
+
+def _stored(rows: np.ndarray, dtype: str) -> np.ndarray:
+    if dtype == "int8":
+        return np.rint(rows * (_MOST / max(float(np.abs(rows).max()), 1e-9))).astype(np.int8)
+    return np.ascontiguousarray(rows.astype(dtype))
+
+
+def _json(out: str, name: str, content: Any) -> None:
+    text = json.dumps(content, ensure_ascii=False)
+    atomic.write(os.path.join(out, name), text.encode("utf-8", errors="replace"))

@@ -1,0 +1,41 @@
+"""Reads the guides that come with the package: clwe-jax guide [NAME]."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+from rich.markdown import Markdown
+
+from clwe_jax.options import shipped
+from clwe_jax.options.section import nearest
+
+
+def titles() -> dict[str, str]:
+    """Name of each guide -> its title."""
+    found = {}
+    for path in sorted(shipped.folder(shipped.GUIDES).glob("*.md")):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        found[path.stem] = next(line[2:] for line in lines if line.startswith("# "))
+    return found
+
+
+def main() -> None:
+    """Prints the list of guides, or the guide that the argument names."""
+    known, asked = titles(), sys.argv[1:]
+    console = Console()
+    if not asked or asked[0].startswith("-"):
+        width = max(map(len, known))
+        for name, title in known.items():
+            print(f"{name:<{width}}  {title}")
+        print("\nclwe-jax guide NAME shows one. `python -c 'help(\"clwe_jax.api.load\")'`: the interface.")
+        return
+    name = asked[0].removesuffix(".md")
+    if name not in known:
+        sys.exit(f"error: there is no guide {name!r}. {nearest(name, known)}")
+    text = (shipped.folder(shipped.GUIDES) / f"{name}.md").read_text(encoding="utf-8")
+    console.print(Markdown(text, hyperlinks=False))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""README's deciding table, and the minutes of `clwe-jax list`: what the default runs cost and reach."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Mapping, NamedTuple, Sequence
+
+from clwe_jax.ledger import orders
+
+README, MINUTES = "README.md", "configs/minutes.json"
+BEGIN = "<!-- deciding table: python -m clwe_jax.ledger render -->"
+END = "<!-- end of the table -->"
+
+Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+class Line(NamedTuple):
+    """A line of the table.
+
+    Attributes:
+      have, want: a newcomer's case.
+      config: the system, by its default run.
+      label: name of the figure.
+      figure, floor: metrics; '' without a floor.
+    """
+
+    have: str
+    want: str
+    config: str
+    label: str
+    figure: str
+    floor: str = ""
+
+
+_WORDS = ("sentences found", "retrieval/mean_csls", "floor/retrieval/mean_csls")
+_LAYERS = ("sentences found", "retrieval/mean_last4_csls", "floor/retrieval/sif/mean_csls")
+LINES = (
+    Line("text, a dictionary", "vectors of words and sentences", "joint_dictionary", *_WORDS),
+    Line("a dictionary, no time", "the same, without training", "dictionary_vectors", *_WORDS),
+    Line("texts that share documents", "also the translations in them", "mined_vectors", *_WORDS),
+    Line("text, a dictionary", "a language model, in minutes", "warm_dict_mlm", *_LAYERS),
+    Line("the same, and days", "the paper's DICT-MLM", "dict_mlm_50", *_LAYERS),
+    Line("vectors of each language", "one space of them", "align_procrustes", "words translated",
+         "bli/p@1_csls"),
+    Line("labels in one language", "names in the others", "ner_bilstm_crf", "F1",
+         "zero_shot/ner/mean_f1"),
+    Line("sentences and translations", "sentence vectors, a translator", "laser",
+         "sentences found", "retrieval/mean"),
+    Line("text in two languages", "a translator", "unsupervised_mt", "BLEU", "bleu/mean"),
+    Line("ambiguous words", "their senses", "bi_saelmo_context", "purity", "senses/purity"),
+)  # fmt: skip
+_ABSENT = "–"  # of a system that was not measured
+
+
+def filled(readme: str, found: Rows) -> str:
+    """README's text with the table between its marks.
+
+    Raises:
+      ValueError: the marks are missing.
+    """
+    pattern = f"{re.escape(BEGIN)}.*?{re.escape(END)}"
+    text, count = re.subn(
+        pattern, lambda _: "\n".join([BEGIN, *table(found), END]), readme, flags=re.DOTALL
+    )
+    if count != 1:
+        raise ValueError(f"{README}: expected one table between {BEGIN!r} and {END!r}")
+    return text
+
+
+def table(found: Rows) -> list[str]:
+    """The lines of the table in Markdown; minutes are the processor's, GB the peak memory."""
+    made = [
+        "| you have | you want | `clwe-jax --config=` | minutes | GB | it reaches (floor) |",
+        "|---|---|---|---|---|---|",
+    ]
+    for line in LINES:
+        cells = [line.have, line.want, f"`{line.config}`", *([_ABSENT] * 3)]
+        if some := found.get(line.config):
+            memory = max(row["memory"]["host_peak"] for row in some) / 1e9
+            cells[3:] = [f"{_minutes(some):.0f}", f"{memory:.1f}", _reached(line, some)]
+        made.append(f"| {' | '.join(cells)} |")
+    return made
+
+
+def minutes(found: Rows, configs: Sequence[str]) -> str:
+    """The content of minutes.json: config -> minutes of processor time of its default run."""
+    known = {name: max(round(_minutes(found[name]), 1), 0.1) for name in configs if name in found}
+    return json.dumps(known, indent=1, sort_keys=True)
+
+
+def _minutes(some: Sequence[Mapping[str, Any]]) -> float:
+    return sum(row["seconds"]["processor"] for row in some) / len(some) / 60
+
+
+def _reached(line: Line, some: Sequence[Mapping[str, Any]]) -> str:
+    scale = 1 if line.label == "BLEU" else 100
+    figure, floor = (orders.figure(some, name) if name else None for name in (line.figure, line.floor))
+    if figure is None:
+        return _ABSENT
+    below = "" if floor is None else f" ({scale * floor.value:.1f})"
+    return f"{line.label}: {scale * figure.value:.1f}{below}"

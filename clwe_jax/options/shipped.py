@@ -1,0 +1,70 @@
+"""The config files and guides that come with the package: beside it in a checkout, in it in a wheel."""
+
+from __future__ import annotations
+
+import ast
+import os
+import pathlib
+import sys
+
+from clwe_jax import __version__
+from clwe_jax.options.section import nearest
+
+CONFIGS, GUIDES = "configs", "docs"
+_PACKAGE = pathlib.Path(__file__).resolve().parents[1]
+
+
+def folder(name: str) -> pathlib.Path:
+    """The folder of the config files or of the guides."""
+    inside = _PACKAGE / name
+    return inside if inside.is_dir() else _PACKAGE.parent / name
+
+
+def configs() -> dict[str, str]:
+    """Name of each config that comes with the package -> the first sentence of its docstring."""
+    found = {}
+    for path in sorted(folder(CONFIGS).glob("[a-z]*.py")):
+        about = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        found[path.stem] = " ".join(about.partition("\n\n")[0].split())
+    return found
+
+
+def config_file(argument: str) -> str:
+    """FILE[:SCALE] of an argument of --config.
+
+    A path that is no file, and a bare name such as `dict_mlm_50`, is the config of that name that
+    comes with the package; a line on stderr says so.
+
+    Raises:
+      ValueError: there is no such file, and no such config in the package.
+    """
+    path, colon, scale = argument.partition(":")
+    if os.path.isfile(path):
+        return argument
+    name = os.path.basename(path).removesuffix(".py")
+    shipped = folder(CONFIGS) / f"{name}.py"
+    if not name or not shipped.is_file():
+        form = path.removesuffix(f"{name}.py") + "{}.py" if path.endswith(".py") else "{}"
+        known = nearest(path, [form.format(x) for x in configs()])
+        raise ValueError(f"there is no config file {path!r}. {known}")
+    print(f"config: {name} of clwe_jax {__version__} ({shipped})", file=sys.stderr)
+    return f"{shipped}{colon}{scale}"
+
+
+def with_config_file(argv: list[str]) -> list[str]:
+    """The arguments of a command with `config_file` in the place of that of --config.
+
+    Raises:
+      ValueError: as of `config_file`.
+    """
+    made = list(argv)
+    for place, argument in enumerate(argv):
+        name, equals, value = argument.partition("=")
+        if name not in ("--config", "-config"):
+            continue
+        if equals:
+            made[place] = f"{name}={config_file(value)}"
+        elif place + 1 < len(argv):
+            made[place + 1] = config_file(argv[place + 1])
+        break
+    return made

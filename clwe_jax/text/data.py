@@ -1,0 +1,195 @@
+"""Fetches public data for a run: clwe-jax data SET --languages=de,es,en [--out=DIR].
+
+tatoeba and flores are test sentences, muse and wiktionary dictionaries, ud parts of speech. Files are
+checked by their SHA-256, an interrupted transfer goes on where it stopped, and the licence is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import sys
+import tarfile
+from typing import Callable, Mapping, Sequence
+
+from absl import logging
+
+from clwe_jax import atomic, terminal
+from clwe_jax.options.section import nearest
+from clwe_jax.text import download
+from clwe_jax.text.codes import wikipedia_code
+
+# The commit of LASER's repository that has the files of tatoeba.sha256.
+_TATOEBA = (
+    "https://raw.githubusercontent.com/facebookresearch/LASER/74bc6ae7ffb7cba670fe0f428d0ede9f666fb821/"
+    "data/tatoeba/v1/"
+)
+_SUMS = pathlib.Path(__file__).parent / "tatoeba.sha256"
+_FLORES, _ARCHIVE = "https://dl.fbaipublicfiles.com/nllb/", "flores200_dataset.tar.gz"
+_PARTS = ("dev", "devtest")  # of FLORES-200
+_UD = "https://raw.githubusercontent.com/UniversalDependencies/UD_{}/r2.14/"
+# Language -> a treebank with all three parts, in repositories UD_{...}.
+_TREEBANKS = {
+    "ar": "Arabic-PADT", "bg": "Bulgarian-BTB", "cy": "Welsh-CCG", "da": "Danish-DDT",
+    "de": "German-GSD", "el": "Greek-GDT", "en": "English-EWT", "es": "Spanish-GSD",
+    "eu": "Basque-BDT", "fi": "Finnish-TDT", "fr": "French-GSD", "ga": "Irish-IDT",
+    "gl": "Galician-CTG", "he": "Hebrew-HTB", "hi": "Hindi-HDTB", "hu": "Hungarian-Szeged",
+    "hy": "Armenian-ArmTDP", "id": "Indonesian-GSD", "it": "Italian-ISDT", "ja": "Japanese-GSD",
+    "ko": "Korean-GSD", "nl": "Dutch-LassySmall", "pl": "Polish-PDB", "pt": "Portuguese-GSD",
+    "ro": "Romanian-RRT", "ru": "Russian-GSD", "sv": "Swedish-Talbanken", "tr": "Turkish-IMST",
+    "uk": "Ukrainian-IU", "vi": "Vietnamese-VTB", "zh": "Chinese-GSDSimp",
+}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Set:
+    """A public set of files.
+
+    Attributes:
+      about: a line on it.
+      licence: a line on its licence.
+      fetch: fetches the files of some languages into a folder; raises as of `download.download_files`.
+      use: the options that read the folder, with {} in its place.
+    """
+
+    about: str
+    licence: str
+    fetch: Callable[[str, Sequence[str]], object]
+    use: str
+
+
+def _tatoeba(out: str, languages: Sequence[str]) -> None:
+    sums = dict(line.split() for line in _SUMS.read_text(encoding="utf-8").splitlines())
+    known: dict[str, str] = {}  # language -> its three letters; of a macrolanguage the first
+    for name in sums:
+        three = name.split(".")[1].removesuffix("-eng")
+        known.setdefault(wikipedia_code(three), three)
+    names = [
+        f"tatoeba.{known[x]}-eng.{end}"
+        for x in _known(languages, known, "Tatoeba's test set")
+        for end in (known[x], "eng")
+    ]
+    download.download_files(out, names, address=_TATOEBA, sums=sums)
+
+
+def _muse(out: str, languages: Sequence[str]) -> None:
+    known = {language for pair in download.PAIRS for language in pair.split("-")}
+    _known(languages, known, "MUSE")
+    pairs = [x for x in download.PAIRS if set(x.split("-")) <= {*languages, "en"}]
+    download.download(out, pairs, splits=True)
+
+
+def _flores(out: str, languages: Sequence[str]) -> None:
+    download.download_files(out, [_ARCHIVE], address=_FLORES)
+    with tarfile.open(os.path.join(out, _ARCHIVE)) as packed:
+        texts: dict[str, tarfile.TarInfo] = {}
+        # Of a language in several scripts the first one is taken: zho_Hans before zho_Hant.
+        for member in sorted(packed.getmembers(), key=lambda x: x.name):
+            code, _, part = os.path.basename(member.name).partition(".")
+            if part in _PARTS and member.isfile() and "_" in code:
+                texts.setdefault(f"{part}.{wikipedia_code(code.partition('_')[0])}", member)
+        known = {name.partition(".")[2] for name in texts}
+        chosen = _known(languages, known, "FLORES-200", english=True)
+        for name in (f"{part}.{language}" for part in _PARTS for language in chosen):
+            atomic.write(os.path.join(out, name), packed.extractfile(texts[name]).read())
+
+
+def _ud(out: str, languages: Sequence[str]) -> None:
+    for language in _known(languages, _TREEBANKS, "this list of treebanks", english=True):
+        bank = _TREEBANKS[language]
+        start, address = f"{language}_{bank.partition('-')[2].lower()}", _UD.format(bank)
+        names = [f"{start}-ud-{part}.conllu" for part in ("train", "dev", "test")]
+        download.download_files(out, names, address=address)
+        licences = os.path.join(out, "licences", start)
+        download.download_files(licences, ["LICENSE.txt"], address=address)
+
+
+def _wiktionary(out: str, languages: Sequence[str]) -> None:
+    from clwe_jax.text.dictionary.__main__ import main as dictionary
+
+    dictionary(["download", "--source=wiktionary", f"--languages={','.join(languages)}", f"--out={out}"])
+
+
+SETS: Mapping[str, Set] = {
+    "tatoeba": Set(
+        "up to 1,000 sentences with their English translations, 112 languages (Artetxe, Schwenk 2019)",
+        "Sentences of tatoeba.org: CC BY 2.0 FR.",
+        _tatoeba,
+        "--config.evals.retrieval.data={}",
+    ),
+    "muse": Set(
+        "dictionaries with English, and between de en es fr it pt, with their test words",
+        download.LICENCE,
+        _muse,
+        "--config.data.dictionaries={0} --config.evals.bli.data={0}",
+    ),
+    "wiktionary": Set(
+        "dictionaries with English that were made from Wiktionary, many languages",
+        "Wiktionary's words: CC BY-SA.",
+        _wiktionary,
+        "--config.data.dictionaries={}",
+    ),
+    "flores": Set(
+        "FLORES-200: 2,009 sentences in 204 languages (NLLB Team 2022)",
+        "FLORES-200: CC BY-SA 4.0.",
+        _flores,
+        "--config.evals.retrieval.data={}/devtest",
+    ),
+    "ud": Set(
+        "words with their parts of speech: a treebank of Universal Dependencies 2.14 a language",
+        "Each treebank has its own licence (most CC BY-SA 4.0, some non-commercial): DIR/licences/.",
+        _ud,
+        "--config=configs/finetune_pos.py --config.transfer.train={0}/en_ewt-ud-train.conllu "
+        "--config.transfer.tests={0}",
+    ),
+}
+
+
+def _known(
+    languages: Sequence[str], known: Sequence[str] | Mapping[str, str] | set[str], name: str,
+    english: bool = False,
+) -> list[str]:  # fmt: skip
+    """The languages that a set has; English alone where `english`.
+
+    Raises:
+      ValueError: a language that the set lacks, or only English.
+    """
+    chosen = list(dict.fromkeys(x for x in languages if english or x != "en"))
+    for language in chosen:
+        if language not in known:
+            raise ValueError(f"{name} has no {language!r}. {nearest(language, known)}")
+    if not chosen:
+        raise ValueError(f"{name} pairs languages with English: name another one than 'en'")
+    return chosen
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Fetches the set that the arguments name; ends with 1 and a message on an error."""
+    sets = "\n".join(f"  {name:<11} {x.about}. {x.licence}" for name, x in SETS.items())
+    parser = argparse.ArgumentParser(
+        prog="clwe-jax data",
+        description=__doc__,
+        epilog=f"sets:\n{sets}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("set", choices=SETS, metavar="SET", help=", ".join(SETS))
+    parser.add_argument("--languages", required=True, help="such as en,de,zh")
+    parser.add_argument("--out", default="", metavar="DIR", help="the folder; default: SET's name")
+    given = parser.parse_args(arguments)
+    logging.use_absl_handler()
+    terminal.plain_log()
+    logging.set_verbosity(logging.INFO)
+    chosen, out = SETS[given.set], given.out or given.set
+    languages = [x.strip() for x in given.languages.split(",") if x.strip()]
+    print(chosen.licence)
+    try:
+        chosen.fetch(out, languages)
+    except (OSError, ValueError) as error:
+        sys.exit(f"error: {error}")
+    print(f"{out}: complete. Use it with {chosen.use.format(out)}")
+
+
+if __name__ == "__main__":
+    terminal.until_stopped(main)

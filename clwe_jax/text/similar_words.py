@@ -1,0 +1,39 @@
+"""Words that are spelled like another word, for messages about a word that is not known."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Sequence
+import unicodedata
+
+_MOST_SEARCHED = 20_000  # frequent words that are searched for a similar spelling
+
+
+def near_words(word: str, words: Sequence[str], most: int = 3) -> list[str]:
+    """The words that are spelled most like a word, the same letters without accents first.
+
+    Args:
+      word: a word.
+      words: the candidates, most frequent first.
+      most: maximum number of words.
+    """
+    folded = _folded(word)
+    same = [other for other in words if _folded(other) == folded and other != word]
+    frequent: dict[str, str] = {}
+    for other in words[:_MOST_SEARCHED]:
+        frequent.setdefault(_folded(other), other)
+    close = difflib.get_close_matches(folded, frequent, most, 0.7)
+    return list(dict.fromkeys([*same, *(frequent[x] for x in close if frequent[x] != word)]))[:most]
+
+
+def did_you_mean(words: Sequence[str]) -> str:
+    """' Did you mean X, Y?', the end of a message; '' without words."""
+    return f" Did you mean {', '.join(map(repr, words))}?" if words else ""
+
+
+def _folded(word: str) -> str:
+    """A word in lower case without accents."""
+    if word.isascii():
+        return word.lower()
+    parts = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(x for x in parts if not unicodedata.combining(x))

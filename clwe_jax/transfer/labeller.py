@@ -1,0 +1,174 @@
+"""Trained labellers: given words or texts in, labels out, for every seed of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, Callable, Mapping, Protocol, Sequence
+
+import jax
+import numpy as np
+
+from clwe_jax import terminal
+from clwe_jax.encoders import features, piece_rows
+from clwe_jax.encoders.features import PieceTable, Table, Vectors
+from clwe_jax.encoders.sharded_call import ShardedCall
+from clwe_jax.models import labelling
+from clwe_jax.models.labelling import Labeller
+from clwe_jax.objectives.labelling import LabellingObjective
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.types import Array, Variables
+
+_ROWS = 64  # rows that are labelled at once
+# For each row of words its labels, tuple[str, ...]; for each row of spans its labels, of which there
+# may be none; for each text one label.
+Labels = list[Any]
+
+
+class Predictor(Protocol):
+    """Labellers of several seeds."""
+
+    def of_sentences(self, sentences: Sequence[Sequence[str]], language: str) -> list[Labels]:
+        """For each seed the labels of each sentence's words."""
+
+    def of_texts(self, texts: Sequence[Sequence[str]], language: str) -> list[Labels]:
+        """For each seed the label of each row of one or two texts."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Frozen:
+    """Heads on features that do not change (`Predictor`).
+
+    Attributes:
+      source: makes the features.
+      labeller: the embedder and the head.
+      params: parameters; the first axis is the seeds.
+      labels: name of each label.
+      centers: language -> the vector that is subtracted from its features, [layers, D]; None:
+        nothing is subtracted.
+    """
+
+    source: Vectors | PieceTable
+    labeller: Labeller
+    params: Any
+    labels: Sequence[str]
+    centers: Mapping[str, np.ndarray] | None = None
+
+    def of_sentences(self, sentences: Sequence[Sequence[str]], language: str) -> list[Labels]:
+        table = self.centered(self.source.of_sentences(sentences, language), language)
+        return self.of_table(table, self.params)
+
+    def of_texts(self, texts: Sequence[Sequence[str]], language: str) -> list[Labels]:
+        table = self.centered(self.source.of_texts(texts, language), language)
+        return self.of_table(table, self.params)
+
+    def of_spans(
+        self, rows: Sequence[tuple[Sequence[str], Sequence[tuple[int, int]]]], language: str
+    ) -> list[Labels]:
+        """For each seed the labels of each row of words and spans; see `features.of_spans`."""
+        table = self.centered(features.of_spans(self.source, rows, language), language)
+        return self.of_table(table, self.params)
+
+    def centered(self, table: Table, language: str) -> Table:
+        """The features without the language's mean, where the run subtracts it.
+
+        Raises:
+          ValueError: the run has no mean of the language.
+        """
+        if self.centers is None:
+            return table
+        if language not in self.centers:
+            raise ValueError(
+                f"config.transfer.center=True: the run has features of "
+                f"{', '.join(sorted(self.centers))} and no mean of {language!r}"
+            )
+        return features.centered(table, self.centers[language])
+
+    def of_table(self, table: Table, params: Any) -> list[Labels]:
+        """For each seed the labels of each row of a table."""
+        members = len(jax.tree.leaves(params)[0])
+        found: list[Labels] = [[None] * len(table.rows) for _ in range(members)]
+        several = self.labeller.labelling.head.options.ending == "sigmoid"
+        program = _frozen_program(self.labeller)
+        for places, batch in features.batches(table, _ROWS):
+            values, batch = labelling.local(table.values, batch)
+            best = np.asarray(program(params, values, batch))
+            for line, place in enumerate(places):
+                for member in range(members):
+                    mine = best[member, line]
+                    if several:
+                        mine = tuple(self.labels[i] for i in np.flatnonzero(mine))
+                    elif mine.ndim:
+                        mine = tuple(self.labels[i] for i in mine[: len(table.rows[place][0])])
+                    else:
+                        mine = self.labels[int(mine)]
+                    found[member][place] = mine
+        return found
+
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Tuned:
+    """Fine-tuned models (`Predictor`).
+
+    Attributes:
+      objective: the model.
+      tokenizer: its tokenizer.
+      variables: of each seed.
+      labels: name of each label.
+      length: longest row, in pieces.
+      types: see `piece_rows.of_texts`.
+    """
+
+    objective: LabellingObjective
+    tokenizer: Tokenizer
+    variables: Sequence[Variables]
+    labels: Sequence[str]
+    length: int
+    types: bool = False
+
+    def of_sentences(self, sentences: Sequence[Sequence[str]], language: str) -> list[Labels]:
+        rows = piece_rows.of_sentences(self.tokenizer, sentences, language, self.length)
+        found: list[Labels] = [[() for _ in sentences] for _ in self.variables]
+        parts = sorted(self._best(rows), key=lambda part: rows.places[part[1]])
+        for member, place, best in parts:  # the rows of a sentence in their order
+            count = len(rows.columns["words"][place])
+            number = rows.places[place][0]
+            found[member][number] += tuple(self.labels[i] for i in best[:count])
+        return found
+
+    def of_texts(self, texts: Sequence[Sequence[str]], language: str) -> list[Labels]:
+        rows = piece_rows.of_texts(self.tokenizer, texts, language, self.length, self.types)
+        found: list[Labels] = [[None] * len(texts) for _ in self.variables]
+        for member, place, best in self._best(rows):
+            found[member][place] = self.labels[int(best)]
+        return found
+
+    def _best(self, rows: piece_rows.PieceRows) -> list[tuple[int, int, np.ndarray]]:
+        """Triples of a seed's place, a row and its best labels."""
+        found, program = [], _tuned_program(self.objective)
+        made = list(piece_rows.batches(rows, self.tokenizer, _ROWS, self.length))
+        with terminal.task("batches", len(made) * len(self.variables)) as advance:
+            for member, variables in enumerate(self.variables):
+                for places, batch in made:
+                    best = np.asarray(program(variables, batch))
+                    found += [(member, place, best[line]) for line, place in enumerate(places)]
+                    advance(1)
+        return found
+
+
+@functools.lru_cache(maxsize=4)  # the predictors of one model share the compiled programs
+def _tuned_program(objective: LabellingObjective) -> ShardedCall:
+    return ShardedCall(objective.best)
+
+
+@functools.lru_cache(maxsize=4)
+def _frozen_program(labeller: Labeller) -> Callable[..., Array]:
+    def best(params, values, batch):
+        def one(params):
+            return labeller.apply({"params": params}, values, batch, method=Labeller.best)
+
+        # As in `training.heads.step`.
+        return jax.lax.map(one, params) if jax.default_backend() == "cpu" else jax.vmap(one)(params)
+
+    return jax.jit(best)

@@ -1,0 +1,229 @@
+"""Comparisons of two tiny systems: what is kept, resumed, and refused."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from clwe_jax import api, options, terminal
+from clwe_jax.compare import job, one, shared, systems
+from clwe_jax.compare.place import Place
+from clwe_jax.options.compare import CompareRun
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.text import compared_words
+
+LANGUAGES = ("de", "en", "fr")
+WORDS = 24
+CONFIG = """
+from clwe_jax import presets
+
+def get_config(scale="laptop"):
+    config = presets.static(scale)
+    config.system = "{0}"
+    config.static.update(training="{0}", refinement=False)
+    config.embeddings.update(dim=8, epochs=2, buckets=50, min_count=1)
+    return config
+"""
+
+
+def word(language, number):
+    return f"{language}{'abcdefghijklmnopqrstuvwxyz'[number]}"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Text in three languages, dictionaries, and the configs of two systems."""
+    r = np.random.RandomState(0)
+    for name in ("text", "dictionaries", "tests"):
+        (tmp_path / name).mkdir()
+    lines = [[(n + k) % WORDS for k in r.permutation(4)] for n in r.randint(0, WORDS, 200)]
+    for language in LANGUAGES:
+        text = "\n".join(" ".join(word(language, n) for n in line) for line in lines)
+        (tmp_path / "text" / f"{language}.txt").write_text(text + "\n")
+    for language in ("de", "fr"):
+        pairs = [f"{word(language, n)} {word('en', n)}\n" for n in range(WORDS)]
+        (tmp_path / "dictionaries" / f"{language}-en.txt").write_text("".join(pairs))
+        for side in (language, "en"):
+            some = "\n".join(" ".join(word(side, n) for n in line) for line in lines[:20])
+            (tmp_path / "tests" / f"{language}-en.{side}").write_text(some + "\n")
+    for name in ("dictionary", "joint"):
+        (tmp_path / f"{name}.py").write_text(CONFIG.format(name))
+    return tmp_path
+
+
+def config_of(folder, **values):
+    found = options.with_values(CompareRun(), {
+        "data.source": f"text:{folder / 'text'}",
+        "data.languages": ",".join(LANGUAGES),
+        "data.dictionaries": str(folder / "dictionaries"),
+        "evals.retrieval.data": str(folder / "tests"),
+        "compare.systems": f"floor,{folder / 'dictionary.py'},{folder / 'joint.py'}",
+        **values,
+    })  # fmt: skip
+    return compared_words.follow(found)
+
+
+class Here:
+    """A process whose program runs in this one."""
+
+    started = []
+
+    def __init__(self, command, **_):
+        self.started.append(command[-2])
+        arguments, sys.argv = sys.argv, command[2:]
+        try:
+            one.main()
+            self.code = 0
+        except SystemExit as stop:
+            self.code = stop.code if isinstance(stop.code, int) else 1
+        finally:
+            sys.argv = arguments
+
+    def wait(self):
+        return self.code
+
+
+@pytest.fixture
+def here(monkeypatch):
+    monkeypatch.setattr(Here, "started", [])
+    made = types.SimpleNamespace(Popen=Here, STDOUT=subprocess.STDOUT)
+    monkeypatch.setattr(job, "subprocess", made)  # libraries start processes of their own
+    return Here.started
+
+
+def figures(workdir):
+    found = json.loads((pathlib.Path(workdir) / "results.json").read_text())
+    return {x: y for x, y in found.items() if not x.endswith(("/minutes", "/memory", "/disk"))}
+
+
+def test_an_interrupted_comparison_ends_as_an_uninterrupted_one(folder, here, monkeypatch):
+    config, whole, cut = config_of(folder), str(folder / "whole"), str(folder / "cut")
+    assert job.run(config, whole)
+    assert len(here) == 3
+
+    def stop(*_):
+        sys.exit(terminal.UNFINISHED)
+
+    with monkeypatch.context() as context:
+        context.setattr(one, "_evaluated", stop)  # after the training of the first system
+        assert not job.run(config, cut)
+    assert not os.path.exists(os.path.join(cut, "results.json"))
+    here.clear()
+    assert job.run(config, cut)
+    assert figures(cut) == figures(whole)
+    assert figures(whole)["compare/dictionary/retrieval"] > 0.3
+    with pytest.raises(ValueError, match="load one of them: .*dictionary/seed0, .*joint/seed0"):
+        api.load(whole)
+
+    # Measurements are kept, and a further seed joins them.
+    here.clear()
+    more = config_of(folder, **{"compare.systems": f"floor,{folder / 'joint.py'}", "compare.seeds": 2})
+    assert job.run(more, whole)
+    assert here == ["joint"]
+    report = json.loads((folder / "whole" / "report.json").read_text())
+    assert report["compare"]["systems"] == {"floor": 1, "joint": 2}
+    page = (folder / "whole" / "report.html").read_text()
+    assert "When to use which" in page and "What the figures say" in page
+
+
+def test_test_words_that_nobody_gives_are_held_out_of_the_dictionaries(folder, here):
+    config, workdir = config_of(folder, **{"compare.systems": "floor"}), str(folder / "run")
+    place = shared.write(config.resolved(), workdir)
+    asked = {
+        line.split()[0]
+        for line in (folder / "run" / "heldout" / "de-en.5000-6500.txt").read_text().splitlines()
+    }
+    assert asked and len(asked) == WORDS // 10
+    system = systems.chosen(config_of(folder))[1]
+    made = systems.run_of(config.resolved(), system, 0, place)
+    assert made.data.exclude_dictionaries == place["evals.bli"]
+    (folder / "dictionaries" / "de-en.5000-6500.txt").write_text("dea ena\n")
+    assert config_of(folder).evals["bli"].data == str(folder / "dictionaries")
+
+
+def test_a_system_that_fails_leaves_the_others(folder, here, monkeypatch):
+    def fail(config, place, folders, run):
+        if place.system.name == "joint":
+            raise ValueError("no luck")
+        return {}, {}, {}
+
+    monkeypatch.setattr(one, "_evaluated", fail)
+    workdir = str(folder / "run")
+    assert not job.run(config_of(folder), workdir)
+    report = json.loads((folder / "run" / "report.json").read_text())
+    assert set(report["compare"]["failed"]) == {"joint, seed 0"}
+    assert "dictionary" in report["compare"]["systems"]
+
+
+@pytest.mark.parametrize(
+    "systems_, message",
+    [
+        ("joint_dictionery", "Did you mean 'joint_dictionary'"),
+        ("floor,floor", "twice"),
+        ("laser", "compare.parallel"),
+        ("run:absent", "no folder"),
+        ("absent.py", "absent.py"),
+        ("", "empty"),
+    ],
+)
+def test_a_bad_system_is_an_error_before_anything_is_trained(folder, systems_, message):
+    config = config_of(folder, **{"compare.systems": systems_}).resolved()
+    with pytest.raises((ValueError, OSError), match=message):
+        shared.check(config, str(folder / "run"))
+    assert not (folder / "run").exists()
+
+
+def test_names_of_files_may_hold_commas():
+    found = systems.chosen(options.with_values(
+        CompareRun(), {"compare.systems": "floor,vec:en=a.vec,de=b.vec,hf:some/model"}
+    ))  # fmt: skip
+    assert [x.name for x in found] == ["floor", "vec:en=a.vec,de=b.vec", "hf:some/model"]
+    assert [x.key for x in found] == ["floor", "vec:a.vec", "hf:model"]
+
+
+@pytest.mark.parametrize("name", [x for x in systems.SYSTEMS if x != systems.FLOOR])
+def test_every_system_has_a_config_for_a_text_of_ones_own(folder, name, monkeypatch):
+    monkeypatch.chdir(pathlib.Path(__file__).parents[2])
+    config = config_of(folder, **{"compare.parallel": str(folder / "tests")}).resolved()
+    system = systems.SYSTEMS[name]
+    place = shared.folders(config, str(folder / "run"))
+    run = systems.run_of(config, system, 3, place)
+    assert run.seed == 3 and run.data.source == f"text:{folder / 'text'}"
+    leak = name == "dict_mlm_tests"
+    assert bool(run.data.exclude_dictionaries) != leak if hasattr(run.data, "exclude_tests") else True
+    assert system.when.endswith(".") and system.when_not.endswith(".")
+    if isinstance(run, PretrainRun):  # the trial that measures its speed
+        options.with_values(run, one._TRIAL_VALUES).resolved().check_all()
+
+
+@pytest.mark.parametrize("budget", ["5", "five minutes", "0 steps", "5 hours"])
+def test_a_budget_is_a_number_of_three_units(budget):
+    with pytest.raises(ValueError, match="minutes, tokens, steps"):
+        options.with_values(CompareRun(), {"compare.budget": budget})
+
+
+def test_a_budget_of_tokens_gives_steps(folder, monkeypatch):
+    monkeypatch.chdir(pathlib.Path(__file__).parents[2])
+    config = config_of(folder, **{"compare.budget": "20_480 tokens"}).resolved()
+    place = Place(str(folder / "run"), systems.SYSTEMS["mlm"], 0)
+    run = one._budgeted(config, place, shared.folders(config, place.workdir))
+    assert run.train.steps * run.train.batch_size * run.data.sequence_length == 20_480
+    whole = systems.run_of(config, place.system, 0, shared.folders(config, place.workdir))
+    shorter = run.train.steps / whole.train.steps
+    assert run.optimizer.warmup_steps == max(1, round(whole.optimizer.warmup_steps * shorter))
+
+
+def test_a_budget_of_minutes_gives_steps_by_the_speed_of_one_trial(folder, monkeypatch):
+    monkeypatch.chdir(pathlib.Path(__file__).parents[2])
+    config = config_of(folder, **{"compare.budget": "1 minutes"}).resolved()
+    speeds = iter([2.0])
+    monkeypatch.setattr(one, "_speed", lambda run, folder: next(speeds))
+    for seed in (0, 1):  # the second seed takes as many steps, without a trial of its own
+        place = Place(str(folder / "run"), systems.SYSTEMS["mlm"], seed)
+        run = one._budgeted(config, place, shared.folders(config, place.workdir))
+        assert run.train.steps == 120

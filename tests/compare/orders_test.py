@@ -1,0 +1,103 @@
+"""Intervals and orders of systems on made-up outcomes."""
+
+import numpy as np
+import pytest
+
+from clwe_jax.compare import findings, orders, report, systems
+from clwe_jax.compare.measured import Measured, load, of_hits
+from clwe_jax.compare.orders import Comparison
+from clwe_jax.options.compare import CompareRun
+
+
+def run(share, items=400, part="de-en", figure="retrieval", seed=0, key="k", minutes=1.0):
+    """Measurements with a share of right answers."""
+    hits = np.random.default_rng(seed).random(items) < share
+    names = {"retrieval": "retrieval/{}/mean", "induction": "bli/{}/p@1_csls"}
+    outcomes = of_hits({names[figure].format(part): hits})
+    cost = {"minutes": minutes, "memory": 1e9, "disk": 1e6}
+    return Measured({"bli/coverage": 0.5}, outcomes, dict.fromkeys(outcomes, key), cost, "5 steps")
+
+
+def comparison(**runs):
+    some = {name: x if isinstance(x, list) else [x] for name, x in runs.items()}
+    return Comparison({name: systems.SYSTEMS[name] for name in some}, some, {})
+
+
+def test_a_large_difference_is_told_apart_and_a_small_one_is_not():
+    found = comparison(rcsls=run(0.9, seed=1), geomm=run(0.88, seed=2), mlm=run(0.2, seed=3))
+    assert found.told_apart("retrieval", "rcsls", "mlm")
+    assert not found.told_apart("retrieval", "rcsls", "geomm")
+    assert sorted(found.best("retrieval")) == ["geomm", "rcsls"]
+    low, high = found.interval("retrieval", "mlm")
+    assert low < found.value("retrieval", "mlm") < high and high - low < 0.1
+
+
+def test_equal_outcomes_are_not_told_apart():
+    found = comparison(rcsls=run(0.5), geomm=run(0.5))
+    assert found.gain("retrieval", "rcsls", "geomm").p == 1.0
+    assert not found.told_apart("retrieval", "rcsls", "geomm")
+
+
+def test_seeds_that_differ_widen_the_interval():
+    one = comparison(mlm=run(0.5, seed=1))
+    three = comparison(mlm=[run(share, seed=n) for n, share in enumerate((0.2, 0.5, 0.8))])
+    width = [np.ptp(x.interval("retrieval", "mlm")) for x in (one, three)]
+    assert width[1] > 2 * width[0]
+
+
+def test_an_order_that_changes_with_the_seed_is_not_told_apart():
+    def made(*shares):
+        return [run(share, seed=n, items=2_000) for n, share in enumerate(shares)]
+
+    found = comparison(rcsls=made(0.4, 0.7, 0.6), geomm=made(0.6, 0.4, 0.6))
+    assert not found.told_apart("retrieval", "rcsls", "geomm")
+    assert comparison(rcsls=made(0.6), geomm=made(0.4)).told_apart("retrieval", "rcsls", "geomm")
+
+
+def test_only_the_same_items_are_compared():
+    found = comparison(rcsls=run(0.9), geomm=run(0.1, key="other"))
+    assert found.gain("retrieval", "rcsls", "geomm") is None
+    assert not found.told_apart("retrieval", "rcsls", "geomm")
+
+
+def test_the_correction_is_holms():
+    found = comparison(rcsls=run(0.9, seed=1), geomm=run(0.5, seed=2), mlm=run(0.1, seed=3))
+    assert list(found.p_values("retrieval").values()) == pytest.approx([3 * 2 / (orders.SAMPLES + 1)] * 3)
+
+
+def test_the_report_says_not_told_apart():
+    found = comparison(rcsls=run(0.9, seed=1), geomm=run(0.89, seed=2), mlm=run(0.2, seed=3))
+    made = {x["title"]: x for x in report.sections(found, CompareRun(), "5 steps")}
+    first, second, last = made["Orders"]["blocks"][0]["rows"]
+    assert (first[5]["text"], second[5], last[5]) == ("not told apart", "above it", "")
+    assert first[6] == second[0] and last[0] == "MLM (mBERT)"
+    marks = {row[0]: row[1].get("below") for row in made["Systems"]["blocks"][0]["rows"]}
+    assert sorted(filter(None, marks.values())) == ["best", "≈ best"] and not marks["MLM (mBERT)"]
+    assert any("not told apart from" in x for x in findings.sentences(found))
+
+
+def test_sentences_follow_the_figures():
+    def said(**shares):
+        made = {
+            name: run(share, figure="induction", seed=n)
+            for n, (name, share) in enumerate(shares.items())
+        }
+        return " ".join(findings.sentences(comparison(**made)))
+
+    assert "the lead was a leak" in said(mlm=0.1, dict_mlm=0.1, dict_mlm_tests=0.6)
+    assert "% of the lead was a leak" in said(mlm=0.1, dict_mlm=0.3, dict_mlm_tests=0.6)
+    assert "has no significant lead" in said(mlm=0.5, dict_mlm=0.5, dict_mlm_tests=0.5)
+    warm = comparison(warm_mlm=run(0.5, seed=1), warm_dict_mlm=run(0.5, seed=2))
+    assert any("plain MLM is as good" in x for x in findings.sentences(warm))
+    warm = comparison(warm_mlm=run(0.5, seed=1), warm_dict_mlm=run(0.8, seed=2))
+    assert any("DICT-MLM is ahead" in x for x in findings.sentences(warm))
+
+
+def test_measurements_are_the_same_from_their_file(tmp_path):
+    made, path = run(0.5), str(tmp_path / "x.npz")
+    made.save(path)
+    again = load(path)
+    assert (again.figures, again.keys, again.cost, again.used) == (
+        made.figures, made.keys, made.cost, made.used
+    )  # fmt: skip
+    np.testing.assert_array_equal(again.outcomes["retrieval/de-en"], made.outcomes["retrieval/de-en"])

@@ -1,0 +1,109 @@
+"""Vectors from n-grams: the regression, names across languages, the file."""
+
+import numpy as np
+import pytest
+
+from clwe_jax.embeddings import dictionary_text, ngrams
+from clwe_jax.embeddings.ngrams import Ngrams, Regression, Spelling
+from clwe_jax.embeddings.word_graph import WordGraph
+from clwe_jax.options.static import WordsOptions
+from clwe_jax.text.merged import Dictionary
+
+_WORDS = ["dom", "dombe", "kniha", "knihach", "woda", "Թոմ", "水"]
+_PAIRS = {
+    ("hsb", "en"): [
+        ("dom", "house"), ("kniha", "book"), ("woda", "water"), ("dobry dźeń", "good day"),
+        ("dobry", "good"),
+    ]
+}  # fmt: skip
+_COUNTS = {
+    "en": {"house": 9, "book": 7, "water": 5, "good": 5, "day": 9},
+    "hsb": {"dom": 4, "knihach": 3, "woda": 2, "tom": 2},
+}
+
+
+def _vectors(count, dim=512):
+    rows = np.random.default_rng(0).standard_normal((count, dim)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_the_regression_is_the_ridge_of_its_normal_equations():
+    grams, rows = Ngrams.of(_WORDS), _vectors(len(_WORDS))
+    found = Regression.fit(grams, _WORDS, rows)
+    features = grams.features(_WORDS).toarray()
+    np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1, atol=1e-5)
+    solved = np.linalg.solve(features @ features.T + 0.2 * np.eye(len(_WORDS)), rows)
+    np.testing.assert_allclose(found.factors, solved, atol=2e-3)
+    expected = grams.features(["domach"]).toarray() @ features.T @ solved
+    expected /= np.linalg.norm(expected)
+    np.testing.assert_allclose(found.vectors(grams, ["domach"]), expected, atol=2e-3)
+
+
+def test_a_form_is_near_its_stem_and_a_sign_is_near_nothing():
+    grams, rows = Ngrams.of(_WORDS), _vectors(len(_WORDS))
+    found = Regression.fit(grams, _WORDS, rows)
+    cosines = found.vectors(grams, ["knihami"]) @ rows.T
+    assert set(np.argsort(-cosines[0])[:2]) == {2, 3}
+    assert not found.vectors(grams, ["!", "…"]).any()
+
+
+def test_names_meet_across_scripts():
+    grams = Ngrams.of(_WORDS)
+    tom, here, other = grams.directions(["tom", "Թոմ", "kniha"], 512, seed=0)
+    assert tom @ here > 0.9 > 0.3 > abs(tom @ other)
+    assert not grams.directions(["?"], 8, seed=0).any()
+
+
+def test_words_of_unspaced_scripts_keep_their_characters():
+    assert not set(ngrams.buckets("水")) & set(ngrams.buckets("shui"))
+    assert set(ngrams.buckets("水")) & set(ngrams.buckets("水道"))
+
+
+def _graph(**options):
+    return WordGraph(Dictionary.from_pairs(_PAIRS), _COUNTS, WordsOptions(**options))
+
+
+def test_any_string_has_the_vector_that_the_text_would_have_given_it():
+    graph = _graph(spelling_dim=16)
+    table = dictionary_text.vectors(graph, 64, 1)["hsb"]
+    spelling = dictionary_text.spelling(graph, 64, 1, behind=3)
+    found = spelling.vectors(["knihach", "unseen"], "hsb")
+    assert found.shape == (2, 64 + 16 + 3) and found[1].any() and not found[:, -3:].any()
+    # Half of the tolerance is that of conjugate gradients.
+    np.testing.assert_allclose(found[0, :80], table.vectors[table.index["knihach"]], atol=2e-3)
+
+
+def test_the_english_side_of_a_phrase_is_made_of_its_words():
+    rows = dictionary_text.vectors(_graph(spelling_dim=0), 256, 1)
+    of = lambda language, word: rows[language].vectors[rows[language].index[word]]
+    assert of("en", "good day") @ of("en", "good") > 0.5
+    assert of("hsb", "dobry dźeń") @ of("en", "good") > 0.5
+    apart = dictionary_text.vectors(_graph(spelling_dim=0, phrases=False), 256, 1)
+    vectors = apart["en"].vectors
+    index = apart["en"].index
+    assert abs(vectors[index["good day"]] @ vectors[index["good"]]) < 0.3
+
+
+def test_the_meanings_of_another_model_make_synonyms_near():
+    meant = {"house": [1, 0], "book": [0, 1], "water": [1, 0], "good": [0, 1], "good day": [0, 1]}
+    graph = WordGraph(
+        Dictionary.from_pairs(_PAIRS), _COUNTS, WordsOptions(spelling_dim=0, meaning_length=1.0),
+        lambda words: np.array([meant.get(word, [0, 1]) for word in words], np.float32),
+    )  # fmt: skip
+    rows = dictionary_text.vectors(graph, 256, 1)
+    of = lambda language, word: rows[language].vectors[rows[language].index[word]]
+    assert of("en", "house").shape == (258,)
+    assert of("hsb", "dom") @ of("en", "water") > 0.35 > 0.15 > of("hsb", "dom") @ of("en", "book")
+
+
+def test_a_file_gives_back_what_was_saved(tmp_path):
+    spelling = dictionary_text.spelling(_graph(spelling_dim=16), 64, 1)
+    path = str(tmp_path / "spelling.npz")
+    spelling.save(path)
+    again = Spelling.load(path)
+    np.testing.assert_allclose(
+        again.vectors(["knihami"], "hsb"), spelling.vectors(["knihami"], "hsb"), atol=2e-3
+    )
+    (tmp_path / "spelling.npz").write_bytes(b"no archive")
+    with pytest.raises(ValueError, match="spelling.npz is damaged"):
+        Spelling.load(path)

@@ -1,0 +1,147 @@
+"""Static vectors as an encoder: idf weights and means by definition, and planted translations."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders import static as static_encoder
+from clwe_jax.encoders.static import StaticEncoder
+from clwe_jax.evaluate.context import Context
+from clwe_jax.evaluate.retrieval import SentenceRetrieval
+from clwe_jax.text.frequencies import Frequencies
+from clwe_jax.types import Covers, Encoder, Pools
+
+WORDS = [f"w{i}" for i in range(40)]
+
+
+def test_idf_counts_sentences_not_words():
+    found = static_encoder.inverse_document_frequencies([["a", "a", "b"], ["a"], ["c"]])
+    assert found == {"a": math.log(3 / 2), "b": math.log(3), "c": math.log(3)}
+
+
+def test_means_are_weighted_and_words_without_a_vector_passed_over():
+    x = Vectors(words=["a", "b"], vectors=np.array([[1.0, 0], [0, 1]], np.float32))
+    lines = [["a", "b", "b", "x"], ["x"], ["a"]]
+    means = static_encoder.weighted_means(lines, x, {"a": 1.0, "b": 2.0})
+    assert means.tolist() == [[pytest.approx(0.2), pytest.approx(0.8)], [0, 0], [1, 0]]
+    # Where no word weighs anything, all weigh the same.
+    means = static_encoder.weighted_means(lines, x, {"a": 0.0, "b": 0.0})
+    assert means[0].tolist() == [pytest.approx(1 / 3), pytest.approx(2 / 3)]
+
+
+def test_the_protocol():
+    vectors = np.array([[1.0, 0], [0, 1]], np.float32)
+    model = encoder({"de": Vectors(["a", "b"], vectors), "en": Vectors(["A", "B"], -vectors)})
+    assert isinstance(model, Encoder) and isinstance(model, Covers) and isinstance(model, Pools)
+    assert model.languages == ("de", "en") and model.words("a x", "de") == ["a", "x"]
+    [(words, found)] = model.in_context(["a x b"], "de")
+    assert words == ["a", "x", "b"] and found.shape == (3, 1, 2)
+    np.testing.assert_array_equal(found[:, 0], [[1, 0], [0, 0], [0, 1]])
+    assert model.coverage(["a x b a", "x x"], "de") == 3 / 6
+    space = model.vocabulary("en")
+    assert space.words == ["A", "B"] and space.frequent == 2 and space.index == {"A": 0, "B": 1}
+    np.testing.assert_array_equal(space.vectors[:, 0], -vectors)
+    assert model.sentences(["a", "b b a", ""], "de").shape == (3, 1, 2)
+    np.testing.assert_array_equal(model.sentences(["a"], "de")[0, 0], [1, 0])
+
+
+def test_two_languages_are_compared_where_their_aligner_does():
+    class Spaces:
+        languages = ("de", "en")
+
+        def vectors(self, language):
+            return Vectors(["w"], np.ones((1, 2), np.float32))
+
+        def space(self, source, target):
+            own = {"de": np.full((1, 2), 2.0), "en": np.full((1, 2), 3.0)}
+            return Vectors(["w"], own[source]), Vectors(["w"], own[target])
+
+    model = StaticEncoder(Spaces(), split)
+    view = model.between("en", "de")
+    assert view.languages == ("en", "de") and view.vocabulary("de").vectors[0, 0, 0] == 2
+    assert view.sentences(["w"], "en")[0, 0, 0] == 3 and model.sentences(["w"], "en")[0, 0, 0] == 1
+
+
+@pytest.fixture
+def folder(tmp_path):
+    r = np.random.RandomState(0)
+    lines = [" ".join(r.choice(WORDS, 6)) for _ in range(50)]
+    (tmp_path / "de-en.de").write_text("\n".join(lines) + "\n")
+    (tmp_path / "de-en.en").write_text("\n".join(line.upper() for line in lines) + "\n")
+    return tmp_path
+
+
+def split(line, language):
+    return line.split()
+
+
+def encoder(sides):
+    class Spaces:
+        languages, vectors = tuple(sides), sides.__getitem__
+
+        def space(self, source, target):
+            return sides[source], sides[target]
+
+    return StaticEncoder(Spaces(), split)
+
+
+def retrieval(folder, **options):
+    return SentenceRetrieval(data=str(folder), context=Context(languages=("de", "en")), **options)
+
+
+def noisy_encoder(noise):
+    r = np.random.RandomState(1)
+    x = r.randn(len(WORDS), 12).astype(np.float32)
+    y = x + noise * r.randn(*x.shape).astype(np.float32)
+    return encoder({
+        "de": Vectors(words=WORDS, vectors=x),
+        "en": Vectors(words=[word.upper() for word in WORDS], vectors=y),
+    })  # fmt: skip
+
+
+def test_translations_are_found_where_words_are_aligned(folder):
+    evaluator = retrieval(folder)
+    found = dict(evaluator.run(noisy_encoder(0.0)))
+    assert found["retrieval/de-en/mean"] == found["retrieval/en-de/mean_csls"] == 1
+    assert found["retrieval/de-en/coverage"] == 1 and found["retrieval/mean"] == 1
+    noisy = dict(evaluator.run(noisy_encoder(3.0)))
+    assert noisy["retrieval/de-en/mean"] < 1
+    assert (
+        noisy["retrieval/de-en/mean_low"]
+        <= noisy["retrieval/de-en/mean"]
+        <= noisy["retrieval/de-en/mean_high"]
+    )
+
+
+def test_sif_weighs_words_by_their_share():
+    found = Vectors(words=["a", "b"], vectors=np.eye(2, dtype=np.float32))
+    counts = Frequencies({"de": 100}, {"de": {"a": 100}})
+    model = dataclasses.replace(encoder({"de": found}), frequencies=counts)
+    assert encoder({"de": found}).pools == ("idf",) and model.pools == ("idf", "sif")
+    pooled = model.pooled(["a b", "a a", "", "b unknown"], "de")
+    np.testing.assert_array_equal(
+        pooled["idf"], encoder({"de": found}).sentences(["a b", "a a", "", "b unknown"], "de")
+    )
+    weight = 1e-3 / (1e-3 + 1)
+    expected = np.array([[weight, 1], [1, 0], [0, 0], [0, 1]])
+    expected[0] /= 1 + weight
+    np.testing.assert_allclose(pooled["sif"][:, 0], expected, rtol=1e-5)
+
+
+def test_frequent_words_weigh_less(folder):
+    # A word in every sentence has an idf of 0: whatever its vector, nothing changes.
+    for side, word in (("de", "der"), ("en", "THE")):
+        path = folder / f"de-en.{side}"
+        path.write_text("".join(f"{word} {line}\n" for line in path.read_text().splitlines()))
+    r = np.random.RandomState(2)
+    x = r.randn(len(WORDS), 12).astype(np.float32)
+    huge = 100 * r.randn(2, 12).astype(np.float32)
+    sides = {
+        "de": Vectors(words=[*WORDS, "der"], vectors=np.r_[x, huge[:1]]),
+        "en": Vectors(words=[*map(str.upper, WORDS), "THE"], vectors=np.r_[x, huge[1:]]),
+    }
+    found = dict(retrieval(folder, max_sentences=0).run(encoder(sides)))
+    assert found["retrieval/de-en/mean"] == 1

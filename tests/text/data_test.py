@@ -1,0 +1,101 @@
+"""The command that fetches public data, against a server on this machine."""
+
+import io
+import os
+import tarfile
+import urllib.error
+
+import pytest
+
+from clwe_jax.text import data, download
+from clwe_jax.text.labelled import folders
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """URL -> content, of what a transfer finds; appends to `served['asked']` the URLs."""
+    contents, asked = {}, []
+
+    def transfer(url, part, attempts, timeout):
+        asked.append(url)
+        if url not in contents:
+            raise OSError(f"{url}: the server answers 404 Not Found")
+        with open(part, "wb") as file:
+            file.write(contents[url])
+
+    monkeypatch.setattr(download, "_transfer", transfer)
+    return contents, asked
+
+
+def test_every_set_names_its_licence_and_its_options(capsys):
+    with pytest.raises(SystemExit):
+        data.main(["--help"])
+    shown = capsys.readouterr().out
+    for name, found in data.SETS.items():
+        assert name in shown and found.licence in shown and "{" in found.use
+
+
+def test_the_sums_of_tatoeba_are_whole():
+    lines = data._SUMS.read_text().splitlines()
+    assert len(lines) == len(dict(line.split() for line in lines)) == 224
+    assert all(len(line.split()[1]) == 64 for line in lines)
+
+
+def test_tatoeba_is_checked_by_its_sum(served, tmp_path, capsys):
+    contents, asked = served
+    address = data._TATOEBA + "tatoeba.deu-eng."
+    contents[address + "deu"] = contents[address + "eng"] = b"Not the test set.\n"
+    with pytest.raises(SystemExit, match="differs in SHA-256"):
+        data.main(["tatoeba", "--languages=en,de", f"--out={tmp_path}"])
+    assert asked == [address + "deu"] and not (tmp_path / "tatoeba.deu-eng.deu").exists()
+    assert "CC BY 2.0 FR" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="has no 'xq'"):
+        data.main(["tatoeba", "--languages=xq", f"--out={tmp_path}"])
+
+
+def test_flores_is_unpacked(served, tmp_path, capsys):
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as file:
+        for name in ("dev/eng_Latn.dev", "devtest/eng_Latn.devtest", "dev/zho_Hant.dev",
+                     "dev/zho_Hans.dev", "devtest/zho_Hans.devtest", "metadata_dev.tsv"):  # fmt: skip
+            member = tarfile.TarInfo(f"./flores200_dataset/{name}")
+            member.size = len(name)
+            file.addfile(member, io.BytesIO(name.encode()))
+    served[0][data._FLORES + data._ARCHIVE] = packed.getvalue()
+    data.main(["flores", "--languages=en,zh", f"--out={tmp_path}"])
+    assert (tmp_path / "dev.zh").read_text() == "dev/zho_Hans.dev"
+    assert (tmp_path / "devtest.en").read_text() == "devtest/eng_Latn.devtest"
+    assert f"--config.evals.retrieval.data={tmp_path}/devtest" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="has no 'de'"):
+        data.main(["flores", "--languages=de", f"--out={tmp_path}"])
+
+
+def test_a_treebank_is_found_by_the_tagger(served, tmp_path):
+    contents, _ = served
+    base = data._UD.format("German-GSD")
+    for part in ("train", "dev", "test"):
+        contents[f"{base}de_gsd-ud-{part}.conllu"] = part.encode()
+    contents[base + "LICENSE.txt"] = b"CC BY-SA 4.0"
+    data.main(["ud", "--languages=de", f"--out={tmp_path}"])
+    assert folders.find(str(tmp_path)) == {"de": str(tmp_path / "de_gsd-ud-test.conllu")}
+    assert (tmp_path / "licences" / "de_gsd" / "LICENSE.txt").exists()
+
+
+def test_muse_comes_with_its_test_words(served, tmp_path):
+    contents, asked = served
+    for pair in ("en-de", "de-en"):
+        for end in (".txt", ".0-5000.txt", ".5000-6500.txt"):
+            contents[f"{download.ADDRESS}{pair}{end}"] = b"a b\n"
+    data.main(["muse", "--languages=de", f"--out={tmp_path}"])
+    assert "en-de.5000-6500.txt" in os.listdir(tmp_path) and len(asked) == 6
+
+
+def test_without_a_network_the_message_says_what_to_do(monkeypatch, tmp_path):
+    def unreachable(*_, **__):
+        import socket
+
+        raise urllib.error.URLError(socket.gaierror(-3, "Temporary failure in name resolution"))
+
+    monkeypatch.setattr(download.urllib.request, "urlopen", unreachable)
+    with pytest.raises(SystemExit, match="there is no network.*put it at .*tatoeba.fra-eng.fra"):
+        data.main(["tatoeba", "--languages=fr", f"--out={tmp_path}"])
