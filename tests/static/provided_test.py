@@ -213,7 +213,7 @@ def test_counts_in_a_file_are_taken(brought):
 
 def test_dictionary_vectors_stand_beside_given_ones(brought):
     brought.run()
-    brought.run("beside", **{"static.dictionary_dim": 8})
+    brought.run("beside", **{"static.dictionary_dim": 8, "static.words.spelling_dim": 0})
     one, both = (api.load(str(brought.folder / name)) for name in ("run", "beside"))
     widths = [model.vectors("de").vectors.shape[1] for model in (one, both)]
     assert widths[1] == widths[0] + 8
