@@ -239,7 +239,9 @@ class StaticSpaces(LoadedEncoder):
         """The vector of a word among a language's, or by its spelling: float32 [D]."""
         check_strings(word=word)
         if self._spells(language) and self._find(word, language, vectors) is None:
-            return self.spelling.vectors([self.normalizer(word, language)], language)[0]
+            found = self.spelling.vectors([self.normalizer(word, language)], language)[0]
+            if found.any():
+                return found
         return vectors.vectors[self._row(word, language, vectors)]
 
     def _row(self, word: str, language: str, vectors: Vectors) -> int:

@@ -107,3 +107,13 @@ def test_a_file_gives_back_what_was_saved(tmp_path):
     (tmp_path / "spelling.npz").write_bytes(b"no archive")
     with pytest.raises(ValueError, match="spelling.npz is damaged"):
         Spelling.load(path)
+
+
+def test_short_words_of_scripts_without_spaces_are_not_guessed():
+    words = ["銀行", "図書館", "bank"]
+    ngrams = Ngrams.of(words)
+    known = Regression.fit(ngrams, words, np.eye(3, 4, dtype=np.float32))
+    guessed = known.vectors(ngrams, ["銀河", "図書室", "banks"])
+    assert not guessed[0].any() and guessed[1].any() and guessed[2].any()
+    spelled = ngrams.directions(["図書館", "bank", "7"], 8, seed=0)
+    assert not spelled[0].any() and spelled[1].any() and spelled[2].any()
