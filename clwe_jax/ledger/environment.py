@@ -10,9 +10,12 @@ import subprocess
 import sys
 from typing import Any
 
+from clwe_jax.options import shipped
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Folders whose changes make a checkout another one than its commit.
 _CODE = ("clwe_jax", "configs", "benchmarks", ":!benchmarks/ledger", ":!*.md")
+_ENTRY = os.path.join("clwe_jax", "__main__.py")  # of `python -m clwe_jax`, which is `clwe-jax`
 # Distribution -> the module that shows whether the process uses it.
 _PACKAGES = {
     "clwe_jax": "clwe_jax", "jax": "jax", "flax": "flax", "optax": "optax", "numpy": "numpy",
@@ -30,6 +33,9 @@ def command() -> list[str]:
     """The words of this process's command."""
     script = os.path.abspath(sys.argv[0])
     place = os.path.relpath(script, ROOT)
+    if os.path.basename(script) == "clwe-jax" or place == _ENTRY:
+        # Its training is that of clwe_jax.main, so that rows have one name for one run.
+        return ["python", "-m", "clwe_jax.main", *shipped.with_config_file(sys.argv[1:], shipped.as_path)]
     if place.startswith(f"clwe_jax{os.sep}"):
         module = os.path.splitext(place)[0].replace(os.sep, ".").removesuffix(".__main__")
         return ["python", "-m", module, *sys.argv[1:]]

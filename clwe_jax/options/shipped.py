@@ -6,6 +6,7 @@ import ast
 import os
 import pathlib
 import sys
+from typing import Callable
 
 from clwe_jax import __version__
 from clwe_jax.options.section import nearest
@@ -51,8 +52,16 @@ def config_file(argument: str) -> str:
     return f"{shipped}{colon}{scale}"
 
 
-def with_config_file(argv: list[str]) -> list[str]:
-    """The arguments of a command with `config_file` in the place of that of --config.
+def as_path(argument: str) -> str:
+    """FILE[:SCALE] of an argument of --config, from the project's folder: configs/NAME.py of a name."""
+    path, colon, scale = argument.partition(":")
+    return argument if path.endswith(".py") else f"{CONFIGS}/{os.path.basename(path)}.py{colon}{scale}"
+
+
+def with_config_file(
+    argv: list[str], found: Callable[[str], str] = config_file
+) -> list[str]:
+    """The arguments of a command with `found` of the argument of --config in its place.
 
     Raises:
       ValueError: as of `config_file`.
@@ -63,8 +72,8 @@ def with_config_file(argv: list[str]) -> list[str]:
         if name not in ("--config", "-config"):
             continue
         if equals:
-            made[place] = f"{name}={config_file(value)}"
+            made[place] = f"{name}={found(value)}"
         elif place + 1 < len(argv):
-            made[place + 1] = config_file(argv[place + 1])
+            made[place + 1] = found(argv[place + 1])
         break
     return made

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from clwe_jax.ledger import hashes, record, rows
+from clwe_jax.ledger import environment, hashes, record, rows
 
 
 @pytest.fixture
@@ -35,6 +35,17 @@ def test_a_record_says_how_figures_were_made(tmp_path, command):
     assert [(x["name"], x["bytes"]) for x in found["data"]] == [("text", 3)]
     assert found["versions"]["python"] and found["machine"]["cores"] >= 1
     assert found["memory"]["host_peak"] > 1e6 and found["seconds"]["wall"] >= 0
+
+
+@pytest.mark.parametrize("script", ["/anywhere/bin/clwe-jax", f"{rows.ROOT}/clwe_jax/__main__.py"])
+@pytest.mark.parametrize("words", [["--config=mbert:small"], ["--config", "mbert:small"]])
+def test_the_short_command_is_recorded_as_the_long_one(monkeypatch, script, words):
+    monkeypatch.setattr(sys, "argv", [script, *words, "--config.train.steps=10"])
+    said = " ".join(environment.command())
+    assert said.replace("--config ", "--config=").startswith(
+        "python -m clwe_jax.main --config=configs/mbert.py:small --config.train"
+    )
+    assert rows.name_of(said) == "mbert:small train.steps=10"
 
 
 def test_an_interrupted_command_adds_its_time(tmp_path, command):
