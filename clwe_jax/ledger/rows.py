@@ -22,7 +22,7 @@ _KEPT = re.compile(
         (
             r"(floor/)?retrieval/(sif/)?mean(_last4)?(_centered|_csls)?",
             r"retrieval/layer\d+/acc@1(_csls)?",
-            rf"retrieval/{_PAIR}/mean(_csls)?|retrieval/{_PAIR}/layer12/acc@1",
+            rf"retrieval/{_PAIR}/mean(_last4)?(_csls)?|retrieval/{_PAIR}/layer12/acc@1",
             r"(floor/)?bli/p@1(_csls)?(_distinct)?(_covered)?|bli/coverage",
             rf"bli/{_PAIR}/p@1_csls(_distinct)?",
             r"mlm/(perplexity|accuracy)|mlm/[^/]+/perplexity|heldout/[^/]+",

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from clwe_jax.ledger import record, rows
+from clwe_jax.ledger import layout, record, rows
 
 
 def run_in(folder, command, figures, seed=0, finished=True):
@@ -51,6 +51,16 @@ def test_rows_are_sorted_and_replaced(tmp_path):
     rows.add([one], ledger)
     assert [row["figures"] for row in rows.read(ledger)][0] == {"retrieval/mean": 0.5}
     assert len((tmp_path / "ledger" / "mbert.jsonl").read_text().splitlines()) == 3
+
+
+def test_rows_keep_the_figures_that_orders_of_runs_need():
+    _, _, items = layout.items(rows.FOLDER)
+    asked = {
+        metric.replace("*-*", "de-en")
+        for item in items for order in item.orders for metric in (order.metric, order.other)
+        if metric.startswith("retrieval/")
+    }  # fmt: skip
+    assert asked and not [metric for metric in asked if not rows._KEPT.fullmatch(metric)]
 
 
 def test_an_unfinished_run_is_refused(tmp_path):
