@@ -8,13 +8,13 @@ import math
 import statistics
 from typing import Any, Mapping, Sequence
 
+from scipy import stats
+
 from clwe_jax.ledger import record
 
 YES, NO, SAME = "yes", "no", "not significant"
 ABSENT = "not in the ledger yet"
 
-# Two-sided 95% quantile of Student's t by degrees of freedom; beyond them the normal one.
-_T95 = (math.nan, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 _Z95 = 1.96
 
 Row = Mapping[str, Any]
@@ -22,7 +22,7 @@ Row = Mapping[str, Any]
 
 def t95(degrees: int) -> float:
     """The two-sided 95% quantile of Student's t."""
-    return _T95[degrees] if degrees < len(_T95) else _Z95
+    return float(stats.t.ppf(0.975, degrees))
 
 
 @dataclasses.dataclass(frozen=True)
