@@ -70,16 +70,20 @@ def _hold_out(config: CompareRun, source: str, target: str) -> None:
 
 
 def _chosen(config: CompareRun, source: str) -> Iterator[tuple[str, list[str]]]:
+    found: dict[str, list[tuple[str, str]]] = {}
     for file in dictionary_files.find(source, options.languages(config)):
-        if not file.target:
-            continue  # JMdict, whose entries are no pairs of words
-        pairs = read_pairs(file.path)
-        digests = {word: hashlib.sha256(word.encode()).hexdigest() for word in pairs.left}
+        if file.target:  # JMdict has none: its entries are no pairs of words
+            pairs = read_pairs(file.path)
+            # A pair of languages may have two files, its own and Wiktionary's.
+            named = found.setdefault(f"{file.source}-{file.target}.5000-6500.txt", [])
+            named += zip(pairs.left, pairs.right)
+    for name, listed in found.items():
+        digests = {word: hashlib.sha256(word.encode()).hexdigest() for word, _ in listed}
         order = sorted(digests, key=digests.__getitem__)
         asked = set(order[: min(_MOST, len(order) // _SHARE)])
-        lines = [f"{a}\t{b}\n" for a, b in zip(pairs.left, pairs.right) if a in asked]
+        lines = [f"{a}\t{b}\n" for a, b in dict.fromkeys(listed) if a in asked]
         if lines:
-            yield f"{file.source}-{file.target}.5000-6500.txt", lines
+            yield name, lines
 
 
 def about(config: CompareRun, workdir: str) -> Iterator[str]:

@@ -146,6 +146,14 @@ def test_test_words_that_nobody_gives_are_held_out_of_the_dictionaries(folder, h
     assert config_of(folder).evals["bli"].data == str(folder / "dictionaries")
 
 
+def test_all_files_of_a_pair_are_held_out(folder, here):
+    more = "".join(f"{word('de', n)}\t{word('en', n)}x\n" for n in range(WORDS))
+    (folder / "dictionaries" / "de-en.wiktionary.txt").write_text(more)
+    shared.write(config_of(folder, **{"compare.systems": "floor"}).resolved(), str(folder / "run"))
+    lines = (folder / "run" / "heldout" / "de-en.5000-6500.txt").read_text().splitlines()
+    assert len(lines) == 2 * (WORDS // 10) and sum(line.endswith("x") for line in lines) == WORDS // 10
+
+
 def test_a_system_that_fails_leaves_the_others(folder, here, monkeypatch):
     def fail(config, place, folders, run):
         if place.system.name == "joint":
