@@ -43,7 +43,13 @@ def _best(found: Comparison) -> Iterator[str]:
         if len(found.measured(figure)) < 2:
             continue
         line = f"{title}: {_title(found, first)} is highest ({figures.percent(found.value(figure, first))})"
-        if same:
+        above = [x for x in found.measured(figure) if found.above(figure, x, first)]
+        if above:
+            yield (
+                f"{line}, over fewer directions or languages than others: over those that both have "
+                f"it is significantly below {_listed(found, above)}."
+            )
+        elif same:
             yield f"{line}, not told apart from {_listed(found, same)}."
         else:
             yield f"{line}, significantly above all others."
@@ -53,10 +59,7 @@ def _floor(found: Comparison) -> Iterator[str]:
     name, figure = systems.FLOOR, "retrieval"
     if _has(found, figure, name):
         others = [x for x in found.measured(figure) if x != name]
-        value = found.value(figure, name)
-        under = [
-            x for x in others if found.value(figure, x) < value and found.told_apart(figure, name, x)
-        ]
+        under = [x for x in others if found.above(figure, name, x)]
         if under:
             yield f"The dictionary alone, without training, retrieves more sentences than {_listed(found, under)}."
         elif others:
@@ -85,8 +88,8 @@ def _warm(found: Comparison) -> Iterator[str]:
     gain = found.gain(figure, _WARM_DICT, _WARM_MLM)
     if not found.told_apart(figure, _WARM_DICT, _WARM_MLM):
         yield (
-            "With a warm start and held layers plain MLM is as good as DICT-MLM in retrieval: a "
-            f"difference of {_points(gain.value)}, not told apart."
+            "With a warm start and held layers plain MLM and DICT-MLM are not told apart in retrieval: "
+            f"a difference of {_points(gain.value)}."
         )
     else:
         better = "DICT-MLM" if gain.value > 0 else "plain MLM"
@@ -116,7 +119,9 @@ def _leak(found: Comparison) -> Iterator[str]:
         f"Where the dictionary holds the test pairs, DICT-MLM leads MLM in induction by "
         f"{_points(leaked.value)}; "
     )
-    if not found.told_apart(figure, _DICT, _MLM):
+    if not found.told_apart(figure, _TESTS, _DICT):
+        yield f"{line}what the test pairs add to it is not significant."
+    elif not found.told_apart(figure, _DICT, _MLM):
         yield f"{line}without them it is not told apart from MLM: the lead was a leak."
     elif clean.value > 0:
         share = 1 - clean.value / leaked.value

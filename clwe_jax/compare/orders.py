@@ -16,8 +16,8 @@ from clwe_jax.compare.systems import System
 from clwe_jax.evaluate import agreement
 from clwe_jax.evaluate.agreement import Gain
 
-SAMPLES = 4_000  # so that the least p of 45 pairs of systems is below LEVEL after the correction
 LEVEL = 0.05
+SAMPLES = 4_000  # at least; see `Comparison.samples`
 # Figure -> its title; the tasks' follow.
 TITLES = {"retrieval": "Retrieval", "retrieval_csls": "Retrieval, CSLS", "induction": "Induction"}
 COSTS = ("minutes", "memory", "disk")
@@ -41,6 +41,12 @@ class Comparison:
     runs: Mapping[str, Sequence[Measured]]
     tasks: Mapping[str, str]
     seed: int = 0
+
+    @functools.cached_property
+    def samples(self) -> int:
+        """Number of samples, with which the least p of all pairs is below LEVEL after the correction."""
+        pairs = len(self.runs) * (len(self.runs) - 1) // 2
+        return max(SAMPLES, round(4 * pairs / LEVEL))
 
     @functools.cached_property
     def titles(self) -> dict[str, str]:
@@ -103,6 +109,13 @@ class Comparison:
         """Whether the order of two systems is significant."""
         return self.p_values(figure).get(frozenset((first, second)), 1.0) < LEVEL
 
+    def above(self, figure: str, first: str, second: str) -> bool:
+        """Whether the first system is significantly above the second one, over the parts of both.
+
+        A system with fewer parts may have the higher figure and be below over these.
+        """
+        return self.told_apart(figure, first, second) and self.gain(figure, first, second).value > 0
+
     def best(self, figure: str) -> list[str]:
         """The system with the highest figure, and those that are not told apart from it."""
         names = self.measured(figure)
@@ -151,14 +164,14 @@ class Comparison:
 
     @functools.cache
     def _samples(self, name: str, part: str) -> np.ndarray:
-        """The part's figure in each sample, float64 [SAMPLES]."""
+        """The part's figure in each sample, float64 [samples]."""
         counts, seeds = self._counts(name, part), len(self.runs[name])
         key = self.runs[name][0].keys[part]
         rows = np.random.default_rng([self.seed, zlib.crc32(f"{part} {key}".encode())])
         weights = None
         if seeds > 1:
             drawn = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
-            chosen = drawn.integers(seeds, size=(SAMPLES, seeds))
+            chosen = drawn.integers(seeds, size=(self.samples, seeds))
             weights = np.stack([np.bincount(x, minlength=seeds) for x in chosen]) / len(counts)
             weights = np.repeat(weights, len(counts) // seeds, axis=1)
-        return agreement.resampled(counts, rows, SAMPLES, weights)
+        return agreement.resampled(counts, rows, self.samples, weights)

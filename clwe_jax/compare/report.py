@@ -139,10 +139,11 @@ def _orders(found: Comparison) -> data.Section:
             ]
             if gain:
                 apart = found.told_apart(figure, name, after)
+                order = "above it" if found.above(figure, name, after) else "below it"
                 p = found.p_values(figure)[frozenset((name, after))]
                 cells += [
                     found.systems[after].title, Number(gain.value, low=gain.low, high=gain.high),
-                    Number(p), "above it" if apart else Word("not told apart", style="soft"),
+                    Number(p), order if apart else Word("not told apart", style="soft"),
                 ]  # fmt: skip
             else:
                 cells += ["", Number(None), Number(None), ""]

@@ -65,6 +65,27 @@ def test_the_correction_is_holms():
     assert list(found.p_values("retrieval").values()) == pytest.approx([3 * 2 / (orders.SAMPLES + 1)] * 3)
 
 
+def test_many_systems_are_told_apart():
+    names = list(systems.SYSTEMS)[:16]  # 120 pairs
+    runs = {name: run(n / 15, items=60, seed=n) for n, name in enumerate(names)}
+    assert comparison(**runs).told_apart("retrieval", names[0], names[-1])
+
+
+def test_a_higher_figure_over_fewer_parts_is_not_above():
+    def both(easy, hard, seed):
+        parts = [run(easy, part="de-en", seed=seed), run(hard, part="ja-en", seed=seed + 10)]
+        outcomes = {name: x for part in parts for name, x in part.outcomes.items()}
+        return Measured({}, outcomes, dict.fromkeys(outcomes, "k"), parts[0].cost)
+
+    found = comparison(clcr=run(0.6, seed=1), rcsls=both(0.9, 0.1, 2))
+    assert found.measured("retrieval")[0] == "clcr"
+    assert found.above("retrieval", "rcsls", "clcr") and not found.above("retrieval", "clcr", "rcsls")
+    assert any("Retrieval: CLCR" in x and "significantly below RCSLS" in x
+               for x in findings.sentences(found))  # fmt: skip
+    made = {x["title"]: x for x in report.sections(found, CompareRun(), "5 steps")}
+    assert made["Orders"]["blocks"][0]["rows"][0][5] == "below it"
+
+
 def test_the_report_says_not_told_apart():
     found = comparison(rcsls=run(0.9, seed=1), geomm=run(0.89, seed=2), mlm=run(0.2, seed=3))
     made = {x["title"]: x for x in report.sections(found, CompareRun(), "5 steps")}
@@ -86,9 +107,12 @@ def test_sentences_follow_the_figures():
 
     assert "the lead was a leak" in said(mlm=0.1, dict_mlm=0.1, dict_mlm_tests=0.6)
     assert "% of the lead was a leak" in said(mlm=0.1, dict_mlm=0.3, dict_mlm_tests=0.6)
+    assert "what the test pairs add to it is not significant" in said(
+        mlm=0.1, dict_mlm=0.6, dict_mlm_tests=0.61
+    )
     assert "has no significant lead" in said(mlm=0.5, dict_mlm=0.5, dict_mlm_tests=0.5)
     warm = comparison(warm_mlm=run(0.5, seed=1), warm_dict_mlm=run(0.5, seed=2))
-    assert any("plain MLM is as good" in x for x in findings.sentences(warm))
+    assert any("plain MLM and DICT-MLM are not told apart" in x for x in findings.sentences(warm))
     warm = comparison(warm_mlm=run(0.5, seed=1), warm_dict_mlm=run(0.8, seed=2))
     assert any("DICT-MLM is ahead" in x for x in findings.sentences(warm))
 
