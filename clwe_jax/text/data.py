@@ -1,7 +1,8 @@
 """Fetches public data for a run: clwe-jax data SET --languages=de,es,en [--out=DIR].
 
-tatoeba and flores are test sentences, muse and wiktionary dictionaries, ud parts of speech. Files are
-checked by their SHA-256, an interrupted transfer goes on where it stopped, and the licence is printed.
+tatoeba and flores are test sentences, muse and wiktionary dictionaries, ud parts of speech. Tatoeba's
+files are checked by their known SHA-256; of the other sets the first fetch keeps the sums, by which later
+ones are checked. An interrupted transfer goes on where it stopped, and the licence is printed.
 """
 
 from __future__ import annotations
