@@ -188,7 +188,9 @@ def _of_dictionary(config: PretrainRun, world: World) -> dict[str, Vectors]:
     counts = world.frequencies.words if world.frequencies else {}
     counts = {language: counts.get(language, {}) for language in world.languages}
     # The model's width is that of the vectors: none is left for n-grams.
-    graph = WordGraph(world.dictionary, counts, WordsOptions(spelling_dim=0))
+    # Entries alone: whether guesses by n-grams help a model's start is not measured.
+    alone = WordsOptions(unknown="beginnings", phrases=False, spelling_dim=0)
+    graph = WordGraph(world.dictionary, counts, alone)
     return dict(dictionary_text.vectors(graph, config.model.width, config.seed))
 
 

@@ -55,7 +55,14 @@ def check(objective):
     assert all(x.shape[0] == ROWS for x in jax.tree.leaves(observed))
     if isinstance(objective, Stateful):
         step = jax.ShapeDtypeStruct((), jnp.int32)
-        after = jax.eval_shape(objective.update, variables, observed, step)
+
+        def update(variables, observed, step):
+            changed, copied = objective.update(variables, observed, step)
+            params = copied(variables["params"]) if copied else variables["params"]
+            assert changed.keys() < variables.keys() and "params" not in changed
+            return {**variables, **changed, "params": params}
+
+        after = jax.eval_shape(update, variables, observed, step)
         assert jax.tree.structure(after) == jax.tree.structure(variables)
         shapes = [jax.tree.map(lambda x: (x.shape, x.dtype), each) for each in (after, variables)]
         assert shapes[0] == shapes[1]
@@ -99,8 +106,8 @@ def wrong(**members):
     return Wrong(**fields)
 
 
-def without_rows(self, variables, observed, step):
-    return {name: x for name, x in variables.items() if name != "rows"}
+def fewer_rows(self, variables, observed, step):
+    return {"rows": jax.tree.map(lambda x: x[:1], variables["rows"])}, None
 
 
 def fewer_keys(self, rows, length):
@@ -112,7 +119,7 @@ def fewer_keys(self, rows, length):
 @pytest.mark.parametrize(
     "members",
     [
-        dict(update=without_rows),
+        dict(update=fewer_rows),
         dict(batch_shapes=fewer_keys),
         dict(encode_for_senses=lambda self, variables, batch: None),
         dict(directions={"forward": slice(0, 6), "backward": slice(6, 10)}),
