@@ -9,6 +9,7 @@ from typing import Iterator
 from clwe_jax import atomic, options
 from clwe_jax.compare import systems, tasks
 from clwe_jax.options.compare import CompareRun
+from clwe_jax.options.transfer import ENCODER_FOLDERS
 from clwe_jax.text import parallel, world
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.pair_files import read_pairs
@@ -32,7 +33,7 @@ def check(config: CompareRun, workdir: str) -> None:
         if system.config:
             systems.run_of(config, system, config.seed, place)
         kind, _, where = system.model.partition(":")
-        if kind in ("run", "hf", "laser") and not os.path.isdir(where):
+        if kind in ENCODER_FOLDERS and not os.path.isdir(where):
             raise FileNotFoundError(f"config.compare.systems: {where} is no folder of a model")
     if config.compare.labelled not in ("", "pocket") and not os.path.isdir(config.compare.labelled):
         raise FileNotFoundError(

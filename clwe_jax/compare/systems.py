@@ -11,9 +11,9 @@ from clwe_jax import options
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.section import nearest
 from clwe_jax.options.systems import described
+from clwe_jax.options.transfer import ENCODERS
 
 FLOOR = "floor"
-GIVEN = ("run", "hf", "laser", "vec")  # kinds of models that are measured and not trained
 PARALLEL = "task.parallel"
 
 
@@ -225,7 +225,7 @@ def _system(name: str) -> System:
     if name in SYSTEMS:
         return SYSTEMS[name]
     kind, colon, where = name.partition(":")
-    if colon and kind in GIVEN and where:
+    if colon and kind in ENCODERS and where:
         title = os.path.basename(os.path.normpath(where.split(",")[0].rpartition("=")[2]))
         sentences = _FOREIGN if kind in ("hf", "laser") else _BROUGHT
         return System(name, f"{kind}:{title}", "", *sentences, model=name)

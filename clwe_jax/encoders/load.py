@@ -14,8 +14,6 @@ from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.types import Encoder
 
-KINDS = ("run", "hf", "laser", "vec")
-
 
 def load(encoder: str, languages: Sequence[str]) -> LoadedEncoder:
     """The model that `config.encoder` names.

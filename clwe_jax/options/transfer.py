@@ -17,7 +17,8 @@ from clwe_jax.options.text import LabelledOptions, SmallVocabOptions
 
 _LAYERS = ("mix", "upper", "last", "top", "last4", "sum4", "mean", "each")
 _LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head
-_ENCODERS = ("run", "hf", "laser", "vec")
+ENCODER_FOLDERS = ("run", "hf", "laser")  # kinds of encoders that are a folder
+ENCODERS = (*ENCODER_FOLDERS, "vec")
 _TAGGERS = ("bilstm_crf", "transformer_crf")
 _CLASSIFIERS = ("mean_mlp", "bilstm_max", "esim")
 # Labelled things -> the heads of their tasks.
@@ -179,7 +180,7 @@ class TransferRun(Run):
                 f"config.transfer.layers={layers!r}: one of {', '.join(_LAYERS)}, or a layer's number"
             )
         form, _, where = encoder.partition(":")
-        if encoder not in ("joint", *_LEARNED) and (form not in _ENCODERS or not where):
+        if encoder not in ("joint", *_LEARNED) and (form not in ENCODERS or not where):
             raise ValueError(
                 f"config.encoder={encoder!r}: expected run:DIR, hf:DIR, laser:DIR, vec:en=FILE,de=FILE, "
                 f"joint, or {', '.join(_LEARNED)}"
@@ -235,7 +236,7 @@ def _check_probe(run: TransferRun) -> None:
 
 def _check_tuning(run: TransferRun, kind: str, head: str) -> None:
     """Checks what only fine-tuning cannot do."""
-    if kind not in ("run", "hf", "laser"):
+    if kind not in ENCODER_FOLDERS:
         raise ValueError(
             f"config.transfer.mode='tune' fine-tunes a language model, and config.encoder="
             f"{run.encoder!r} is none: give run:DIR, hf:DIR or laser:DIR, or "

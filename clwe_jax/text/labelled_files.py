@@ -7,7 +7,7 @@ import os
 from typing import Sequence
 
 from clwe_jax import registry
-from clwe_jax.options.transfer import TransferOptions, TransferRun
+from clwe_jax.options.transfer import ENCODER_FOLDERS, TransferOptions, TransferRun
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.labelled import Task
 
@@ -35,7 +35,7 @@ def check(config: TransferRun, workdir: str) -> None:
             f"{settings.task!r}: --config.transfer.reduce=extract"
         )
     kind, _, where = config.encoder.partition(":")
-    if kind in ("run", "hf", "laser") and not os.path.isdir(where):
+    if kind in ENCODER_FOLDERS and not os.path.isdir(where):
         name = os.path.basename(where) if where in _OF_CONFIGS else "warm_dict_mlm"
         made = f"python -m clwe_jax.main --config=configs/{name}.py"
         if kind == "run" and where not in _OF_CONFIGS:
