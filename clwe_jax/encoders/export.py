@@ -47,11 +47,10 @@ def write_vec(model: LoadedEncoder, out: str, language: str = "") -> list[str]:
     Raises:
       ValueError: an unknown language, or a run without a list of frequent words.
     """
-    if language and language not in model.languages:
-        raise ValueError(f"--language={language}: the run has {', '.join(model.languages)}")
+    languages = _languages(model, language)
     os.makedirs(out, exist_ok=True)
     notes = []
-    for code in (language,) if language else model.languages:
+    for code in languages:
         vectors = model.vectors(code)
         files.write(os.path.join(out, f"{code}.vec"), vectors)
         notes.append(f"{code}.vec: {len(vectors):,} words of {vectors.dim} dimensions.")
@@ -80,10 +79,19 @@ def write_static(
     """
     if not isinstance(model, StaticSpaces):
         raise ValueError(f"--format={form} holds static vectors, and this is: {model.described}")
-    if language and language not in model.languages:
-        raise ValueError(f"--language={language}: the run has {', '.join(model.languages)}")
-    languages = (language,) if language else model.languages
+    languages = _languages(model, language)
     counts = model.frequencies
     weights = {code: counts.word_weights(code) for code in languages} if counts else {}
     spaces = {code: model.vectors(code) for code in languages}
     return static_folders.write(spaces, weights, model.normalizer, out, form, dtype)
+
+
+def _languages(model: LoadedEncoder, language: str) -> tuple[str, ...]:
+    """The language that is asked for, or all of the model's.
+
+    Raises:
+      ValueError: an unknown language.
+    """
+    if language and language not in model.languages:
+        raise ValueError(f"--language={language}: the run has {', '.join(model.languages)}")
+    return (language,) if language else model.languages
