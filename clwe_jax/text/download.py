@@ -103,14 +103,16 @@ def download_files(
     for number, name in enumerate(names, 1):
         path = os.path.join(directory, name)
         known = sums.get(name) or manifest.get(name, {}).get("sha256")
-        if os.path.exists(path) and (not known or _digest(path) == known):
+        digest = _digest(path) if os.path.exists(path) else ""
+        if digest and (not known or digest == known):
             # Without a sum an earlier call stopped before it wrote the manifest, or a user copied the
             # file here.
             logging.info("%s exists", path)
         else:
             logging.info("%d/%d %s%s", number, len(names), address, name)
             _fetch(address + urllib.parse.quote(name), path, attempts, timeout, known)
-        entry = {"size": os.path.getsize(path), "sha256": _digest(path)}
+            digest = _digest(path)
+        entry = {"size": os.path.getsize(path), "sha256": digest}
         if manifest.get(name) != entry:
             manifest[name] = entry
             atomic.write_json(os.path.join(directory, MANIFEST), manifest, sort_keys=True)
