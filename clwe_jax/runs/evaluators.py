@@ -69,7 +69,7 @@ class NamedEvaluator:
 class InTraining:
     """An evaluator and its encoder as a `types.TrainingEvaluator`."""
 
-    evaluator: Evaluator
+    evaluator: NamedEvaluator
     encoder: ModelEncoder
 
     @property
@@ -79,12 +79,12 @@ class InTraining:
     @property
     def details(self) -> Sequence[Mapping[str, Any]]:
         """The details of the last run; () where the evaluator keeps none."""
-        return self.evaluator.details if isinstance(self.evaluator, HasDetails) else ()
+        return self.evaluator.details
 
     @property
     def outcomes(self) -> Mapping[str, np.ndarray]:
         """As of `NamedEvaluator`."""
-        return self.evaluator.outcomes if isinstance(self.evaluator, HasOutcomes) else {}
+        return self.evaluator.outcomes
 
     def run(self, variables: Variables, step: int) -> Iterator[tuple[str, float]]:
         return self.evaluator.run(self.encoder.bind(variables, step))
