@@ -6,38 +6,28 @@ says what the others have.
 
 from __future__ import annotations
 
-from typing import Mapping
-
 import numpy as np
 
 from clwe_jax.embeddings.made import Made
 from clwe_jax.embeddings.ngrams import Spelling
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.embeddings.word_graph import GUESSED_LENGTH, Links, Rows, WordGraph
+from clwe_jax.embeddings.word_graph import GUESSED_LENGTH, Rows
 
 
-def vectors(
-    graph: WordGraph, dim: int, seed: int, links: Mapping[tuple[str, str], Links] | None = None
-) -> Made[Vectors]:
+def vectors(made: Rows) -> Made[Vectors]:
     """Vectors of the dictionary's and the text's words in one space.
-
-    Args:
-      graph: the words.
-      dim: width of a vector.
-      seed: of the random vectors.
-      links: see `WordGraph.rows`.
 
     Returns:
       language of a text -> its words, most frequent first, with their counts, made when they are
       asked for. The vectors of n-grams stand behind the others, with `spelling_dim`. Words that
       nothing connects to the dictionary or to another language are left out.
     """
-    made, words = graph.rows(dim, seed, links), graph.options
+    graph, words = made.graph, made.graph.options
 
     def of(language: str) -> Vectors:
         names, rows, own = graph.words[language], made.of(language), graph.counts[language]
         if words.spelling_dim:
-            spelled = graph.ngrams.directions(names, words.spelling_dim, seed)
+            spelled = graph.ngrams.directions(names, words.spelling_dim, made.seed)
             rows = np.concatenate([rows, spelled * np.float32(words.spelling_length)], 1)
         occurrences = np.array([own.get(name, 0) for name in names], np.int64)
         order = np.argsort(-occurrences, kind="stable")
@@ -47,21 +37,14 @@ def vectors(
     return Made(graph.counts, of)
 
 
-def spelling(
-    graph: WordGraph,
-    dim: int,
-    seed: int,
-    links: Mapping[tuple[str, str], Links] | None = None,
-    behind: int = 0,
-) -> Spelling:
+def spelling(made: Rows, behind: int = 0) -> Spelling:
     """Vectors of any string, in the space of `vectors`.
 
     Args:
-      graph, dim, seed, links: as of `vectors`.
+      made: as of `vectors`.
       behind: dimensions of the space behind those of `vectors`, of which a spelling says nothing.
     """
-    made: Rows = graph.rows(dim, seed, links)
-    words = graph.options
+    graph, words = made.graph, made.graph.options
     regressions = {
         language: graph.regression(language, made.of(language)[: len(graph.known(language))])
         for language in graph.counts
@@ -69,5 +52,5 @@ def spelling(
     width = made.width + words.spelling_dim + behind
     return Spelling(
         graph.ngrams, regressions, GUESSED_LENGTH, words.spelling_dim, words.spelling_length,
-        width, seed,
+        width, made.seed,
     )  # fmt: skip

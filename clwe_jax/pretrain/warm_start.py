@@ -191,7 +191,7 @@ def _of_dictionary(config: PretrainRun, world: World) -> dict[str, Vectors]:
     # Entries alone: whether guesses by n-grams help a model's start is not measured.
     alone = WordsOptions(unknown="beginnings", phrases=False, spelling_dim=0)
     graph = WordGraph(world.dictionary, counts, alone)
-    return dict(dictionary_text.vectors(graph, config.model.width, config.seed))
+    return dict(dictionary_text.vectors(graph.rows(config.model.width, config.seed)))
 
 
 def _cut(

@@ -203,18 +203,18 @@ class Static(Job):
         graph = read.trainer.graph if read.trainer else WordGraph(
             read.dictionary, counts, static.words
         )  # fmt: skip
-        wanted = graph, dim, self.config.seed, mining.links if mining else {}
+        known = graph.rows(dim, self.config.seed, mining.links if mining else {})
         trained = {language: model.vectors(language) for language in model.languages}
         if not alone:
             # The vectors in the hub's space, each behind the dictionary's vector of the word.
             joined = beside.concatenated(
-                dictionary_text.vectors(*wanted), trained, static.trained_length
+                dictionary_text.vectors(known), trained, static.trained_length
             )
             model = dataclasses.replace(model, raw=joined, shared={}, alignments={})
         if static.words.unknown != "ngrams":
             return model
         behind = 0 if alone else trained[hub].dim
-        return dataclasses.replace(model, spelling=dictionary_text.spelling(*wanted, behind))
+        return dataclasses.replace(model, spelling=dictionary_text.spelling(known, behind))
 
     def _alignment(
         self, vocabularies: Vocabularies, dictionary: Dictionary | None, language: str, hub: str

@@ -83,7 +83,7 @@ class Trainer:
             "separate": self._separate,
             "duong": self._duong,
             "dictionary": lambda: dictionary_text.vectors(
-                self.graph, config.embeddings.dim, config.seed, links
+                self.graph.rows(config.embeddings.dim, config.seed, links)
             ),
         }
         if kind in apart:

@@ -223,8 +223,9 @@ def _spelled():
     pairs = {("hsb", "en"): [("dom", "house"), ("woda", "water"), ("dobry dźeń", "good day")]}
     counts = {"en": {"house": 3, "good": 2}, "hsb": {"dom": 2, "woda": 2}}
     graph = WordGraph(Dictionary.from_pairs(pairs), counts, WordsOptions(spelling_dim=32))
-    raw = dict(dictionary_text.vectors(graph, 64, 0))
-    return StaticModel(raw, {}, {}, "en", spelling=dictionary_text.spelling(graph, 64, 0))
+    rows = graph.rows(64, 0)
+    raw = dict(dictionary_text.vectors(rows))
+    return StaticModel(raw, {}, {}, "en", spelling=dictionary_text.spelling(rows))
 
 
 def test_a_word_that_the_model_lacks_has_a_vector_from_its_spelling(tmp_path):

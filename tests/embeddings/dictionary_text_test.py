@@ -28,7 +28,7 @@ _BEGINNINGS = WordsOptions(unknown="beginnings", spelling_dim=0)
 def _made(counts=_COUNTS, **options):
     options = dict(dim=64, seed=1) | options
     graph = WordGraph(Dictionary.from_pairs(_PAIRS), counts, _BEGINNINGS)
-    found = dict(dictionary_text.vectors(graph, **options))
+    found = dict(dictionary_text.vectors(graph.rows(**options)))
     return {x: dict(zip(v.words, v.vectors)) for x, v in found.items()}, found
 
 
