@@ -29,6 +29,7 @@ _MOST = 20_000  # frequent words that a regression is fitted to
 _STEPS, _TOLERANCE = 60, 1e-3  # of conjugate gradients
 _COLUMNS = 128  # of the vectors that are fitted at once
 _ROWS = 10_000  # words whose vectors are made at once
+_FEW = 64  # words whose vectors are made without those of all n-grams
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -114,10 +115,14 @@ class Regression:
         rows = np.zeros((len(words), self.factors.shape[1]), np.float32)
         if not len(self.words) or not len(words):
             return rows
-        weights = ngrams.features(self.words).T.tocsr() @ self.factors.astype(np.float32)
-        for start in range(0, len(words), _ROWS):
-            some = slice(start, start + _ROWS)
-            rows[some] = unit(np.asarray(ngrams.features(words[some]) @ weights))
+        back, factors = ngrams.features(self.words).T.tocsr(), self.factors.astype(np.float32)
+        if len(words) <= _FEW:  # the vector of each n-gram takes longer than that of a few words
+            rows[:] = unit(np.asarray(ngrams.features(words) @ back @ factors))
+        else:
+            weights = back @ factors
+            for start in range(0, len(words), _ROWS):
+                some = slice(start, start + _ROWS)
+                rows[some] = unit(np.asarray(ngrams.features(words[some]) @ weights))
         long = np.fromiter((len(word) >= _GUESSED for word in words), np.bool_, len(words))
         return rows * (_spelled(words) & (long | ~_unspaced(words)))[:, None]
 
