@@ -25,11 +25,11 @@ ORDER = (
     ("text", "models"),
     ("embeddings", "data", "objectives"),
     ("interop",),
-    # `ledger` asks `text` and `interop` for the options that follow files.
-    ("training", "ledger"),
+    ("training",),
     ("encoders",),
     ("evaluate",),
-    ("report",),
+    # `ledger` tests orders by `evaluate`.
+    ("report", "ledger"),
     ("runs",),
     # The wings. Vectors are the start of the others, and CLCR measures entailment by transfer.
     ("static",),

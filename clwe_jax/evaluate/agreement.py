@@ -12,6 +12,13 @@ MARKS = ("B", "I", "O")
 _AT_ONCE = 100  # samples drawn at once
 
 
+def half_interval(values: Sequence[float]) -> float:
+    """Half of the 95% interval of the mean of several values, by Student's t."""
+    found = np.asarray(values, np.float64)
+    quantile = stats.t.ppf(0.975, len(found) - 1)
+    return float(quantile * found.std(ddof=1) / len(found) ** 0.5)
+
+
 def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
     """The mean of figures in [0, 1] of several seeds, and its 95% interval by Student's t.
 
@@ -21,7 +28,7 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
     mean = float(found.mean())
     if len(found) < 2:
         return mean, mean, mean
-    half = stats.t.ppf(0.975, len(found) - 1) * found.std(ddof=1) / len(found) ** 0.5
+    half = half_interval(found)
     return mean, max(0.0, mean - half), min(1.0, mean + half)
 
 

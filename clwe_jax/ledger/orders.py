@@ -8,21 +8,17 @@ import math
 import statistics
 from typing import Any, Mapping, Sequence
 
-from scipy import stats
+import numpy as np
 
+from clwe_jax.evaluate import agreement
 from clwe_jax.ledger import record
 
 YES, NO, SAME = "yes", "no", "not significant"
 ABSENT = "not in the ledger yet"
 
-_Z95 = 1.96
+_LEVEL = 0.05  # of p
 
 Row = Mapping[str, Any]
-
-
-def t95(degrees: int) -> float:
-    """The two-sided 95% quantile of Student's t."""
-    return float(stats.t.ppf(0.975, degrees))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,8 +50,7 @@ def figure(rows: Sequence[Row], metric: str) -> Figure | None:
     values = [value for value, _ in found]
     if len(values) == 1:
         return Figure(*found[0], 1)
-    error = t95(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
-    return Figure(statistics.fmean(values), error, len(values))
+    return Figure(statistics.fmean(values), agreement.half_interval(values), len(values))
 
 
 def _of_row(row: Row, metric: str) -> tuple[float, float | None] | None:
@@ -101,7 +96,7 @@ def verdict(better: Sequence[Row], worse: Sequence[Row], metric: str, other: str
     if len(common) > 1:
         apart = [sides[0][seed][0] - sides[1][seed][0] for seed in common]
         difference = statistics.fmean(apart)
-        error = t95(len(apart) - 1) * statistics.stdev(apart) / math.sqrt(len(apart))
+        error = agreement.half_interval(apart)
     elif common and (apart := _sign_test(better, worse, common[0], metric, other or metric)):
         return apart
     elif one.error is not None and two.error is not None:
@@ -127,10 +122,8 @@ def _sign_test(
         found.append([record.unpacked(outcomes[x]) for x in sorted(names)])
     if [len(x) for x in found[0]] != [len(x) for x in found[1]]:
         return ""
-    first = sum(int((x & ~y).sum()) for x, y in zip(*found))
-    second = sum(int((y & ~x).sum()) for x, y in zip(*found))
-    # The normal approximation of the binomial distribution, with its correction for continuity.
-    differing = first + second
-    if abs(first - second) - 1 <= _Z95 * math.sqrt(differing):
+    ours, theirs = (np.concatenate(items).astype(np.int64) for items in found)
+    tested = agreement.sign_test(ours, theirs)
+    if tested.p >= _LEVEL:
         return SAME
-    return YES if first > second else NO
+    return YES if tested.more > tested.less else NO
