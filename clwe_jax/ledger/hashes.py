@@ -1,11 +1,10 @@
-"""Hashes of options, of data and of code, by which a row of the ledger is compared with today's."""
+"""Hashes of data and of code, by which a row of the ledger is compared with today's."""
 
 from __future__ import annotations
 
 import ast
 import functools
 import hashlib
-import json
 import os
 from typing import Any, Iterable, Iterator, Mapping
 
@@ -26,11 +25,6 @@ _NO_FIGURES = {
     "options", "presets", "report", "ledger", "registry", "atomic", "terminal", "main", "reevaluate",
     "pocket",
 }  # fmt: skip
-
-
-def of_options(values: Mapping[str, Any]) -> str:
-    """The hash of options: that of their JSON without spaces, with sorted keys."""
-    return _hash(json.dumps(values, sort_keys=True, separators=(",", ":"), default=str).encode())
 
 
 def of_data(values: Mapping[str, Any]) -> list[dict[str, Any]]:
