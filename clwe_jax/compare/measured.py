@@ -67,21 +67,21 @@ def load(path: str) -> Measured:
     return Measured(outcomes=outcomes, **record)
 
 
-def of_hits(found: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def outcomes_of_hits(hits: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The outcomes of evaluators, path -> bool [N], as `Measured.outcomes`."""
     made = {}
-    for path, hits in found.items():
+    for path, right in hits.items():
         for name, pattern in _OUTCOMES.items():
             if match := pattern.fullmatch(path):
-                ones = np.ones(len(hits), np.int32)
-                made[f"{name}/{match[1]}"] = np.stack([hits.astype(np.int32), ones, ones], -1)[None]
+                ones = np.ones(len(right), np.int32)
+                made[f"{name}/{match[1]}"] = np.stack([right.astype(np.int32), ones, ones], -1)[None]
     return made
 
 
 def parts(runs: Iterable[Measured], name: str) -> list[str]:
     """The parts of a figure that all runs have, with the same items."""
     runs = list(runs)
-    found = [x for x in runs[0].outcomes if x.rpartition("/")[0] == name]
+    candidates = [x for x in runs[0].outcomes if x.rpartition("/")[0] == name]
     return [
-        x for x in found if all(x in run.outcomes and run.keys[x] == runs[0].keys[x] for run in runs)
+        x for x in candidates if all(x in run.outcomes and run.keys[x] == runs[0].keys[x] for run in runs)
     ]

@@ -44,7 +44,7 @@ class Comparison:
 
     @functools.cached_property
     def samples(self) -> int:
-        """Number of samples, with which the least p of all pairs is below LEVEL after the correction."""
+        """Number of samples, with which the lowest p of all pairs is below LEVEL after the correction."""
         pairs = len(self.runs) * (len(self.runs) - 1) // 2
         return max(SAMPLES, round(4 * pairs / LEVEL))
 
@@ -57,8 +57,8 @@ class Comparison:
     @functools.cache
     def measured(self, figure: str) -> list[str]:
         """The systems that have a figure, the best first."""
-        found = [name for name in self.runs if self.parts(figure, name)]
-        return sorted(found, key=lambda name: (-self.value(figure, name), name))
+        names = [name for name in self.runs if self.parts(figure, name)]
+        return sorted(names, key=lambda name: (-self.value(figure, name), name))
 
     @functools.cache
     def parts(self, figure: str, *names: str) -> tuple[str, ...]:
@@ -98,11 +98,11 @@ class Comparison:
         """Pair of systems -> p of their difference, corrected for the number of pairs (Holm 1979)."""
         pairs = itertools.combinations(self.measured(figure), 2)
         gains = {frozenset(pair): self.gain(figure, *pair) for pair in pairs}
-        found = sorted((gain.p, sorted(pair)) for pair, gain in gains.items() if gain)
-        corrected, least = {}, 0.0
-        for place, (p, pair) in enumerate(found):
-            least = max(least, min(1.0, p * (len(found) - place)))
-            corrected[frozenset(pair)] = least
+        ranked = sorted((gain.p, sorted(pair)) for pair, gain in gains.items() if gain)
+        corrected, running_max = {}, 0.0
+        for place, (p, pair) in enumerate(ranked):
+            running_max = max(running_max, min(1.0, p * (len(ranked) - place)))
+            corrected[frozenset(pair)] = running_max
         return corrected
 
     def told_apart(self, figure: str, first: str, second: str) -> bool:
@@ -123,13 +123,13 @@ class Comparison:
 
     def cost(self, name: str, kind: str) -> float | None:
         """The mean of a cost over the seeds; None where the system has none."""
-        found = [run.cost[kind] for run in self.runs[name] if kind in run.cost]
-        return float(np.mean(found)) if found else None
+        costs = [run.cost[kind] for run in self.runs[name] if kind in run.cost]
+        return float(np.mean(costs)) if costs else None
 
     def mean(self, name: str, path: str) -> float | None:
         """The mean of an evaluator's figure over the seeds; None where it was not measured."""
-        found = [run.figures[path] for run in self.runs[name] if path in run.figures]
-        return float(np.mean(found)) if found else None
+        values = [run.figures[path] for run in self.runs[name] if path in run.figures]
+        return float(np.mean(values)) if values else None
 
     def figures(self) -> dict[str, float]:
         """The content of results.json: compare/SYSTEM/FIGURE, its interval, costs and orders."""
@@ -148,10 +148,10 @@ class Comparison:
             made |= {f"compare/{key}/{x}": self.mean(name, x) for x in sorted(own)}
         for figure in self.titles:
             for first, second in itertools.pairwise(self.measured(figure)):
-                found = self.gain(figure, first, second)
-                if found:
+                gain = self.gain(figure, first, second)
+                if gain:
                     path = f"order/{figure}/{keys[first]}/{keys[second]}"
-                    made[f"{path}/gain"] = found.value
+                    made[f"{path}/gain"] = gain.value
                     made[f"{path}/p"] = self.p_values(figure)[frozenset((first, second))]
         return made
 

@@ -15,7 +15,8 @@ from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.pair_files import read_pairs
 
 _HELD_OUT = "heldout"  # the folder of test words that are taken from the dictionaries
-_SHARE, _MOST = 10, 1_000  # one of so many words of a dictionary is a test word, at most so many
+_SHARE = 10  # one of so many words of a dictionary is a test word
+_MAX_TEST_WORDS = 1_000
 _BLI = "evals.bli"
 
 
@@ -46,19 +47,19 @@ def check(config: CompareRun, workdir: str) -> None:
 
 def folders(config: CompareRun, workdir: str) -> dict[str, str]:
     """`world.folders_of`, with the folder of held-out test words where none are given."""
-    found = world.folders_of(config, workdir)
-    if "bli" in config.evals and not found[_BLI]:
-        found[_BLI] = os.path.join(workdir, _HELD_OUT)
-    return found
+    paths = world.folders_of(config, workdir)
+    if "bli" in config.evals and not paths[_BLI]:
+        paths[_BLI] = os.path.join(workdir, _HELD_OUT)
+    return paths
 
 
 def write(config: CompareRun, workdir: str) -> dict[str, str]:
     """`folders`, after writing the embedded world, or the test words that are held out."""
     world.resolve_folders(config, workdir)
-    found = folders(config, workdir)
-    if found.get(_BLI) == os.path.join(workdir, _HELD_OUT):
-        _hold_out(config, found["dictionaries"], found[_BLI])
-    return found
+    paths = folders(config, workdir)
+    if paths.get(_BLI) == os.path.join(workdir, _HELD_OUT):
+        _hold_out(config, paths["dictionaries"], paths[_BLI])
+    return paths
 
 
 def _hold_out(config: CompareRun, source: str, target: str) -> None:
@@ -71,17 +72,17 @@ def _hold_out(config: CompareRun, source: str, target: str) -> None:
 
 
 def _chosen(config: CompareRun, source: str) -> Iterator[tuple[str, list[str]]]:
-    found: dict[str, list[tuple[str, str]]] = {}
+    dictionaries: dict[str, list[tuple[str, str]]] = {}
     for file in dictionary_files.find(source, options.languages(config)):
         if file.target:  # JMdict has none: its entries are no pairs of words
             pairs = read_pairs(file.path)
             # A pair of languages may have two files, its own and Wiktionary's.
-            named = found.setdefault(f"{file.source}-{file.target}.5000-6500.txt", [])
+            named = dictionaries.setdefault(f"{file.source}-{file.target}.5000-6500.txt", [])
             named += zip(pairs.left, pairs.right)
-    for name, listed in found.items():
+    for name, listed in dictionaries.items():
         digests = {word: hashlib.sha256(word.encode()).hexdigest() for word, _ in listed}
         order = sorted(digests, key=digests.__getitem__)
-        asked = set(order[: min(_MOST, len(order) // _SHARE)])
+        asked = set(order[: min(_MAX_TEST_WORDS, len(order) // _SHARE)])
         lines = [f"{a}\t{b}\n" for a, b in dict.fromkeys(listed) if a in asked]
         if lines:
             yield name, lines

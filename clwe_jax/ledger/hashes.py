@@ -34,13 +34,13 @@ def of_data(values: Mapping[str, Any]) -> list[dict[str, Any]]:
       Entries of 'name' (the last part of the path, or 'pocket'), 'bytes' and 'hash'. A finished run
       is hashed by its options.
     """
-    found: dict[str, dict[str, Any]] = {}
+    entries: dict[str, dict[str, Any]] = {}
     for value in _texts(values):
         for path in _paths(value):
             place = os.path.join(_PACKAGE, POCKET) if path == POCKET else os.path.normpath(path)
-            if place not in found:
-                found[place] = {"name": os.path.basename(place), **_content(place)}
-    return sorted(found.values(), key=lambda entry: (entry["name"], entry["hash"]))
+            if place not in entries:
+                entries[place] = {"name": os.path.basename(place), **_content(place)}
+    return sorted(entries.values(), key=lambda entry: (entry["name"], entry["hash"]))
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -142,7 +142,7 @@ def _module_path(name: str) -> str:
 @functools.cache
 def _imports(path: str) -> tuple[str, ...]:
     """The files of this project that a file imports, also inside functions."""
-    found = set()
+    paths = set()
     with open(path, encoding="utf-8") as file:
         tree = ast.parse(file.read())
     for node in ast.walk(tree):
@@ -155,8 +155,8 @@ def _imports(path: str) -> tuple[str, ...]:
         for name in names:
             beside = os.path.join(os.path.dirname(path), f"{name}.py")
             is_script = not path.startswith(_PACKAGE + os.sep) and os.path.exists(beside)
-            found.add(beside if is_script else _module_path(name))
-    return tuple(found - {""})
+            paths.add(beside if is_script else _module_path(name))
+    return tuple(paths - {""})
 
 
 @functools.cache

@@ -123,24 +123,24 @@ def tables(ledger: str) -> tuple[str, list[Table]]:
     Raises:
       ValueError: an unknown key or a line of another number of figures; the message names it.
     """
-    found = _read(ledger, "results.toml")
-    return found["text"], [_made(Table, x, lines=Line, orders=Order) for x in found["table"]]
+    content = _read(ledger, "results.toml")
+    return content["text"], [_made(Table, x, lines=Line, orders=Order) for x in content["table"]]
 
 
 def items(ledger: str) -> tuple[str, Mapping[str, str], list[Item]]:
     """The introduction, letter -> paper, and the items of reproduction.toml; errors as of `tables`."""
-    found = _read(ledger, "reproduction.toml")
-    return found["text"], found["papers"], [_made(Item, x, orders=Order) for x in found["item"]]
+    content = _read(ledger, "reproduction.toml")
+    return content["text"], content["papers"], [_made(Item, x, orders=Order) for x in content["item"]]
 
 
 def published(ledger: str) -> dict[str, dict[str, dict[str, str]]]:
     """Table -> row -> column -> the published value, of published.csv."""
-    found: dict[str, dict[str, dict[str, str]]] = {}
+    values: dict[str, dict[str, dict[str, str]]] = {}
     with open(os.path.join(ledger, "published.csv"), encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file):
-            row = found.setdefault(line["table"], {}).setdefault(line["row"], {})
+            row = values.setdefault(line["table"], {}).setdefault(line["row"], {})
             row[line["column"]] = line["value"]
-    return found
+    return values
 
 
 def _read(ledger: str, name: str) -> dict[str, Any]:

@@ -44,16 +44,16 @@ def figure(rows: Sequence[Row], metric: str) -> Figure | None:
       rows: rows that differ in the seed.
       metric: a metric, or a pattern with stars, which stands for the mean of all that fit it.
     """
-    found = [x for x in (_of_row(row, metric) for row in rows) if x is not None]
-    if not found:
+    known = [x for x in (_value_and_error(row, metric) for row in rows) if x is not None]
+    if not known:
         return None
-    values = [value for value, _ in found]
+    values = [value for value, _ in known]
     if len(values) == 1:
-        return Figure(*found[0], 1)
+        return Figure(*known[0], 1)
     return Figure(statistics.fmean(values), agreement.half_interval(values), len(values))
 
 
-def _of_row(row: Row, metric: str) -> tuple[float, float | None] | None:
+def _value_and_error(row: Row, metric: str) -> tuple[float, float | None] | None:
     """The value and half of its interval; of a pattern the mean, as of independent test sets."""
     figures = row["figures"]
     names = [metric] if metric in figures else fnmatch.filter(figures, metric)
@@ -90,7 +90,7 @@ def verdict(better: Sequence[Row], worse: Sequence[Row], metric: str, other: str
     if one is None or two is None:
         return ABSENT
     difference, error = one.value - two.value, None
-    sides = [{row.get("seed", 0): _of_row(row, name) for row in rows}
+    sides = [{row.get("seed", 0): _value_and_error(row, name) for row in rows}
              for rows, name in ((better, metric), (worse, other or metric))]  # fmt: skip
     common = [seed for seed in sides[0] if sides[0][seed] and sides[1].get(seed)]
     if len(common) > 1:
@@ -110,7 +110,7 @@ def _sign_test(
     better: Sequence[Row], worse: Sequence[Row], seed: int, metric: str, other: str
 ) -> str:
     """The verdict of a sign test on the items of one seed; '' where their outcomes are not known."""
-    found = []
+    sides = []
     chosen = [next(x for x in rows if x.get("seed", 0) == seed) for rows in (better, worse)]
     if chosen[0].get("data") != chosen[1].get("data"):
         return ""  # perhaps other test items
@@ -119,10 +119,10 @@ def _sign_test(
         outcomes = row.get("outcomes", {})
         if not names or any(x not in outcomes for x in names):
             return ""
-        found.append([record.unpacked(outcomes[x]) for x in sorted(names)])
-    if [len(x) for x in found[0]] != [len(x) for x in found[1]]:
+        sides.append([record.unpacked(outcomes[x]) for x in sorted(names)])
+    if [len(x) for x in sides[0]] != [len(x) for x in sides[1]]:
         return ""
-    ours, theirs = (np.concatenate(items).astype(np.int64) for items in found)
+    ours, theirs = (np.concatenate(items).astype(np.int64) for items in sides)
     tested = agreement.sign_test(ours, theirs)
     if tested.p >= _LEVEL:
         return SAME

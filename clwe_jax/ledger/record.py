@@ -110,10 +110,10 @@ class Recorder:
     def _read(self) -> dict[str, Any]:
         """The record of the same command that was interrupted, or of the run that is measured again."""
         try:
-            found = read(os.path.dirname(self._path))
+            earlier = read(os.path.dirname(self._path))
         except (FileNotFoundError, ValueError):
             return {}
-        return found if self._again or not found["finished"] else {}
+        return earlier if self._again or not earlier["finished"] else {}
 
 
 def read(folder: str) -> dict[str, Any]:
@@ -138,12 +138,12 @@ def read(folder: str) -> dict[str, Any]:
 
 def with_intervals(figures: Mapping[str, float]) -> dict[str, Any]:
     """Metric -> value, or [value, low, high] where the figures have the ends of its interval."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in sorted(figures.items()):
         ends = [figures[name + end] for end in _ENDS if name + end in figures]
         if not (name.endswith(_ENDS) and name.rpartition("_")[0] in figures):
-            found[name] = [value, *ends] if len(ends) == 2 else value
-    return found
+            values[name] = [value, *ends] if len(ends) == 2 else value
+    return values
 
 
 def packed(right: np.ndarray) -> str:
@@ -155,8 +155,8 @@ def packed(right: np.ndarray) -> str:
 def unpacked(text: str) -> np.ndarray:
     """The inverse of `packed`, bool [N]."""
     number, _, bits = text.partition(":")
-    found = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8))
-    return found[: int(number)].astype(bool)
+    items = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8))
+    return items[: int(number)].astype(bool)
 
 
 def clocks() -> tuple[float, float]:

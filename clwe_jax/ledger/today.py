@@ -32,14 +32,14 @@ def changes(row: Mapping[str, Any]) -> list[str]:
         run = _run(arguments)
     except (ValueError, OSError, KeyError, AttributeError):
         return ["options"]  # an option or a config that is gone
-    found = ["code"] if row["code"] != _code(arguments) else []
+    changed = ["code"] if row["code"] != _code(arguments) else []
     if [entry["name"] for entry in row["data"]] != [hashes.POCKET]:
-        return found
+        return changed
     if row["data"][0]["hash"] != _pocket():
-        found.insert(0, "data")
+        changed.insert(0, "data")
     if _changed(row["options"], json.loads(json.dumps(options.to_dict(run)))):
-        found.insert(0, "options")
-    return found
+        changed.insert(0, "options")
+    return changed
 
 
 def _changed(then: Any, now: Any) -> bool:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.compare import findings, orders, report, systems
-from clwe_jax.compare.measured import Measured, load, of_hits
+from clwe_jax.compare.measured import Measured, load, outcomes_of_hits
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.options.compare import CompareRun
 
@@ -13,7 +13,7 @@ def run(share, items=400, part="de-en", figure="retrieval", seed=0, key="k", min
     """Measurements with a share of right answers."""
     hits = np.random.default_rng(seed).random(items) < share
     names = {"retrieval": "retrieval/{}/mean", "induction": "bli/{}/p@1_csls"}
-    outcomes = of_hits({names[figure].format(part): hits})
+    outcomes = outcomes_of_hits({names[figure].format(part): hits})
     cost = {"minutes": minutes, "memory": 1e9, "disk": 1e6}
     return Measured({"bli/coverage": 0.5}, outcomes, dict.fromkeys(outcomes, key), cost, "5 steps")
 
