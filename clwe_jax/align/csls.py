@@ -36,30 +36,30 @@ class Shared:
     def around(self, keys: Array, pool: Array, **options: Any) -> bounded.Around:
         """The surroundings of the keys in the pool; see `bounded.Around`."""
         asked = ("around", *options.values())
-        found = self._find(asked, keys, pool)
-        if found is None:
-            found = bounded.Around(keys, pool, methods=self._methods, **options)
-            self._keep(asked, keys, pool, found)
-        return found
+        surroundings = self._find(asked, keys, pool)
+        if surroundings is None:
+            surroundings = bounded.Around(keys, pool, methods=self._methods, **options)
+            self._keep(asked, keys, pool, surroundings)
+        return surroundings
 
     def masses(self, keys: Array, pool: Array, beta: float, memory_bytes: int) -> Array:
         """The same as `search.log_mass`."""
         asked = ("masses", beta, memory_bytes)
-        found = self._find(asked, keys, pool)
-        if found is None:
-            found, others = search.log_masses(keys, pool, beta, memory_bytes)
-            self._keep(asked, keys, pool, found)
+        masses = self._find(asked, keys, pool)
+        if masses is None:
+            masses, others = search.log_masses(keys, pool, beta, memory_bytes)
+            self._keep(asked, keys, pool, masses)
             self._keep(asked, pool, keys, others)
-        return found
+        return masses
 
     def _find(self, asked: tuple, keys: Array, pool: Array) -> Any:
-        for known, *sets, found in self._kept:
+        for known, *sets, value in self._kept:
             if known == asked and all(map(_same, sets, (keys, pool))):
-                return found
+                return value
         return None
 
-    def _keep(self, asked: tuple, keys: Array, pool: Array, found: Any) -> None:
-        self._kept = [*self._kept[-1:], (asked, keys, pool, found)]
+    def _keep(self, asked: tuple, keys: Array, pool: Array, value: Any) -> None:
+        self._kept = [*self._kept[-1:], (asked, keys, pool, value)]
 
 
 def _same(a: Array, b: Array) -> bool:
@@ -130,9 +130,9 @@ def nearest(
         return bounded.nearest(queries, around, k, method, suffices)
     if method == "csls":
         hubness = search.means(keys, pool, neighbourhood, memory_bytes)
-        found = search.search(queries, search.chunked(keys, hubness, k), 2.0, k, memory_bytes)
+        best = search.search(queries, search.chunked(keys, hubness, k), 2.0, k, memory_bytes)
         own = search.means(queries, keys, neighbourhood, memory_bytes)
-        return found[0], found[1] - own[:, None]
+        return best[0], best[1] - own[:, None]
     mass = (shared.masses if shared else search.log_mass)(keys, pool, beta, memory_bytes)
     return search.search(queries, search.chunked(keys, mass, k), beta, k, memory_bytes)
 

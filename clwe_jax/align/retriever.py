@@ -70,17 +70,17 @@ class Retriever:
         cosines = (self._keys @ (query * _inverse(query[None]))) * self._inverse
         scores = self._scale * cosines - self._numbers
         while True:
-            found = _best(scores, k)
-            if self._exact[found].all():
+            best = _best(scores, k)
+            if self._exact[best].all():
                 break
             wider = _best(scores, min(k + _MORE, len(scores)))
             wanted = wider[~self._exact[wider]]
             self._settle(wanted)
             scores[wanted] = self._scale * cosines[wanted] - self._numbers[wanted]
-        values = scores[found]
+        values = scores[best]
         if self._method == "csls":
             values = values - _mean_of_largest(cosines[None], self._neighbourhood)
-        return found, values
+        return best, values
 
     def _settle(self, wanted: np.ndarray) -> None:
         """Computes the numbers of the keys in these rows."""
@@ -101,8 +101,8 @@ def _inverse(x: np.ndarray) -> np.ndarray:
 
 def _best(scores: np.ndarray, k: int) -> np.ndarray:
     """The k largest scores, the largest first; of equal ones the lowest index."""
-    least = np.partition(scores, len(scores) - k)[len(scores) - k]
-    places = np.flatnonzero(scores >= least)
+    lowest = np.partition(scores, len(scores) - k)[len(scores) - k]
+    places = np.flatnonzero(scores >= lowest)
     return places[np.lexsort((places, -scores[places]))][:k]
 
 

@@ -200,7 +200,7 @@ def test_methods_share_what_they_compute_of_a_key(small, monkeypatch, check):
     monkeypatch.setattr(
         bounded.Around, "settle", lambda self, rows, whole: settled.extend(rows) or settle(self, rows, whole)
     )
-    monkeypatch.setattr(bounded, "_LEAST_KEYS", 100)
+    monkeypatch.setattr(bounded, "_MIN_KEYS", 100)
     queries, keys, pool = made_up(8, 40, 300, 200)
     shared = csls.Shared()
     for method in ("csls", "inverted_softmax", "csls"):
@@ -217,7 +217,7 @@ def test_retrieval_uses_it_where_it_pays(monkeypatch, check):
     check(vectors, 5, 10, csls.nearest(*vectors[:2], 5, "csls", pool=vectors[2]))
     calls = []
     nearest = bounded.nearest
-    monkeypatch.setattr(bounded, "_LEAST_KEYS", 1_000)
+    monkeypatch.setattr(bounded, "_MIN_KEYS", 1_000)
     monkeypatch.setattr(bounded, "nearest", lambda *a: calls.append(1) or nearest(*a))
     found = csls.nearest(*vectors[:2], 5, "csls", pool=vectors[2])
     assert calls

@@ -251,7 +251,7 @@ def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch
 
 
 def test_a_collapse_is_a_warning_of_the_report(config, monkeypatch, tmp_path):
-    monkeypatch.setattr(clcr_steps, "_LEAST_RANK", 1e3)
+    monkeypatch.setattr(clcr_steps, "_MIN_RANK", 1e3)
     values = {"clcr.sentences": 20, "clcr.transform.steps": 2, "clcr.predictor.steps": 2}
     config = with_values(config, values)
     assert clcr.run(config, str(tmp_path / "run"))

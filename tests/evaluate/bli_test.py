@@ -368,7 +368,7 @@ def test_bounded_retrieval_has_the_figures_of_the_whole_product(tmp_path, monkey
     )
     static = StaticEncoder(Spaces(), lambda text, language: text.split())
     expected, rows = dict(evaluator.run(static)), list(evaluator.details)
-    monkeypatch.setattr(bounded, "_LEAST_KEYS", 100)
+    monkeypatch.setattr(bounded, "_MIN_KEYS", 100)
     monkeypatch.setattr(bounded, "_MEMBERS", 20)
     monkeypatch.setattr(bounded, "_PART", 40)
     found = dict(evaluator.run(static))
