@@ -78,12 +78,12 @@ class Vectors:
             counts=None if self.counts is None else self.counts[rows],
         )
 
-    def top(self, most: int | None) -> Vectors:
-        """The first `most` words, None: all; vectors are not copied."""
-        if most is None or most >= len(self):
+    def top(self, max_words: int | None) -> Vectors:
+        """The first `max_words` words, None: all; vectors are not copied."""
+        if max_words is None or max_words >= len(self):
             return self
-        counts = None if self.counts is None else self.counts[:most]
-        words, vectors = self.words[:most], self.vectors[:most]
+        counts = None if self.counts is None else self.counts[:max_words]
+        words, vectors = self.words[:max_words], self.vectors[:max_words]
         return Vectors(words, vectors, counts, self.report, self.examples)
 
     def save(self, path: str, about: Mapping[str, Any] | None = None) -> None:

@@ -140,8 +140,8 @@ class WordGraph:
         if self.options.unknown == "beginnings":
             return unit(self._alike(language) @ rows) * np.float32(GUESSED_LENGTH)
         others = self.words[language][self._known[language] :]
-        found = self.regression(language, rows).vectors(self.ngrams, others)
-        return found * np.float32(GUESSED_LENGTH)
+        guessed = self.regression(language, rows).vectors(self.ngrams, others)
+        return guessed * np.float32(GUESSED_LENGTH)
 
     def regression(self, language: str, rows: np.ndarray) -> Regression:
         """The regression from n-grams onto the vectors of the dictionary's words; see `guesses`."""
@@ -203,15 +203,15 @@ class WordGraph:
         matrices = {
             (a, b): sparse.csr_matrix(
                 (
-                    np.asarray(found.counts, np.float32),
+                    np.asarray(pair_links.counts, np.float32),
                     (
-                        [self.index[a][word] for word in found.source],
-                        [self.index[b][word] for word in found.target],
+                        [self.index[a][word] for word in pair_links.source],
+                        [self.index[b][word] for word in pair_links.target],
                     ),
                 ),
                 (len(self.words[a]), len(self.words[b])),
             )
-            for (a, b), found in (links or {}).items()
+            for (a, b), pair_links in (links or {}).items()
         }
         return Rows(self, dim, seed, matrices)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from clwe_jax import options
 from clwe_jax.align.alignment import Alignment
-from clwe_jax.embeddings import beside, dictionary_text, files
+from clwe_jax.embeddings import concatenate, dictionary_text, files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.encoders import spaces
@@ -207,7 +207,7 @@ class Static(Job):
         trained = {language: model.vectors(language) for language in model.languages}
         if not alone:
             # The vectors in the hub's space, each behind the dictionary's vector of the word.
-            joined = beside.concatenated(
+            joined = concatenate.vectors(
                 dictionary_text.vectors(known), trained, static.trained_length
             )
             model = dataclasses.replace(model, raw=joined, shared={}, alignments={})
