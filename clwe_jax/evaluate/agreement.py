@@ -14,9 +14,9 @@ _AT_ONCE = 100  # samples drawn at once
 
 def half_interval(values: Sequence[float]) -> float:
     """Half of the 95% interval of the mean of several values, by Student's t."""
-    found = np.asarray(values, np.float64)
-    quantile = stats.t.ppf(0.975, len(found) - 1)
-    return float(quantile * found.std(ddof=1) / len(found) ** 0.5)
+    array = np.asarray(values, np.float64)
+    quantile = stats.t.ppf(0.975, len(array) - 1)
+    return float(quantile * array.std(ddof=1) / len(array) ** 0.5)
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
@@ -24,11 +24,11 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
 
     The interval of one figure is the figure.
     """
-    found = np.asarray(values, np.float64)
-    mean = float(found.mean())
-    if len(found) < 2:
+    array = np.asarray(values, np.float64)
+    mean = float(array.mean())
+    if len(array) < 2:
         return mean, mean, mean
-    half = half_interval(found)
+    half = half_interval(array)
     return mean, max(0.0, mean - half), min(1.0, mean + half)
 
 
@@ -104,15 +104,15 @@ def resampled(
       samples: number of samples.
       seeds: weight of each seed in each sample, [samples, seeds], of sum 1; None: equal weights.
     """
-    rows, found = counts.shape[1], []
+    rows, parts = counts.shape[1], []
     values = counts.astype(np.float64)
     for start in range(0, samples, _AT_ONCE):
         drawn = rng.integers(rows, size=(min(_AT_ONCE, samples - start), rows))
         weights = np.stack([np.bincount(x, minlength=rows) for x in drawn]).astype(np.float64)
         shares = _shares(values, weights)
         part = None if seeds is None else seeds[start : start + len(weights)]
-        found.append(shares.mean(-1) if part is None else (shares * part).sum(-1))
-    return np.concatenate(found)
+        parts.append(shares.mean(-1) if part is None else (shares * part).sum(-1))
+    return np.concatenate(parts)
 
 
 def figure(counts: np.ndarray) -> float:
@@ -129,9 +129,9 @@ def _shares(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def gain(value: float, samples: np.ndarray) -> Gain:
     """The gain of a difference and its samples."""
     samples = np.round(samples, 12)  # means of three and of five equal figures differ by rounding
-    least = min((samples <= 0).sum(), (samples >= 0).sum())
+    tail = min((samples <= 0).sum(), (samples >= 0).sum())
     low, high = np.quantile(samples, [0.025, 0.975])
-    p = min(1.0, 2 * (least + 1) / (len(samples) + 1))
+    p = min(1.0, 2 * (tail + 1) / (len(samples) + 1))
     return Gain(float(np.round(value, 12)), float(low), float(high), float(p))
 
 

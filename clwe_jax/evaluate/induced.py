@@ -95,27 +95,27 @@ class Induced:
         wanted = [self._distinct[i] or self._candidates[i] for i in known]
         return np.array([row in some for row, some in zip(best.tolist(), wanted)], bool)
 
-    def places(self, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def places(self, nearest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The place (from 1) of the first right candidate of each source word; 0: none is right.
 
         Args:
-          found: candidates of the words that have a vector, [Q, depth]; -1: none.
+          nearest: candidates of the words that have a vector, [Q, depth]; -1: none.
 
         Returns:
           Places, int [W], by all pairs, and by the pairs of two different strings.
         """
         places, apart = np.zeros((2, len(self._words)), int)
         known = np.flatnonzero(self.known)
-        places[known] = _places(found, [self._candidates[i] for i in known])
+        places[known] = _places(nearest, [self._candidates[i] for i in known])
         places[~self.known & self._own] = 1
-        apart[known] = _places(found, [self._distinct[i] for i in known])
+        apart[known] = _places(nearest, [self._distinct[i] for i in known])
         return places, apart
 
     def figures(
-        self, suffix: str, found: np.ndarray, rounds: int, seed: int
+        self, suffix: str, nearest: np.ndarray, rounds: int, seed: int
     ) -> Iterator[tuple[str, float]]:
         """P@k, MRR and intervals over all sets of words, and P@1 of the groups."""
-        places, apart = self.places(found)
+        places, apart = self.places(nearest)
         for ending, ranks, some in (
             ("", places, slice(None)),
             ("_covered", places, self._covered),
@@ -135,16 +135,16 @@ class Induced:
         for name, members in self._groups.items():
             yield f"{name}/p@1{suffix}", precision(places[members], 1)
 
-    def rows(self, found: np.ndarray, scores: np.ndarray) -> Iterator[dict[str, Any]]:
+    def rows(self, nearest: np.ndarray, scores: np.ndarray) -> Iterator[dict[str, Any]]:
         """A row of the table of errors for each source word."""
-        places, _ = self.places(found)
-        line = np.cumsum(self.known) - 1  # line of each word in `found`
+        places, _ = self.places(nearest)
+        line = np.cumsum(self.known) - 1  # line of each word in `nearest`
         for number, word in enumerate(self._words):
             near: list[tuple[str, float]] = []
             if self.known[number]:
                 near = [
                     (self._target.words[row], round(float(score), 4))
-                    for row, score in zip(found[line[number]][:_SHOWN], scores[line[number]])
+                    for row, score in zip(nearest[line[number]][:_SHOWN], scores[line[number]])
                     if row >= 0
                 ]
             place, covered = int(places[number]), bool(self._covered[number])
@@ -165,10 +165,10 @@ def precision(places: np.ndarray, top: int) -> float:
     return float(((places >= 1) & (places <= top)).mean())
 
 
-def _places(found: np.ndarray, right: Sequence[set[int]]) -> np.ndarray:
-    """The place (from 1) of the first right row in each line of `found` [Q, k]; 0: none."""
-    places = np.zeros(len(found), int)
-    for number, (line, some) in enumerate(zip(found.tolist(), right)):
+def _places(nearest: np.ndarray, right: Sequence[set[int]]) -> np.ndarray:
+    """The place (from 1) of the first right row in each line of `nearest` [Q, k]; 0: none."""
+    places = np.zeros(len(nearest), int)
+    for number, (line, some) in enumerate(zip(nearest.tolist(), right)):
         places[number] = next((place for place, row in enumerate(line, 1) if row in some), 0)
     return places
 

@@ -46,8 +46,8 @@ def matches(
     if how == "centered":
         source, target = source - source.mean(0), target - target.mean(0)
     method = "csls" if how == "csls" else "cosine"
-    found, _ = csls.nearest(source, target, 1, method, neighbourhood=neighbourhood)
-    return np.asarray(found)[:, 0] == np.arange(len(source))
+    nearest, _ = csls.nearest(source, target, 1, method, neighbourhood=neighbourhood)
+    return np.asarray(nearest)[:, 0] == np.arange(len(source))
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -148,8 +148,8 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         for how, suffix in SUFFIXES.items():
             shares = []
             for layer in range(layers):
-                found = matches(x[:, layer], y[:, layer], how, self.neighbourhood)
-                shares.append(float(found.mean()))
+                right = matches(x[:, layer], y[:, layer], how, self.neighbourhood)
+                shares.append(float(right.mean()))
                 yield f"layer{layer}/acc@1{suffix}", shares[-1]
             mean = float(np.mean([shares[layer] for layer in last_layers(layers - 1)]))
             yield from _with_interval(f"mean_last4{suffix}", mean, len(x))
@@ -158,22 +158,22 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
     def _pairs(self) -> list[tuple[parallel.Files, list[str], list[str]]]:
         """Each pair with its source and target sentences, read once."""
         languages = self.context.languages
-        found = parallel.tested(self.data, languages, "evals.retrieval.data")
-        if not found:
+        pairs = parallel.tested(self.data, languages, "evals.retrieval.data")
+        if not pairs:
             logging.warning(
                 "%s: retrieval is left out: no pair has both languages among %s",
                 self.data, ", ".join(languages),
             )  # fmt: skip
-        texts = [parallel.read(pair, self.max_sentences) for pair in found]
-        return [(pair, both.source, both.target) for pair, both in zip(found, texts)]
+        texts = [parallel.read(pair, self.max_sentences) for pair in pairs]
+        return [(pair, both.source, both.target) for pair, both in zip(pairs, texts)]
 
 
 def _pooled(model: Encoder, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
     """Beginning of the metrics' names -> float32 [N, layers, D], by every pool of the encoder."""
     if not isinstance(model, Pools):
         return {"retrieval": model.sentences(texts, language)}
-    found = model.pooled(texts, language)
-    return {SIF if pool == "sif" else "retrieval": vectors for pool, vectors in found.items()}
+    by_pool = model.pooled(texts, language)
+    return {SIF if pool == "sif" else "retrieval": vectors for pool, vectors in by_pool.items()}
 
 
 def _with_interval(name: str, share: float, count: int) -> list[tuple[str, float]]:

@@ -31,12 +31,12 @@ def word_by_word(model: Encoder, texts: Sequence[str], source: str, target: str)
     if not asked or not wanted.frequent:
         return [spaced(words) for words in cut]
     vectors = known.vectors[:, _LAYER]
-    found, _ = csls.nearest(
+    nearest, _ = csls.nearest(
         vectors[[known.index[word] for word in asked]],
         wanted.vectors[: wanted.frequent, _LAYER],
         method="csls",
         pool=vectors[: known.frequent],
     )
-    best = [wanted.words[row] for row in np.asarray(found)[:, 0].tolist()]
+    best = [wanted.words[row] for row in np.asarray(nearest)[:, 0].tolist()]
     translations = dict(zip(asked, best))
     return [spaced(translations.get(word, word) for word in words) for words in cut]
