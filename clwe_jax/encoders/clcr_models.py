@@ -78,11 +78,11 @@ def _settings(workdir: str) -> dict[str, Any]:
             f"python -m clwe_jax.main --config=configs/clcr.py --workdir={workdir}"
         )
     with open(path, encoding="utf-8") as file:
-        found = json.load(file)
-    for language, place in found["encoders"].items():
+        settings = json.load(file)
+    for language, place in settings["encoders"].items():
         kind, _, where = place.partition(":")
-        found["encoders"][language] = f"{kind}:{options.placed(where, workdir)}"
-    return found
+        settings["encoders"][language] = f"{kind}:{options.placed(where, workdir)}"
+    return settings
 
 
 def tuned_file(workdir: str, language: str) -> str:
@@ -169,12 +169,12 @@ def load(
     for language, place in reversed(places.items()):
         if language in models:
             continue  # the hub's target, as its first run left it
-        found = arrays["space"][language]
+        space = arrays["space"][language]
         model = opened(place, [language], workdir)
         if os.path.exists(tuned_file(workdir, language)):
             model = model.with_parameters(heads.load(tuned_file(workdir, language)))
         params = arrays["transform"] if language == source else None
-        layers = tuple(found.pop("layers").tolist())
-        mapped = Transformed(model.objective, layers, Whitening(**found), params)
+        layers = tuple(space.pop("layers").tolist())
+        mapped = Transformed(model.objective, layers, Whitening(**space), params)
         models[language] = dataclasses.replace(model, projection=mapped)
     return ClcrModels(models, Steps(pivots, orders, **settings))

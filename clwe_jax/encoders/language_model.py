@@ -243,8 +243,8 @@ def load(workdir: str, step: int | None = None, opened: Any = None) -> LanguageM
     translations = None
     if "senses" in variables:
         variables["senses"] = {
-            name: SenseState(**{"sample": None, **found})
-            for name, found in variables["senses"].items()
+            name: SenseState(**{"sample": None, **arrays})
+            for name, arrays in variables["senses"].items()
         }
     if "translations" in variables:
         translations = np.asarray(variables["translations"]["ids"])[: len(vocabulary)]

@@ -160,23 +160,23 @@ class ModelEncoder:
         """
         encoder = self._rows()
         number, room = encoder.tokenizer.language_id(language), encoder.max_length - 2
-        found, shares = [], []
+        text_ids, shares = [], []
         for text in texts:
             ids, owners = encoder.tokenizer.encode(text, language)
-            found.append(ids)
+            text_ids.append(ids)
             shares.append(self._shares(text, language, owners)[:room] if weighted else None)
-        cut = sum(len(ids) > room for ids in found)
+        cut = sum(len(ids) > room for ids in text_ids)
         self.cut[language] += cut
-        self.seen[language] += len(found)
+        self.seen[language] += len(text_ids)
         if cut and language not in self._warned:
             self._warned.add(language)
             logging.warning(
                 "%d of %d sentences (%s) are longer than %d pieces; their ends are left out",
-                cut, len(found), language, room,
+                cut, len(text_ids), language, room,
             )  # fmt: skip
         return [
             Row(ids[:room], [0] * len(ids[:room]), number, share)
-            for ids, share in zip(found, shares)
+            for ids, share in zip(text_ids, shares)
         ]
 
     def _shares(self, text: str, language: str, owners: Sequence[int]) -> np.ndarray:
@@ -192,7 +192,7 @@ class ModelEncoder:
         weights = self._weights(language)
         if self.tokenizer.whole_text:  # owners are strings between spaces, such as "bank."
             strings = [self.words(string, language) for string in text.split()]
-            of_words = [np.mean([weights.get(x, 1.0) for x in found] or [1]) for found in strings]
+            of_words = [np.mean([weights.get(x, 1.0) for x in words] or [1]) for words in strings]
         else:
             of_words = [weights.get(word, 1.0) for word in self.words(text, language)]
         pieces = np.bincount(owners)
@@ -209,18 +209,18 @@ class ModelEncoder:
         """
         encoder, shape = self._rows(), self.shape
         number, room = self.tokenizer.language_id(language), encoder.max_length - 2
-        found, rows, targets = [], [], []
+        pairs, rows, targets = [], [], []
         for text in texts:
             words = self.words(text, language)
             vectors = np.zeros((len(words), *shape), np.float32)
-            found.append((words, vectors))
+            pairs.append((words, vectors))
             for start, end in self._windows(words):
                 ids, groups = encoder.tokenizer.encode_words(words[start:end])
                 rows.append(Row(ids[:room], groups[:room], number))
                 targets.append(vectors[start:end])
         for place, vectors in encoder.stream(self.variables, rows):
             targets[place][:] = vectors
-        return found
+        return pairs
 
     def of_words(
         self,
@@ -238,7 +238,7 @@ class ModelEncoder:
                 starts = np.flatnonzero(np.diff(owners, prepend=-1))
                 vectors = np.maximum.reduceat(vectors, starts, axis=0)
             parts[place][first] = np.array(reduce(vectors))
-        return [np.concatenate([found[first] for first in sorted(found)]) for found in parts]
+        return [np.concatenate([by_first[first] for first in sorted(by_first)]) for by_first in parts]
 
     def pieces_of_words(
         self, sentences: Sequence[Sequence[str]], language: str
@@ -250,8 +250,8 @@ class ModelEncoder:
             place, first, owners = targets[row]
             parts[place][first] = vectors.copy(), np.array(owners, np.int32) + first
         return [
-            tuple(np.concatenate(side) for side in zip(*(found[x] for x in sorted(found))))
-            for found in parts
+            tuple(np.concatenate(side) for side in zip(*(by_first[x] for x in sorted(by_first))))
+            for by_first in parts
         ]
 
     def word_batch(
@@ -378,9 +378,9 @@ def _groups(owners: Sequence[int], pool: str) -> list[int]:
 
 def _frequent(counts: Mapping[str, int], sample: WordSample) -> list[str]:
     """Words with a letter that occur `min_count` times, most frequent first."""
-    found = [
+    frequent = [
         word
         for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         if count >= sample.min_count and any(map(str.isalpha, word))
     ]
-    return found[: sample.max_words or None]
+    return frequent[: sample.max_words or None]

@@ -144,10 +144,10 @@ class StaticSpaces(LoadedEncoder):
         """
         self._check_languages(lang=lang, to=lang if to is None else to)
         select(np.zeros((1, 1)), layer)
-        found: list[Neighbour] = []
+        neighbours: list[Neighbour] = []
         for other in self.languages if to is None else (to,):
-            found += self._nearest(word, lang, other, k, method)
-        return sorted(found, key=lambda near: -near.score)[:k]
+            neighbours += self._nearest(word, lang, other, k, method)
+        return sorted(neighbours, key=lambda near: -near.score)[:k]
 
     def _nearest(self, word: str, lang: str, to: str, k: int, method: str) -> list[Neighbour]:
         """The words of a language nearest to a word, without the word itself."""
@@ -156,10 +156,10 @@ class StaticSpaces(LoadedEncoder):
         query = self._vector(word, lang, x)
         row = self._find(word, lang, x)
         own = lang == to and row is not None
-        most = min(k + own, len(y.words))
+        count = min(k + own, len(y.words))
         if (lang, to, chosen) not in self._retrievers:
             self._retrievers[lang, to, chosen] = Retriever(y.vectors, x.vectors, chosen)
-        places, scores = self._retrievers[lang, to, chosen].nearest(query, most)
+        places, scores = self._retrievers[lang, to, chosen].nearest(query, count)
         near = [
             Neighbour(y.words[place], to, float(score))
             for place, score in zip(places, scores)
@@ -193,7 +193,7 @@ class StaticSpaces(LoadedEncoder):
 
     @functools.cached_property
     def _segmenter(self) -> Segmenter:
-        return Segmenter({name: found.words for name, found in self.raw.items()})
+        return Segmenter({name: vectors.words for name, vectors in self.raw.items()})
 
     def _split(self, text: str, language: str) -> list[str]:
         self._check_languages(language=language)
@@ -239,9 +239,9 @@ class StaticSpaces(LoadedEncoder):
         """The vector of a word among a language's, or by its spelling: float32 [D]."""
         check_strings(word=word)
         if self._spells(language) and self._find(word, language, vectors) is None:
-            found = self.spelling.vectors([self.normalizer(word, language)], language)[0]
-            if found.any():
-                return found
+            spelled = self.spelling.vectors([self.normalizer(word, language)], language)[0]
+            if spelled.any():
+                return spelled
         return vectors.vectors[self._row(word, language, vectors)]
 
     def _row(self, word: str, language: str, vectors: Vectors) -> int:
@@ -315,23 +315,23 @@ def load(
         )
     with open(path, encoding="utf-8") as file:
         try:
-            found = json.load(file)
+            description = json.load(file)
         except ValueError as error:
             raise ValueError(f"{path} is damaged: {error}. Delete it and run again") from error
-    hub = found["hub"]
+    hub = description["hub"]
     return StaticSpaces(
         raw={
             language: stored.load(os.path.join(workdir, _RAW, f"{language}.npz"), narrow=True)[0]
-            for language in found["languages"]
+            for language in description["languages"]
         },
-        shared={language: frozenset(words) for language, words in found["shared"].items()},
+        shared={language: frozenset(words) for language, words in description["shared"].items()},
         alignments={
             language: Alignment.load(os.path.join(workdir, _ALIGNMENTS, f"{language}-{hub}.npz"))
-            for language in found["aligned"]
+            for language in description["aligned"]
         },
         hub=hub,
-        normalizer=Normalizer(found["lower_case"], found["simplify_chinese"]),
+        normalizer=Normalizer(description["lower_case"], description["simplify_chinese"]),
         frequencies=frequencies.load(workdir),
         # Runs of earlier versions have no such entry.
-        spelling=Spelling.load(os.path.join(workdir, _SPELLING)) if found.get("spelling") else None,
+        spelling=Spelling.load(os.path.join(workdir, _SPELLING)) if description.get("spelling") else None,
     )

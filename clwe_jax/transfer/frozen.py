@@ -15,7 +15,7 @@ import numpy as np
 
 from clwe_jax import atomic
 from clwe_jax.data.arrays import ArraySource
-from clwe_jax.encoders.features import PieceTable, Table, Vectors, centered, joined, mean, of_spans
+from clwe_jax.encoders.features import PieceTable, Table, Vectors, centered, joined, mean, span_table
 from clwe_jax.models import labelling
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.transfer import TransferRun
@@ -84,7 +84,7 @@ def _made_with(config: TransferRun, data: LabelledData, encoder: RowEncoder) -> 
 def _table(reader: Vectors | PieceTable, data: LabelledData, rows: Rows, language: str) -> Table:
     given = data.given(rows)
     if data.spans:
-        return of_spans(reader, given, language)
+        return span_table(reader, given, language)
     if data.tags:
         return reader.of_sentences(given, language)
     return reader.of_texts(given, language)

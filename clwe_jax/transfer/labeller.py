@@ -65,8 +65,8 @@ class Frozen:
     def label_spans(
         self, rows: Sequence[tuple[Sequence[str], Sequence[tuple[int, int]]]], language: str
     ) -> list[Labels]:
-        """For each seed the labels of each row of words and spans; see `features.of_spans`."""
-        table = self.centered(features.of_spans(self.source, rows, language), language)
+        """For each seed the labels of each row of words and spans; see `features.span_table`."""
+        table = self.centered(features.span_table(self.source, rows, language), language)
         return self.label_table(table, self.params)
 
     def centered(self, table: Table, language: str) -> Table:
