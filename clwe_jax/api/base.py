@@ -41,12 +41,12 @@ class Loaded(LoadedEncoder, LoadedModel):
         self._check_languages(lang=lang)
         check_count(batch_size=batch_size)
         with terminal.progress(show_progress):
-            found = self._encode(check_texts(texts), lang, layer, pool, batch_size)
+            encoded = self._encode(check_texts(texts), lang, layer, pool, batch_size)
         if not normalize:
-            return found
+            return encoded
         if pool is None:
-            return [np.asarray(search.unit(vectors)) for vectors in found]
-        return np.asarray(search.unit(found))
+            return [np.asarray(search.unit(vectors)) for vectors in encoded]
+        return np.asarray(search.unit(encoded))
 
     @abc.abstractmethod
     def _encode(
@@ -78,9 +78,9 @@ class Loaded(LoadedEncoder, LoadedModel):
             check_strings(**{f"{name}[{place}]": word for place, word in enumerate(words)})
             texts.append(words)
         aligner = WordAligner(layers=layers, **options)
-        [found] = aligner.align(model, [texts[0]], [texts[1]], (lang, to))
+        [links] = aligner.align(model, [texts[0]], [texts[1]], (lang, to))
         return [
-            WordLink(texts[0][i], texts[1][j], int(i), int(j)) for i, j in np.argwhere(found)
+            WordLink(texts[0][i], texts[1][j], int(i), int(j)) for i, j in np.argwhere(links)
         ]
 
     def similarity(
@@ -103,8 +103,8 @@ class Loaded(LoadedEncoder, LoadedModel):
                 f"to={to!r} is the word's own language: name another one of {others}, or call "
                 f"neighbours({word!r}, lang={lang!r})"
             )
-        found = self.neighbours(word, lang, k, to, method=method)
-        return [Translation(near.word, near.score) for near in found]
+        neighbours = self.neighbours(word, lang, k, to, method=method)
+        return [Translation(near.word, near.score) for near in neighbours]
 
     def sentence_vectors(self, texts: Sequence[str], lang: str) -> np.ndarray:
         return self.encode(texts, lang)
@@ -115,10 +115,10 @@ class Loaded(LoadedEncoder, LoadedModel):
         given = check_texts(texts), check_texts(others)
         if not all(given):
             raise ValueError("texts, others: expected sentences on both sides")
-        found = mining.mine(
+        mined = mining.mine(
             self.sentence_vectors(given[0], lang), self.sentence_vectors(given[1], to)
         )
-        return [(int(i), int(j), float(x)) for i, j, x in zip(*found) if x >= least]
+        return [(int(i), int(j), float(x)) for i, j, x in zip(*mined) if x >= least]
 
 
 def lacks_counts(pool: str) -> ValueError:

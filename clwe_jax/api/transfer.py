@@ -68,7 +68,7 @@ class TransferModel(TrainedLabeller, LoadedModel):
             check_texts(texts)
         words = [self._words(text, lang) if isinstance(text, str) else list(text) for text in texts]
         full = [place for place, some in enumerate(words) if some]
-        found: list[list[tuple[str, str]]] = [[] for _ in words]
+        tagged: list[list[tuple[str, str]]] = [[] for _ in words]
         if full:
             given, spoken = [words[i] for i in full], lang
             if self.config.transfer.lower_case:
@@ -78,8 +78,8 @@ class TransferModel(TrainedLabeller, LoadedModel):
                 given, spoken = list(map(glossary.words, given)), glossary.target
             labels = self.predictor.label_sentences(given, spoken)[self.seed]
             for place, mine in zip(full, labels):
-                found[place] = list(zip(words[place], mine))
-        return found
+                tagged[place] = list(zip(words[place], mine))
+        return tagged
 
     def classify(self, texts: Sequence[str] | Sequence[Sequence[str]], lang: str) -> list[str]:
         """The labels of texts, or of pairs of texts.

@@ -25,7 +25,7 @@ _BUCKETS = 1 << 16  # of hashed n-grams
 _SHORTEST, _LONGEST = 2, 5  # characters of an n-gram; 1 in scripts without spaces between words
 _GUESSED = 3  # characters of a word in such a script that its n-grams give a vector
 _RIDGE = 0.2  # of the regression, beside a kernel whose diagonal is 1
-_MOST = 20_000  # frequent words that a regression is fitted to
+_MAX_WORDS = 20_000  # frequent words that a regression is fitted to
 _STEPS, _TOLERANCE = 60, 1e-3  # of conjugate gradients
 _COLUMNS = 128  # of the vectors that are fitted at once
 _ROWS = 10_000  # words whose vectors are made at once
@@ -45,15 +45,15 @@ class Ngrams:
     @classmethod
     def of(cls, words: Iterable[str]) -> Ngrams:
         """The weights among some words of all languages."""
-        found = [np.unique(buckets(word)) for word in words]
-        seen = np.bincount(np.concatenate([*found, np.zeros(0, np.int64)]), minlength=_BUCKETS)
-        return cls(np.log((len(found) + 1) / (seen + 0.5)).astype(np.float32))
+        word_buckets = [np.unique(buckets(word)) for word in words]
+        seen = np.bincount(np.concatenate([*word_buckets, np.zeros(0, np.int64)]), minlength=_BUCKETS)
+        return cls(np.log((len(word_buckets) + 1) / (seen + 0.5)).astype(np.float32))
 
     def features(self, words: Sequence[str]) -> sparse.csr_matrix:
         """The weighted n-grams of words, float32 [words, buckets], rows of unit length."""
-        found = [buckets(word) for word in words]
-        lengths = np.fromiter(map(len, found), np.int64, len(found))
-        columns = np.concatenate([*found, np.zeros(0, np.int64)])
+        word_buckets = [buckets(word) for word in words]
+        lengths = np.fromiter(map(len, word_buckets), np.int64, len(word_buckets))
+        columns = np.concatenate([*word_buckets, np.zeros(0, np.int64)])
         splits = np.concatenate([[0], np.cumsum(lengths)])
         matrix = sparse.csr_matrix(
             (self.weights[columns], columns, splits), (len(words), _BUCKETS)
@@ -96,7 +96,7 @@ class Regression:
         words: words, most frequent first.
         rows: their vectors, float32 [words, D].
         """
-        chosen = np.flatnonzero(_spelled(words) & (np.abs(rows).max(1, initial=0) > 0))[:_MOST]
+        chosen = np.flatnonzero(_spelled(words) & (np.abs(rows).max(1, initial=0) > 0))[:_MAX_WORDS]
         words, rows = [words[row] for row in chosen.tolist()], rows[chosen]
         features = ngrams.features(words)
         back = features.T.tocsr()
@@ -163,10 +163,10 @@ class Spelling:
     def save(self, path: str) -> None:
         """Writes an .npz file that `load` reads; the regressions are stored in half precision."""
         arrays = {}
-        for language, found in self.regressions.items():
-            text = "\n".join(found.words).encode("utf-8", errors="replace")
+        for language, fitted in self.regressions.items():
+            text = "\n".join(fitted.words).encode("utf-8", errors="replace")
             arrays[f"words/{language}"] = np.frombuffer(text, np.uint8)
-            arrays[f"factors/{language}"] = found.factors.astype(np.float16)
+            arrays[f"factors/{language}"] = fitted.factors.astype(np.float16)
         facts = np.array(
             [self.length, self.dim, self.spelling_length, self.width, self.seed], np.float64
         )
@@ -208,12 +208,12 @@ def buckets(word: str) -> np.ndarray:
     # Marks of the Latin form (Armenian t') are no letters of the name.
     latin = "" if unspaced else "".join(filter(str.isalnum, anyascii(word).lower()))
     marked = f"<{latin or word}>"
-    found = [
+    numbers = [
         zlib.crc32(marked[start : start + length].encode("utf-8", errors="replace")) % _BUCKETS
         for length in range(1 if unspaced else _SHORTEST, _LONGEST + 1)
         for start in range(len(marked) - length + 1)
     ]
-    return np.array(found, np.int64)
+    return np.array(numbers, np.int64)
 
 
 @functools.lru_cache(maxsize=2)
@@ -237,9 +237,9 @@ def _solve(
     """The solution x of (F Ft + ridge) x = rows by conjugate gradients, a column each."""
     x, left = np.zeros_like(rows), rows.copy()
     step, size = left.copy(), np.einsum("nd,nd->d", left, left)
-    least = _TOLERANCE**2 * np.maximum(size, 1e-20)
+    limit = _TOLERANCE**2 * np.maximum(size, 1e-20)
     for _ in range(_STEPS):
-        if (size <= least).all():
+        if (size <= limit).all():
             break
         ahead = features @ (back @ step) + np.float32(_RIDGE) * step
         scale = size / np.maximum(np.einsum("nd,nd->d", step, ahead), 1e-20)

@@ -114,7 +114,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
             else:
                 empty.append(test.name)
             later = {x for t in self._tests[place + 1 :] for x in (t.source, t.target)}
-            spaces = {language: found for language, found in spaces.items() if language in later}
+            spaces = {language: space for language, space in spaces.items() if language in later}
         if empty:
             logging.warning(
                 "%s: left out, as the text sample has no words that occur %d times in one of the "
@@ -147,8 +147,8 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         layers = source.vectors.shape[1]
         for layer in range(layers) if layers > 1 else ():
             for method in self._methods:
-                found, _ = self._nearest(method, induced, source, target, layer, shared)
-                places, _ = induced.places(found)
+                candidates, _ = self._nearest(method, induced, source, target, layer, shared)
+                places, _ = induced.places(candidates)
                 for top in _LAYER_TOPS:
                     yield f"layer{layer}/p@{top}{SUFFIXES[method]}", precision(places, top)
         self.details.extend(induced.rows(*shown))
@@ -168,7 +168,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         if not len(rows):
             return np.zeros((0, depth), int), np.zeros((0, depth), np.float32)
         queries = select_layer(source.vectors, layer)
-        found, scores = csls.nearest(
+        indices, scores = csls.nearest(
             queries[rows],
             select_layer(target.vectors[: target.frequent], layer),
             depth,
@@ -179,24 +179,24 @@ class LexiconInduction(ByIdentity, BliEvaluation):
             shared=shared,
             suffices=induced.right,  # a word that is right at once needs no further words
         )
-        return np.asarray(found), np.asarray(scores)
+        return np.asarray(indices), np.asarray(scores)
 
     @functools.cached_property
     def _tests(self) -> list[TestSet]:
         """The test sets; without `context.pairs`, sets that share a language follow each other."""
         context = self.context
-        found = test_dictionaries.find(
+        tests = test_dictionaries.find(
             self.data, context.languages, context.normalizer, context.pairs
         )
         if context.pairs:
-            return found
-        uses = collections.Counter(lang for t in found for lang in (t.source, t.target))
+            return tests
+        uses = collections.Counter(lang for t in tests for lang in (t.source, t.target))
 
         def order(test: TestSet) -> tuple[list[str], str]:
             shared = sorted((test.source, test.target), key=lambda lang: (-uses[lang], lang))
             return shared, test.name
 
-        return sorted(found, key=order)
+        return sorted(tests, key=order)
 
 
 def means(figures: Mapping[str, float]) -> dict[str, float]:
@@ -204,11 +204,11 @@ def means(figures: Mapping[str, float]) -> dict[str, float]:
 
     Intervals, counts, layers and groups of words are left out.
     """
-    pairs, found = set(), collections.defaultdict(list)
+    pairs, by_metric = set(), collections.defaultdict(list)
     for name, value in figures.items():
         _, pair, metric = name.split("/", 2)
         pairs.add(pair)
         counted = metric.startswith(("words", "pairs")) or metric.endswith(("_low", "_high"))
         if "/" not in metric and not counted:
-            found[f"bli/{metric}"].append(value)
-    return {m: float(np.mean(values)) for m, values in found.items() if len(values) == len(pairs)}
+            by_metric[f"bli/{metric}"].append(value)
+    return {m: float(np.mean(values)) for m, values in by_metric.items() if len(values) == len(pairs)}

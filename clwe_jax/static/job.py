@@ -353,15 +353,15 @@ def _neighbours(model: StaticSpaces, option: str) -> list[dict[str, Any]]:
     return shown_words.neighbours(model, words, model.hub, model.languages)
 
 
-def _errors(rows: Sequence[Mapping[str, Any]], most: int) -> tuple[list[Any], int]:
-    """At most `most` errors of each direction, evenly spread, and the number of errors left out."""
+def _errors(rows: Sequence[Mapping[str, Any]], max_errors: int) -> tuple[list[Any], int]:
+    """At most `max_errors` errors of each direction, evenly spread, and the number of errors left out."""
     by_pair: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         if row["kind"] not in ("right", *(page.KIND for page in _PAGES)):
             by_pair.setdefault(row["pair"], []).append(row)
     shown, left_out = [], 0
     for some in by_pair.values():
-        places = np.unique(np.linspace(0, len(some) - 1, min(most, len(some))).astype(int))
+        places = np.unique(np.linspace(0, len(some) - 1, min(max_errors, len(some))).astype(int))
         shown += [some[place] for place in places.tolist()]
         left_out += len(some) - len(places)
     return shown, left_out
