@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from clwe_jax import options, presets
-from clwe_jax.embeddings import dictionary_text, files, pieces
+from clwe_jax.embeddings import dictionary_text, files, token_init
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
@@ -87,7 +87,7 @@ def start(config: PretrainRun, workdir: str, world: World) -> Start | None:
         place = os.path.join(workdir, FOLDER)
         place = place if settings.embeddings in options.TRAINED_STARTS else settings.embeddings
         subwords = _subwords(place, found, words, world, settings.center)
-    values, known = pieces.start(
+    values, known = token_init.token_vectors(
         settings.method, words, size, config.model.width, config.seed, subwords
     )
     record = {
@@ -196,7 +196,7 @@ def _of_dictionary(config: PretrainRun, world: World) -> dict[str, Vectors]:
 
 def _cut(
     found: Mapping[str, Vectors], world: World, center: bool
-) -> tuple[pieces.Words, dict[str, int]]:
+) -> tuple[token_init.CutWords, dict[str, int]]:
     """The words of all languages as the run's tokens, and their numbers by language."""
     tokenizer = world.tokenizer
     unknown = tokenizer.vocabulary.unk_id
@@ -212,12 +212,12 @@ def _cut(
                 tokens += ids
                 lengths.append(len(ids))
         numbers[language] = len(rows)
-        vectors.append(pieces.prepared(given.vectors[rows], _mean(given, center)))
+        vectors.append(token_init.prepared(given.vectors[rows], _mean(given, center)))
         weights.append(frequency[rows])
     if not sum(numbers.values()):
         raise ValueError("config.init.embeddings: no word with a vector is in the run's vocabulary")
     logging.info("words with a start vector: %s", numbers)
-    return pieces.Words(
+    return token_init.CutWords(
         vectors=np.concatenate(vectors),
         weights=np.concatenate(weights),
         tokens=np.array(tokens, np.int64),
@@ -232,7 +232,7 @@ def _mean(vectors: Vectors, center: bool) -> np.ndarray | None:
 
 
 def _subwords(
-    folder: str, found: Mapping[str, Vectors], words: pieces.Words, world: World, center: bool
+    folder: str, found: Mapping[str, Vectors], words: token_init.CutWords, world: World, center: bool
 ) -> np.ndarray:
     """The tokens' own vectors from character n-grams, float32 [V, D]; zeros for none.
 
@@ -255,7 +255,7 @@ def _subwords(
             "--config.static.keep_subwords=True, or take --config.init.embeddings=joint"
         )
     grams, vocabulary = Subwords.load(path), world.tokenizer.vocabulary
-    shares = pieces.language_shares(words, vocabulary.size)
+    shares = token_init.language_shares(words, vocabulary.size)
     raw = np.zeros((vocabulary.size, grams.vectors.shape[1]), np.float32)
     for token, piece in enumerate(vocabulary.pieces):
         if shares[token].any():
@@ -267,7 +267,7 @@ def _subwords(
         mapped = raw
         if language in model.alignments:
             mapped = model.alignments[language].to_target_space(raw)
-        total += share[:, None] * pieces.prepared(mapped, _mean(vectors, center))
+        total += share[:, None] * token_init.prepared(mapped, _mean(vectors, center))
     return np.where(own[:, None], total, 0).astype(np.float32)
 
 

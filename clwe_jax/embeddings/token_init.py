@@ -18,8 +18,8 @@ _ROWS = 1_024  # tokens that are compared with all anchors at once
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Words:
-    """Words with their vectors and the tokens that they are cut into.
+class CutWords:
+    """CutWords with their vectors and the tokens that they are cut into.
 
     Attributes:
       vectors: float32 [N, D], of all languages in one space.
@@ -49,7 +49,7 @@ def prepared(vectors: np.ndarray, mean: np.ndarray | None) -> np.ndarray:
     return _unit(vectors if mean is None else vectors - mean)
 
 
-def language_shares(words: Words, size: int) -> np.ndarray:
+def language_shares(words: CutWords, size: int) -> np.ndarray:
     """The languages' shares of each token's occurrences, float64 [V, languages]; zeros for none."""
     owners = np.repeat(np.arange(len(words.weights)), np.diff(words.splits))
     weights = np.zeros((size, int(words.languages.max()) + 1))
@@ -57,9 +57,9 @@ def language_shares(words: Words, size: int) -> np.ndarray:
     return weights / np.maximum(weights.sum(1, keepdims=True), 1e-30)
 
 
-def start(
+def token_vectors(
     method: str,
-    words: Words,
+    words: CutWords,
     size: int,
     width: int,
     seed: int = 0,
@@ -100,7 +100,7 @@ def start(
     return values, known
 
 
-def mean_of_words(words: Words, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def mean_of_words(words: CutWords, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The mean vector of the words that contain a token, weighted by frequency and occurrences.
 
     A token that is a word by itself has the mean of these words only (of several languages).
@@ -132,7 +132,7 @@ def mean_of_words(words: Words, size: int) -> tuple[np.ndarray, np.ndarray, np.n
     return values.astype(np.float32), known | whole, whole
 
 
-def by_hub_words(values: np.ndarray, known: np.ndarray, words: Words) -> np.ndarray:
+def by_hub_words(values: np.ndarray, known: np.ndarray, words: CutWords) -> np.ndarray:
     """Tokens as mixtures of the hub's words most like them (WECHSEL, Minixhofer et al. 2022).
 
     The weights are the softmax of cosine / 0.1 over the 10 nearest. The paper mixes the source
