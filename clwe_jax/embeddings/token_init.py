@@ -19,7 +19,7 @@ _ROWS = 1_024  # tokens that are compared with all anchors at once
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CutWords:
-    """CutWords with their vectors and the tokens that they are cut into.
+    """Words with their vectors and the tokens that they are cut into.
 
     Attributes:
       vectors: float32 [N, D], of all languages in one space.

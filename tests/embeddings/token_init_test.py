@@ -61,8 +61,8 @@ def test_the_mean_of_the_words_that_contain_a_token():
 
 @pytest.mark.parametrize("neighbours", [2, 10])
 def test_wechsel_mixes_the_nearest_words_of_the_hub(monkeypatch, neighbours):
-    monkeypatch.setattr(pieces, "_NEIGHBOURS", neighbours)
-    monkeypatch.setattr(pieces, "_ROWS", 4)
+    monkeypatch.setattr(token_init, "_NEIGHBOURS", neighbours)
+    monkeypatch.setattr(token_init, "_ROWS", 4)
     given = words()
     values, known, _ = mean_by_loops(given)
     found = token_init.by_hub_words(values.astype(np.float32), known, given)
@@ -113,7 +113,7 @@ def test_the_shares_of_the_languages():
 
 def test_sparsemax():
     scores = np.random.default_rng(3).uniform(-1, 1, (50, 30))
-    found = pieces.sparsemax(scores)
+    found = token_init.sparsemax(scores)
     for row, wanted in zip(found, scores):
         np.testing.assert_allclose(row, sparsemax_by_sorting(wanted), atol=1e-12)
     assert (found == 0).any() and np.allclose(found.sum(1), 1)
