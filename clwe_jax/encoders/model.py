@@ -107,7 +107,7 @@ class ModelEncoder:
         """The model's layers and the embedding output."""
         return self.shape[0]
 
-    def between(self, source: str, target: str) -> ModelEncoder:
+    def pairwise_space(self, source: str, target: str) -> ModelEncoder:
         """The encoder itself: all languages of a model share one space."""
         return self
 

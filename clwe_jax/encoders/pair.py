@@ -54,7 +54,7 @@ class PairEncoder:
             )
         return self._encoders[language]
 
-    def between(self, source: str, target: str) -> PairEncoder:
+    def pairwise_space(self, source: str, target: str) -> PairEncoder:
         """The encoder itself: its languages share one space."""
         return self
 

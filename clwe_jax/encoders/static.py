@@ -56,7 +56,7 @@ class StaticEncoder:
         """The languages that have vectors."""
         return tuple(self.spaces.languages if self.pair is None else self.pair)
 
-    def between(self, source: str, target: str) -> StaticEncoder:
+    def pairwise_space(self, source: str, target: str) -> StaticEncoder:
         """The encoder of two languages in the space where their aligner compares them."""
         pair = dict(zip((source, target), self.spaces.space(source, target)))
         return dataclasses.replace(self, pair=pair)

@@ -102,7 +102,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         spaces: dict[str, tuple[Encoder, WordSpace]] = {}
         empty = []
         for place, test in enumerate(self._tests):
-            view = model.between(test.source, test.target)
+            view = model.pairwise_space(test.source, test.target)
             for language in (test.source, test.target):
                 if language not in spaces or spaces[language][0] is not view:
                     spaces[language] = view, self._space(view, language, sample)

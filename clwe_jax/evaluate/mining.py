@@ -45,7 +45,7 @@ class BitextMining(ByIdentity, MiningEvaluation):
         """Yields mining/{src}-{trg}/precision, recall, f1 and threshold, and the mean mining/f1."""
         scores = []
         for pair, source, target in self._pairs:
-            view = model.between(pair.source, pair.target)
+            view = model.pairwise_space(pair.source, pair.target)
             x = select_layer(view.sentences(source, pair.source), MEAN_LAST4)
             y = select_layer(view.sentences(target, pair.target), MEAN_LAST4)
             half = len(x) // 2

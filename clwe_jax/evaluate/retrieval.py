@@ -98,7 +98,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         counts = _lengths(model)
         last = None  # many pairs share their English side
         for pair, source, target in self._pairs:
-            view = model.between(pair.source, pair.target)
+            view = model.pairwise_space(pair.source, pair.target)
             x = _pooled(view, source, pair.source)
             if last is None or last[:3] != (view, pair.target, target):
                 last = view, pair.target, target, _pooled(view, target, pair.target)

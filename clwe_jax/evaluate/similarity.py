@@ -180,7 +180,7 @@ class WordSimilarity(ByIdentity, SimilarityEvaluation):
         sample = WordSample(self.context.sample)
         for one in find(self.data, self.context.languages):
             pairs, scores = read(one, self.context.normalizer)
-            view = model.between(one.source, one.target)
+            view = model.pairwise_space(one.source, one.target)
             source, target = (
                 view.vocabulary(language, words, sample)
                 for language, words in zip((one.source, one.target), zip(*pairs))

@@ -74,7 +74,7 @@ class WordAligner(WordAlignerOptions):
         Raises:
           ValueError: the encoder has no vectors of given words, or not the layers.
         """
-        view = model.between(*languages)
+        view = model.pairwise_space(*languages)
         layers = layers_of(self.layers, view.layers)
         for left, right in sides(view, source, target, languages, self.level):
             yield self.link_words(left, right, layers)
@@ -192,7 +192,7 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
         self.details.clear()
         totals: list[dict[str, float]] = []
         for (source, target), rows in self.pairs.items():
-            view = model.between(source, target)
+            view = model.pairwise_space(source, target)
             chosen = layers_of(self.layers, view.layers)
             every = {f"layer{k}": [k] for k in range(view.layers)} if view.layers > 1 else {}
             counts = {name: Counts() for name in ("", *every)}

@@ -24,7 +24,7 @@ def word_by_word(model: Encoder, texts: Sequence[str], source: str, target: str)
       texts: raw texts.
       source, target: their language, and that of the translations.
     """
-    view = model.between(source, target)
+    view = model.pairwise_space(source, target)
     cut = [view.words(text, source) for text in texts]
     known, wanted = view.vocabulary(source), view.vocabulary(target)
     asked = sorted({word for words in cut for word in words if word in known.index})

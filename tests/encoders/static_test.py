@@ -60,7 +60,7 @@ def test_two_languages_are_compared_where_their_aligner_does():
             return Vectors(["w"], own[source]), Vectors(["w"], own[target])
 
     model = StaticEncoder(Spaces(), split)
-    view = model.between("en", "de")
+    view = model.pairwise_space("en", "de")
     assert view.languages == ("en", "de") and view.vocabulary("de").vectors[0, 0, 0] == 2
     assert view.sentences(["w"], "en")[0, 0, 0] == 3 and model.sentences(["w"], "en")[0, 0, 0] == 1
 

@@ -24,7 +24,7 @@ class Model:
     def __init__(self, source, target):
         self.spaces = {"de": source, "en": target}
 
-    def between(self, source, target):
+    def pairwise_space(self, source, target):
         return self
 
     def vocabulary(self, language, wanted, sample):
