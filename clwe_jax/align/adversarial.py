@@ -210,8 +210,6 @@ def map_step(
       matrix: map, [D, D].
       weights: parameters of the discriminator.
       x: source vectors before the map, [B, D].
-      rate: learning rate.
-      smoothing: smoothing of the labels.
       beta: strength of the orthogonalisation.
 
     Returns:
@@ -223,6 +221,7 @@ def map_step(
         return (jax.nn.softplus(odds) - smoothing * odds).mean()
 
     value, slope = jax.value_and_grad(fooled)(matrix)
+    # The mean of the objective is over twice as many words: half of them do not depend on the map.
     return orthogonalised(matrix - rate / 2 * slope, beta), value
 
 

@@ -59,6 +59,7 @@ def _nearest(
         part, bias = x[start : start + rows], of_x[start : start + rows]
         fill = rows - len(part)
         part = jnp.pad(part, ((0, fill), (0, 0)))
+        # A row of padding is no key's best: its scores are minus infinity.
         bias = jnp.pad(jnp.asarray(bias, jnp.float32), (0, fill), constant_values=jnp.inf)
         own, state = _step(part, bias, start, state, *keys[:2], scale, k[1])
         slabs.append([np.asarray(some)[: rows - fill] for some in own])  # one part is in memory

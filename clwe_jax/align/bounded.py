@@ -134,6 +134,7 @@ class Around:
         self.exact = np.zeros(len(self.keys), bool)
         self.bounds = {method: np.zeros(len(self.keys), np.float32) for method in METHODS}
         self._look_around()
+        # A bound that rounding has raised above its number would hide a key that is among the best.
         self.bounds[CSLS] -= _ROUNDING
         self.bounds[INVERTED_SOFTMAX] -= 10 * _ROUNDING * (1 + beta)
 

@@ -180,8 +180,6 @@ def loss(maps: Maps, words: Words, temperature: float) -> Array:
     that share a word with it, and the random words that are its own.
 
     Args:
-      maps: of both sides.
-      words: the batch.
       temperature: divisor of the cosines.
     """
     x, y = (_unit(side, matrix) for side, matrix in zip(words, maps))

@@ -131,6 +131,7 @@ def nearest(
     if method == "csls":
         hubness = search.means(keys, pool, neighbourhood, memory_bytes)
         best = search.search(queries, search.chunked(keys, hubness, k), 2.0, k, memory_bytes)
+        # r(x) is the same for all keys of a query: it belongs to the score, not to the choice.
         own = search.means(queries, keys, neighbourhood, memory_bytes)
         return best[0], best[1] - own[:, None]
     mass = (shared.masses if shared else search.log_mass)(keys, pool, beta, memory_bytes)

@@ -104,6 +104,7 @@ def mutual_best(ahead: Nearest, back: Nearest) -> Mined:
 
 def _best(ahead: Nearest, back: Nearest) -> list[tuple[np.ndarray, np.ndarray]]:
     """For either side, the best key of each query by margin, and that margin."""
+    # A neighbour that the search has not found counts as one of cosine 0.
     cosines = [np.where(side.keys < 0, 0, side.cosines) for side in (ahead, back)]
     around = [x.mean(1) for x in cosines]
     sides = []
@@ -123,6 +124,7 @@ def supported(source: np.ndarray, target: np.ndarray, lines: int = 3) -> np.ndar
         farther apart than `lines`.
       lines: largest distance on either side.
     """
+    # One number for two places; with the margin of `lines` a step on one side changes no other one.
     span = int(target.max(initial=0)) + 2 * lines + 1
     keys = (source.astype(np.int64) + lines) * span + target + lines
     ordered, near_another = np.sort(keys), np.zeros(len(keys), bool)

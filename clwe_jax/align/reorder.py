@@ -139,5 +139,6 @@ def _search(costs: np.ndarray, beam: int, pairs: bool) -> np.ndarray:
             _State(used, (*states[state].done, word), float(totals[state, word]))
             for used, (state, word) in chosen.items()
         ]
+        # The added word no longer comes after any of those that are left.
         left = left[sources] - costs[:, words].T if pairs else left
     return np.array(states[0].done, int)

@@ -128,5 +128,5 @@ def _linked_words(
             links[np.unravel_index(x.argmin(), x.shape)] = True
         places, ranks = pivots.orders(links)
         own = table.rows[number]
-        linked[tuple(row.source)] = own[own > 0][places[np.argsort(ranks)]]
+        linked[tuple(row.source)] = own[own > 0][places[np.argsort(ranks)]]  # row 0 is padding
     return table.vectors, linked

@@ -124,6 +124,7 @@ def aligners(views: Views, rows: Sequence[Linked]) -> dict[str, float]:
     """F1 of other aligners on the mapped source and the target: SimAlign's and awesome-align's."""
     (mapped, target), figures = (views.common(side) for side in (0, 1)), {}
     for method in ("mutual_argmax", "itermax", "softmax"):
+        # Inner products over sqrt(D), as in T's attention; cosines do not read the temperature.
         aligner = WordAligner(method=method, temperature=float(np.sqrt(target.vectors.shape[1])))
         links = [aligner.links(mapped.of(k), target.of(k)) for k in range(len(rows))]
         figures[f"clcr/f1/{method}"] = alignment(links, rows)["f1"]

@@ -101,6 +101,7 @@ class Comparison:
         ranked = sorted((gain.p, sorted(pair)) for pair, gain in gains.items() if gain)
         corrected, running_max = {}, 0.0
         for place, (p, pair) in enumerate(ranked):
+            # A pair with a larger p is never the more significant one after the correction.
             running_max = max(running_max, min(1.0, p * (len(ranked) - place)))
             corrected[frozenset(pair)] = running_max
         return corrected

@@ -167,9 +167,7 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
     """Reads the text files of several languages as words; a line is a sentence.
 
     Args:
-      text: text files.
-      normalizer: normalizer of the spelling.
-      segmenter: segmenter of lines into words, by lexicons for Chinese, Japanese and Thai.
+      segmenter: cuts lines into words; by lexicons for Chinese, Japanese and Thai.
 
     Raises:
       ValueError: a language without a word, or a damaged file.
@@ -270,7 +268,6 @@ def links(
 
     Args:
       dictionary: dictionary with the text's normalisation.
-      language: language of the words.
       source: word -> id.
       targets: language -> word -> id; translations without an id are left out.
       size: number of ids of `source`.
@@ -308,7 +305,6 @@ def joint_replace(corpus: Corpus, dictionary: Dictionary, rate: float, seed: int
       corpus: text; it is not changed.
       dictionary: dictionary with the text's normalisation.
       rate: probability in [0, 1].
-      seed: seed of the draws.
 
     Raises:
       ValueError: a rate out of range, or a dictionary that translates no word of the text.
@@ -346,7 +342,6 @@ def uncovered(dictionary: Dictionary, words: Mapping[str, Mapping[str, int]]) ->
     """The error message for a dictionary without a word of the text, with examples of both.
 
     Args:
-      dictionary: dictionary without a word of the text.
       words: language -> words of the text, most frequent first.
     """
     seen = []

@@ -31,7 +31,6 @@ def vectors(
     as much in a sentence as a word of one.
 
     Args:
-      dictionary: merged dictionary.
       languages: languages of the result. The vectors of a language do not depend on the others.
       dim: width of a vector.
       seed: of the random vectors.
@@ -68,7 +67,6 @@ def reach(dictionary: Dictionary, rows: np.ndarray, known: np.ndarray) -> None:
     It is repeated until no further word is reached.
 
     Args:
-      dictionary: merged dictionary.
       rows: vectors of its words, float32 [words, dim].
       known: bool [words], whether a word has a vector.
     """

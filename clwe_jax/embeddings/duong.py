@@ -200,7 +200,8 @@ def _batches(
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
     """Yields (running words consumed, words, contexts, splits) for all epochs."""
     ratio = settings.subsample / np.maximum(text.shares, _TINY)
-    kept = np.append(np.minimum(1.0, np.sqrt(ratio) + ratio), 0.0)  # index -1: no vector
+    # word2vec's rule, sqrt(t / f) + t / f; the last entry is of index -1, words without a vector.
+    kept = np.append(np.minimum(1.0, np.sqrt(ratio) + ratio), 0.0)
     for _ in range(settings.epochs):
         spans = text.spans[random.permutation(len(text.spans))]
         ends = np.cumsum(spans[:, 1] - spans[:, 0])

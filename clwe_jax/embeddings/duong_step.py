@@ -86,7 +86,6 @@ def gradients(
 
     Args:
       inputs, outputs: v and u, float [V, D].
-      batch: words in their contexts.
       negatives: noise words per word.
       combining: weight delta.
       context: `means(inputs, batch)`.

@@ -42,7 +42,6 @@ def read(path: str, max_vocab: int | None = 200_000, *, cache: bool | str = True
     `collect.MEANINGS`, counted in `.report`, shown with file and line in `.examples`, and logged.
 
     Args:
-      path: path of the file.
       max_vocab: maximum number of usable words; None: all.
       cache: place of the binary twin. True: beside the file, or in the user's cache folder if the
         file's folder is not writable; a string: that folder; False: no twin. A twin is valid as

@@ -75,7 +75,6 @@ def grow(graph: WordGraph, corpus: Corpus, options: MiningOptions, seed: int) ->
     Args:
       graph: the words of the dictionary and of the corpus.
       corpus: whole text, with the places of its lines.
-      options: see `MiningOptions`.
       seed: of the random directions.
     """
     languages = sorted(corpus.languages, key=lambda language: language == graph.hub)
@@ -176,6 +175,7 @@ def _text(sentences: _Sentences, words: np.ndarray) -> Text:
         total += some.sum(0)
     mean = total / max(1, known.sum())
     for part in parts:
+        # A sentence without a known word stays 0, so that it is near to none.
         centered = vectors[part].astype(np.float32) - mean * known[part, None]
         vectors[part] = unit(centered)
     return Text(vectors, sentences.places, sentences.at)

@@ -93,7 +93,6 @@ class Vectors:
         where known, and `about` (JSON).
 
         Args:
-          path: path of the file.
           about: further facts, serialisable as JSON.
 
         Raises:
@@ -132,7 +131,6 @@ def load(path: str, narrow: bool = False) -> tuple[Vectors, dict[str, Any]]:
     """Reads a file as `Vectors.load` does; also returns its facts `about`.
 
     Args:
-      path: path of the file.
       narrow: whether vectors in float16 are mapped as they are; otherwise they become float32.
     """
     try:

@@ -64,9 +64,7 @@ class WordGraph:
         meanings: Callable[[Sequence[str]], np.ndarray] | None = None,
     ):
         """Args:
-        dictionary: merged dictionary.
         counts: language -> word of its text -> occurrences.
-        options: see `WordsOptions`.
         meanings: words of the hub -> their vectors by another model, float32 [words, M] of unit
           length, which stand behind the random directions; None: no such part.
         """
@@ -134,7 +132,6 @@ class WordGraph:
         """The vectors of the words that the dictionary lacks, from those of its words.
 
         Args:
-          language: a language.
           rows: vectors of the dictionary's words, float32 [known, dim].
         """
         if self.options.unknown == "beginnings":

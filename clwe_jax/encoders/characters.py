@@ -120,7 +120,6 @@ def encoder_of(
 
     Args:
       objective: objective that encodes (`types.Encodes`).
-      tokenizer: the run's tokenizer.
       max_length: pieces of the longest row, special pieces included; 0: the model's maximum.
       batch_size: rows computed at once.
       for_senses: whether to call the objective's `encode_for_senses` instead of its `encode`.

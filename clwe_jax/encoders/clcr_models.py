@@ -100,7 +100,6 @@ def save(
     """Writes the result of a run.
 
     Args:
-      workdir: the run's folder.
       settings: 'encoders' (language -> 'run:DIR' or 'hf:DIR', the source's first), 'reordered' (the
         language whose order changes), 'hub' (folders of runs whose languages are part of the model)
         and the fields of `Steps` that are no predictors.
@@ -139,7 +138,6 @@ def load(
     """The models of a CLCR run and of its hub, with transforms, pivots and orders.
 
     Args:
-      workdir: the run's folder.
       step: not used; the encoders' newest checkpoints are read.
       opened: opens the run's encoders; `load.of_run`.
 

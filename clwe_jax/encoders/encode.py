@@ -87,7 +87,6 @@ class RowEncoder:
     ):
         """Args:
         encode_fn: function from variables and a batch to hidden states.
-        tokenizer: the run's tokenizer.
         max_length: pieces of the longest row, [CLS] and [SEP] included; at most the model's.
         batch_size: rows computed at once.
 
@@ -134,7 +133,6 @@ class RowEncoder:
 
         Args:
           program: function from variables and a batch to vectors, [B, D].
-          variables: the model's variables.
           rows: the rows; their groups are not read.
         """
         row_vectors = np.zeros((len(rows), self.shape(variables)[1]), np.float32)

@@ -133,7 +133,6 @@ def centered(table: Table, center: np.ndarray, folder: str | None = None) -> Tab
     """The table without a vector, [layers, D]; its padding stays.
 
     Args:
-      table, center: the table and the vector.
       folder: see `PartRows`.
     """
     values = PartRows(folder)
@@ -327,7 +326,6 @@ def batches(table: Table, size: int, shortest: int = 8) -> list[tuple[list[int],
     """Batches of all rows without labels, for predictions; few shapes.
 
     Args:
-      table: the features.
       size: rows of a batch.
       shortest: width of the narrowest batch; the others are twice, four times, ... as wide. A width
         between two of them, 1.5 times the narrower one, is used where it fills several batches.

@@ -54,8 +54,6 @@ class ModelEncoder:
     ):
         """Args:
         objective: objective that encodes (`types.Encodes`).
-        tokenizer: the run's tokenizer.
-        variables: the model's variables.
         step: training steps that the variables have seen.
         frequencies: counts of words in the run's text; None where they are not known.
         max_length: pieces of the longest row, special pieces included; 0: the model's maximum.
@@ -153,8 +151,6 @@ class ModelEncoder:
         """One row for each sentence, as one group, without the pieces that do not fit.
 
         Args:
-          texts: sentences.
-          language: their language.
           weighted: whether a word's pieces share its SIF weight, so that a word which is cut into
             many pieces counts once, as in the vectors of words.
         """
@@ -183,8 +179,6 @@ class ModelEncoder:
         """The weight of each piece: the SIF weight of its word over the word's number of pieces.
 
         Args:
-          text: the text.
-          language: its language.
           owners: the place of each piece's word in the text.
         """
         if not owners:
@@ -260,8 +254,6 @@ class ModelEncoder:
         """One batch with a row for each sentence of given words, and the word of each piece: 'groups'.
 
         Args:
-          sentences: the words of each sentence.
-          language: their language.
           length: of a row, [CLS] and [SEP] included; 0: that of the longest one.
 
         Raises:

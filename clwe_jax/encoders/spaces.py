@@ -298,7 +298,6 @@ def load(
     """The static vectors in a run's folder.
 
     Args:
-      workdir: the run's folder.
       step, opened: ignored; the vectors have one state and name no encoder.
 
     Raises:

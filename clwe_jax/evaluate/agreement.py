@@ -131,6 +131,7 @@ def gain(value: float, samples: np.ndarray) -> Gain:
     samples = np.round(samples, 12)  # means of three and of five equal figures differ by rounding
     tail = min((samples <= 0).sum(), (samples >= 0).sum())
     low, high = np.quantile(samples, [0.025, 0.975])
+    # The figure itself counts as one more sample, so that p is never 0.
     p = min(1.0, 2 * (tail + 1) / (len(samples) + 1))
     return Gain(float(np.round(value, 12)), float(low), float(high), float(p))
 

@@ -33,9 +33,7 @@ class Induced:
         self, test: TestSet, source: WordSpace, target: WordSpace, tags: Mapping[str, str]
     ):
         """Args:
-        test: the test dictionary.
-        source: words of the source language.
-        target: words of the target language in the same space.
+        source, target: words of both languages, in one space.
         tags: source word -> part of speech.
         """
         self._test, self._source, self._target, self._tags = test, source, target, tags

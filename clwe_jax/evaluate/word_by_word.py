@@ -21,7 +21,6 @@ def word_by_word(model: Encoder, texts: Sequence[str], source: str, target: str)
 
     Args:
       model: an encoder with vectors of words.
-      texts: raw texts.
       source, target: their language, and that of the translations.
     """
     view = model.pairwise_space(source, target)

@@ -35,10 +35,6 @@ _ROUNDS = 1_000  # resamplings of the bootstrap
 def instance_vectors(corpus: Corpus, encode: WordEncoder) -> Iterator[np.ndarray | None]:
     """Yields the mean [layers, D] over the words of each instance; None if they were cut off.
 
-    Args:
-      corpus: annotated text.
-      encode: see `WordEncoder`.
-
     Raises:
       ValueError: the encoder returned a different number of sentences.
     """

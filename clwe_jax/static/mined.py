@@ -49,9 +49,7 @@ def write(
     their counts.
 
     Args:
-      grown: what was mined.
-      dictionary: the dictionary before.
-      folder: of the files.
+      dictionary: the dictionary before mining.
       text: folder of the embedded world's text, whose true pairs are known; '' for other text.
       judge: an encoder, as of `config.encoder`, that is asked which pairs are translations; '': none.
     """

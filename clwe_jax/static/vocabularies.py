@@ -86,9 +86,7 @@ def reallocated(
     Args:
       config: the run's config; `static.gamma`, `static.rule`, `embeddings.max_vocab` and `seed`
         are read.
-      joint: vectors of all languages.
       counts: language -> word -> occurrences in its text.
-      hub: the hub language.
       separate: language -> vectors of its text alone, which the rule 'neighbours' compares; None
         for other rules.
     """

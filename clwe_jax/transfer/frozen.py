@@ -177,6 +177,7 @@ class FrozenTransfer:
             initial = {"embedder/mix_scale": labelling.unit_scale(table.values), **initial}
         gold = [label for rows in data.train.values() for label in data.numbers(rows)]
         columns, cut = self._columns(table, gold)
+        # Batches of all seeds have one width at each step, so that one program trains all heads.
         sources = [
             ArraySource(
                 columns, recipe.batch_size, seed=seed, buckets=widths(columns, recipe.batch_size),

@@ -136,6 +136,7 @@ def cross_products(
                 ys.append(features.pooled(*right, pool)[links[:, 1]])
         if xs:
             x, y = (np.concatenate(side).swapaxes(0, 1) for side in (xs, ys))
+            # The sum over all parts is in float64; a part's own one is short enough for float32.
             product = np.matmul(x.swapaxes(1, 2), y, dtype=np.float32).astype(np.float64)
             total = product if total is None else total + product
             count += x.shape[1]
