@@ -26,8 +26,8 @@ _ONE_WORD = 1e-6  # temperature at which attention chooses one word
 _MIN_VARIANCE, _MIN_RANK = 0.01, 2.0  # below which representations have collapsed
 _CLEAR = 0.2  # a probability below it, or above 1 minus it, is unambiguous
 NO_PIVOT = (
-    "no pivot was found: no training sentence has words whose symmetric distance is below "
-    "config.clcr.threshold. Raise it, or train the encoders and T for more steps"
+    "no pivot was found: no pair of words is closer than config.clcr.threshold. Raise it, or "
+    "train the encoders and T for more steps"
 )
 
 

@@ -317,7 +317,7 @@ def _with_parallel(
     values = {x: text if y == options.SOURCE else y for x, y in system.values.items()}
     if options.SOURCE in system.values.values() and not text:
         raise ValueError(
-            f"The system {system.name} learns from parallel text: --config.compare.parallel=DIR/train, "
-            "or mined for what the text itself holds; or leave it out of config.compare.systems"
+            f"The system {system.name} learns from parallel text: --config.compare.parallel=DIR/train "
+            "(or mined), or leave it out of config.compare.systems"
         )
     return values

@@ -273,7 +273,7 @@ def _compare(
     if names and not names & set(labels):
         raise ValueError(
             f"The {where} has the labels {', '.join(strange[:8])}, and the training rows have "
-            f"{', '.join(labels[:8])}: the files are of different tasks, or in another tag set"
+            f"{', '.join(labels[:8])}: give files of one task, not of different tasks or tag sets"
         )
     if strange:
         count = sum(counts[label] for label in strange)

@@ -59,8 +59,7 @@ def mapped(
         return model, {}
     if not isinstance(model, LanguageModel) or model.projection is not None:
         raise ValueError(
-            f"config.transfer.align.parallel maps the layers of one language model, and "
-            f"config.encoder={config.encoder} is vectors, a pair of models or a projected model: "
+            f"config.encoder={config.encoder} is not one language model with its own layers: "
             "--config.transfer.align.parallel=''"
         )
     target, *sources = languages
