@@ -156,8 +156,8 @@ def _twins(path: str, max_vocab: int | None, cache: bool | str) -> list[str]:
     digest = hashlib.sha256(path.encode("utf-8", errors="surrogateescape")).hexdigest()[:12]
     if isinstance(cache, str):
         return [os.path.join(cache, f"{digest}-{name}")]
-    beside = os.path.join(os.path.dirname(path), f".{name}")
-    return [beside, atomic.user_cache(f"{digest}-{name}")]
+    hidden = os.path.join(os.path.dirname(path), f".{name}")
+    return [hidden, atomic.user_cache(f"{digest}-{name}")]
 
 
 def _cached(twin: str, key: list[int | None]) -> Vectors | None:

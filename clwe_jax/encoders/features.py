@@ -352,10 +352,10 @@ def _widths(lengths: Sequence[int], size: int, shortest: int) -> list[int]:
     """The widths of batches for texts of these lengths, narrowest first."""
     widths, width, longest = [shortest], shortest, max(lengths, default=0)
     while width < longest:
-        between = width * 3 // 2
+        middle = width * 3 // 2
         # Every width is one more program to compile.
-        if sum(width < x <= between for x in lengths) >= _WORTH * size:
-            widths.append(between)
+        if sum(width < x <= middle for x in lengths) >= _WORTH * size:
+            widths.append(middle)
         width *= 2
         widths.append(width)
     return widths

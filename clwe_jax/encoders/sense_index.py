@@ -228,10 +228,9 @@ class SenseIndex:
           float32 [N, T, S], -inf for senses that do not take part (`translation.cosines`).
         """
         state, ids, own, count = self._batch(direction, candidates, vectors)
-        into = np.full(len(own), self.tokenizer.language_id(to))
-        return np.asarray(_translation_cosines(state, self.objective.senses, ids, into, own))[
-            :count
-        ]
+        language_ids = np.full(len(own), self.tokenizer.language_id(to))
+        cosines = _translation_cosines(state, self.objective.senses, ids, language_ids, own)
+        return np.asarray(cosines)[:count]
 
     def _batch(self, direction: str, ids: np.ndarray, vectors: np.ndarray):
         """The state, padded ids [M, K] and representations [M, d] of a direction; the rows N."""

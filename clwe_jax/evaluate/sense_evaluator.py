@@ -142,7 +142,7 @@ class SenseFigures:
             labelled = self._inputs(variables, self._labelled)
             number = self.tokenizer.language_id
             languages = np.array([number(x.word[0]) for x in self._occurrences])
-            ids, into = _candidates(variables["translations"]["ids"], numbers, languages)
+            ids, language_ids = _candidates(variables["translations"]["ids"], numbers, languages)
         for direction, part in self.objective.directions.items():
             state, h = states.get(direction), vectors[:, part]
             slots = np.zeros(len(words), np.int32)
@@ -155,10 +155,11 @@ class SenseFigures:
                 figures.update({name: float(value) for name, value in in_use.items()})
             if labelled is not None:
                 learned = self._meanings(state, labelled[:, part])
-                batch = {"ids": ids, "into": into, "h": h}
+                batch = {"ids": ids, "into": language_ids, "h": h}
                 fits = _translate(state, batch, config=self.objective.senses)
                 choices[direction] = np.asarray(fits), learned
-                figures.update(self._translations(ids, into, {direction: choices[direction]}))
+                choice = {direction: choices[direction]}
+                figures.update(self._translations(ids, language_ids, choice))
             for name, value in figures.items():
                 by_metric.setdefault(name, []).append(value)
                 yield f"senses/{direction}/{name}", value
@@ -172,11 +173,11 @@ class SenseFigures:
         for name, values in by_metric.items():
             yield f"senses/{name}", float(np.mean(values))
         if len(choices) > 1:
-            for name, value in self._translations(ids, into, choices).items():
+            for name, value in self._translations(ids, language_ids, choices).items():
                 yield f"senses/both/{name}", value
         if choices:
             for language in self.tokenizer.languages:
-                for name, value in self._translations(ids, into, choices, language).items():
+                for name, value in self._translations(ids, language_ids, choices, language).items():
                     yield f"senses/{language}/{name}", value
         yield from self._nearest(read, words, meant)
 
@@ -189,14 +190,14 @@ class SenseFigures:
     def _translations(
         self,
         ids: np.ndarray,
-        into: np.ndarray,
+        language_ids: np.ndarray,
         choices: Mapping[str, tuple[np.ndarray, dict]],
         language: str | None = None,
     ) -> dict[str, float]:
         """Scores of the best translations by the cosines of one or more directions.
 
         Args:
-          ids, into: ids of the translations and of their languages, int [N, T].
+          ids, language_ids: ids of the translations and of their languages, int [N, T].
           choices: direction -> cosines [N, T, S] and the meanings of its slots.
           language: language of the scored words; None: all languages.
         """
@@ -207,7 +208,7 @@ class SenseFigures:
         pieces, languages = self.tokenizer.vocabulary.pieces, self.tokenizer.languages
         candidates = [
             [(languages[to], pieces[number]) for number, to in zip(*row) if number >= 0]
-            for row in zip(ids, into)
+            for row in zip(ids, language_ids)
         ]
         chosen = [
             (there[word], int(slot)) if there else None
@@ -332,10 +333,11 @@ def _candidates(
     """
     ids = np.array(_rows(translations, {"rows": numbers}))
     ids[np.arange(len(ids)), languages] = -1
-    into = np.broadcast_to(np.arange(ids.shape[1])[:, None], ids.shape).reshape(len(ids), -1)
+    language_ids = np.broadcast_to(np.arange(ids.shape[1])[:, None], ids.shape)
+    language_ids = language_ids.reshape(len(ids), -1)
     ids = ids.reshape(len(ids), -1)
     order = np.argsort(ids < 0, axis=1, kind="stable")
-    return np.take_along_axis(ids, order, axis=1), np.take_along_axis(into, order, axis=1)
+    return np.take_along_axis(ids, order, axis=1), np.take_along_axis(language_ids, order, axis=1)
 
 
 def nearest_sense(

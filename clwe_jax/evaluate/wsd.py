@@ -150,8 +150,8 @@ def predict(
     everywhere = [list(fallback) for _ in range(layers)]
     restricted = [list(fallback) for _ in range(layers)]
     known = [senses.lemmas.get((i.lemma, i.pos)) for i in corpus.instances]
-    for begin in range(0, len(there), _AT_ONCE):
-        part = there[begin : begin + _AT_ONCE]
+    for start in range(0, len(there), _AT_ONCE):
+        part = there[start : start + _AT_ONCE]
         for layer in range(layers):
             own = np.stack([vectors[row][layer] for row in part])
             scores = own @ senses.vectors[layer].T

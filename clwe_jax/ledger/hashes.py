@@ -173,9 +173,9 @@ def _files_of(node: ast.stmt, path: str) -> Iterator[str]:
         assert isinstance(node, ast.ImportFrom)
         names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
     for name in names:
-        beside = os.path.join(os.path.dirname(path), f"{name}.py")
-        is_script = not path.startswith(_PACKAGE + os.sep) and os.path.exists(beside)
-        yield beside if is_script else _module_path(name)
+        sibling = os.path.join(os.path.dirname(path), f"{name}.py")
+        is_script = not path.startswith(_PACKAGE + os.sep) and os.path.exists(sibling)
+        yield sibling if is_script else _module_path(name)
 
 
 def _hash(content: bytes) -> str:

@@ -132,8 +132,8 @@ def _portable_options(values: Any) -> Any:
 def _portable_paths(text: str) -> str:
     def shortened(match: re.Match[str]) -> str:
         path = os.path.relpath(match[0], ROOT)
-        beside = os.path.join(os.pardir, os.pardir)
-        return os.path.basename(path) if path.startswith(beside) else path
+        outside = os.path.join(os.pardir, os.pardir)
+        return os.path.basename(path) if path.startswith(outside) else path
 
     return re.sub(r"(?<![\w.])/[^\s,]+", shortened, text)
 
