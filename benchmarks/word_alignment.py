@@ -61,7 +61,7 @@ def main() -> None:
         for name, aligner, layers in runs:
             counts = Counts()
             for row, (left, right) in zip(rows, vectors):
-                counts.add(aligner.of_sides(left, right, layers), row)
+                counts.add(aligner.link_words(left, right, layers), row)
             numbers = " ".join(f"{100 * x:.1f}" for x in counts.figures().values())
             print(f"{'-'.join(pair)} {name}: {numbers}", flush=True)
             figures[f"{'-'.join(pair)} {name}, AER"] = counts.figures()["aer"]
