@@ -7,7 +7,7 @@ from typing import Sequence
 
 from clwe_jax import options, registry
 from clwe_jax.embeddings import files
-from clwe_jax.encoders import foreign
+from clwe_jax.encoders import hf_model
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.loaded import LoadedEncoder, Reduces
 from clwe_jax.encoders.spaces import StaticSpaces
@@ -29,7 +29,7 @@ def load(encoder: str, languages: Sequence[str]) -> LoadedEncoder:
     if kind == "vec":
         return of_vectors(where, languages, "config.encoder")
     if kind in ("hf", "laser"):
-        return foreign.load(encoder, languages)
+        return hf_model.load(encoder, languages)
     return of_folder(where)
 
 
