@@ -91,11 +91,11 @@ class Arrays:
 
     def rows(self, indices: np.ndarray) -> dict[str, Column]:
         """Dense columns as arrays, ragged ones as lists of arrays."""
-        found: dict[str, Column] = {key: value[indices] for key, value in self._dense.items()}
+        columns: dict[str, Column] = {key: value[indices] for key, value in self._dense.items()}
         for key, (values, bounds) in self._ragged.items():
             spans = zip(bounds[indices].tolist(), bounds[indices + 1].tolist())
-            found[key] = [values[first:last] for first, last in spans]
-        return found
+            columns[key] = [values[first:last] for first, last in spans]
+        return columns
 
     @functools.cached_property
     def lengths(self) -> np.ndarray | None:
@@ -335,9 +335,9 @@ class ArraySource:
     def set_state(self, state: bytes) -> None:
         """See `types.BatchSource`; the number of hosts may differ."""
         try:
-            found = json.loads(state)
-            fingerprint, step = found["fingerprint"], operator.index(found["step"])
-            sums = {str(name): operator.index(value) for name, value in found["sums"].items()}
+            saved = json.loads(state)
+            fingerprint, step = saved["fingerprint"], operator.index(saved["step"])
+            sums = {str(name): operator.index(value) for name, value in saved["sums"].items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(
                 f"The saved place in the data is damaged, or of another release: {error!r}"

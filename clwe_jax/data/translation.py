@@ -122,11 +122,11 @@ def sentences(task: Sentences, corpus: TextCorpus, tokenizer: Tokenizer, length:
     skipped: dict[str, int] = {}
     for language in corpus.languages:
         lines = itertools.islice(corpus.lines(language), task.most or None)
-        found = [tokenizer.encode(line, language) for line in lines]
-        kept = [(ids, index) for ids, index in found if 0 < len(ids) < length]
-        if len(kept) < len(found):
+        encoded = [tokenizer.encode(line, language) for line in lines]
+        kept = [(ids, index) for ids, index in encoded if 0 < len(ids) < length]
+        if len(kept) < len(encoded):
             what = f"sentences ({language}) without words or longer than {length} pieces"
-            skipped[what] = len(found) - len(kept)
+            skipped[what] = len(encoded) - len(kept)
         if not kept:
             raise ValueError(
                 f"config.data.source: no sentence in {language!r} fits rows of {length} pieces "
@@ -161,15 +161,15 @@ def epoch(pieces: Pieces, temperature: float) -> np.ndarray:
     Raises:
       ValueError: a temperature that is not positive.
     """
-    lengths, found = pieces.columns.lengths, []
+    lengths, chosen = pieces.columns.lengths, []
     places = {group: np.flatnonzero(pieces.groups == group) for group in pieces.counts}
     sizes = {group: float(lengths[some].sum()) for group, some in places.items()}
     shares = corpora.temperature_shares(sizes, temperature)
     times = {group: shares[group] / sizes[group] for group in places}
     for group, some in places.items():
         total = round(len(some) * times[group] / min(times.values()))
-        found.append(some[np.arange(total) * len(some) // total])
-    return np.concatenate(found)
+        chosen.append(some[np.arange(total) * len(some) // total])
+    return np.concatenate(chosen)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -209,13 +209,13 @@ class TranslationSource(ArraySource):
         shares = np.arange(1, widths + 1) / widths
         places = epoch(pieces, temperature)
         lengths = pieces.columns.lengths[places]
-        found = np.ceil(np.quantile(lengths, shares)).astype(int)
+        bounds = np.ceil(np.quantile(lengths, shares)).astype(int)
         super().__init__(
             _Rows(pieces.columns, places),
             batch_size,
             lengths=lengths,
             fingerprint=f"{pieces.columns.fingerprint} {temperature:g}",
-            buckets=sorted(set(found.tolist())),
+            buckets=sorted(set(bounds.tolist())),
             padding={"inputs": pad, "targets": pad},
             **options,
         )

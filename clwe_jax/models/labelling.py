@@ -37,12 +37,12 @@ def local(table: np.ndarray, batch: Batch) -> tuple[np.ndarray, Batch]:
     keys = [key for key in ("words", "words_b") if key in batch]
     flat = np.concatenate([batch[key].reshape(-1) for key in keys])
     values = table[np.concatenate([np.zeros(1, flat.dtype), flat])]
-    found, first = dict(batch), 1
+    renumbered, first = dict(batch), 1
     for key in keys:
         numbers = np.arange(first, first + batch[key].size, dtype=np.int32)
-        found[key] = np.where(batch[key] > 0, numbers.reshape(batch[key].shape), 0)
+        renumbered[key] = np.where(batch[key] > 0, numbers.reshape(batch[key].shape), 0)
         first += batch[key].size
-    return values, found
+    return values, renumbered
 
 
 def unit_scale(table: np.ndarray) -> np.ndarray:
@@ -134,7 +134,7 @@ class Pieces(nn.Module):
         pieces = jnp.take_along_axis(ids.reshape(rows, -1), order, axis=1)
         x = embedding[jnp.maximum(pieces, 0)] * there[..., None]
         lstm = BiLstm(self.options.cells, self.options.layers, name="lstm")
-        layers = [found.max(2) for found in lstm(x, there)]
+        layers = [layer.max(2) for layer in lstm(x, there)]
         mixed = mix(self, jnp.stack(layers, axis=2))
         places = jnp.argsort(order, axis=1)[..., None]
         back = jnp.take_along_axis(mixed, places, axis=1)

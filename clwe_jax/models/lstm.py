@@ -179,9 +179,9 @@ def _steps_forward(inputs, weights, keep, state, limits):
         gates, hiddens, cells, outputs, *state = carry
         now = AT(gates, number, 1, False)
         active, hidden, cell, output = _step(now, rest, _kept(keep, number), state, limits)
-        found = (active, hidden, cell, output)
+        new = (active, hidden, cell, output)
         buffers = gates, hiddens, cells, outputs
-        buffers = (INTO(b, x.astype(b.dtype), number, 1) for b, x in zip(buffers, found))
+        buffers = (INTO(b, x.astype(b.dtype), number, 1) for b, x in zip(buffers, new))
         return *buffers, cell, output
 
     gates = _of_inputs(inputs, kernel)
@@ -325,8 +325,8 @@ class BiLstm(nn.Module):
                 bias.astype(x.dtype),
                 None,
             )
-            found, _, _ = steps(both.swapaxes(1, 2), weights, None, (zeros, zeros), (None, None))
-            forward, backward = found.swapaxes(1, 2)
+            hidden, _, _ = steps(both.swapaxes(1, 2), weights, None, (zeros, zeros), (None, None))
+            forward, backward = hidden.swapaxes(1, 2)
             backward = jnp.take_along_axis(backward, flipped[..., None], axis=1)
             outputs.append(jnp.stack([forward, backward], axis=2))
             x = outputs[-1].reshape(rows, length, -1)

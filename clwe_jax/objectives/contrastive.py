@@ -83,9 +83,9 @@ class ContrastiveObjective:
         if self.against == "table":
             pairs = [(a, jax.lax.stop_gradient(b_to_find)), (jax.lax.stop_gradient(a_to_find), b)]
         each = [info_nce(x, y, weights, self.temperature) for x, y in pairs]
-        found = jax.tree.map(lambda *sums: sum(sums) / len(sums), *each)
+        means = jax.tree.map(lambda *sums: sum(sums) / len(sums), *each)
         rows = jnp.float32(len(weights))
-        return {**found, "padding": Sums(rows - weights.sum(), rows)}, {}
+        return {**means, "padding": Sums(rows - weights.sum(), rows)}, {}
 
     def _vectors(self, variables: Variables, batch: Batch) -> tuple[Array, Array, Array]:
         """Sentences by the last layers, [B, D], and by what they are compared with, [B, D]; 1 for a

@@ -100,11 +100,11 @@ class SenseLoss:
           keys: name of each sense state -> PRNG key.
           translations: word ids, int [V, languages, T]; -1 pads a row.
         """
-        found: dict[str, Any] = {}
+        collections: dict[str, Any] = {}
         translates = self.options.translation != "none"
         if self.aware:
             languages = translations.shape[1] if translates else 1
-            found["senses"] = {
+            collections["senses"] = {
                 direction: states.boxed(states.create(self.options.senses, *shape, key, languages))
                 for direction, key in keys.items()
             }
@@ -112,8 +112,8 @@ class SenseLoss:
             padding = (0, shape[0] - len(translations)), (0, 0), (0, 0)
             ids = jnp.asarray(np.pad(translations, padding, constant_values=-1), jnp.int32)
             ids = LogicallyPartitioned(ids, ("vocab", None, None))
-            found["translations"] = {"ids": ids}
-        return found
+            collections["translations"] = {"ids": ids}
+        return collections
 
     def choose(
         self,
@@ -197,19 +197,19 @@ class SenseLoss:
             samples = sampled_softmax.log_uniform_sample(
                 sample_key, self.options.negatives, self.vocab_size, self.never
             )
-            found = softmax.sampled_sense_cross_entropy(
+            losses = softmax.sampled_sense_cross_entropy(
                 hidden, table, bias, labels, enabled, samples, sense_key
             )
         else:
-            found = softmax.sense_cross_entropy(hidden, table, bias, labels, enabled)
-        sums = {"loss": Sums((found.loss * weights).sum(), total)}
+            losses = softmax.sense_cross_entropy(hidden, table, bias, labels, enabled)
+        sums = {"loss": Sums((losses.loss * weights).sum(), total)}
         if wanted.translated is not None:
             translated = weights * wanted.translated
             sums["translated"] = Sums(translated.sum(), total)
         if self.options.translation == "joint":
-            sums["sense_loss"] = Sums((found.sense * weights).sum(), total)
+            sums["sense_loss"] = Sums((losses.sense * weights).sum(), total)
             sums["translation_loss"] = Sums(
-                (found.translation * translated).sum(), translated.sum()
+                (losses.translation * translated).sum(), translated.sum()
             )
         return sums
 

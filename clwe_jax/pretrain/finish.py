@@ -79,8 +79,8 @@ class Finish:
     def done(self) -> bool:
         """Whether all steps of the finish are done, or the run has none."""
         steps = finish.steps(self.config)
-        found = checkpoint.complete_steps(os.path.join(self.folder, "checkpoints"))
-        return not steps or bool(self._before()) and bool(found) and found[-1] >= steps
+        complete = checkpoint.complete_steps(os.path.join(self.folder, "checkpoints"))
+        return not steps or bool(self._before()) and bool(complete) and complete[-1] >= steps
 
     def begin(self) -> dict[str, Any]:
         """The pretraining's figures, fields of `FitResult`, where the finish has begun; else {}.
@@ -202,8 +202,8 @@ class Finish:
         """before.json without its options; {} where it is absent or of a finish with others."""
         try:
             with open(os.path.join(self.folder, _RECORD), encoding="utf-8") as file:
-                found = json.load(file)
-            return found if found.pop("made_with") == json.loads(json.dumps(self._key())) else {}
+                record = json.load(file)
+            return record if record.pop("made_with") == json.loads(json.dumps(self._key())) else {}
         except (FileNotFoundError, ValueError, KeyError):
             return {}
 

@@ -50,8 +50,8 @@ def _config(config: PretrainRun, folders: dict[str, str]) -> StaticRun:
         training="dictionary", mine=True, reallocation=False, refinement=False, dictionary_dim=0,
         keep_subwords=False,
     )  # fmt: skip
-    found = warm_start.static_config(config, folders)
-    return options.with_values(found, {"system": "Mined dictionary", "static": static})
+    base = warm_start.static_config(config, folders)
+    return options.with_values(base, {"system": "Mined dictionary", "static": static})
 
 
 def _check(grown: Grown, option: str) -> None:

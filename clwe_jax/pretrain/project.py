@@ -161,13 +161,13 @@ class PairProjection(Projection):
         self.runs: dict[str, str] = {}  # language -> its folder, the target's first
         self._configs: dict[str, PretrainRun] = {}
         for option in ("target", "source"):
-            language, folder, found = _monolingual(config.projection, option)
+            language, folder, run_config = _monolingual(config.projection, option)
             if language in self.runs:
                 raise ValueError(
                     f"{self.runs[language]} and {folder} (config.projection.target and .source) "
                     f"are both runs of {language}: a projection takes two languages"
                 )
-            self.runs[language], self._configs[language] = folder, found
+            self.runs[language], self._configs[language] = folder, run_config
             config = options.with_values(config, {f"projection.{option}": folder})
         target = next(iter(self._configs.values()))
         config = dataclasses.replace(config, **{x: getattr(target, x) for x in _INHERITED})
@@ -210,7 +210,7 @@ class PairProjection(Projection):
                 "The models of the two runs differ in (layers, dimensions): "
                 + ", ".join(f"{self.runs[x]} {shape}" for x, shape in shapes.items())
             )
-        if len({found.lower_case for found in normalizers}) > 1:
+        if len({each.lower_case for each in normalizers}) > 1:
             raise ValueError(
                 "config.data.lower_case is True in one run and False in the other: "
                 + ", ".join(self.runs.values())
@@ -239,14 +239,14 @@ class PairProjection(Projection):
         return Spaces(models, texts, dictionary, counts, folders, context)
 
     def results(self, done: Mapping[str, Any]) -> Results:
-        found = super().results(done)
+        base = super().results(done)
         prefix = f"projected/{self.config.projection.apply}/"
-        own = {x.removeprefix(prefix): y for x, y in found.measured.items() if x.startswith(prefix)}
+        own = {x.removeprefix(prefix): y for x, y in base.measured.items() if x.startswith(prefix)}
         report = {
             "dictionary": worlds.describe_dictionary(done["model and text"].dictionary),
             "notes": self.notes,
         }
-        return Results({**found.figures, **own}, report, {**found.measured, **own})
+        return Results({**base.figures, **own}, report, {**base.measured, **own})
 
     def show(self, figures: Mapping[str, float]) -> None:
         tables.print_projection({}, figures)
@@ -275,11 +275,11 @@ def _monolingual(settings: ProjectionOptions, option: str) -> tuple[str, str, Pr
             f"config.projection.{option} is empty: give the folders of two monolingual runs as "
             "--config.projection.source=RUN --config.projection.target=RUN"
         )
-    found = options.read_config(folder)
-    if found.job != "pretrain" or len(options.languages(found)) > 1:
+    run_config = options.read_config(folder)
+    if run_config.job != "pretrain" or len(options.languages(run_config)) > 1:
         raise ValueError(
             f"config.projection.{option}={folder} holds no monolingual language model (job "
-            f"{found.job}, languages {found.data.languages}): train one, as with "
+            f"{run_config.job}, languages {run_config.data.languages}): train one, as with "
             "--config=configs/elmo.py --config.data.languages=de"
         )
-    return options.languages(found)[0], os.path.abspath(folder), found
+    return options.languages(run_config)[0], os.path.abspath(folder), run_config

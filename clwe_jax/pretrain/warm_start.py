@@ -50,11 +50,11 @@ def figures(workdir: str) -> dict[str, float]:
     """The figures of the word vectors that a run has trained for its start, as 'start/...'."""
     try:
         with open(os.path.join(workdir, FOLDER, FIGURES), encoding="utf-8") as file:
-            found = json.load(file)
+            saved = json.load(file)
     except FileNotFoundError:
         return {}
     # The run measures the same floor.
-    kept = {name: value for name, value in found.items() if not name.startswith(PREFIX)}
+    kept = {name: value for name, value in saved.items() if not name.startswith(PREFIX)}
     return {f"{FOLDER}/{name}": value for name, value in kept.items()}
 
 
@@ -75,18 +75,18 @@ def start(config: PretrainRun, workdir: str, world: World) -> Start | None:
         return None
     if settings.embeddings in options.TRAINED_STARTS:
         train(config, workdir, world.folders)
-        found = read(os.path.join(workdir, FOLDER), world.languages)
+        vectors = read(os.path.join(workdir, FOLDER), world.languages)
     elif settings.embeddings == "dictionary":
-        found = _of_dictionary(config, world)
+        vectors = _of_dictionary(config, world)
     else:
-        found = read(settings.embeddings, world.languages)
-    words, counts = _cut(found, world, config.init.center)
+        vectors = read(settings.embeddings, world.languages)
+    words, counts = _cut(vectors, world, config.init.center)
     size = world.tokenizer.vocabulary.size
     subwords = None
     if settings.method == "subword":
         place = os.path.join(workdir, FOLDER)
         place = place if settings.embeddings in options.TRAINED_STARTS else settings.embeddings
-        subwords = _subwords(place, found, words, world, settings.center)
+        subwords = _subwords(place, vectors, words, world, settings.center)
     values, known = pieces.start(
         settings.method, words, size, config.model.width, config.seed, subwords
     )
@@ -109,18 +109,18 @@ def read(source: str, languages: Sequence[str]) -> dict[str, Vectors]:
     """
     if os.path.isdir(source):
         model = spaces.load(source)
-        found = {name: model.vectors(name) for name in model.languages if name in languages}
+        vectors = {name: model.vectors(name) for name in model.languages if name in languages}
     else:
         option = "config.init.embeddings"
-        found = files.read_space(options.vector_files(source, languages, option), option)
-    if not found:
+        vectors = files.read_space(options.vector_files(source, languages, option), option)
+    if not vectors:
         raise ValueError(
             f"config.init.embeddings={source}: it has vectors in none of {', '.join(languages)}"
         )
     for language in languages:
-        if language not in found:
+        if language not in vectors:
             logging.warning("config.init.embeddings=%s: no vectors in %s", source, language)
-    return found
+    return vectors
 
 
 def train(config: PretrainRun, workdir: str, folders: Mapping[str, str]) -> None:
@@ -146,9 +146,9 @@ def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
     The words of the run's test dictionaries are left out of the aligner's too, and the run's lexicon
     induction, sentence retrieval and BLEU (word by word) measure the vectors on the run's test sets.
     """
-    found = options.parse(presets.joint_align(config.scale))
+    base = options.parse(presets.joint_align(config.scale))
     data = dataclasses.replace(
-        found.data, source=f"text:{folders['text']}", dictionaries=folders["dictionaries"],
+        base.data, source=f"text:{folders['text']}", dictionaries=folders["dictionaries"],
         exclude_dictionaries=folders["tests"],
         **{name: getattr(config.data, name) for name in _SHARED},
     )  # fmt: skip
@@ -169,13 +169,13 @@ def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
             if spec.name == "bli":
                 same |= {"methods": "nn,csls", "bootstrap": 0}
             evals[key] = dataclasses.replace(
-                found.evals[spec.name], data=folders[f"evals.{key}"], **same
+                base.evals[spec.name], data=folders[f"evals.{key}"], **same
             )
-    evals.setdefault("bli", dataclasses.replace(found.evals["bli"], data=""))
+    evals.setdefault("bli", dataclasses.replace(base.evals["bli"], data=""))
     return dataclasses.replace(
-        found, seed=config.seed, data=data, evals=evals,
-        static=dataclasses.replace(found.static, **static),
-        embeddings=dataclasses.replace(found.embeddings, **joint),
+        base, seed=config.seed, data=data, evals=evals,
+        static=dataclasses.replace(base.static, **static),
+        embeddings=dataclasses.replace(base.embeddings, **joint),
     )  # fmt: skip
 
 
@@ -195,13 +195,13 @@ def _of_dictionary(config: PretrainRun, world: World) -> dict[str, Vectors]:
 
 
 def _cut(
-    found: Mapping[str, Vectors], world: World, center: bool
+    by_language: Mapping[str, Vectors], world: World, center: bool
 ) -> tuple[pieces.Words, dict[str, int]]:
     """The words of all languages as the run's tokens, and their numbers by language."""
     tokenizer = world.tokenizer
     unknown = tokenizer.vocabulary.unk_id
     vectors, weights, tokens, lengths, numbers = [], [], [], [], {}
-    for language, given in found.items():
+    for language, given in by_language.items():
         frequency = _frequencies(given, language, world)
         rows, seen = [], set()
         for row, word in enumerate(given.words):
@@ -222,8 +222,8 @@ def _cut(
         weights=np.concatenate(weights),
         tokens=np.array(tokens, np.int64),
         splits=np.cumsum([0, *lengths]),
-        languages=np.repeat(np.arange(len(found)), list(numbers.values())),
-        hub=list(found).index("en") if "en" in found else 0,
+        languages=np.repeat(np.arange(len(by_language)), list(numbers.values())),
+        hub=list(by_language).index("en") if "en" in by_language else 0,
     ), numbers
 
 
@@ -232,7 +232,7 @@ def _mean(vectors: Vectors, center: bool) -> np.ndarray | None:
 
 
 def _subwords(
-    folder: str, found: Mapping[str, Vectors], words: pieces.Words, world: World, center: bool
+    folder: str, by_language: Mapping[str, Vectors], words: pieces.Words, world: World, center: bool
 ) -> np.ndarray:
     """The tokens' own vectors from character n-grams, float32 [V, D]; zeros for none.
 
@@ -240,7 +240,7 @@ def _subwords(
 
     Args:
       folder: of the static run that kept its n-grams.
-      found: its vectors in the hub's space, by language.
+      by_language: its vectors in the hub's space, by language.
       words: their tokens.
       world: of the run.
       center: whether the mean vectors of the languages are subtracted.
@@ -263,7 +263,7 @@ def _subwords(
             ends = begins and vocabulary.encode_word(text) == [token]
             raw[token] = grams.vector(text, begins, ends)
     own, total = np.abs(raw).max(1) > 0, np.zeros_like(raw)
-    for share, (language, vectors) in zip(shares.T, found.items()):
+    for share, (language, vectors) in zip(shares.T, by_language.items()):
         mapped = raw
         if language in model.alignments:
             mapped = model.alignments[language].to_target_space(raw)

@@ -73,8 +73,8 @@ def measure(
         logging.info("There is no dictionary floor: it takes a dictionary and test sets")
         return {}
     with _quiet():
-        found, _ = evaluators.measure(made, encoder(dictionary, frequencies, config.seed, words))
-    return {f"{PREFIX}{name}": value for name, value in found.items()}
+        figures, _ = evaluators.measure(made, encoder(dictionary, frequencies, config.seed, words))
+    return {f"{PREFIX}{name}": value for name, value in figures.items()}
 
 
 def encoder(
@@ -124,10 +124,10 @@ class _Spaces:
 
     def _made(self, dictionary: Dictionary, *languages: str) -> tuple[Vectors, ...]:
         """The words of each language, the text's most frequent ones first."""
-        found = dictionary_vectors.vectors(dictionary, languages, _DIM, self.seed)
+        by_language = dictionary_vectors.vectors(dictionary, languages, _DIM, self.seed)
         made = []
         for language in languages:
-            words, vectors = found[language]
+            words, vectors = by_language[language]
             counts = self.frequencies.words.get(language, {}) if self.frequencies else {}
             order = sorted(range(len(words)), key=lambda i: -counts.get(words[i], 0))
             made.append(Vectors([words[i] for i in order], vectors[order]))

@@ -56,8 +56,8 @@ class NamedEvaluator:
     @property
     def outcomes(self) -> dict[str, np.ndarray]:
         """Metric -> whether each test item was right in the last run, bool [N]; {} if not known."""
-        found = self.evaluator.outcomes if isinstance(self.evaluator, HasOutcomes) else {}
-        return {self.prefix + metric: right for metric, right in found.items()}
+        outcomes = self.evaluator.outcomes if isinstance(self.evaluator, HasOutcomes) else {}
+        return {self.prefix + metric: right for metric, right in outcomes.items()}
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         with terminal.stage(f"evaluating {self.key}"):

@@ -43,8 +43,8 @@ def text_files(config: options.Run, workdir: str) -> Iterator[str]:
             f"{config.data.pocket_sentences:,} sentences each, written to {folders['text']}"
         )
     elif source.startswith("text:"):
-        for language, found in corpora.TextCorpus(folders["text"], languages).files.items():
-            yield f"text: {language}, {_files(found)} in {folders['text']}"
+        for language, files in corpora.TextCorpus(folders["text"], languages).files.items():
+            yield f"text: {language}, {_files(files)} in {folders['text']}"
     else:
         yield f"text: {source} in {', '.join(languages)}"
 
@@ -58,8 +58,8 @@ def dictionaries(config: options.Run, workdir: str) -> Iterator[str]:
     elif worlds.in_pocket(place, workdir):
         yield f"dictionaries: the embedded world's{left_out}"
     else:
-        found = training_dictionary.files(config, place)
-        yield f"dictionaries: {_files(found)} in {place}{left_out}"
+        files = training_dictionary.files(config, place)
+        yield f"dictionaries: {_files(files)} in {place}{left_out}"
 
 
 def evaluations(config: options.Run, workdir: str) -> Iterator[str]:
@@ -111,17 +111,17 @@ def pretraining(config: PretrainRun, workdir: str) -> Iterator[str]:
 
 def finishing(config: PretrainRun) -> Iterator[str]:
     """The contrastive finish, with the time of its steps."""
-    mesh, found = partition.make_mesh(config.mesh), config.finish
+    mesh, settings = partition.make_mesh(config.mesh), config.finish
     objective = finish.objective(config, _objective(config))
     cfg, length = finish.train_options(config, mesh), finish.length(config)
-    shapes = objective.batch_shapes(found.batch_size, length)
+    shapes = objective.batch_shapes(settings.batch_size, length)
     programs = train.Programs(objective, finish.optimizer(config), cfg, mesh, shapes, config.seed)
     learn = phases.from_config(cfg, finish.optimizer(config)).at(0)
-    rows = found.batch_size, length
+    rows = settings.batch_size, length
     seconds = _step_seconds(programs, objective, learn, *rows, mesh, config.seed)
     yield (
-        f"finish: {found.steps:,} contrastive steps of {found.batch_size:,} pairs of sentences: "
-        f"{in_minutes(found.steps * seconds)} here"
+        f"finish: {settings.steps:,} contrastive steps of {settings.batch_size:,} pairs of "
+        f"sentences: {in_minutes(settings.steps * seconds)} here"
     )
 
 
@@ -201,21 +201,21 @@ def _evaluating(
     )
 
 
-def _test_sentences(place: str, workdir: str, languages: Sequence[str], most: int) -> int:
+def _test_sentences(place: str, workdir: str, languages: Sequence[str], max_sentences: int) -> int:
     """The number of sentences that a retrieval encodes."""
     if worlds.in_pocket(place, workdir):
-        return len(languages) * min(most or pocket_files.TESTED, pocket_files.TESTED)
-    found = parallel.tested(place, languages, "evals.retrieval.data")
-    return 2 * sum(len(parallel.read(files, most).source) for files in found)
+        return len(languages) * min(max_sentences or pocket_files.TESTED, pocket_files.TESTED)
+    pairs = parallel.tested(place, languages, "evals.retrieval.data")
+    return 2 * sum(len(parallel.read(files, max_sentences).source) for files in pairs)
 
 
-def _translated(place: str, workdir: str, languages: Sequence[str], most: int) -> int:
+def _translated(place: str, workdir: str, languages: Sequence[str], max_sentences: int) -> int:
     """The number of translations that BLEU measures, in all directions."""
     if worlds.in_pocket(place, workdir):
         directions = len(languages) * (len(languages) - 1)
-        return directions * min(most or pocket_files.TESTED, pocket_files.TESTED)
-    found = parallel.find(place, languages, "evals.bleu.data")
-    return 2 * sum(len(parallel.read(files, most).source) for files in found)
+        return directions * min(max_sentences or pocket_files.TESTED, pocket_files.TESTED)
+    pairs = parallel.find(place, languages, "evals.bleu.data")
+    return 2 * sum(len(parallel.read(files, max_sentences).source) for files in pairs)
 
 
 def _writing_seconds(objective: Generates, variables: Variables, length: int) -> float:

@@ -161,10 +161,10 @@ def pool_weights(settings: FinishOptions, world: World) -> np.ndarray | None:
     if settings.pool == "mean":
         return None
     vocabulary = world.tokenizer.vocabulary
-    found = np.ones((len(world.languages), vocabulary.size), np.float32)
-    for row, language in zip(found, world.languages, strict=True):
+    weights = np.ones((len(world.languages), vocabulary.size), np.float32)
+    for row, language in zip(weights, world.languages, strict=True):
         row[: len(vocabulary)] = world.frequencies.piece_weights(language, vocabulary)
-    return found
+    return weights
 
 
 def context(seed: int, world: World, heldout: Mapping[str, Sequence[Batch]] = {}) -> Context:

@@ -77,7 +77,7 @@ def find(directory: str, languages: Sequence[str], option: str) -> list[Alignmen
       FileNotFoundError: the folder is missing or holds no such file, or the sentences of one are
         missing.
     """
-    found, absent = [], []
+    pairs, absent = [], []
     for match in test_files.matching(directory, _NAME, option, _EXPECTED):
         source, target = match["a"], match["b"]
         if source not in languages or target not in languages:
@@ -85,9 +85,9 @@ def find(directory: str, languages: Sequence[str], option: str) -> list[Alignmen
             continue
         stem = os.path.join(directory, os.path.splitext(match[0])[0])
         sides = _sides(stem, os.path.join(directory, "test"), source, target)
-        found.append(AlignmentFiles(source, target, os.path.join(directory, match[0]), sides))
+        pairs.append(AlignmentFiles(source, target, os.path.join(directory, match[0]), sides))
     test_files.log_unlearned(directory, absent)
-    return found
+    return pairs
 
 
 def _sides(stem: str, test: str, source: str, target: str) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ def read(files: AlignmentFiles, limit: int = 0) -> list[Linked]:
     places = [place for row in parsed for i, _, j in row for place in (i, j)]
     first = 0 if 0 in places else 1
     logging.info("%s: words are numbered from %d", files.links, first)
-    found, beyond = [], []
+    linked, beyond = [], []
     for number, ((source, target), row) in enumerate(zip(pairs, parsed), 1):
         moved = []
         for i, kind, j in row:
@@ -141,12 +141,12 @@ def read(files: AlignmentFiles, limit: int = 0) -> list[Linked]:
                     f"{len(source)} and {len(target)} words (numbered from {first})"
                 )
         sure = frozenset((i, j) for i, kind, j in moved if kind == "-")
-        found.append(Linked(source, target, sure, sure | {(i, j) for i, _, j in moved}))
+        linked.append(Linked(source, target, sure, sure | {(i, j) for i, _, j in moved}))
     if len(beyond) * _LEAST > len(places) // 2:
         raise ValueError(beyond[0])
     if beyond:
         logging.warning("%d of %d links are left out. %s", len(beyond), len(places) // 2, beyond[0])
-    return found[: limit or None]
+    return linked[: limit or None]
 
 
 def _sentences(files: AlignmentFiles) -> list[tuple[list[str], list[str]]]:
@@ -168,15 +168,15 @@ def _sentences(files: AlignmentFiles) -> list[tuple[list[str], list[str]]]:
 
 
 def _links(line: str, path: str, number: int) -> list[tuple[int, str, int]]:
-    found = []
+    links = []
     for part in line.split():
         match = _LINK.fullmatch(part)
         if not match:
             raise ValueError(
                 f"{path}:{number}: {part!r} is no link; expected `3-4` (sure) or `3p4` (possible)"
             )
-        found.append((int(match[1]), match[2], int(match[3])))
-    return found
+        links.append((int(match[1]), match[2], int(match[3])))
+    return links
 
 
 def _words(text: str) -> list[str]:

@@ -236,11 +236,11 @@ def _decode(data: bytes, counts: LineCounts) -> list[str]:
 
 def mended(languages: Mapping[str, LineCounts | LanguageStats]) -> dict[str, int]:
     """Fault of the lines of a language -> number of mended lines, for the report; no zeros."""
-    found = {}
+    mended_lines = {}
     for language, counts in languages.items():
-        found[f"lines in {language} that are not UTF-8"] = counts.repaired_lines
-        found[f"lines in {language} with Windows line ends"] = counts.windows_lines
-    return {fault: count for fault, count in found.items() if count}
+        mended_lines[f"lines in {language} that are not UTF-8"] = counts.repaired_lines
+        mended_lines[f"lines in {language} with Windows line ends"] = counts.windows_lines
+    return {fault: count for fault, count in mended_lines.items() if count}
 
 
 def _is_text(name: str) -> bool:
@@ -259,14 +259,14 @@ def files_of(directory: str, language: str) -> list[str]:
 
 
 def _languages_in(directory: str) -> list[str]:
-    found = set()
+    languages = set()
     for name in os.listdir(directory):
         path = os.path.join(directory, name)
         if os.path.isdir(path) and any(_is_text(inner) for inner in os.listdir(path)):
-            found.add(name)
+            languages.add(name)
         elif os.path.isfile(path) and _is_text(name):
-            found.add(name.split(".")[0])
-    return sorted(found)
+            languages.add(name.split(".")[0])
+    return sorted(languages)
 
 
 def inspect(

@@ -41,17 +41,17 @@ class Glossary:
 
     def coverage(self, sentences: Iterable[Sequence[str]]) -> float:
         """The share of running words with letters that have a translation, in [0, 1]."""
-        found = [self._key(w) in self.entries for x in sentences for w in x if _spelled(w)]
-        return sum(found) / max(1, len(found))
+        translated = [self._key(w) in self.entries for x in sentences for w in x if _spelled(w)]
+        return sum(translated) / max(1, len(translated))
 
     def _key(self, word: str) -> str:
         return Normalizer()(word, self.source)
 
     def _word(self, word: str) -> str:
-        found = self.entries.get(self._key(word))
-        if found is None:
+        translation = self.entries.get(self._key(word))
+        if translation is None:
             return word
-        return found[:1].upper() + found[1:] if word[:1].isupper() else found
+        return translation[:1].upper() + translation[1:] if word[:1].isupper() else translation
 
 
 def of_dictionary(

@@ -59,20 +59,20 @@ def parts(config: options.Run, languages: Sequence[str]) -> list[Part]:
     """The parts of the embedded world that a run needs."""
     count, seed, languages = config.data.pocket_sentences, config.seed, list(languages)
     among = domains(config.data)
-    found = []
+    jobs = []
     if config.data.source == "pocket":
         text = (count, seed, among, shared(config.data))
-        found = [Part("write_corpus", ([x], *text), "text") for x in languages]
+        jobs = [Part("write_corpus", ([x], *text), "text") for x in languages]
         if config.data.pocket_shared:
             pairs = itertools.combinations(languages, 2)
-            found += [Part("write_shared", (pair, *text), "shared") for pair in pairs]
-    found.append(Part("write_dictionaries", (languages,), "dictionaries"))
-    found.append(Part("write_retrieval", (languages, TESTED, 0, among), "retrieval"))
-    found.append(Part("write_bli", (languages,), "bli"))
+            jobs += [Part("write_shared", (pair, *text), "shared") for pair in pairs]
+    jobs.append(Part("write_dictionaries", (languages,), "dictionaries"))
+    jobs.append(Part("write_retrieval", (languages, TESTED, 0, among), "retrieval"))
+    jobs.append(Part("write_bli", (languages,), "bli"))
     if config.parallel == "pocket":
         arguments = (languages, count // 4, seed + _PARALLEL_SEED, among)
-        found.append(Part("write_parallel", arguments, "parallel"))
-    return found
+        jobs.append(Part("write_parallel", arguments, "parallel"))
+    return jobs
 
 
 def domains(data: WorldOptions) -> tuple[str, ...]:
@@ -124,19 +124,19 @@ def keep(part: Part) -> None:
         part.write(folder)
 
 
-def trim(most: int) -> None:
+def trim(max_bytes: int) -> None:
     """Deletes the cached parts that were used least recently until the others hold `most` bytes."""
-    found, size = [], 0
+    folders, size = [], 0
     for entry in _entries():
         with contextlib.suppress(OSError):  # another process deletes as well
             bytes_ = sum(file.stat().st_size for file in os.scandir(entry.path))
             used = entry.stat().st_mtime
             # Another process fills a folder that still has a temporary name.
             if "." not in entry.name or used < time.time() - _STALE:
-                found.append((used, bytes_, entry.path))
+                folders.append((used, bytes_, entry.path))
                 size += bytes_
-    for _, bytes_, path in sorted(found):
-        if size <= most:
+    for _, bytes_, path in sorted(folders):
+        if size <= max_bytes:
             break
         shutil.rmtree(path, ignore_errors=True)
         size -= bytes_

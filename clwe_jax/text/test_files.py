@@ -26,8 +26,8 @@ def matching(
     """
     there = os.path.isdir(directory)
     names = sorted(os.listdir(directory)) if there else []
-    found = [match for match in map(pattern.fullmatch, names) if match]
-    if not there or (required and not found):
+    matches = [match for match in map(pattern.fullmatch, names) if match]
+    if not there or (required and not matches):
         fault = "holds no file of the expected name" if there else "is not a folder"
         wrong = [name for name in names if pattern.fullmatch(name.lower())]
         if wrong:
@@ -36,7 +36,7 @@ def matching(
             f"{directory} {fault} ({option}). Expected {expected} there; --{option}='' reads no "
             "such files"
         )
-    return found
+    return matches
 
 
 def log_unlearned(directory: str, names: Iterable[str]) -> None:

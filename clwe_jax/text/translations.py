@@ -123,19 +123,19 @@ def _share(vocabulary: WordVocabulary, chosen: np.ndarray) -> float:
     return float(weights[chosen].sum() / max(weights.sum(), 1e-9))
 
 
-def _report(found: Translations, vocabulary: WordVocabulary) -> None:
+def _report(translations: Translations, vocabulary: WordVocabulary) -> None:
     text = (
-        f"The dictionary translates {found.words:,} of the vocabulary's {len(vocabulary):,} "
-        f"entries, {found.covered:.2%} of the running words: {found.pairs:,} pairs; "
-        f"{found.crowded:,} have no room in the table, {found.absent:,} have a word that is not "
-        "in the vocabulary"
+        f"The dictionary translates {translations.words:,} of the vocabulary's {len(vocabulary):,} "
+        f"entries, {translations.covered:.2%} of the running words: {translations.pairs:,} pairs; "
+        f"{translations.crowded:,} have no room in the table, {translations.absent:,} have a word "
+        "that is not in the vocabulary"
     )
-    if found.covered >= _NEAR_ZERO:
+    if translations.covered >= _NEAR_ZERO:
         logging.info("%s", text)
         return
     logging.warning(
         "%s. Almost no sense will be matched across languages. Do the dictionaries "
         "(--config.data.dictionaries) have the languages (%s) and the case of the text?",
         text,
-        ", ".join(found.languages),
+        ", ".join(translations.languages),
     )

@@ -100,10 +100,10 @@ def cleaned(path: str, language: str) -> tuple[list[tuple[str, str]], int]:
     letter on one, and repetitions.
     """
     normalizer, segmenter = Normalizer(), Segmenter()
-    found = pair_files.read_pairs(path)
+    entries = pair_files.read_pairs(path)
     kept: dict[tuple[str, str], None] = {}
-    bad = found.bad_count
-    for source, target in zip(found.left, found.right):
+    bad = entries.bad_count
+    for source, target in zip(entries.left, entries.right):
         pair = []
         for text, code in ((source, "en"), (target, language)):
             # Entries are cut as text is, so that a text's words meet them.

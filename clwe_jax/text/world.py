@@ -103,12 +103,14 @@ def folders_of(config: options.Run, workdir: str) -> dict[str, str]:
     evaluated = [getattr(spec, "data", "") for spec in config.evals.values()]
     if "pocket" in [*evaluated, *(value for value, _ in wanted.values())]:
         _check_spoken(options.languages(config))
-    found = {
+    folders = {
         key: os.path.join(folder, name) if value == "pocket" else value
         for key, (value, name) in wanted.items()
     }
-    mined = {key: mined_folder(config, workdir) for key in _PARALLEL if found[key] == options.MINED}
-    return found | mined
+    mined = {
+        key: mined_folder(config, workdir) for key in _PARALLEL if folders[key] == options.MINED
+    }
+    return folders | mined
 
 
 def mined_folder(config: options.Run, workdir: str) -> str:
@@ -175,19 +177,19 @@ def build(config: options.Run, workdir: str) -> World:
     statistics, sample = {}, {}
     if corpus is not None:
         statistics = corpora.inspect(corpus, tokenizer.words, dictionary)
-        most = config.data.sample_bytes
-        sample = {language: list(corpus.lines(language, most)) for language in languages}
-    for language, found in statistics.items():
+        max_bytes = config.data.sample_bytes
+        sample = {language: list(corpus.lines(language, max_bytes)) for language in languages}
+    for language, stats in statistics.items():
         logging.info(
-            "%s: %s lines, %s words, dictionary coverage %.1f%%", language, f"{found.lines:,}",
-            f"{found.words:,}", 100 * found.coverage,
+            "%s: %s lines, %s words, dictionary coverage %.1f%%", language, f"{stats.lines:,}",
+            f"{stats.words:,}", 100 * stats.coverage,
         )  # fmt: skip
     return World(
         tokenizer=tokenizer,
         folders=folders,
         text=corpus if corpus is not None else config.data.source,
         dictionary=dictionary,
-        frequent={language: found.frequent for language, found in statistics.items()},
+        frequent={language: stats.frequent for language, stats in statistics.items()},
         frequencies=_frequencies(statistics) if statistics else None,
         sample=sample,
         description=_described(tokenizer, dictionary, statistics, config.data.temperature),
@@ -207,14 +209,14 @@ def normalizer_of(config: options.Run) -> Normalizer:
     path = config.vocabulary_path
     if not path or not foreign.is_folder(path):
         return wanted
-    found = foreign.normalizer(path)
-    if (found.lower_case, False) != (wanted.lower_case, wanted.simplify_chinese):
+    own = foreign.normalizer(path)
+    if (own.lower_case, False) != (wanted.lower_case, wanted.simplify_chinese):
         raise ValueError(
             f"config.vocab.path={path} has a vocabulary of text "
-            f"{'in lower case' if found.lower_case else 'with its case'}: "
-            f"--config.data.lower_case={found.lower_case} --config.data.simplify_chinese=False"
+            f"{'in lower case' if own.lower_case else 'with its case'}: "
+            f"--config.data.lower_case={own.lower_case} --config.data.simplify_chinese=False"
         )
-    return found
+    return own
 
 
 def _tokenizer(
@@ -259,8 +261,8 @@ def _tokenizer(
 
 def _frequencies(statistics: Mapping[str, corpora.LanguageStats]) -> Frequencies:
     return Frequencies(
-        {language: found.counted for language, found in statistics.items()},
-        {language: found.counts for language, found in statistics.items()},
+        {language: stats.counted for language, stats in statistics.items()},
+        {language: stats.counts for language, stats in statistics.items()},
     )
 
 
@@ -272,7 +274,7 @@ def _described(
 ) -> dict[str, Any]:
     """`World.description`; 'target_share' follows from the temperature of the language sampling."""
     vocabulary = tokenizer.vocabulary
-    sizes = {language: found.words for language, found in statistics.items()}
+    sizes = {language: stats.words for language, stats in statistics.items()}
     shares = corpora.temperature_shares(sizes, temperature) if sizes else {}
     described: dict[str, Any] = {
         "vocabulary": {
@@ -282,13 +284,13 @@ def _described(
         },
         "languages": {
             language: {
-                "lines": found.lines,
-                "words": found.words,
-                "coverage": found.coverage,
+                "lines": stats.lines,
+                "words": stats.words,
+                "coverage": stats.coverage,
                 "target_share": shares[language],
-                "repaired": found.repaired_lines,
+                "repaired": stats.repaired_lines,
             }
-            for language, found in statistics.items()
+            for language, stats in statistics.items()
         },
         "skipped": corpora.mended(statistics),
     }

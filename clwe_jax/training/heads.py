@@ -138,11 +138,11 @@ def fit(
             for _ in range(steps_per_epoch):
                 batch = stacked([next(source) for source in sources])
                 shapes.add(batch["words"].shape)
-                params, opt_state, found = step_fn(
+                params, opt_state, step_sums = step_fn(
                     params, opt_state, *labelling.local(table, batch), keys, jnp.asarray(rates),
                     np.int32(number),
                 )  # fmt: skip
-                sums.append(found)
+                sums.append(step_sums)
                 number += 1
             value, weight = np.sum([np.asarray(x) for x in sums], axis=0)
             if shapes <= known:  # nothing was compiled
@@ -218,7 +218,7 @@ def load(path: str) -> Any:
 
 def stacked(batches: Sequence[Batch]) -> Batch:
     """The batches of all members as one, padded to the widest: [members, B, ...]."""
-    found = {}
+    joined = {}
     for key in batches[0]:
         parts = [batch[key] for batch in batches]
         if parts[0].ndim > 1:
@@ -226,8 +226,8 @@ def stacked(batches: Sequence[Batch]) -> Batch:
             parts = [
                 np.pad(x, ((0, 0), (0, width - x.shape[1])), constant_values=fill) for x in parts
             ]
-        found[key] = np.stack(parts)
-    return found
+        joined[key] = np.stack(parts)
+    return joined
 
 
 def step(labeller: Labeller, recipe: Recipe, steps: int) -> Callable[..., tuple[Any, Any, Array]]:
@@ -247,26 +247,26 @@ def step(labeller: Labeller, recipe: Recipe, steps: int) -> Callable[..., tuple[
     def one(params, opt_state, table, batch, key, rate, number):
         def loss(params):
             rngs = {"dropout": jax.random.fold_in(key, number)}
-            found = labeller.apply(
+            sums = labeller.apply(
                 {"params": params}, table, batch, True, rngs=rngs, method=Labeller.loss
             )["loss"]
-            return found.value / jnp.maximum(found.weight, 1e-9), found
+            return sums.value / jnp.maximum(sums.weight, 1e-9), sums
 
-        grads, found = jax.grad(loss, has_aux=True)(params)
+        grads, sums = jax.grad(loss, has_aux=True)(params)
         updates, opt_state = tx.update(grads, opt_state, params)
         rate = rate * recipe.factor(number, steps)
         params = jax.tree.map(lambda p, u: p - rate * u, params, updates)
-        return params, opt_state, jnp.stack([found.value, found.weight])
+        return params, opt_state, jnp.stack([sums.value, sums.weight])
 
     def members(params, opt_state, table, batch, keys, rates, number):
         given = params, opt_state, batch, keys, rates
         each = lambda p, o, b, k, r: one(p, o, table, b, k, r, number)
         # On CPU products with an axis of members are slower than one product after the other.
         if jax.default_backend() == "cpu":
-            params, opt_state, found = jax.lax.map(lambda x: each(*x), given)
+            params, opt_state, sums = jax.lax.map(lambda x: each(*x), given)
         else:
-            params, opt_state, found = jax.vmap(each)(*given)
-        return params, opt_state, found.T
+            params, opt_state, sums = jax.vmap(each)(*given)
+        return params, opt_state, sums.T
 
     return jax.jit(members, donate_argnums=(1,))
 

@@ -174,8 +174,8 @@ def _of_run(
     quiet()
     folder = os.path.join(directory, str(steps[-1]), "params")
     with ocp.PyTreeCheckpointer() as reader:
-        found = reader.metadata(folder)
-        shapes = paths.flat(getattr(found, "item_metadata", found).tree)
+        metadata = reader.metadata(folder)
+        shapes = paths.flat(getattr(metadata, "item_metadata", metadata).tree)
         shapes = {path: tuple(array.shape) for path, array in shapes.items()}
         ours = paths.flat(params)
         partly = {path for path in ours if path in shapes and common.keys() & set(axes[path])}
@@ -204,10 +204,10 @@ def _of_run(
             restore_args=ocp.checkpoint_utils.construct_restore_args(target),
             partial_restore=True,
         )
-        found = paths.flat(reader.restore(folder, args=arguments))
-    for path in partly & found.keys():
-        found[path] = tables.with_rows(ours[path], found[path], axes[path], common)
-    return steps[-1], found
+        restored = paths.flat(reader.restore(folder, args=arguments))
+    for path in partly & restored.keys():
+        restored[path] = tables.with_rows(ours[path], restored[path], axes[path], common)
+    return steps[-1], restored
 
 
 def _wanted(
@@ -233,8 +233,8 @@ def _wanted(
         elif path not in ours:
             lines.append(f"{path}: absent in the model. {paths.near(path, ours)}")
         elif ours[path] != shapes[path]:
-            found, expected = list(shapes[path]), list(ours[path])
-            lines.append(f"{path}: {found} in the source, {expected} in the model")
+            theirs, expected = list(shapes[path]), list(ours[path])
+            lines.append(f"{path}: {theirs} in the source, {expected} in the model")
     if lines:
         raise checkpoint.Mismatch(
             f"The parameters of {source} do not fit the model:{paths.listed(lines)}\n"

@@ -41,9 +41,9 @@ class Optimizer(OptimizerOptions):
                 group.pattern, names, where=f"config.optimizer.groups.{name}.pattern"
             ):
                 names[path].append(name)
-        for path, found in names.items():
-            if len(found) > 1:
-                patterns = " and ".join(f"{self.groups[x].pattern!r} ({x})" for x in found)
+        for path, matched in names.items():
+            if len(matched) > 1:
+                patterns = " and ".join(f"{self.groups[x].pattern!r} ({x})" for x in matched)
                 raise ValueError(
                     f"config.optimizer.groups: {patterns} both match the parameter {path}; "
                     "change the patterns so that one matches."

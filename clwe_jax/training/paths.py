@@ -41,12 +41,12 @@ def matching(pattern: str, known: Iterable[str], where: str) -> list[str]:
     """
     known = list(known)
     try:
-        found = [path for path in known if re.fullmatch(pattern, path)]
+        matches = [path for path in known if re.fullmatch(pattern, path)]
     except re.error as error:
         raise ValueError(f"{where}={pattern!r} is not a regular expression: {error}") from None
-    if not found:
+    if not matches:
         raise ValueError(f"{where}={pattern!r} matches no parameter. {near(pattern, known)}")
-    return found
+    return matches
 
 
 def near(name: str, known: Iterable[str]) -> str:

@@ -85,10 +85,10 @@ def tables(axes: Axes, which: str = "both") -> list[str]:
     Raises:
       ValueError: the model has no such table; the message says why.
     """
-    found = [path for path, names in axes.items() if TOKENS in names and names[-1] == WIDTH]
-    inputs = [path for path in found if path.split("/")[-1] == _INPUT]
-    outputs = [path for path in found if path not in inputs]
-    chosen = {"both": found, "input": inputs, "output": outputs}[which]
+    both = [path for path, names in axes.items() if TOKENS in names and names[-1] == WIDTH]
+    inputs = [path for path in both if path.split("/")[-1] == _INPUT]
+    outputs = [path for path in both if path not in inputs]
+    chosen = {"both": both, "input": inputs, "output": outputs}[which]
     if not chosen or (which == "input" and not outputs):
         why = "scores tokens with the table that reads them" if inputs else "reads characters"
         raise ValueError(
@@ -121,17 +121,17 @@ def common(source: str, theirs: Names, names: Names) -> Common:
       source: the name of the source, for the log.
       theirs, names: the names of the entries of the source and of this run, by logical axis.
     """
-    found = {}
+    shared = {}
     for axis, ours in names.items():
         if list(ours) != list(theirs[axis]):
             places = {name: place for place, name in enumerate(theirs[axis])}
             pairs = [(here, places[name]) for here, name in enumerate(ours) if name in places]
-            found[axis] = tuple(np.array(pairs, np.int32).reshape(-1, 2).T)
+            shared[axis] = tuple(np.array(pairs, np.int32).reshape(-1, 2).T)
             logging.info(
                 "%s has %s of this run's %s entries of the axis %r", source, f"{len(pairs):,}",
                 f"{len(ours):,}", axis,
             )  # fmt: skip
-    return found
+    return shared
 
 
 def with_rows(

@@ -166,13 +166,13 @@ def fit(
 
     def evaluate(due: Sequence[TrainingEvaluator]) -> None:
         for evaluator in due:
-            found = {}
+            figures = {}
             for name, value in evaluator.run(state.variables, step):
-                found[name] = float(value)
+                figures[name] = float(value)
                 if stop.received:
                     return
-            writer.write(step, found)
-            evaluations.update(found)
+            writer.write(step, figures)
+            evaluations.update(figures)
 
     def save() -> None:
         checkpointer.save(state, prefetcher.snapshot(), meta, evaluations)
@@ -249,10 +249,10 @@ def fit(
 def _global_shapes(batch: Batch, batch_size: int, shares: int) -> Batch:
     """Shapes and types of a batch of all hosts, from this host's rows."""
     rows = partition.host_rows(batch_size, shares)
-    found = next(len(value) for key, value in batch.items() if key not in SHARED_KEYS)
-    if found != rows:
+    given_rows = next(len(value) for key, value in batch.items() if key not in SHARED_KEYS)
+    if given_rows != rows:
         raise ValueError(
-            f"each batch of this host's data has {found} rows; "
+            f"each batch of this host's data has {given_rows} rows; "
             f"config.train.batch_size={batch_size} needs {rows}"
         )
     return {

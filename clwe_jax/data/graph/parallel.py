@@ -83,10 +83,10 @@ def find(place: str, languages: Sequence[str], shuffle_lines: int) -> dict[str, 
       ValueError, FileNotFoundError: as of `text.parallel.find`; two sides differ in their numbers of
         lines.
     """
-    found = parallel.find(place, languages, "task.parallel")
-    buffer = sources.shuffle_share(shuffle_lines, len({files.name for files in found}))
+    pairs = parallel.find(place, languages, "task.parallel")
+    buffer = sources.shuffle_share(shuffle_lines, len({files.name for files in pairs}))
     result: dict[str, ParallelSource] = {}
-    for files in found:
+    for files in pairs:
         _check_lines(files.paths)
         number = sum(name.partition(".")[0] == files.name for name in result)
         name = f"{files.name}.{number}" if number else files.name

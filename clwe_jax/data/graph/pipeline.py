@@ -134,7 +134,7 @@ class PiecePipeline(texts.Pipeline):
     def examples(self, count: int) -> list[dict[str, list[Any]]]:
         """See `texts.Pipeline`. Sentences with a switched word come first, languages in turn."""
         masks = tf.constant(draws.fold("examples", self.seed), tf.int64)
-        found: list[tuple[bool, int, dict[str, list[Any]]]] = []
+        ranked: list[tuple[bool, int, dict[str, list[Any]]]] = []
         for number, text in enumerate(self.texts.values()):
             lines = next(iter(text.lines(shuffle=False, seed=0).batch(_SHOWN * text.block_lines)))
             chunk = chunks.of_language(chunks.training(lines, self.data.heldout_share), number)
@@ -142,9 +142,9 @@ class PiecePipeline(texts.Pipeline):
             place = 0
             for switched, example in self._sentences(number, *made):
                 place += switched
-                found.append((not switched, place, example))
-        found.sort(key=lambda item: item[:2])
-        return [example for _, _, example in found[:count]]
+                ranked.append((not switched, place, example))
+        ranked.sort(key=lambda item: item[:2])
+        return [example for _, _, example in ranked[:count]]
 
     def _sentences(self, number, words, after) -> Iterator[tuple[bool, dict[str, list[Any]]]]:
         """Yields (whether a word is switched, example) for each sentence of suitable length."""

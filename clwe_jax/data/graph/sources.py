@@ -168,7 +168,7 @@ class LineSource(TextSource):
     def _sampled(self) -> Sample:
         # Plain files are sampled at several places, compressed ones at their beginning.
         sizes = [os.path.getsize(name) for name in self._files]
-        found, read, whole, lines = [], 0, 0.0, {}
+        sampled, read, whole, lines = [], 0, 0.0, {}
         for name, size in zip(self._files, sizes):
             part = max(_SAMPLE_BYTES * size // max(sum(sizes), 1), 512)
             if name.endswith(".gz"):
@@ -183,11 +183,11 @@ class LineSource(TextSource):
             here = [line for text in texts for line in text.split(b"\n") if line]
             taken = sum(map(len, texts))
             lines[name] = max(len(here) * size / max(taken, 1), 1.0)
-            found += here
+            sampled += here
             read += taken
             whole += size
-        languages = [self._language] * len(found)
-        return Sample(found, languages, whole / max(read, 1), lines)
+        languages = [self._language] * len(sampled)
+        return Sample(sampled, languages, whole / max(read, 1), lines)
 
 
 def read_lines(name: str) -> tf.data.Dataset:

@@ -78,13 +78,13 @@ def labelled(value: str, language: str, use: str, data_dir: str) -> Provided:
 
 def _split(builder: Any, wanted: Sequence[str], where: str) -> str:
     there = list(builder.info.splits)
-    found = next((x for x in wanted if x in there), None)
-    if found is None:
+    split = next((x for x in wanted if x in there), None)
+    if split is None:
         raise ValueError(
             f"{where}: {builder.info.full_name} has the splits {', '.join(there)}, not "
             f"{' or '.join(wanted)}; choose one of them (an option's value ends in @{there[0]})"
         )
-    return found
+    return split
 
 
 def write_pairs(

@@ -92,13 +92,13 @@ class Spellings:
 
     def numbers(self, words: Sequence[bytes]) -> np.ndarray:
         """int32 [len(words)]: the numbers of unknown words; a new word gets the next number."""
-        found = np.empty(len(words), np.int32)
+        numbers = np.empty(len(words), np.int32)
         for place, word in enumerate(words):
             number = self._number.setdefault(word, self.size + len(self._words))
             if number == self.size + len(self._words):
                 self._words.append(word)
-            found[place] = number
-        return found
+            numbers[place] = number
+        return numbers
 
     def characters(self, numbers: np.ndarray) -> np.ndarray:
         """int32 [N] word numbers, ascending -> uint16 [N, max_characters]."""
@@ -171,8 +171,8 @@ def frame(
     words[place[first_words] - 1] = begin
     first_sentences = first_words[np.diff(chunk["text"][first_words], prepend=-1) > 0]
     bounds = np.append(place[first_sentences] - 1, len(words))
-    found = assemble(words, np.diff(bounds), chunk["language"][first_sentences])
-    return found, counters
+    texts = assemble(words, np.diff(bounds), chunk["language"][first_sentences])
+    return texts, counters
 
 
 def assemble(words: np.ndarray, sizes: np.ndarray, languages: np.ndarray) -> list[np.ndarray]:

@@ -57,11 +57,11 @@ def _expected(words, texts, rates, encoder) -> float:
     hashed, lines = {}, {}
     for language, text in texts.items():
         sample = text.sample()
-        found = encoder.encode(
+        encoded = encoder.encode(
             tf.constant(sample.texts, tf.string), tf.constant(sample.languages, tf.int32)
         )
-        hashed[language] = tf.strings.to_hash_bucket_fast(found.text, _HASHES).numpy()
-        bounds = np.searchsorted(found.line.numpy(), np.arange(len(sample.texts) + 1))
+        hashed[language] = tf.strings.to_hash_bucket_fast(encoded.text, _HASHES).numpy()
+        bounds = np.searchsorted(encoded.line.numpy(), np.arange(len(sample.texts) + 1))
         lines[language] = list(zip(bounds[:-1].tolist(), bounds[1:].tolist()))
     # A language's share of the words is its share of the lines times their mean length.
     weights = {x: rates[x] * len(hashed[x]) / max(1, len(lines[x])) for x in texts}
@@ -70,20 +70,20 @@ def _expected(words, texts, rates, encoder) -> float:
     for trial in range(_TRIALS):
         random = np.random.default_rng(trial)
         total = 0.0
-        for language, found in hashed.items():
+        for language, hashes in hashed.items():
             wanted = words * weights[language] / whole
             chosen, count = [], 0
             for line in random.permutation(len(lines[language])):
                 first, last = lines[language][line]
-                chosen.append(found[first:last])
+                chosen.append(hashes[first:last])
                 count += last - first
                 if count >= wanted:
                     break
             if count:
                 # A sample that is too small is extrapolated, with the same rate of new words.
                 total += len(np.unique(np.concatenate(chosen))) * max(1.0, wanted / count)
-        most = max(most, total)
-    return most
+        highest = max(highest, total)
+    return highest
 
 
 def check_length(
@@ -109,20 +109,20 @@ def check_length(
     """
     total = 0
     for number, (language, text) in enumerate(texts.items()):
-        found = 0
+        count = 0
         for lines in text.lines(shuffle=False, seed=0, shard=shard).batch(_LINES):
             chunk = chunks.of_language(chunks.training(lines, heldout_share), number)
             words = encoder.encode(*chunk).line.numpy()
-            found += len(words) + 2 * len(np.unique(words))  # with <S> and </S>
-            if found >= length * rows:
+            count += len(words) + 2 * len(np.unique(words))  # with <S> and </S>
+            if count >= length * rows:
                 break
-        if not found and shard.num_shards == 1:
+        if not count and shard.num_shards == 1:
             raise ValueError(
                 f"{language} has no text to train on: its lines are empty or all held out. "
                 f"Add text, lower config.data.heldout_share ({heldout_share:g}), or take "
                 f"{language} out of --config.data.languages"
             )
-        total += found
+        total += count
     if total < length:
         raise ValueError(
             f"config.data.sequence_length={length}: a window is longer than the whole text, "

@@ -202,8 +202,8 @@ def refresh_projection(state: SenseState) -> SenseState:
     P stays while the queue holds no more rows than components.
     """
     components = state.projection.shape[1]
-    found = projections.principal_components(state.queue, state.queue_filled, components)
-    projection = jnp.where(state.queue_filled > components, found, state.projection)
+    principal = projections.principal_components(state.queue, state.queue_filled, components)
+    projection = jnp.where(state.queue_filled > components, principal, state.projection)
     return state.replace(projection=projection, projected=project(state.centers, projection))
 
 

@@ -115,14 +115,14 @@ def load(
     dictionary = _from_cache(path) if path else None
     if dictionary is None:
         merger = _Merger(normalizer)
-        found = _read_all(files, merger, languages)
+        notes = _read_all(files, merger, languages)
         left_out = _leave_out(merger, tests)
         if any(option.startswith("identical") for option in clean):
             _leave_out_identical(merger)
-        dictionary = _merge(merger, languages, most_translations, left_out=left_out, **found)
+        dictionary = _merge(merger, languages, most_translations, left_out=left_out, **notes)
         if not dictionary.pair_count:
             raise ValueError(
-                dictionary_files.without_pairs(files, found["skipped"], left_out, clean)
+                dictionary_files.without_pairs(files, notes["skipped"], left_out, clean)
             )
         if path:
             _to_cache(dictionary, path)
@@ -273,7 +273,7 @@ def _leave_out_identical(merger: _Merger) -> None:
     _filter(merger, keep)
 
 
-def _merge(merger: _Merger, languages, most_translations, **found) -> Dictionary:
+def _merge(merger: _Merger, languages, most_translations, **notes) -> Dictionary:
     languages = languages or tuple(sorted(merger.numbers))
     words = [list(merger.numbers.get(language, ())) for language in languages]
     first = dict(zip(languages, np.cumsum([0] + [len(part) for part in words])))
@@ -287,7 +287,7 @@ def _merge(merger: _Merger, languages, most_translations, **found) -> Dictionary
         np.concatenate(sources) if sources else np.zeros(0, np.int64),
         np.concatenate(targets) if targets else np.zeros(0, np.int64),
         most_translations=most_translations,
-        **found,
+        **notes,
     )
 
 

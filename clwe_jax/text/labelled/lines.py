@@ -23,9 +23,9 @@ class Provided(str):
     origin: str
 
     def __new__(cls, name: str, text: str, origin: str) -> Provided:
-        found = super().__new__(cls, name)
-        found.text, found.origin = text, origin
-        return found
+        cell = super().__new__(cls, name)
+        cell.text, cell.origin = text, origin
+        return cell
 
 
 def read_text(path: str) -> str:

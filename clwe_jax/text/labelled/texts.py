@@ -89,8 +89,8 @@ class _Texts:
         rows = []
         for row in cells:
             if row.cells.get("language", language) == language:
-                found = self._row(path, row, skipped)
-                rows += [found] if found else []
+                example = self._row(path, row, skipped)
+                rows += [example] if example else []
         if not rows:
             raise ValueError(f"{path} has no row with text and a label: {dict(skipped)}")
         return Examples(tuple(rows), dict(skipped))
@@ -129,15 +129,15 @@ class _Texts:
         try:
             return folders.find(directory)
         except ValueError:
-            found = folders.shared(directory, tables.languages)
-            if not found:
+            files = folders.shared(directory, tables.languages)
+            if not files:
                 raise
-            return found
+            return files
 
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
         """As `Task.generate`."""
-        found = pocket.TEXTS[self.name](language, split, rows, seed, pocket.named(self.domains))
-        return Examples(tuple(Labelled(texts, label) for texts, label in found))
+        pairs = pocket.TEXTS[self.name](language, split, rows, seed, pocket.named(self.domains))
+        return Examples(tuple(Labelled(texts, label) for texts, label in pairs))
 
     def score(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
         """{'acc'}: the share of right labels."""
@@ -203,7 +203,7 @@ def _reviews(path: str, text: str) -> list[tables.Cells]:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
         fault(path, error.position[0], f"not XML: {error}")
-    found = []
+    reviews = []
     for number, item in enumerate(root.iter("item"), 1):
         rating = item.findtext("rating", "")
         try:
@@ -215,8 +215,8 @@ def _reviews(path: str, text: str) -> list[tables.Cells]:
         label = "pos" if stars > 3 else "neg" if stars < 3 else "-"
         cells = {"label": label, "first": " ".join(item.findtext("text", "").split()),
                  "second": " ".join(item.findtext("summary", "").split())}  # fmt: skip
-        found.append(tables.Cells(number, cells))
-    return found
+        reviews.append(tables.Cells(number, cells))
+    return reviews
 
 
 class Sts(_Texts):
