@@ -51,10 +51,10 @@ def read(directory: str) -> dict[str, np.ndarray]:
         if os.path.exists(path):
             return {key: _float32(array, key, path) for key, array in reader(path).items()}
         if os.path.exists(path + INDEX):
-            found: dict[str, np.ndarray] = {}
+            arrays: dict[str, np.ndarray] = {}
             for part in _parts(path + INDEX):
-                found |= {k: _float32(array, k, part) for k, array in reader(part).items()}
-            return found
+                arrays |= {k: _float32(array, k, part) for k, array in reader(part).items()}
+            return arrays
     raise FileNotFoundError(
         f"{directory} has no weights: expected {SAFETENSORS} or {PICKLE}, as "
         "model.save_pretrained of transformers writes them"
@@ -86,11 +86,11 @@ def _parts(path: str) -> list[str]:
             names = sorted(set(json.load(file)["weight_map"].values()))
     except (ValueError, KeyError, AttributeError) as error:
         raise ValueError(f"{path} is damaged: {error!r}") from error
-    found = [os.path.join(os.path.dirname(path), os.path.basename(name)) for name in names]
-    for part in found:
+    paths = [os.path.join(os.path.dirname(path), os.path.basename(name)) for name in names]
+    for part in paths:
         if not os.path.exists(part):
             raise FileNotFoundError(f"{path} names {os.path.basename(part)}, which is absent")
-    return found
+    return paths
 
 
 def _safetensors(path: str) -> dict[str, np.ndarray]:
@@ -105,12 +105,12 @@ def _safetensors(path: str) -> dict[str, np.ndarray]:
 
 
 def _pickled(path: str) -> dict[str, np.ndarray]:
-    found = unpickle(path)
-    if not isinstance(found, Mapping) or not all(
-        isinstance(key, str) and isinstance(value, np.ndarray) for key, value in found.items()
+    tensors = unpickle(path)
+    if not isinstance(tensors, Mapping) or not all(
+        isinstance(key, str) and isinstance(value, np.ndarray) for key, value in tensors.items()
     ):
         raise ValueError(f"{path} is refused: it holds no dictionary of tensors by name")
-    return dict(found)
+    return dict(tensors)
 
 
 def unpickle(path: str) -> Any:
@@ -165,15 +165,15 @@ def _of_stream(path: str) -> Any:
             return np.zeros(size, dtype)
 
         _Tensors(file, sized).load()  # the data's types, which its bytes do not say
-        found = {}
+        storages = {}
         for key in _Tensors(file, None).load():
             size = int.from_bytes(file.read(8), "little")
             data = file.read(min(size, end) * kinds[key].itemsize)
             if len(data) != size * kinds[key].itemsize:
                 raise UnpicklingError(f"the tensor {key} is cut short")
-            found[key] = np.frombuffer(data, kinds[key])
+            storages[key] = np.frombuffer(data, kinds[key])
         file.seek(start)
-        return _Tensors(file, lambda key, dtype, size: found[key]).load()
+        return _Tensors(file, lambda key, dtype, size: storages[key]).load()
 
 
 class _Tensors(Unpickler):

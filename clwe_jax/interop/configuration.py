@@ -91,7 +91,7 @@ def _bert(path: str, kind: str, config: Mapping[str, Any]) -> Description:
     first = 0 if kind == "bert" else config.get("pad_token_id", 1) + 1
     types = config.get("type_vocab_size", 2)
     languages = tuple(config.get(TYPE_LANGUAGES, ()))
-    found = TransformerOptions(
+    model = TransformerOptions(
         layers=config["num_hidden_layers"],
         width=config["hidden_size"],
         heads=config["num_attention_heads"],
@@ -104,7 +104,7 @@ def _bert(path: str, kind: str, config: Mapping[str, Any]) -> Description:
         norm="pre" if kind == "roberta-prelayernorm" else "post",
     )
     positions = config["max_position_embeddings"] - first
-    return Description(kind, found, config["vocab_size"], positions, languages, first)
+    return Description(kind, model, config["vocab_size"], positions, languages, first)
 
 
 def _xlm(path: str, config: Mapping[str, Any]) -> Description:
@@ -115,7 +115,7 @@ def _xlm(path: str, config: Mapping[str, Any]) -> Description:
         raise ValueError(
             f"{path}: lang2id has {len(ids)} languages; expected the ids 0 to {config['n_langs'] - 1}"
         )
-    found = TransformerOptions(
+    model = TransformerOptions(
         layers=config["n_layers"],
         width=config["emb_dim"],
         heads=config["n_heads"],
@@ -129,7 +129,7 @@ def _xlm(path: str, config: Mapping[str, Any]) -> Description:
     rows = config.get("vocab_size", config.get("n_words"))
     languages = tuple(sorted(ids, key=ids.get)) if by_language else ()
     positions = config["max_position_embeddings"]
-    return Description("xlm", found, rows, positions, languages, dense=False)
+    return Description("xlm", model, rows, positions, languages, dense=False)
 
 
 def _demand(path: str, config: Mapping[str, Any], **expected: Any) -> None:

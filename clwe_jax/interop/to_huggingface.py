@@ -162,19 +162,19 @@ def _head(
         kernel = kernel[: encoder.options.width]
     layout = names.LAYOUTS["bert" if encoder.options.norm == "post" else "roberta-prelayernorm"]
     folded = {**params, "head/kernel": kernel, "head/bias": bias}
-    found = {}
+    head = {}
     for pair in names.head_pairs(layout):
-        found |= dict(zip(pair.theirs, names.to_theirs(pair, folded[pair.ours])))
-    found[layout.bias] = params["head/output_bias"][:pieces]
+        head |= dict(zip(pair.theirs, names.to_theirs(pair, folded[pair.ours])))
+    head[layout.bias] = params["head/output_bias"][:pieces]
     if "output_embedding" in params:
-        found[layout.scores] = params["output_embedding"][:pieces]
-        found[layout.scores.removesuffix("weight") + "bias"] = found[layout.bias]
-    return found
+        head[layout.scores] = params["output_embedding"][:pieces]
+        head[layout.scores.removesuffix("weight") + "bias"] = head[layout.bias]
+    return head
 
 
 def _write_tokenizer(folder: str, tokenizer: Tokenizer, length: int, by_type: bool) -> None:
-    found = tokenizer_json.content(tokenizer, by_type)
-    atomic.write_json(os.path.join(folder, foreign.TOKENIZER_FILE), found, indent=None)
+    content = tokenizer_json.content(tokenizer, by_type)
+    atomic.write_json(os.path.join(folder, foreign.TOKENIZER_FILE), content, indent=None)
     settings: dict[str, Any] = dict(
         tokenizer_class="PreTrainedTokenizerFast",
         model_max_length=length,
@@ -216,9 +216,9 @@ def _notes(
     if not encoder.options.pooler:
         notes.append("There is no pooler: transformers initialises one, and warns. Do not use it.")
     if tokenizer.segmenter.lexicons and any(tokenizer.segmenter.lexicons.values()):
-        found = ", ".join(x for x, words in tokenizer.segmenter.lexicons.items() if words)
+        languages = ", ".join(x for x, words in tokenizer.segmenter.lexicons.items() if words)
         notes.append(
-            f"The run finds the words of scripts without spaces in lexicons ({found}), which "
+            f"The run finds the words of scripts without spaces in lexicons ({languages}), which "
             "tokenizer.json cannot hold, nor words that are cut before: it would cut them again. Give the "
             "model the pieces of `clwe_jax.api.load(RUN).tokenizer.encode(TEXT, LANGUAGE)[0]` between the "
             "first and the last special piece."

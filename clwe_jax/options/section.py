@@ -282,15 +282,15 @@ def inner(part: Section, field: dataclasses.Field) -> dict[str, Section]:
 
 def to_dict(part: Section) -> dict[str, Any]:
     """The options of a section by name; sections become dicts, with the option `name` first."""
-    found: dict[str, Any] = {"name": part.name} if is_chosen(part) else {}
+    values: dict[str, Any] = {"name": part.name} if is_chosen(part) else {}
     for field in options_of(type(part)):
         value = getattr(part, field.name)
         if isinstance(value, Section):
             value = to_dict(value)
         elif "entries" in field.metadata:
             value = {key: to_dict(entry) for key, entry in value.items()}
-        found[field.name] = value
-    return found
+        values[field.name] = value
+    return values
 
 
 def helps(
@@ -349,10 +349,10 @@ def _tuples(value: Any) -> Any:
 @functools.cache
 def _hints(cls: type) -> Mapping[str, Any]:
     """The annotations of a section's options."""
-    found: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     names = {field.name for field in options_of(cls)}
     for base in reversed(cls.__mro__):
         # A class that extends its section declares none, and may name types that are not imported.
         if names & vars(base).get("__annotations__", {}).keys():
-            found |= get_type_hints(base, include_extras=True)
-    return found
+            hints |= get_type_hints(base, include_extras=True)
+    return hints

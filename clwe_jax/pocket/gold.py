@@ -70,12 +70,12 @@ def senses(
     Returns:
       As `shares`, with two or more concepts for each word.
     """
-    found = {}
+    ambiguous = {}
     for word, of_word in shares(language, domains).items():
         kept = {concept: share for concept, share in of_word.items() if share >= least_share}
         if len(kept) > 1:
-            found[word] = kept
-    return found
+            ambiguous[word] = kept
+    return ambiguous
 
 
 def gold_sentences(
@@ -108,7 +108,7 @@ def gold_sentences(
       ValueError: an unknown language or domain, no ambiguous word in the domains, or fewer than `n`
         sentences.
     """
-    found: list[GoldSentence] = []
+    sentences: list[GoldSentence] = []
     domains = tuple(domains)
     chosen = None if words is None else set(words)
     for language in [languages] if isinstance(languages, str) else languages:
@@ -127,8 +127,8 @@ def gold_sentences(
                 f"Only {len(own)} of {n} different sentences of {language} hold one of "
                 f"{len(known)} ambiguous words: ask for fewer"
             )
-        found += own
-    return found
+        sentences += own
+    return sentences
 
 
 def occurrences(
@@ -149,18 +149,18 @@ def occurrences(
     domains = tuple(domains)
     known = senses(language, domains, 0.0)
     missing = collections.Counter(dict.fromkeys(known, each))
-    found: list[GoldSentence] = []
+    sentences: list[GoldSentence] = []
     stream = _stream(
         language, domains, f"senses/{seed}", known, tokenizer, _RARE * each, split="train"
     )
     for sentence in stream:
         words = [w for w, sense in zip(sentence.words, sentence.senses) if sense is not None]
         if any(missing[word] > 0 for word in words):
-            found.append(sentence)
+            sentences.append(sentence)
             missing.subtract(words)
         if max(missing.values()) <= 0:
             break
-    return found
+    return sentences
 
 
 def _stream(
@@ -193,9 +193,9 @@ def _labelled(sentence, known, tokenizer) -> GoldSentence:
             spans[place, place + size] = token.concept
         place += size
     words = tokenizer.words(sentence.text, language)
-    found: list[str | None] = []
+    word_senses: list[str | None] = []
     place = 0
     for word in words:
-        found.append(spans.get((place, place + len(word))))
+        word_senses.append(spans.get((place, place + len(word))))
         place += len(word)
-    return GoldSentence(words, found, language)
+    return GoldSentence(words, word_senses, language)

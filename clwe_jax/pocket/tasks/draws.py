@@ -158,8 +158,8 @@ class Draws(heldout.SplitSampler):
 
     def other(self, options, *taken: str) -> str | None:
         """An entry of a table; None where it is one of `taken`."""
-        found = self.pick(options)
-        return None if found in taken else found
+        entry = self.pick(options)
+        return None if entry in taken else entry
 
     def comparison(self) -> tuple[Clause, tuple] | None:
         """'A is bigger than B' with an adjective that has an opposite, and the nouns to compare."""

@@ -72,10 +72,10 @@ def _turned(draws: Draws, label: str):
 
 def _compared(draws: Draws, label: str):
     """'A is bigger than B': 'B is smaller than A', or the same the wrong way round."""
-    found = draws.comparison()
-    if found is None:
+    comparison = draws.comparison()
+    if comparison is None:
         return None
-    first = found[0]
+    first = comparison[0]
     turned = first._replace(subject=first.obj, obj=first.subject)
     if label == PARAPHRASE:
         second = opposite(turned)
@@ -100,8 +100,8 @@ def similar_pairs(
     def render(pair) -> tuple[str, str]:
         return draws.text(pair[0]), draws.text(pair[1])
 
-    found = itertools.islice(draws.rows(levels, (_graded,), render), rows)
-    return [(texts, f"{float(level):.1f}") for texts, level in found]
+    graded = itertools.islice(draws.rows(levels, (_graded,), render), rows)
+    return [(texts, f"{float(level):.1f}") for texts, level in graded]
 
 
 def _graded(draws: Draws, label: str):
@@ -150,5 +150,5 @@ def _changed(draws: Draws, c: Clause, part: str, table) -> Clause | None:
     noun = draws.other(options, getattr(c, part).noun)
     if noun is None:
         return None
-    found = draws.noun_phrase(noun, "subject" if part == "subject" else "object")
-    return c._replace(**{part: found._replace(adj=None)})
+    phrase = draws.noun_phrase(noun, "subject" if part == "subject" else "object")
+    return c._replace(**{part: phrase._replace(adj=None)})
