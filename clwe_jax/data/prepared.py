@@ -211,13 +211,13 @@ class Prepared:
         )
 
     def heldout(
-        self, *, batch_size: int, most: int, process_index: int = 0, process_count: int = 1
+        self, *, batch_size: int, max_batches: int, process_index: int = 0, process_count: int = 1
     ) -> dict[str, list[Batch]]:
-        """At most `most` held-out batches of each language that has held-out rows."""
+        """At most `max_batches` held-out batches of each language that has held-out rows."""
         result = {}
         for language, rows in self.meta["heldout"].items():
             packed = read_rows(os.path.join(self._directory, "heldout", f"{language}.npz"))
-            chosen = np.arange(min(rows, batch_size * process_count * most))
+            chosen = np.arange(min(rows, batch_size * process_count * max_batches))
             result[language] = list(
                 ArraySource(
                     unpack(packed, self.meta["batch"], chosen), batch_size, shuffle=False, epochs=1,

@@ -35,8 +35,8 @@ def mean(x: Array, mask: Array) -> Array:
 
 def maximum(x: Array, mask: Array) -> Array:
     """The maximum over the words of each row, [B, D]; zeros for a row without words."""
-    most = jnp.where(mask[..., None], x, -jnp.inf).max(1)
-    return jnp.where(mask.any(1)[:, None], most, 0.0)
+    maxima = jnp.where(mask[..., None], x, -jnp.inf).max(1)
+    return jnp.where(mask.any(1)[:, None], maxima, 0.0)
 
 
 def together(vectors: Sequence[Array]) -> Array:

@@ -127,7 +127,7 @@ class Pieces(nn.Module):
 
     def _sentence(self, embedding: Array, ids: Array, real: Array) -> Array:
         """LSTM layers over the pieces of whole rows."""
-        rows, words, most = ids.shape
+        rows, words, per_word = ids.shape
         flat = real.reshape(rows, -1)
         order = jnp.argsort(~flat, axis=1, stable=True)  # padding goes to the end
         there = jnp.take_along_axis(flat, order, axis=1)
@@ -138,13 +138,13 @@ class Pieces(nn.Module):
         mixed = mix(self, jnp.stack(layers, axis=2))
         places = jnp.argsort(order, axis=1)[..., None]
         back = jnp.take_along_axis(mixed, places, axis=1)
-        return _longest(back.reshape(rows, words, most, -1), real)
+        return _longest(back.reshape(rows, words, per_word, -1), real)
 
 
 def _longest(x: Array, real: Array) -> Array:
     """The maximum over the pieces of each word, [B, W, D]; zeros without pieces."""
-    most = jnp.where(real[..., None], x, -jnp.inf).max(2)
-    return jnp.where(real.any(-1)[..., None], most, 0.0)
+    maxima = jnp.where(real[..., None], x, -jnp.inf).max(2)
+    return jnp.where(real.any(-1)[..., None], maxima, 0.0)
 
 
 class Labelling(nn.Module):

@@ -24,7 +24,7 @@ from typing import get_args, get_origin, get_type_hints
 
 S = TypeVar("S", bound="Section")
 
-_MOST_NAMED = 120  # names that an error message lists
+_MAX_NAMED = 120  # names that an error message lists
 # Stands for the path of the section, such as config.model, in messages of checks: a section does not
 # know where in a config it stands.
 AT = "§"
@@ -43,19 +43,20 @@ class OptionError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """The numbers from `least` to `most`; without `most` itself where `below`."""
+    """The numbers from `minimum` to `maximum`; without `maximum` itself where `below`."""
 
-    least: float
-    most: float = float("inf")
+    minimum: float
+    maximum: float = float("inf")
     below: bool = False
 
     def __contains__(self, value: float) -> bool:
-        return self.least <= value and (value < self.most if self.below else value <= self.most)
+        below = value < self.maximum if self.below else value <= self.maximum
+        return self.minimum <= value and below
 
     def __str__(self) -> str:
-        if self.most == float("inf"):
-            return f"at least {self.least:g}"
-        return f"in [{self.least:g}, {self.most:g}{')' if self.below else ']'}"
+        if self.maximum == float("inf"):
+            return f"at least {self.minimum:g}"
+        return f"in [{self.minimum:g}, {self.maximum:g}{')' if self.below else ']'}"
 
 
 class OneOf:
@@ -317,8 +318,8 @@ def helps(
 def nearest(word: str, known: Iterable[str]) -> str:
     """'Did you mean X?', or a list of known words: the end of an error message."""
     known = sorted(known)
-    more = len(known) - _MOST_NAMED
-    listed = ", ".join(known[:_MOST_NAMED])
+    more = len(known) - _MAX_NAMED
+    listed = ", ".join(known[:_MAX_NAMED])
     return suggestion(word, known) or f"Known: {listed}{f' and {more:,} more' if more > 0 else ''}."
 
 

@@ -9,7 +9,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from clwe_jax.pocket import generate
 
-LEAST_SHARE = 0.1  # smallest share of a word's occurrences for a sense to count
+MIN_SHARE = 0.1  # smallest share of a word's occurrences for a sense to count
 _SAMPLE = 6_000  # sentences in which senses are counted
 _SAMPLE_SEED = "senses"
 _PATIENCE = 200  # sentences read, at most, for each sentence of the result
@@ -56,7 +56,7 @@ def shares(language: str, domains: tuple[str, ...] = ()) -> dict[str, dict[str, 
 
 
 def senses(
-    language: str, domains: tuple[str, ...] = (), least_share: float = LEAST_SHARE
+    language: str, domains: tuple[str, ...] = (), min_share: float = MIN_SHARE
 ) -> dict[str, dict[str, float]]:
     """The words that are ambiguous in text about the domains, with the shares of their senses.
 
@@ -65,14 +65,14 @@ def senses(
 
     Args:
       language, domains: as of `shares`.
-      least_share: smallest share of a word's occurrences for a sense to count.
+      min_share: smallest share of a word's occurrences for a sense to count.
 
     Returns:
       As `shares`, with two or more concepts for each word.
     """
     ambiguous = {}
     for word, of_word in shares(language, domains).items():
-        kept = {concept: share for concept, share in of_word.items() if share >= least_share}
+        kept = {concept: share for concept, share in of_word.items() if share >= min_share}
         if len(kept) > 1:
             ambiguous[word] = kept
     return ambiguous
@@ -86,7 +86,7 @@ def gold_sentences(
     tokenizer: Any,
     *,
     words: Iterable[str] | None = None,
-    least_share: float = LEAST_SHARE,
+    min_share: float = MIN_SHARE,
 ) -> list[GoldSentence]:
     """`n` distinct held-out sentences of each language that contain an ambiguous word.
 
@@ -102,7 +102,7 @@ def gold_sentences(
       tokenizer: an object with `words(text, language)` and `normalizer(text, language)`, such as
         `text.tokenizer.Tokenizer`.
       words: lower-cased ambiguous words; None means all of `senses`.
-      least_share: as of `senses`.
+      min_share: as of `senses`.
 
     Raises:
       ValueError: an unknown language or domain, no ambiguous word in the domains, or fewer than `n`
@@ -112,7 +112,7 @@ def gold_sentences(
     domains = tuple(domains)
     chosen = None if words is None else set(words)
     for language in [languages] if isinstance(languages, str) else languages:
-        known = senses(language, domains, least_share)
+        known = senses(language, domains, min_share)
         if chosen is not None:
             known = {word: shares for word, shares in known.items() if word in chosen}
         if not known and n:

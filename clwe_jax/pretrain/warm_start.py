@@ -35,7 +35,7 @@ from clwe_jax.text.xlm import END_MARK
 from clwe_jax.training.tables import LANGUAGES, TOKENS, Names, Start
 
 FOLDER = "start"  # of the run's folder
-_MOST_DIM = 300  # of vectors that are trained for the start
+_MAX_DIM = 300  # of vectors that are trained for the start
 _SHARED = ("languages", "lower_case", "simplify_chinese", "dictionary_clean", "exclude_tests")
 _EVALUATORS = ("bli", "retrieval", "bleu")  # that measure the vectors of the start too
 _TEST_OPTIONS = ("max_sentences",)  # of these evaluators that are those of the run
@@ -152,7 +152,7 @@ def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
         exclude_dictionaries=folders["tests"],
         **{name: getattr(config.data, name) for name in _SHARED},
     )  # fmt: skip
-    width = min(config.model.width, _MOST_DIM)
+    width = min(config.model.width, _MAX_DIM)
     static = dict(
         refinement=bool(config.data.dictionaries), write_text=False, induced_words=0,
         keep_subwords=config.init.method == "subword", mine=config.init.mine,

@@ -29,7 +29,7 @@ _SENTENCE_WORDS = 8  # words of a sentence of the embedded world, roughly
 _SENTENCE = 32  # positions of a timed sentence
 _ROWS = 64  # sentences that are timed at once, as an encoder takes them
 _ROW_BYTES = 64  # bytes of running text in such a row, roughly: its length is a power of two
-_MOST_DIM = 300  # of vectors that are trained for a start
+_MAX_DIM = 300  # of vectors that are trained for a start
 _BUCKETS = 100_000  # most buckets in the timed training: more cost memory, hardly time
 
 
@@ -237,7 +237,7 @@ def vectors(config: StaticRun) -> Iterator[str]:
 def joint_vectors(config: PretrainRun) -> Iterator[str]:
     """The vectors that a language model starts from, with the time of their training."""
     settings, joint = options.parse(presets.static(config.scale)).embeddings, config.init.joint
-    dim = joint.dim or min(config.model.width, _MOST_DIM)
+    dim = joint.dim or min(config.model.width, _MAX_DIM)
     given = dataclasses.replace(settings, **{**values_of(joint), "dim": dim})
     yield _fasttext(config, "joint", given).replace("training:", "start: word vectors,", 1)
 

@@ -117,7 +117,7 @@ def build(config: PretrainRun, world: World) -> Inputs:
         prepared = prepared_batches.open_folder(config.data.source.removeprefix(_PREPARED))
         return Inputs(
             prepared.source(seed=config.seed, **rows, **host),
-            prepared.heldout(most=config.evals["mlm"].batches, **rows, **host),
+            prepared.heldout(max_batches=config.evals["mlm"].batches, **rows, **host),
             lambda: prepared.extras.get("examples", []),
         )
     task = config.task

@@ -19,7 +19,7 @@ from clwe_jax.text import test_files
 
 _NAME = re.compile(r"(?P<a>[a-z]{2,3}?)-?(?P<b>[a-z]{2,3})\.(gold|wa|align)")
 _LINK = re.compile(r"(\d+)([-p?])(\d+)")
-_LEAST = 100  # links of a file to one that may lie beyond its sentence
+_LINKS_PER_STRAY = 100  # links of a file to one that may lie beyond its sentence
 _EXPECTED = (
     "xx-yy.gold, xx-yy.wa or xx-yy.align with links `0-0 1-2`, beside xx-yy.src-tgt, or xx-yy.xx and "
     "xx-yy.yy,"
@@ -142,7 +142,7 @@ def read(files: AlignmentFiles, limit: int = 0) -> list[Linked]:
                 )
         sure = frozenset((i, j) for i, kind, j in moved if kind == "-")
         linked.append(Linked(source, target, sure, sure | {(i, j) for i, _, j in moved}))
-    if len(beyond) * _LEAST > len(places) // 2:
+    if len(beyond) * _LINKS_PER_STRAY > len(places) // 2:
         raise ValueError(beyond[0])
     if beyond:
         logging.warning("%d of %d links are left out. %s", len(beyond), len(places) // 2, beyond[0])

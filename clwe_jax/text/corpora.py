@@ -311,7 +311,7 @@ def inspect(
             windows_lines=round(counts.windows_lines * scale),
             frequent=list(itertools.islice(listed, _FREQUENT)),
             counted=total,
-            counts=dict(ordered[: frequencies.MOST]),
+            counts=dict(ordered[: frequencies.MAX_WORDS]),
         )
         if counts.repaired_lines:
             logging.warning(

@@ -14,7 +14,7 @@ from clwe_jax import atomic
 from clwe_jax.text.base_vocab import Vocabulary
 
 FILE = "counts.json"
-MOST = 20_000  # words of a language that are kept; rarer ones weigh 1 all the same
+MAX_WORDS = 20_000  # words of a language that are kept; rarer ones weigh 1 all the same
 SIF = 1e-3  # a of the weights a / (a + p)
 _SHIFT = 2.7  # of ranks, in the law of Zipf and Mandelbrot
 _RUNNING = 1_000_000  # running words of counts that follow from ranks
@@ -92,7 +92,7 @@ def most_frequent(counts: Mapping[str, Mapping[str, int]]) -> Frequencies:
     return Frequencies(
         {language: sum(words.values()) for language, words in counts.items()},
         {
-            language: dict(itertools.islice(words.items(), MOST))
+            language: dict(itertools.islice(words.items(), MAX_WORDS))
             for language, words in counts.items()
         },
     )

@@ -20,7 +20,7 @@ from clwe_jax import atomic, options, pocket
 from clwe_jax.options.text import WorldOptions
 
 TESTED = 1_000  # sentences of a language in the retrieval test
-MOST_CACHED = 512 << 20  # bytes of files that the cache keeps
+MAX_CACHED = 512 << 20  # bytes of files that the cache keeps
 _PARALLEL_SEED = 1  # of parallel text to train on
 _SEVERAL = 10_000  # sentences of a language from which on further processes pay
 _SLOW = ("text", "shared")  # folders of the files that these processes write
@@ -110,7 +110,7 @@ def write(config: options.Run, languages: Sequence[str], folder: str) -> None:
             _keep_beside([part for part in new if part.folder in _SLOW])
     for part in wanted:
         _take(part, os.path.join(folder, part.folder))
-    trim(MOST_CACHED)
+    trim(MAX_CACHED)
     atomic.write(whole, "The files beside this one are whole.\n")
 
 

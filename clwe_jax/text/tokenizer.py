@@ -22,7 +22,7 @@ from clwe_jax.text.xlm import MosesSegmenter
 
 _SETTINGS = "text.json"
 _LEXICON = "lexicon.{}.txt"
-_MOST_WORDS = 4_000_000  # most frequent words of all languages that a vocabulary is trained on
+_MAX_WORDS = 4_000_000  # most frequent words of all languages that a vocabulary is trained on
 
 
 class Tokenizer:
@@ -208,8 +208,8 @@ class Tokenizer:
                 lambda text: segmenter.words(normalizer(text, language), language),
                 sample_bytes,
             )
-            most = max(50_000, _MOST_WORDS // len(languages))
-            counts[language] = dict(corpora.by_count(counter)[:most])
+            max_words = max(50_000, _MAX_WORDS // len(languages))
+            counts[language] = dict(corpora.by_count(counter)[:max_words])
         if min_count > 1:
             counts = _frequent(counts, min_count)
         listed = dictionary.words() if dictionary is not None else ()

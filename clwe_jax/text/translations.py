@@ -11,7 +11,7 @@ import numpy as np
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.word_vocab import WordVocabulary
 
-MOST = 4  # translations of a word into one language, as in the paper
+MAX_TRANSLATIONS = 4  # translations of a word into one language, as in the paper
 _NEAR_ZERO = 0.02  # smallest share of running words that a fitting dictionary covers
 
 
@@ -44,7 +44,7 @@ def table(
     vocabulary: WordVocabulary,
     languages: Sequence[str] | None = None,
     *,
-    most: int = MOST,
+    max_translations: int = MAX_TRANSLATIONS,
 ) -> Translations:
     """The translations of each entry of the vocabulary into other languages.
 
@@ -58,14 +58,13 @@ def table(
       dictionary: merged dictionary, with words normalised like those of the vocabulary.
       vocabulary: word-level vocabulary.
       languages: languages between which pairs are taken, in this order; None means all.
-      most: T, maximum number of translations of a word into one language; the most frequent ones
-        are kept.
+      max_translations: T, of a word into one language; the most frequent ones are kept.
 
     Raises:
       ValueError: T is not positive, or there are fewer than two languages.
     """
-    if most < 1:
-        raise ValueError(f"most={most} translations of a word: must be at least 1")
+    if max_translations < 1:
+        raise ValueError(f"max_translations={max_translations}: must be at least 1")
     if languages is not None:
         dictionary = dictionary.restricted(languages)
     if len(dictionary.languages) < 2:
@@ -82,10 +81,10 @@ def table(
     keys = np.unique((source[known] * groups + group[known]) * count + target[known])
     cell, target = keys // count, keys % count
     rank = np.arange(len(cell)) - np.searchsorted(cell, cell)
-    kept = rank < most
-    ids = np.full((count * groups, most), -1, np.int32)
+    kept = rank < max_translations
+    ids = np.full((count * groups, max_translations), -1, np.int32)
     ids[cell[kept], rank[kept]] = target[kept]
-    ids = ids.reshape(count, groups, most)
+    ids = ids.reshape(count, groups, max_translations)
     # A word whose only translation is itself teaches nothing, and most names are such words.
     translated = ((ids >= 0) & (ids != np.arange(count)[:, None, None])).any((1, 2))
     result = Translations(

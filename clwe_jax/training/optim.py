@@ -116,19 +116,19 @@ class Optimizer(OptimizerOptions):
         return [*parts, optax.scale_by_learning_rate(self.rate(total_steps))]
 
 
-def scale_and_clip(scale: float, most: float) -> optax.GradientTransformationExtraArgs:
-    """Multiplies by `scale`, or by less so that the global norm is at most `most` (0: any norm).
+def scale_and_clip(scale: float, max_norm: float) -> optax.GradientTransformationExtraArgs:
+    """Multiplies by `scale`, or by less so that the global norm is at most `max_norm` (0: any).
 
-    The same as `optax.chain(optax.scale(scale), optax.clip_by_global_norm(most))`, in one product:
+    The same as `optax.chain(optax.scale(scale), optax.clip_by_global_norm(max_norm))` in one product:
     two would write the gradient to memory in between. The extra argument of `update`, `norm`, is
     the global norm of the gradient, where it is already known.
     """
 
     def update(updates: Any, state: Any, _: Any = None, *, norm: Array | None = None, **__: Any):
         factor = jnp.float32(scale)
-        if most:
+        if max_norm:
             norm = scale * (optax.tree.norm(updates) if norm is None else norm)
-            factor *= most / jnp.maximum(norm, most)
+            factor *= max_norm / jnp.maximum(norm, max_norm)
         return jax.tree.map(lambda x: x * factor.astype(x.dtype), updates), state
 
     return optax.GradientTransformationExtraArgs(lambda _: optax.EmptyState(), update)

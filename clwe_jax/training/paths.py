@@ -56,7 +56,7 @@ def near(name: str, known: Iterable[str]) -> str:
     return f"Near: {', '.join(close)}."
 
 
-def listed(lines: list[str], most: int = 5) -> str:
-    """The first `most` lines of a message, indented, and the number of lines that were left out."""
-    more = [f"and {len(lines) - most} more"] if len(lines) > most else []
-    return "".join(f"\n  {line}" for line in [*lines[:most], *more])
+def listed(lines: list[str], max_lines: int = 5) -> str:
+    """The first `max_lines` lines of a message, indented, and the number of those left out."""
+    more = [f"and {len(lines) - max_lines} more"] if len(lines) > max_lines else []
+    return "".join(f"\n  {line}" for line in [*lines[:max_lines], *more])

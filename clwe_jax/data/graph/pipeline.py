@@ -33,7 +33,7 @@ from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.world import World
 from clwe_jax.types import Batch
 
-_MOST_CALLS = 16  # maximum number of chunks that are processed in parallel
+_MAX_CALLS = 16  # maximum number of chunks that are processed in parallel
 _CONTEXT_BYTES = 1 << 21  # text of each language that choice='context' reads
 _SHOWN = 32  # blocks of each language that are searched for examples
 _SENTENCE = range(5, 31)  # numbers of words of an example
@@ -212,7 +212,7 @@ class PiecePipeline(texts.Pipeline):
             tf.autograph.experimental.do_not_convert(
                 lambda number, chunk: maker.rows(tf.constant(seed, tf.int64), number, *chunk)
             ),
-            num_parallel_calls=min(os.cpu_count() or 1, _MOST_CALLS),
+            num_parallel_calls=min(os.cpu_count() or 1, _MAX_CALLS),
             deterministic=True,
         )
 

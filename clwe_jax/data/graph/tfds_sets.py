@@ -88,7 +88,7 @@ def _split(builder: Any, wanted: Sequence[str], where: str) -> str:
 
 
 def write_pairs(
-    name: str, split: str, languages: Sequence[str], most: int, data_dir: str, out: str
+    name: str, split: str, languages: Sequence[str], max_rows: int, data_dir: str, out: str
 ) -> dict[str, int]:
     """Writes the parallel text of a data set as tables OUT/xx-yy.tsv.
 
@@ -96,7 +96,7 @@ def write_pairs(
       name, data_dir: see `prepared`.
       split: the split to read.
       languages: those to write; all where there are none.
-      most: most rows to read, from the beginning; 0: all.
+      max_rows: number of rows to read, from the beginning; 0: all.
       out: the folder.
 
     Returns:
@@ -118,7 +118,7 @@ def write_pairs(
     counts: collections.Counter[str] = collections.Counter()
     with contextlib.ExitStack() as stack:
         files: dict[str, Any] = {}
-        for row in tfds.as_numpy(rows.take(most or -1)):
+        for row in tfds.as_numpy(rows.take(max_rows or -1)):
             texts = _translations(row[key] if key else row)
             there = sorted(x for x in texts if texts[x] and x in (languages or texts))
             for first, second in itertools.combinations(there, 2):

@@ -14,7 +14,7 @@ from clwe_jax.data.graph.encoding import TextEncoder
 from clwe_jax.data.graph.sources import TextSource
 
 _MULTIPLE = 128  # an estimate is a multiple of it, so that arrays can be sharded
-_LEAST = 8
+_MIN_WORDS = 8
 _TRIALS = 3
 _SPARE = 1.15
 _HASHES = 2**63 - 1
@@ -41,12 +41,12 @@ def distinct_words(
       ValueError: `given` is too small.
     """
     if not given:
-        most = -(-words // _MULTIPLE) * _MULTIPLE
+        whole = -(-words // _MULTIPLE) * _MULTIPLE
         expected = _SPARE * _expected(words, texts, rates, encoder)
-        return min(most, -(-int(expected) // _MULTIPLE) * _MULTIPLE)
-    if given < _LEAST:
+        return min(whole, -(-int(expected) // _MULTIPLE) * _MULTIPLE)
+    if given < _MIN_WORDS:
         raise ValueError(
-            f"config.data.distinct_words={given}: must be at least {_LEAST}, or 0 for an "
+            f"config.data.distinct_words={given}: must be at least {_MIN_WORDS}, or 0 for an "
             "estimate from the text"
         )
     return given

@@ -245,9 +245,9 @@ def prune(state: SenseState, config: SenseOptions) -> SenseState:
     uses = jnp.where(state.enabled, state.counts.sum(2), 0)
     word_uses = uses.sum(1, keepdims=True)
     rare = uses < config.prune_share * word_uses
-    most = jnp.arange(uses.shape[1]) == uses.argmax(1)[:, None]
+    most_used = jnp.arange(uses.shape[1]) == uses.argmax(1)[:, None]
     judged = word_uses >= max(config.prune_least, 1)
-    enabled = state.enabled & ~(rare & ~most & judged)
+    enabled = state.enabled & ~(rare & ~most_used & judged)
     return state.replace(enabled=enabled)
 
 

@@ -15,7 +15,7 @@ from clwe_jax.pocket.tasks.heldout import shape_of
 
 Row = tuple[tuple[str, ...], str]
 DIFFERENT, PARAPHRASE = "different", "paraphrase"
-_MOST = 5  # the score of sentences that mean the same
+_MAX_SCORE = 5  # the score of sentences that mean the same
 
 
 def paraphrase_pairs(
@@ -95,7 +95,7 @@ def similar_pairs(
     Args, errors: as of `named_entities`.
     """
     draws = Draws("similarity", language, split, seed, domains)
-    levels = [str(level) for level in range(_MOST + 1)]
+    levels = [str(level) for level in range(_MAX_SCORE + 1)]
 
     def render(pair) -> tuple[str, str]:
         return draws.text(pair[0]), draws.text(pair[1])
@@ -115,9 +115,9 @@ def _graded(draws: Draws, label: str):
         other = draws.statement()
         return (template, (c, other.clause)) if other and other.domain != event.domain else None
     parts = ["subject", "verb", *(x for x in ("obj", "place", "time") if getattr(c, x))]
-    kept = round(len(parts) * int(label) / _MOST)
+    kept = round(len(parts) * int(label) / _MAX_SCORE)
     # A sentence of few parts has the scores of its own only roughly.
-    if abs(_MOST * kept / len(parts) - int(label)) > 0.7:
+    if abs(_MAX_SCORE * kept / len(parts) - int(label)) > 0.7:
         return None
     fixed = [part for part in parts if part == "verb" and len(set(table.verbs)) == 1]
     changed = set(parts)

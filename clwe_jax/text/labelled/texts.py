@@ -25,7 +25,7 @@ from clwe_jax.text.labelled import Examples, Labelled, folders, scores, tables
 from clwe_jax.text.labelled.lines import fault, read_text
 
 _NOT_TRANSLATED = "NS"  # PAWS-X's mark of a sentence that was not translated
-_MOST = 5.0  # the highest score of STS
+_MAX_SCORE = 5.0  # the highest score of STS
 
 
 class _Format(NamedTuple):
@@ -239,7 +239,7 @@ class Sts(_Texts):
             score = float(label)
         except ValueError:
             score = math.nan
-        if not 0 <= score <= _MOST:
+        if not 0 <= score <= _MAX_SCORE:
             fault(path, row.number, f"{label!r} is no score of 0 to 5 ({self.format.expected})")
         return label
 
