@@ -3,7 +3,7 @@
     objective, tokenizer, variables = huggingface.load("mbert", languages=("en", "de"))
     encoder = ModelEncoder(objective, tokenizer, variables)
 
-A folder holds config.json, the weights (see `arrays`) and the vocabulary (see `text.foreign`). The
+A folder holds config.json, the weights (`arrays`) and the vocabulary (`text.hf_tokenizer`). The
 hidden states of all layers and the scores of the MLM head equal those of transformers.
 """
 
@@ -24,7 +24,7 @@ from clwe_jax.interop.configuration import CONFIG, PREFIX, Description, describe
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.options.models import TransformerOptions
 from clwe_jax.options.section import nearest, suggestion
-from clwe_jax.text import foreign
+from clwe_jax.text import hf_tokenizer
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
 
@@ -180,7 +180,7 @@ def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loade
         raise ValueError(
             f"max_length={max_length}: {directory} has {described.positions} positions"
         )
-    tokenizer = foreign.tokenizer(directory, tuple(languages))
+    tokenizer = hf_tokenizer.tokenizer(directory, tuple(languages))
     check_vocabulary(directory, described, tokenizer)
     arrays = parameters(directory, max_length)
     vocabulary = tokenizer.vocabulary

@@ -19,7 +19,7 @@ from clwe_jax import atomic, registry
 from clwe_jax.interop import names, tokenizer_json
 from clwe_jax.interop.configuration import CONFIG, TYPE_LANGUAGES
 from clwe_jax.models.transformer import Transformer
-from clwe_jax.text import foreign
+from clwe_jax.text import hf_tokenizer
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.word_vocab import WordVocabulary
 from clwe_jax.types import Objective, Variables
@@ -101,7 +101,7 @@ def write(
         atomic.write(os.path.join(folder, "model.safetensors"), weights)
         atomic.write(os.path.join(folder, CONFIG), json.dumps(config, indent=2) + "\n")
         _write_tokenizer(folder, tokenizer, encoder.max_length, by_type)
-        own.save(os.path.join(folder, foreign.OWN))
+        own.save(os.path.join(folder, hf_tokenizer.OWN))
         atomic.write(os.path.join(folder, "README.md"), _readme(notes, kind != "bert"))
     return notes
 
@@ -174,7 +174,7 @@ def _head(
 
 def _write_tokenizer(folder: str, tokenizer: Tokenizer, length: int, by_type: bool) -> None:
     content = tokenizer_json.content(tokenizer, by_type)
-    atomic.write_json(os.path.join(folder, foreign.TOKENIZER_FILE), content, indent=None)
+    atomic.write_json(os.path.join(folder, hf_tokenizer.TOKENIZER_FILE), content, indent=None)
     settings: dict[str, Any] = dict(
         tokenizer_class="PreTrainedTokenizerFast",
         model_max_length=length,
@@ -185,7 +185,7 @@ def _write_tokenizer(folder: str, tokenizer: Tokenizer, length: int, by_type: bo
     if tokenizer.normalizer.bert:
         settings["do_lower_case"] = tokenizer.normalizer.lower_case
         settings["strip_accents"] = tokenizer.normalizer.strip_accents
-    atomic.write_json(os.path.join(folder, foreign.CONFIG_FILE), settings, indent=2)
+    atomic.write_json(os.path.join(folder, hf_tokenizer.CONFIG_FILE), settings, indent=2)
 
 
 def _notes(
@@ -249,7 +249,7 @@ def _readme(notes: list[str], prenorm: bool) -> str:
                 else "."
             ),
             "`clwe_jax.api.load` opens the folder with the run's own tokenizer, which is in "
-            f"`{foreign.OWN}`.",
+            f"`{hf_tokenizer.OWN}`.",
             "",
             *(f"- {note}" for note in notes),
             "",

@@ -46,7 +46,7 @@ class Occurrences(NamedTuple):
     languages: Array
 
 
-class Wanted(NamedTuple):
+class SenseTargets(NamedTuple):
     """The senses to predict for N words.
 
     Attributes:
@@ -122,7 +122,7 @@ class SenseLoss:
         state: states.SenseState | None,
         translations: Array | None,
         rng: Array | None,
-    ) -> Wanted:
+    ) -> SenseTargets:
         """Selects the senses to predict.
 
         Args:
@@ -142,7 +142,7 @@ class SenseLoss:
         assigned = jnp.zeros_like(words) if state is None else selection.assign(state, words, own)
         labels = softmax.Labels(words, assigned)
         if rng is None or self.options.translation == "none":
-            return Wanted(enabled, assigned, labels, None)
+            return SenseTargets(enabled, assigned, labels, None)
         # A word that translates to itself is left out: it would always fit best, and its other
         # translations would never be predicted.
         rows = translations[words]
@@ -158,12 +158,12 @@ class SenseLoss:
             labels = softmax.Labels(
                 jnp.where(has, other, words), jnp.where(has, other_sense, assigned)
             )
-        return Wanted(enabled, assigned, labels, has)
+        return SenseTargets(enabled, assigned, labels, has)
 
     def score(
         self,
         occurrences: Occurrences,
-        wanted: Wanted,
+        wanted: SenseTargets,
         table: Array,
         bias: Array,
         rng: Array | None,

@@ -58,7 +58,7 @@ class Evaluation(Job):
             frequencies=world.frequencies,
         )  # fmt: skip
         figures, _ = evaluators.measure(made, encoder)
-        figures |= dictionary_baseline.of_world(self.config, world, self.workdir)
+        figures |= dictionary_baseline.measure_run(self.config, world, self.workdir)
         logging.info("%s figures", f"{len(figures):,}")
         return figures
 

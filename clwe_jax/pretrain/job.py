@@ -26,7 +26,7 @@ from clwe_jax.text import training_dictionary
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.world import World
 from clwe_jax.training import allocator, build, checkpoint, init, optim, partition, phases, train
-from clwe_jax.training.tables import Start
+from clwe_jax.training.tables import TokenVectors
 from clwe_jax.types import Objective
 
 _START_SPACE = "start_space.json"  # the picture of the word vectors that a run starts from
@@ -130,16 +130,16 @@ class Pretraining(Job):
                 world.frequencies.save(self.workdir)
         return opened
 
-    def _start(self, opened: Opened) -> Start | None:
+    def _start(self, opened: Opened) -> TokenVectors | None:
         if checkpoint.complete_steps(self.path("checkpoints")):
             return None  # the run goes on from its checkpoint, whatever it started from
-        start = warm_start.start(self.config, self.workdir, opened.world)
+        start = warm_start.token_vectors(self.config, self.workdir, opened.world)
         if start is not None and jax.process_index() == 0:
             vectors_of = functools.partial(started, start, opened.world.tokenizer)
             atomic.write_json(self.path(_START_SPACE), space_of(opened.world, vectors_of))
         return start
 
-    def _train(self, opened: Opened, start: Start | None) -> Trained | object:
+    def _train(self, opened: Opened, start: TokenVectors | None) -> Trained | object:
         config, world = self.config, opened.world
         vocabulary = world.tokenizer.vocabulary
         objective = build.build_objective(
@@ -186,7 +186,7 @@ class Pretraining(Job):
     def _measure_floor(self, opened: Opened) -> dict[str, float]:
         if jax.process_index():
             return {}
-        return dictionary_baseline.of_world(self.config, opened.world, self.workdir)
+        return dictionary_baseline.measure_run(self.config, opened.world, self.workdir)
 
     def results(self, done: Mapping[str, Any]) -> Results:
         opened, trained = done["inputs"], done.get("finish", done["training"])
@@ -271,7 +271,9 @@ def tested(config: PretrainRun, world: World) -> dict[str, tuple[int, int]]:
     return training_dictionary.tested(world.dictionary, tests)
 
 
-def started(start: Start, tokenizer: Tokenizer, language: str, words: Sequence[str]) -> np.ndarray:
+def started(
+    start: TokenVectors, tokenizer: Tokenizer, language: str, words: Sequence[str]
+) -> np.ndarray:
     """The means of the words' tokens as a run starts, float32 [N, D]; zeros for no token."""
     means = np.zeros((len(words), start.values.shape[1]), np.float32)
     for mean, word in zip(means, words):

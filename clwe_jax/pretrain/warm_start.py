@@ -32,7 +32,7 @@ from clwe_jax.static.trainer import SUBWORDS
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.world import World
 from clwe_jax.text.xlm import END_MARK
-from clwe_jax.training.tables import LANGUAGES, TOKENS, Names, Start
+from clwe_jax.training.tables import LANGUAGES, TOKENS, Names, TokenVectors
 
 FOLDER = "start"  # of the run's folder
 _MAX_DIM = 300  # of vectors that are trained for the start
@@ -58,7 +58,7 @@ def figures(workdir: str) -> dict[str, float]:
     return {f"{FOLDER}/{name}": value for name, value in kept.items()}
 
 
-def start(config: PretrainRun, workdir: str, world: World) -> Start | None:
+def token_vectors(config: PretrainRun, workdir: str, world: World) -> TokenVectors | None:
     """The vectors that the run's tokens start from; None where `init.embeddings` is ''.
 
     Args:
@@ -94,7 +94,7 @@ def start(config: PretrainRun, workdir: str, world: World) -> Start | None:
         "source": settings.embeddings, "method": settings.method, "center": settings.center,
         "words": counts, "tokens": len(world.tokenizer.vocabulary),
     }  # fmt: skip
-    return Start(values, known, settings.tables, settings.scale, record)
+    return TokenVectors(values, known, settings.tables, settings.scale, record)
 
 
 def read(source: str, languages: Sequence[str]) -> dict[str, Vectors]:

@@ -31,7 +31,7 @@ _DIM = 300
 _CANDIDATES = 20_000  # most frequent words of a language that lexicon induction chooses from
 
 
-def of_world(config: PretrainRun, world: World, workdir: str) -> dict[str, float]:
+def measure_run(config: PretrainRun, world: World, workdir: str) -> dict[str, float]:
     """The floor's figures of a language model's run, under 'floor/'.
 
     Args:

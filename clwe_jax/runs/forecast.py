@@ -86,18 +86,18 @@ def pretraining(config: PretrainRun, workdir: str) -> Iterator[str]:
     mesh = partition.make_mesh(config.mesh)
     objective = _objective(config)
     optimizer = optim.from_config(config.optimizer, length)
-    programs = train.Programs(
+    compiled = train.CompiledSteps(
         objective, optimizer, cfg, mesh, objective.batch_shapes(cfg.batch_size, length), config.seed
     )
     learn = phases.from_config(cfg, optimizer).at(0)
-    state = programs.target(learn)
+    state = compiled.target(learn)
     parameters = train_state.count_parameters(state.params)
     megabytes = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state)) / 1e6
     yield (
         f"model: {config.model.name}, {parameters / 1e6:,.1f} million parameters with a vocabulary "
         f"of {config.vocab.size:,} ({config.vocab.kind})"
     )
-    seconds = _step_seconds(programs, objective, learn, cfg.batch_size, length, mesh, config.seed)
+    seconds = _step_seconds(compiled, objective, learn, cfg.batch_size, length, mesh, config.seed)
     tokens = cfg.steps * cfg.batch_size * length
     yield (
         f"training: {cfg.steps:,} steps of {cfg.batch_size:,} x {length} positions "
@@ -115,10 +115,11 @@ def finishing(config: PretrainRun) -> Iterator[str]:
     objective = finish.objective(config, _objective(config))
     cfg, length = finish.train_options(config, mesh), finish.length(config)
     shapes = objective.batch_shapes(settings.batch_size, length)
-    programs = train.Programs(objective, finish.optimizer(config), cfg, mesh, shapes, config.seed)
-    learn = phases.from_config(cfg, finish.optimizer(config)).at(0)
+    optimizer = finish.optimizer(config)
+    compiled = train.CompiledSteps(objective, optimizer, cfg, mesh, shapes, config.seed)
+    learn = phases.from_config(cfg, optimizer).at(0)
     rows = settings.batch_size, length
-    seconds = _step_seconds(programs, objective, learn, *rows, mesh, config.seed)
+    seconds = _step_seconds(compiled, objective, learn, *rows, mesh, config.seed)
     yield (
         f"finish: {settings.steps:,} contrastive steps of {settings.batch_size:,} pairs of "
         f"sentences: {in_minutes(settings.steps * seconds)} here"
@@ -133,10 +134,10 @@ def _objective(config: PretrainRun) -> Objective:
 
 
 def _step_seconds(
-    programs, objective, learn, rows: int, length: int, mesh: Mesh, seed: int
+    compiled, objective, learn, rows: int, length: int, mesh: Mesh, seed: int
 ) -> float:
-    shapes, step = objective.batch_shapes(rows, length), programs.step(learn)
-    state = train_state.start(objective, programs.tx(learn), shapes, mesh, seed)
+    shapes, step = objective.batch_shapes(rows, length), compiled.step(learn)
+    state = train_state.start(objective, compiled.tx(learn), shapes, mesh, seed)
     batch = {key: np.zeros(value.shape, value.dtype) for key, value in shapes.items()}
     batch = partition.global_batch(batch, mesh)
 

@@ -12,7 +12,7 @@ from clwe_jax.options.transfer import TransferOptions, TransferRun
 from clwe_jax.text import labelled_files
 
 
-def follow(config: TransferRun) -> TransferRun:
+def adopt_options(config: TransferRun) -> TransferRun:
     """The options with the languages of the test rows that the encoder knows, where they name none.
 
     Raises:

@@ -27,11 +27,11 @@ _SLOW = ("text", "shared")  # folders of the files that these processes write
 _STALE = 86_400  # seconds after which an unfinished folder of the cache is nobody's
 _PROGRAM = (
     "import json, sys; from clwe_jax.text import pocket_files; "
-    "[pocket_files.keep(pocket_files.Part(*part)) for part in json.loads(sys.argv[1])]"
+    "[pocket_files.keep(pocket_files.FileJob(*part)) for part in json.loads(sys.argv[1])]"
 )
 
 
-class Part(NamedTuple):
+class FileJob(NamedTuple):
     """Files that one function of `pocket` writes.
 
     Attributes:
@@ -55,23 +55,23 @@ class Part(NamedTuple):
         return atomic.user_cache("pocket", hashlib.sha256(key.encode()).hexdigest()[:32])
 
 
-def parts(config: options.Run, languages: Sequence[str]) -> list[Part]:
+def file_jobs(config: options.Run, languages: Sequence[str]) -> list[FileJob]:
     """The parts of the embedded world that a run needs."""
     count, seed, languages = config.data.pocket_sentences, config.seed, list(languages)
     among = domains(config.data)
     jobs = []
     if config.data.source == "pocket":
         text = (count, seed, among, shared(config.data))
-        jobs = [Part("write_corpus", ([x], *text), "text") for x in languages]
+        jobs = [FileJob("write_corpus", ([x], *text), "text") for x in languages]
         if config.data.pocket_shared:
             pairs = itertools.combinations(languages, 2)
-            jobs += [Part("write_shared", (pair, *text), "shared") for pair in pairs]
-    jobs.append(Part("write_dictionaries", (languages,), "dictionaries"))
-    jobs.append(Part("write_retrieval", (languages, TESTED, 0, among), "retrieval"))
-    jobs.append(Part("write_bli", (languages,), "bli"))
+            jobs += [FileJob("write_shared", (pair, *text), "shared") for pair in pairs]
+    jobs.append(FileJob("write_dictionaries", (languages,), "dictionaries"))
+    jobs.append(FileJob("write_retrieval", (languages, TESTED, 0, among), "retrieval"))
+    jobs.append(FileJob("write_bli", (languages,), "bli"))
     if config.parallel == "pocket":
         arguments = (languages, count // 4, seed + _PARALLEL_SEED, among)
-        jobs.append(Part("write_parallel", arguments, "parallel"))
+        jobs.append(FileJob("write_parallel", arguments, "parallel"))
     return jobs
 
 
@@ -102,7 +102,7 @@ def write(config: options.Run, languages: Sequence[str], folder: str) -> None:
     whole = os.path.join(folder, "whole")
     if os.path.exists(whole):
         return
-    wanted = parts(config, languages)
+    wanted = file_jobs(config, languages)
     new = [part for part in wanted if not os.path.isdir(part.cached)]
     if new:
         logging.info("Writing the embedded world to %s", folder)
@@ -114,7 +114,7 @@ def write(config: options.Run, languages: Sequence[str], folder: str) -> None:
     atomic.write(whole, "The files beside this one are whole.\n")
 
 
-def keep(part: Part) -> None:
+def keep(part: FileJob) -> None:
     """Writes a part into the cache.
 
     Raises:
@@ -147,7 +147,7 @@ def _entries() -> Iterator[os.DirEntry[str]]:
         yield from os.scandir(atomic.user_cache("pocket"))
 
 
-def _take(part: Part, folder: str) -> None:
+def _take(part: FileJob, folder: str) -> None:
     """Copies a part's files from the cache; without a usable cache they are written here."""
     try:
         if not os.path.isdir(part.cached):
@@ -165,7 +165,7 @@ def _take(part: Part, folder: str) -> None:
         part.write(folder)
 
 
-def _keep_beside(new: Sequence[Part]) -> None:
+def _keep_beside(new: Sequence[FileJob]) -> None:
     """Writes parts into the cache, shared out among as many processes as there are cores.
 
     A part that fails stays absent: `_take` writes it again in this process, where an error is seen.

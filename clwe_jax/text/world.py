@@ -13,7 +13,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax import options, pocket
-from clwe_jax.text import corpora, foreign, parallel, pocket_files, training_dictionary
+from clwe_jax.text import corpora, hf_tokenizer, parallel, pocket_files, training_dictionary
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.merged import Dictionary
@@ -207,9 +207,9 @@ def normalizer_of(config: options.Run) -> Normalizer:
     """
     wanted = Normalizer(config.data.lower_case, config.data.simplify_chinese)
     path = config.vocabulary_path
-    if not path or not foreign.is_folder(path):
+    if not path or not hf_tokenizer.is_folder(path):
         return wanted
-    own = foreign.normalizer(path)
+    own = hf_tokenizer.normalizer(path)
     if (own.lower_case, False) != (wanted.lower_case, wanted.simplify_chinese):
         raise ValueError(
             f"config.vocab.path={path} has a vocabulary of text "
@@ -237,10 +237,10 @@ def _tokenizer(
                 f"config.vocab.path={config.vocab.path} is the tokenizer of "
                 f"{','.join(tokenizer.languages)}; config.data.languages={config.data.languages}"
             )
-    elif config.vocab.path and foreign.is_folder(config.vocab.path):
+    elif config.vocab.path and hf_tokenizer.is_folder(config.vocab.path):
         languages = options.languages(config)
         lexicons = {x: dictionary.lexicon(x) for x in languages} if dictionary is not None else {}
-        tokenizer = foreign.tokenizer(config.vocab.path, languages, lexicons)
+        tokenizer = hf_tokenizer.tokenizer(config.vocab.path, languages, lexicons)
     else:
         tokenizer = Tokenizer.build(
             languages=options.languages(config),

@@ -20,7 +20,7 @@ import orbax.checkpoint as ocp
 
 from clwe_jax.options.training import InitOptions
 from clwe_jax.training import (
-    checkpoint, finish, foreign, partition, paths, tables, train_state,
+    checkpoint, finish, hf_init, partition, paths, tables, train_state,
 )  # fmt: skip
 from clwe_jax.training.orbax_extras import quiet
 from clwe_jax.types import Batch, Objective
@@ -44,10 +44,10 @@ class Initial:
     parameters: str | Mapping[str, Any] = ""
     parts: str = ""
     names: tables.Names = dataclasses.field(default_factory=dict)
-    start: tables.Start | None = None
+    start: tables.TokenVectors | None = None
     origin: str = "arrays"
 
-    def into(self, params: Any, axes: tables.Axes) -> tuple[Any, dict[str, Any]]:
+    def apply_to(self, params: Any, axes: tables.Axes) -> tuple[Any, dict[str, Any]]:
         """The parameters with the sources' in their place, and a record for metadata and report.
 
         Args:
@@ -68,7 +68,7 @@ class Initial:
         if self.parameters:
             params, record = self._of_source(params, axes)
         if self.start is not None:
-            params, record["embeddings"] = self.start.into(params, axes)
+            params, record["embeddings"] = self.start.apply_to(params, axes)
         return params, record
 
     def _of_source(self, params: Any, axes: tables.Axes) -> tuple[Any, dict[str, Any]]:
@@ -80,7 +80,7 @@ class Initial:
                 common = tables.in_common(where, self.names)
                 step, arrays = _of_run(where, params, axes, common, self.parts, name)
             elif kind == "hf":
-                arrays, common, kept = foreign.arrays(where, params, axes, self.names)
+                arrays, common, kept = hf_init.arrays(where, params, axes, self.names)
             else:
                 if not os.path.isfile(where):
                     raise FileNotFoundError(f"config.init.parameters={name}: the file is absent")
@@ -101,7 +101,7 @@ class Initial:
 
 
 def from_config(
-    given: InitOptions, names: tables.Names | None = None, start: tables.Start | None = None
+    given: InitOptions, names: tables.Names | None = None, start: tables.TokenVectors | None = None
 ) -> Initial | None:
     """The sources that `config.init` names; None where it names none. Nothing is read yet.
 
@@ -115,7 +115,7 @@ def from_config(
     return None if start is None else Initial(start=start)
 
 
-def begin(
+def initialise(
     state: train_state.TrainState,
     initial: Initial,
     objective: Objective,
@@ -131,7 +131,7 @@ def begin(
       objective, tx, batch, mesh: as of `train_state.start`.
     """
     boxed = jax.eval_shape(lambda batch: dict(objective.init(jax.random.key(0), batch)), batch)
-    params, record = initial.into(state.params, partition.axes_of(boxed["params"]))
+    params, record = initial.apply_to(state.params, partition.axes_of(boxed["params"]))
     return train_state.with_params(state, params, tx, mesh), record
 
 

@@ -146,7 +146,7 @@ def updated(
 ) -> TrainState:
     """The state after `Stateful.update`, where the step was finite; frozen parameters stay."""
 
-    def follow(params: Any, opt_state: Any):
+    def update_collections(params: Any, opt_state: Any):
         variables = {"params": params, **state.collections}
         changed, copied = objective.update(variables, observed, state.step)
         if copied is not None:
@@ -155,8 +155,9 @@ def updated(
         return params, opt_state, {**state.collections, **changed}
 
     params, opt_state, collections = jax.lax.cond(
-        finite, follow, lambda *held: (*held, state.collections), state.params, state.opt_state
-    )
+        finite, update_collections, lambda *held: (*held, state.collections),
+        state.params, state.opt_state,
+    )  # fmt: skip
     return state.replace(params=params, opt_state=opt_state, collections=collections)
 
 

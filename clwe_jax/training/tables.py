@@ -23,7 +23,7 @@ Common = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Start:
+class TokenVectors:
     """Vectors of tokens that rows of the tables start from.
 
     Attributes:
@@ -41,7 +41,7 @@ class Start:
     scale: float = 1.0
     record: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
-    def into(self, params: Any, axes: Axes) -> tuple[Any, dict[str, Any]]:
+    def apply_to(self, params: Any, axes: Axes) -> tuple[Any, dict[str, Any]]:
         """The parameters with the vectors in their place, and `record` with 'tables' and 'rows'.
 
         Args:
@@ -80,7 +80,7 @@ def tables(axes: Axes, which: str = "both") -> list[str]:
 
     Args:
       axes: path -> logical axes.
-      which: see `Start`.
+      which: see `TokenVectors`.
 
     Raises:
       ValueError: the model has no such table; the message says why.

@@ -1,4 +1,4 @@
-"""The training loop, from the mesh and the restored state to the result, and its programs."""
+"""The training loop, from the mesh and the restored state to the result, and its compiled steps."""
 
 from __future__ import annotations
 
@@ -113,16 +113,16 @@ def fit(
     partition.check_batch_size(train_cfg.batch_size, train_cfg.microbatches, mesh)
     batch = next(source)
     shapes = _global_shapes(batch, train_cfg.batch_size, partition.row_share(mesh)[1])
-    programs = Programs(objective, optimizer, train_cfg, mesh, shapes, seed)
+    compiled = CompiledSteps(objective, optimizer, train_cfg, mesh, shapes, seed)
 
     checkpointer = checkpoint.Checkpointer(os.path.join(workdir, "checkpoints"), checkpoint_cfg)
-    restored = checkpointer.restore(lambda step: programs.target(phases.saved_at(step)), meta)
+    restored = checkpointer.restore(lambda step: compiled.target(phases.saved_at(step)), meta)
     pending = [batch]
     if restored is None:
-        tx = programs.tx(phases.at(0))
+        tx = compiled.tx(phases.at(0))
         state = train_state.start(objective, tx, shapes, mesh, seed)
         if initial is not None:
-            state, meta["initial"] = init.begin(state, initial, objective, tx, shapes, mesh)
+            state, meta["initial"] = init.initialise(state, initial, objective, tx, shapes, mesh)
         if before is not None:
             state = train_state.with_params(state, before.params, tx, mesh)
             state = state.replace(collections=before.collections)
@@ -159,7 +159,7 @@ def fit(
     evaluations: dict[str, float] = {}
     step, ended, learn = first_step, False, phases.saved_at(first_step)
     if step < steps:
-        programs.step(phases.at(step))  # compiled before the data's threads need the processor
+        compiled.step(phases.at(step))  # compiled before the data's threads need the processor
 
     def is_due(every_steps: int) -> bool:
         return bool(every_steps) and step % every_steps == 0
@@ -188,12 +188,12 @@ def fit(
             if phases.at(step) != learn:
                 with log.pause(state):
                     learn = phases.at(step)
-                    state = programs.enter(learn, state)
+                    state = compiled.enter(learn, state)
                 logging.info("step %d: %s learn", step, ", ".join(learn))
-            if not programs.has(learn, arrays):
+            if not compiled.has(learn, arrays):
                 with log.pause(state):
-                    programs.step(learn, arrays)
-            step_fn = programs.step(learn, arrays)
+                    compiled.step(learn, arrays)
+            step_fn = compiled.step(learn, arrays)
             with jax.transfer_guard("disallow"):
                 state, step_metrics = step_fn(state, arrays)
             step += 1
@@ -238,10 +238,10 @@ def fit(
         train=log.last,
         parameters=parameters,
         initial=meta.get("initial"),
-        compile_seconds=programs.compile_seconds,
+        compile_seconds=compiled.compile_seconds,
         tokens_per_second=log.tokens / log.seconds if log.seconds else 0.0,
         steps_per_second=log.steps / log.seconds if log.seconds else 0.0,
-        step_flops=programs.step_flops,
+        step_flops=compiled.step_flops,
         failed_checkpoints=checkpointer.failures,
     )
 
@@ -270,7 +270,7 @@ def _shapes_of(batch: Batch) -> tuple[tuple[str, tuple[int, ...]], ...]:
     return tuple((key, batch[key].shape) for key in sorted(batch))
 
 
-class Programs:
+class CompiledSteps:
     """The step and the state for every set of learning groups, made when they are first needed.
 
     Batches may have several widths; each has a step of its own.

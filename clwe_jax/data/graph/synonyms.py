@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from clwe_jax.data.graph import draws
-from clwe_jax.data.graph.pieces import PieceEncoder
+from clwe_jax.data.graph.piece_ids import PieceEncoder
 from clwe_jax.data.graph.segmentation import GraphSegmenter
 from clwe_jax.text.dictionary import Dictionary
 

@@ -66,7 +66,7 @@ def _expected(words, texts, rates, encoder) -> float:
     # A language's share of the words is its share of the lines times their mean length.
     weights = {x: rates[x] * len(hashed[x]) / max(1, len(lines[x])) for x in texts}
     whole = sum(weights.values()) or 1.0
-    most = 0.0
+    highest = 0.0
     for trial in range(_TRIALS):
         random = np.random.default_rng(trial)
         total = 0.0

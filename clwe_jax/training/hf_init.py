@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from absl import logging
 import jax
 import numpy as np
+from absl import logging
 
 from clwe_jax.interop import huggingface
 from clwe_jax.interop.configuration import describe
-from clwe_jax.text import foreign as tokenizers
+from clwe_jax.text import hf_tokenizer
 from clwe_jax.training import paths, tables
 
 
@@ -36,7 +36,7 @@ def arrays(
     length = ours[huggingface.POSITIONS].shape[0] if huggingface.POSITIONS in ours else 0
     loaded: dict[str, Any] = dict(huggingface.parameters(directory, length))
     described = describe(directory)
-    vocabulary = tokenizers.tokenizer(directory, ()).vocabulary
+    vocabulary = hf_tokenizer.tokenizer(directory, ()).vocabulary
     theirs = {tables.TOKENS: vocabulary.pieces}
     if described.languages:
         theirs[tables.LANGUAGES] = described.languages
