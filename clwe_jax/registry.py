@@ -35,8 +35,8 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
     },
     # Searches for the input files of a job, with the same restriction.
     "inputs": {
-        "pretrain": "clwe_jax.text.world:check",
-        "static": "clwe_jax.text.world:check",
+        "pretrain": "clwe_jax.text.run_text:check",
+        "static": "clwe_jax.text.run_text:check",
         "transfer": "clwe_jax.text.labelled_files:check",
         "clcr": "clwe_jax.text.clcr_files:check",
         "compare": "clwe_jax.compare.shared:check",

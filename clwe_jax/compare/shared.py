@@ -10,7 +10,7 @@ from clwe_jax import atomic, options
 from clwe_jax.compare import systems, tasks
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.transfer import ENCODER_FOLDERS
-from clwe_jax.text import parallel, world
+from clwe_jax.text import parallel, run_text
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.pair_files import read_pairs
 
@@ -25,7 +25,7 @@ def check(config: CompareRun, workdir: str) -> None:
     Raises:
       ValueError, FileNotFoundError: one of them is absent or does not fit.
     """
-    world.check(config, workdir)
+    run_text.check(config, workdir)
     place = folders(config, workdir)
     if config.compare.parallel not in ("", "pocket", options.MINED):
         parallel.find(config.compare.parallel, options.languages(config), "compare.parallel")
@@ -45,8 +45,8 @@ def check(config: CompareRun, workdir: str) -> None:
 
 
 def folders(config: CompareRun, workdir: str) -> dict[str, str]:
-    """`world.folders_of`, with the folder of held-out test words where none are given."""
-    found = world.folders_of(config, workdir)
+    """`run_text.folders_of`, with the folder of held-out test words where none are given."""
+    found = run_text.folders_of(config, workdir)
     if "bli" in config.evals and not found[_BLI]:
         found[_BLI] = os.path.join(workdir, _HELD_OUT)
     return found
@@ -54,7 +54,7 @@ def folders(config: CompareRun, workdir: str) -> dict[str, str]:
 
 def write(config: CompareRun, workdir: str) -> dict[str, str]:
     """`folders`, after writing the embedded world, or the test words that are held out."""
-    world.resolve_folders(config, workdir)
+    run_text.resolve_folders(config, workdir)
     found = folders(config, workdir)
     if found.get(_BLI) == os.path.join(workdir, _HELD_OUT):
         _hold_out(config, found["dictionaries"], found[_BLI])

@@ -150,7 +150,7 @@ class Prepared:
 
     @functools.cached_property
     def extras(self) -> dict[str, Any]:
-        """Fields of a run's `World` and report: 'description', 'examples', 'frequent', 'counts'
+        """Fields of a run's `RunText` and report: 'description', 'examples', 'frequent', 'counts'
         and 'sample'.
 
         Empty if the file was not copied along.

@@ -18,7 +18,7 @@ from clwe_jax.options.section import to_dict
 from clwe_jax.options.training import CheckpointOptions
 from clwe_jax.report import data, run_folder
 from clwe_jax.runs import inputs
-from clwe_jax.text.world import World
+from clwe_jax.text.run_text import RunText
 from clwe_jax.training import checkpoint, finish, partition, train
 from clwe_jax.training.train import FitResult
 from clwe_jax.types import Objective, TrainingEvaluator
@@ -99,7 +99,7 @@ class Finish:
     def train(
         self,
         objective: Objective,
-        world: World,
+        run_text: RunText,
         evaluators: Sequence[TrainingEvaluator],
         pretrained: FitResult,
         meta: Mapping[str, Any],
@@ -108,7 +108,7 @@ class Finish:
 
         Args:
           objective: of the pretraining.
-          world: the text side of the run, with a dictionary.
+          run_text: the text side of the run, with a dictionary.
           evaluators: measure the model as they do in the pretraining.
           pretrained: the pretraining's result, whose state may be used up.
           meta: see `train.fit`.
@@ -124,9 +124,11 @@ class Finish:
         every, keep = config.checkpoint.every_steps, config.checkpoint.keep
         options = finish.train_options(config, partition.make_mesh(config.mesh))
         return train.fit(
-            objective=finish.objective(config, objective, inputs.pool_weights(config.finish, world)),
+            objective=finish.objective(
+                config, objective, inputs.pool_weights(config.finish, run_text)
+            ),
             optimizer=finish.optimizer(config),
-            source=inputs.copies(config, world),
+            source=inputs.copies(config, run_text),
             evaluators=evaluators,
             workdir=self.folder,
             train_cfg=options,

@@ -19,7 +19,7 @@ from clwe_jax.options.static import StaticRun
 from clwe_jax.pretrain import warm_start
 from clwe_jax.static.job import Static
 from clwe_jax.static.trainer import GROWN
-from clwe_jax.text import world as worlds
+from clwe_jax.text import run_text as run_texts
 
 
 def run(config: PretrainRun, workdir: str) -> None:
@@ -34,8 +34,8 @@ def run(config: PretrainRun, workdir: str) -> None:
             f"config.{names[0]}='{options.MINED}' runs on one host: mine first with "
             f"configs/mined_vectors.py, then give what it found: --config.{names[0]}=RUN/mined"
         )
-    folders = worlds.resolve_folders(config, workdir)
-    place = os.path.dirname(worlds.mined_folder(config, workdir))
+    folders = run_texts.resolve_folders(config, workdir)
+    place = os.path.dirname(run_texts.mined_folder(config, workdir))
     if config.init.mine:
         warm_start.train(config, workdir, folders)
     else:

@@ -23,7 +23,7 @@ from clwe_jax.pretrain.project_maps import Maps, Spaces
 from clwe_jax.report import tables
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
-from clwe_jax.text import frequencies, training_dictionary, world as worlds
+from clwe_jax.text import frequencies, run_text as run_texts, training_dictionary
 from clwe_jax.text.normalize import Normalizer
 
 ANCHORS = ("words", "senses")
@@ -102,16 +102,16 @@ class Projection(Job):
             raise ValueError(
                 f"{self.workdir} holds a model without senses: --config.projection.anchors=words"
             )
-        world = inputs.open_world(self.config, self.workdir)
-        if world.dictionary is None or world.corpus is None:
+        run_text = inputs.open_run_text(self.config, self.workdir)
+        if run_text.dictionary is None or run_text.corpus is None:
             raise ValueError(
                 "The projection needs the run's text files and a dictionary: set "
                 "--config.data.source=text:DIR and --config.data.dictionaries=DIR"
             )
         return Spaces(
-            dict.fromkeys(model.languages, model), dict.fromkeys(model.languages, world.corpus),
-            world.dictionary, world.frequencies, world.folders,
-            inputs.context(self.config.seed, world),
+            dict.fromkeys(model.languages, model), dict.fromkeys(model.languages, run_text.corpus),
+            run_text.dictionary, run_text.frequencies, run_text.folders,
+            inputs.context(self.config.seed, run_text),
         )  # fmt: skip
 
     def _fit(self, spaces: Spaces) -> Maps:
@@ -223,19 +223,19 @@ class PairProjection(Projection):
             raise ValueError(
                 "The projection needs a dictionary: set --config.data.dictionaries=DIR"
             )
-        own = {x: inputs.open_world(self._configs[x], self.runs[x]) for x in self.runs}
-        for language, world in own.items():
-            if world.corpus is None:
+        own = {x: inputs.open_run_text(self._configs[x], self.runs[x]) for x in self.runs}
+        for language, run_text in own.items():
+            if run_text.corpus is None:
                 raise ValueError(f"The projection needs the text files of {self.runs[language]}")
         context = Context(
             languages=tuple(models),
             normalizer=normalizer,
-            sample={x: line for world in own.values() for x, line in world.sample.items()},
+            sample={x: line for run_text in own.values() for x, line in run_text.sample.items()},
             domains=next(iter(own.values())).domains,
             seed=self.config.seed,
         )
-        texts = {language: world.corpus for language, world in own.items()}
-        counts = frequencies.joined(world.frequencies for world in own.values())
+        texts = {language: run_text.corpus for language, run_text in own.items()}
+        counts = frequencies.joined(run_text.frequencies for run_text in own.values())
         return Spaces(models, texts, dictionary, counts, folders, context)
 
     def results(self, done: Mapping[str, Any]) -> Results:
@@ -243,7 +243,7 @@ class PairProjection(Projection):
         prefix = f"projected/{self.config.projection.apply}/"
         own = {x.removeprefix(prefix): y for x, y in base.measured.items() if x.startswith(prefix)}
         report = {
-            "dictionary": worlds.describe_dictionary(done["model and text"].dictionary),
+            "dictionary": run_texts.describe_dictionary(done["model and text"].dictionary),
             "notes": self.notes,
         }
         return Results({**base.figures, **own}, report, {**base.measured, **own})

@@ -45,7 +45,7 @@ class Spaces:
     Attributes:
       models: language -> its model, the target's first.
       texts: language -> its text.
-      dictionary, frequencies, folders, context: of the run, as in its `World`.
+      dictionary, frequencies, folders, context: of the run, as in its `RunText`.
     """
 
     models: Mapping[str, LanguageModel]

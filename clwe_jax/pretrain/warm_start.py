@@ -30,7 +30,7 @@ from clwe_jax.runs.job import FIGURES
 from clwe_jax.static.job import Static
 from clwe_jax.static.trainer import SUBWORDS
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.world import World
+from clwe_jax.text.run_text import RunText
 from clwe_jax.text.xlm import END_MARK
 from clwe_jax.training.tables import LANGUAGES, TOKENS, Names, TokenVectors
 
@@ -58,13 +58,13 @@ def figures(workdir: str) -> dict[str, float]:
     return {f"{FOLDER}/{name}": value for name, value in kept.items()}
 
 
-def token_vectors(config: PretrainRun, workdir: str, world: World) -> TokenVectors | None:
+def token_vectors(config: PretrainRun, workdir: str, run_text: RunText) -> TokenVectors | None:
     """The vectors that the run's tokens start from; None where `init.embeddings` is ''.
 
     Args:
       config: the run's.
       workdir: the run's folder.
-      world: its text, dictionary and tokenizer.
+      run_text: its text, dictionary and tokenizer.
 
     Raises:
       ValueError, FileNotFoundError: word vectors that cannot be read or trained, or that share no
@@ -74,25 +74,25 @@ def token_vectors(config: PretrainRun, workdir: str, world: World) -> TokenVecto
     if not settings.embeddings:
         return None
     if settings.embeddings in options.TRAINED_STARTS:
-        train(config, workdir, world.folders)
-        vectors = read(os.path.join(workdir, FOLDER), world.languages)
+        train(config, workdir, run_text.folders)
+        vectors = read(os.path.join(workdir, FOLDER), run_text.languages)
     elif settings.embeddings == "dictionary":
-        vectors = _of_dictionary(config, world)
+        vectors = _of_dictionary(config, run_text)
     else:
-        vectors = read(settings.embeddings, world.languages)
-    words, counts = _cut(vectors, world, config.init.center)
-    size = world.tokenizer.vocabulary.size
+        vectors = read(settings.embeddings, run_text.languages)
+    words, counts = _cut(vectors, run_text, config.init.center)
+    size = run_text.tokenizer.vocabulary.size
     subwords = None
     if settings.method == "subword":
         place = os.path.join(workdir, FOLDER)
         place = place if settings.embeddings in options.TRAINED_STARTS else settings.embeddings
-        subwords = _subwords(place, vectors, words, world, settings.center)
+        subwords = _subwords(place, vectors, words, run_text, settings.center)
     values, known = pieces.start(
         settings.method, words, size, config.model.width, config.seed, subwords
     )
     record = {
         "source": settings.embeddings, "method": settings.method, "center": settings.center,
-        "words": counts, "tokens": len(world.tokenizer.vocabulary),
+        "words": counts, "tokens": len(run_text.tokenizer.vocabulary),
     }  # fmt: skip
     return TokenVectors(values, known, settings.tables, settings.scale, record)
 
@@ -129,7 +129,7 @@ def train(config: PretrainRun, workdir: str, folders: Mapping[str, str]) -> None
     Args:
       config: the run's.
       workdir: the run's folder.
-      folders: the folders behind the options, from `world.resolve_folders`.
+      folders: the folders behind the options, from `run_text.resolve_folders`.
     """
     if jax.process_count() > 1:
         raise ValueError(
@@ -179,30 +179,30 @@ def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
     )  # fmt: skip
 
 
-def _of_dictionary(config: PretrainRun, world: World) -> dict[str, Vectors]:
-    if world.dictionary is None:
+def _of_dictionary(config: PretrainRun, run_text: RunText) -> dict[str, Vectors]:
+    if run_text.dictionary is None:
         raise ValueError(
             "config.init.embeddings='dictionary' needs a dictionary and text: set "
             "--config.data.dictionaries=DIR and --config.data.source=text:DIR"
         )
-    counts = world.frequencies.words if world.frequencies else {}
-    counts = {language: counts.get(language, {}) for language in world.languages}
+    counts = run_text.frequencies.words if run_text.frequencies else {}
+    counts = {language: counts.get(language, {}) for language in run_text.languages}
     # The model's width is that of the vectors: none is left for n-grams.
     # Entries alone: whether guesses by n-grams help a model's start is not measured.
     alone = WordsOptions(unknown="beginnings", phrases=False, spelling_dim=0)
-    graph = WordGraph(world.dictionary, counts, alone)
+    graph = WordGraph(run_text.dictionary, counts, alone)
     return dict(dictionary_text.vectors(graph.rows(config.model.width, config.seed)))
 
 
 def _cut(
-    by_language: Mapping[str, Vectors], world: World, center: bool
+    by_language: Mapping[str, Vectors], run_text: RunText, center: bool
 ) -> tuple[pieces.Words, dict[str, int]]:
     """The words of all languages as the run's tokens, and their numbers by language."""
-    tokenizer = world.tokenizer
+    tokenizer = run_text.tokenizer
     unknown = tokenizer.vocabulary.unk_id
     vectors, weights, tokens, lengths, numbers = [], [], [], [], {}
     for language, given in by_language.items():
-        frequency = _frequencies(given, language, world)
+        frequency = _frequencies(given, language, run_text)
         rows, seen = [], set()
         for row, word in enumerate(given.words):
             ids, _ = tokenizer.encode(word, language)
@@ -232,7 +232,11 @@ def _mean(vectors: Vectors, center: bool) -> np.ndarray | None:
 
 
 def _subwords(
-    folder: str, by_language: Mapping[str, Vectors], words: pieces.Words, world: World, center: bool
+    folder: str,
+    by_language: Mapping[str, Vectors],
+    words: pieces.Words,
+    run_text: RunText,
+    center: bool,
 ) -> np.ndarray:
     """The tokens' own vectors from character n-grams, float32 [V, D]; zeros for none.
 
@@ -242,7 +246,7 @@ def _subwords(
       folder: of the static run that kept its n-grams.
       by_language: its vectors in the hub's space, by language.
       words: their tokens.
-      world: of the run.
+      run_text: of the run.
       center: whether the mean vectors of the languages are subtracted.
 
     Raises:
@@ -254,7 +258,7 @@ def _subwords(
             f"config.init.method='subword': {folder} has no {SUBWORDS}. Train the vectors with "
             "--config.static.keep_subwords=True, or take --config.init.embeddings=joint"
         )
-    grams, vocabulary = Subwords.load(path), world.tokenizer.vocabulary
+    grams, vocabulary = Subwords.load(path), run_text.tokenizer.vocabulary
     shares = pieces.language_shares(words, vocabulary.size)
     raw = np.zeros((vocabulary.size, grams.vectors.shape[1]), np.float32)
     for token, piece in enumerate(vocabulary.pieces):
@@ -280,11 +284,11 @@ def _spelled(piece: str, kind: str) -> tuple[str, bool]:
     return piece.removesuffix(END_MARK), True  # fastBPE's pieces do not say where a word begins
 
 
-def _frequencies(vectors: Vectors, language: str, world: World) -> np.ndarray:
+def _frequencies(vectors: Vectors, language: str, run_text: RunText) -> np.ndarray:
     """How often each word occurs, float64 [N]: as the vectors know it, else in the run's text."""
     if vectors.counts is not None:
         return np.maximum(np.asarray(vectors.counts, np.float64), 1)
-    if world.frequencies is None:
+    if run_text.frequencies is None:
         return 1 / (1.0 + np.arange(len(vectors)))  # Zipf's law: vectors are ordered by frequency
-    counts = world.frequencies.words.get(language, {})
+    counts = run_text.frequencies.words.get(language, {})
     return np.array([counts.get(word, 0) + 0.5 for word in vectors.words], np.float64)

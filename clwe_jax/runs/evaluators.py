@@ -102,7 +102,7 @@ def build(
       evals: `config.evals`.
       context: the run's context.
       folders: 'evals.{key}' -> the folder of that evaluator's option `data`; see
-        `text.world.resolve_folders`.
+        `text.run_text.resolve_folders`.
       names: names of the requested evaluators; None: all.
 
     Raises:

@@ -17,7 +17,13 @@ from clwe_jax.embeddings.corpus import Sentences
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import values_of
 from clwe_jax.options.static import FastTextOptions, StaticRun
-from clwe_jax.text import corpora, parallel, pocket_files, training_dictionary, world as worlds
+from clwe_jax.text import (
+    corpora,
+    parallel,
+    pocket_files,
+    run_text as run_texts,
+    training_dictionary,
+)
 from clwe_jax.training import build, finish, optim, partition, phases, train, train_state
 from clwe_jax.types import Encodes, Generates, Objective, Variables
 
@@ -36,7 +42,7 @@ _BUCKETS = 100_000  # most buckets in the timed training: more cost memory, hard
 def text_files(config: options.Run, workdir: str) -> Iterator[str]:
     """The text of every language."""
     languages, source = options.languages(config), config.data.source
-    folders = worlds.folders_of(config, workdir)
+    folders = run_texts.folders_of(config, workdir)
     if source == "pocket":
         yield (
             f"text: the embedded world in {', '.join(languages)}, "
@@ -51,11 +57,11 @@ def text_files(config: options.Run, workdir: str) -> Iterator[str]:
 
 def dictionaries(config: options.Run, workdir: str) -> Iterator[str]:
     """The dictionaries between the run's languages."""
-    place = worlds.folders_of(config, workdir)["dictionaries"]
+    place = run_texts.folders_of(config, workdir)["dictionaries"]
     left_out = "; test words are left out" if training_dictionary.excludes_tests(config) else ""
     if not place:
         yield "dictionaries: none (--config.data.dictionaries=DIR)"
-    elif worlds.in_pocket(place, workdir):
+    elif run_texts.in_pocket(place, workdir):
         yield f"dictionaries: the embedded world's{left_out}"
     else:
         files = training_dictionary.files(config, place)
@@ -64,7 +70,7 @@ def dictionaries(config: options.Run, workdir: str) -> Iterator[str]:
 
 def evaluations(config: options.Run, workdir: str) -> Iterator[str]:
     """The evaluators, their test data and their times."""
-    folders = worlds.folders_of(config, workdir)
+    folders = run_texts.folders_of(config, workdir)
     for key, spec in config.evals.items():
         every = spec.every_steps
         when = f"every {every:,} steps and at the end" if every else "at the end"
@@ -75,7 +81,7 @@ def evaluations(config: options.Run, workdir: str) -> Iterator[str]:
             yield f"evaluation {key}: left out, it has no data (--config.evals.{key}.data=DIR)"
             continue
         else:
-            mine = place == "pocket" or worlds.in_pocket(place, workdir)
+            mine = place == "pocket" or run_texts.in_pocket(place, workdir)
             data = "the embedded world" if mine else place
         yield f"evaluation {key}: {spec.name} on {data}, {when}"
 
@@ -173,7 +179,7 @@ def _evaluating(
     variables = partition.unbox(jax.jit(objective.init)(jax.random.key(config.seed), batch))
     encode = jax.jit(objective.encode)
     forward = _median_seconds(lambda: jax.block_until_ready(encode(variables, batch)))
-    folders = worlds.folders_of(config, workdir)
+    folders = run_texts.folders_of(config, workdir)
     total, rows, written, languages = 0.0, 0, 0, options.languages(config)
     for key, spec in config.evals.items():
         place, once, texts, translated = folders.get(f"evals.{key}", ""), 0.0, 0, 0
@@ -204,7 +210,7 @@ def _evaluating(
 
 def _test_sentences(place: str, workdir: str, languages: Sequence[str], max_sentences: int) -> int:
     """The number of sentences that a retrieval encodes."""
-    if worlds.in_pocket(place, workdir):
+    if run_texts.in_pocket(place, workdir):
         return len(languages) * min(max_sentences or pocket_files.TESTED, pocket_files.TESTED)
     pairs = parallel.tested(place, languages, "evals.retrieval.data")
     return 2 * sum(len(parallel.read(files, max_sentences).source) for files in pairs)
@@ -212,7 +218,7 @@ def _test_sentences(place: str, workdir: str, languages: Sequence[str], max_sent
 
 def _translated(place: str, workdir: str, languages: Sequence[str], max_sentences: int) -> int:
     """The number of translations that BLEU measures, in all directions."""
-    if worlds.in_pocket(place, workdir):
+    if run_texts.in_pocket(place, workdir):
         directions = len(languages) * (len(languages) - 1)
         return directions * min(max_sentences or pocket_files.TESTED, pocket_files.TESTED)
     pairs = parallel.find(place, languages, "evals.bleu.data")

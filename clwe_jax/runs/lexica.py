@@ -26,7 +26,7 @@ def tests(
 
     Args:
       config: the run's config.
-      folders: option -> its folder, from `world.resolve_folders`.
+      folders: option -> its folder, from `run_text.resolve_folders`.
       normalizer: (word, language) -> the word as the run spells it.
 
     Raises:

@@ -176,7 +176,9 @@ def _basic(path: str, spec: Mapping[str, Any]) -> Normalizer:
         )
     lower = bool(option("do_lower_case", "lowercase", True))
     strip = option("strip_accents", "strip_accents", None)
-    return Normalizer(lower, False, bert=True, strip_accents=lower if strip is None else bool(strip))
+    return Normalizer(
+        lower, False, bert=True, strip_accents=lower if strip is None else bool(strip)
+    )
 
 
 def _lines(path: str) -> list[str]:
@@ -243,7 +245,9 @@ def _of_unigram(path: str, spec: Mapping[str, Any]) -> bytes:
     _check_ids(path, [*range(len(pieces)), *sorted(added.values())])
     pieces += [(piece, 0.0) for piece in sorted(added, key=added.get)]
     special = {row["content"] for row in spec.get("added_tokens") or ()}
-    maps = [base64.b64decode(x["precompiled_charsmap"]) for x in steps if x["type"] == "Precompiled"]
+    maps = [
+        base64.b64decode(x["precompiled_charsmap"]) for x in steps if x["type"] == "Precompiled"
+    ]
     model = _model(maps[0] if maps else b"")
     for number, (piece, score) in enumerate(pieces):
         kind = _UNKNOWN if number == unknown else _CONTROL if piece in special else _NORMAL

@@ -16,7 +16,7 @@ from clwe_jax.encoders import spaces
 from clwe_jax.options.training import START_METHODS
 from clwe_jax.pretrain import job as pretrain, warm_start
 from clwe_jax.runs import shared_space
-from clwe_jax.text import world as worlds
+from clwe_jax.text import run_text as run_texts
 
 LANGUAGES = ("de", "en")
 NAMES = "abcdefghijkl"
@@ -60,7 +60,7 @@ def config_of(folder, embeddings, **init):
 
 @pytest.fixture(scope="module")
 def world(folder, tmp_path_factory):
-    return worlds.build(config_of(folder, ""), str(tmp_path_factory.mktemp("run")))
+    return run_texts.build(config_of(folder, ""), str(tmp_path_factory.mktemp("run")))
 
 
 def row(start, world, word):
@@ -227,7 +227,7 @@ def test_test_pairs_that_a_model_trains_on_are_counted(folder, caplog, tmp_path)
     logger.addHandler(caplog.handler)
     for excluded, wanted in ((True, {}), (False, {"de-en": (2, 2)})):
         config = options.with_values(config_of(folder, ""), {"data.exclude_tests": excluded})
-        built = worlds.build(config, str(tmp_path / str(excluded)))
+        built = run_texts.build(config, str(tmp_path / str(excluded)))
         assert pretrain.tested(config, built) == wanted
         assert ("2 of 2 test pairs are in the training" in caplog.text) == bool(wanted)
     logger.removeHandler(caplog.handler)

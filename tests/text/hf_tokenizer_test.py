@@ -98,7 +98,12 @@ def test_tokenizer_json_of_bert(tmp_path):
     assert pieces_of(tokenizer, "The bank, THE") == ["The", "bank", ",", "[UNK]"]
     # As in transformers, tokenizer_config.json goes first.
     write(tmp_path, "tokenizer_config.json", {"do_lower_case": True})
-    assert pieces_of(hf_tokenizer.tokenizer(path, ("en",)), "The bank, THE") == ["the", "bank", ",", "the"]
+    assert pieces_of(hf_tokenizer.tokenizer(path, ("en",)), "The bank, THE") == [
+        "the",
+        "bank",
+        ",",
+        "the",
+    ]
 
 
 def test_ids_of_xlm_r_are_those_of_its_model_and_one(sentencepiece, tmp_path):
@@ -108,7 +113,12 @@ def test_ids_of_xlm_r_are_those_of_its_model_and_one(sentencepiece, tmp_path):
     vocabulary = tokenizer.vocabulary
     assert vocabulary.pieces[:4] == ["<s>", "<pad>", "</s>", "<unk>"]
     assert vocabulary.pieces[-1] == "<mask>" and len(vocabulary) == len(own) + 2
-    assert (vocabulary.cls_id, vocabulary.pad_id, vocabulary.sep_id, vocabulary.unk_id) == (0, 1, 2, 3)
+    assert (vocabulary.cls_id, vocabulary.pad_id, vocabulary.sep_id, vocabulary.unk_id) == (
+        0,
+        1,
+        2,
+        3,
+    )
     for text in ("The Ｂank gives,  money!", "東京 <s> 2026\u00a0x", "", " \t "):
         wanted = [i + 1 if i else 3 for i in own.encode(text)]
         assert tokenizer.encode(text, "en")[0] == wanted, text

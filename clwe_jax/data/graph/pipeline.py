@@ -29,8 +29,8 @@ from clwe_jax.options.tasks import BiLm, Copies, Task, Tlm
 from clwe_jax.options.text import BatchesOptions
 from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.dictionary import Dictionary
+from clwe_jax.text.run_text import RunText
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.world import World
 from clwe_jax.types import Batch
 
 _MAX_CALLS = 16  # maximum number of chunks that are processed in parallel
@@ -60,30 +60,30 @@ def build(
 
 def of_run(
     config: PretrainRun,
-    world: World,
+    run_text: RunText,
     batch_size: int,
     process_index: int = 0,
     process_count: int = 1,
     task: Task | None = None,
 ) -> texts.Pipeline:
-    """The pipeline of a run: a task on the text of its world.
+    """The pipeline of a run: a task on its text.
 
     Args:
       config: `data`, `task` and `seed`.
-      world: the text side of the run.
+      run_text: the text side of the run.
       batch_size, process_index, process_count: see `texts.Pipeline`.
       task: how examples are made; None: as `config.task` says.
     """
     if task is None:
         task = config.task
         if isinstance(task, Tlm):
-            task = dataclasses.replace(task, parallel=world.folders["parallel"])
+            task = dataclasses.replace(task, parallel=run_text.folders["parallel"])
     return build(
         config.data,
         task=task,
-        tokenizer=world.tokenizer,
-        dictionary=world.dictionary,
-        text=world.text,
+        tokenizer=run_text.tokenizer,
+        dictionary=run_text.dictionary,
+        text=run_text.text,
         batch_size=batch_size,
         seed=config.seed,
         process_index=process_index,

@@ -28,7 +28,7 @@ _PARALLEL = {"parallel": "task.parallel", "pairs": "finish.pairs"}  # key of a f
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class World:
+class RunText:
     """The text side of a run: all that is not a batch.
 
     Attributes:
@@ -159,7 +159,7 @@ def _check_spoken(languages: Sequence[str]) -> None:
         )
 
 
-def build(config: options.Run, workdir: str) -> World:
+def build(config: options.Run, workdir: str) -> RunText:
     """Reads or makes the text side of a run.
 
     Raises:
@@ -184,7 +184,7 @@ def build(config: options.Run, workdir: str) -> World:
             "%s: %s lines, %s words, dictionary coverage %.1f%%", language, f"{stats.lines:,}",
             f"{stats.words:,}", 100 * stats.coverage,
         )  # fmt: skip
-    return World(
+    return RunText(
         tokenizer=tokenizer,
         folders=folders,
         text=corpus if corpus is not None else config.data.source,
@@ -272,7 +272,7 @@ def _described(
     statistics: Mapping[str, corpora.LanguageStats],
     temperature: float,
 ) -> dict[str, Any]:
-    """`World.description`; 'target_share' follows from the temperature of the language sampling."""
+    """`RunText.description`; 'target_share' follows from the temperature of the sampling."""
     vocabulary = tokenizer.vocabulary
     sizes = {language: stats.words for language, stats in statistics.items()}
     shares = corpora.temperature_shares(sizes, temperature) if sizes else {}
