@@ -120,7 +120,7 @@ def unpickle(path: str) -> Any:
       ValueError: the file is damaged, cut short, or holds more than these.
     """
     try:
-        return (_of_archive if zipfile.is_zipfile(path) else _of_stream)(path)
+        return (_read_archive if zipfile.is_zipfile(path) else _read_stream)(path)
     except (zipfile.BadZipFile, UnpicklingError, EOFError, OverflowError, *_WRONG) as error:
         raise ValueError(
             f"{path} is refused: {error}. Expected a dictionary of tensors by name; save the model "
@@ -128,7 +128,7 @@ def unpickle(path: str) -> Any:
         ) from error
 
 
-def _of_archive(path: str) -> Any:
+def _read_archive(path: str) -> Any:
     with zipfile.ZipFile(path) as archive:
         [name] = [x for x in archive.namelist() if x.endswith("/data.pkl")]
         folder = name.removesuffix("data.pkl")
@@ -147,7 +147,7 @@ def _of_archive(path: str) -> Any:
             return _Tensors(file, stored).load()
 
 
-def _of_stream(path: str) -> Any:
+def _read_stream(path: str) -> Any:
     """Before PyTorch 1.6: four pickles, the last one of the model; the keys of its data; the data."""
     end = os.path.getsize(path)
     with open(path, "rb") as file:

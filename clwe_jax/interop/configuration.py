@@ -174,8 +174,7 @@ def adopt_options(run: PretrainRun) -> PretrainRun:
     if hf_tokenizer.is_xlm(vocabulary):
         raise ValueError(
             f"{vocabulary} has XLM's tokenizer, which cannot make batches for training: name "
-            "another vocabulary with --config.vocab.path, and the rows of the pieces in common are "
-            "taken"
+            "another vocabulary with --config.vocab.path; pieces in common keep their vectors"
         )
     values: dict[str, Any] = {"vocab": {"path": vocabulary}}
     if hf_tokenizer.is_folder(vocabulary):

@@ -117,7 +117,7 @@ def steps(
       Outputs [D, L, B, P], and the cell and the output after the last step, float32.
     """
     kernel, *rest = weights
-    gates = _of_inputs(inputs, kernel)
+    gates = _input_gates(inputs, kernel)
 
     def step(number, state):
         outputs, *state = state
@@ -128,7 +128,7 @@ def steps(
     return jax.lax.fori_loop(0, inputs.shape[1], step, (outputs, *state))
 
 
-def _of_inputs(inputs, kernel):
+def _input_gates(inputs, kernel):
     """x W, [D, L, B, 4, C]."""
     # One axis of steps and rows could not be divided among devices: all rows would be gathered.
     gates = jnp.einsum("dlbi,dik->dlbk", inputs, kernel.reshape(*kernel.shape[:2], -1))
@@ -184,7 +184,7 @@ def _steps_forward(inputs, weights, keep, state, limits):
         buffers = (INTO(b, x.astype(b.dtype), number, 1) for b, x in zip(buffers, new))
         return *buffers, cell, output
 
-    gates = _of_inputs(inputs, kernel)
+    gates = _input_gates(inputs, kernel)
     d, length, rows, _, size = gates.shape
     empty = [
         jax.lax.empty((d, length, rows, n), inputs.dtype) for n in (size, size, rest[0].shape[1])

@@ -148,7 +148,7 @@ class SenseLoss:
         rows = translations[words]
         rows = jnp.where(rows == words[:, None, None], -1, rows)
         key = jax.random.fold_in(rng, _LANGUAGES)
-        rows, into = _of_another_language(rows, occurrences.languages, key)
+        rows, into = _draw_language(rows, occurrences.languages, key)
         other, other_sense, has = self._translate(rows, into, own, state)
         if self.options.translation == "joint":
             labels = softmax.Labels(words, assigned, other, other_sense, has)
@@ -223,7 +223,7 @@ class SenseLoss:
         return jnp.maximum(first, 0), jnp.zeros_like(first), has.any(1)
 
 
-def _of_another_language(rows: Array, languages: Array, key: Array) -> tuple[Array, Array]:
+def _draw_language(rows: Array, languages: Array, key: Array) -> tuple[Array, Array]:
     """Draws one other language with translations for each word.
 
     Args:

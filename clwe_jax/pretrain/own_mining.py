@@ -70,8 +70,6 @@ def _check(grown: Grown, option: str) -> None:
     raise ValueError(
         f"config.{option}='{options.MINED}': the texts hold no translations that could be mined. "
         + "; ".join(without or ["no two languages have sentences of a fitting length"])
-        + ". Pairs count where far more have another one beside them than in shuffled text. Give "
-        f"parallel text, --config.{option}=DIR. For text whose lines are in no order, "
-        "configs/mined_vectors.py has an option, and its result is --config."
-        f"{option}=RUN/mined"
+        + f". Give parallel text, --config.{option}=DIR, or mine text whose lines are in no order "
+        f"with configs/mined_vectors.py, --config.{option}=RUN/mined"
     )

@@ -93,10 +93,9 @@ class Projection(Job):
         model = language_model.load(self.workdir)
         if len(model.languages) < 2:
             raise ValueError(
-                f"{self.workdir} holds a model of {', '.join(model.languages)} alone: there is no "
-                "second language to project. Two such runs are projected in a third folder: "
-                "--config=configs/elmo_projected.py --config.projection.source=RUN "
-                "--config.projection.target=RUN"
+                f"{self.workdir} holds a model of {', '.join(model.languages)} alone. Project two "
+                "such runs in a third folder: --config=configs/elmo_projected.py "
+                "--config.projection.source=RUN --config.projection.target=RUN"
             )
         if self.config.projection.anchors == "senses" and not model.variables.get("senses"):
             raise ValueError(

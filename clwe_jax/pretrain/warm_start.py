@@ -77,7 +77,7 @@ def token_vectors(config: PretrainRun, workdir: str, run_text: RunText) -> Token
         train(config, workdir, run_text.folders)
         vectors = read(os.path.join(workdir, FOLDER), run_text.languages)
     elif settings.embeddings == "dictionary":
-        vectors = _of_dictionary(config, run_text)
+        vectors = _dictionary_vectors(config, run_text)
     else:
         vectors = read(settings.embeddings, run_text.languages)
     words, counts = _cut(vectors, run_text, config.init.center)
@@ -133,8 +133,8 @@ def train(config: PretrainRun, workdir: str, folders: Mapping[str, str]) -> None
     """
     if jax.process_count() > 1:
         raise ValueError(
-            "config.init.embeddings='joint' runs on one host: train the vectors first with "
-            "configs/joint_align.py, then give their folder: --config.init.embeddings=DIR"
+            "config.init.embeddings='joint' runs on one host: train the vectors with "
+            "configs/joint_align.py, then name their folder, --config.init.embeddings=DIR"
         )
     # The run itself measures the floor.
     Static(static_config(config, folders), os.path.join(workdir, FOLDER), with_floor=False).run()
@@ -179,7 +179,7 @@ def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
     )  # fmt: skip
 
 
-def _of_dictionary(config: PretrainRun, run_text: RunText) -> dict[str, Vectors]:
+def _dictionary_vectors(config: PretrainRun, run_text: RunText) -> dict[str, Vectors]:
     if run_text.dictionary is None:
         raise ValueError(
             "config.init.embeddings='dictionary' needs a dictionary and text: set "

@@ -78,9 +78,8 @@ def of_dictionary(
             entries[word] = translation
     if not entries:
         raise ValueError(
-            f"config.data.dictionaries has no pairs of a word in {source!r} and one in {target!r}, "
-            f"which config.transfer.translate needs: add {source}-{target}.txt, or leave the "
-            "language out of config.data.languages"
+            f"config.data.dictionaries has no pair of a word in {source!r} and one in {target!r} for "
+            f"config.transfer.translate: add {source}-{target}.txt"
         )
     return Glossary(source, target, entries)
 

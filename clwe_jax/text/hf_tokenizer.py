@@ -104,7 +104,7 @@ def tokenizer(
     sentencepiece = os.path.join(path, SENTENCEPIECE_FILE)
     text = os.path.join(path, WORDPIECE_FILE)
     if spec is not None and _kind(path, spec) == "Unigram":
-        model = _of_unigram(os.path.join(path, TOKENIZER_FILE), spec)
+        model = _unigram_model(os.path.join(path, TOKENIZER_FILE), spec)
     elif spec is not None or os.path.exists(text):
         pieces = _wordpieces(os.path.join(path, TOKENIZER_FILE), spec) if spec else _lines(text)
         try:
@@ -113,11 +113,11 @@ def tokenizer(
             raise ValueError(f"{path}: {error}") from error
         return Tokenizer(languages, normalizer(path), Segmenter({}, bert=True), vocabulary)
     elif is_xlm(path):
-        vocabulary = _of_xlm(path)
+        vocabulary = _xlm_vocabulary(path)
         segmenter = xlm.MosesSegmenter(_lower_case_of_xlm(path))
         return Tokenizer(languages, normalizer(path), segmenter, vocabulary)
     elif os.path.exists(sentencepiece):
-        model = _of_sentencepiece(sentencepiece)
+        model = _sentencepiece_model(sentencepiece)
     else:
         raise FileNotFoundError(f"{path} has no vocabulary that this program reads: {_EXPECTED}")
     vocabulary = SentencePieceVocabulary(model)
@@ -228,7 +228,7 @@ def _check_ids(path: str, ids: Sequence[int]) -> None:
         raise ValueError(f"{path}: no piece has the id {gap}; expected the ids 0 to {len(ids) - 1}")
 
 
-def _of_unigram(path: str, spec: Mapping[str, Any]) -> bytes:
+def _unigram_model(path: str, spec: Mapping[str, Any]) -> bytes:
     """The SentencePiece model of a tokenizer.json whose model is Unigram."""
     steps = [*_steps(spec.get("normalizer")), *_steps(spec.get("pre_tokenizer"))]
     others = sorted({step["type"] for step in steps} - set(_INCLUDED))
@@ -255,7 +255,7 @@ def _of_unigram(path: str, spec: Mapping[str, Any]) -> bytes:
     return model.SerializeToString(deterministic=True)
 
 
-def _of_xlm(path: str) -> xlm.FastBpeVocabulary:
+def _xlm_vocabulary(path: str) -> xlm.FastBpeVocabulary:
     ids = read_json(os.path.join(path, FASTBPE_FILE))
     with open(os.path.join(path, MERGES_FILE), encoding="utf-8") as file:
         merges = file.read()
@@ -275,7 +275,7 @@ def _steps(step: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
     return [leaf for one in inner for leaf in _steps(one)]
 
 
-def _of_sentencepiece(path: str) -> bytes:
+def _sentencepiece_model(path: str) -> bytes:
     """XLM-R's SentencePiece model with the ids of XLM-R, which differ from its own."""
     from sentencepiece import sentencepiece_model_pb2  # protobuf is needed here alone
 

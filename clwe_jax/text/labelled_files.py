@@ -107,8 +107,8 @@ def _check_maps(settings: TransferOptions, kind: str, learned: Sequence[str]) ->
     where = f"config.transfer.align.parallel={align.parallel}"
     if kind not in ("run", "hf") or settings.mode == "tune":
         raise ValueError(
-            f"{where} maps the layers of a frozen language model: --config.encoder=run:DIR or hf:DIR "
-            "with --config.transfer.mode=frozen, or --config.transfer.align.parallel=''"
+            f"{where} maps the layers of a frozen language model: set --config.encoder=run:DIR or "
+            "hf:DIR and --config.transfer.mode=frozen"
         )
     pocket = align.parallel == "pocket"
     if align.links and (align.links == "gold") != pocket:

@@ -91,14 +91,6 @@ def write(config: options.Run, languages: Sequence[str], folder: str) -> None:
     Raises:
       ValueError: a language that the embedded world does not speak, or an unknown domain.
     """
-    absent = [language for language in languages if language not in pocket.LANGUAGES]
-    if absent:
-        raise ValueError(
-            f"The embedded world does not speak {', '.join(absent)}, only "
-            f"{', '.join(pocket.LANGUAGES)}. Bring text with --config.data.source=text:DIR, and set "
-            "config.data.dictionaries, config.evals.retrieval.data and config.evals.bli.data to "
-            "folders or to ''."
-        )
     whole = os.path.join(folder, "whole")
     if os.path.exists(whole):
         return

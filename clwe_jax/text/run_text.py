@@ -151,11 +151,10 @@ def _check_spoken(languages: Sequence[str]) -> None:
     absent = [language for language in languages if language not in pocket.LANGUAGES]
     if absent:
         raise ValueError(
-            f"config.data.languages={','.join(languages)}: the embedded world (the value 'pocket' "
-            f"of an option) has text in {', '.join(pocket.LANGUAGES)}, not in "
-            f"{', '.join(map(repr, absent))}. For your own text give "
-            "--config.data.source=text:DIR, and set config.data.dictionaries, "
-            "config.evals.retrieval.data and config.evals.bli.data to folders or to ''."
+            f"config.data.languages={','.join(languages)}: the embedded world does not speak "
+            f"{', '.join(absent)}, only {', '.join(pocket.LANGUAGES)}. Bring your own text with "
+            "--config.data.source=text:DIR; data.dictionaries, evals.retrieval.data and "
+            "evals.bli.data are folders or '' then"
         )
 
 

@@ -198,8 +198,8 @@ class Tokenizer:
             return cls(languages, normalizer, segmenter, vocab.load(path))
         if corpus is None:
             raise ValueError(
-                "There is no text to train a vocabulary from: give one with --config.vocab.path= "
-                "(a BERT vocab.txt, a SentencePiece .model or the vocab folder of a run)"
+                "There is no text to train a vocabulary from: name one with --config.vocab.path, "
+                "such as the folder vocab of a run"
             )
         counts = {}
         for language in languages:

@@ -184,8 +184,8 @@ class Checkpointer:
         if step not in self.steps():
             raise OSError(
                 f"the last checkpoint, of step {step}, could not be written to {self.directory} "
-                "(the log has the reason): make room on the disk and give the same command again. It "
-                f"trains on from the newest checkpoint: {self.newest()}"
+                "(the log says why): make room and repeat the command, which resumes from the newest "
+                f"checkpoint: {self.newest()}"
             )
 
     def close(self) -> None:

@@ -66,7 +66,7 @@ def optimizer(config: PretrainRun) -> Optimizer:
     rate = config.finish.learning_rate
     groups = {}
     for name, group in whole.groups.items():
-        own = whole.of_group(name).learning_rate
+        own = whole.for_group(name).learning_rate
         groups[name] = dataclasses.replace(
             group, learning_rate=rate * own / whole.learning_rate, weight_decay=0.0,
             warmup_steps=None, schedule=None, final_share=None,

@@ -66,19 +66,19 @@ class Initial:
         """
         record: dict[str, Any] = {}
         if self.parameters:
-            params, record = self._of_source(params, axes)
+            params, record = self._with_arrays(params, axes)
         if self.start is not None:
             params, record["embeddings"] = self.start.apply_to(params, axes)
         return params, record
 
-    def _of_source(self, params: Any, axes: tables.Axes) -> tuple[Any, dict[str, Any]]:
+    def _with_arrays(self, params: Any, axes: tables.Axes) -> tuple[Any, dict[str, Any]]:
         step, common, kept = None, {}, frozenset()
         if isinstance(self.parameters, str):
             kind, _, where = self.parameters.partition(":")
             name = self.parameters
             if kind == "run":
                 common = tables.in_common(where, self.names)
-                step, arrays = _of_run(where, params, axes, common, self.parts, name)
+                step, arrays = _run_arrays(where, params, axes, common, self.parts, name)
             elif kind == "hf":
                 arrays, common, kept = hf_init.arrays(where, params, axes, self.names)
             else:
@@ -155,7 +155,7 @@ def _placed(
     return paths.mapped(one, params), sorted(taken)
 
 
-def _of_run(
+def _run_arrays(
     workdir: str,
     params: Any,
     axes: tables.Axes,

@@ -93,7 +93,7 @@ class Optimizer(OptimizerOptions):
         if self.groups:
             learn = self.learning_groups if learn is None else learn
             rules = {
-                name: optax.chain(*self.of_group(name)._rule(total_steps))
+                name: optax.chain(*self.for_group(name)._rule(total_steps))
                 if name in learn
                 else optax.set_to_zero()
                 for name in (DEFAULT, *self.groups)
@@ -171,11 +171,11 @@ def map_moments(function: Callable[[Any], Any], opt_state: Any) -> Any:
     """
     moments = {optax.ScaleByAdamState: ("mu", "nu"), optax.ScaleByRssState: ("sum_of_squares",)}
 
-    def of_rule(state: Any) -> Any:
+    def mapped(state: Any) -> Any:
         names = moments.get(type(state), ())
         return state._replace(**{x: function(getattr(state, x)) for x in names}) if names else state
 
-    return jax.tree.map(of_rule, opt_state, is_leaf=lambda x: type(x) in moments)
+    return jax.tree.map(mapped, opt_state, is_leaf=lambda x: type(x) in moments)
 
 
 def is_matrix(params: Any) -> Any:

@@ -78,8 +78,8 @@ def from_config(train: TrainOptions, optimizer: Optimizer) -> Phases:
     endless = not lengths[-1] and not repeat
     if any(steps <= 0 for steps in lengths[: -1 if endless else None]):
         raise ValueError(
-            f"config.train.phases has the steps {lengths}: each phase needs at least one; only the "
-            "last may have 0 (until the end of the run), if config.train.repeat_phases is False."
+            f"config.train.phases has the steps {lengths}: each phase needs at least one, except the "
+            "last (0: to the end) without config.train.repeat_phases"
         )
     stops: list[int | None] = list(itertools.accumulate(lengths))
     if endless:

@@ -367,7 +367,7 @@ def trace_step(
     step = make_step(
         objective,
         optimizer.build(steps, learn),
-        optimizer.of_group(learn[0]).rate(steps),
+        optimizer.for_group(learn[0]).rate(steps),
         microbatches,
         optimizer.learns(learn),
     )

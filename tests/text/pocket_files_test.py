@@ -135,8 +135,8 @@ def test_an_unknown_domain_is_named(tmp_path, cache):
     assert not list(cache.iterdir())
 
 
-def test_an_unknown_language_is_named(tmp_path):
-    with pytest.raises(ValueError, match="does not speak xx"):
+def test_an_unknown_language_is_named(tmp_path, cache):
+    with pytest.raises(ValueError, match="does not speak 'xx'"):
         pocket_files.write(config(), ("de", "xx"), str(tmp_path / "run"))
 
 

@@ -136,13 +136,13 @@ class PartsOfSpeech(_Edges):
 
     def _tagged(self, path, language):
         tagged = Pos(self.tags).read(path, language)
-        return list(_of_words(tagged)), dict(tagged.skipped)
+        return list(_word_spans(tagged)), dict(tagged.skipped)
 
     def generate(self, language, split, rows, seed):
         """As `Task.generate`."""
         # A sentence has three words or more.
         tagged = Pos(self.tags, self.domains).generate(language, split, rows // 3 + 1, seed)
-        return Examples(tuple(itertools.islice(_of_words(tagged), rows)))
+        return Examples(tuple(itertools.islice(_word_spans(tagged), rows)))
 
 
 class Constituents(_Edges):
@@ -190,13 +190,13 @@ class Entities(_Edges):
 
     def _tagged(self, path, language):
         tagged = Ner(self.types, self.ignored).read(path, language)
-        return list(_of_names(tagged)), dict(tagged.skipped)
+        return list(_name_spans(tagged)), dict(tagged.skipped)
 
     def generate(self, language, split, rows, seed):
         """As `Task.generate`."""
         # A tenth of the sentences has no name, the others have one or more.
         tagged = Ner(domains=self.domains).generate(language, split, rows + rows // 5 + 1, seed)
-        return Examples(tuple(itertools.islice(_of_names(tagged), rows)))
+        return Examples(tuple(itertools.islice(_name_spans(tagged), rows)))
 
 
 class Roles(_Edges):
@@ -229,13 +229,13 @@ class Relations(_Edges):
     title = "Edges: relations"
 
 
-def _of_words(tagged: Examples) -> Iterator[Spanned]:
+def _word_spans(tagged: Examples) -> Iterator[Spanned]:
     for words, tags in tagged.rows:
         for place, tag in enumerate(tags):
             yield Spanned(words, ((place, place + 1),), (tag,))
 
 
-def _of_names(tagged: Examples) -> Iterator[Spanned]:
+def _name_spans(tagged: Examples) -> Iterator[Spanned]:
     for words, tags in tagged.rows:
         for name in entities(tags):
             yield Spanned(words, ((name.first, name.last + 1),), (name.type,))
