@@ -36,11 +36,7 @@ class Table(Protocol):
 
 @runtime_checkable
 class Files(Table, Protocol):
-    """A table in several files. The files are shuffled, and the rows within each file.
-
-    Attributes:
-      sizes: rows of each file.
-    """
+    """A table in several files. The files are shuffled, and the rows within each file."""
 
     sizes: Sequence[int]
 
@@ -151,7 +147,6 @@ class ArraySource:
         data: columns, see `Arrays`, or a table that reads its rows on demand.
         batch_size: number of rows of each of this host's batches.
         seed: seed of the order of the rows, which differs between epochs.
-        shuffle: whether the rows are shuffled.
         epochs: number of passes through the data; None means endless.
         last: treatment of an incomplete last batch of an epoch: 'pad' fills it up with rows of
           padding, 'drop' leaves it out, 'join' continues with the first rows of the next epoch.

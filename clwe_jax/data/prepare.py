@@ -40,7 +40,6 @@ def prepare(
 
     Args:
       config: config of a run; its data, vocabulary, task and seed are used.
-      out: folder to write.
       rows: number of rows to write; 0 means one pass through the text.
       heldout_rows: maximum number of held-out rows of each language.
 

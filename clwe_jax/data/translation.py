@@ -54,10 +54,8 @@ def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> 
     """Reads parallel text and encodes it. A pair with a side longer than a row is left out.
 
     Args:
-      task: the options.
       place: see `parallel.find`.
       tokenizer: the run's tokenizer.
-      length: positions of a row.
 
     Raises:
       ValueError, FileNotFoundError: as of `parallel.find` and `parallel.read`; no direction leads
@@ -108,10 +106,7 @@ def sentences(task: Sentences, corpus: TextCorpus, tokenizer: Tokenizer, length:
     """Encodes the lines of text files. A sentence longer than a row or without words is left out.
 
     Args:
-      task: the options.
-      corpus: the text files.
       tokenizer: the run's tokenizer.
-      length: positions of a row.
 
     Raises:
       ValueError: no sentence of a language fits a row.
@@ -155,7 +150,6 @@ def epoch(pieces: Pieces, temperature: float) -> np.ndarray:
     in every other task. Rows are repeated equally often, up to one, evenly spread over the group.
 
     Args:
-      pieces: the rows.
       temperature: 1: each row once; more: the groups are more equal; below 1: less.
 
     Raises:
@@ -199,8 +193,6 @@ class TranslationSource(ArraySource):
         **options: int,
     ):
         """Args:
-        pieces: the pairs or sentences.
-        pad: id of padding.
         widths: number of widths of batches, with equally many rows each.
         batch_size: rows of this host's batches.
         temperature: of the sampling of directions or languages, see `epoch`.

@@ -183,7 +183,6 @@ class _Tensors(Unpickler):
         self, file: IO[bytes], stored: Callable[[str, np.dtype, int], np.ndarray] | None
     ):
         """Args:
-        file: the pickle.
         stored: function of a key, a type and a number of values to the values; None: no tensors.
         """
         super().__init__(file)

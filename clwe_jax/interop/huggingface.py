@@ -39,7 +39,6 @@ class Loaded(NamedTuple):
 
     Attributes:
       objective: the MLM objective with the model.
-      tokenizer: its tokenizer.
       variables: 'params'; without 'head' where the folder has no MLM head.
     """
 
@@ -52,7 +51,6 @@ def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
     """The parameters of the model in a folder, by our paths.
 
     Args:
-      directory: the folder.
       max_length: rows of the table of positions; 0: all.
 
     Returns:

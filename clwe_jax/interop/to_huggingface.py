@@ -34,9 +34,6 @@ def write(
 
     Args:
       objective: an objective of masked language modelling, with or without senses.
-      tokenizer: its tokenizer.
-      variables: its variables.
-      out: the new folder.
       language: the language whose embedding becomes a part of the model; '': all languages stay, as
         token types. A model of one language has that one.
 

@@ -26,7 +26,6 @@ def content(tokenizer: Tokenizer, language_types: bool = False) -> dict[str, Any
     """The object in tokenizer.json.
 
     Args:
-      tokenizer: the tokenizer.
       language_types: whether token types are languages, so that both texts of a pair have type 0.
 
     Raises:

@@ -50,7 +50,6 @@ def sentences(
 
     Args:
       language: one of `LANGUAGES`.
-      seed: seed of the draws.
       split: 'train' or 'heldout'.
       among: domains to draw from; () means all.
 
@@ -72,7 +71,6 @@ def parallel(
 
     Args:
       languages: some of `LANGUAGES`.
-      count: number of meanings.
       seed, split, among: as of `sentences`.
     """
     grammars = [grammar(language) for language in languages]
@@ -148,7 +146,6 @@ def dictionary(source: str, target: str, base_forms: bool = False) -> list[tuple
     A form is paired with the forms of the same number, person and tense.
 
     Args:
-      source, target: languages.
       base_forms: keep one form of each content word (singular, infinitive) and no function words.
     """
     here, there = _forms(source), _forms(target)

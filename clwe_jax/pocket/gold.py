@@ -22,7 +22,6 @@ class GoldSentence(NamedTuple):
     Attributes:
       words: the words of the tokenizer.
       senses: concept id of each ambiguous word, such as 'bank.money'; None for other words.
-      language: language code.
     """
 
     words: list[str]
@@ -97,8 +96,6 @@ def gold_sentences(
     Args:
       languages: one language code or several.
       domains: domains of the sentences, normally of the training text; () means all.
-      seed: seed of the draws.
-      n: number of sentences of each language.
       tokenizer: an object with `words(text, language)` and `normalizer(text, language)`, such as
         `text.tokenizer.Tokenizer`.
       words: lower-cased ambiguous words; None means all of `senses`.
@@ -142,7 +139,6 @@ def occurrences(
     no meaning with `gold_sentences`.
 
     Args:
-      language: language code.
       each: wanted occurrences of each word.
       domains, seed, tokenizer: as of `gold_sentences`.
     """

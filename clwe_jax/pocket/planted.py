@@ -105,7 +105,6 @@ def shared_pairs(
     twice are in several pairs.
 
     Args:
-      source, target: languages.
       count, seed, among, shared: as of `lines`.
     """
     pair = (source, target)

@@ -107,8 +107,6 @@ class Finish:
         """Trains, or goes on training; the result of the finish alone, see `joined`.
 
         Args:
-          objective: of the pretraining.
-          run_text: the text side of the run, with a dictionary.
           evaluators: measure the model as they do in the pretraining.
           pretrained: the pretraining's result, whose state may be used up.
           meta: see `train.fit`.

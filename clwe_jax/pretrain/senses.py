@@ -37,7 +37,6 @@ def gather(config: PretrainRun, model: LanguageModel, workdir: str) -> dict[str,
 
     Args:
       config: the run's config.
-      model: the trained model.
       workdir: the run's folder.
 
     Returns:

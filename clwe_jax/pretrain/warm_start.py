@@ -101,7 +101,6 @@ def read(source: str, languages: Sequence[str]) -> dict[str, Vectors]:
     """The vectors of a static run's folder or of vector files, by language.
 
     Args:
-      source: `config.init.embeddings`.
       languages: of the run; vectors of others are left out.
 
     Raises:
@@ -246,7 +245,6 @@ def _subwords(
       folder: of the static run that kept its n-grams.
       by_language: its vectors in the hub's space, by language.
       words: their tokens.
-      run_text: of the run.
       center: whether the mean vectors of the languages are subtracted.
 
     Raises:

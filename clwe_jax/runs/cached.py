@@ -26,7 +26,6 @@ class CachedResult(Generic[T]):
       path: path of the file; the record is `path` + `RECORD`.
       made_with: the options that the result depends on and that may change between two starts;
         values that JSON can hold.
-      make: function that computes the result.
       save: function save(result, path) that writes it.
       load: function that reads it and raises ValueError for a damaged file.
       otherwise: advice in the error for a file made with other options; '': no error, such a file

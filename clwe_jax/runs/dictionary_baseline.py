@@ -35,8 +35,6 @@ def measure_run(config: PretrainRun, run_text: RunText, workdir: str) -> dict[st
     """The floor's figures of a language model's run, under 'floor/'.
 
     Args:
-      config: of the run.
-      run_text: the text side of the run.
       workdir: holds the cache of the dictionary.
     """
     context = inputs.context(config.seed, run_text)

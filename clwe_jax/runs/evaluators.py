@@ -35,7 +35,6 @@ class NamedEvaluator:
     'tatoeba/retrieval/mean'.
 
     Attributes:
-      evaluator: an evaluator of the registry.
       prefix: prefix of its metrics: '' or '{key}/'.
       key: key of config.evals, which the terminal shows.
     """
@@ -99,7 +98,6 @@ def build(
     """The evaluators of config.evals that have data; one line of the log names the others.
 
     Args:
-      evals: `config.evals`.
       context: the run's context.
       folders: 'evals.{key}' -> the folder of that evaluator's option `data`; see
         `text.run_text.resolve_folders`.

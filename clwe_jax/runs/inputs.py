@@ -36,7 +36,6 @@ class Inputs:
     """The batches of this host.
 
     Attributes:
-      source: the training batches.
       heldout: language -> its held-out batches.
       examples: function that makes code-switched sentences for the report.
     """

@@ -66,8 +66,6 @@ def training_pairs(
 
     Args:
       pairs: (source word, target word) pairs.
-      source: vectors of the source language.
-      target: vectors of the target language.
       where: name of the dictionary in the message, such as 'de-en'.
 
     Returns:

@@ -31,7 +31,6 @@ class Linked(NamedTuple):
     """Two sentences with the links of their words, numbered from 0.
 
     Attributes:
-      source, target: words.
       sure: sure links (place in the source, place in the target).
       possible: possible links, the sure ones among them.
     """
@@ -47,8 +46,6 @@ class AlignmentFiles:
     """The files of a language pair.
 
     Attributes:
-      source, target: languages.
-      links: file of links.
       sides: one file of both sides, or the files of the source and of the target.
     """
 
@@ -111,7 +108,6 @@ def read(files: AlignmentFiles, limit: int = 0) -> list[Linked]:
     Published files have a few links beyond their sentences, which are left out and counted in the log.
 
     Args:
-      files: files that `find` returned.
       limit: maximum number of sentences, from the beginning; 0: all.
 
     Raises:

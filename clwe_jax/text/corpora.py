@@ -30,7 +30,6 @@ class LineCounts:
     """Counts of the lines that were read.
 
     Attributes:
-      lines: number of lines.
       repaired_lines: lines that were not UTF-8; each bad byte became U+FFFD, which separates words.
       windows_lines: lines that ended in a carriage return, which was removed.
       share: fraction of the text that was read, by bytes in the files; 1 when all was read.
@@ -47,7 +46,6 @@ class LanguageStats:
     """Counts for the whole text of a language, extrapolated where only a part was read.
 
     Attributes:
-      lines, words: number of lines and of running words.
       covered_words: number of running words with a dictionary entry.
       repaired_lines, windows_lines: see `LineCounts`.
       frequent: frequent words that begin with a letter, most frequent first.
@@ -127,7 +125,6 @@ class TextCorpus:
         """Yields the lines of a language without line ends, byte order marks and invalid UTF-8.
 
         Args:
-          language: a language of the corpus.
           limit: bytes to read, from the beginning of each file in proportion to its size; None
             reads all.
           counts: counts to which this reading is added.
@@ -147,7 +144,6 @@ class TextCorpus:
         """Counts the words of a language's text: (word -> occurrences, counts of the lines).
 
         Args:
-          language: a language of the corpus.
           words: function from raw text to words; it must separate words at all white space.
           limit: as of `lines`.
         """
@@ -280,7 +276,6 @@ def inspect(
     Logs a warning for a language whose dictionary words almost never occur in its text.
 
     Args:
-      corpus: text of all languages.
       words: function (raw text, language) -> words, such as `Tokenizer.words`.
       dictionary: merged dictionary, or None.
       sample_bytes: bytes of each language to read and extrapolate from; with more than ten

@@ -18,7 +18,6 @@ class Glossary:
     without a translation stays as it is, so names stay.
 
     Attributes:
-      source, target: languages.
       entries: word in lower case -> its translation.
     """
 
@@ -61,7 +60,6 @@ def of_dictionary(
 
     Args:
       dictionary: merged dictionary, normalised in lower case.
-      source, target: languages.
       counts: counts of words of the target language in lower case: of several translations, the
         one with the highest count is chosen, else the first one. Translations of several words
         are left out, since each word has one label.

@@ -91,7 +91,6 @@ def tokenizer(
     Args:
       path: the folder: an export of ours, or one with tokenizer.json, vocab.txt or sentencepiece.bpe.model, and for BERT
         tokenizer_config.json, which says whether the text is lower-cased.
-      languages: languages of the model.
       lexicons: of the `Segmenter`, whose words are those of `Tokenizer.words`; BERT uses none.
 
     Raises:

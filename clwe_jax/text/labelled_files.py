@@ -155,7 +155,6 @@ def limits(rows: str, languages: Sequence[str], default: float) -> dict[str, flo
 
     Args:
       rows: `config.transfer.rows`: '', '2000' or 'en:1,de:.25' (joint training, C8).
-      languages: of the training.
       default: without `rows`.
 
     Raises:

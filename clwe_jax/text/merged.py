@@ -73,7 +73,6 @@ class Dictionary:
         """Makes a dictionary of pairs of words, in both directions and without duplicates.
 
         Args:
-          languages: language codes.
           words: the words of each language; the numbers in `source` and `target` count through the
             words of all languages. Words without a pair become `unpaired`.
           source, target: integers [pairs]; word numbers of two different languages.

@@ -32,7 +32,6 @@ class Files:
     """The text of a language pair.
 
     Attributes:
-      source, target: the languages.
       paths: a file for each side, or one file with two columns.
     """
 
@@ -146,7 +145,6 @@ def read(files: Files, limit: int = 0) -> Pairs:
     Byte order marks and Windows line ends are accepted; invalid UTF-8 is replaced.
 
     Args:
-      files: one of `find`.
       limit: most lines, from the beginning; 0: all.
 
     Raises:

@@ -35,7 +35,6 @@ class FileJob(NamedTuple):
     """Files that one function of `pocket` writes.
 
     Attributes:
-      function: name of the function.
       arguments: its arguments after the folder.
       folder: name of the files' folder in the embedded world's.
     """

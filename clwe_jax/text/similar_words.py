@@ -13,9 +13,7 @@ def near_words(word: str, words: Sequence[str], max_words: int = 3) -> list[str]
     """The words that are spelled most like a word, the same letters without accents first.
 
     Args:
-      word: a word.
       words: the candidates, most frequent first.
-      max_words: maximum number of words.
     """
     folded = _folded(word)
     same = [other for other in words if _folded(other) == folded and other != word]

@@ -99,12 +99,7 @@ class SentencePieceVocabulary(Vocabulary):
     kind = "sentencepiece"
 
     def __init__(self, model: bytes):
-        """Args:
-          model: bytes of a SentencePiece model.
-
-        Raises:
-          RuntimeError: the bytes are not a SentencePiece model.
-        """
+        """Raises RuntimeError where the bytes are not a SentencePiece model."""
         self.model = model
         self.processor = spm.SentencePieceProcessor(model_proto=model)
         pieces = [self.processor.id_to_piece(i) for i in range(len(self.processor))]

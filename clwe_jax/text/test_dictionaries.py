@@ -59,7 +59,6 @@ def find(
 
     Args:
       directory: see `files`.
-      languages: languages of the run.
       normalizer: (word, language) -> the word as the vectors spell it.
       pairs: wanted directions (source, target), in this order; empty: all directions.
 

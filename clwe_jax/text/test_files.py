@@ -15,7 +15,6 @@ def matching(
     """The matches of a pattern with the names of a folder's files, sorted by name.
 
     Args:
-      directory: folder of test files.
       pattern: pattern of a whole name; other files are ignored.
       option: the config option that names the folder, for the error.
       expected: the expected files, for the error.

@@ -172,8 +172,6 @@ class Tokenizer:
         """Loads the vocabulary at `path`, or trains one from the corpus.
 
         Args:
-          languages: languages of the model.
-          normalizer: normalizer of the text and the dictionary.
           corpus: text whose words are counted; None where `path` names a vocabulary.
           dictionary: dictionary, or None. The segmenter knows its words in scripts without spaces,
             and a trained vocabulary covers the characters of its words.

@@ -29,7 +29,6 @@ def load(
         effect; of the two directions of a pair, the one that is mapped is read (MUSE's protocol).
       folders: the folders behind the options, from `run_text.resolve_folders`.
       workdir: folder of the run, which holds the cache.
-      normalizer: normalizer of each word.
 
     Raises:
       FileNotFoundError: the folder is missing, or has no file of the split.

@@ -25,7 +25,6 @@ class Translations:
       words: number of entries with a translation other than themselves.
       covered: share of those entries in the running words of the vocabulary's text, or in the
         entries where the vocabulary has no counts.
-      pairs: number of pairs in the table.
       crowded: number of pairs for which the table has no room.
       absent: number of pairs of the dictionary with a word outside the vocabulary.
     """
@@ -56,7 +55,6 @@ def table(
 
     Args:
       dictionary: merged dictionary, with words normalised like those of the vocabulary.
-      vocabulary: word-level vocabulary.
       languages: languages between which pairs are taken, in this order; None means all.
       max_translations: T, of a word into one language; the most frequent ones are kept.
 

@@ -23,7 +23,6 @@ def add(vocabulary: Vocabulary, words: Sequence[str], max_words: int) -> Vocabul
     Args:
       vocabulary: of WordPiece, or a unigram model; its pieces keep their ids.
       words: normalised words, in the order of their preference.
-      max_words: number of new pieces, at most.
     """
     distinct = dict.fromkeys(words)
     cut = [x for x in distinct if len(vocabulary.encode_word(x)) > 1 and SPACE_MARK not in x]

@@ -56,7 +56,6 @@ class Checkpointer:
         """Opens (and makes) the folder, and removes the remains of an interrupted save.
 
         Args:
-          directory: the folder.
           options: what stays; `every_steps` is not read.
         """
         self.directory = os.path.abspath(directory)
@@ -118,7 +117,6 @@ class Checkpointer:
         A failure (full disk, folder gone) is logged and counted; training goes on.
 
         Args:
-          state: the state to save.
           data: this host's position in the data.
           meta: entries of the item `meta`, JSON-able; counters and sizes are added.
           metrics: metrics by path; the one that `best` names is kept with the checkpoint.

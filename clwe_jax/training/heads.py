@@ -35,11 +35,7 @@ class Recipe(RecipeOptions):
     """The training of a head."""
 
     def build(self, steps: int) -> optax.GradientTransformation:
-        """The transformation of a member's gradient, without the learning rate.
-
-        Args:
-          steps: number of steps of all epochs.
-        """
+        """The transformation of a member's gradient, without the learning rate."""
         parts = [optax.clip_by_global_norm(self.clip)] if self.clip else []
         if self.l2 and self.name != "adamw":
             parts.append(optax.add_decayed_weights(self.l2))
@@ -107,12 +103,9 @@ def fit(
     """Trains one member for each source.
 
     Args:
-      labeller: the embedder and the head.
       table: see `models.labelling`; a step reads the rows of its batches.
       sources: endless sources of the members' batches; the batches of a step have equal keys.
       seeds: the seed of each member's parameters and dropout.
-      recipe: the optimizer.
-      steps_per_epoch: number of batches of an epoch.
       measure: function from the members' parameters to their development figures, [members].
       initial: path -> the start of a parameter, the same for all members.
     """
@@ -185,7 +178,6 @@ def start(labeller: Labeller, table: Array, batch: Batch, keys: Array) -> Any:
     Args:
       labeller, table: see `fit`.
       batch: a batch of all members, see `stacked`.
-      keys: a key for each member.
     """
     one = jax.tree.map(lambda x: x[0], batch)
 
@@ -235,7 +227,6 @@ def step(labeller: Labeller, recipe: Recipe, steps: int) -> Callable[..., tuple[
 
     Args:
       labeller, recipe: see `fit`.
-      steps: number of steps of all epochs.
 
     Returns:
       A function from parameters and optimizer states of all members, the table, a batch, keys and

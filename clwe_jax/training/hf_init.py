@@ -20,7 +20,6 @@ def arrays(
     """The parameters of a model, by our paths, with this run's rows of tokens and languages.
 
     Args:
-      directory: the folder.
       params: initialised parameters of this run, placed on their devices.
       axes: path -> their logical axes.
       names: this run's tokens and languages, by logical axis.

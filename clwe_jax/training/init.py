@@ -106,7 +106,6 @@ def from_config(
     """The sources that `config.init` names; None where it names none. Nothing is read yet.
 
     Args:
-      given: `config.init`.
       names: see `Initial`.
       start: the vectors that the options from `embeddings` on describe.
     """
@@ -127,7 +126,6 @@ def initialise(
 
     Args:
       state: from `train_state.start`.
-      initial: the sources.
       objective, tx, batch, mesh: as of `train_state.start`.
     """
     boxed = jax.eval_shape(lambda batch: dict(objective.init(jax.random.key(0), batch)), batch)

@@ -60,9 +60,7 @@ def evaluation(
     """Compiles the evaluators' programs and measures their memory.
 
     Args:
-      objective: the loss and its model.
       state: shapes and shardings of the training state, which stays in memory.
-      mesh: the devices.
       batch: shapes of a global batch of training, and of a held-out batch.
 
     Returns:

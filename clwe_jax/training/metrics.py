@@ -127,8 +127,6 @@ class Progress:
         """Shows `step` of `steps`.
 
         Args:
-          step: done so far.
-          steps: of the whole run.
           active: False on all hosts but the first: nothing is shown.
           terminal: whether stderr is a terminal; None: look.
         """

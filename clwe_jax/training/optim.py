@@ -190,7 +190,6 @@ def from_config(options: OptimizerOptions, window: int) -> Optimizer:
     """The optimizer of the given options; there a `scale` of 0 stands for the window.
 
     Args:
-      options: `config.optimizer`.
       window: length of a batch's rows, `config.data.sequence_length`.
     """
     return Optimizer(**{**values_of(options), "scale": options.scale or float(window)})

@@ -32,8 +32,6 @@ def matching(pattern: str, known: Iterable[str], where: str) -> list[str]:
     """The paths of `known` that a regular expression matches completely.
 
     Args:
-      pattern: the regular expression.
-      known: paths.
       where: name of the option with the pattern, for messages.
 
     Raises:

@@ -23,7 +23,6 @@ class Phases:
 
     Attributes:
       stops: steps of the run at which the phases end; None: the last phase has no end.
-      groups: the groups that learn in each phase.
       repeat: whether the first phase follows the last one.
     """
 
@@ -53,7 +52,6 @@ def from_config(train: TrainOptions, optimizer: Optimizer) -> Phases:
     Args:
       train: `config.train`; a phase is a dict of `steps` and `learn`, names of groups with commas
         between them, or 'all'.
-      optimizer: the optimizer with its groups.
 
     Raises:
       ValueError: an unknown key or group, a frozen group, or phases shorter than the run.
@@ -102,7 +100,6 @@ def enter(
 
     Args:
       state: the state after the last step of the previous phase.
-      tx: the optimizer of the phase.
       target: shapes and shardings of the phase's state.
       mesh: the run's mesh.
     """

@@ -52,8 +52,6 @@ class StepLog:
         """Starts without metrics.
 
         Args:
-          steps: steps of the run.
-          train: `config.train`.
           positions: number of positions of a batch; the objective's metric 'padding', if it has
             one, is the share of positions without a token.
           writer, progress, checkpointer: the run's objects of these classes.
@@ -74,7 +72,6 @@ class StepLog:
 
         Args:
           step: number of steps, over all starts.
-          step_metrics: the metrics.
           positions: number of positions of this step's batch; 0: as of the others.
         """
         self._pending.append(step_metrics)

@@ -118,7 +118,6 @@ def common(source: str, theirs: Names, names: Names) -> Common:
     """The entries that a source and this run have in common, along the axes where they differ.
 
     Args:
-      source: the name of the source, for the log.
       theirs, names: the names of the entries of the source and of this run, by logical axis.
     """
     shared = {}

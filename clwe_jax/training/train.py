@@ -36,13 +36,11 @@ class FitResult:
     """The result of training.
 
     Attributes:
-      state: the final state.
       step: number of steps, over all starts of the run.
       finished: False where a signal stopped the run; the same command resumes it.
       skipped: number of steps that were not applied, over all starts.
       evaluations: the evaluators' last figures, by metric path.
       train: the last logged training metrics, by metric path.
-      parameters: number of parameters.
       initial: the record of `init.Initial.into`; None where initialisers made all parameters.
       compile_seconds: time of compiling the training step.
       tokens_per_second, steps_per_second: speed of this start, without evaluation and checkpoints;
@@ -85,13 +83,8 @@ def fit(
     """Trains, or resumes training, up to step `train_cfg.steps`.
 
     Args:
-      objective: the loss and its model.
-      optimizer: the optimizer and its groups of parameters.
       source: this host's rows of every batch.
       workdir: the run's folder, for checkpoints/, metrics.jsonl and tensorboard/.
-      train_cfg: `config.train`.
-      mesh_cfg: `config.mesh`.
-      checkpoint_cfg: `config.checkpoint`.
       seed: seed of the initial parameters and of dropout.
       evaluators: measurements; all of them also run at the end.
       meta: JSON-able entries of every checkpoint; 'vocabulary' must not change between starts.
@@ -315,7 +308,6 @@ class CompiledSteps:
         """The compiled step (state, batch) -> (state, metrics).
 
         Args:
-          learn: groups that learn.
           batch: a global batch, or shapes; None: the shapes of the first batch.
         """
         shapes = self._shapes if batch is None else batch

@@ -70,7 +70,6 @@ def of_run(
 
     Args:
       config: `data`, `task` and `seed`.
-      run_text: the text side of the run.
       batch_size, process_index, process_count: see `texts.Pipeline`.
       task: how examples are made; None: as `config.task` says.
     """

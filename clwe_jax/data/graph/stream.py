@@ -46,9 +46,6 @@ class GraphSource:
 
     The graph has pure operations only. The state holds the places in the files, the shuffle buffers
     and the elements that were made in advance.
-
-    Attributes:
-      batches: number of batches that were returned.
     """
 
     def __init__(

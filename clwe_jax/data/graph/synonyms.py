@@ -71,7 +71,6 @@ class Synonyms:
     ):
         """Args:
         dictionary: merged dictionary; words of other languages are left out.
-        languages: languages of the run.
         keys, segmenter, encoder: fingerprints, segmenter and piece encoder of the run.
         """
         if dictionary.languages != tuple(languages):

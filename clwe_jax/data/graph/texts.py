@@ -37,8 +37,6 @@ class Pipeline(abc.ABC):
     """Makes one host's batches from text. `pipeline.build` picks the class by the task.
 
     Attributes:
-      data: `config.data`.
-      task: options of the examples.
       tokenizer: tokenizer of the run; its languages are read.
       dictionary: merged dictionary; None means that no word has a synonym.
       text: text files, or 'tfds:NAME'.

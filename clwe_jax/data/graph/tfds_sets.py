@@ -60,7 +60,6 @@ def labelled(value: str, language: str, use: str, data_dir: str) -> Provided:
 
     Args:
       value: 'tfds:NAME' or 'tfds:NAME@SPLIT', where {lang} stands for the language.
-      language: the language.
       use: 'train', 'dev' or 'test', which chooses the split.
       data_dir: folder of TFDS data sets; '' for the default folder of TFDS.
 
@@ -94,10 +93,8 @@ def write_pairs(
 
     Args:
       name, data_dir: see `prepared`.
-      split: the split to read.
       languages: those to write; all where there are none.
       max_rows: number of rows to read, from the beginning; 0: all.
-      out: the folder.
 
     Returns:
       Path -> number of sentence pairs; a row without one of the two sides is no pair of them.

@@ -30,7 +30,6 @@ class ChunkEncoder:
     def __init__(self, texts: TextEncoder, unknown: int, at_marks: bool):
         """Args:
         texts: encoder of lines, with a word-level vocabulary and no dictionary.
-        unknown: id of unknown words.
         at_marks: whether sentences end at marks as well as at line breaks.
         """
         self._encode = texts.encode
@@ -77,7 +76,6 @@ class Spellings:
 
     Attributes:
       size: size of the vocabulary, and number of the first unknown word.
-      unknown: id of unknown words.
     """
 
     def __init__(self, vocabulary: WordVocabulary, max_characters: int):
@@ -149,7 +147,6 @@ def frame(
     """The texts of a chunk that have words, in order, and the chunk's counters.
 
     Args:
-      chunk: arrays of `ChunkEncoder`.
       spellings: spellings, to which the unknown words are added.
       begin, end: ids of `<S>` and `</S>`.
     """

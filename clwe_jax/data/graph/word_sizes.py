@@ -33,9 +33,7 @@ def distinct_words(
     Args:
       given: `config.data.distinct_words`, the result unless it is 0; 0 estimates the number from
         batches drawn from a sample of the text, with some spare room.
-      words: number of words of a batch.
       texts, rates: language -> its text and its share of the blocks.
-      encoder: encoder of the text.
 
     Raises:
       ValueError: `given` is too small.
@@ -97,12 +95,7 @@ def check_length(
     """Checks that the training text fills a window; warns where it does not fill a batch.
 
     Args:
-      length: length of a window in words.
-      rows: number of rows of a batch.
       texts: language -> its text.
-      heldout_share: share of the lines that are held out.
-      encoder: encoder of the text.
-      shard: shard of this host.
 
     Raises:
       ValueError: a window is longer than the text, or a language has no text to train on.

@@ -16,8 +16,6 @@ class Rows:
 
     def __init__(self, rows: int, length: int, padding: int):
         """Args:
-        rows: number of rows.
-        length: length of a window.
         padding: id after the end of a row.
         """
         self._length = length

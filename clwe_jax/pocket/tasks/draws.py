@@ -71,7 +71,6 @@ class Draws(heldout.SplitSampler):
         """Distinct rows (texts, label) without end, the labels in turns.
 
         Args:
-          labels: the labels.
           kinds: functions (draws, label) -> (template, parts), or None where a draw does not fit;
             a row draws one. A kind that the split has no words for is left out.
           render: parts -> texts.

@@ -30,7 +30,6 @@ class _Traced(NamedTuple):
     """A sentence and the places of its phrases.
 
     Attributes:
-      meaning: its meaning.
       sentence: its words.
       phrases: `NP`, `Place` or the concept of an adverbial -> its span.
     """

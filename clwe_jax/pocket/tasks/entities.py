@@ -129,9 +129,6 @@ def named_entities(
     Args:
       language: one of `pocket.LANGUAGES`.
       split: 'train', 'dev' or 'test'.
-      rows: number of rows.
-      seed: seed of the draws.
-      domains: names of domains.
 
     Raises:
       ValueError: an unknown language, split or domain.

@@ -101,7 +101,6 @@ class SplitSampler(Sampler):
     Args:
       key: the seed.
       part: 'train', 'dev' or 'test'.
-      domains: names of domains.
 
     Raises:
       ValueError: an unknown split or domain.
@@ -171,7 +170,6 @@ def meanings(
     Args:
       task: name of the task; tasks draw different meanings.
       language, split, seed: as of the tasks.
-      domains: names of domains.
 
     Raises:
       ValueError: an unknown split or domain.

@@ -143,8 +143,6 @@ def test_words(
 
     Args:
       exclude: see `load`.
-      source, target: languages.
-      normalizer: normalizer of each word.
 
     Raises:
       FileNotFoundError, ValueError: as of `load`.

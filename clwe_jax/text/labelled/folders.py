@@ -76,7 +76,6 @@ def shared(directory: str, languages: Callable[[str], Sequence[str]]) -> dict[st
     """Language -> a file that holds several languages and whose name has none.
 
     Args:
-      directory: the folder.
       languages: path -> the languages that a file names in a column.
     """
     names = [(split_name(name), name) for name in sorted(os.listdir(directory))]

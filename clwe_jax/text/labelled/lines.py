@@ -15,7 +15,6 @@ class Provided(str):
     """The name of text that is no file of its own; readers take it where they take a path.
 
     Attributes:
-      text: the text.
       origin: a file that changes where the text does.
     """
 
