@@ -40,7 +40,6 @@ def shard_name(number: int) -> str:
 
 
 def form_of(rows: Batch) -> dict[str, tuple[str, list[int]]]:
-    """The `Form` of rows."""
     return {key: (value.dtype.name, list(value.shape[1:])) for key, value in rows.items()}
 
 

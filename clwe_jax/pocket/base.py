@@ -157,7 +157,6 @@ class Grammar:
         return cached
 
     def join(self, *segments: Segment) -> Segment:
-        """Joins segments into one."""
         return (
             self.space.join([s[0] for s in segments]),
             tuple([token for s in segments for token in s[1]]),
@@ -211,7 +210,6 @@ class Grammar:
         return self.cached(("adverb", concept), phrase, text, concept, self.space)
 
     def render(self, meaning: Meaning) -> Sentence:
-        """The meaning as a sentence of this language."""
         segments, asks = self.compose(meaning)
         return self.finish(meaning.domain, segments, asks)
 

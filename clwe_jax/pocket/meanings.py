@@ -36,11 +36,9 @@ class Sampler:
         self.trace: list[str] = []
 
     def pick(self, table):
-        """One entry of a table."""
         return table[int(self.uniform() * len(table))]
 
     def draw(self) -> Meaning:
-        """One meaning of the split."""
         while True:
             self.trace.clear()
             domain = self.pick(self.domains)

@@ -82,7 +82,6 @@ class InTraining:
 
     @property
     def outcomes(self) -> Mapping[str, np.ndarray]:
-        """As of `NamedEvaluator`."""
         return self.evaluator.outcomes
 
     def run(self, variables: Variables, step: int) -> Iterator[tuple[str, float]]:

@@ -160,7 +160,6 @@ class TextCorpus:
         return result, counts
 
     def _blocks(self, language: str, limit: int | None, counts: LineCounts) -> Iterator[list[str]]:
-        """Yields lists of lines."""
         files = self.files[language]
         sizes = [os.path.getsize(path) for path in files]
         read = 0.0

@@ -164,7 +164,6 @@ class Dictionary:
         )
 
     def word(self, number: int) -> str:
-        """The word with a number."""
         first, last = self.offsets[number], self.offsets[number + 1]
         return self.blob[first:last].tobytes().decode("utf-8")
 

@@ -44,7 +44,6 @@ class FileJob(NamedTuple):
     folder: str
 
     def write(self, folder: str) -> None:
-        """Writes the files into a folder."""
         getattr(pocket, self.function)(folder, *self.arguments)
 
     @property

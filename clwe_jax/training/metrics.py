@@ -63,7 +63,6 @@ class MetricWriter:
             logging.error("metrics of step %d could not be written: %s", step, error)
 
     def close(self) -> None:
-        """Closes the files."""
         if self._lines is not None:
             self._lines.close()
             self._events.close()

@@ -108,7 +108,6 @@ class Pipeline(abc.ABC):
 
     @functools.cached_property
     def texts(self) -> dict[str, sources.TextSource]:
-        """The text of each language."""
         return self._open(self.data.shuffle_lines)
 
     @functools.cached_property

@@ -86,7 +86,6 @@ class WordPipeline(texts.Pipeline):
         return heldout
 
     def _framed(self, lines: Iterator[chunks.Chunk], spellings: Spellings) -> Iterator[np.ndarray]:
-        """The texts of chunks of lines."""
         for chunk in lines:
             arrays = {name: x.numpy() for name, x in self._chunk_encoder(*chunk).items()}
             yield from frame(arrays, spellings, self.vocabulary.cls_id, self.vocabulary.sep_id)[0]

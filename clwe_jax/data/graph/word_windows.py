@@ -123,7 +123,6 @@ class BatchMaker:
         self.unspelt = 0
 
     def __call__(self, window: Mapping[str, np.ndarray]) -> Batch:
-        """A batch of a window of `Rows.window`."""
         begin, end = self._vocabulary.cls_id, self._vocabulary.sep_id
         numbers = window["words"]
         words = self._ids(numbers)

@@ -168,7 +168,6 @@ def _rows(stream: Iterator[Meaning], known: Names, renamer: _Renamer) -> Iterato
 
 
 def _types(meaning: Meaning) -> set[str]:
-    """The types of the names in a meaning."""
     types = set()
     for c in filter(None, (meaning.first, meaning.second)):
         grounds = [place.ground for place in (c.place, c.goal) if place]

@@ -85,7 +85,6 @@ def _tagged(name: str, type_: str) -> tuple[tuple[str, str], ...]:
 
 @functools.cache
 def names(language: str, split: str) -> Names:
-    """The names of a language in a split."""
     lists, by_id = _lists(), {}
     families = part(lists[f"families {language}"], split)
     people: dict[str, list[str]] = {"women": [], "men": []}

@@ -46,7 +46,6 @@ class _Edges:
     embedded = False
 
     def read(self, path: str, language: str) -> Examples:
-        """As `Task.read`."""
         lines = [(number, line) for number, line in read_lines(path) if line.strip()]
         if lines and lines[0][1].lstrip().startswith("{"):
             rows = [row for number, line in lines for row in self._targets(path, number, line)]
@@ -94,11 +93,9 @@ class _Edges:
         fault(path, read_lines(path)[0][0], f"no JSON: {_EXPECTED}")
 
     def files(self, directory: str) -> dict[str, str]:
-        """As `Task.files`."""
         return folders.find(directory)
 
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
-        """As `Task.generate`."""
         sentences = pocket.SPANS[self.name](language, split, seed, pocket.named(self.domains))
         targets = (Spanned(words, x, (y,)) for words, pairs in sentences for x, y in pairs)
         return Examples(tuple(itertools.islice(targets, rows)))
@@ -112,7 +109,6 @@ class _Edges:
     def counts(
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
     ) -> np.ndarray:
-        """As `Task.counts`."""
         return scores.label_counts(gold, predicted)
 
 
@@ -139,7 +135,6 @@ class PartsOfSpeech(_Edges):
         return list(_word_spans(tagged)), dict(tagged.skipped)
 
     def generate(self, language, split, rows, seed):
-        """As `Task.generate`."""
         # A sentence has three words or more.
         tagged = Pos(self.tags, self.domains).generate(language, split, rows // 3 + 1, seed)
         return Examples(tuple(itertools.islice(_word_spans(tagged), rows)))
@@ -193,7 +188,6 @@ class Entities(_Edges):
         return list(_name_spans(tagged)), dict(tagged.skipped)
 
     def generate(self, language, split, rows, seed):
-        """As `Task.generate`."""
         # A tenth of the sentences has no name, the others have one or more.
         tagged = Ner(domains=self.domains).generate(language, split, rows + rows // 5 + 1, seed)
         return Examples(tuple(itertools.islice(_name_spans(tagged), rows)))

@@ -207,11 +207,9 @@ class Ner:
         )  # fmt: skip
 
     def files(self, directory: str) -> dict[str, str]:
-        """As `Task.files`."""
         return folders.find(directory)
 
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
-        """As `Task.generate`."""
         sentences = pocket.named_entities(language, split, rows, seed, pocket.named(self.domains))
         return Examples(tuple(Tagged(words, tags) for words, tags in sentences))
 
@@ -224,7 +222,6 @@ class Ner:
     def counts(
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
     ) -> np.ndarray:
-        """As `Task.counts`."""
         return scores.entity_counts(gold, predicted)
 
 
@@ -293,11 +290,9 @@ class Pos:
         return _tag_column(sentences, lambda tag: own(tag) or tag in _UNIVERSAL, first=True)
 
     def files(self, directory: str) -> dict[str, str]:
-        """As `Task.files`."""
         return folders.find(directory)
 
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
-        """As `Task.generate`."""
         sentences = pocket.parts_of_speech(language, split, rows, seed, pocket.named(self.domains))
         if self.tags == 12:
             sentences = [
@@ -315,5 +310,4 @@ class Pos:
     def counts(
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
     ) -> np.ndarray:
-        """As `Task.counts`."""
         return scores.tag_counts(gold, predicted)

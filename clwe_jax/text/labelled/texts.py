@@ -78,7 +78,6 @@ class _Texts:
     format = _MLDOC
 
     def read(self, path: str, language: str) -> Examples:
-        """As `Task.read`."""
         skipped: collections.Counter[str] = collections.Counter()
         cells = self._cells(path)
         named = {row.cells["language"] for row in cells if "language" in row.cells}
@@ -112,7 +111,6 @@ class _Texts:
         return None
 
     def _parts(self, cells: Mapping[str, str]) -> tuple[str, ...]:
-        """The texts of a row."""
         return (cells["first"], cells["second"]) if self.texts == 2 else (cells["first"],)
 
     def _label(self, path: str, row: tables.Cells) -> str:
@@ -135,7 +133,6 @@ class _Texts:
             return files
 
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
-        """As `Task.generate`."""
         pairs = pocket.TEXTS[self.name](language, split, rows, seed, pocket.named(self.domains))
         return Examples(tuple(Labelled(texts, label) for texts, label in pairs))
 
@@ -144,7 +141,6 @@ class _Texts:
         return {"acc": scores.accuracy(gold, predicted)}
 
     def counts(self, gold: Sequence[str], predicted: Sequence[str]) -> np.ndarray:
-        """As `Task.counts`."""
         return scores.row_counts(gold, predicted)
 
 
