@@ -197,7 +197,7 @@ def test_the_joint_vectors_are_of_the_runs_text_and_without_its_tests(folder, wo
 def test_a_run_that_has_begun_makes_no_start(folder, world, tmp_path, monkeypatch):
     job = pretrain.Pretraining(config_of(folder, "dictionary"), str(tmp_path))
     made = warm_start.token_vectors(job.config, str(tmp_path), world)
-    monkeypatch.setattr(warm_start, "start", lambda *_: made)
+    monkeypatch.setattr(warm_start, "token_vectors", lambda *_: made)
     for steps, wanted in (((), made), ((500,), None)):
         monkeypatch.setattr(pretrain.checkpoint, "complete_steps", lambda _: steps)
         assert job._start(pretrain.Opened(world, None, {})) is wanted
