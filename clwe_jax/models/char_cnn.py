@@ -150,6 +150,7 @@ def _max_backward(spans, residuals, gradient):
     groups, order, which, where, embedding, kernel = residuals
     count, size, length = groups.shape
     choices = _choices(length, kernel.shape[0])
+    # `order` counts the words that fill the last group; they have no gradient.
     sorted_gradient = jnp.take(gradient, order, axis=0, mode="fill", fill_value=0)
     parts = sorted_gradient.reshape(count, size, -1)
 

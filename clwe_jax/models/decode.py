@@ -91,6 +91,7 @@ def sample(
 
     def draw(scores: Array, place: Array) -> Array:
         if top_k:
+            # Tokens as probable as the last of the `top_k` stay, too.
             threshold = jax.lax.top_k(scores, top_k)[0][:, -1:]
             scores = jnp.where(scores < threshold, -jnp.inf, scores)
         return jax.random.categorical(jax.random.fold_in(key, place), scores / temperature)

@@ -169,6 +169,7 @@ def _clip(x, limit):
 
 def _inside(gradient, x, limit):
     """The gradient with respect to the value before clipping; x is the clipped value."""
+    # A value that was clipped equals the limit.
     return gradient if limit is None else jnp.where(jnp.abs(x) < limit, gradient, 0)
 
 
@@ -180,6 +181,7 @@ def _steps_forward(inputs, weights, keep, state, limits):
         now = AT(gates, number, 1, False)
         active, hidden, cell, output = _step(now, rest, _kept(keep, number), state, limits)
         new = (active, hidden, cell, output)
+        # The active gates overwrite x W, which no later step reads.
         buffers = gates, hiddens, cells, outputs
         buffers = (INTO(b, x.astype(b.dtype), number, 1) for b, x in zip(buffers, new))
         return *buffers, cell, output
@@ -257,6 +259,7 @@ def _steps_backward(limits, residuals, gradients):
     previous = jnp.concatenate([state[1].astype(dtype)[:, None], outputs[:, :-1]], 1)
     if keep is not None:
         previous = previous * keep.astype(dtype)[..., None]
+    # One product over all steps for each weight, instead of a sum inside the loop.
     of_gates = of_gates.reshape(d, length, rows, -1)
     of_kernel, of_recurrent = (
         jnp.einsum("dlbi,dlbk->dik", x, of_gates).reshape(d, -1, 4, size)

@@ -133,6 +133,7 @@ def info_nce(a: Array, b: Array, weights: Array, temperature: float) -> dict[str
     Returns:
       'loss', 'accuracy', 'pair_cosine', 'other_cosine'; see `ContrastiveObjective.loss`.
     """
+    # By default a TPU multiplies float32 in bfloat16, and the temperature multiplies that error.
     cosines = jnp.dot(pooling.unit(a), pooling.unit(b).T, precision=jax.lax.Precision.HIGHEST)
     both = (weights[:, None] > 0) & (weights[None, :] > 0)
     scores = jnp.where(both, cosines / temperature, _NEVER)

@@ -127,6 +127,7 @@ class MlmObjective(MlmOptions):
         optimised, drift = (loss * weights).sum(), {}
         if self.hold:
             drift = {"drift": output.drift}
+            # Times `total`, by which the step divides the sum.
             optimised += train * self.hold * output.drift.mean() * total
         return {
             "loss": Sums(optimised, total),

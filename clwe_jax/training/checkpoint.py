@@ -251,6 +251,7 @@ class Checkpointer:
 
     def _read(self, step: int, target: TrainState, meta: dict[str, Any]) -> Restored:
         opt_state = flat(target.opt_state)
+        # With the target's shardings: the saved ones name devices that may be absent now.
         items = {
             "params": ocp.args.StandardRestore(target.params),
             "opt_state": ocp.args.StandardRestore(opt_state),

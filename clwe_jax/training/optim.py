@@ -111,6 +111,7 @@ class Optimizer(OptimizerOptions):
             parts.append(optax.masked(pull_to_start(self.pull), is_matrix))
         elif self.name in ("adamw", "lamb") and self.weight_decay:
             parts.append(optax.add_decayed_weights(self.weight_decay, mask=is_matrix))
+        # After the decay, which the ratio includes; optax's LAMB would scale biases, too.
         if self.name == "lamb":
             parts.append(optax.masked(scale_by_trust_ratio(), is_matrix))
         return [*parts, optax.scale_by_learning_rate(self.rate(total_steps))]

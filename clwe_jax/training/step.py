@@ -58,7 +58,7 @@ def make_step(
     def step(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
         key = jax.random.fold_in(jax.random.wrap_key_data(state.seed, impl=KEY_TYPE), state.step)
         grads, sums, observed = gradients(state.variables, batch, state.step, key)
-        weight = jnp.maximum(sums["loss"].weight, 1.0)
+        weight = jnp.maximum(sums["loss"].weight, 1.0)  # 0 for a batch without predictions
         norm = optax.tree.norm(grads) / weight
         finite = jnp.isfinite(norm) & jnp.isfinite(sums["loss"].value)
 

@@ -159,6 +159,7 @@ def update(
     before = state.total.at[words, senses].get(**read)
     uses = total.at[words, senses].get(**read) - before
     left = _left(config, state.warm, before, uses)
+    # The moves of one center are added: each goes an equal share of the whole way.
     share = (1.0 - left) / jnp.maximum(uses, 1)
     h = jnp.where(counted[:, None], h.astype(jnp.float32), 0.0)
     if state.counts.shape[2] == 1:
