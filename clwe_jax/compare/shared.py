@@ -10,7 +10,7 @@ from clwe_jax import atomic, options
 from clwe_jax.compare import systems, tasks
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.transfer import ENCODER_FOLDERS
-from clwe_jax.text import parallel, world
+from clwe_jax.text import parallel, run_text
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.pair_files import read_pairs
 
@@ -26,7 +26,7 @@ def check(config: CompareRun, workdir: str) -> None:
     Raises:
       ValueError, FileNotFoundError: one of them is absent or does not fit.
     """
-    world.check(config, workdir)
+    run_text.check(config, workdir)
     place = folders(config, workdir)
     if config.compare.parallel not in ("", "pocket", options.MINED):
         parallel.find(config.compare.parallel, options.languages(config), "compare.parallel")
@@ -46,8 +46,8 @@ def check(config: CompareRun, workdir: str) -> None:
 
 
 def folders(config: CompareRun, workdir: str) -> dict[str, str]:
-    """`world.folders_of`, with the folder of held-out test words where none are given."""
-    paths = world.folders_of(config, workdir)
+    """`run_text.folders_of`, with the folder of held-out test words where none are given."""
+    paths = run_text.folders_of(config, workdir)
     if "bli" in config.evals and not paths[_BLI]:
         paths[_BLI] = os.path.join(workdir, _HELD_OUT)
     return paths
@@ -55,7 +55,7 @@ def folders(config: CompareRun, workdir: str) -> dict[str, str]:
 
 def write(config: CompareRun, workdir: str) -> dict[str, str]:
     """`folders`, after writing the embedded world, or the test words that are held out."""
-    world.resolve_folders(config, workdir)
+    run_text.resolve_folders(config, workdir)
     paths = folders(config, workdir)
     if paths.get(_BLI) == os.path.join(workdir, _HELD_OUT):
         _hold_out(config, paths["dictionaries"], paths[_BLI])

@@ -247,7 +247,7 @@ def run_of(
     Args:
       config: of the comparison, resolved.
       system: one that is trained.
-      folders: of `text.world.resolve_folders` of the comparison: text, dictionaries, tests.
+      folders: of `text.run_text.resolve_folders` of the comparison: text, dictionaries, tests.
       steps: of a language model; 0: its config's.
 
     Raises:

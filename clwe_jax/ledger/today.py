@@ -74,8 +74,8 @@ def _run(arguments: tuple[str, ...]) -> options.Run:
     try:
         values(["main", *(x for x in arguments if x.startswith(("--config", "-config")))])
         run = options.parse(config.value)
-        if run.job in registry.TABLES["follow"]:
-            run = registry.lookup("follow", run.job)(run)
+        if run.job in registry.TABLES["adopt_options"]:
+            run = registry.lookup("adopt_options", run.job)(run)
         return run.resolved()
     finally:
         os.chdir(before)

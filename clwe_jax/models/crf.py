@@ -18,7 +18,8 @@ import numpy as np
 
 from clwe_jax.types import Array
 
-FORBIDDEN = -1e4  # added to the score of a forbidden step
+# Added to the score of a forbidden step; finite: over -inf alone the gradient of logsumexp is NaN.
+FORBIDDEN = -1e4
 
 
 class Weights(NamedTuple):
@@ -99,6 +100,7 @@ def viterbi(emissions: Array, weights: Weights, mask: Array) -> tuple[Array, Arr
         scores, real = now
         paths = before[:, :, None] + weights.transitions
         after, came = paths.max(1) + scores, paths.argmax(1)
+        # Beyond the mask each tag comes from itself, so that the way back starts at the last word.
         stay = jnp.arange(paths.shape[-1])
         real = real[:, None]
         return jnp.where(real, after, before), jnp.where(real, came, stay)

@@ -233,8 +233,8 @@ class StaticRun(Run):
 
     @property
     def given_vectors(self) -> dict[str, str]:
-        found = {x: getattr(self.align, x) for x in ("source_vectors", "target_vectors")}
-        return {f"align.{name}": path for name, path in found.items() if path}
+        paths = {x: getattr(self.align, x) for x in ("source_vectors", "target_vectors")}
+        return {f"align.{name}": path for name, path in paths.items() if path}
 
     @property
     def has_own_data(self) -> bool:

@@ -35,7 +35,6 @@ class NamedEvaluator:
     'tatoeba/retrieval/mean'.
 
     Attributes:
-      evaluator: an evaluator of the registry.
       prefix: prefix of its metrics: '' or '{key}/'.
       key: key of config.evals, which the terminal shows.
     """
@@ -56,8 +55,8 @@ class NamedEvaluator:
     @property
     def outcomes(self) -> dict[str, np.ndarray]:
         """Metric -> whether each test item was right in the last run, bool [N]; {} if not known."""
-        found = self.evaluator.outcomes if isinstance(self.evaluator, HasOutcomes) else {}
-        return {self.prefix + metric: right for metric, right in found.items()}
+        outcomes = self.evaluator.outcomes if isinstance(self.evaluator, HasOutcomes) else {}
+        return {self.prefix + metric: right for metric, right in outcomes.items()}
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         with terminal.stage(f"evaluating {self.key}"):
@@ -83,7 +82,6 @@ class InTraining:
 
     @property
     def outcomes(self) -> Mapping[str, np.ndarray]:
-        """As of `NamedEvaluator`."""
         return self.evaluator.outcomes
 
     def run(self, variables: Variables, step: int) -> Iterator[tuple[str, float]]:
@@ -99,10 +97,9 @@ def build(
     """The evaluators of config.evals that have data; one line of the log names the others.
 
     Args:
-      evals: `config.evals`.
       context: the run's context.
       folders: 'evals.{key}' -> the folder of that evaluator's option `data`; see
-        `text.world.resolve_folders`.
+        `text.run_text.resolve_folders`.
       names: names of the requested evaluators; None: all.
 
     Raises:

@@ -32,7 +32,7 @@ from clwe_jax.runs.job import FIGURES, Job, Results, Stage
 from clwe_jax.static import mined, pictures, provided, refine, times
 from clwe_jax.static.trainer import Trainer
 from clwe_jax.static.vocabularies import Vocabularies
-from clwe_jax.text import frequencies, training_dictionary, world
+from clwe_jax.text import frequencies, run_text, training_dictionary
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 
@@ -49,7 +49,7 @@ class _Dictionaries(NamedTuple):
     """Dictionaries and test sets, and what trains the vectors.
 
     Attributes:
-      folders: option -> its folder; see `world.resolve_folders`.
+      folders: option -> its folder; see `run_text.resolve_folders`.
       dictionary: training pairs, without test words; None: no dictionary.
       tested: see `training_dictionary.tested`.
       context: of the evaluators.
@@ -143,7 +143,7 @@ class Static(Job):
 
     def _read(self) -> _Dictionaries:
         config, brought, languages = self.config, self._given, options.languages(self.config)
-        resolve = inputs.folders_without_text if brought else world.resolve_folders
+        resolve = inputs.folders_without_text if brought else run_text.resolve_folders
         folders = resolve(config, self.workdir)
         lower_case = config.align.lower_case_dictionary if brought else config.data.lower_case
         normalizer = Normalizer(lower_case, config.data.simplify_chinese)
@@ -315,7 +315,7 @@ class Static(Job):
             ],
         }
         if read.dictionary is not None:
-            described = world.describe_dictionary(read.dictionary)
+            described = run_text.describe_dictionary(read.dictionary)
             report["dictionary"] = {**described, "tested": read.tested}
         outcomes = {x: y for evaluator in read.evaluators for x, y in evaluator.outcomes.items()}
         return Results(figures, report, outcomes=outcomes)

@@ -49,8 +49,6 @@ class Set:
     """A public set of files.
 
     Attributes:
-      about: a line on it.
-      licence: a line on its licence.
       fetch: fetches the files of some languages into a folder; raises as of `download.download_files`.
       use: the options that read the folder, with {} in its place.
     """

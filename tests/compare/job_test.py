@@ -65,7 +65,7 @@ def config_of(folder, **values):
         "compare.systems": f"floor,{folder / 'dictionary.py'},{folder / 'joint.py'}",
         **values,
     })  # fmt: skip
-    return compared_words.follow(found)
+    return compared_words.adopt_options(found)
 
 
 class Here:

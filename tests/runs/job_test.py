@@ -260,7 +260,7 @@ def test_options_are_checked_before_anything_is_written(config, tmp_path):
         ("data.dictionaries", "nowhere", "There is no dictionary directory"),
         ("evals.retrieval.data", "nowhere", "evals.retrieval.data=nowhere names no parallel text"),
         ("evals.bli.data", "nowhere", "nowhere is not a folder .config.evals.bli.data"),
-        ("data.languages", "en,itt", "not in 'itt'"),
+        ("data.languages", "en,itt", "does not speak itt"),
     ],
 )
 def test_a_language_model_starts_with_nothing_missing(config, tmp_path, path, value, expected):
