@@ -30,7 +30,7 @@ class Measured:
         `text.labelled.scores`; a part is a direction of two languages, or a language.
       keys: 'FIGURE/PART' -> a key of the test items: outcomes of equal keys are of the same items.
       cost: 'minutes', of processors in training; 'wall_minutes' of it; 'memory', most bytes in it;
-        'disk', bytes; 'all_minutes', with the evaluations, by the clock.
+        'disk', bytes; 'all_minutes', of training, evaluation and tasks over all starts, by the clock.
       used: the training in words: steps, pieces, passes.
       device: the devices of its process.
     """

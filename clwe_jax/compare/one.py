@@ -52,14 +52,15 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
       config: of the comparison, resolved.
       place: the run.
     """
-    folders, used, start = shared.folders(config, place.workdir), "", time.monotonic()
-    run = None
+    folders, used, run = shared.folders(config, place.workdir), "", None
     if place.system.config:
         run = _budgeted(config, place, folders)
         used = _used(run)
         if not registry.lookup("job", run.job)(run, place.folder):
             return None
+    cost, start = _cost(place.folder) if run else {}, time.monotonic()
     found, outcomes, keys = _evaluated(config, place, folders, run)
+    cost["all_minutes"] = cost.get("wall_minutes", 0.0) + (time.monotonic() - start) / 60
     for task in tasks.names(config) if place.encoder else ():
         names = _languages(config, run)
         job = tasks.run_of(config, task, place.encoder, names)
@@ -69,7 +70,7 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
             return None
         counts, more = tasks.outcomes(task, place.task(task), job)
         outcomes, keys = {**outcomes, **counts}, {**keys, **more}
-    cost = {"all_minutes": (time.monotonic() - start) / 60, **(_cost(place.folder) if run else {})}
+        cost["all_minutes"] += _cost(place.task(task))["wall_minutes"]
     if place.encoder:
         cost["disk"] = float(_bytes(place))
     return Measured(found, outcomes, keys, cost, used, environment.machine()["device"])
@@ -122,7 +123,7 @@ def _used(run: options.Run) -> str:
 
 
 def _cost(folder: str) -> dict[str, float]:
-    """The cost of a training over all its starts; see `Measured`."""
+    """The cost of a run over all its starts; see `Measured`."""
     found = record.read(folder)
     return {
         "minutes": found["seconds"]["processor"] / 60,
