@@ -107,6 +107,18 @@ def test_a_comparison_becomes_a_line_for_each_system():
     ]  # fmt: skip
 
 
+def test_the_figures_of_an_order_have_its_form():
+    found = {"x": [row("x", bleu__a=[40.25, 39.0, 41.5])], "y": [row("y", bleu__a=[30.0, 29.0, 31.0])]}
+    order = layout.Order(text="T", better="x", worse="y", metric="bleu/*", form="number")
+    assert re.sub(render.MARK, "", render._both(order, found)) == " (x 40.2 ± 1.2; y 30.0 ± 1.0)"
+    with pytest.raises(ValueError, match="T: form 'per cent' is none of"):
+        layout.Order(text="T", better="x", worse="y", metric="bleu/*", form="per cent")
+    # BLEU is no fraction.
+    own = [x for item in layout.items(rows.FOLDER)[2] for x in item.orders]
+    own += [x for table in layout.tables(rows.FOLDER)[1] for x in table.orders]
+    assert all((x.form == "number") == x.metric.startswith(("bleu/", "clcr/distance")) for x in own)
+
+
 def test_a_pattern_is_the_mean_of_its_figures():
     some = [row("x", bli__a=[0.2, 0.1, 0.3], bli__b=[0.4, 0.3, 0.5])]
     found = orders.figure(some, "bli/*")
