@@ -59,7 +59,7 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
         if not registry.lookup("job", run.job)(run, place.folder):
             return None
     cost, start = _cost(place.folder) if run else {}, time.monotonic()
-    found, outcomes, keys = _evaluated(config, place, folders, run)
+    found, outcomes, keys, items = _evaluated(config, place, folders, run)
     cost["all_minutes"] = cost.get("wall_minutes", 0.0) + (time.monotonic() - start) / 60
     for task in tasks.names(config) if place.encoder else ():
         names = _languages(config, run)
@@ -73,7 +73,7 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
         cost["all_minutes"] += _cost(place.task(task))["wall_minutes"]
     if place.encoder:
         cost["disk"] = float(_bytes(place))
-    return Measured(found, outcomes, keys, cost, used, environment.machine()["device"])
+    return Measured(found, outcomes, keys, cost, used, environment.machine()["device"], items)
 
 
 def _languages(config: CompareRun, run: options.Run | None) -> tuple[str, ...]:
@@ -154,8 +154,8 @@ def _bytes(place: Place) -> int:
 
 def _evaluated(
     config: CompareRun, place: Place, folders: Mapping[str, str], run: options.Run | None
-) -> tuple[dict[str, float], dict[str, Any], dict[str, str]]:
-    """Figures, outcomes and keys of config.evals."""
+) -> tuple[dict[str, float], dict[str, Any], dict[str, str], dict[str, Any]]:
+    """Figures, outcomes, keys and numbers of items of config.evals."""
     languages = _languages(config, run)
     corpus = corpora.TextCorpus(folders["text"], languages)
     encoder, normalizer = _encoder(config, place, folders, corpus)
@@ -175,9 +175,7 @@ def _evaluated(
         names |= {"senses", "wsd"}
     made = evaluators.build(config.evals, context, folders, names)
     figures, rows = evaluators.measure(made, encoder)
-    outcomes: dict[str, Any] = {}
-    for keyed in made:
-        outcomes |= measured.of_hits(keyed.outcomes)
+    outcomes, items = measured.of_hits({x: y for keyed in made for x, y in keyed.outcomes.items()})
     keys = {name: f"{counts.shape[1]} items" for name, counts in outcomes.items()}
     asked: dict[str, list[str]] = {}
     for row in rows:
@@ -185,7 +183,7 @@ def _evaluated(
             asked.setdefault(f"induction/{row['pair']}", []).append(row["word"].casefold())
     # Systems spell words in their own ways; only equal lists of words are compared word by word.
     keys |= {x: hashlib.sha256("\n".join(y).encode()).hexdigest()[:16] for x, y in asked.items()}
-    return figures, outcomes, keys
+    return figures, outcomes, keys, items
 
 
 def _encoder(
