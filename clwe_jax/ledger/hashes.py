@@ -1,11 +1,10 @@
-"""Hashes of options, of data and of code, by which a row of the ledger is compared with today's."""
+"""Hashes of data and of code, by which a row of the ledger is compared with today's."""
 
 from __future__ import annotations
 
 import ast
 import functools
 import hashlib
-import json
 import os
 from typing import Any, Iterable, Iterator, Mapping
 
@@ -26,11 +25,6 @@ _NO_FIGURES = {
     "options", "presets", "report", "ledger", "registry", "atomic", "terminal", "main", "reevaluate",
     "pocket",
 }  # fmt: skip
-
-
-def of_options(values: Mapping[str, Any]) -> str:
-    """The hash of options: that of their JSON without spaces, with sorted keys."""
-    return _hash(json.dumps(values, sort_keys=True, separators=(",", ":"), default=str).encode())
 
 
 def of_data(values: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -78,7 +72,7 @@ def _content(path: str) -> dict[str, Any]:
     digest, size = hashlib.sha256(), 0
     for file in files:
         if file.endswith(".py"):  # of the embedded world: comments do not change its text
-            digest.update(_source(file).encode())
+            digest.update(_module(file)[0].encode())
         else:
             digest.update(os.path.relpath(file, path).encode())
             _update(digest, file)
@@ -124,13 +118,13 @@ def of_script(path: str) -> str:
 
 def of_code(paths: Iterable[str]) -> str:
     """The hash of source files and of all that they import of this project, without comments."""
-    todo, seen = [path for path in paths if path], set()
+    todo, sources = [path for path in paths if path], {}
     while todo:
         path = todo.pop()
-        if path not in seen:
-            seen.add(path)
-            todo += _imports(path)
-    return _hash("\n".join(sorted(map(_source, seen))).encode())
+        if path not in sources:
+            sources[path], imports = _module(path)
+            todo += imports
+    return _hash("\n".join(sorted(sources.values())).encode())
 
 
 def _module_path(name: str) -> str:
@@ -146,38 +140,42 @@ def _module_path(name: str) -> str:
 
 
 @functools.cache
-def _imports(path: str) -> tuple[str, ...]:
-    """The files of this project that a file imports, also inside functions."""
-    found = set()
+def _module(path: str) -> tuple[str, tuple[str, ...]]:
+    """A module's code, and the files of this project that it imports, also inside functions.
+
+    The code is without comments, docstrings, layout and imports: a move of files changes no figure.
+    """
     with open(path, encoding="utf-8") as file:
         tree = ast.parse(file.read())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
-        else:
-            continue
-        for name in names:
-            beside = os.path.join(os.path.dirname(path), f"{name}.py")
-            is_script = not path.startswith(_PACKAGE + os.sep) and os.path.exists(beside)
-            found.add(beside if is_script else _module_path(name))
-    return tuple(found - {""})
-
-
-@functools.cache
-def _source(path: str) -> str:
-    """A module without comments, docstrings, layout and imports: a move of files changes no figure."""
-    with open(path, encoding="utf-8") as file:
-        tree = ast.parse(file.read())
-    for node in ast.walk(tree):
+    imported: list[ast.stmt] = []
+    todo: list[ast.AST] = [tree]
+    while todo:  # statements alone: an expression holds neither imports nor docstrings
+        node = todo.pop()
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, field, None)
+            if isinstance(inner, list):
+                imported += [x for x in inner if isinstance(x, (ast.Import, ast.ImportFrom))]
+                inner[:] = [x for x in inner if not isinstance(x, (ast.Import, ast.ImportFrom))]
+                todo += inner
         body = getattr(node, "body", None)
-        if isinstance(body, list):
-            node.body = [x for x in body if not isinstance(x, (ast.Import, ast.ImportFrom))]
-            if node.body and isinstance(node.body[0], ast.Expr):
-                if isinstance(node.body[0].value, ast.Constant):
-                    del node.body[0]
-    return ast.dump(tree)
+        if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
+            if isinstance(body[0].value, ast.Constant):
+                del body[0]
+    files = {file for node in imported for file in _files_of(node, path)}
+    return ast.dump(tree), tuple(files - {""})
+
+
+def _files_of(node: ast.stmt, path: str) -> Iterator[str]:
+    """The files that an import statement of the file `path` may mean; '' for those that do not count."""
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    else:
+        assert isinstance(node, ast.ImportFrom)
+        names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+    for name in names:
+        beside = os.path.join(os.path.dirname(path), f"{name}.py")
+        is_script = not path.startswith(_PACKAGE + os.sep) and os.path.exists(beside)
+        yield beside if is_script else _module_path(name)
 
 
 def _hash(content: bytes) -> str:

@@ -74,7 +74,7 @@ class Recorder:
             self._before = self._read()
             # As the command began: files may change while it runs.
             self._made = {
-                "options": hashes.of_options(self._options),
+                "options": self._options,
                 **environment.commit(),
                 "data": hashes.of_data(self._options),
             }

@@ -67,13 +67,13 @@ def name_of(command: str) -> str:
             script = _stem(path) + (f":{scale}" if scale not in ("", "laptop") else "")
         elif not word.startswith("-"):
             script = script or _stem(word)
-        elif key not in _PLACES:
+        elif key not in PLACES:
             options.append(f"{key.removeprefix('config.')}={value}" if value else key)
     return " ".join([script, *sorted(options)])
 
 
 # Options that say where, and not how, a figure is made; and the seed, which rows have apart.
-_PLACES = (
+PLACES = (
     "workdir", "debug", "out", "record", "config.seed", "seed", "peer-python", "fasttext", "muse",
     "vecmap", "config.report.compare_with",
 )  # fmt: skip
@@ -96,6 +96,7 @@ def row_of(folder: str) -> dict[str, Any]:
             f"{found['commands'][-1]}"
         )
     commands = [_portable(command) for command in found.pop("commands")]
+    found["options"] = _portable_options(found["options"])
     figures, outcomes = found.pop("figures"), found.pop("outcomes", {})
     is_run = "clwe_jax.main" in commands[0]
     kept = {x: _rounded(y) for x, y in figures.items() if not is_run or _KEPT.fullmatch(x)}
@@ -113,17 +114,30 @@ def _portable(command: str) -> str:
     Of a path that is neither in the project nor beside it the last part stays.
     """
 
+    words = [
+        _portable_paths(word)
+        for word in shlex.split(command)
+        if not word.startswith(("--workdir=", "--debug"))
+    ]
+    return shlex.join(words)
+
+
+def _portable_options(values: Any) -> Any:
+    """Options with paths as in `_portable`."""
+    if isinstance(values, dict):
+        return {name: _portable_options(value) for name, value in values.items()}
+    if isinstance(values, (list, tuple)):
+        return [_portable_options(value) for value in values]
+    return _portable_paths(values) if isinstance(values, str) else values
+
+
+def _portable_paths(text: str) -> str:
     def shortened(found: re.Match[str]) -> str:
         path = os.path.relpath(found[0], ROOT)
         beside = os.path.join(os.pardir, os.pardir)
         return os.path.basename(path) if path.startswith(beside) else path
 
-    words = [
-        re.sub(r"(?<![\w.])/[^\s,]+", shortened, word)
-        for word in shlex.split(command)
-        if not word.startswith(("--workdir=", "--debug"))
-    ]
-    return shlex.join(words)
+    return re.sub(r"(?<![\w.])/[^\s,]+", shortened, text)
 
 
 def _rounded(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import shlex
 from typing import Any, Mapping
@@ -25,23 +26,27 @@ def changes(row: Mapping[str, Any]) -> list[str]:
         script = next((word for word in words if word.startswith("benchmarks/")), "")
         if not os.path.exists(os.path.join(ROOT, script)):
             return ["code"]
-        return _different(row, code=_script(script))
+        return ["code"] if row["code"] != _script(script) else []
     arguments = tuple(word for word in words[words.index("clwe_jax.main") + 1 :])
     try:
         run = _run(arguments)
     except (ValueError, OSError, KeyError, AttributeError):
         return ["options"]  # an option or a config that is gone
-    own = [entry["name"] for entry in row["data"]] == [hashes.POCKET]
-    found = {"code": _code(run.job, hashes.of_options(options.to_dict(run)), arguments)}
-    if own:
-        values = options.to_dict(run)
-        found |= {"options": hashes.of_options(values), "data": _pocket()}
-    return _different(row, **found)
+    found = ["code"] if row["code"] != _code(arguments) else []
+    if [entry["name"] for entry in row["data"]] != [hashes.POCKET]:
+        return found
+    if row["data"][0]["hash"] != _pocket():
+        found.insert(0, "data")
+    if _changed(row["options"], json.loads(json.dumps(options.to_dict(run)))):
+        found.insert(0, "options")
+    return found
 
 
-def _different(row: Mapping[str, Any], **today: Any) -> list[str]:
-    then = {**row, "data": row["data"][0]["hash"] if row["data"] else ""}
-    return [name for name in ("options", "data", "code") if name in today and then[name] != today[name]]
+def _changed(then: Any, now: Any) -> bool:
+    """Whether an option has another value; one that only one side has changes code, if anything."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        return any(_changed(then[name], now[name]) for name in then.keys() & now.keys())
+    return then != now
 
 
 @functools.cache
@@ -55,7 +60,7 @@ def _script(path: str) -> str:
 
 
 @functools.cache
-def _code(job: str, key: str, arguments: tuple[str, ...]) -> str:
+def _code(arguments: tuple[str, ...]) -> str:
     return hashes.of_run(_run(arguments))
 
 

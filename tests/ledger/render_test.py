@@ -204,6 +204,13 @@ def test_a_row_of_other_code_or_options_is_marked(monkeypatch):
     assert today.changes(outside) == ["code"]
 
 
+def test_only_options_of_both_sides_are_compared():
+    row_of = lambda **train: {**row("mbert"), "options": {"train": train}}
+    assert today.changes(row_of()) == ["data", "code"]
+    assert today.changes(row_of(an_option_that_is_gone=1)) == ["data", "code"]
+    assert today.changes(row_of(steps=-1)) == ["options", "data", "code"]
+
+
 def test_a_wrong_layout_is_named(tmp_path):
     (tmp_path / "results.toml").write_text('text = ""\n[[table]]\ntitle = "T"\nheads = []\n')
     with pytest.raises(ValueError, match="'T'.*heads"):

@@ -53,6 +53,16 @@ def test_rows_are_sorted_and_replaced(tmp_path):
     assert len((tmp_path / "ledger" / "mbert.jsonl").read_text().splitlines()) == 3
 
 
+def test_options_lose_the_places_of_this_machine(tmp_path):
+    folder = run_in(tmp_path / "x", MAIN + "mbert.py", {})
+    path = tmp_path / "x" / record.FILE
+    options = {"data": {"source": f"text:{tmp_path}/text", "names": [f"{rows.ROOT}/docs"]}, "a": 1}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "options": options}))
+    assert rows.row_of(folder)["options"] == {
+        "data": {"source": "text:text", "names": ["docs"]}, "a": 1
+    }  # fmt: skip
+
+
 def test_rows_keep_the_figures_that_orders_of_runs_need():
     _, _, items = layout.items(rows.FOLDER)
     asked = {
