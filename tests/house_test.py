@@ -509,6 +509,13 @@ def test_links_of_a_page_lead_somewhere(page):
         assert not anchor or anchor in anchors(to), target
 
 
+def test_the_table_of_rooms_is_that_of_the_floors():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| (`[^|]+) \|", text, re.MULTILINE)
+    named = {name: int(floor) for floor, names in rows for name in re.findall(r"`(\w+)/?`", names)}
+    assert named == {room: floor for room, floor in FLOORS.items() if room not in GROUND}
+
+
 def test_the_reading_path_is_short_and_its_files_exist():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     path = text.partition("## A reading path")[2].partition("\n## ")[0]

@@ -52,14 +52,15 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
       config: of the comparison, resolved.
       place: the run.
     """
-    folders, used, start = shared.folders(config, place.workdir), "", time.monotonic()
-    run = None
+    folders, used, run = shared.folders(config, place.workdir), "", None
     if place.system.config:
         run = _budgeted(config, place, folders)
         used = _used(run)
         if not registry.lookup("job", run.job)(run, place.folder):
             return None
-    figures, outcomes, keys = _evaluated(config, place, folders, run)
+    cost, start = _cost(place.folder) if run else {}, time.monotonic()
+    figures, outcomes, keys, items = _evaluated(config, place, folders, run)
+    cost["all_minutes"] = cost.get("wall_minutes", 0.0) + (time.monotonic() - start) / 60
     for task in tasks.names(config) if place.encoder else ():
         names = _languages(config, run)
         job = tasks.run_of(config, task, place.encoder, names)
@@ -69,10 +70,10 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
             return None
         counts, more = tasks.outcomes(task, place.task(task), job)
         outcomes, keys = {**outcomes, **counts}, {**keys, **more}
-    cost = {"all_minutes": (time.monotonic() - start) / 60, **(_cost(place.folder) if run else {})}
+        cost["all_minutes"] += _cost(place.task(task))["wall_minutes"]
     if place.encoder:
         cost["disk"] = float(_bytes(place))
-    return Measured(figures, outcomes, keys, cost, used, environment.machine()["device"])
+    return Measured(figures, outcomes, keys, cost, used, environment.machine()["device"], items)
 
 
 def _languages(config: CompareRun, run: options.Run | None) -> tuple[str, ...]:
@@ -122,7 +123,7 @@ def _used(run: options.Run) -> str:
 
 
 def _cost(folder: str) -> dict[str, float]:
-    """The cost of a training over all its starts; see `Measured`."""
+    """The cost of a run over all its starts; see `Measured`."""
     run_record = record.read(folder)
     return {
         "minutes": run_record["seconds"]["processor"] / 60,
@@ -153,8 +154,8 @@ def _bytes(place: Place) -> int:
 
 def _evaluated(
     config: CompareRun, place: Place, folders: Mapping[str, str], run: options.Run | None
-) -> tuple[dict[str, float], dict[str, Any], dict[str, str]]:
-    """Figures, outcomes and keys of config.evals."""
+) -> tuple[dict[str, float], dict[str, Any], dict[str, str], dict[str, Any]]:
+    """Figures, outcomes, keys and numbers of items of config.evals."""
     languages = _languages(config, run)
     corpus = corpora.TextCorpus(folders["text"], languages)
     encoder, normalizer = _encoder(config, place, folders, corpus)
@@ -174,9 +175,7 @@ def _evaluated(
         names |= {"senses", "wsd"}
     made = evaluators.build(config.evals, context, folders, names)
     figures, rows = evaluators.measure(made, encoder)
-    outcomes: dict[str, Any] = {}
-    for keyed in made:
-        outcomes |= measured.outcomes_of_hits(keyed.outcomes)
+    outcomes, items = measured.outcomes_of_hits({x: y for keyed in made for x, y in keyed.outcomes.items()})
     keys = {name: f"{counts.shape[1]} items" for name, counts in outcomes.items()}
     asked: dict[str, list[str]] = {}
     for row in rows:
@@ -184,7 +183,7 @@ def _evaluated(
             asked.setdefault(f"induction/{row['pair']}", []).append(row["word"].casefold())
     # Systems spell words in their own ways; only equal lists of words are compared word by word.
     keys |= {x: hashlib.sha256("\n".join(y).encode()).hexdigest()[:16] for x, y in asked.items()}
-    return figures, outcomes, keys
+    return figures, outcomes, keys, items
 
 
 def _encoder(

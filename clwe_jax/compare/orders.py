@@ -28,7 +28,8 @@ class Comparison:
     """The measurements of all systems.
 
     A figure is the mean over its parts (directions or languages), the seeds and the heads. Samples
-    draw test items, the same ones for all systems, and the seeds of each system.
+    draw sentences or words with all their items in all parts, which share them, the same ones for all
+    systems, and the seeds of each system.
 
     Attributes:
       systems: name -> system.
@@ -77,7 +78,7 @@ class Comparison:
     @functools.cache
     def interval(self, figure: str, name: str) -> tuple[float, float]:
         """The 95% interval of a system's figure."""
-        samples = np.mean([self._samples(name, x) for x in self.parts(figure, name)], axis=0)
+        samples = self._samples(figure, name, self.parts(figure, name))
         low, high = np.quantile(samples, [0.025, 0.975])
         return float(low), float(high)
 
@@ -87,9 +88,7 @@ class Comparison:
         parts = self.parts(figure, first, second)
         if not parts:
             return None
-        ours, theirs = (
-            np.mean([self._samples(name, x) for x in parts], axis=0) for name in (first, second)
-        )
+        ours, theirs = (self._samples(figure, name, parts) for name in (first, second))
         value = self._mean(first, parts) - self._mean(second, parts)
         return agreement.gain(value, ours - theirs)
 
@@ -163,16 +162,35 @@ class Comparison:
         """int [seeds x heads, N, 3]."""
         return np.concatenate([run.outcomes[part] for run in self.runs[name]])
 
+    @functools.cached_property
+    def _drawn(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Figure -> the numbers of all its items, and how often each of them is in each sample."""
+        found = {}
+        for figure in self.titles:
+            some = [
+                self.runs[name][0].numbers(part)
+                for name in self.measured(figure) for part in self.parts(figure, name)
+            ]  # fmt: skip
+            numbers = np.unique(np.concatenate(some))
+            rng = np.random.default_rng([self.seed, zlib.crc32(figure.encode())])
+            found[figure] = numbers, agreement.drawn(len(numbers), rng, self.samples)
+        return found
+
     @functools.cache
-    def _samples(self, name: str, part: str) -> np.ndarray:
-        """The part's figure in each sample, float64 [samples]."""
-        counts, seeds = self._counts(name, part), len(self.runs[name])
-        key = self.runs[name][0].keys[part]
-        rows = np.random.default_rng([self.seed, zlib.crc32(f"{part} {key}".encode())])
+    def _samples(self, figure: str, name: str, parts: tuple[str, ...]) -> np.ndarray:
+        """The mean over the parts in each sample, float64 [samples]."""
+        seeds = len(self.runs[name])
         weights = None
         if seeds > 1:
             drawn = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
             chosen = drawn.integers(seeds, size=(self.samples, seeds))
-            weights = np.stack([np.bincount(x, minlength=seeds) for x in chosen]) / len(counts)
-            weights = np.repeat(weights, len(counts) // seeds, axis=1)
-        return agreement.resampled(counts, rows, self.samples, weights)
+            weights = np.stack([np.bincount(x, minlength=seeds) for x in chosen]) / seeds
+        numbers, draws = self._drawn[figure]
+        total = np.zeros(self.samples)
+        for part in parts:
+            counts = self._counts(name, part)
+            heads = len(counts) // seeds
+            each = None if weights is None else np.repeat(weights, heads, axis=1) / heads
+            own = np.searchsorted(numbers, self.runs[name][0].numbers(part))
+            total += agreement.resampled(counts, draws[:, own], each)
+        return total / len(parts)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from typing import Iterator
 
 from clwe_jax import atomic, options
 from clwe_jax.compare import systems, tasks
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.transfer import ENCODER_FOLDERS
+from clwe_jax.runs.cached import CachedResult
 from clwe_jax.text import parallel, run_text
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.pair_files import read_pairs
@@ -63,12 +65,27 @@ def write(config: CompareRun, workdir: str) -> dict[str, str]:
 
 
 def _hold_out(config: CompareRun, source: str, target: str) -> None:
-    """Writes test dictionaries of words of the training dictionaries, chosen by a hash."""
-    if os.path.isdir(target):
-        return
-    with atomic.making_folder(target) as folder:
-        for name, lines in _chosen(config, source):
-            atomic.write(os.path.join(folder, name), "".join(lines))
+    """Writes test dictionaries of words of the training dictionaries, chosen by a hash.
+
+    Raises:
+      ValueError: the dictionaries have changed since: systems are trained without the old words.
+    """
+    made_with = {}
+    for file in dictionary_files.find(source, options.languages(config)):
+        with open(file.path, "rb") as opened:
+            made_with[os.path.basename(file.path)] = hashlib.file_digest(opened, "sha256").hexdigest()
+
+    def write(chosen: list[tuple[str, list[str]]], path: str) -> None:
+        shutil.rmtree(path, ignore_errors=True)  # of a start that was interrupted before its record
+        with atomic.making_folder(path) as folder:
+            for name, lines in chosen:
+                atomic.write(os.path.join(folder, name), "".join(lines))
+
+    CachedResult(
+        target, made_with, lambda: list(_chosen(config, source)), write, lambda path: [],
+        f"{source} holds other dictionaries than at the first start: give this one a new "
+        "--workdir=DIR, or put the old ones back",
+    ).result()  # fmt: skip
 
 
 def _chosen(config: CompareRun, source: str) -> Iterator[tuple[str, list[str]]]:

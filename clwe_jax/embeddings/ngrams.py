@@ -84,10 +84,17 @@ class Regression:
       words: the words that it was fitted to.
       factors: float32 or float16 [words, D]; a vector is the sum of them, weighted by the cosines of
         n-grams.
+
+    Raises:
+      ValueError: the numbers of words and factors differ.
     """
 
     words: Sequence[str]
     factors: np.ndarray
+
+    def __post_init__(self) -> None:
+        if len(self.words) != len(self.factors):
+            raise ValueError(f"{len(self.words)} words and factors of {len(self.factors)}")
 
     @classmethod
     def fit(cls, ngrams: Ngrams, words: Sequence[str], rows: np.ndarray) -> Regression:
@@ -159,6 +166,17 @@ class Spelling:
             rows[:, part] = self.ngrams.directions(words, self.dim, self.seed)
             rows[:, part] *= np.float32(self.spelling_length)
         return rows
+
+    def halved(self) -> Spelling:
+        """The same in half precision, as `save` stores it: a run measures what is loaded later."""
+        return dataclasses.replace(
+            self,
+            ngrams=Ngrams(self.ngrams.weights.astype(np.float16).astype(np.float32)),
+            regressions={
+                language: Regression(found.words, found.factors.astype(np.float16))
+                for language, found in self.regressions.items()
+            },
+        )
 
     def save(self, path: str) -> None:
         """Writes an .npz file that `load` reads; the regressions are stored in half precision."""

@@ -49,6 +49,10 @@ class StaticEncoder:
     frequencies: Frequencies | None = None
     candidates: int = 0
     spelled: Callable[[Sequence[str], str], np.ndarray] | None = None
+    # language -> the words that were asked for last, and those of them that have a vector.
+    _asked: dict[str, tuple[frozenset[str], Vectors]] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
     layers = 1
 
     @property
@@ -88,9 +92,10 @@ class StaticEncoder:
         return {x: weighted_means(cut, vectors, some)[:, None] for x, some in weights.items()}
 
     def coverage(self, texts: Sequence[str], language: str) -> float:
-        """The share of the texts' running words that have a vector."""
-        index = self._vectors(language).index
-        known = [word in index for text in texts for word in self.words(text, language)]
+        """The share of the texts' running words that have a vector, their own or by their spelling."""
+        cut = [self.words(text, language) for text in texts]
+        index = self._of(cut, language).index
+        known = [word in index for words in cut for word in words]
         return sum(known) / max(1, len(known))
 
     def in_context(
@@ -100,9 +105,9 @@ class StaticEncoder:
         cut, found = [self.words(text, language) for text in texts], []
         vectors = self._of(cut, language)
         for words in cut:
-            rows = vectors.rows(words)
-            known = vectors.vectors[rows] * (rows >= 0)[:, None]
-            found.append((words, known.astype(np.float32)[:, None]))
+            rows, known = vectors.rows(words), np.zeros((len(words), vectors.dim), np.float32)
+            known[rows >= 0] = vectors.vectors[rows[rows >= 0]]
+            found.append((words, known[:, None]))
         return found
 
     def of_words(
@@ -116,10 +121,14 @@ class StaticEncoder:
 
         A word that has no vector as it is written is the mean of the words that `split` finds in it.
         """
-        vectors = self._vectors(language)
+        own = self._vectors(language).index
+        cut = {
+            word: [word] if word in own else self.words(word, language)
+            for word in {word for words in sentences for word in words}
+        }
+        vectors = self._of(cut.values(), language)
         known: dict[str, np.ndarray] = {}
-        for word in {word for words in sentences for word in words}:
-            parts = [word] if word in vectors.index else self.words(word, language)
+        for word, parts in cut.items():
             rows = [vectors.index[part] for part in parts if part in vectors.index]
             some = vectors.vectors[rows] if rows else np.zeros((1, vectors.dim), np.float32)
             known[word] = some.mean(0, dtype=np.float32)
@@ -137,15 +146,16 @@ class StaticEncoder:
         frequent = min(self.candidates or len(vectors), len(vectors))
         return WordSpace(vectors.words, vectors.vectors[:, None], frequent)
 
-    def _of(self, sentences: Sequence[Sequence[str]], language: str) -> Vectors:
+    def _of(self, sentences: Iterable[Sequence[str]], language: str) -> Vectors:
         """The vectors of the sentences' words, those from their spelling with them."""
         vectors = self._vectors(language)
         if self.spelled is None:
             return vectors
-        return with_spelled(
-            vectors, {word for words in sentences for word in words},
-            lambda words: self.spelled(words, language),
-        )  # fmt: skip
+        words = frozenset(word for sentence in sentences for word in sentence)
+        if language not in self._asked or self._asked[language][0] != words:
+            found = with_spelled(vectors, words, lambda some: self.spelled(some, language))
+            self._asked[language] = words, found
+        return self._asked[language][1]
 
     def _vectors(self, language: str) -> Vectors:
         return self.spaces.vectors(language) if self.pair is None else self.pair[language]
@@ -154,7 +164,10 @@ class StaticEncoder:
 def with_spelled(
     vectors: Vectors, words: Iterable[str], spelled: Callable[[Sequence[str]], np.ndarray]
 ) -> Vectors:
-    """The vectors of these words alone, in the order of strings: their own, or that of `spelled`."""
+    """The vectors of these words alone, in the order of strings: their own, or that of `spelled`.
+
+    Words that `spelled` knows nothing of, for which it has zeros, are left out.
+    """
     words = sorted(set(words))
     own = vectors.rows(words)
     rows = np.zeros((len(words), vectors.dim), np.float32)
@@ -162,7 +175,8 @@ def with_spelled(
     others = np.flatnonzero(own < 0)
     if len(others):
         rows[others] = spelled([words[place] for place in others.tolist()])
-    return Vectors(words, rows)
+    known = (own >= 0) | rows.any(1)
+    return Vectors([word for word, here in zip(words, known) if here], rows[known])
 
 
 def inverse_document_frequencies(sentences: Sequence[Sequence[str]]) -> dict[str, float]:

@@ -20,6 +20,7 @@ import numpy as np
 from clwe_jax.align import csls
 from clwe_jax.encoders.encode import Layer, select_layer
 from clwe_jax.evaluate import tags
+from clwe_jax.evaluate.agreement import Outcomes, numbered
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.induced import TOPS, Induced, precision
 from clwe_jax.options import section
@@ -46,11 +47,12 @@ class LexiconInduction(ByIdentity, BliEvaluation):
     Attributes:
       context: see `Context`.
       details: one row for each source word of the last run, see `Induced`.
-      outcomes: of the last run, path of a metric p@1* -> whether each source word is right, [W].
+      outcomes: of the last run, path of a metric p@1* -> whether each source word is right, [W]; words
+        of one English word share its number.
     """
 
     context: Context
-    outcomes: dict[str, np.ndarray] = dataclasses.field(default_factory=dict, init=False)
+    outcomes: dict[str, Outcomes] = dataclasses.field(default_factory=dict, init=False)
     details: list[Mapping[str, Any]] = dataclasses.field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -132,13 +134,14 @@ class LexiconInduction(ByIdentity, BliEvaluation):
     ) -> Iterator[tuple[str, float]]:
         known = tags.read(self.tags, test.source, self.context.normalizer) if self.tags else {}
         induced = Induced(test, source, target, known)
-        shown = None
+        shown, items = None, numbered(_shared_words(test))
         for method in self._methods:
             nearest = self._nearest(method, induced, source, target, self.layer, shared)
             if shown is None or method == "csls":
                 shown = nearest
             places, _ = induced.places(nearest[0])
-            self.outcomes[f"bli/{test.name}/p@1{SUFFIXES[method]}"] = places == 1
+            path = f"bli/{test.name}/p@1{SUFFIXES[method]}"
+            self.outcomes[path] = Outcomes(places == 1, items)
             yield from induced.figures(
                 SUFFIXES[method], nearest[0], self.bootstrap, self.context.seed
             )
@@ -197,6 +200,12 @@ class LexiconInduction(ByIdentity, BliEvaluation):
             return shared, test.name
 
         return sorted(tests, key=order)
+
+
+def _shared_words(test: TestSet) -> Iterator[str]:
+    """The English word of each source word, by which test sets of several languages depend on each other."""
+    for word, gold in test.entries.items():
+        yield min(gold) if test.target == "en" and gold else word
 
 
 def means(figures: Mapping[str, float]) -> dict[str, float]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from clwe_jax.align import csls
 from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
+from clwe_jax.evaluate.agreement import Outcomes, numbered
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.statistics import wilson_interval
 from clwe_jax.models.pooling import last_layers
@@ -56,11 +57,12 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
 
     Attributes:
       context: see `Context`.
-      outcomes: of the last run, path of a metric mean* -> whether each source sentence is right, [N].
+      outcomes: of the last run, path of a metric mean* -> whether each source sentence is right, [N];
+        pairs of one English sentence share its number.
     """
 
     context: Context
-    outcomes: dict[str, np.ndarray] = dataclasses.field(default_factory=dict, init=False)
+    outcomes: dict[str, Outcomes] = dataclasses.field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -103,8 +105,9 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             if last is None or last[:3] != (view, pair.target, target):
                 last = view, pair.target, target, _pooled(view, target, pair.target)
             y = last[3]
+            items = numbered(target if pair.target == "en" else source)
             for prefix in x:
-                for name, value in self._of_pair(pair, prefix, x[prefix], y[prefix]):
+                for name, value in self._of_pair(pair, prefix, x[prefix], y[prefix], items):
                     yield f"{prefix}/{name}", value
                     if not name.endswith(("_low", "_high")):
                         metric = name.split("/", 1)[1]
@@ -128,7 +131,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             logging.info("Retrieval without SIF pooling: the run keeps no counts of its words")
 
     def _of_pair(
-        self, pair: parallel.Files, prefix: str, x: np.ndarray, y: np.ndarray
+        self, pair: parallel.Files, prefix: str, x: np.ndarray, y: np.ndarray, items: np.ndarray
     ) -> Iterator[tuple[str, float]]:
         """The figures of a pair by one way of pooling."""
         for name, value in self._by_layer(x, y):
@@ -137,7 +140,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         for name, sides in ((pair.name, own), (f"{pair.target}-{pair.source}", own[::-1])):
             for how, suffix in SUFFIXES.items():
                 right = matches(*sides, how, self.neighbourhood)
-                self.outcomes[f"{prefix}/{name}/mean{suffix}"] = right
+                self.outcomes[f"{prefix}/{name}/mean{suffix}"] = Outcomes(right, items)
                 yield from _with_interval(f"{name}/mean{suffix}", float(right.mean()), len(right))
             yield f"{name}/mean{FEW_SUFFIX}", float(matches(*sides, "csls", FEW).mean())
 

@@ -40,6 +40,7 @@ class Order:
       better, worse: the names of the ledger's rows.
       metric: the metric, or a pattern of metrics whose mean counts.
       other: the metric of the worse system; '': the same.
+      form: one of FORMS, of both figures.
     """
 
     text: str
@@ -47,6 +48,10 @@ class Order:
     worse: str
     metric: str
     other: str = ""
+    form: str = "percent"
+
+    def __post_init__(self) -> None:
+        _check(self.form, self.text)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -76,8 +81,7 @@ class Table:
 
     def __post_init__(self) -> None:
         for form in self.forms:
-            if form not in FORMS:
-                raise ValueError(f"{self.title}: form {form!r} is none of {', '.join(FORMS)}")
+            _check(form, self.title)
         for line in self.lines:
             if len(line.figures or self.figures) != len(self.columns) and not line.published:
                 raise ValueError(
@@ -150,6 +154,11 @@ def _read(ledger: str, name: str) -> dict[str, Any]:
             return tomllib.load(file)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path} is no TOML: {error}") from error
+
+
+def _check(form: str, name: str) -> None:
+    if form not in FORMS:
+        raise ValueError(f"{name}: form {form!r} is none of {', '.join(FORMS)}")
 
 
 def _made(cls: type, values: Mapping[str, Any], **inner: type) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, Mapping
 import numpy as np
 
 from clwe_jax import atomic
+from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.ledger import environment, hashes
 
 FILE = "record.json"
@@ -57,7 +58,7 @@ class Recorder:
         self,
         figures: Mapping[str, float] | None = None,
         code: str = "",
-        outcomes: Mapping[str, np.ndarray] = {},
+        outcomes: Mapping[str, Outcomes] = {},
         **more: Any,
     ) -> None:
         """Writes the record as it is now.
@@ -66,7 +67,7 @@ class Recorder:
           figures: metric -> value of a finished command; METRIC_low and METRIC_high are the ends
             of METRIC's interval. None: the command goes on.
           code: the hash of the code that the figures come from; see `hashes`.
-          outcomes: metric -> whether each test item was right, bool [N].
+          outcomes: metric -> whether each test item was right.
           more: further facts, values that JSON can hold.
         """
         if self._before is None:
@@ -103,7 +104,7 @@ class Recorder:
                 },
                 **more,
                 "figures": with_intervals(figures or {}),
-                "outcomes": {metric: packed(right) for metric, right in sorted(outcomes.items())},
+                **_written(outcomes),
             },
         )
 
@@ -146,17 +147,30 @@ def with_intervals(figures: Mapping[str, float]) -> dict[str, Any]:
     return values
 
 
-def packed(right: np.ndarray) -> str:
-    """Whether each item was right, as 'NUMBER:BITS', the bits in base 64."""
-    bits = base64.b64encode(np.packbits(np.asarray(right, bool)).tobytes()).decode()
-    return f"{len(right)}:{bits}"
+def _written(outcomes: Mapping[str, Outcomes]) -> dict[str, Any]:
+    """The entries of outcomes: metric -> 'NUMBER:BITS', and the items, which many metrics share."""
+    right, items = {}, {}
+    for metric, found in sorted(outcomes.items()):
+        bits = base64.b64encode(np.packbits(np.asarray(found.right, bool)).tobytes()).decode()
+        right[metric] = f"{len(found.right)}:{bits}"
+        numbers = base64.b64encode(np.asarray(found.items, "<u2").tobytes()).decode()
+        items.setdefault(numbers, []).append(metric)
+    return {"outcomes": right, "items": [{"of": y, "numbers": x} for x, y in items.items()]}
 
 
-def unpacked(text: str) -> np.ndarray:
-    """The inverse of `packed`, bool [N]."""
-    number, _, bits = text.partition(":")
-    items = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8))
-    return items[: int(number)].astype(bool)
+def outcomes(entry: Mapping[str, Any], metric: str) -> Outcomes | None:
+    """The outcomes of a metric in a record or row; None where it has none.
+
+    Items without numbers, of earlier versions, have those of their lines: test sets of equal sentences
+    in one order.
+    """
+    if metric not in entry.get("outcomes", {}):
+        return None
+    number, _, bits = entry["outcomes"][metric].partition(":")
+    right = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8))[: int(number)]
+    numbers = (x["numbers"] for x in entry.get("items", ()) if metric in x["of"])
+    shared = next((np.frombuffer(base64.b64decode(x), "<u2") for x in numbers), np.arange(len(right)))
+    return Outcomes(right.astype(bool), shared)
 
 
 def clocks() -> tuple[float, float]:

@@ -136,15 +136,16 @@ def _cost(some: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"{minutes:.1f}", f"{memory:.1f}"]
 
 
-def _shown(figure: orders.Figure | None, form: str) -> str:
-    """A figure, with half of its interval where there are several seeds."""
+def _shown(figure: orders.Figure | None, form: str, items: bool = False) -> str:
+    """A figure, with half of its interval over seeds, and with `items` also over test items."""
     if figure is None:
         return "–"
     scale = {"percent": 100, "gigabytes": 1e-9}.get(form, 1)
     value, error = scale * figure.value, scale * (figure.error or 0)
     digits = 1 if form in ("percent", "gigabytes") or abs(value) >= 10 else 3
     digits = 0 if form != "percent" and abs(value) >= 1000 else digits
-    ends = f" ± {error:,.{digits}f}" if figure.seeds > 1 else ""
+    known = figure.error is not None and (items or figure.seeds > 1)
+    ends = f" ± {error:,.{digits}f}" if known else ""
     return f"{value:,.{digits}f}{ends}"
 
 
@@ -207,9 +208,8 @@ def _both(order: layout.Order, found: Rows) -> str:
         figure = orders.figure(found.get(name, ()), metric)
         if figure is None:
             return f" ({', '.join(name for name, _ in sides if name not in found) or metric})"
-        error = f" ± {100 * figure.error:.1f}" if figure.error is not None else ""
         mark = MARK if any(today.changes(row) for row in found[name]) else ""
-        shown.append(f"{name}{mark} {100 * figure.value:.1f}{error}")
+        shown.append(f"{name}{mark} {_shown(figure, order.form, items=True)}")
     return f" ({'; '.join(shown)})"
 
 

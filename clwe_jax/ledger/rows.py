@@ -101,8 +101,10 @@ def row_of(folder: str) -> dict[str, Any]:
     is_run = "clwe_jax.main" in commands[0]
     kept = {x: _rounded(y) for x, y in figures.items() if not is_run or _KEPT.fullmatch(x)}
     right = {x: y for x, y in outcomes.items() if _TESTED.fullmatch(x)}
+    named = ({**x, "of": [y for y in x["of"] if y in right]} for x in entry.pop("items", ()))
+    items = [x for x in named if x["of"]]
     del entry["finished"]
-    own = {"figures": kept, **({"outcomes": right} if right else {})}
+    own = {"figures": kept, **({"outcomes": right, "items": items} if right else {})}
     return {"name": name_of(commands[0]), "commands": commands, **entry, **own}
 
 

@@ -76,6 +76,8 @@ def _next(run: Run) -> tuple[str, str]:
 
 
 def _command(run: Run, system: str) -> str:
-    """The command that trains another system on the run's data."""
+    """The command that trains another system on the run's data at its scale."""
     kept = [word for word in overview.command(run) if word.startswith(_KEPT)]
-    return f"clwe-jax --config={system} {shlex.join(kept)}".strip()
+    scale = run.option("scale", "laptop")
+    named = system if scale == "laptop" else f"{system}:{scale}"
+    return f"clwe-jax --config={named} {shlex.join(kept)}".strip()

@@ -6,10 +6,10 @@ import dataclasses
 from typing import Any, Container, Iterator, Mapping, Protocol, Sequence, runtime_checkable
 
 from absl import logging
-import numpy as np
 
 from clwe_jax import registry, terminal
 from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.evaluate.context import Context
 from clwe_jax.options.section import Section
 from clwe_jax.types import Encoder, Evaluator, HasDetails, Variables
@@ -20,10 +20,10 @@ class HasOutcomes(Protocol):
     """An evaluator that keeps what each test item got in its last run.
 
     Attributes:
-      outcomes: metric -> whether each item was right, bool [N].
+      outcomes: metric -> whether each item was right.
     """
 
-    outcomes: Mapping[str, np.ndarray]
+    outcomes: Mapping[str, Outcomes]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -53,10 +53,10 @@ class NamedEvaluator:
         return self.evaluator.details if isinstance(self.evaluator, HasDetails) else ()
 
     @property
-    def outcomes(self) -> dict[str, np.ndarray]:
-        """Metric -> whether each test item was right in the last run, bool [N]; {} if not known."""
+    def outcomes(self) -> dict[str, Outcomes]:
+        """Metric -> whether each test item was right in the last run; {} if not known."""
         outcomes = self.evaluator.outcomes if isinstance(self.evaluator, HasOutcomes) else {}
-        return {self.prefix + metric: right for metric, right in outcomes.items()}
+        return {self.prefix + metric: items for metric, items in outcomes.items()}
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         with terminal.stage(f"evaluating {self.key}"):
@@ -81,7 +81,8 @@ class InTraining:
         return self.evaluator.details
 
     @property
-    def outcomes(self) -> Mapping[str, np.ndarray]:
+    def outcomes(self) -> Mapping[str, Outcomes]:
+        """As of `NamedEvaluator`."""
         return self.evaluator.outcomes
 
     def run(self, variables: Variables, step: int) -> Iterator[tuple[str, float]]:
