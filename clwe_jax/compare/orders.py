@@ -165,7 +165,7 @@ class Comparison:
     @functools.cached_property
     def _drawn(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Figure -> the numbers of all its items, and how often each of them is in each sample."""
-        found = {}
+        draws = {}
         for figure in self.titles:
             some = [
                 self.runs[name][0].numbers(part)
@@ -173,8 +173,8 @@ class Comparison:
             ]  # fmt: skip
             numbers = np.unique(np.concatenate(some))
             rng = np.random.default_rng([self.seed, zlib.crc32(figure.encode())])
-            found[figure] = numbers, agreement.drawn(len(numbers), rng, self.samples)
-        return found
+            draws[figure] = numbers, agreement.drawn(len(numbers), rng, self.samples)
+        return draws
 
     @functools.cache
     def _samples(self, figure: str, name: str, parts: tuple[str, ...]) -> np.ndarray:

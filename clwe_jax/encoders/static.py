@@ -102,13 +102,13 @@ class StaticEncoder:
         self, texts: Sequence[str], language: str
     ) -> list[tuple[list[str], np.ndarray]]:
         """See `types.Encoder`; words without a vector have zeros."""
-        cut, found = [self.words(text, language) for text in texts], []
+        cut, texts_in_context = [self.words(text, language) for text in texts], []
         vectors = self._of(cut, language)
         for words in cut:
             rows, known = vectors.rows(words), np.zeros((len(words), vectors.dim), np.float32)
             known[rows >= 0] = vectors.vectors[rows[rows >= 0]]
-            found.append((words, known[:, None]))
-        return found
+            texts_in_context.append((words, known[:, None]))
+        return texts_in_context
 
     def of_words(
         self,
@@ -153,8 +153,8 @@ class StaticEncoder:
             return vectors
         words = frozenset(word for sentence in sentences for word in sentence)
         if language not in self._asked or self._asked[language][0] != words:
-            found = with_spelled(vectors, words, lambda some: self.spelled(some, language))
-            self._asked[language] = words, found
+            asked = with_spelled(vectors, words, lambda some: self.spelled(some, language))
+            self._asked[language] = words, asked
         return self._asked[language][1]
 
     def _vectors(self, language: str) -> Vectors:

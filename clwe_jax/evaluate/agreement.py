@@ -124,11 +124,11 @@ class Gain(NamedTuple):
 
 def drawn(items: int, rng: np.random.Generator, samples: int) -> np.ndarray:
     """How often each test item is in each sample, drawn with replacement, uint16 [samples, items]."""
-    found = []
+    draws = []
     for start in range(0, samples, _AT_ONCE):
         some = rng.integers(items, size=(min(_AT_ONCE, samples - start), items))
-        found += [np.bincount(x, minlength=items).astype(np.uint16) for x in some]
-    return np.stack(found)
+        draws += [np.bincount(x, minlength=items).astype(np.uint16) for x in some]
+    return np.stack(draws)
 
 
 def resampled(

@@ -70,9 +70,9 @@ def _value_and_error(row: Row, metric: str) -> tuple[float, float | None] | None
         if isinstance(value, list):
             errors.append((value[2] - value[1]) / 2)
     error = statistics.fmean(errors) if len(errors) == len(names) else None
-    found = [x for x in (record.outcomes(row, name) for name in names) if x]
-    if len(names) > 1 and len(found) == len(names):
-        error = agreement.half_interval_of_items(found)
+    tested = [x for x in (record.outcomes(row, name) for name in names) if x]
+    if len(names) > 1 and len(tested) == len(names):
+        error = agreement.half_interval_of_items(tested)
     return statistics.fmean(values), error
 
 

@@ -150,10 +150,10 @@ def with_intervals(figures: Mapping[str, float]) -> dict[str, Any]:
 def _written(outcomes: Mapping[str, Outcomes]) -> dict[str, Any]:
     """The entries of outcomes: metric -> 'NUMBER:BITS', and the items, which many metrics share."""
     right, items = {}, {}
-    for metric, found in sorted(outcomes.items()):
-        bits = base64.b64encode(np.packbits(np.asarray(found.right, bool)).tobytes()).decode()
-        right[metric] = f"{len(found.right)}:{bits}"
-        numbers = base64.b64encode(np.asarray(found.items, "<u2").tobytes()).decode()
+    for metric, tested in sorted(outcomes.items()):
+        bits = base64.b64encode(np.packbits(np.asarray(tested.right, bool)).tobytes()).decode()
+        right[metric] = f"{len(tested.right)}:{bits}"
+        numbers = base64.b64encode(np.asarray(tested.items, "<u2").tobytes()).decode()
         items.setdefault(numbers, []).append(metric)
     return {"outcomes": right, "items": [{"of": y, "numbers": x} for x, y in items.items()]}
 

@@ -200,15 +200,15 @@ def _item_lines(
         yield f"- at scale: `{item.scale}`"
 
 
-def _both(order: layout.Order, found: Rows) -> str:
+def _both(order: layout.Order, by_name: Rows) -> str:
     """The figures of both systems."""
     sides = ((order.better, order.metric), (order.worse, order.other or order.metric))
     shown = []
     for name, metric in sides:
-        figure = orders.figure(found.get(name, ()), metric)
+        figure = orders.figure(by_name.get(name, ()), metric)
         if figure is None:
-            return f" ({', '.join(name for name, _ in sides if name not in found) or metric})"
-        mark = MARK if any(today.changes(row) for row in found[name]) else ""
+            return f" ({', '.join(name for name, _ in sides if name not in by_name) or metric})"
+        mark = MARK if any(today.changes(row) for row in by_name[name]) else ""
         shown.append(f"{name}{mark} {_shown(figure, order.form, items=True)}")
     return f" ({'; '.join(shown)})"
 
