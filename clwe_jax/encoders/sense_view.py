@@ -224,8 +224,8 @@ class SenseView:
             raise ValueError(f"to={to!r}: {own!r} is already a word of that language")
         if self._table is None:
             raise ValueError(
-                "Trained with config.objective.translation='none', this model has no translations: "
-                "`senses` lists the nearest senses of each language"
+                "Trained without a dictionary (config.objective.translation='none'), this model has no "
+                "translations: `senses` lists the nearest senses of each language"
             )
         candidates = self._candidates(number, to)
         if not len(candidates):
