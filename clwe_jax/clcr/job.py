@@ -17,7 +17,7 @@ from clwe_jax.align.predictors import Classifier, Predictor
 from clwe_jax.align.sentences import Pieces
 from clwe_jax.clcr import (
     aligned, data, entailment, hub as clcr_hub, report as clcr_report, steps as clcr_steps,
-    tune, vectors,
+    trial, tune, vectors,
 )  # fmt: skip
 from clwe_jax.clcr.data import ParallelRows
 from clwe_jax.clcr.results import Extracted, Reordered, Split, Transformed
@@ -61,30 +61,22 @@ class Clcr(Job):
 
     def stages(self) -> list[Stage]:
         read = functools.partial(data.sentences, self.config)
+        named = functools.partial(trial.encoders, self.config, self.workdir)
+        mapped = functools.partial(trial.transform, self.config)
         return [
-            Stage("encoders", self._encoders, (), self._about_encoders),
+            Stage("encoders", self._encoders, (), named),
             Stage("sentences", read, ("encoders",), self._about_sentences),
-            Stage("transform", self._transform, ("sentences",), self._about_transform),
+            Stage("transform", self._transform, ("sentences",), mapped),
             Stage("extract", self._extract, ("transform",)),
             Stage("reorder", self._reorder, ("transform",)),
             Stage("model", self._save, ("transform", "extract", "reorder")),
             Stage("entailment", self._entailment, ("transform",), self._about_entailment),
         ]
 
-    def _about_encoders(self) -> Iterator[str]:
-        for language, side in zip(options.languages(self.config), data.SIDES):
-            place = getattr(self.config.clcr, side)
-            steps = self.config.clcr.encoder.steps
-            yield f"{side}: {language}, " + (place or f"a model that is trained first, {steps} steps")
-
     def _about_sentences(self) -> Iterator[str]:
         settings = self.config.clcr
         yield f"parallel sentences: {settings.parallel}, at most {settings.sentences:,}"
         yield f"gold links: {settings.gold or 'none'}"
-
-    def _about_transform(self) -> Iterator[str]:
-        steps = self.config.clcr.transform.steps
-        yield f"transform: {', '.join(clcr_steps.ROWS)}; {steps:,} steps in each direction"
 
     def _about_entailment(self) -> Iterator[str]:
         seeds = self.config.clcr.entailment.seeds

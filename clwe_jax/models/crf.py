@@ -38,7 +38,7 @@ class Weights(NamedTuple):
 def log_partition(emissions: Array, weights: Weights, mask: Array) -> Array:
     """The logarithm of the sum over all sequences, by the forward algorithm.
 
-    Its gradient with respect to the emissions are the marginal probabilities.
+    Its gradient with respect to the emissions is the marginal probabilities.
 
     Args:
       emissions: float32 [B, L, K].

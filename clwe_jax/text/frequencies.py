@@ -110,7 +110,7 @@ def joined(parts: Iterable[Frequencies | None]) -> Frequencies | None:
 
 
 def of_ranks(words: Sequence[str]) -> dict[str, int]:
-    """word -> its count in a million running words as its rank alone has it, for lists of words.
+    """word -> its count in a million running words by its rank alone, for lists without counts.
 
     The share of the word of rank r is proportional to 1 / (r + 2.7), the law of Zipf and Mandelbrot
     (Mandelbrot 1953, An Informational Theory of the Statistical Structure of Language).

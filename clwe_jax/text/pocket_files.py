@@ -115,7 +115,7 @@ def keep(part: FileJob) -> None:
 
 
 def trim(max_bytes: int) -> None:
-    """Deletes the cached parts that were used least recently until the others hold `most` bytes."""
+    """Deletes the cached parts that were used least recently until the others hold `max_bytes`."""
     folders, size = [], 0
     for entry in _entries():
         with contextlib.suppress(OSError):  # another process deletes as well

@@ -116,7 +116,7 @@ def folders_of(config: options.Run, workdir: str) -> dict[str, str]:
 def mined_folder(config: options.Run, workdir: str) -> str:
     """The folder of the sentences that a language model mines in its own text.
 
-    They are those of the vectors that it starts from, or the run mines for nothing else.
+    The training of its start vectors mines them where these learn from them; else a stage of its own.
     """
     return os.path.join(workdir, "start" if config.learns_from_mined else "mining", "mined")
 

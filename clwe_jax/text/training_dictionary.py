@@ -58,7 +58,7 @@ def load(
 
 
 def _warn_of_traditional(words: Sequence[str]) -> None:
-    """Warns where Chinese words are written in both ways, which divides each into two words."""
+    """Warns where Chinese words are written in both scripts, which makes two words of each."""
     simplify = Normalizer(simplify_chinese=True)
     share = sum(simplify(word, "zh") != word for word in words) / max(1, len(words))
     if share > _TRADITIONAL:

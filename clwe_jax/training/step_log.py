@@ -88,7 +88,7 @@ class StepLog:
 
     @contextlib.contextmanager
     def pause(self, arrays: Any) -> Iterator[None]:
-        """Waits for the arrays `arrays` of the latest step, and does not time the block."""
+        """Waits for `arrays`, results of the latest step, and does not time the block."""
         jax.block_until_ready(arrays)
         start = time.perf_counter()
         yield

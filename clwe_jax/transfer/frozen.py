@@ -39,7 +39,7 @@ def features(
     for split, sets in (("train", data.train), ("dev", data.dev), ("test", data.tests)):
         for language, rows in sets.items():
             spoken = data.spoken(language, split)
-            make = functools.partial(_table, encoder.reader, data, rows, spoken)
+            make = functools.partial(table_of, encoder.reader, data, rows, spoken)
             if isinstance(encoder.reader, PieceTable):
                 table = make()  # faster than reading a file
             else:
@@ -81,7 +81,8 @@ def _made_with(config: TransferRun, data: LabelledData, encoder: RowEncoder) -> 
     }  # fmt: skip
 
 
-def _table(reader: Vectors | PieceTable, data: LabelledData, rows: Rows, language: str) -> Table:
+def table_of(reader: Vectors | PieceTable, data: LabelledData, rows: Rows, language: str) -> Table:
+    """The features of rows in a language."""
     given = data.given(rows)
     if data.spans:
         return span_table(reader, given, language)

@@ -180,7 +180,7 @@ def test_a_system_that_fails_leaves_the_others(folder, here, monkeypatch):
     def fail(config, place, folders, run):
         if place.system.name == "joint":
             raise ValueError("no luck")
-        return {}, {}, {}
+        return {}, {}, {}, {}
 
     monkeypatch.setattr(one, "_evaluated", fail)
     workdir = str(folder / "run")

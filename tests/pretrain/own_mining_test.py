@@ -91,7 +91,7 @@ def test_vectors_of_the_start_learn_from_it(run, tmp_path, monkeypatch):
     trained = []
     monkeypatch.setattr(warm_start, "train", lambda *arguments: trained.append(arguments[1]))
     monkeypatch.setattr(own_mining.Grown, "load", lambda _: Grown(rounds=[ROW | {"taken": 3}]))
-    monkeypatch.setattr(own_mining.worlds, "resolve_folders", lambda *_: folders)
+    monkeypatch.setattr(own_mining.run_texts, "resolve_folders", lambda *_: folders)
     own_mining.run(config, str(tmp_path))
     assert trained == [str(tmp_path)]  # one mining for both
 
