@@ -159,7 +159,10 @@ class StaticOptions(Section):
     pairs: str = option(
         "", "pairs to evaluate, en-de,de-fr; '': the hub with every other language"
     )
-    write_text: bool = option(True, "whether WORKDIR/vectors/{lang}.vec is written for other tools")
+    stored: Annotated[str, OneOf("float", "packed")] = option(
+        "float", "numbers in WORKDIR/spaces: float, of 32 bits, of 16 beside a dictionary's | packed, of 3.2 bits"
+    )
+    write_text: bool = option(False, "whether WORKDIR/vectors/{lang}.vec is written for other tools")
     induced_words: Count = option(
         20_000, "frequent words a side, for induced dictionaries; 0: none"
     )

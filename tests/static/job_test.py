@@ -74,6 +74,7 @@ def config_of(folder, training="joint", **overrides):
         "evals.bli.methods": "nn",
         "evals.bli.bootstrap": 0,
         "evals.retrieval.data": "",
+        "static.write_text": True,
         **overrides,
     })  # fmt: skip
     run.resolved().check_all()
