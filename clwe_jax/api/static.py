@@ -49,17 +49,16 @@ class StaticModel(StaticSpaces, Loaded):
         if pool == "sif" and self.frequencies is None:
             raise lacks_counts(pool)
         vectors = self.vectors(lang, layer)
-        cut = [self._split(text, lang) for text in texts]
+        cut = self._cut(texts, lang)
         if self._spells(lang):
             vectors = with_spelled(
                 vectors, itertools.chain(*cut), lambda words: self.spelling.vectors(words, lang)
             )
-        known = [[word for word in words if word in vectors.index] for words in cut]
         if pool is None:
-            rows = [vectors.rows(words) for words in known]
-            return [select(vectors.vectors[some][:, None], layer) for some in rows]
+            rows = [vectors.rows(words) for words in cut]
+            return [select(vectors.vectors[some[some >= 0]][:, None], layer) for some in rows]
         weights = self.frequencies.word_weights(lang) if pool == "sif" else {}
-        return select(weighted_means(known, vectors, weights)[:, None], layer)
+        return select(weighted_means(cut, vectors, weights)[:, None], layer)
 
     def words(
         self, text: str, lang: str, layer: Layer | None = None

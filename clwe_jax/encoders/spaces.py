@@ -32,6 +32,8 @@ _DESCRIPTION = "spaces.json"
 _RAW = "spaces"
 _ALIGNMENTS = "alignments"
 _SPELLING = "spelling.npz"
+_CACHED = 24  # maximum characters of a cached piece of text: longer pieces seldom repeat
+_MOST_CACHED = 1_000_000  # maximum number of cached pieces of a language
 _WIDENED = 2  # languages whose narrower vectors are held in float32
 
 
@@ -63,6 +65,8 @@ class StaticSpaces(LoadedEncoder):
     described = "Static vectors"
     tokenizer = None
     _phrases: dict[str, Phrases] = dataclasses.field(default_factory=dict, init=False, repr=False)
+    # Language -> a piece of text between spaces -> its words.
+    _pieces: dict[str, dict[str, list[str]]] = dataclasses.field(default_factory=dict, init=False, repr=False)
     _widened: dict[str, Vectors] = dataclasses.field(default_factory=dict, init=False, repr=False)
     # Spaces that were computed so far.
     _hub_spaces: dict[str, Vectors] = dataclasses.field(
@@ -199,10 +203,25 @@ class StaticSpaces(LoadedEncoder):
 
     def _split(self, text: str, language: str) -> list[str]:
         self._check_languages(language=language)
-        index = self.raw[language].index
-        words = self._segmenter.words(self.normalizer(text, language), language)
-        words = [word if word in index else word.lower() for word in words]
-        return self.phrases(language)(words)
+        return self._cut([text], language)[0]
+
+    def _cut(self, texts: Sequence[str], language: str) -> list[list[str]]:
+        """The words of texts."""
+        index, phrases = self.raw[language].index, self.phrases(language)
+        # Most pieces between spaces repeat, so each is normalised and segmented once.
+        known, found = self._pieces.setdefault(language, {}), []
+        for text in texts:
+            cut: list[str] = []
+            for piece in text.split():
+                words = known.get(piece)
+                if words is None:
+                    words = self._segmenter.words(self.normalizer(piece, language), language)
+                    words = [word if word in index else word.lower() for word in words]
+                    if len(piece) <= _CACHED and len(known) < _MOST_CACHED:
+                        known[piece] = words
+                cut += words
+            found.append(phrases(cut))
+        return found
 
     def save(self, workdir: str, packed: bool = False) -> None:
         """Writes spaces/{lang}.npz, alignments/{lang}-{hub}.npz, counts.json, then spaces.json.
