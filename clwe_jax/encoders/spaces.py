@@ -270,7 +270,7 @@ class StaticSpaces(LoadedEncoder):
             found = self.spelling.vectors([self.normalizer(word, language)], language)[0]
             if found.any():
                 return found
-        return vectors.vectors[self._row(word, language, vectors)]
+        return np.asarray(vectors.vectors[self._row(word, language, vectors)], np.float32)
 
     def _row(self, word: str, language: str, vectors: Vectors) -> int:
         check_strings(word=word)
@@ -291,6 +291,11 @@ class StaticSpaces(LoadedEncoder):
             mapped = self.alignments[language].to_target_space(raw)
             self._hub_spaces[language] = self._replaced(language, mapped, raw)
         return self._hub_spaces[language]
+
+    def _narrow(self, language: str) -> Vectors:
+        """The language's vectors in the hub's space, in the type of the file where nothing maps them:
+        few rows need not wait until all are float32."""
+        return self._in_hub(language) if language in self.alignments else self.raw[language]
 
     def _wide(self, language: str) -> Vectors:
         """The language's vectors before alignment, in float32."""

@@ -271,6 +271,15 @@ def test_a_pair_without_a_test_dictionary(folder, tmp_path, said):
     assert (tmp_path / "run" / "induced" / "de-fr.txt").exists()
 
 
+def test_all_pairs_and_those_of_the_hub(folder):
+    def chosen(pairs):
+        return options.pairs(config_of(folder, **{"static.pairs": pairs}))
+
+    ways = [("en", "de"), ("de", "en"), ("en", "fr"), ("fr", "en")]
+    assert set(chosen("")) == set(ways)
+    assert set(chosen("all")) == {*ways, ("de", "fr"), ("fr", "de")}
+
+
 @pytest.mark.parametrize(
     "overrides, message",
     [

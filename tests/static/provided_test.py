@@ -103,6 +103,10 @@ def test_packed_vectors_are_a_fraction_and_the_run_is_as_good(brought, tmp_path)
     figures = brought.run(**{"static.stored": "packed", "evals.bli.methods": "csls"})
     assert figures["bli/de-en/p@1_csls"] == figures["bli/en-de/p@1_csls"] == 1.0
     model = api.load(str(tmp_path / "run"))
+    word = model.vector("eab", "en")
+    assert word.dtype == np.float32 and not model._widened, "one word widens the whole language"
+    np.testing.assert_allclose(model.encode(["eab"], "en")[0], word, rtol=1e-6)
+    np.testing.assert_array_equal(word, model.vectors("en").vectors[model.vectors("en").index["eab"]])
     assert model.vectors("de").vectors.dtype == np.float32
     assert model.translate_word("dab", "de", "en", k=1)[0].word == "eab"
     assert not os.path.exists(tmp_path / "run" / "vectors")
