@@ -52,7 +52,6 @@ def nearest(
     around: Around,
     k: int,
     method: str,
-    suffices: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> tuple[Array, Array]:
     """The k best keys by a method.
 
@@ -61,25 +60,10 @@ def nearest(
       around: the keys; it keeps all that is computed of them for further calls.
       k: number of keys per query, at most M.
       method: 'csls' or 'inverted_softmax', one of the methods of `around`.
-      suffices: see `csls.nearest`.
 
     Returns:
       Indices int32 [N, k] and scores float32 [N, k], as `csls.nearest`.
     """
-    indices = np.full((len(queries), k), -1, np.int32)
-    scores = np.full((len(queries), k), -np.inf, np.float32)
-    left = np.arange(len(queries))
-    if suffices is not None and k > 1:
-        indices[:, :1], scores[:, :1] = _best(queries, around, 1, method)
-        left = np.flatnonzero(~suffices(indices[:, 0]))
-    if len(left):
-        indices[left], scores[left] = _best(queries[left], around, k, method)
-    return jnp.asarray(indices), jnp.asarray(scores)
-
-
-def _best(
-    queries: Array, around: Around, k: int, method: str
-) -> tuple[np.ndarray, np.ndarray]:
     best = np.zeros((len(queries), k), np.int32)
     scores = np.zeros((len(queries), k), np.float32)
     left = np.arange(len(queries))
@@ -92,7 +76,7 @@ def _best(
     if method == CSLS:
         own = search.means(queries, around.keys, around.neighbourhood, around.memory_bytes)
         scores = scores - np.asarray(own)[:, None]
-    return best, scores
+    return jnp.asarray(best), jnp.asarray(scores)
 
 
 class Around:

@@ -63,6 +63,17 @@ class Loaded(LoadedEncoder, LoadedModel):
         layers: int | str = "",
         **options: Any,
     ) -> list[WordLink]:
+        return self.align_all([source], [target], lang, to, layers, **options)[0]
+
+    def align_all(
+        self,
+        sources: Sequence[str] | Sequence[Sequence[str]],
+        targets: Sequence[str] | Sequence[Sequence[str]],
+        lang: str,
+        to: str,
+        layers: int | str = "",
+        **options: Any,
+    ) -> list[list[WordLink]]:
         self._check_languages(lang=lang, to=to)
         known = [x.name for x in dataclasses.fields(WordAligner)]
         check_keys(known, options, "align")
@@ -72,15 +83,19 @@ class Loaded(LoadedEncoder, LoadedModel):
                 f"{nearest(str(options['method']), METHODS_OF_WORDS)}"
             )
         model = self.encoder()
-        texts: list[list[str]] = []
-        for name, text, code in (("source", source, lang), ("target", target, to)):
-            words = model.words(text, code) if isinstance(text, str) else list(text)
-            check_strings(**{f"{name}[{place}]": word for place, word in enumerate(words)})
-            texts.append(words)
+        if isinstance(sources, str) or isinstance(targets, str) or len(sources) != len(targets):
+            raise ValueError("sources, targets: expected two lists of sentences, each with its translation")
+        sides: list[list[list[str]]] = []
+        for name, texts, code in (("source", sources, lang), ("target", targets, to)):
+            cut = [model.words(text, code) if isinstance(text, str) else list(text) for text in texts]
+            for words in cut:
+                check_strings(**{f"{name}[{place}]": word for place, word in enumerate(words)})
+            sides.append(cut)
         aligner = WordAligner(layers=layers, **options)
-        [links] = aligner.align(model, [texts[0]], [texts[1]], (lang, to))
+        links = aligner.align(model, *sides, (lang, to))
         return [
-            WordLink(texts[0][i], texts[1][j], int(i), int(j)) for i, j in np.argwhere(links)
+            [WordLink(left[i], right[j], int(i), int(j)) for i, j in np.argwhere(linked)]
+            for left, right, linked in zip(*sides, links, strict=True)
         ]
 
     def similarity(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 import math
 from typing import Callable, Iterable, Mapping, Protocol, Sequence
 
 import numpy as np
+from scipy import sparse
 
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.text.frequencies import Frequencies
@@ -199,13 +201,19 @@ def weighted_means(
       float32 [N, D]: the unweighted mean where all weights are 0, zeros for a sentence without a
       known word.
     """
-    means = np.zeros((len(sentences), vectors.dim), np.float32)
-    for number, sentence in enumerate(sentences):
-        known = [word for word in sentence if word in vectors.index]
-        if not known:
-            continue
-        given = np.array([weights.get(word, 1.0) for word in known], np.float32)
-        if given.sum() <= 0:
-            given = np.ones(len(known), np.float32)
-        means[number] = given @ vectors.vectors[[vectors.index[w] for w in known]] / given.sum()
-    return means
+    rows = vectors.rows(itertools.chain.from_iterable(sentences))
+    known = rows >= 0
+    given = np.ones(len(rows), np.float32)
+    if weights:
+        words = itertools.chain.from_iterable(sentences)
+        given = np.fromiter((weights.get(word, 1.0) for word in words), np.float32, len(rows))
+    lines = np.repeat(np.arange(len(sentences)), list(map(len, sentences)))[known]
+    rows, given = rows[known], given[known]
+    totals = np.bincount(lines, given, len(sentences))
+    given = np.where(totals[lines] > 0, given, 1)
+    totals = np.where(totals > 0, totals, np.bincount(lines, minlength=len(sentences)))
+    used, columns = np.unique(rows, return_inverse=True)
+    splits = np.concatenate([[0], np.cumsum(np.bincount(lines, minlength=len(sentences)))])
+    shares = (given / totals[lines]).astype(np.float32)
+    matrix = sparse.csr_matrix((shares, columns, splits), (len(sentences), len(used)))
+    return matrix @ np.asarray(vectors.vectors[used], np.float32)

@@ -17,12 +17,12 @@ from typing import Any, Iterator, Mapping
 from absl import logging
 import numpy as np
 
-from clwe_jax.align import csls
+from clwe_jax.align import csls, ranks
 from clwe_jax.encoders.encode import Layer, select_layer
 from clwe_jax.evaluate import tags
 from clwe_jax.evaluate.agreement import Outcomes, numbered
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.induced import TOPS, Induced, precision
+from clwe_jax.evaluate.induced import TOPS, Induced, Places, precision
 from clwe_jax.options import section
 from clwe_jax.options.evaluators import BliEvaluation
 from clwe_jax.options.section import ByIdentity
@@ -136,27 +136,25 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         induced = Induced(test, source, target, known)
         shown, items = None, numbered(_shared_words(test))
         for method in self._methods:
-            nearest = self._nearest(method, induced, source, target, self.layer, shared)
+            places = self._places(method, induced, source, target, self.layer, shared)
             if shown is None or method == "csls":
-                shown = nearest
-            places, _ = induced.places(nearest[0])
+                shown = places.all
             path = f"bli/{test.name}/p@1{SUFFIXES[method]}"
-            self.outcomes[path] = Outcomes(places == 1, items)
+            self.outcomes[path] = Outcomes(places.all == 1, items)
             yield from induced.figures(
-                SUFFIXES[method], nearest[0], self.bootstrap, self.context.seed
+                SUFFIXES[method], places, self.bootstrap, self.context.seed
             )
         yield from induced.counts()
         yield "chance", 1 / target.frequent
         layers = source.vectors.shape[1]
         for layer in range(layers) if layers > 1 else ():
             for method in self._methods:
-                candidates, _ = self._nearest(method, induced, source, target, layer, shared)
-                places, _ = induced.places(candidates)
+                places = self._places(method, induced, source, target, layer, shared)
                 for top in _LAYER_TOPS:
-                    yield f"layer{layer}/p@{top}{SUFFIXES[method]}", precision(places, top)
-        self.details.extend(induced.rows(*shown))
+                    yield f"layer{layer}/p@{top}{SUFFIXES[method]}", precision(places.all, top)
+        self.details.extend(induced.rows(*self._shown(induced, source, target), shown))
 
-    def _nearest(
+    def _places(
         self,
         method: str,
         induced: Induced,
@@ -164,23 +162,35 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         target: WordSpace,
         layer: Layer,
         shared: csls.Shared,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Candidates of the source words that have a vector, and their scores: [Q, depth] each."""
-        depth = min(_DEPTH, target.frequent)
-        rows = induced.source_rows[induced.known]
-        if not len(rows):
-            return np.zeros((0, depth), int), np.zeros((0, depth), np.float32)
+    ) -> Places:
+        """The places of the right candidates by a method."""
+        lines, right = induced.questions
         queries = select_layer(source.vectors, layer)
-        indices, scores = csls.nearest(
-            queries[rows],
+        ranked = ranks.of_right(
+            queries[induced.source_rows[induced.known][lines]],
             select_layer(target.vectors[: target.frequent], layer),
-            depth,
+            right,
+            min(_DEPTH, target.frequent),
             _RETRIEVAL[method],
             pool=queries[: source.frequent],
             neighbourhood=self.neighbourhood,
             beta=self.beta,
             shared=shared,
-            suffices=induced.right,  # a word that is right at once needs no further words
+        )
+        return induced.places(ranked)
+
+    def _shown(
+        self, induced: Induced, source: WordSpace, target: WordSpace
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The nearest candidates, by cosine, of the source words that have a vector, and their scores."""
+        depth = min(_DEPTH, target.frequent)
+        rows = induced.source_rows[induced.known]
+        if not len(rows):
+            return np.zeros((0, depth), int), np.zeros((0, depth), np.float32)
+        indices, scores = csls.nearest(
+            select_layer(source.vectors, self.layer)[rows],
+            select_layer(target.vectors[: target.frequent], self.layer),
+            depth,
         )
         return np.asarray(indices), np.asarray(scores)
 

@@ -248,7 +248,7 @@ class Static(Job):
         """The model as the folder holds it: vectors beside a dictionary's are made while they are
         written, and mapped from there on."""
         model = self._model(read, mining, vocabularies, alignments)
-        model.save(self.workdir)
+        model.save(self.workdir, packed=self.config.static.stored == "packed")
         model = dataclasses.replace(model, raw=spaces.load(self.workdir).raw)
         if self.config.static.write_text:
             os.makedirs(self.path("vectors"), exist_ok=True)

@@ -222,20 +222,3 @@ def test_retrieval_uses_it_where_it_pays(monkeypatch, check):
     found = csls.nearest(*vectors[:2], 5, "csls", pool=vectors[2])
     assert calls
     check(vectors, 5, 10, found)
-
-
-def test_queries_whose_best_key_suffices_get_no_more(small, same_ranking):
-    vectors = made_up(9, 30, 200, 150)
-    expected = whole(*vectors, 10)
-    asked = []
-
-    def suffices(best):
-        asked.append(best)
-        return np.arange(30) % 2 == 0
-
-    x, *sets = (search.unit(v) for v in vectors)
-    found, scores = bounded.nearest(x, around(*sets, 10), 4, "csls", suffices)
-    same_ranking(found[1::2], expected[1::2])
-    same_ranking(found[::2, :1], expected[::2])
-    assert (np.asarray(found)[::2, 1:] == -1).all() and np.isneginf(scores[::2, 1:]).all()
-    np.testing.assert_array_equal(asked, [np.asarray(found)[:, 0]])
