@@ -45,10 +45,12 @@ def spelling(made: Rows, behind: int = 0) -> Spelling:
       behind: dimensions of the space behind those of `vectors`, of which a spelling says nothing.
     """
     graph, words = made.graph, made.graph.options
-    regressions = {
-        language: graph.regression(language, made.of(language)[: len(graph.known(language))])
-        for language in graph.counts
-    }
+    hub, regressions = made.hub_regression, {}
+    for language in graph.counts:
+        rows = made.of(language)[: len(graph.known(language))]
+        regressions[language] = (
+            hub if language == graph.hub else graph.regression(language, rows, hub)
+        )
     width = made.width + words.spelling_dim + behind
     return Spelling(
         graph.ngrams, regressions, GUESSED_LENGTH, words.spelling_dim, words.spelling_length,

@@ -1,6 +1,7 @@
 """The words of a dictionary and of a text, what connects them, and the vectors that follow from it.
 
-A word of the hub language (English, where the dictionary has it) has a random direction; a word of
+A word of the hub language (English, where the dictionary has it) has a random direction, at right
+angles to as many others as there are dimensions; a word of
 another language is the mean of its translations into the hub language. Frequent translations weigh
 more, synonyms of the hub language approach each other, a string that the texts of several languages
 have is one word, and a word that the dictionary lacks follows from its n-grams (`ngrams`): mostly it
@@ -130,24 +131,30 @@ class WordGraph:
         """The words of the dictionary."""
         return self.words[language][: self._known[language]]
 
-    def guesses(self, language: str, rows: np.ndarray) -> np.ndarray:
+    def guesses(
+        self, language: str, rows: np.ndarray, prior: Regression | None = None
+    ) -> np.ndarray:
         """The vectors of the words that the dictionary lacks, from those of its words.
 
         Args:
           language: a language.
           rows: vectors of the dictionary's words, float32 [known, dim].
+          prior: the hub's regression, for another language.
         """
         if self.options.unknown == "beginnings":
             return unit(self._alike(language) @ rows) * np.float32(GUESSED_LENGTH)
         others = self.words[language][self._known[language] :]
-        found = self.regression(language, rows).vectors(self.ngrams, others)
+        found = self.regression(language, rows, prior).vectors(self.ngrams, others)
         return found * np.float32(GUESSED_LENGTH)
 
-    def regression(self, language: str, rows: np.ndarray) -> Regression:
+    def regression(
+        self, language: str, rows: np.ndarray, prior: Regression | None = None
+    ) -> Regression:
         """The regression from n-grams onto the vectors of the dictionary's words; see `guesses`."""
         words, counts = self.known(language), self.counts.get(language, {})
         order = np.argsort([-counts.get(word, 0) for word in words], kind="stable")
-        return Regression.fit(self.ngrams, [words[i] for i in order.tolist()], rows[order])
+        words = [words[i] for i in order.tolist()]
+        return Regression.fit(self.ngrams, words, rows[order], prior)
 
     @functools.cached_property
     def parts(self) -> sparse.csr_matrix:
@@ -170,6 +177,14 @@ class WordGraph:
         strings = collections.Counter(word for words in self.counts.values() for word in words)
         same = sorted(word for word, languages in strings.items() if languages > 1)
         return {word: number for number, word in enumerate(same)}
+
+    @functools.cached_property
+    def _hub_strings(self) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of strings that are entries of the hub, and the rows of these, int [strings]."""
+        rows = [self.index[self.hub].get(word, self._known[self.hub]) for word in self._strings]
+        found = np.array(rows, np.int64)
+        numbers = np.flatnonzero(found < self._known[self.hub])
+        return numbers, found[numbers]
 
     def _string_numbers(self, language: str) -> np.ndarray:
         """The number of each word's string in `_strings`, of the words that the dictionary lacks; -1
@@ -271,6 +286,15 @@ class Rows:
         """The directions of strings that several languages share, float32 [strings, dim]."""
         return _random(len(self.graph._strings), self.dim, self.seed + 1)
 
+    @functools.cached_property
+    def _directions(self) -> np.ndarray:
+        """The same for other languages than the hub, whose entries have their vector: [strings, width]."""
+        directions = np.zeros((len(self._draws), self.width), np.float32)
+        directions[:, : self.dim] = self._draws
+        numbers, entries = self.graph._hub_strings
+        directions[numbers] = self._hub[entries]
+        return directions
+
     def _start(self) -> np.ndarray:
         """The directions of the hub's words, float32 [words, dim]."""
         graph, hub = self.graph, self.graph.hub
@@ -317,22 +341,31 @@ class Rows:
             rows[others] = guessed[others[known:]]
         return rows
 
+    @functools.cached_property
+    def hub_regression(self) -> Regression | None:
+        """The regression onto the hub's vectors, the other languages' prior; None without n-grams."""
+        graph, hub = self.graph, self.graph.hub
+        if graph.options.unknown != "ngrams":
+            return None
+        return graph.regression(hub, self._hub[: graph._known[hub]])
+
     def _seeds(self, language: str, hub_rows: np.ndarray) -> np.ndarray:
         """The vectors of a language's words by dictionary and spelling, without counted links."""
         graph = self.graph
         span, known = graph._span(language), graph._known[language]
         rows = np.empty((len(graph.words[language]), self.width), np.float32)
         rows[:known] = self._translations(np.arange(span.start, span.stop), hub_rows)
-        rows[known:] = graph.guesses(language, rows[:known])
+        rows[known:] = graph.guesses(language, rows[:known], self.hub_regression)
         self._add_strings(language, rows[known:])
         return rows
 
     def _add_strings(self, language: str, rows: np.ndarray) -> None:
         """Adds the shared string of each word that the dictionary lacks, as a vector of length
-        `_SAME`, to the words' vectors in place."""
+        `_SAME`, to the words' vectors in place: its own direction, or the vector of the hub's entry."""
         places = self.graph._string_numbers(language)
         shared = np.flatnonzero(places >= 0)
-        rows[shared, : self.dim] += self._draws[places[shared]] * np.float32(_SAME)
+        directions = self._draws if language == self.graph.hub else self._directions
+        rows[shared, : directions.shape[1]] += directions[places[shared]] * np.float32(_SAME)
 
     def _entries(self, language: str, hub_rows: np.ndarray, words: np.ndarray) -> np.ndarray:
         """The unit vectors of some words, in rising order, by direct translations and links."""
@@ -368,5 +401,10 @@ class Rows:
 
 
 def _random(count: int, dim: int, seed: int) -> np.ndarray:
+    """Random directions, float32 [count, dim]: at right angles in blocks of `dim`, since words of chance
+    likeness are the noise of retrieval."""
     draws = np.random.default_rng(seed).standard_normal((count, dim), np.float32)
-    return unit(draws)
+    for start in range(0, count, dim):
+        block = draws[start : start + dim]
+        block[:] = np.linalg.qr(block.T)[0].T
+    return draws

@@ -35,8 +35,26 @@ def test_the_regression_is_the_ridge_of_its_normal_equations():
     solved = np.linalg.solve(features @ features.T + 0.2 * np.eye(len(_WORDS)), rows)
     np.testing.assert_allclose(found.factors, solved, atol=2e-3)
     expected = grams.features(["domach"]).toarray() @ features.T @ solved
-    expected /= np.linalg.norm(expected)
+    length = np.linalg.norm(expected)
+    assert length < 0.7  # little is known of it
+    expected *= (length / 0.7) ** 0.5 / length
     np.testing.assert_allclose(found.vectors(grams, ["domach"]), expected, atol=2e-3)
+
+
+def test_a_loan_has_what_the_prior_knows_and_a_language_without_loans_takes_nothing(tmp_path):
+    grams, rows = Ngrams.of(["telefon", "telephone", "dom", "water", "woda"]), _vectors(2)
+    prior = Regression.fit(grams, ["telephone", "water"], rows)
+    related = Regression.fit(grams, ["telefon"], rows[:1], prior)
+    assert related.scale > 0.2 and related.vectors(grams, ["telefony"])[0] @ rows[0] > 0.5
+    alien = Regression.fit(grams, ["dom"], -rows[:1], prior)
+    assert alien.scale == 0 and not alien.vectors(grams, ["telephone"]).any()
+    spelling = Spelling(grams, {"en": prior, "hsb": related}, 0.7, 0, 0.0, 512, 0)
+    spelling.save(f"{tmp_path}/spelling.npz")
+    loaded = Spelling.load(f"{tmp_path}/spelling.npz")
+    some = ["telefony", "waters"]
+    np.testing.assert_allclose(
+        loaded.vectors(some, "hsb"), spelling.vectors(some, "hsb"), atol=2e-3
+    )
 
 
 def test_a_form_is_near_its_stem_and_a_sign_is_near_nothing():
