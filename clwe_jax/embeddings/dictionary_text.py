@@ -45,12 +45,13 @@ def spelling(made: Rows, behind: int = 0) -> Spelling:
       behind: dimensions of the space behind those of `vectors`, of which a spelling says nothing.
     """
     graph, words = made.graph, made.graph.options
-    hub, regressions = made.hub_regression, {}
+    prior, regressions = made.hub_regression, {}
     for language in graph.counts:
+        if language == graph.hub and prior is not None:
+            regressions[language] = prior
+            continue
         rows = made.of(language)[: len(graph.known(language))]
-        regressions[language] = (
-            hub if language == graph.hub else graph.regression(language, rows, hub)
-        )
+        regressions[language] = graph.regression(language, rows, prior)
     width = made.width + words.spelling_dim + behind
     return Spelling(
         graph.ngrams, regressions, GUESSED_LENGTH, words.spelling_dim, words.spelling_length,

@@ -136,7 +136,7 @@ class Regression:
         return rows * (sure / np.maximum(lengths, 1e-12)).astype(np.float32)[:, None]
 
     def _answers(self, ngrams: Ngrams, words: Sequence[str]) -> np.ndarray:
-        """What the regression says of words, as long as it says it: float32 [words, D]."""
+        """The weighted sums of factors, of any length: float32 [words, D]."""
         rows = np.zeros((len(words), self.factors.shape[1]), np.float32)
         if len(self.words) and len(words):
             back, factors = ngrams.features(self.words).T.tocsr(), self.factors.astype(np.float32)

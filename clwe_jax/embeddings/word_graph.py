@@ -19,8 +19,7 @@ from typing import Callable, Mapping, NamedTuple, Sequence
 import numpy as np
 from scipy import sparse
 
-from clwe_jax.embeddings import beginnings, dictionary_vectors
-from clwe_jax.embeddings.beginnings import POWER
+from clwe_jax.embeddings import beginnings, dictionary_graph, dictionary_vectors
 from clwe_jax.embeddings.dictionary_vectors import unit
 from clwe_jax.embeddings.ngrams import Ngrams, Regression
 from clwe_jax.options.static import WordsOptions
@@ -90,29 +89,13 @@ class WordGraph:
 
     @functools.cached_property
     def _graph(self) -> sparse.csr_matrix:
-        """Weight of every translation of every word of the dictionary: [entries, entries]."""
-        counted = [
-            self.counts.get(language, {}).get(word, 0)
-            for language in self._dictionary.languages
-            for word in self._dictionary.language_words(language)
-        ]
-        weights = (np.array(counted) + 1.0) ** POWER
-        source, target = self._dictionary.edges()
-        shape = (len(self._dictionary),) * 2
-        return sparse.csr_matrix((weights[target].astype(np.float32), (source, target)), shape)
+        """Weight of every translation of every entry: [entries, entries]."""
+        return dictionary_graph.translations(self._dictionary, self.counts)
 
     @functools.cached_property
     def _depth(self) -> np.ndarray:
         """Number of translations from each entry to the hub: int [entries]; -1 without a way."""
-        depth = np.full(len(self._dictionary), -1)
-        depth[self._span(self.hub)] = 0
-        ahead = self._graph.astype(bool)
-        for step in range(1, len(depth)):
-            new = (depth < 0) & (ahead @ (depth == step - 1))
-            if not new.any():
-                break
-            depth[new] = step
-        return depth
+        return dictionary_graph.depths(self._graph, self._span(self.hub))
 
     @functools.cached_property
     def ngrams(self) -> Ngrams:
@@ -343,9 +326,9 @@ class Rows:
 
     @functools.cached_property
     def hub_regression(self) -> Regression | None:
-        """The regression onto the hub's vectors, the other languages' prior; None without n-grams."""
+        """The regression onto the hub's vectors, the other languages' prior; None: they have none."""
         graph, hub = self.graph, self.graph.hub
-        if graph.options.unknown != "ngrams":
+        if graph.options.unknown != "ngrams" or not graph.options.loans:
             return None
         return graph.regression(hub, self._hub[: graph._known[hub]])
 

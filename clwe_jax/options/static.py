@@ -116,6 +116,10 @@ class WordsOptions(Section):
         "where a word without an entry has its vector from: ngrams, a regression from character n-grams to "
         "the entries' vectors | beginnings, the entries that begin like it",
     )
+    loans: bool = option(
+        True, "of unknown=ngrams, whether a language's guesses begin with what the hub's n-grams say, as far "
+        "as that fits its entries: loans and related languages"
+    )
     phrases: bool = option(
         True, "whether an entry of several words is read as one unit, and its English side from its words"
     )
