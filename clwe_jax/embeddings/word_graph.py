@@ -23,6 +23,7 @@ from clwe_jax.embeddings import beginnings, dictionary_graph, dictionary_vectors
 from clwe_jax.embeddings.dictionary_vectors import unit
 from clwe_jax.embeddings.ngrams import Ngrams, Regression
 from clwe_jax.options.static import WordsOptions
+from clwe_jax.text import respelling
 from clwe_jax.text.frequencies import sif_weights
 from clwe_jax.text.merged import Dictionary
 
@@ -64,13 +65,15 @@ class WordGraph:
         meanings: Callable[[Sequence[str]], np.ndarray] | None = None,
     ):
         """Args:
-        dictionary: merged dictionary.
+        dictionary: merged dictionary; entries in another script than the text's are also read in that
+          of the text (`text.respelling`).
         counts: language -> word of its text -> occurrences.
         options: see `WordsOptions`.
         meanings: words of the hub -> their vectors by another model, float32 [words, M] of unit
           length, which stand behind the random directions; None: no such part.
         """
         self.hub = dictionary_vectors.hub(dictionary)
+        dictionary = respelling.respelled(dictionary, counts)
         self._dictionary, self.counts, self.options = dictionary, counts, options
         self._meanings_of = meanings
         self.words: dict[str, list[str]] = {}
