@@ -29,6 +29,7 @@ _OFF = {
     "loans": ["loans=False"],
     "spelling": ["spelling_dim=0"],
     "phrases": ["phrases=False"],
+    "meanings": ["meanings="],
 }
 PARTS = {
     "default": [],

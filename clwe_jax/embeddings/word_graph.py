@@ -70,7 +70,7 @@ class WordGraph:
         counts: language -> word of its text -> occurrences.
         options: see `WordsOptions`.
         meanings: words of the hub -> their vectors by another model, float32 [words, M] of unit
-          length, which stand behind the random directions; None: no such part.
+          length or zeros, which stand behind the random directions; None: no such part.
         """
         self.hub = dictionary_vectors.hub(dictionary)
         dictionary = respelling.respelled(dictionary, counts)
@@ -322,7 +322,8 @@ class Rows:
         others = ~translated
         if others.any():
             guessed = graph.guesses(hub, rows[:known])
-            guessed[:, self.dim :] = start[known:, self.dim :]  # the model knows it: no guess
+            meant = np.abs(start[known:, self.dim :]).max(1, initial=0) > 0
+            guessed[meant, self.dim :] = start[known:][meant, self.dim :]  # no guess is needed
             self._add_strings(hub, guessed)
             rows[others] = guessed[others[known:]]
         return rows

@@ -127,11 +127,19 @@ class WordsOptions(Section):
         256, "dimensions that hold a word's n-grams, so that names and loans meet; 0: none"
     )
     spelling_length: Amount = option(0.6, "length of this part beside the dictionary's, which is 1")
-    encoder: str = option(
-        "", "an English encoder whose vectors make synonyms near, hf:DIR; '': random directions alone"
+    meanings: str = option(
+        "text", "what makes synonyms of the hub, English, near: text, the words beside them in its text | "
+        "hf:DIR, an English encoder | '', random directions alone"
     )
-    meaning_dim: Size = option(256, "dimensions of the encoder's vectors that are kept")
-    meaning_length: Amount = option(0.7, "length of the encoder's part beside the random one, which is 1")
+    meaning_dim: Size = option(256, "dimensions of these meanings")
+    meaning_length: Amount = option(0.4, "length of the meanings' part beside the random one, which is 1")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.meanings not in ("", "text") and not self.meanings.startswith(("hf:", "run:")):
+            raise ValueError(
+                f"config.static.words.meanings={self.meanings!r}: expected text, hf:DIR, run:DIR or ''"
+            )
 
 
 @dataclasses.dataclass(frozen=True)

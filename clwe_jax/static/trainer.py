@@ -11,7 +11,9 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from clwe_jax import atomic, options
-from clwe_jax.embeddings import corpus as corpora, dictionary_text, duong, mining, train
+from clwe_jax.embeddings import (
+    contexts, corpus as corpora, dictionary_text, dictionary_vectors, duong, mining, train,
+)  # fmt: skip
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.grown import Grown
 from clwe_jax.embeddings.meanings import distilled
@@ -107,22 +109,33 @@ class Trainer:
     def graph(self) -> WordGraph:
         """The words of the dictionary and of the text."""
         words = self.config.static.words
+        known = dictionary_vectors.hub(self.dictionary) in self._languages
         return WordGraph(
-            self.dictionary, self._dictionary_counts, words, self._meanings if words.encoder else None
-        )
+            self.dictionary, self._dictionary_counts, words,
+            self._meanings if words.meanings and known else None,
+        )  # fmt: skip
 
     def _meanings(self, words: Sequence[str]) -> np.ndarray:
-        """The vectors of the hub's words by `static.words.encoder`, float32 [words, M]."""
-        wanted, hub = self.config.static.words, options.hub_of(self.config)
+        """The vectors of the hub's words by `static.words.meanings`, float32 [words, M]; zeros for
+        words that it does not know."""
+        wanted, hub = self.config.static.words, dictionary_vectors.hub(self.dictionary)
 
-        def made() -> Vectors:
-            vectors = encoders.load(wanted.encoder, [hub]).encoder().sentences(words, hub)
+        def encoded() -> Vectors:
+            vectors = encoders.load(wanted.meanings, [hub]).encoder().sentences(words, hub)
             vectors = select_layer(vectors, MEAN_LAST4)
             counts = self.counts.get(hub, {})
             weights = np.sqrt([counts.get(word, 0) + 1.0 for word in words])
             return Vectors(words, distilled(np.asarray(vectors), weights, wanted.meaning_dim))
 
-        return self._kept("meanings.npz", made).vectors
+        def read() -> Vectors:
+            text = self._text
+            return Vectors(*contexts.vectors(
+                text.words, text.ids[hub], text.splits[hub], wanted.meaning_dim, self.config.seed
+            ))  # fmt: skip
+
+        found = self._kept("meanings.npz", read if wanted.meanings == "text" else encoded)
+        rows = found.rows(words)
+        return found.vectors[rows] * (rows >= 0)[:, None]
 
     @property
     def _dictionary_counts(self) -> dict[str, dict[str, int]]:
