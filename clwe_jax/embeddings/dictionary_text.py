@@ -11,7 +11,8 @@ import numpy as np
 from clwe_jax.embeddings.made import Made
 from clwe_jax.embeddings.ngrams import Spelling
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.embeddings.word_graph import GUESSED_LENGTH, Rows
+from clwe_jax.embeddings.word_graph import GUESSED_LENGTH
+from clwe_jax.embeddings.word_rows import Rows
 
 
 def vectors(made: Rows) -> Made[Vectors]:

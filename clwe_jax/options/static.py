@@ -186,6 +186,10 @@ class StaticOptions(Section):
     )
     trained_length: float = option(0.6, "of trained vectors beside those of the dictionary")
     trained: str = option("", "a folder of trained vectors for several runs; '': WORKDIR/trained")
+    add_to: str = option(
+        "", "a finished run's folder whose space gets the languages of this run beside its own, which stay "
+        "as they are; '': a new space"
+    )
     mine: bool = option(False, "whether translations in the text add to the dictionary")
     judge: str = option(
         "", "an encoder that says which mined pairs are right: hf:DIR, run:DIR; '': none"
@@ -290,6 +294,11 @@ class StaticRun(Run):
                 )
             if static.trained_length <= 0:
                 raise ValueError(f"config.static.trained_length={static.trained_length}: must be > 0")
+        if static.add_to and (any(given) or not (static.dictionary_dim or static.training == "dictionary")):
+            raise ValueError(
+                "config.static.add_to adds to the vectors of a dictionary, and this run makes none: take "
+                "the config of that run, such as configs/joint_dictionary.py"
+            )
         if static.mine:
             needs.append("config.static.mine=True")
             if any(given):

@@ -13,6 +13,7 @@ import numpy as np
 from clwe_jax import atomic, options
 from clwe_jax.embeddings import (
     contexts, corpus as corpora, dictionary_text, dictionary_vectors, duong, mining, train,
+    word_rows,
 )  # fmt: skip
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.grown import Grown
@@ -27,7 +28,8 @@ from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.static import StaticRun
 from clwe_jax.runs.cached import CachedResult
-from clwe_jax.static import vocabularies
+from clwe_jax.static import added, vocabularies
+from clwe_jax.static.added import Finished
 from clwe_jax.static.vocabularies import Vocabularies, WordLinks
 from clwe_jax.text import training_dictionary
 from clwe_jax.text.corpora import TextCorpus
@@ -85,7 +87,7 @@ class Trainer:
             "separate": self._separate,
             "duong": self._duong,
             "dictionary": lambda: dictionary_text.vectors(
-                self.graph.rows(config.embeddings.dim, config.seed, links)
+                word_rows.rows(self.graph, config.embeddings.dim, config.seed, links)
             ),
         }
         if kind in apart:
@@ -112,8 +114,14 @@ class Trainer:
         known = dictionary_vectors.hub(self.dictionary) in self._languages
         return WordGraph(
             self.dictionary, self._dictionary_counts, words,
-            self._meanings if words.meanings and known else None,
+            self._meanings if words.meanings and known and not self.finished else None,
+            self.finished.hub if self.finished else None,
         )  # fmt: skip
+
+    @functools.cached_property
+    def finished(self) -> Finished | None:
+        """The space that languages are added to; None: the run makes a new one."""
+        return added.load(self.config) if self.config.static.add_to else None
 
     def _meanings(self, words: Sequence[str]) -> np.ndarray:
         """The vectors of the hub's words by `static.words.meanings`, float32 [words, M]; zeros for
@@ -259,7 +267,7 @@ class Trainer:
                 "words": to_dict(config.static.words),
                 "mining": to_dict(config.static.mining), "training": config.static.training,
                 "min_count": config.embeddings.min_count,
-                "tests": training_dictionary.tests_of(config),
+                "tests": training_dictionary.tests_of(config), "add_to": config.static.add_to,
             }  # fmt: skip
         if kind == "counts":
             return found

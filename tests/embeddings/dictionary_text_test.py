@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from clwe_jax.embeddings import dictionary_text
+from clwe_jax.embeddings import dictionary_text, word_rows
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.options.static import WordsOptions
 from clwe_jax.text.merged import Dictionary
@@ -28,7 +28,7 @@ _BEGINNINGS = WordsOptions(unknown="beginnings", spelling_dim=0)
 def _made(counts=_COUNTS, **options):
     options = dict(dim=64, seed=1) | options
     graph = WordGraph(Dictionary.from_pairs(_PAIRS), counts, _BEGINNINGS)
-    found = dict(dictionary_text.vectors(graph.rows(**options)))
+    found = dict(dictionary_text.vectors(word_rows.rows(graph, **options)))
     return {x: dict(zip(v.words, v.vectors)) for x, v in found.items()}, found
 
 

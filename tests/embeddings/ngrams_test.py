@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clwe_jax.embeddings import dictionary_text, ngrams
+from clwe_jax.embeddings import dictionary_text, ngrams, word_rows
 from clwe_jax.embeddings.ngrams import Ngrams, Regression, Spelling
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.options.static import WordsOptions
@@ -83,8 +83,8 @@ def _graph(**options):
 
 def test_any_string_has_the_vector_that_the_text_would_have_given_it():
     graph = _graph(spelling_dim=16)
-    table = dictionary_text.vectors(graph.rows(64, 1))["hsb"]
-    spelling = dictionary_text.spelling(graph.rows(64, 1), behind=3)
+    table = dictionary_text.vectors(word_rows.rows(graph, 64, 1))["hsb"]
+    spelling = dictionary_text.spelling(word_rows.rows(graph, 64, 1), behind=3)
     found = spelling.vectors(["knihach", "unseen"], "hsb")
     assert found.shape == (2, 64 + 16 + 3) and found[1].any() and not found[:, -3:].any()
     # Half of the tolerance is that of conjugate gradients.
@@ -92,11 +92,11 @@ def test_any_string_has_the_vector_that_the_text_would_have_given_it():
 
 
 def test_the_english_side_of_a_phrase_is_made_of_its_words():
-    rows = dictionary_text.vectors(_graph(spelling_dim=0).rows(256, 1))
+    rows = dictionary_text.vectors(word_rows.rows(_graph(spelling_dim=0), 256, 1))
     of = lambda language, word: rows[language].vectors[rows[language].index[word]]
     assert of("en", "good day") @ of("en", "good") > 0.5
     assert of("hsb", "dobry dźeń") @ of("en", "good") > 0.5
-    apart = dictionary_text.vectors(_graph(spelling_dim=0, phrases=False).rows(256, 1))
+    apart = dictionary_text.vectors(word_rows.rows(_graph(spelling_dim=0, phrases=False), 256, 1))
     vectors = apart["en"].vectors
     index = apart["en"].index
     assert abs(vectors[index["good day"]] @ vectors[index["good"]]) < 0.3
@@ -108,14 +108,14 @@ def test_the_meanings_of_another_model_make_synonyms_near():
         Dictionary.from_pairs(_PAIRS), _COUNTS, WordsOptions(spelling_dim=0, meaning_length=1.0),
         lambda words: np.array([meant.get(word, [0, 1]) for word in words], np.float32),
     )  # fmt: skip
-    rows = dictionary_text.vectors(graph.rows(256, 1))
+    rows = dictionary_text.vectors(word_rows.rows(graph, 256, 1))
     of = lambda language, word: rows[language].vectors[rows[language].index[word]]
     assert of("en", "house").shape == (258,)
     assert of("hsb", "dom") @ of("en", "water") > 0.35 > 0.15 > of("hsb", "dom") @ of("en", "book")
 
 
 def test_a_file_gives_back_what_was_saved(tmp_path):
-    spelling = dictionary_text.spelling(_graph(spelling_dim=16).rows(64, 1))
+    spelling = dictionary_text.spelling(word_rows.rows(_graph(spelling_dim=16), 64, 1))
     path = str(tmp_path / "spelling.npz")
     spelling.save(path)
     again = Spelling.load(path)
