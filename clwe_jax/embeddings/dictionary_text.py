@@ -11,7 +11,8 @@ import numpy as np
 from clwe_jax.embeddings.made import Made
 from clwe_jax.embeddings.ngrams import Spelling
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.embeddings.word_graph import GUESSED_LENGTH, Rows
+from clwe_jax.embeddings.word_graph import GUESSED_LENGTH
+from clwe_jax.embeddings.word_rows import Rows
 
 
 def vectors(made: Rows) -> Made[Vectors]:
@@ -45,10 +46,13 @@ def spelling(made: Rows, behind: int = 0) -> Spelling:
       behind: dimensions of the space behind those of `vectors`, of which a spelling says nothing.
     """
     graph, words = made.graph, made.graph.options
-    regressions = {
-        language: graph.regression(language, made.of(language)[: len(graph.known(language))])
-        for language in graph.counts
-    }
+    prior, regressions = made.hub_regression, {}
+    for language in graph.counts:
+        if language == graph.hub and prior is not None:
+            regressions[language] = prior
+            continue
+        rows = made.of(language)[: len(graph.known(language))]
+        regressions[language] = graph.regression(language, rows, prior)
     width = made.width + words.spelling_dim + behind
     return Spelling(
         graph.ngrams, regressions, GUESSED_LENGTH, words.spelling_dim, words.spelling_length,

@@ -22,6 +22,7 @@ from scipy import sparse
 
 from clwe_jax.align import ibm1, inverted_lists, mining
 from clwe_jax.align.mining import Mined, Text
+from clwe_jax.embeddings import word_rows
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.dictionary_vectors import unit
 from clwe_jax.embeddings.grown import Grown, Pairs
@@ -87,7 +88,7 @@ def grow(graph: WordGraph, corpus: Corpus, options: MiningOptions, seed: int) ->
     pairs, refused, figures = {}, {}, []
     for number in range(1, options.rounds + 1):
         started = time.monotonic()
-        rows = graph.rows(options.dim, seed, links)
+        rows = word_rows.rows(graph, options.dim, seed, links)
         words, texts = {}, {}
         for language in dict.fromkeys(itertools.chain(*asked)):
             of_words = rows.of(language)

@@ -30,6 +30,8 @@ _STEPS, _TOLERANCE = 60, 1e-3  # of conjugate gradients
 _COLUMNS = 128  # of the vectors that are fitted at once
 _ROWS = 10_000  # words whose vectors are made at once
 _FEW = 64  # words whose vectors are made without those of all n-grams
+_SURE = 0.7  # length of the regression's answer from which a vector has its whole length
+_FOREIGN = 0.01  # of a word's squared length, in the scale of a prior: a spelling that says nothing counts 0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -84,6 +86,9 @@ class Regression:
       words: the words that it was fitted to.
       factors: float32 or float16 [words, D]; a vector is the sum of them, weighted by the cosines of
         n-grams.
+      prior: the regression of another language, whose answer is added: loans and related languages
+        have its words. None: there is none.
+      scale: of its answer.
 
     Raises:
       ValueError: the numbers of words and factors differ.
@@ -91,47 +96,67 @@ class Regression:
 
     words: Sequence[str]
     factors: np.ndarray
+    prior: Regression | None = None
+    scale: float = 0.0
 
     def __post_init__(self) -> None:
         if len(self.words) != len(self.factors):
             raise ValueError(f"{len(self.words)} words and factors of {len(self.factors)}")
 
     @classmethod
-    def fit(cls, ngrams: Ngrams, words: Sequence[str], rows: np.ndarray) -> Regression:
+    def fit(
+        cls, ngrams: Ngrams, words: Sequence[str], rows: np.ndarray, prior: Regression | None = None
+    ) -> Regression:
         """Args:
         ngrams: the weights of n-grams.
         words: words, most frequent first.
         rows: their vectors, float32 [words, D].
+        prior: see the class; its scale is that of least squares, and the rest is fitted.
         """
         chosen = np.flatnonzero(_spelled(words) & (np.abs(rows).max(1, initial=0) > 0))[:_MAX_WORDS]
         words, rows = [words[row] for row in chosen.tolist()], rows[chosen]
+        scale = 0.0
+        if prior is not None:
+            answers = prior._answers(ngrams, words)
+            size = float(np.vdot(answers, answers)) + _FOREIGN * len(words)
+            scale = max(0.0, float(np.vdot(rows, answers)) / max(size, 1e-9))
+            rows = rows - np.float32(scale) * answers
         features = ngrams.features(words)
         back = features.T.tocsr()
         factors = np.empty_like(rows)
         for start in range(0, rows.shape[1], _COLUMNS):
             some = slice(start, start + _COLUMNS)
             factors[:, some] = _solve(features, back, np.ascontiguousarray(rows[:, some]))
-        return cls(words, factors)
+        return cls(words, factors, prior, scale)
 
     def vectors(self, ngrams: Ngrams, words: Sequence[str]) -> np.ndarray:
-        """The vectors of words, float32 [words, D] of unit length.
+        """The vectors of words, float32 [words, D]: of unit length, shorter where little is known.
 
         Zeros where no n-gram is known, and for short words of scripts without spaces: their characters
         have meanings of their own, and Chinese retrieval lost 9 points by such guesses.
         """
-        rows = np.zeros((len(words), self.factors.shape[1]), np.float32)
-        if not len(self.words) or not len(words):
-            return rows
-        back, factors = ngrams.features(self.words).T.tocsr(), self.factors.astype(np.float32)
-        if len(words) <= _FEW:  # the vector of each n-gram takes longer than that of a few words
-            rows[:] = unit(np.asarray(ngrams.features(words) @ back @ factors))
-        else:
-            weights = back @ factors
-            for start in range(0, len(words), _ROWS):
-                some = slice(start, start + _ROWS)
-                rows[some] = unit(np.asarray(ngrams.features(words[some]) @ weights))
+        rows = self._answers(ngrams, words)
+        lengths = np.sqrt(np.einsum("nd,nd->n", rows, rows))
+        sure = np.sqrt(np.minimum(1, lengths / _SURE))
         long = np.fromiter((len(word) >= _GUESSED for word in words), np.bool_, len(words))
-        return rows * (_spelled(words) & (long | ~_unspaced(words)))[:, None]
+        sure *= _spelled(words) & (long | ~_unspaced(words))
+        return rows * (sure / np.maximum(lengths, 1e-12)).astype(np.float32)[:, None]
+
+    def _answers(self, ngrams: Ngrams, words: Sequence[str]) -> np.ndarray:
+        """The weighted sums of factors, of any length: float32 [words, D]."""
+        rows = np.zeros((len(words), self.factors.shape[1]), np.float32)
+        if len(self.words) and len(words):
+            back, factors = ngrams.features(self.words).T.tocsr(), self.factors.astype(np.float32)
+            if len(words) <= _FEW:  # the vector of each n-gram takes longer than that of a few words
+                rows[:] = np.asarray(ngrams.features(words) @ back @ factors)
+            else:
+                weights = back @ factors
+                for start in range(0, len(words), _ROWS):
+                    some = slice(start, start + _ROWS)
+                    rows[some] = np.asarray(ngrams.features(words[some]) @ weights)
+        if self.prior is not None and self.scale > 0:
+            rows += np.float32(self.scale) * self.prior._answers(ngrams, words)
+        return rows
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -140,7 +165,8 @@ class Spelling:
 
     Attributes:
       ngrams: the weights of n-grams.
-      regressions: language -> the regression onto the dictionary's part of its vectors.
+      regressions: language -> the regression onto the dictionary's part of its vectors; their priors
+        are among them.
       length: of this part, where it follows from n-grams.
       dim, spelling_length: width and length of the part of the n-grams themselves; 0: none.
       width: of a whole vector; zeros fill it.
@@ -169,13 +195,17 @@ class Spelling:
 
     def halved(self) -> Spelling:
         """The same in half precision, as `save` stores it: a run measures what is loaded later."""
+
+        @functools.cache  # a prior stays one of the regressions
+        def halves(fitted: Regression) -> Regression:
+            prior = None if fitted.prior is None else halves(fitted.prior)
+            factors = fitted.factors.astype(np.float16)
+            return dataclasses.replace(fitted, factors=factors, prior=prior)
+
         return dataclasses.replace(
             self,
             ngrams=Ngrams(self.ngrams.weights.astype(np.float16).astype(np.float32)),
-            regressions={
-                language: Regression(found.words, found.factors.astype(np.float16))
-                for language, found in self.regressions.items()
-            },
+            regressions={x: halves(y) for x, y in self.regressions.items()},
         )
 
     def save(self, path: str) -> None:
@@ -185,6 +215,9 @@ class Spelling:
             text = "\n".join(fitted.words).encode("utf-8", errors="replace")
             arrays[f"words/{language}"] = np.frombuffer(text, np.uint8)
             arrays[f"factors/{language}"] = fitted.factors.astype(np.float16)
+            for name, other in self.regressions.items():
+                if other is fitted.prior:
+                    arrays[f"prior/{language}/{name}"] = np.float64(fitted.scale)
         facts = np.array(
             [self.length, self.dim, self.spelling_length, self.width, self.seed], np.float64
         )
@@ -210,6 +243,12 @@ class Spelling:
                     text = arrays[name].tobytes().decode("utf-8")
                     words = text.split("\n") if text else []
                     regressions[language] = Regression(words, arrays[f"factors/{language}"])
+            for name in arrays:
+                if name.startswith("prior/"):
+                    _, language, other = name.split("/")
+                    regressions[language] = dataclasses.replace(
+                        regressions[language], prior=regressions[other], scale=float(arrays[name])
+                    )
             ngrams = Ngrams(arrays["ngrams"].astype(np.float32))
         except FileNotFoundError:
             raise

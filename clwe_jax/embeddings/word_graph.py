@@ -1,6 +1,7 @@
 """The words of a dictionary and of a text, what connects them, and the vectors that follow from it.
 
-A word of the hub language (English, where the dictionary has it) has a random direction; a word of
+A word of the hub language (English, where the dictionary has it) has a random direction, at right
+angles to as many others as there are dimensions; a word of
 another language is the mean of its translations into the hub language. Frequent translations weigh
 more, synonyms of the hub language approach each other, a string that the texts of several languages
 have is one word, and a word that the dictionary lacks follows from its n-grams (`ngrams`): mostly it
@@ -11,25 +12,22 @@ add to the dictionary. The method is this project's own.
 from __future__ import annotations
 
 import collections
-import dataclasses
 import functools
 from typing import Callable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 from scipy import sparse
 
-from clwe_jax.embeddings import beginnings, dictionary_vectors
-from clwe_jax.embeddings.beginnings import POWER
+from clwe_jax.embeddings import beginnings, dictionary_graph, dictionary_vectors
 from clwe_jax.embeddings.dictionary_vectors import unit
 from clwe_jax.embeddings.ngrams import Ngrams, Regression
+from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.options.static import WordsOptions
+from clwe_jax.text import respelling
 from clwe_jax.text.frequencies import sif_weights
 from clwe_jax.text.merged import Dictionary
 
-_SAME = 0.6  # length of the vector of a string that several languages share
 GUESSED_LENGTH = 0.7  # of the vector of a word that follows from the spelling of known words
-_KNOWN = 3.0  # links of a word that weigh as much as its entry in the dictionary
-_GUESSED = 1.0  # links that weigh as much as a vector that follows from spelling
 
 
 class Links(NamedTuple):
@@ -45,6 +43,20 @@ class Links(NamedTuple):
     counts: np.ndarray
 
 
+class FixedHub(NamedTuple):
+    """Vectors of the hub of a finished space, which other languages are added to.
+
+    Attributes:
+      vectors: of the hub's words, the dictionary's part, [words, W].
+      ngrams: the weights of n-grams.
+      regression: from n-grams onto these vectors, the prior of other languages.
+    """
+
+    vectors: Vectors
+    ngrams: Ngrams
+    regression: Regression
+
+
 class WordGraph:
     """The words of a dictionary and of a text, and what connects them.
 
@@ -54,6 +66,7 @@ class WordGraph:
       index: language -> word -> its row.
       counts: language of a text -> word -> occurrences.
       options: see `WordsOptions`.
+      fixed: the hub's vectors, where they are given.
     """
 
     def __init__(
@@ -62,15 +75,20 @@ class WordGraph:
         counts: Mapping[str, Mapping[str, int]],
         options: WordsOptions = WordsOptions(),
         meanings: Callable[[Sequence[str]], np.ndarray] | None = None,
+        fixed: FixedHub | None = None,
     ):
         """Args:
+          dictionary: merged dictionary; entries in another script than the text's are also read in that
+            of the text (`text.respelling`).
         counts: language -> word of its text -> occurrences.
         meanings: words of the hub -> their vectors by another model, float32 [words, M] of unit
-          length, which stand behind the random directions; None: no such part.
+          length or zeros, which stand behind the random directions; None: no such part.
+        fixed: vectors of the hub that stay as they are; its other words are new beside them.
         """
         self.hub = dictionary_vectors.hub(dictionary)
+        dictionary = respelling.respelled(dictionary, counts)
         self._dictionary, self.counts, self.options = dictionary, counts, options
-        self._meanings_of = meanings
+        self._meanings_of, self.fixed = meanings, fixed
         self.words: dict[str, list[str]] = {}
         self._known: dict[str, int] = {}  # language -> number of words of the dictionary
         self._alike_kept: dict[str, sparse.csr_matrix] = {}
@@ -87,33 +105,19 @@ class WordGraph:
 
     @functools.cached_property
     def _graph(self) -> sparse.csr_matrix:
-        """Weight of every translation of every word of the dictionary: [entries, entries]."""
-        counted = [
-            self.counts.get(language, {}).get(word, 0)
-            for language in self._dictionary.languages
-            for word in self._dictionary.language_words(language)
-        ]
-        weights = (np.array(counted) + 1.0) ** POWER
-        source, target = self._dictionary.edges()
-        shape = (len(self._dictionary),) * 2
-        return sparse.csr_matrix((weights[target].astype(np.float32), (source, target)), shape)
+        """Weight of every translation of every entry: [entries, entries]."""
+        return dictionary_graph.translations(self._dictionary, self.counts)
 
     @functools.cached_property
     def _depth(self) -> np.ndarray:
         """Number of translations from each entry to the hub: int [entries]; -1 without a way."""
-        depth = np.full(len(self._dictionary), -1)
-        depth[self._span(self.hub)] = 0
-        ahead = self._graph.astype(bool)
-        for step in range(1, len(depth)):
-            new = (depth < 0) & (ahead @ (depth == step - 1))
-            if not new.any():
-                break
-            depth[new] = step
-        return depth
+        return dictionary_graph.depths(self._graph, self._span(self.hub))
 
     @functools.cached_property
     def ngrams(self) -> Ngrams:
         """The n-grams of all words."""
+        if self.fixed:
+            return self.fixed.ngrams
         return Ngrams.of(word for words in self.words.values() for word in words)
 
     @functools.cached_property
@@ -128,23 +132,29 @@ class WordGraph:
         """The words of the dictionary."""
         return self.words[language][: self._known[language]]
 
-    def guesses(self, language: str, rows: np.ndarray) -> np.ndarray:
+    def guesses(
+        self, language: str, rows: np.ndarray, prior: Regression | None = None
+    ) -> np.ndarray:
         """The vectors of the words that the dictionary lacks, from those of its words.
 
         Args:
           rows: vectors of the dictionary's words, float32 [known, dim].
+          prior: the hub's regression, for another language.
         """
         if self.options.unknown == "beginnings":
             return unit(self._alike(language) @ rows) * np.float32(GUESSED_LENGTH)
         others = self.words[language][self._known[language] :]
-        guessed = self.regression(language, rows).vectors(self.ngrams, others)
+        guessed = self.regression(language, rows, prior).vectors(self.ngrams, others)
         return guessed * np.float32(GUESSED_LENGTH)
 
-    def regression(self, language: str, rows: np.ndarray) -> Regression:
+    def regression(
+        self, language: str, rows: np.ndarray, prior: Regression | None = None
+    ) -> Regression:
         """The regression from n-grams onto the vectors of the dictionary's words; see `guesses`."""
         words, counts = self.known(language), self.counts.get(language, {})
         order = np.argsort([-counts.get(word, 0) for word in words], kind="stable")
-        return Regression.fit(self.ngrams, [words[i] for i in order.tolist()], rows[order])
+        words = [words[i] for i in order.tolist()]
+        return Regression.fit(self.ngrams, words, rows[order], prior)
 
     @functools.cached_property
     def parts(self) -> sparse.csr_matrix:
@@ -168,6 +178,23 @@ class WordGraph:
         same = sorted(word for word, languages in strings.items() if languages > 1)
         return {word: number for number, word in enumerate(same)}
 
+    @functools.cached_property
+    def _hub_strings(self) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of strings that are entries of the hub, and the rows of these, int [strings];
+        of a fixed hub, all of its words are."""
+        entries, index = np.zeros(len(self.words[self.hub]), np.bool_), self.index[self.hub]
+        entries[: self._known[self.hub]] = True
+        entries |= self._fixed_rows >= 0
+        rows = np.array([index.get(word, -1) for word in self._strings], np.int64)
+        numbers = np.flatnonzero((rows >= 0) & entries[rows])
+        return numbers, rows[numbers]
+
+    @functools.cached_property
+    def _fixed_rows(self) -> np.ndarray:
+        """The row of each of the hub's words among the fixed vectors, int [words]; -1: it is new."""
+        words = self.words[self.hub]
+        return self.fixed.vectors.rows(words) if self.fixed else np.full(len(words), -1)
+
     def _string_numbers(self, language: str) -> np.ndarray:
         """The number of each word's string in `_strings`, of the words that the dictionary lacks; -1
         for strings of one language's text."""
@@ -186,184 +213,3 @@ class WordGraph:
             words, counts = self.words[language], self.counts.get(language, {})
             self._alike_kept[language] = beginnings.alike(words[known:], words[:known], counts)
         return self._alike_kept[language]
-
-    def rows(
-        self, dim: int, seed: int, links: Mapping[tuple[str, str], Links] | None = None
-    ) -> Rows:
-        """The vectors of all words.
-
-        Args:
-          dim: width of a vector.
-          seed: of the random directions.
-          links: counted links by pair of languages; those with the hub name it second.
-        """
-        matrices = {
-            (a, b): sparse.csr_matrix(
-                (
-                    np.asarray(pair_links.counts, np.float32),
-                    (
-                        [self.index[a][word] for word in pair_links.source],
-                        [self.index[b][word] for word in pair_links.target],
-                    ),
-                ),
-                (len(self.words[a]), len(self.words[b])),
-            )
-            for (a, b), pair_links in (links or {}).items()
-        }
-        return Rows(self, dim, seed, matrices)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Rows:
-    """Vectors of the words of a graph, made when they are asked for.
-
-    Attributes:
-      graph: the words.
-      dim, seed, links: as of `WordGraph.rows`; the links are matrices [words, words].
-    """
-
-    graph: WordGraph
-    dim: int
-    seed: int
-    links: Mapping[tuple[str, str], sparse.csr_matrix]
-
-    @property
-    def width(self) -> int:
-        """Of a vector: the random dimensions and those of `WordGraph.meanings`."""
-        return self.dim + self.graph.meanings.shape[1]
-
-    def of(self, language: str) -> np.ndarray:
-        """The vectors of a language's words, float32 [words, width]: of unit length, shorter for
-        words without translation, zeros for words that nothing connects."""
-        if language == self.graph.hub:
-            return self._hub
-        rows = self._seeds(language, self._hub)
-        linked, sums = self._linked(language)
-        known = linked < self.graph._known[language]
-        prior = np.where(known, _KNOWN, _GUESSED).astype(np.float32)[:, None]
-        rows[linked] = unit(prior * rows[linked] + sums)
-        return rows
-
-    def _linked(self, language: str) -> tuple[np.ndarray, np.ndarray]:
-        """The words that have links, and the sums of the linked words' vectors."""
-        matrices = {
-            b if language == a else a: matrix if language == a else matrix.T.tocsr()
-            for (a, b), matrix in self.links.items()
-            if language in (a, b)
-        }
-        counts = sum(matrix.getnnz(1) for matrix in matrices.values())
-        linked = np.flatnonzero(counts) if matrices else np.zeros(0, np.int64)
-        sums = np.zeros((len(linked), self.width), np.float32)
-        for other, matrix in matrices.items():
-            if other == self.graph.hub:
-                sums += matrix[linked] @ self._hub
-            else:
-                words = np.unique(matrix.indices)
-                # One step is enough: vectors of the other language without what third ones add.
-                sums += matrix[linked][:, words] @ self._entries(other, self._hub, words)
-        return linked, sums
-
-    @functools.cached_property
-    def _draws(self) -> np.ndarray:
-        """The directions of strings that several languages share, float32 [strings, dim]."""
-        return _random(len(self.graph._strings), self.dim, self.seed + 1)
-
-    def _start(self) -> np.ndarray:
-        """The directions of the hub's words, float32 [words, dim]."""
-        graph, hub = self.graph, self.graph.hub
-        known, places = graph._known[hub], graph._string_numbers(hub)
-        rows = np.empty((known + len(places), self.width), np.float32)
-        drawn, meant = rows[:, : self.dim], rows[:, self.dim :]
-        drawn[:known] = _random(known, self.dim, self.seed)
-        drawn[known:] = _random(len(places), self.dim, self.seed + 2)
-        drawn[known:][places >= 0] = self._draws[places[places >= 0]]
-        meant[:] = graph.meanings
-        phrases = np.flatnonzero(graph.parts.getnnz(1))
-        rows[phrases] = unit(graph.parts[phrases] @ rows[:known])
-        return unit(rows)
-
-    @functools.cached_property
-    def _hub(self) -> np.ndarray:
-        """The vectors of the hub's words, after synonyms have approached each other."""
-        graph, hub = self.graph, self.graph.hub
-        known, span = graph._known[hub], graph._span(hub)
-        # A hub word's synonyms: from the word to its translations, and back from these.
-        start = self._start()
-        back = np.zeros_like(start)
-        translated = np.arange(len(back)) < known
-        for language in graph.words:
-            if language == hub:
-                continue
-            own, linked = graph._span(language), self.links.get((language, hub))
-            words = np.arange(graph._known[language])
-            if linked is not None:
-                words = np.union1d(words, np.flatnonzero(linked.getnnz(1)))
-            near = self._entries(language, start, words)
-            back[:known] += graph._graph[span, own] @ near[: graph._known[language]]
-            if linked is not None:
-                matrix = linked[words].T.tocsr()
-                back += matrix @ near
-                translated |= matrix.getnnz(1) > 0
-        start += unit(back)
-        rows = unit(start)
-        others = ~translated
-        if others.any():
-            guessed = graph.guesses(hub, rows[:known])
-            guessed[:, self.dim :] = start[known:, self.dim :]  # the model knows it: no guess
-            self._add_strings(hub, guessed)
-            rows[others] = guessed[others[known:]]
-        return rows
-
-    def _seeds(self, language: str, hub_rows: np.ndarray) -> np.ndarray:
-        """The vectors of a language's words by dictionary and spelling, without counted links."""
-        graph = self.graph
-        span, known = graph._span(language), graph._known[language]
-        rows = np.empty((len(graph.words[language]), self.width), np.float32)
-        rows[:known] = self._translations(np.arange(span.start, span.stop), hub_rows)
-        rows[known:] = graph.guesses(language, rows[:known])
-        self._add_strings(language, rows[known:])
-        return rows
-
-    def _add_strings(self, language: str, rows: np.ndarray) -> None:
-        """Adds the shared string of each word that the dictionary lacks, as a vector of length
-        `_SAME`, to the words' vectors in place."""
-        places = self.graph._string_numbers(language)
-        shared = np.flatnonzero(places >= 0)
-        rows[shared, : self.dim] += self._draws[places[shared]] * np.float32(_SAME)
-
-    def _entries(self, language: str, hub_rows: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """The unit vectors of some words, in rising order, by direct translations and links."""
-        graph = self.graph
-        known, rows = graph._known[language], np.zeros((len(words), self.width), np.float32)
-        own, span = words[words < known] + graph._span(language).start, graph._span(graph.hub)
-        rows[: len(own)] = unit(graph._graph[own, span] @ hub_rows[: graph._known[graph.hub]])
-        matrix = self.links.get((language, graph.hub))
-        return rows if matrix is None else unit(_KNOWN * rows + matrix[words] @ hub_rows)
-
-    def _translations(self, entries: np.ndarray, hub_rows: np.ndarray) -> np.ndarray:
-        """The unit means of the dictionary's entries: of their translations into the hub language,
-        or, where there are none, of the translations that are nearest to it."""
-        graph, span = self.graph, self.graph._span(self.graph.hub)
-        rows = np.zeros((len(entries), self.width), np.float32)
-        depth = graph._depth[entries]
-        direct = depth == 1
-        means = graph._graph[entries[direct], span] @ hub_rows[: graph._known[graph.hub]]
-        rows[direct] = unit(means)
-        far = depth > 1
-        if far.any():
-            ahead = graph._graph[entries[far]].astype(bool).astype(np.float32)
-            nearer = np.unique(ahead.indices)
-            nearer = nearer[graph._depth[nearer] < graph._depth[entries[far]].max()]
-            # Of words at several depths, each takes those before its own.
-            there = self._translations(nearer, hub_rows)
-            for level in np.unique(depth[far]):
-                chosen = depth[far] == level
-                before = graph._depth[nearer] < level
-                sums = ahead[chosen][:, nearer[before]] @ there[before]
-                rows[np.flatnonzero(far)[chosen]] = unit(sums)
-        return rows
-
-
-def _random(count: int, dim: int, seed: int) -> np.ndarray:
-    draws = np.random.default_rng(seed).standard_normal((count, dim), np.float32)
-    return unit(draws)

@@ -117,6 +117,10 @@ class WordsOptions(Section):
         "where a word without an entry has its vector from: ngrams, a regression from character n-grams to "
         "the entries' vectors | beginnings, the entries that begin like it",
     )
+    loans: bool = option(
+        True, "of unknown=ngrams, whether a language's guesses begin with what the hub's n-grams say, as far "
+        "as that fits its entries: loans and related languages"
+    )
     phrases: bool = option(
         True, "whether an entry of several words is read as one unit, and its English side from its words"
     )
@@ -124,11 +128,19 @@ class WordsOptions(Section):
         256, "dimensions that hold a word's n-grams, so that names and loans meet; 0: none"
     )
     spelling_length: Amount = option(0.6, "length of this part beside the dictionary's, which is 1")
-    encoder: str = option(
-        "", "an English encoder whose vectors make synonyms near, hf:DIR; '': random directions alone"
+    meanings: str = option(
+        "text", "what makes synonyms of the hub, English, near: text, the words beside them in its text | "
+        "hf:DIR, an English encoder | '', random directions alone"
     )
-    meaning_dim: Size = option(256, "dimensions of the encoder's vectors that are kept")
-    meaning_length: Amount = option(0.7, "length of the encoder's part beside the random one, which is 1")
+    meaning_dim: Size = option(256, "dimensions of these meanings")
+    meaning_length: Amount = option(0.4, "length of the meanings' part beside the random one, which is 1")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.meanings not in ("", "text") and not self.meanings.startswith(("hf:", "run:")):
+            raise ValueError(
+                f"config.static.words.meanings={self.meanings!r}: expected text, hf:DIR, run:DIR or ''"
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,6 +190,10 @@ class StaticOptions(Section):
     )
     trained_length: float = option(0.6, "of trained vectors beside those of the dictionary")
     trained: str = option("", "a folder of trained vectors for several runs; '': WORKDIR/trained")
+    add_to: str = option(
+        "", "a finished run's folder whose space gets the languages of this run beside its own, which stay "
+        "as they are; '': a new space"
+    )
     mine: bool = option(False, "whether translations in the text add to the dictionary")
     judge: str = option(
         "", "an encoder that says which mined pairs are right: hf:DIR, run:DIR; '': none"
@@ -282,6 +298,11 @@ class StaticRun(Run):
                 )
             if static.trained_length <= 0:
                 raise ValueError(f"config.static.trained_length={static.trained_length}: must be > 0")
+        if static.add_to and (any(given) or not (static.dictionary_dim or static.training == "dictionary")):
+            raise ValueError(
+                "config.static.add_to adds to the vectors of a dictionary, and this run makes none: take "
+                "the config of that run, such as configs/joint_dictionary.py"
+            )
         if static.mine:
             needs.append("config.static.mine=True")
             if any(given):

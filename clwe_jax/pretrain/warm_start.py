@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from clwe_jax import options, presets
-from clwe_jax.embeddings import dictionary_text, files, token_init
+from clwe_jax.embeddings import dictionary_text, files, token_init, word_rows
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
@@ -190,7 +190,7 @@ def _dictionary_vectors(config: PretrainRun, run_text: RunText) -> dict[str, Vec
     # Entries alone: whether guesses by n-grams help a model's start is not measured.
     alone = WordsOptions(unknown="beginnings", phrases=False, spelling_dim=0)
     graph = WordGraph(run_text.dictionary, counts, alone)
-    return dict(dictionary_text.vectors(graph.rows(config.model.width, config.seed)))
+    return dict(dictionary_text.vectors(word_rows.rows(graph, config.model.width, config.seed)))
 
 
 def _cut(

@@ -13,7 +13,7 @@ import numpy as np
 
 from clwe_jax import options
 from clwe_jax.align.alignment import Alignment
-from clwe_jax.embeddings import concatenate, dictionary_text, files
+from clwe_jax.embeddings import concatenate, dictionary_text, files, word_rows
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.encoders import spaces
@@ -203,9 +203,12 @@ class Static(Job):
         graph = read.trainer.graph if read.trainer else WordGraph(
             read.dictionary, counts, static.words
         )  # fmt: skip
-        known = graph.rows(dim, self.config.seed, mining.links if mining else {})
+        known = word_rows.rows(graph, dim, self.config.seed, mining.links if mining else {})
         trained = {language: model.vectors(language) for language in model.languages}
+        finished = read.trainer.finished if read.trainer else None
         if not alone:
+            if finished:
+                trained = finished.turned(trained)
             # The vectors in the hub's space, each behind the dictionary's vector of the word.
             joined = concatenate.vectors(
                 dictionary_text.vectors(known), trained, static.trained_length
@@ -214,7 +217,8 @@ class Static(Job):
         if static.words.unknown != "ngrams":
             return model
         behind = 0 if alone else trained[hub].dim
-        return dataclasses.replace(model, spelling=dictionary_text.spelling(known, behind))
+        model = dataclasses.replace(model, spelling=dictionary_text.spelling(known, behind))
+        return finished.merged(model) if finished else model
 
     def _alignment(
         self, vocabularies: Vocabularies, dictionary: Dictionary | None, language: str, hub: str

@@ -11,7 +11,10 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from clwe_jax import atomic, options
-from clwe_jax.embeddings import corpus as corpora, dictionary_text, duong, mining, train
+from clwe_jax.embeddings import (
+    contexts, corpus as corpora, dictionary_text, dictionary_vectors, duong, mining, train,
+    word_rows,
+)  # fmt: skip
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.grown import Grown
 from clwe_jax.embeddings.meanings import distilled
@@ -25,7 +28,8 @@ from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.static import StaticRun
 from clwe_jax.runs.cached import CachedResult
-from clwe_jax.static import vocabularies
+from clwe_jax.static import added, vocabularies
+from clwe_jax.static.added import Finished
 from clwe_jax.static.vocabularies import Vocabularies, WordLinks
 from clwe_jax.text import training_dictionary
 from clwe_jax.text.corpora import TextCorpus
@@ -83,7 +87,7 @@ class Trainer:
             "separate": self._separate,
             "duong": self._duong,
             "dictionary": lambda: dictionary_text.vectors(
-                self.graph.rows(config.embeddings.dim, config.seed, links)
+                word_rows.rows(self.graph, config.embeddings.dim, config.seed, links)
             ),
         }
         if kind in apart:
@@ -107,22 +111,39 @@ class Trainer:
     def graph(self) -> WordGraph:
         """The words of the dictionary and of the text."""
         words = self.config.static.words
+        known = dictionary_vectors.hub(self.dictionary) in self._languages
         return WordGraph(
-            self.dictionary, self._dictionary_counts, words, self._meanings if words.encoder else None
-        )
+            self.dictionary, self._dictionary_counts, words,
+            self._meanings if words.meanings and known and not self.finished else None,
+            self.finished.hub if self.finished else None,
+        )  # fmt: skip
+
+    @functools.cached_property
+    def finished(self) -> Finished | None:
+        """The space that languages are added to; None: the run makes a new one."""
+        return added.load(self.config) if self.config.static.add_to else None
 
     def _meanings(self, words: Sequence[str]) -> np.ndarray:
-        """The vectors of the hub's words by `static.words.encoder`, float32 [words, M]."""
-        wanted, hub = self.config.static.words, options.hub_of(self.config)
+        """The vectors of the hub's words by `static.words.meanings`, float32 [words, M]; zeros for
+        words that it does not know."""
+        wanted, hub = self.config.static.words, dictionary_vectors.hub(self.dictionary)
 
-        def made() -> Vectors:
-            vectors = encoders.load(wanted.encoder, [hub]).encoder().sentences(words, hub)
+        def encoded() -> Vectors:
+            vectors = encoders.load(wanted.meanings, [hub]).encoder().sentences(words, hub)
             vectors = select_layer(vectors, MEAN_LAST4)
             counts = self.counts.get(hub, {})
             weights = np.sqrt([counts.get(word, 0) + 1.0 for word in words])
             return Vectors(words, distilled(np.asarray(vectors), weights, wanted.meaning_dim))
 
-        return self._kept("meanings.npz", made).vectors
+        def read() -> Vectors:
+            text = self._text
+            return Vectors(*contexts.vectors(
+                text.words, text.ids[hub], text.splits[hub], wanted.meaning_dim, self.config.seed
+            ))  # fmt: skip
+
+        found = self._kept("meanings.npz", read if wanted.meanings == "text" else encoded)
+        rows = found.rows(words)
+        return found.vectors[rows] * (rows >= 0)[:, None]
 
     @property
     def _dictionary_counts(self) -> dict[str, dict[str, int]]:
@@ -246,7 +267,7 @@ class Trainer:
                 "words": to_dict(config.static.words),
                 "mining": to_dict(config.static.mining), "training": config.static.training,
                 "min_count": config.embeddings.min_count,
-                "tests": training_dictionary.tests_of(config),
+                "tests": training_dictionary.tests_of(config), "add_to": config.static.add_to,
             }  # fmt: skip
         if kind == "counts":
             return made_with

@@ -11,7 +11,7 @@ from clwe_jax.align import csls, search
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.align.preprocess import fit as preprocess
 from clwe_jax.api.static import StaticModel
-from clwe_jax.embeddings import dictionary_text, files
+from clwe_jax.embeddings import dictionary_text, files, word_rows
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.encoders import spaces
@@ -223,7 +223,7 @@ def _spelled():
     pairs = {("hsb", "en"): [("dom", "house"), ("woda", "water"), ("dobry dźeń", "good day")]}
     counts = {"en": {"house": 3, "good": 2}, "hsb": {"dom": 2, "woda": 2}}
     graph = WordGraph(Dictionary.from_pairs(pairs), counts, WordsOptions(spelling_dim=32))
-    rows = graph.rows(64, 0)
+    rows = word_rows.rows(graph, 64, 0)
     raw = dict(dictionary_text.vectors(rows))
     return StaticModel(raw, {}, {}, "en", spelling=dictionary_text.spelling(rows))
 

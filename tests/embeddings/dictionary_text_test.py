@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from clwe_jax.embeddings import dictionary_text
+from clwe_jax.embeddings import dictionary_text, word_rows
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.options.static import WordsOptions
 from clwe_jax.text.merged import Dictionary
@@ -28,7 +28,7 @@ _BEGINNINGS = WordsOptions(unknown="beginnings", spelling_dim=0)
 def _made(counts=_COUNTS, **options):
     options = dict(dim=64, seed=1) | options
     graph = WordGraph(Dictionary.from_pairs(_PAIRS), counts, _BEGINNINGS)
-    found = dict(dictionary_text.vectors(graph.rows(**options)))
+    found = dict(dictionary_text.vectors(word_rows.rows(graph, **options)))
     return {x: dict(zip(v.words, v.vectors)) for x, v in found.items()}, found
 
 
@@ -42,7 +42,7 @@ def test_the_vectors_are_those_of_the_definition():
     en, de = found["en"], found["de"]
     hub = ["house", "home", "dog", "run", "water"]
     draws = np.random.default_rng(1).standard_normal((5, 64), np.float32)
-    draws = dict(zip(hub, draws / np.linalg.norm(draws, axis=1, keepdims=True)))
+    draws = dict(zip(hub, np.linalg.qr(draws.T)[0].T))  # at right angles
     weight = lambda language, word: (_COUNTS[language].get(word, 0) + 1) ** 0.25
 
     def into_german(rows):
@@ -80,6 +80,11 @@ def test_a_string_of_two_texts_is_one_word_and_one_of_a_single_text_is_none():
     np.testing.assert_allclose(found["en"]["tom"], found["de"]["tom"], atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(found["en"]["tom"]), 0.6, atol=1e-5)
     assert "xylophon" not in found["de"]
+
+
+def test_a_string_that_is_an_entry_of_the_hub_alone_has_its_vector():
+    found, _ = _made({**_COUNTS, "fr": {"eau": 3, "dog": 1}})
+    np.testing.assert_allclose(found["fr"]["dog"], 0.6 * found["en"]["dog"], atol=1e-5)
 
 
 def test_other_words_are_near_those_that_begin_alike():

@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from clwe_jax.embeddings import beginnings
+from clwe_jax.embeddings import beginnings, word_rows
 from clwe_jax.embeddings.word_graph import Links, WordGraph
 from clwe_jax.text.merged import Dictionary
 
@@ -23,7 +23,7 @@ _COUNTS = {
 
 def _rows(links=None, dim=64):
     graph = WordGraph(Dictionary.from_pairs(_PAIRS), _COUNTS)
-    made = graph.rows(dim, 1, links)
+    made = word_rows.rows(graph, dim, 1, links)
     return {x: dict(zip(graph.words[x], made.of(x))) for x in graph.words}
 
 

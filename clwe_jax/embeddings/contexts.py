@@ -1,0 +1,87 @@
+"""Vectors of one language's words from the words beside them: synonyms are near.
+
+Counts of the words in a window become positive pointwise mutual information, whose singular vectors
+are the vectors (Levy, Goldberg and Dagan 2015, section 3), here without their singular values: every
+direction counts alike.
+"""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+import numpy as np
+from scipy import sparse
+
+from clwe_jax.embeddings.dictionary_vectors import unit
+
+_WORDS, _CONTEXTS = 60_000, 15_000  # frequent words that have vectors, and that stand beside them
+_FITTED = 20_000  # frequent words that the directions are found from
+_LEAST = 3  # occurrences of a word with a vector
+_WINDOW = 5  # words on either side; one at distance d counts 1 / d
+_SMOOTHING = 0.75  # exponent of the contexts' frequencies
+_RUNNING = 20_000_000  # words of the text that are counted, from its beginning
+_POWERS, _SPARE = 2, 32  # iterations and further columns of the randomised decomposition
+
+
+def vectors(
+    words: Sequence[str], ids: np.ndarray, splits: np.ndarray, dim: int, seed: int
+) -> tuple[list[str], np.ndarray]:
+    """The vectors of frequent words, as unit vectors around their mean.
+
+    Args:
+      words: words by id.
+      ids: running words of a text, int [R].
+      splits: starts of its sentences and their end, int [sentences + 1].
+      dim: width of a vector, at most.
+      seed: of the decomposition.
+
+    Returns:
+      The words, most frequent first, and their vectors, float32 [N, min(dim, N)].
+    """
+    ids = ids[:_RUNNING]
+    counts = np.bincount(ids, minlength=len(words))
+    frequent = np.argsort(-counts, kind="stable")[:_WORDS]
+    frequent = frequent[counts[frequent] >= _LEAST]
+    names = [words[row] for row in frequent.tolist()]
+    if len(names) < 2:
+        return names, np.zeros((len(names), 0), np.float32)
+    rank = np.full(len(words), -1)
+    rank[frequent] = np.arange(len(frequent))
+    sentence = np.repeat(np.arange(len(splits) - 1), np.diff(splits))[: len(ids)]
+    information = _information(rank[ids], sentence, len(names))
+    found = information @ _directions(information[:_FITTED], dim, seed)
+    return names, unit(found - found[:_FITTED].mean(0)).astype(np.float32)
+
+
+def _information(ranks: np.ndarray, sentence: np.ndarray, size: int) -> sparse.csr_matrix:
+    """Positive pointwise mutual information of words and contexts, float32 [size, contexts]."""
+    shape = (size, min(size, _CONTEXTS))
+    total = sparse.csr_matrix(shape, dtype=np.float32)
+    for distance in range(1, _WINDOW + 1):
+        first, second = ranks[:-distance], ranks[distance:]
+        together = (sentence[:-distance] == sentence[distance:]) & (first >= 0) & (second >= 0)
+        for word, context in ((first, second), (second, first)):
+            chosen = together & (context < shape[1])
+            weight = np.full(np.count_nonzero(chosen), 1 / distance, np.float32)
+            total = total + sparse.csr_matrix((weight, (word[chosen], context[chosen])), shape)
+    rows, columns = (np.asarray(total.sum(axis)).ravel() for axis in (1, 0))
+    shares = columns**_SMOOTHING
+    shares /= max(shares.sum(), 1e-12)
+    pairs = total.tocoo()
+    values = np.log(pairs.data / (rows[pairs.row] * shares[pairs.col]))
+    kept = values > 0
+    return sparse.csr_matrix(
+        (values[kept].astype(np.float32), (pairs.row[kept], pairs.col[kept])), shape
+    )
+
+
+def _directions(matrix: sparse.csr_matrix, dim: int, seed: int) -> np.ndarray:
+    """Right singular vectors over their singular values, float32 [columns, dim] (Halko et al. 2011)."""
+    draw = np.random.default_rng(seed)
+    width = min(dim + _SPARE, *matrix.shape)
+    basis = draw.standard_normal((matrix.shape[1], width), np.float32)
+    for _ in range(_POWERS):
+        basis = np.linalg.qr(matrix.T @ (matrix @ basis))[0]
+    _, sizes, turned = np.linalg.svd(matrix @ basis, full_matrices=False)
+    kept = sizes[:dim] > 1e-5 * sizes[0]
+    return (basis @ turned[: len(kept)].T)[:, kept] / sizes[: len(kept)][kept]

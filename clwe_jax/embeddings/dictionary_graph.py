@@ -1,0 +1,49 @@
+"""A merged dictionary as a graph: what each entry is translated to, and how far it is from the hub."""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+import numpy as np
+from scipy import sparse
+
+from clwe_jax.embeddings.beginnings import POWER
+from clwe_jax.text.merged import Dictionary
+
+
+def translations(
+    dictionary: Dictionary, counts: Mapping[str, Mapping[str, int]]
+) -> sparse.csr_matrix:
+    """The weight of every translation of every entry, by its frequency: float32 [entries, entries].
+
+    Args:
+      dictionary: merged dictionary.
+      counts: language -> word of its text -> occurrences.
+    """
+    counted = [
+        counts.get(language, {}).get(word, 0)
+        for language in dictionary.languages
+        for word in dictionary.language_words(language)
+    ]
+    weights = (np.array(counted) + 1.0) ** POWER
+    source, target = dictionary.edges()
+    shape = (len(dictionary),) * 2
+    return sparse.csr_matrix((weights[target].astype(np.float32), (source, target)), shape)
+
+
+def depths(graph: sparse.csr_matrix, hub: slice) -> np.ndarray:
+    """Number of translations from each entry to the hub: int [entries]; -1 without a way.
+
+    Args:
+      graph: as of `translations`.
+      hub: the entries of the hub.
+    """
+    found = np.full(graph.shape[0], -1)
+    found[hub] = 0
+    ahead = graph.astype(bool)
+    for step in range(1, len(found)):
+        new = (found < 0) & (ahead @ (found == step - 1))
+        if not new.any():
+            break
+        found[new] = step
+    return found

@@ -1,0 +1,243 @@
+"""The vectors of a word graph's words: directions, synonyms, translations, guesses and links."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Mapping
+import zlib
+
+import numpy as np
+from scipy import sparse
+
+from clwe_jax.embeddings.dictionary_vectors import unit
+from clwe_jax.embeddings.ngrams import Regression
+from clwe_jax.embeddings.word_graph import Links, WordGraph
+
+_SAME = 0.6  # length of the vector of a string that several languages share
+_KNOWN = 3.0  # links of a word that weigh as much as its entry in the dictionary
+_GUESSED = 1.0  # links that weigh as much as a vector that follows from spelling
+
+
+def rows(
+    graph: WordGraph, dim: int, seed: int, links: Mapping[tuple[str, str], Links] | None = None
+) -> Rows:
+    """The vectors of all words.
+
+    Args:
+      graph: the words.
+      dim: width of a vector; that of a fixed hub where there is one.
+      seed: of the random directions.
+      links: counted links by pair of languages; those with the hub name it second.
+    """
+    dim = graph.fixed.vectors.dim if graph.fixed else dim
+    matrices = {
+        (a, b): sparse.csr_matrix(
+            (
+                np.asarray(found.counts, np.float32),
+                (
+                    [graph.index[a][word] for word in found.source],
+                    [graph.index[b][word] for word in found.target],
+                ),
+            ),
+            (len(graph.words[a]), len(graph.words[b])),
+        )
+        for (a, b), found in (links or {}).items()
+    }
+    return Rows(graph, dim, seed, matrices)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Rows:
+    """Vectors of the words of a graph, made when they are asked for.
+
+    Attributes:
+      graph: the words.
+      dim, seed, links: as of `rows`; the links are matrices [words, words].
+    """
+
+    graph: WordGraph
+    dim: int
+    seed: int
+    links: Mapping[tuple[str, str], sparse.csr_matrix]
+
+    @property
+    def width(self) -> int:
+        """Of a vector: the random dimensions and those of `WordGraph.meanings`."""
+        return self.dim + self.graph.meanings.shape[1]
+
+    def of(self, language: str) -> np.ndarray:
+        """The vectors of a language's words, float32 [words, width]: of unit length, shorter for
+        words without translation, zeros for words that nothing connects."""
+        if language == self.graph.hub:
+            return self._hub
+        rows = self._seeds(language, self._hub)
+        linked, sums = self._linked(language)
+        known = linked < self.graph._known[language]
+        prior = np.where(known, _KNOWN, _GUESSED).astype(np.float32)[:, None]
+        rows[linked] = unit(prior * rows[linked] + sums)
+        return rows
+
+    def _linked(self, language: str) -> tuple[np.ndarray, np.ndarray]:
+        """The words that have links, and the sums of the linked words' vectors."""
+        matrices = {
+            b if language == a else a: matrix if language == a else matrix.T.tocsr()
+            for (a, b), matrix in self.links.items()
+            if language in (a, b)
+        }
+        counts = sum(matrix.getnnz(1) for matrix in matrices.values())
+        linked = np.flatnonzero(counts) if matrices else np.zeros(0, np.int64)
+        sums = np.zeros((len(linked), self.width), np.float32)
+        for other, matrix in matrices.items():
+            if other == self.graph.hub:
+                sums += matrix[linked] @ self._hub
+            else:
+                words = np.unique(matrix.indices)
+                # One step is enough: vectors of the other language without what third ones add.
+                sums += matrix[linked][:, words] @ self._entries(other, self._hub, words)
+        return linked, sums
+
+    @functools.cached_property
+    def _draws(self) -> np.ndarray:
+        """The directions of strings that several languages share, float32 [strings, dim]."""
+        return self._drawn(len(self.graph._strings), 1)
+
+    def _drawn(self, count: int, number: int) -> np.ndarray:
+        """Random directions, float32 [count, dim]; those beside a fixed hub are others than its own."""
+        seed = [self.seed + number]
+        if self.graph.fixed:
+            seed.append(zlib.crc32(",".join(self.graph.words).encode()))
+        return _random(count, self.dim, seed if len(seed) > 1 else seed[0])
+
+    @functools.cached_property
+    def _directions(self) -> np.ndarray:
+        """The same for other languages than the hub, whose entries have their vector: [strings, width]."""
+        directions = np.zeros((len(self._draws), self.width), np.float32)
+        directions[:, : self.dim] = self._draws
+        numbers, entries = self.graph._hub_strings
+        directions[numbers] = self._hub[entries]
+        return directions
+
+    def _start(self) -> np.ndarray:
+        """The directions of the hub's words, float32 [words, dim]."""
+        graph, hub = self.graph, self.graph.hub
+        known, places = graph._known[hub], graph._string_numbers(hub)
+        rows = np.empty((known + len(places), self.width), np.float32)
+        drawn, meant = rows[:, : self.dim], rows[:, self.dim :]
+        drawn[:known] = self._drawn(known, 0)
+        drawn[known:] = self._drawn(len(places), 2)
+        drawn[known:][places >= 0] = self._draws[places[places >= 0]]
+        meant[:] = graph.meanings
+        phrases = np.flatnonzero(graph.parts.getnnz(1))
+        rows[phrases] = unit(graph.parts[phrases] @ rows[:known])
+        return self._with_fixed(unit(rows))
+
+    def _with_fixed(self, rows: np.ndarray) -> np.ndarray:
+        """The rows of the hub's words, those of fixed ones replaced in place."""
+        if self.graph.fixed:
+            places = self.graph._fixed_rows
+            rows[places >= 0] = self.graph.fixed.vectors.vectors[places[places >= 0]]
+        return rows
+
+    @functools.cached_property
+    def _hub(self) -> np.ndarray:
+        """The vectors of the hub's words, after synonyms have approached each other."""
+        graph, hub = self.graph, self.graph.hub
+        known, span = graph._known[hub], graph._span(hub)
+        # A hub word's synonyms: from the word to its translations, and back from these.
+        start = self._start()
+        back = np.zeros_like(start)
+        translated = np.arange(len(back)) < known
+        for language in graph.words:
+            if language == hub:
+                continue
+            own, linked = graph._span(language), self.links.get((language, hub))
+            words = np.arange(graph._known[language])
+            if linked is not None:
+                words = np.union1d(words, np.flatnonzero(linked.getnnz(1)))
+            near = self._entries(language, start, words)
+            back[:known] += graph._graph[span, own] @ near[: graph._known[language]]
+            if linked is not None:
+                matrix = linked[words].T.tocsr()
+                back += matrix @ near
+                translated |= matrix.getnnz(1) > 0
+        start += unit(back)
+        rows = unit(start)
+        others = ~translated
+        if others.any():
+            guessed = graph.guesses(hub, rows[:known])
+            meant = np.abs(start[known:, self.dim :]).max(1, initial=0) > 0
+            guessed[meant, self.dim :] = start[known:][meant, self.dim :]  # no guess is needed
+            self._add_strings(hub, guessed)
+            rows[others] = guessed[others[known:]]
+        return self._with_fixed(rows)
+
+    @functools.cached_property
+    def hub_regression(self) -> Regression | None:
+        """The regression onto the hub's vectors, the other languages' prior; None: they have none."""
+        graph, hub = self.graph, self.graph.hub
+        if graph.options.unknown != "ngrams" or not graph.options.loans:
+            return None
+        if graph.fixed:
+            return graph.fixed.regression
+        return graph.regression(hub, self._hub[: graph._known[hub]])
+
+    def _seeds(self, language: str, hub_rows: np.ndarray) -> np.ndarray:
+        """The vectors of a language's words by dictionary and spelling, without counted links."""
+        graph = self.graph
+        span, known = graph._span(language), graph._known[language]
+        rows = np.empty((len(graph.words[language]), self.width), np.float32)
+        rows[:known] = self._translations(np.arange(span.start, span.stop), hub_rows)
+        rows[known:] = graph.guesses(language, rows[:known], self.hub_regression)
+        self._add_strings(language, rows[known:])
+        return rows
+
+    def _add_strings(self, language: str, rows: np.ndarray) -> None:
+        """Adds the shared string of each word that the dictionary lacks, as a vector of length
+        `_SAME`, to the words' vectors in place: its own direction, or the vector of the hub's entry."""
+        places = self.graph._string_numbers(language)
+        shared = np.flatnonzero(places >= 0)
+        directions = self._draws if language == self.graph.hub else self._directions
+        rows[shared, : directions.shape[1]] += directions[places[shared]] * np.float32(_SAME)
+
+    def _entries(self, language: str, hub_rows: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """The unit vectors of some words, in rising order, by direct translations and links."""
+        graph = self.graph
+        known, rows = graph._known[language], np.zeros((len(words), self.width), np.float32)
+        own, span = words[words < known] + graph._span(language).start, graph._span(graph.hub)
+        rows[: len(own)] = unit(graph._graph[own, span] @ hub_rows[: graph._known[graph.hub]])
+        matrix = self.links.get((language, graph.hub))
+        return rows if matrix is None else unit(_KNOWN * rows + matrix[words] @ hub_rows)
+
+    def _translations(self, entries: np.ndarray, hub_rows: np.ndarray) -> np.ndarray:
+        """The unit means of the dictionary's entries: of their translations into the hub language,
+        or, where there are none, of the translations that are nearest to it."""
+        graph, span = self.graph, self.graph._span(self.graph.hub)
+        rows = np.zeros((len(entries), self.width), np.float32)
+        depth = graph._depth[entries]
+        direct = depth == 1
+        means = graph._graph[entries[direct], span] @ hub_rows[: graph._known[graph.hub]]
+        rows[direct] = unit(means)
+        far = depth > 1
+        if far.any():
+            ahead = graph._graph[entries[far]].astype(bool).astype(np.float32)
+            nearer = np.unique(ahead.indices)
+            nearer = nearer[graph._depth[nearer] < graph._depth[entries[far]].max()]
+            # Of words at several depths, each takes those before its own.
+            there = self._translations(nearer, hub_rows)
+            for level in np.unique(depth[far]):
+                chosen = depth[far] == level
+                before = graph._depth[nearer] < level
+                sums = ahead[chosen][:, nearer[before]] @ there[before]
+                rows[np.flatnonzero(far)[chosen]] = unit(sums)
+        return rows
+
+
+def _random(count: int, dim: int, seed: int | list[int]) -> np.ndarray:
+    """Random directions, float32 [count, dim]: at right angles in blocks of `dim`, since words of chance
+    likeness are the noise of retrieval."""
+    draws = np.random.default_rng(seed).standard_normal((count, dim), np.float32)
+    for start in range(0, count, dim):
+        block = draws[start : start + dim]
+        block[:] = np.linalg.qr(block.T)[0].T
+    return draws

@@ -1,0 +1,145 @@
+"""Languages that are added to a finished space: its own languages keep their vectors.
+
+The hub's vectors are those of the finished run. A new language's entries, guesses and strings follow
+from them as in any run, its directions of n-grams are the run's, and its trained vectors, learned beside
+the hub's text, are turned so that the hub's words meet their finished vectors. Time and memory are those
+of the new languages and the hub. The method is this project's own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Mapping
+
+import numpy as np
+
+from clwe_jax import options
+from clwe_jax.embeddings.dictionary_vectors import unit
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.embeddings.word_graph import FixedHub
+from clwe_jax.encoders import spaces
+from clwe_jax.encoders.spaces import StaticSpaces
+from clwe_jax.options import folder
+from clwe_jax.options.section import to_dict
+from clwe_jax.options.static import StaticRun
+from clwe_jax.text import frequencies
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Finished:
+    """A finished space.
+
+    Attributes:
+      model: its vectors.
+      hub: the dictionary's part of the hub's vectors.
+      trained_dim: width of the trained part, which stands last; 0: there is none.
+    """
+
+    model: StaticSpaces
+    hub: FixedHub
+    trained_dim: int
+
+    def turned(self, trained: Mapping[str, Vectors]) -> dict[str, Vectors]:
+        """Trained vectors, turned so that the hub's words meet those of the finished space.
+
+        Args:
+          trained: language -> vectors in one space, of the finished one's width; the hub among them.
+
+        Raises:
+          ValueError: another width.
+        """
+        new, old = trained[self.model.hub], self.model.raw[self.model.hub]
+        if new.dim != self.trained_dim:
+            raise ValueError(
+                f"config.embeddings.dim={new.dim}: the trained part of config.static.add_to has "
+                f"{self.trained_dim} dimensions; give the options of that run"
+            )
+        # The part in the finished space has its mean subtracted, as `beside` will do with the new one.
+        known = old.vectors[:, -new.dim :].astype(np.float32)
+        rows = old.rows(new.words)
+        rows = np.where((rows >= 0) & (np.abs(known[rows]).max(1) > 0), rows, -1)
+        both = np.flatnonzero(rows >= 0)
+        here, there = unit(new.vectors - new.vectors.mean(0))[both], unit(known[rows[both]])
+        left, _, right = np.linalg.svd(here.T @ there)
+        turn = (left @ right).astype(np.float32)
+        return {
+            language: dataclasses.replace(found, vectors=found.vectors @ turn)
+            for language, found in trained.items()
+        }
+
+    def merged(self, new: StaticSpaces) -> StaticSpaces:
+        """The finished space with the languages of `new`, and with the hub's words that it lacked."""
+        old = self.model
+        beside = {x: new.vectors(x) for x in new.languages if x != old.hub}
+        hub = _appended(old.raw[old.hub], new.vectors(old.hub))
+        spelling = dataclasses.replace(
+            old.spelling,
+            regressions={
+                **{x: y for x, y in new.spelling.regressions.items() if x in beside},
+                **old.spelling.regressions,
+            },
+        )
+        counts = [old.frequencies, new.frequencies]
+        if None not in counts:
+            counts[1] = frequencies.Frequencies(
+                {x: counts[1].totals[x] for x in beside}, {x: counts[1].words[x] for x in beside}
+            )
+        return dataclasses.replace(
+            old, raw={**old.raw, old.hub: hub, **beside}, spelling=spelling,
+            frequencies=frequencies.joined(counts),
+        )  # fmt: skip
+
+
+def load(config: StaticRun) -> Finished:
+    """The finished space of `config.static.add_to`.
+
+    Raises:
+      FileNotFoundError: its folder holds no vectors.
+      ValueError: it has one of the new languages or lacks the hub, it was made with other options, or
+        it has no vectors that languages can be added to.
+    """
+    path, static = config.static.add_to, config.static
+    model, before = spaces.load(path), to_dict(folder.read_config(path))
+    hub, fault = options.hub_of(config), ""
+    again = set(options.languages(config)) & set(model.languages) - {hub}
+    if hub != model.hub:
+        fault = f"its hub is {model.hub}: give --config.data.languages={model.hub},xx"
+    elif again:
+        fault = f"it has {', '.join(sorted(again))}: leave them out of --config.data.languages"
+    elif model.spelling is None or model.alignments:
+        fault = "it has no vectors of a dictionary with n-grams; configs/joint_dictionary.py makes them"
+    else:
+        own = to_dict(config)
+        for part, names in (
+            ("static", ("training", "dictionary_dim", "trained_length", "words")), ("embeddings", ("dim",)),
+            ("", ("seed",)),
+        ):  # fmt: skip
+            here, there = (values[part] if part else values for values in (own, before))
+            for name in names:
+                if here[name] != there[name] and not fault:
+                    key = f"{part}.{name}".lstrip(".")
+                    fault = f"config.{key} is {there[name]} there and {here[name]} here: give the same"
+    if fault:
+        raise ValueError(f"config.static.add_to={path}: {fault}")
+    spelling, vectors = model.spelling, model.raw[hub]
+    regression = spelling.regressions[hub]
+    width = regression.factors.shape[1]
+    known = dataclasses.replace(vectors, vectors=vectors.vectors[:, :width].astype(np.float32))
+    fixed = FixedHub(known, spelling.ngrams, regression)
+    trained_dim = vectors.dim - width - spelling.dim if static.dictionary_dim else 0
+    return Finished(model, fixed, trained_dim)
+
+
+def _appended(old: Vectors, new: Vectors) -> Vectors:
+    """The old vectors, and those of new words, most frequent first."""
+    rows = np.flatnonzero(old.rows(new.words) < 0)
+    words = [*old.words, *(new.words[row] for row in rows.tolist())]
+    counts = np.concatenate([
+        part if part is not None else np.zeros(size, np.int64)
+        for part, size in (
+            (old.counts, len(old)), (None if new.counts is None else new.counts[rows], len(rows))
+        )
+    ])  # fmt: skip
+    vectors = np.concatenate([old.vectors, new.vectors[rows].astype(old.vectors.dtype)])
+    order = np.argsort(-counts, kind="stable")
+    return Vectors([words[row] for row in order.tolist()], vectors[order], counts[order])

@@ -1,0 +1,87 @@
+"""A language that is added to a finished space: nothing moves, and it is as good as one trained with it."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from clwe_jax import api, options, presets
+from clwe_jax.static import job as static
+
+
+def _config(languages, **overrides):
+    config = presets.static("laptop")
+    config.static.update(training="joint", dictionary_dim=256, refinement=True)
+    config.embeddings.dim = 16
+    values = {
+        "data.languages": languages, "data.pocket_sentences": 1500, "embeddings.epochs": 1,
+        "static.induced_words": 0, "static.write_text": False, "report.errors": 0,
+    }  # fmt: skip
+    config.update_from_flattened_dict(values | overrides)
+    found = options.parse(config).resolved()
+    found.check_all()
+    return found
+
+
+def _figures(folder):
+    with open(os.path.join(folder, "results.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A space of French, the same with German added, and one of both."""
+    folder = tmp_path_factory.mktemp("runs")
+    places = {name: str(folder / name) for name in ("before", "added", "together")}
+    static.run(_config("en,fr"), places["before"])
+    static.run(_config("en,de", **{"static.add_to": places["before"]}), places["added"])
+    static.run(_config("en,fr,de"), places["together"])
+    return places
+
+
+def test_the_languages_of_the_space_stay(runs):
+    before, after = api.load(runs["before"]), api.load(runs["added"])
+    assert set(after.languages) == {"en", "fr", "de"}
+    np.testing.assert_array_equal(after.vectors("fr").vectors, before.vectors("fr").vectors)
+    old, new = before.vectors("en"), after.vectors("en")
+    np.testing.assert_array_equal(new.vectors[new.rows(old.words)], old.vectors)
+    assert list(new.counts) == sorted(new.counts, reverse=True)
+    np.testing.assert_allclose(after.vector("inconnue", "fr"), before.vector("inconnue", "fr"))
+
+
+def test_the_new_language_is_as_good_as_trained_together(runs):
+    added, together = (_figures(runs[name]) for name in ("added", "together"))
+    key = "retrieval/de-en/mean_csls"
+    assert added[key] > together[key] - 0.03
+    model = api.load(runs["added"])
+    assert model.vector("unbekannte", "de").any()
+    # Languages that never met have one space: their words for one English word are near.
+    english = model.vectors("en").vectors[:300]
+    near = {}
+    for language in ("de", "fr"):
+        rows = model.vectors(language).vectors
+        cosines = (rows / np.linalg.norm(rows, axis=1, keepdims=True)) @ english.T
+        cosines /= np.linalg.norm(english, axis=1)
+        near[language] = rows[cosines.argmax(0)], cosines.max(0) > 0.6
+    both = near["de"][1] & near["fr"][1]
+    german, french = (near[language][0][both] for language in ("de", "fr"))
+    lengths = np.linalg.norm(german, axis=1) * np.linalg.norm(french, axis=1)
+    assert both.sum() > 20 and ((german * french).sum(1) / lengths).mean() > 0.5
+
+
+@pytest.mark.parametrize(
+    "languages, overrides, message",
+    [
+        ("en,fr", {}, "it has fr"),
+        ("fr,de", {"static.hub": "fr"}, "its hub is en"),
+        ("en,de", {"static.dictionary_dim": 64}, "static.dictionary_dim is 256 there and 64 here"),
+        ("en,de", {"seed": 3}, "config.seed is 0 there and 3 here"),
+        ("en,de", {"static.dictionary_dim": 0}, "config.static.add_to adds to the vectors of a dictionary"),
+    ],
+)
+def test_what_cannot_be_added_is_an_error(runs, tmp_path, languages, overrides, message):
+    with pytest.raises(ValueError, match=message):
+        static.run(
+            _config(languages, **{"static.add_to": runs["before"], **overrides}), str(tmp_path / "run")
+        )
