@@ -19,6 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Options that make a run short; those of a language model are in tests/end_to_end_test.py.
 SHORT = ["--config.data.pocket_sentences=800", "--config.evals.retrieval.max_sentences=100"]
+SNIPPETS = ["--config.embeddings.dim=256", "--config.evals.bli.data="]
 SHORT_STATIC = ["--config.embeddings.dim=20", "--config.embeddings.epochs=1", "--config.static.dictionary_dim=64"]
 
 
@@ -87,7 +88,7 @@ def checked(page, folder, monkeypatch):
 def first(tmp_path_factory):
     """A folder with a short run of README's model."""
     folder = tmp_path_factory.mktemp("readme")
-    program(folder, "--config=dictionary_vectors", *SHORT, "--config.evals.bli.data=")
+    program(folder, "--config=dictionary_vectors", *SHORT, *SNIPPETS)
     return folder
 
 
