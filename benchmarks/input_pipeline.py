@@ -129,10 +129,10 @@ def main() -> None:
     config = make_config(args)
 
     from clwe_jax.data.graph import pipeline
-    from clwe_jax.text import world as worlds
+    from clwe_jax.text import run_text as run_texts
 
     with tempfile.TemporaryDirectory() as workdir:
-        world = worlds.build(config, workdir)
+        world = run_texts.build(config, workdir)
         start = time.perf_counter()
         source = pipeline.build(
             config.data,

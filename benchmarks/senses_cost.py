@@ -46,7 +46,7 @@ class Model:
         warm = {"objective.senses.warmup_steps": 1, **run_config.changes_of(changes)}
         config = run_config.load(name, changes=warm)
         config.resolved().check_all()
-        world = inputs.open_world(config, os.path.join(workdir, name))
+        world = inputs.open_run_text(config, os.path.join(workdir, name))
         vocabulary = world.tokenizer.vocabulary
         self.objective = build.build_objective(
             config, len(vocabulary), vocabulary.size, inputs.translations(config.objective, world),

@@ -134,7 +134,7 @@ def our_predictions(args: argparse.Namespace, given: dict[str, Any]) -> Callable
     def run(epochs: int) -> float:
         begin = clock()
         for _ in range(epochs):
-            frozen.of_table(table, params)
+            frozen.label_table(table, params)
         return clock() - begin
 
     return run

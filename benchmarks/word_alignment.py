@@ -53,7 +53,7 @@ def main() -> None:
     for pair, rows in evaluator.pairs.items():
         begin = time.perf_counter()
         texts = [row.source for row in rows], [row.target for row in rows]
-        vectors = list(sides(model.between(*pair), *texts, pair))
+        vectors = list(sides(model.pairwise_space(*pair), *texts, pair))
         seconds = time.perf_counter() - begin
         chosen = layers_of(options.layers, model.layers)
         runs = [(" ".join(map(str, x.values())), WordAligner(**x), chosen) for x in _SPECS]
@@ -61,7 +61,7 @@ def main() -> None:
         for name, aligner, layers in runs:
             counts = Counts()
             for row, (left, right) in zip(rows, vectors):
-                counts.add(aligner.of_sides(left, right, layers), row)
+                counts.add(aligner.link_words(left, right, layers), row)
             numbers = " ".join(f"{100 * x:.1f}" for x in counts.figures().values())
             print(f"{'-'.join(pair)} {name}: {numbers}", flush=True)
             figures[f"{'-'.join(pair)} {name}, AER"] = counts.figures()["aer"]

@@ -14,6 +14,9 @@ COMMANDS = {
     "data": ("clwe_jax.text.data", "fetch test sets, dictionaries and text, with their licences"),
     "dictionary": ("clwe_jax.text.dictionary", "show dictionaries and count their pairs"),
     "prepare": ("clwe_jax.data.prepare", "prepare batches once, for training without TensorFlow"),
+    "align": ("clwe_jax.api.over_files", "link the words of two files of parallel sentences"),
+    "mine": ("clwe_jax.api.over_files", "find the translations among the sentences of two files"),
+    "tag": ("clwe_jax.api.over_files", "label the words of a file"),
     "export": ("clwe_jax.interop.export", "write a model for other programs"),
     "guide": ("clwe_jax.guide", "list the guides, or read one"),
 }

@@ -13,11 +13,11 @@ from clwe_jax.options.section import nearest
 
 def titles() -> dict[str, str]:
     """Name of each guide -> its title."""
-    found = {}
+    first_lines = {}
     for path in sorted(shipped.folder(shipped.GUIDES).glob("*.md")):
         lines = path.read_text(encoding="utf-8").splitlines()
-        found[path.stem] = next(line[2:] for line in lines if line.startswith("# "))
-    return found
+        first_lines[path.stem] = next(line[2:] for line in lines if line.startswith("# "))
+    return first_lines
 
 
 def main() -> None:

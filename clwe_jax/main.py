@@ -46,8 +46,8 @@ def main(argv: list[str]) -> None:
     try:
         options.check_folder(workdir)
         config = options.parse(_CONFIG.value)
-        if config.job in registry.TABLES["follow"]:
-            config = registry.lookup("follow", config.job)(config)
+        if config.job in registry.TABLES["adopt_options"]:
+            config = registry.lookup("adopt_options", config.job)(config)
         if config.job in registry.TABLES["inputs"]:  # others follow a run that was checked
             config.resolved().check_all()
         if _PLAN.value:

@@ -28,15 +28,15 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
     },
     # Functions (run) -> run with the options that follow files and models; they import neither jax nor
     # TensorFlow.
-    "follow": {
-        "pretrain": "clwe_jax.interop.configuration:follow",
-        "transfer": "clwe_jax.text.labelled_languages:follow",
-        "compare": "clwe_jax.text.compared_words:follow",
+    "adopt_options": {
+        "pretrain": "clwe_jax.interop.configuration:adopt_options",
+        "transfer": "clwe_jax.text.labelled_languages:adopt_options",
+        "compare": "clwe_jax.text.compared_words:adopt_options",
     },
     # Searches for the input files of a job, with the same restriction.
     "inputs": {
-        "pretrain": "clwe_jax.text.world:check",
-        "static": "clwe_jax.text.world:check",
+        "pretrain": "clwe_jax.text.run_text:check",
+        "static": "clwe_jax.text.run_text:check",
         "transfer": "clwe_jax.text.labelled_files:check",
         "clcr": "clwe_jax.text.clcr_files:check",
         "compare": "clwe_jax.compare.shared:check",

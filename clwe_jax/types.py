@@ -266,7 +266,7 @@ class Encoder(Protocol):
     languages: tuple[str, ...]
     layers: int
 
-    def between(self, source: str, target: str) -> Encoder:
+    def pairwise_space(self, source: str, target: str) -> Encoder:
         """The encoder in the space where the two languages are compared.
 
         This is the encoder itself where all languages share one space, else an encoder of only

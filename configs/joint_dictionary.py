@@ -17,6 +17,7 @@ sentences, which --config.task.parallel=WORKDIR/mined trains on, and the grown d
 Ablations, by override:
   nothing mined            --config.static.mine=False
   other weights            --config.static.trained_length=1
+  less disk                --config.static.stored=packed: a fifth, for less than a point of retrieval
   less memory and disk     --config.static.dictionary_dim=512: 1 to 4 points less on real text, half of
                            both
   the dictionary alone     dictionary_vectors.py --config.static.mine=True

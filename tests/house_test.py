@@ -46,7 +46,7 @@ WINGS = {"static", "pretrain", "transfer", "clcr"}
 DATA = {"runs", *WINGS}  # rooms that may import `data`
 HEAVY = {"tensorflow", "tensorflow_text", "tensorflow_datasets", "seqio", "clu"}
 GRAPH = "clwe_jax.data.graph"  # the only place that may import them
-MOST_LINES = 400
+MAX_LINES = 400
 
 
 def module_name(path: pathlib.Path) -> str:
@@ -72,16 +72,16 @@ def imported(module: str, top_level_only: bool = False) -> frozenset[str]:
     """Names of imported modules; imports inside functions count unless `top_level_only`."""
     body = tree(MODULES[module])
     nodes = body.body if top_level_only else ast.walk(body)
-    found = set()
+    names = set()
     for node in nodes:
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{MODULES[module]}:{node.lineno}: relative import"
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
-                found.add(whole if whole in MODULES else node.module)
-    return frozenset(found)
+                names.add(whole if whole in MODULES else node.module)
+    return frozenset(names)
 
 
 def wrong_import(module: str, name: str) -> str:
@@ -99,13 +99,13 @@ def wrong_import(module: str, name: str) -> str:
 def test_imports_go_one_way():
     rooms = {room(module) for module in MODULES}
     assert not rooms - FLOORS.keys(), f"give {rooms - FLOORS.keys()} a floor in FLOORS"
-    found = [
+    wrong = [
         wrong_import(module, name)
         for module in MODULES
         for name in imported(module)
         if name.startswith("clwe_jax")
     ]
-    assert not any(found), "\n".join(filter(None, found))
+    assert not any(wrong), "\n".join(filter(None, wrong))
 
 
 def test_wrong_imports_are_recognised():
@@ -126,14 +126,14 @@ CHOOSERS = ("registry.lookup", "registry.build", "registry.options_class", "sect
 
 def chosen(module: str) -> set[str]:
     """Names of the modules that a module imports by the registry, where it writes the table."""
-    found = set()
+    modules = set()
     for _, name, call in calls(module):
         tables = [x.value for x in call.args if isinstance(x, ast.Constant)]
         for table in set(tables) & registry.TABLES.keys() if name in CHOOSERS else ():
             first = 0 if name in CHOOSERS[:2] else -1
             entries = map(targets, registry.TABLES[table].values())
-            found |= {target.partition(":")[0] for entry in entries for target in entry[first:]}
-    return found
+            modules |= {target.partition(":")[0] for entry in entries for target in entry[first:]}
+    return modules
 
 
 # Modules that import by the registry what they must not import -> the rooms, each with its reason.
@@ -144,16 +144,16 @@ CHOSEN_ABOVE = {
 
 
 def test_imports_by_the_registry_go_one_way():
-    found = {
+    reached = {
         module: {room(name) for name in chosen(module) if wrong_import(module, name)}
         for module in MODULES
     }
-    assert {module: rooms for module, rooms in found.items() if rooms} == CHOSEN_ABOVE
+    assert {module: rooms for module, rooms in reached.items() if rooms} == CHOSEN_ABOVE
 
 
 def test_options_import_only_the_ground():
     allowed = ("clwe_jax", "clwe_jax.atomic", "clwe_jax.registry", "clwe_jax.options")
-    found = [
+    wrong = [
         f"{module} imports {name}"
         for module in MODULES
         if room(module) == "options"
@@ -161,7 +161,7 @@ def test_options_import_only_the_ground():
         if name.startswith("clwe_jax") and name not in allowed
         and not name.startswith("clwe_jax.options.")
     ]  # fmt: skip
-    assert not found, "\n".join(found)
+    assert not wrong, "\n".join(wrong)
 
 
 def test_options_import_no_arrays():
@@ -189,7 +189,7 @@ def test_no_modules_import_each_other_in_a_circle():
 
 
 def test_the_embedded_world_imports_nothing_of_ours():
-    found = [
+    wrong = [
         f"{module} imports {name}"
         for module in MODULES
         if room(module) == "pocket"
@@ -198,17 +198,17 @@ def test_the_embedded_world_imports_nothing_of_ours():
         and name != "clwe_jax.atomic"
         and name.split(".")[0] not in sys.stdlib_module_names
     ]
-    assert not found, "\n".join(found)
+    assert not wrong, "\n".join(wrong)
 
 
 def test_only_the_graph_imports_tensorflow():
-    found = [
+    wrong = [
         f"{module} imports {name}"
         for module in MODULES
         for name in imported(module)
         if name.split(".")[0] in HEAVY and not f"{module}.".startswith(f"{GRAPH}.")
     ]
-    assert not found, "\n".join(found)
+    assert not wrong, "\n".join(wrong)
 
 
 def closure(module: str, top_level_only: bool) -> set[str]:
@@ -265,25 +265,29 @@ def test_all_modules_can_be_imported_together():
 
 def test_modules_fit_in_a_room():
     lines = {m: len(path.read_text(encoding="utf-8").splitlines()) for m, path in MODULES.items()}
-    found = [f"{module}: {count} lines" for module, count in lines.items() if count > MOST_LINES]
-    assert not found, "\n".join([f"{MOST_LINES} lines are the most:", *found])
+    long = [f"{module}: {count} lines" for module, count in lines.items() if count > MAX_LINES]
+    assert not long, "\n".join([f"{MAX_LINES} lines at most:", *long])
 
 
-def test_modules_and_public_names_are_documented():
-    found = []
+# A stranger reads these rooms; elsewhere a docstring is written where a name does not say enough.
+DOCUMENTED = {"api", "encoders", "align", "models", "objectives", "types", "options"}
+
+
+def test_modules_and_names_that_strangers_read_are_documented():
+    bare = []
     for module, path in MODULES.items():
         body = tree(path)
         if body.body and not ast.get_docstring(body):
-            found.append(f"{path}: the module has no docstring")
-        found += [
-            f"{path}:{node.lineno}: {node.name} has no docstring"
-            for node in body.body
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef))
-            and not node.name.startswith("_")
-            and (module, node.name) not in (("clwe_jax.main", "main"), ("clwe_jax.main", "entry"))
-            and not ast.get_docstring(node)
-        ]
-    assert not found, "\n".join(found)
+            bare.append(f"{path}: the module has no docstring")
+        if room(module) in DOCUMENTED:
+            bare += [
+                f"{path}:{node.lineno}: {node.name} has no docstring"
+                for node in body.body
+                if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+                and not node.name.startswith("_")
+                and not ast.get_docstring(node)
+            ]
+    assert not bare, "\n".join(bare)
 
 
 # Written in parts, so that this file does not contain the text that it forbids.
@@ -295,38 +299,6 @@ FORBIDDEN = {
     "an unsafe load": r"^\s*import pick" + r"le|allow_pick" + r"le\s*=\s*True|yaml\.load\(",
     "an issue's number": r"\b[Ii]ssue #?\d",
 }  # fmt: skip
-# Habits that a native reader stumbles over, and the plain English for them.
-HABITS = {
-    # `file.tell()` is Python's.
-    # Systems whose order is not significant are "not to" + "ld apart".
-    r"(?<![a-z.])(to" + r"ld(?![ _]apart)|te" + "ll|te" + "lls|te" + "lling)(?![a-z])": "assign, know, show, say",
-    r"\ba" + r"new\b": "again, from the start",
-    r"\bbut " + r"for\b": "except for",
-    r"\bby and " + r"by\b": "one at a time",
-    r"\bno " + r"matter\b": "does not matter",
-    r"\b(is|are|has) b" + r"ut\b": "is only",
-    r"\bfor (it|them)s" + r"el(f|ves)\b": "alone, separately",
-    r"\bcom(es|e|ing) " + r"of\b": "results from",
-    r"\bmade up " + r"for\b": "applied, corrected",
-    r"\bwhat there " + r"is\b": "name the thing",
-    r"\bwhol" + r"ly\b": "completely, only",
-    r"\bnext to n" + r"o(ne|thing)\b": "almost no",
-    r"\bnothing b" + r"ut\b": "only",
-    r"\bbrought al" + r"ong\b": "given",
-    r"\bnone of the ki" + r"nd\b": "name the thing",
-    r'("""|^\s*#\s)(Wh' + r"at|Wha" + r"tever|Tha" + r"t of|Tho" + r"se of|The" + r"re (is|are))\b":
-        "begin with the thing itself",
-}  # fmt: skip
-ENGLISH = (
-    "clwe_jax/",
-    "configs/",
-    "tests/",
-    "benchmarks/",
-    "launch/",
-    "docs/",
-    "README.md",
-    "CONTRIBUTING.md",
-)
 TEXT_SUFFIXES = {".py", ".sh", ".yaml", ".toml", ".md", ".cfg", ".html", ".css", ".js", ""}
 
 
@@ -354,9 +326,6 @@ def offences(text: str, patterns: dict[str, str]) -> list[str]:
     ]
 
 
-PLAIN = {plain: f"(?i){habit}" for habit, plain in HABITS.items()}
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -373,47 +342,13 @@ def test_forbidden_text_is_recognised(line):
     assert offences(line, FORBIDDEN)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "the context to" + "ld the sense",
-        "def _te" + "ll(self):",
-        "sense_to" + "ld_by = 1",
-        "Te" + "lls the end.",
-        "starts a" + "new",
-        "all but " + "for one",
-        '    """Wh' + 'at a run needs."""',
-        "# Tha" + "t of the last layer.",
-    ],
-)
-def test_habits_are_recognised(line):
-    assert offences(line, PLAIN)
-
-
-@pytest.mark.parametrize(
-    "line", ["place = file.tell()", "two systems that are not to" + "ld apart", "a bank teller", '"""Says what it needs."""']
-)
-def test_plain_english_is_allowed(line):
-    assert not offences(line, PLAIN)
-
-
 def test_nothing_forbidden_is_written():
-    found = [
+    written = [
         f"{path.relative_to(ROOT)}:{offence}"
         for path in project_files()
         for offence in offences(path.read_text(encoding="utf-8", errors="replace"), FORBIDDEN)
     ]
-    assert not found, "\n".join(found)
-
-
-def test_plain_english_is_written():
-    found = [
-        f"{name}:{offence}"
-        for name, path in ((path.relative_to(ROOT).as_posix(), path) for path in project_files())
-        if name.startswith(ENGLISH) and path != pathlib.Path(__file__)
-        for offence in offences(path.read_text(encoding="utf-8", errors="replace"), PLAIN)
-    ]
-    assert not found, "\n".join([f"{len(found)} lines to write in plain English:", *found])
+    assert not written, "\n".join(written)
 
 
 def calls(module: str):
@@ -447,15 +382,15 @@ def writes(name: str, call: ast.Call) -> bool:
 
 def test_files_are_written_through_atomic():
     assert OTHER_WRITERS.keys() <= MODULES.keys()
-    found = []
+    wrong = []
     for module in MODULES.keys() - OTHER_WRITERS.keys():
-        found += [f"{place}: {name}" for place, name, call in calls(module) if writes(name, call)]
-        found += [
+        wrong += [f"{place}: {name}" for place, name, call in calls(module) if writes(name, call)]
+        wrong += [
             f"{MODULES[module]}:{node.lineno}: {node.value!r}"
             for node in ast.walk(tree(MODULES[module]))
             if isinstance(node, ast.Constant) and str(node.value).endswith(".tmp")
         ]
-    assert not found, "\n".join(["Write with clwe_jax.atomic:", *sorted(found)])
+    assert not wrong, "\n".join(["Write with clwe_jax.atomic:", *sorted(wrong)])
 
 
 @pytest.mark.parametrize(
@@ -469,14 +404,14 @@ def test_writes_are_recognised(call):
 
 
 def test_capabilities_are_asked_for_with_isinstance():
-    found = [
+    guessed = [
         f"{place}: {ast.unparse(call)}"
         for module in MODULES
         for place, name, call in calls(module)
         if name in ("getattr", "hasattr")
         and re.search(r"objective$|task$", ast.unparse(call.args[0]))
     ]
-    assert not found, "\n".join(["Use a protocol of clwe_jax.types:", *found])
+    assert not guessed, "\n".join(["Use a protocol of clwe_jax.types:", *guessed])
 
 
 def defined(path: pathlib.Path) -> dict[str, ast.AST]:
@@ -511,11 +446,11 @@ def test_registry_entries_resolve(kind, name, entry):
 def used() -> set[str]:
     """The names of jobs, of transfer's tasks and of sections that the configs choose."""
     runs = [options.from_file(str(path)) for path in CONFIGS]
-    found = {run.job for run in runs} | {run.transfer.task for run in runs if hasattr(run, "transfer")}
+    names = {run.job for run in runs} | {run.transfer.task for run in runs if hasattr(run, "transfer")}
     for run in runs:
         for path, part in systems.parts(run):
-            found |= {part.name, path.rpartition(".")[2]}  # aligners have sections of their names
-    return found
+            names |= {part.name, path.rpartition(".")[2]}  # aligners have sections of their names
+    return names
 
 
 @pytest.mark.parametrize("kind, name, entry", ENTRIES)
@@ -555,8 +490,8 @@ def test_unknown_scale_is_answered():
 def anchors(page: pathlib.Path) -> set[str]:
     """The anchors that GitHub gives to the headings of a page."""
     text = re.sub(r"(?s)```.*?```", "", page.read_text(encoding="utf-8"))
-    found = re.findall(r"(?m)^#+ (.*)$", text)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+    headings = re.findall(r"(?m)^#+ (.*)$", text)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 PAGES = [path for path in project_files() if path.suffix == ".md"]
@@ -572,6 +507,13 @@ def test_links_of_a_page_lead_somewhere(page):
         to = (page.parent / name).resolve() if name else page
         assert to.exists(), target
         assert not anchor or anchor in anchors(to), target
+
+
+def test_the_table_of_rooms_is_that_of_the_floors():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| (`[^|]+) \|", text, re.MULTILINE)
+    named = {name: int(floor) for floor, names in rows for name in re.findall(r"`(\w+)/?`", names)}
+    assert named == {room: floor for room, floor in FLOORS.items() if room not in GROUND}
 
 
 def test_the_reading_path_is_short_and_its_files_exist():

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LAUNCH = ROOT / "launch"
-SCRIPTS = sorted(LAUNCH.glob("*.sh"))
+SCRIPTS = [*sorted(LAUNCH.glob("*.sh")), *sorted((LAUNCH.parent / ".ci").glob("*"))]
 
 # The stub records its command line, one argument a line, commands separated by '--'. The files slice
 # and run hold the answers of `describe` and `worker.sh state`, one a line; the last line repeats.

@@ -59,3 +59,10 @@ def test_the_core_imports_its_own_libraries_alone():
         if distribution(x) not in core
     }
     assert not {x: where for x, where in absent.items() if where}
+
+
+def test_the_core_is_tried_on_every_python_that_is_declared():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = [x.rpartition(" ")[2] for x in project["classifiers"] if "Python :: 3." in x]
+    script = (ROOT / ".ci" / "core").read_text(encoding="utf-8")
+    assert "3.13" in declared and not [x for x in declared if f"python{x}" not in script]

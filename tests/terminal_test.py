@@ -168,7 +168,7 @@ def test_a_failure_in_silence_shows_what_was_hidden(capfd):
 def test_tensorflow_is_silent(run_python):
     code = (
         "import os; os.environ.pop('TF_CPP_MIN_LOG_LEVEL', None); "
-        "from clwe_jax.data.graph import pieces; pieces.tf.constant(1) + 1"
+        "from clwe_jax.data.graph import piece_ids; piece_ids.tf.constant(1) + 1"
     )
     done = run_python("-c", code)
     assert done.stdout + done.stderr == ""

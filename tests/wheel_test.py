@@ -12,7 +12,7 @@ import zipfile
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-_PARTS = ("clwe_jax", "configs", "docs", "tests", "benchmarks", "launch")
+_PARTS = ("clwe_jax", "configs", "docs", "tests", "benchmarks", "launch", ".ci")
 _FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "mkdocs.yml", "LICENSE", "*.md", "*.cff")
 
 
@@ -59,7 +59,7 @@ def test_the_sdist_has_configs_tests_and_guides(built):
     with tarfile.open(built[0]) as file:
         names = {name.partition("/")[2] for name in file.getnames()}
     expected = ["configs/mbert.py", "tests/wheel_test.py", "tests/configs_record.txt", "docs/use.md",
-                "launch/local.sh", "LICENSE", "CHANGELOG.md", "CITATION.cff", "mkdocs.yml"]  # fmt: skip
+                "launch/local.sh", ".ci/core", "LICENSE", "CHANGELOG.md", "CITATION.cff", "mkdocs.yml"]  # fmt: skip
     assert not set(expected) - names
 
 

@@ -17,7 +17,7 @@ from clwe_jax.types import Array
 
 _SLOPE = 0.2  # slope of the discriminator's leaky ReLU for negative input
 _CHUNK = 500  # steps between two checks of the losses
-_LEAST_RATE = 1e-6  # learning rate below which training ends
+_MIN_RATE = 1e-6  # learning rate below which training ends
 
 
 class Weights(NamedTuple):
@@ -72,10 +72,10 @@ class Adversarial(AdversarialOptions):
         best: tuple[np.ndarray, dict[str, Any]] | None = None
         criteria = []
         for key in jax.random.split(jax.random.key(self.seed), self.restarts):
-            found = self._refined(x, y, *self._trained(x, y, key))
-            criteria.append(found[1]["best_criterion"])
+            refined = self._refined(x, y, *self._trained(x, y, key))
+            criteria.append(refined[1]["best_criterion"])
             if best is None or criteria[-1] > best[1]["best_criterion"]:
-                best = found
+                best = refined
         assert best is not None
         info = {"aligner": "adversarial", **best[1], "restart_criteria": criteria}
         return alignment.Alignment(best[0], None, *steps, info)
@@ -118,7 +118,7 @@ class Adversarial(AdversarialOptions):
                 best = matrix
             elif value < max(info["criterion"]):
                 rate, worse = rate * (self.shrink if worse else 1.0), True
-            if rate < _LEAST_RATE:
+            if rate < _MIN_RATE:
                 break
         info["best_criterion"] = max(info["criterion"])
         info["kept"] = f"epoch {int(np.argmax(info['criterion'])) + 1}"
@@ -137,17 +137,17 @@ class Adversarial(AdversarialOptions):
             logging.warning("adversarial: no word pair is mutual; the map is not refined")
             return matrix, info
         rounds = procrustes.Procrustes(refinements=self.refinements - 1, preprocess=(), **size)
-        found = rounds.fit(x, y, pairs)
-        info["refined_pairs"] = found.info["pairs"]
-        info["refined_criterion"] = found.info.get("criterion") or [
-            self._criterion(x, y, found.source_map)
+        refined = rounds.fit(x, y, pairs)
+        info["refined_pairs"] = refined.info["pairs"]
+        info["refined_criterion"] = refined.info.get("criterion") or [
+            self._criterion(x, y, refined.source_map)
         ]
         top = max(info["refined_criterion"])
         if top <= info["best_criterion"]:
             return matrix, info
         info["best_criterion"] = top
         info["kept"] = f"refinement {int(np.argmax(info['refined_criterion'])) + 1}"
-        return found.source_map, info
+        return refined.source_map, info
 
     def _criterion(self, x: np.ndarray, y: np.ndarray, matrix: np.ndarray) -> float:
         return induce.criterion(x @ matrix, y, neighbourhood=self.neighbourhood)
@@ -210,8 +210,6 @@ def map_step(
       matrix: map, [D, D].
       weights: parameters of the discriminator.
       x: source vectors before the map, [B, D].
-      rate: learning rate.
-      smoothing: smoothing of the labels.
       beta: strength of the orthogonalisation.
 
     Returns:
@@ -223,6 +221,7 @@ def map_step(
         return (jax.nn.softplus(odds) - smoothing * odds).mean()
 
     value, slope = jax.value_and_grad(fooled)(matrix)
+    # The mean of the objective is over twice as many words: half of them do not depend on the map.
     return orthogonalised(matrix - rate / 2 * slope, beta), value
 
 

@@ -200,9 +200,9 @@ def _check_vectors(source: Array, target: Array, one_width: bool) -> None:
 def _check_pairs(pairs: Array | None, source: Array, target: Array, aligner: str) -> np.ndarray:
     if pairs is None or not np.size(pairs):
         raise ValueError(
-            f"{aligner} learns from a dictionary, but no pair has both words among the "
-            f"{len(source)} source and {len(target)} target words. Check languages, direction and "
-            "case of the dictionary, or align without a dictionary: self_learning or adversarial"
+            f"{aligner} learns from a dictionary, and no pair has both words among the "
+            f"{len(source)} source and {len(target)} target words: check its direction and case, "
+            "or align by self_learning or adversarial"
         )
     pairs = np.asarray(pairs)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):

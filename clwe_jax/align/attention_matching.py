@@ -114,11 +114,11 @@ class Match:
     def apply(self, x: np.ndarray, allocate: Allocate = in_memory) -> np.ndarray:
         """T(x), float32 [N, D'] of [N, D]."""
         params = dict(self.params)
-        found = allocate((len(x), self.width))
+        mapped = allocate((len(x), self.width))
         for start in range(0, len(x), _ROWS):  # the inner layer of all words would not fit
             part = slice(start, start + _ROWS)
-            found[part] = _transform(params, x[part])
-        return found
+            mapped[part] = _transform(params, x[part])
+        return mapped
 
     def distances(self, source: Sentences, target: Sentences) -> tuple[float, float]:
         """The squared error a dimension and the cosine distance of parallel sentences (Table 1)."""
@@ -127,11 +127,11 @@ class Match:
             part = slice(start, start + 256)
             x, y = (side.vectors[side.rows[part]] for side in (source, target))
             real = target.rows[part] > 0
-            found = np.asarray(
+            differences = np.asarray(
                 _errors(dict(self.params), x, source.rows[part] > 0, y, self.temperature)
             )
-            total += float(np.square(found).mean(-1)[real].sum())
-            near = found + y
+            total += float(np.square(differences).mean(-1)[real].sum())
+            near = differences + y
             norms = np.linalg.norm(near, axis=-1) * np.linalg.norm(y, axis=-1)
             cosine += float((1 - (near * y).sum(-1) / np.maximum(norms, 1e-12))[real].sum())
             words += int(real.sum())
@@ -200,8 +200,8 @@ class AttentionMatching(TransformOptions):
                     f"rate {self.learning_rate:g}"
                 )
             history.append((first + len(chosen), mean))
-        found = {name: np.asarray(x) for name, x in params.items()}
-        return Match(found, float(self.temperature(self.steps)), history)
+        trained = {name: np.asarray(x) for name, x in params.items()}
+        return Match(trained, float(self.temperature(self.steps)), history)
 
     def chunk(self, length: int, widths: tuple[int, int]) -> int:
         """Steps of one call of the compiled program; arguments as of `traced`."""

@@ -54,15 +54,16 @@ def _nearest(
     keys = search.chunked(y, of_y, 1)
     rows = min(search.rows_that_fit(keys.vectors.shape[1], memory_bytes), len(x))
     rows = math.ceil(math.ceil(len(x) / math.ceil(len(x) / rows)) / _BLOCK) * _BLOCK
-    found, state = [], _nothing(keys.bias.shape, k[0])
+    slabs, state = [], _nothing(keys.bias.shape, k[0])
     for start in range(0, len(x), rows):
         part, bias = x[start : start + rows], of_x[start : start + rows]
         fill = rows - len(part)
         part = jnp.pad(part, ((0, fill), (0, 0)))
+        # A row of padding is no key's best: its scores are minus infinity.
         bias = jnp.pad(jnp.asarray(bias, jnp.float32), (0, fill), constant_values=jnp.inf)
         own, state = _step(part, bias, start, state, *keys[:2], scale, k[1])
-        found.append([np.asarray(some)[: rows - fill] for some in own])  # one part is in memory
-    yield tuple(np.concatenate(some) for some in zip(*found))
+        slabs.append([np.asarray(some)[: rows - fill] for some in own])  # one part is in memory
+    yield tuple(np.concatenate(some) for some in zip(*slabs))
     yield tuple(np.asarray(some).reshape(-1, k[0])[: len(y)] for some in state)
 
 
@@ -92,10 +93,10 @@ def _step(queries, own, start, state, vectors, bias, scale, k):
         first, vectors, bias, *known = chunk
         cosines = search.products(queries, vectors, jnp.zeros(()), scale)
         values, places = search.top_k(cosines - bias, min(k, len(bias)))
-        found = _columns(cosines - own[:, None], known[0].shape[1])
+        columns = _columns(cosines - own[:, None], known[0].shape[1])
         return (
             _merged(best, (values, places + first), k),
-            _merged(known, (found[0], found[1] + start), known[0].shape[1]),
+            _merged(known, (columns[0], columns[1] + start), known[0].shape[1]),
         )
 
     firsts = bias.shape[1] * jnp.arange(len(bias), dtype=jnp.int32)

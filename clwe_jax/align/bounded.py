@@ -39,12 +39,12 @@ _CANDIDATES = 64  # keys per query that are examined beyond the k requested keys
 _SLABS = (1_024, 256, 64)  # keys compared at once: three shapes to compile
 _ROUNDING = 1e-6  # largest rounding error of a mean cosine
 _ROWS = 4_096  # vectors that are compared with the centers at once
-_LEAST_KEYS = 20_000  # keys below which all cosines are faster
+_MIN_KEYS = 20_000  # keys below which all cosines are faster
 
 
 def pays(queries: int, keys: int) -> bool:
     """Whether `nearest` is faster than all cosines, which accelerators compute quickly."""
-    return jax.default_backend() == "cpu" and keys >= _LEAST_KEYS and 4 * queries <= keys
+    return jax.default_backend() == "cpu" and keys >= _MIN_KEYS and 4 * queries <= keys
 
 
 def nearest(
@@ -52,7 +52,6 @@ def nearest(
     around: Around,
     k: int,
     method: str,
-    suffices: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> tuple[Array, Array]:
     """The k best keys by a method.
 
@@ -61,38 +60,23 @@ def nearest(
       around: the keys; it keeps all that is computed of them for further calls.
       k: number of keys per query, at most M.
       method: 'csls' or 'inverted_softmax', one of the methods of `around`.
-      suffices: see `csls.nearest`.
 
     Returns:
       Indices int32 [N, k] and scores float32 [N, k], as `csls.nearest`.
     """
-    found = np.full((len(queries), k), -1, np.int32)
-    scores = np.full((len(queries), k), -np.inf, np.float32)
-    left = np.arange(len(queries))
-    if suffices is not None and k > 1:
-        found[:, :1], scores[:, :1] = _best(queries, around, 1, method)
-        left = np.flatnonzero(~suffices(found[:, 0]))
-    if len(left):
-        found[left], scores[left] = _best(queries[left], around, k, method)
-    return jnp.asarray(found), jnp.asarray(scores)
-
-
-def _best(
-    queries: Array, around: Around, k: int, method: str
-) -> tuple[np.ndarray, np.ndarray]:
-    found = np.zeros((len(queries), k), np.int32)
+    best = np.zeros((len(queries), k), np.int32)
     scores = np.zeros((len(queries), k), np.float32)
     left = np.arange(len(queries))
     width = k + _CANDIDATES
     while len(left):
-        most = min(width, len(around.keys))
-        indices, values, proven = _search(queries[left], around, k, most, method)
-        found[left], scores[left] = indices, values
+        searched = min(width, len(around.keys))
+        indices, values, proven = _search(queries[left], around, k, searched, method)
+        best[left], scores[left] = indices, values
         left, width = left[~proven], 4 * width
     if method == CSLS:
         own = search.means(queries, around.keys, around.neighbourhood, around.memory_bytes)
         scores = scores - np.asarray(own)[:, None]
-    return found, scores
+    return jnp.asarray(best), jnp.asarray(scores)
 
 
 class Around:
@@ -134,6 +118,7 @@ class Around:
         self.exact = np.zeros(len(self.keys), bool)
         self.bounds = {method: np.zeros(len(self.keys), np.float32) for method in METHODS}
         self._look_around()
+        # A bound that rounding has raised above its number would hide a key that is among the best.
         self.bounds[CSLS] -= _ROUNDING
         self.bounds[INVERTED_SOFTMAX] -= 10 * _ROUNDING * (1 + beta)
 
@@ -152,13 +137,13 @@ class Around:
 
     def _look_around(self) -> None:
         """Computes the bounds of every key."""
-        least = min(len(self.pool), max(_PART, self.neighbourhood))
+        part_size = min(len(self.pool), max(_PART, self.neighbourhood))
         homes, means, sizes = _grouped(self.pool, _centers(self.pool))
         members = np.split(np.argsort(homes, kind="stable"), sizes.cumsum()[:-1])
         centers = np.asarray(search.unit(means))
         following = np.argsort(-(centers @ centers.T), axis=1, kind="stable")
         # The groups whose members are the part of a key in each group; of the last one, some.
-        enough = 1 + (sizes[following].cumsum(1) < least).sum(1)
+        enough = 1 + (sizes[following].cumsum(1) < part_size).sum(1)
         near = np.zeros((len(sizes), len(sizes)), bool)
         for number, (order, count) in enumerate(zip(following, enough)):
             near[number, order[:count]] = True
@@ -166,7 +151,7 @@ class Around:
         pool = jnp.asarray(self.pool)[None]
         for number in np.unique(own):
             order = following[number, : enough[number]]
-            part = np.concatenate([members[group] for group in order])[:least]
+            part = np.concatenate([members[group] for group in order])[:part_size]
             rows = np.flatnonzero(own == number)
             self._write(rows, lambda keys: self._sums(keys, pool, None, part=part))
         np.logaddexp(self.bounds[INVERTED_SOFTMAX], far, out=self.bounds[INVERTED_SOFTMAX])
@@ -179,17 +164,17 @@ class Around:
         with np.errstate(divide="ignore"):
             logs = np.log(sizes).astype(np.float32)
         for part in _pieces(self.keys):
-            found = _far(part, means, centers, logs, near, self.beta)
-            own.append(np.asarray(found[0]))
-            far.append(np.asarray(found[1]))
+            group, bound = _far(part, means, centers, logs, near, self.beta)
+            own.append(np.asarray(group))
+            far.append(np.asarray(bound))
         count = len(self.keys)
         return np.concatenate(own)[:count], np.concatenate(far)[:count]
 
     def _write(self, wanted: np.ndarray, numbers: Callable[[np.ndarray], Sequence]) -> None:
         """Computes the numbers of some keys."""
         for rows, slab in _slabs(wanted):
-            found = numbers(self.keys[np.pad(rows, (0, slab - len(rows)), mode="edge")])
-            for method, values in zip(METHODS, found, strict=True):
+            computed = numbers(self.keys[np.pad(rows, (0, slab - len(rows)), mode="edge")])
+            for method, values in zip(METHODS, computed, strict=True):
                 if values is not None:
                     self.bounds[method][rows] = np.asarray(values)[: len(rows)]
 
@@ -304,9 +289,9 @@ def _grouped(x: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray
         left = len(x) - sum(map(len, homes))
         own, sums = _assigned(part, centers, sums, left)
         homes.append(np.asarray(own)[:left])
-    found = np.concatenate(homes)
-    sizes = np.bincount(found, minlength=len(centers))
-    return found, np.asarray(sums) / np.maximum(sizes, 1)[:, None], sizes
+    assigned = np.concatenate(homes)
+    sizes = np.bincount(assigned, minlength=len(centers))
+    return assigned, np.asarray(sums) / np.maximum(sizes, 1)[:, None], sizes
 
 
 @jax.jit

@@ -19,7 +19,7 @@ from clwe_jax.types import Array
 
 _PRECISION = jax.lax.Precision.HIGHEST
 _FEWEST = 20  # source words from which on a share of them is set aside
-_LEAST = 1e-12  # squared length of a vector that is divided by its length
+_MIN_SQUARE = 1e-12  # squared length of a vector that is divided by its length
 _NEVER = -1e9  # score of a word that is no negative
 
 
@@ -180,8 +180,6 @@ def loss(maps: Maps, words: Words, temperature: float) -> Array:
     that share a word with it, and the random words that are its own.
 
     Args:
-      maps: of both sides.
-      words: the batch.
       temperature: divisor of the cosines.
     """
     x, y = (_unit(side, matrix) for side, matrix in zip(words, maps))
@@ -201,4 +199,4 @@ def _unit(side: Side, matrix: Array) -> Array:
     """All vectors of a side, mapped, of unit length: [P + N, K]."""
     mapped = jnp.concatenate([side.pairs, side.others])
     mapped = jnp.dot(mapped, matrix, precision=_PRECISION)
-    return mapped * jax.lax.rsqrt(jnp.maximum(jnp.square(mapped).sum(1, keepdims=True), _LEAST))
+    return mapped * jax.lax.rsqrt(jnp.maximum(jnp.square(mapped).sum(1, keepdims=True), _MIN_SQUARE))

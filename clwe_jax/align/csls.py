@@ -6,7 +6,7 @@ side need the memory of the vectors and of one piece. Of equal scores the lowest
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import Any, Sequence
 
 import jax
 import numpy as np
@@ -36,30 +36,30 @@ class Shared:
     def around(self, keys: Array, pool: Array, **options: Any) -> bounded.Around:
         """The surroundings of the keys in the pool; see `bounded.Around`."""
         asked = ("around", *options.values())
-        found = self._find(asked, keys, pool)
-        if found is None:
-            found = bounded.Around(keys, pool, methods=self._methods, **options)
-            self._keep(asked, keys, pool, found)
-        return found
+        surroundings = self._find(asked, keys, pool)
+        if surroundings is None:
+            surroundings = bounded.Around(keys, pool, methods=self._methods, **options)
+            self._keep(asked, keys, pool, surroundings)
+        return surroundings
 
     def masses(self, keys: Array, pool: Array, beta: float, memory_bytes: int) -> Array:
         """The same as `search.log_mass`."""
         asked = ("masses", beta, memory_bytes)
-        found = self._find(asked, keys, pool)
-        if found is None:
-            found, others = search.log_masses(keys, pool, beta, memory_bytes)
-            self._keep(asked, keys, pool, found)
+        masses = self._find(asked, keys, pool)
+        if masses is None:
+            masses, others = search.log_masses(keys, pool, beta, memory_bytes)
+            self._keep(asked, keys, pool, masses)
             self._keep(asked, pool, keys, others)
-        return found
+        return masses
 
     def _find(self, asked: tuple, keys: Array, pool: Array) -> Any:
-        for known, *sets, found in self._kept:
+        for known, *sets, value in self._kept:
             if known == asked and all(map(_same, sets, (keys, pool))):
-                return found
+                return value
         return None
 
-    def _keep(self, asked: tuple, keys: Array, pool: Array, found: Any) -> None:
-        self._kept = [*self._kept[-1:], (asked, keys, pool, found)]
+    def _keep(self, asked: tuple, keys: Array, pool: Array, value: Any) -> None:
+        self._kept = [*self._kept[-1:], (asked, keys, pool, value)]
 
 
 def _same(a: Array, b: Array) -> bool:
@@ -77,7 +77,6 @@ def nearest(
     beta: float = 30.0,
     memory_bytes: int = MEMORY_BYTES,
     shared: Shared | None = None,
-    suffices: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> tuple[Array, Array]:
     """The k best keys of every query, best first.
 
@@ -100,9 +99,6 @@ def nearest(
       memory_bytes: limit for the scores that are in memory at once.
       shared: for several methods or both directions between the same sets, the same object in all
         calls; None for a single call.
-      suffices: function from the best key of each query, int [N], to bool [N]: whether no further
-        key of the query is wanted. Its other places may then be -1, with the score -inf. None: all
-        keys are wanted.
 
     Returns:
       Indices of keys, int32 [N, k], and their scores, float32 [N, k].
@@ -118,7 +114,7 @@ def nearest(
     queries, keys = _array(queries), _array(keys)
     pool = queries if pool is None else _array(pool)
     search.check(queries, keys, k)
-    _check_finite(queries)
+    check_finite(queries)
     if method == "cosine":
         return search.search(queries, search.chunked(keys, 0.0, k), 1.0, k, memory_bytes)
     search.check(pool, keys, k=1)
@@ -127,12 +123,13 @@ def nearest(
         around = shared.around(
             keys, pool, neighbourhood=neighbourhood, beta=beta, memory_bytes=memory_bytes
         )
-        return bounded.nearest(queries, around, k, method, suffices)
+        return bounded.nearest(queries, around, k, method)
     if method == "csls":
         hubness = search.means(keys, pool, neighbourhood, memory_bytes)
-        found = search.search(queries, search.chunked(keys, hubness, k), 2.0, k, memory_bytes)
+        best = search.search(queries, search.chunked(keys, hubness, k), 2.0, k, memory_bytes)
+        # r(x) is the same for all keys of a query: it belongs to the score, not to the choice.
         own = search.means(queries, keys, neighbourhood, memory_bytes)
-        return found[0], found[1] - own[:, None]
+        return best[0], best[1] - own[:, None]
     mass = (shared.masses if shared else search.log_mass)(keys, pool, beta, memory_bytes)
     return search.search(queries, search.chunked(keys, mass, k), beta, k, memory_bytes)
 
@@ -142,7 +139,7 @@ def _array(x: Array) -> Array:
     return x if isinstance(x, (np.ndarray, jax.Array)) else np.asarray(x, np.float32)
 
 
-def _check_finite(queries: Array) -> None:
+def check_finite(queries: Array) -> None:
     """Raises ValueError for queries that hold NaN or infinity; the error names the first row."""
     if isinstance(queries, jax.Array):
         finite = np.asarray(search.finite(queries))

@@ -12,7 +12,7 @@ from typing import Callable, NamedTuple, Sequence
 
 import numpy as np
 
-_LEAST = 1e-30
+_TINY = 1e-30
 
 
 class WordPairs(NamedTuple):
@@ -52,7 +52,7 @@ def align(
     position: float = 4.0,
     flat: float = 0.05,
     pseudo_count: float = 0.3,
-    least: float = 0.2,
+    min_posterior: float = 0.2,
 ) -> WordPairs:
     """Links the words of sentences and their translations.
 
@@ -64,14 +64,14 @@ def align(
       position: a place d (in shares of the sentences) away weighs exp(-position |d|).
       flat: added to the similarities in the first table.
       pseudo_count: times the similarities, is added to the counts.
-      least: posterior below which a link is dropped.
+      min_posterior: posterior below which a link is dropped.
     """
     cells, words = _cells(source, target, position)
     near = np.maximum(similarity(*words), 0).astype(np.float64)
     ahead = _posteriors(cells, words[0], cells.target, near, iterations, flat, pseudo_count)
     back = _posteriors(cells, words[1], cells.source, near, iterations, flat, pseudo_count)
     both = np.sqrt(ahead * back)
-    both[both < least] = 0
+    both[both < min_posterior] = 0
     return WordPairs(*words, np.bincount(cells.pair, both, len(near)))
 
 
@@ -123,7 +123,7 @@ def _posteriors(
     """
 
     def normalised(counts: np.ndarray) -> np.ndarray:
-        return counts / np.maximum(np.bincount(given, counts)[given], _LEAST)
+        return counts / np.maximum(np.bincount(given, counts)[given], _TINY)
 
     table = normalised(flat + near)
     for _ in range(iterations):
@@ -135,5 +135,5 @@ def _posteriors(
 def _shares(table: np.ndarray, cells: _Cells, generated: np.ndarray) -> np.ndarray:
     weights = table[cells.pair]
     weights *= cells.nearness
-    weights /= np.maximum(np.bincount(generated, weights), _LEAST)[generated]
+    weights /= np.maximum(np.bincount(generated, weights), _TINY)[generated]
     return weights

@@ -33,9 +33,9 @@ class Lists:
 
     def probed(self, vectors: np.ndarray) -> np.ndarray:
         """The nearest lists of unit vectors [N, D], best first: int32 [N, lists that are probed]."""
-        most = min(_PROBED, len(self.centroids))
-        parts = [_top(part @ self.centroids.T, most)[0] for part in _parts(vectors)]
-        return np.concatenate([np.zeros((0, most), np.int32), *parts])
+        count = min(_PROBED, len(self.centroids))
+        parts = [_top(part @ self.centroids.T, count)[0] for part in _parts(vectors)]
+        return np.concatenate([np.zeros((0, count), np.int32), *parts])
 
 
 def learn(sides: Sequence[np.ndarray], seed: int) -> Lists:
@@ -52,8 +52,8 @@ def learn(sides: Sequence[np.ndarray], seed: int) -> Lists:
         for part in _parts(points):
             nearest = (part @ centroids.T).argmax(1)
             order = np.argsort(nearest, kind="stable")
-            found, starts = np.unique(nearest[order], return_index=True)
-            sums[found] += np.add.reduceat(part[order], starts, axis=0)
+            filled, starts = np.unique(nearest[order], return_index=True)
+            sums[filled] += np.add.reduceat(part[order], starts, axis=0)
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         centroids = np.where(lengths > 1e-6, sums / np.maximum(lengths, 1e-6), centroids)
     return Lists(centroids)
@@ -71,7 +71,7 @@ def nearest(
       lists: list of each key, int [M].
       k: number of neighbours.
     """
-    found = _empty((*probed.shape, k)), _empty((len(keys), k))
+    sides = _empty((*probed.shape, k)), _empty((len(keys), k))
     members = np.argsort(lists, kind="stable")
     starts = np.searchsorted(lists[members], np.arange(probed.max(initial=0) + 2))
     asking = np.argsort(probed, axis=None, kind="stable")  # places in `probed`, list by list
@@ -84,27 +84,27 @@ def nearest(
             some = places[start : start + _ROWS]
             rows = some // probed.shape[1]
             cosines = queries[rows].astype(np.float32) @ there.T
-            _merge(found[1], own, rows, cosines.T.copy())
+            _merge(sides[1], own, rows, cosines.T.copy())
             best, values = _top(cosines, k)
-            found[0].keys.reshape(-1, k)[some] = np.where(best < 0, -1, own[best])
-            found[0].cosines.reshape(-1, k)[some] = values
-    best, values = _top(found[0].cosines.reshape(len(queries), -1), k)
-    chosen = np.take_along_axis(found[0].keys.reshape(len(queries), -1), np.maximum(best, 0), 1)
-    return Nearest(np.where(best < 0, -1, chosen), values), found[1]
+            sides[0].keys.reshape(-1, k)[some] = np.where(best < 0, -1, own[best])
+            sides[0].cosines.reshape(-1, k)[some] = values
+    best, values = _top(sides[0].cosines.reshape(len(queries), -1), k)
+    chosen = np.take_along_axis(sides[0].keys.reshape(len(queries), -1), np.maximum(best, 0), 1)
+    return Nearest(np.where(best < 0, -1, chosen), values), sides[1]
 
 
 def _empty(shape: tuple[int, ...]) -> Nearest:
     return Nearest(np.full(shape, -1, np.int32), np.full(shape, -np.inf, np.float32))
 
 
-def _merge(found: Nearest, rows: np.ndarray, keys: np.ndarray, cosines: np.ndarray) -> None:
-    """Takes the cosines of some rows with some keys into what was found for these rows."""
-    k = found.keys.shape[1]
+def _merge(nearest: Nearest, rows: np.ndarray, keys: np.ndarray, cosines: np.ndarray) -> None:
+    """Merges the cosines of some rows with some keys into the nearest keys of these rows."""
+    k = nearest.keys.shape[1]
     best, values = _top(cosines, k)
-    every = np.concatenate([found.keys[rows], np.where(best < 0, -1, keys[best])], 1)
-    best, values = _top(np.concatenate([found.cosines[rows], values], 1), k)
-    found.keys[rows] = np.take_along_axis(every, np.maximum(best, 0), 1)
-    found.cosines[rows] = values
+    every = np.concatenate([nearest.keys[rows], np.where(best < 0, -1, keys[best])], 1)
+    best, values = _top(np.concatenate([nearest.cosines[rows], values], 1), k)
+    nearest.keys[rows] = np.take_along_axis(every, np.maximum(best, 0), 1)
+    nearest.cosines[rows] = values
 
 
 def _top(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -94,8 +94,7 @@ def mutual_best(ahead: Nearest, back: Nearest) -> Mined:
     """The pairs that are each other's best by margin.
 
     Args:
-      ahead: nearest targets of N sources.
-      back: nearest sources of M targets.
+      ahead, back: nearest targets of N sources, and nearest sources of M targets.
     """
     (best, margins), (best_back, _) = _best(ahead, back)
     sources = np.flatnonzero(best_back[best] == np.arange(len(best)))
@@ -105,15 +104,16 @@ def mutual_best(ahead: Nearest, back: Nearest) -> Mined:
 
 def _best(ahead: Nearest, back: Nearest) -> list[tuple[np.ndarray, np.ndarray]]:
     """For either side, the best key of each query by margin, and that margin."""
+    # A neighbour that the search has not found counts as one of cosine 0.
     cosines = [np.where(side.keys < 0, 0, side.cosines) for side in (ahead, back)]
     around = [x.mean(1) for x in cosines]
-    found = []
+    sides = []
     for turned, side in enumerate((ahead, back)):
         means = around[turned][:, None] + around[1 - turned][side.keys]
         margins = 2 * cosines[turned] / np.maximum(means, 1e-9)
         queries, best = np.arange(len(margins)), margins.argmax(1)
-        found.append((side.keys[queries, best], margins[queries, best]))
-    return found
+        sides.append((side.keys[queries, best], margins[queries, best]))
+    return sides
 
 
 def supported(source: np.ndarray, target: np.ndarray, lines: int = 3) -> np.ndarray:
@@ -124,16 +124,17 @@ def supported(source: np.ndarray, target: np.ndarray, lines: int = 3) -> np.ndar
         farther apart than `lines`.
       lines: largest distance on either side.
     """
+    # One number for two places; with the margin of `lines` a step on one side changes no other one.
     span = int(target.max(initial=0)) + 2 * lines + 1
     keys = (source.astype(np.int64) + lines) * span + target + lines
-    ordered, found = np.sort(keys), np.zeros(len(keys), bool)
+    ordered, near_another = np.sort(keys), np.zeros(len(keys), bool)
     steps = range(-lines, lines + 1)
     for ahead, aside in itertools.product(steps, steps):
         if (ahead, aside) != (0, 0) and len(keys):
             wanted = keys + ahead * span + aside
             near = np.minimum(np.searchsorted(ordered, wanted), len(keys) - 1)
-            found |= ordered[near] == wanted
-    return found
+            near_another |= ordered[near] == wanted
+    return near_another
 
 
 class Text(NamedTuple):
@@ -210,8 +211,8 @@ def best_threshold(scores: np.ndarray, right: np.ndarray, total: int) -> float:
     """
     if not len(scores):
         return 0.0
-    found = np.cumsum(right)
-    f1 = 2 * found / (np.arange(1, len(scores) + 1) + total)
+    right_so_far = np.cumsum(right)
+    f1 = 2 * right_so_far / (np.arange(1, len(scores) + 1) + total)
     return float(scores[f1.argmax()])
 
 
@@ -222,7 +223,7 @@ def quality(right: np.ndarray, total: int) -> tuple[float, float, float]:
       right: whether each pair is a translation, bool [P].
       total: number of translations that there are.
     """
-    found = int(np.sum(right))
+    hits = int(np.sum(right))
     return (
-        found / max(1, len(right)), found / max(1, total), 2 * found / max(1, len(right) + total)
+        hits / max(1, len(right)), hits / max(1, total), 2 * hits / max(1, len(right) + total)
     )

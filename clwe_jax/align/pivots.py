@@ -49,9 +49,9 @@ def elsewhere(
     shifts = draw.permutation(np.arange(1, count))[:others]
     for shift in shifts:  # all pairs of a shift give every sentence of both sides one other sentence
         for here, there in zip(order, np.roll(order, -shift)):
-            found = symmetric_distances(source[here], target[there])
-            sums[here][0] += found.min(1, initial=np.inf)
-            sums[there][1] += found.min(0, initial=np.inf)
+            distances = symmetric_distances(source[here], target[there])
+            sums[here][0] += distances.min(1, initial=np.inf)
+            sums[there][1] += distances.min(0, initial=np.inf)
     if not len(shifts):
         return [(np.full(len(x.own), np.inf), np.full(len(y.own), np.inf)) for x, y in zip(source, target)]
     return [(x / len(shifts), y / len(shifts)) for x, y in sums]
@@ -77,16 +77,16 @@ def links(distances: np.ndarray, threshold: float = np.inf) -> np.ndarray:
     return word_links.mutual_argmax(-distances) & (distances < threshold)
 
 
-def orders(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def orders(links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The pivots of a pair of sentences in the source's order.
 
     Args:
-      found: links, bool [M, N], at most one in each row and column.
+      links: bool [M, N], at most one in each row and column.
 
     Returns:
       Their places in the source, int [n], rising; and their ranks in the target's order, int [n].
     """
-    places, there = np.nonzero(found)
+    places, there = np.nonzero(links)
     return places, np.argsort(np.argsort(there))
 
 

@@ -17,7 +17,7 @@ from clwe_jax.types import Array
 
 _CHUNK = 50  # steps of one call of the compiled program
 _ROWS = 8_192  # rows whose probabilities are computed at once
-_LEAST = 1e-12  # least probability of a cost
+_MIN_PROBABILITY = 1e-12  # least probability of a cost
 _DISTANCES = 8  # a larger distance of two words counts as this one
 
 
@@ -47,14 +47,14 @@ class Predictor:
 
     def probabilities(self, x: np.ndarray) -> np.ndarray:
         """The probability of each class, float32 [N, K] of [N, D]."""
-        found = [np.zeros((0, self.classes), np.float32)]
+        parts = [np.zeros((0, self.classes), np.float32)]
         for start in range(0, len(x), _ROWS):
             part = x[start : start + _ROWS]
             size = min(_ROWS, 1 << max(0, len(part) - 1).bit_length())  # few shapes to compile
             rows = np.zeros((size, x.shape[1]), np.float32)
             rows[: len(part)] = part
-            found.append(np.asarray(_probabilities(dict(self.params), rows))[: len(part)])
-        return np.concatenate(found)
+            parts.append(np.asarray(_probabilities(dict(self.params), rows))[: len(part)])
+        return np.concatenate(parts)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,37 +172,37 @@ def pair_features(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class PlaceRows(NamedTuple):
-    """The input of absolute order prediction: words and their places (`Rows`), D + `most` numbers.
+    """The input of absolute order prediction: words and their places (`Rows`), D + `max_places` numbers.
 
     Attributes:
       vectors: a table of words, [M, D].
       words: rows of the table, int [N].
       places: place of each word among those that are ordered, int [N].
-      most: number of places; later ones count as the last one.
+      max_places: number of places; later ones count as the last one.
     """
 
     vectors: np.ndarray
     words: np.ndarray
     places: np.ndarray
-    most: int
+    max_places: int
 
     def __len__(self) -> int:
         return len(self.words)
 
     def __getitem__(self, places: Any) -> np.ndarray:
-        where = np.eye(self.most)[np.minimum(self.places[places], self.most - 1)]
+        where = np.eye(self.max_places)[np.minimum(self.places[places], self.max_places - 1)]
         return np.concatenate([self.vectors[self.words[places]], where], axis=1).astype(np.float32)
 
 
-def place_features(vectors: np.ndarray, most: int) -> np.ndarray:
-    """The input of absolute order prediction: words and their places, float32 [n, D + most].
+def place_features(vectors: np.ndarray, max_places: int) -> np.ndarray:
+    """The input of absolute order prediction: words and their places, float32 [n, D + max_places].
 
     Args:
       vectors: of the words in the source's order, [n, D].
-      most: number of places; later words count as the last one.
+      max_places: number of places; later words count as the last one.
     """
     places = np.arange(len(vectors))
-    return PlaceRows(vectors, places, places, most)[:]
+    return PlaceRows(vectors, places, places, max_places)[:]
 
 
 def pair_costs(pairs: np.ndarray, stays: np.ndarray, count: int) -> np.ndarray:
@@ -230,7 +230,7 @@ def place_costs(probabilities: np.ndarray) -> np.ndarray:
 
 def costs(probabilities: np.ndarray) -> np.ndarray:
     """-log of the probabilities of what is asserted, in float64."""
-    return -np.log(np.maximum(np.asarray(probabilities, np.float64), _LEAST))
+    return -np.log(np.maximum(np.asarray(probabilities, np.float64), _MIN_PROBABILITY))
 
 
 def _scores(params: Mapping[str, Array], x: Array, kept: Array | float) -> Array:

@@ -104,8 +104,8 @@ class Neighbours:
 
     def mean(self, queries: Array) -> Array:
         """The mean of each query's k vectors: [P, D] for queries [P, D]."""
-        found, _ = search.search(queries, self._keys, 1.0, self._k, search.MEMORY_BYTES)
-        return _mean_rows(self._keys.vectors, found)
+        nearest, _ = search.search(queries, self._keys, 1.0, self._k, search.MEMORY_BYTES)
+        return _mean_rows(self._keys.vectors, nearest)
 
 
 @jax.jit

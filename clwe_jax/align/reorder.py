@@ -13,7 +13,7 @@ from typing import NamedTuple, Sequence
 
 import numpy as np
 
-MOST_EXHAUSTIVE = 7  # words, above which there are too many orders to try
+MAX_EXHAUSTIVE = 7  # words, above which there are too many orders to try
 
 
 class _State(NamedTuple):
@@ -58,10 +58,10 @@ def exhaustive(costs: np.ndarray, pairs: bool) -> np.ndarray:
       pairs: whether they are pair costs.
 
     Raises:
-      ValueError: more than `MOST_EXHAUSTIVE` words.
+      ValueError: more than `MAX_EXHAUSTIVE` words.
     """
-    if len(costs) > MOST_EXHAUSTIVE:
-        raise ValueError(f"{len(costs)} words: all orders are tried up to {MOST_EXHAUSTIVE} words")
+    if len(costs) > MAX_EXHAUSTIVE:
+        raise ValueError(f"{len(costs)} words: all orders are tried up to {MAX_EXHAUSTIVE} words")
     words = range(len(costs))
     orders = list(itertools.permutations(words))
     every = np.array(orders, int).reshape(len(orders), len(costs))
@@ -82,36 +82,36 @@ def cost(costs: np.ndarray, order: Sequence[int], pairs: bool) -> float:
     return float(sum(costs[word, place] for place, word in enumerate(order)))
 
 
-def kendall_tau(found: Sequence[int], gold: Sequence[int]) -> float:
+def kendall_tau(order: Sequence[int], gold: Sequence[int]) -> float:
     """Kendall's tau of two orders, in [-1, 1]; 1 for fewer than two words."""
     if len(gold) < 2:
         return 1.0
-    ranks = np.argsort(np.asarray(gold))[np.asarray(found)]
+    ranks = np.argsort(np.asarray(gold))[np.asarray(order)]
     later = np.triu(np.sign(ranks[None, :] - ranks[:, None]), 1)
     return float(later.sum() / (len(ranks) * (len(ranks) - 1) / 2))
 
 
-def ngram_counts(found: Sequence[int], gold: Sequence[int], n: int) -> tuple[int, int]:
+def ngram_counts(order: Sequence[int], gold: Sequence[int], n: int) -> tuple[int, int]:
     """The number of n-grams of an order that the gold order has too, and their number (Table 3)."""
     mine, theirs = ({tuple(x[i : i + n]) for i in range(len(x) - n + 1)} for x in (
-        list(map(int, found)), list(map(int, gold))
+        list(map(int, order)), list(map(int, gold))
     ))  # fmt: skip
     return len(mine & theirs), len(mine)
 
 
-def figures(found: Sequence[np.ndarray], gold: Sequence[np.ndarray]) -> dict[str, float]:
+def figures(orders: Sequence[np.ndarray], gold: Sequence[np.ndarray]) -> dict[str, float]:
     """'bleu2', 'bleu3' and 'bleu4', the n-gram precision over all orders, and the mean 'tau'.
 
     As in Table 3, BLEU-n counts the n-grams of one length n. Orders with fewer words have none.
 
     Args:
-      found, gold: orders of the same words, int [n] each.
+      orders, gold: orders of the same words, int [n] each.
     """
     values = {}
     for n in (2, 3, 4):
-        right, total = np.sum([(0, 0), *(ngram_counts(a, b, n) for a, b in zip(found, gold))], axis=0)
+        right, total = np.sum([(0, 0), *(ngram_counts(a, b, n) for a, b in zip(orders, gold))], axis=0)
         values[f"bleu{n}"] = float(right / total) if total else 0.0
-    long = [kendall_tau(a, b) for a, b in zip(found, gold) if len(b) > 1]
+    long = [kendall_tau(a, b) for a, b in zip(orders, gold) if len(b) > 1]
     return {**values, "tau": float(np.mean(long)) if long else 0.0}
 
 
@@ -139,5 +139,6 @@ def _search(costs: np.ndarray, beam: int, pairs: bool) -> np.ndarray:
             _State(used, (*states[state].done, word), float(totals[state, word]))
             for used, (state, word) in chosen.items()
         ]
+        # The added word no longer comes after any of those that are left.
         left = left[sources] - costs[:, words].T if pairs else left
     return np.array(states[0].done, int)

@@ -122,7 +122,7 @@ def _by_rows(function, queries: Array, rows: int):
         part = queries[start : start + rows]
         parts.append(function(jnp.pad(part, ((0, rows - len(part)), (0, 0)))))
         jax.block_until_ready(parts[-2:-1])  # at most two parts are in memory
-    return jax.tree.map(lambda *found: jnp.concatenate(found)[:count], *parts)
+    return jax.tree.map(lambda *pieces: jnp.concatenate(pieces)[:count], *parts)
 
 
 def search(
@@ -188,18 +188,18 @@ def _best(queries, vectors, bias, scale, k, block) -> tuple[Array, Array]:
 
     def step(best, chunk):
         start, vectors, bias = chunk
-        values, found = _top_k(products(queries, vectors, bias, scale), k, block)
+        values, columns = _top_k(products(queries, vectors, bias, scale), k, block)
         values = jnp.concatenate([best[0], values], 1)
-        found = jnp.concatenate([best[1], found + start], 1)
+        columns = jnp.concatenate([best[1], columns + start], 1)
         values, order = jax.lax.top_k(values, k)
-        return (values, jnp.take_along_axis(found, order, 1)), None
+        return (values, jnp.take_along_axis(columns, order, 1)), None
 
     chunks, size = bias.shape
     rows = len(queries)
     none = jnp.full((rows, k), -jnp.inf), jnp.zeros((rows, k), jnp.int32)
     starts = size * jnp.arange(chunks, dtype=jnp.int32)
-    (values, found), _ = jax.lax.scan(step, none, (starts, vectors, bias))
-    return found, values
+    (values, columns), _ = jax.lax.scan(step, none, (starts, vectors, bias))
+    return columns, values
 
 
 @jax.jit

@@ -45,12 +45,12 @@ class Sentences(NamedTuple):
 
     def means(self) -> np.ndarray:
         """The mean vector of each sentence, float32 [N, D]; 0 without words."""
-        found = np.zeros((len(self.rows), self.vectors.shape[1]), np.float32)
+        means = np.zeros((len(self.rows), self.vectors.shape[1]), np.float32)
         some = max(1, _ROWS // self.rows.shape[1])
-        for start in range(0, len(found), some):
+        for start in range(0, len(means), some):
             rows = self.rows[start : start + some]
-            found[start : start + some] = self.vectors[rows].sum(1)
-        return found / np.maximum(self.lengths, 1)[:, None]
+            means[start : start + some] = self.vectors[rows].sum(1)
+        return means / np.maximum(self.lengths, 1)[:, None]
 
 
 class Pieces(NamedTuple):
@@ -99,20 +99,20 @@ def numbered(lengths: Sequence[int]) -> np.ndarray:
     return np.where(places < lengths[:, None], rows, 0).astype(np.int32)
 
 
-def sentences(found: Sequence[np.ndarray]) -> Sentences:
+def sentences(vectors: Sequence[np.ndarray]) -> Sentences:
     """Sentences of word vectors, float32 [words, D] each, as a table.
 
     Raises:
       ValueError: no sentence.
     """
-    if not found:
+    if not vectors:
         raise ValueError("attention matching needs at least one pair of sentences")
-    blank = np.zeros((1, found[0].shape[1]), np.float32)
-    rows = numbered([len(x) for x in found])
-    return Sentences(np.concatenate([blank, *found]).astype(np.float32), rows)
+    blank = np.zeros((1, vectors[0].shape[1]), np.float32)
+    rows = numbered([len(x) for x in vectors])
+    return Sentences(np.concatenate([blank, *vectors]).astype(np.float32), rows)
 
 
-def whole_words(found: Sequence[np.ndarray]) -> Pieces:
+def whole_words(vectors: Sequence[np.ndarray]) -> Pieces:
     """Sentences whose words are one piece each; see `sentences`."""
-    table = sentences(found)
+    table = sentences(vectors)
     return Pieces(table, np.ones(len(table.words), np.int32), table.rows)

@@ -130,7 +130,7 @@ def _drawn(candidates: np.ndarray, keep: float, rng: np.random.Generator | None)
         return candidates[:, 0]
     assert rng is not None
     # Inverse transform of the geometric distribution truncated at `count`.
-    least = (1 - keep) ** count
-    uniform = 1 - (1 - least) * rng.random(len(candidates))
+    tail = (1 - keep) ** count
+    uniform = 1 - (1 - tail) * rng.random(len(candidates))
     rank = np.floor(np.log(uniform) / math.log1p(-keep)).astype(np.int64)
     return candidates[np.arange(len(candidates)), np.minimum(rank, count - 1)]

@@ -29,13 +29,13 @@ def mutual_argmax(similarity: np.ndarray) -> np.ndarray:
     Returns:
       bool [M, N].
     """
-    found = np.zeros(similarity.shape, bool)
-    if found.size:
+    links = np.zeros(similarity.shape, bool)
+    if links.size:
         rows = np.arange(len(similarity))
         best = similarity.argmax(1)
         mutual = similarity.argmax(0)[best] == rows
-        found[rows[mutual], best[mutual]] = True
-    return found
+        links[rows[mutual], best[mutual]] = True
+    return links
 
 
 def itermax(similarity: np.ndarray, rounds: int = 2, discount: float = 0.9) -> np.ndarray:
@@ -53,10 +53,10 @@ def itermax(similarity: np.ndarray, rounds: int = 2, discount: float = 0.9) -> n
     Returns:
       bool [M, N].
     """
-    found = mutual_argmax(similarity)
+    links = mutual_argmax(similarity)
     positive = (1 + similarity) / 2  # so that a discount makes a pair less similar
     for _ in range(rounds - 1):
-        left, right = found.any(1, keepdims=True), found.any(0, keepdims=True)
+        left, right = links.any(1, keepdims=True), links.any(0, keepdims=True)
         if left.all() or right.all():
             break
         allowed = ~(left & right)
@@ -64,8 +64,8 @@ def itermax(similarity: np.ndarray, rounds: int = 2, discount: float = 0.9) -> n
         more = mutual_argmax(np.where(allowed, positive * weights, 0.0)) & allowed
         if not more.any():
             break
-        found |= more
-    return found
+        links |= more
+    return links
 
 
 def softmax_intersection(scores: np.ndarray, threshold: float) -> np.ndarray:
@@ -92,7 +92,7 @@ def softmax(scores: np.ndarray, axis: int) -> np.ndarray:
     return powers / powers.sum(axis, keepdims=True)
 
 
-def of_owners(links: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+def from_pieces(links: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Links of words from links of their pieces: words are linked where any of their pieces are.
 
     Args:
@@ -102,10 +102,10 @@ def of_owners(links: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.n
     Returns:
       bool [words, words].
     """
-    found = np.zeros((_count(source), _count(target)), bool)
+    linked = np.zeros((_count(source), _count(target)), bool)
     rows, columns = np.nonzero(links)
-    found[np.asarray(source, int)[rows], np.asarray(target, int)[columns]] = True
-    return found
+    linked[np.asarray(source, int)[rows], np.asarray(target, int)[columns]] = True
+    return linked
 
 
 def _count(owners: np.ndarray) -> int:

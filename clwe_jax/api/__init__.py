@@ -81,7 +81,7 @@ def load(
     """
     from clwe_jax.api.transfer import TransferModel
     from clwe_jax.api.wrap import wrapped
-    from clwe_jax.encoders import foreign, load as encoders
+    from clwe_jax.encoders import hf_model, load as encoders
     from clwe_jax.interop.configuration import PREFIX, is_laser, is_model
 
     workdir = os.fspath(workdir).removeprefix("run:")
@@ -90,7 +90,7 @@ def load(
             raise ValueError("words: files of vectors hold their own words")
         return wrapped(encoders.of_vectors(workdir.removeprefix("vec:"), languages))
     if workdir.startswith(PREFIX) or is_model(workdir) or is_laser(workdir):
-        return wrapped(foreign.load(workdir, languages, words))
+        return wrapped(hf_model.load(workdir, languages, words))
     if languages or words:
         raise ValueError(
             f"languages and words are arguments for a model of Hugging Face; {workdir} is none"

@@ -41,12 +41,12 @@ class Loaded(LoadedEncoder, LoadedModel):
         self._check_languages(lang=lang)
         check_count(batch_size=batch_size)
         with terminal.progress(show_progress):
-            found = self._encode(check_texts(texts), lang, layer, pool, batch_size)
+            encoded = self._encode(check_texts(texts), lang, layer, pool, batch_size)
         if not normalize:
-            return found
+            return encoded
         if pool is None:
-            return [np.asarray(search.unit(vectors)) for vectors in found]
-        return np.asarray(search.unit(found))
+            return [np.asarray(search.unit(vectors)) for vectors in encoded]
+        return np.asarray(search.unit(encoded))
 
     @abc.abstractmethod
     def _encode(
@@ -63,6 +63,17 @@ class Loaded(LoadedEncoder, LoadedModel):
         layers: int | str = "",
         **options: Any,
     ) -> list[WordLink]:
+        return self.align_all([source], [target], lang, to, layers, **options)[0]
+
+    def align_all(
+        self,
+        sources: Sequence[str] | Sequence[Sequence[str]],
+        targets: Sequence[str] | Sequence[Sequence[str]],
+        lang: str,
+        to: str,
+        layers: int | str = "",
+        **options: Any,
+    ) -> list[list[WordLink]]:
         self._check_languages(lang=lang, to=to)
         known = [x.name for x in dataclasses.fields(WordAligner)]
         check_keys(known, options, "align")
@@ -72,15 +83,19 @@ class Loaded(LoadedEncoder, LoadedModel):
                 f"{nearest(str(options['method']), METHODS_OF_WORDS)}"
             )
         model = self.encoder()
-        texts: list[list[str]] = []
-        for name, text, code in (("source", source, lang), ("target", target, to)):
-            words = model.words(text, code) if isinstance(text, str) else list(text)
-            check_strings(**{f"{name}[{place}]": word for place, word in enumerate(words)})
-            texts.append(words)
+        if isinstance(sources, str) or isinstance(targets, str) or len(sources) != len(targets):
+            raise ValueError("sources, targets: expected two lists of sentences, each with its translation")
+        sides: list[list[list[str]]] = []
+        for name, texts, code in (("source", sources, lang), ("target", targets, to)):
+            cut = [model.words(text, code) if isinstance(text, str) else list(text) for text in texts]
+            for words in cut:
+                check_strings(**{f"{name}[{place}]": word for place, word in enumerate(words)})
+            sides.append(cut)
         aligner = WordAligner(layers=layers, **options)
-        [found] = aligner.align(model, [texts[0]], [texts[1]], (lang, to))
+        links = aligner.align(model, *sides, (lang, to))
         return [
-            WordLink(texts[0][i], texts[1][j], int(i), int(j)) for i, j in np.argwhere(found)
+            [WordLink(left[i], right[j], int(i), int(j)) for i, j in np.argwhere(linked)]
+            for left, right, linked in zip(*sides, links, strict=True)
         ]
 
     def similarity(
@@ -103,8 +118,8 @@ class Loaded(LoadedEncoder, LoadedModel):
                 f"to={to!r} is the word's own language: name another one of {others}, or call "
                 f"neighbours({word!r}, lang={lang!r})"
             )
-        found = self.neighbours(word, lang, k, to, method=method)
-        return [Translation(near.word, near.score) for near in found]
+        neighbours = self.neighbours(word, lang, k, to, method=method)
+        return [Translation(near.word, near.score) for near in neighbours]
 
     def sentence_vectors(self, texts: Sequence[str], lang: str) -> np.ndarray:
         return self.encode(texts, lang)
@@ -115,10 +130,10 @@ class Loaded(LoadedEncoder, LoadedModel):
         given = check_texts(texts), check_texts(others)
         if not all(given):
             raise ValueError("texts, others: expected sentences on both sides")
-        found = mining.mine(
+        mined = mining.mine(
             self.sentence_vectors(given[0], lang), self.sentence_vectors(given[1], to)
         )
-        return [(int(i), int(j), float(x)) for i, j, x in zip(*found) if x >= least]
+        return [(int(i), int(j), float(x)) for i, j, x in zip(*mined) if x >= least]
 
 
 def lacks_counts(pool: str) -> ValueError:

@@ -166,6 +166,18 @@ class LoadedModel:
         """
         raise self._lacks("align")
 
+    def align_all(
+        self,
+        sources: Sequence[str] | Sequence[Sequence[str]],
+        targets: Sequence[str] | Sequence[Sequence[str]],
+        lang: str,
+        to: str,
+        layers: int | str = "",
+        **options: Any,
+    ) -> list[list[WordLink]]:
+        """The links of many pairs of sentences, which are encoded together; see `align`."""
+        raise self._lacks("align_all")
+
     def similarity(
         self, a: str, b: str, lang: str, to: str | None = None, layer: Layer | None = None
     ) -> float:

@@ -116,8 +116,8 @@ class Model(LanguageModel, Loaded):
         """
         if context is not None:
             return self.sense_view.pick(word, lang, context, k, direction)
-        found = self.sense_view.all(word, lang, k, direction, examples)
-        return [sense for sense in found if sense.enabled]
+        senses = self.sense_view.all(word, lang, k, direction, examples)
+        return [sense for sense in senses if sense.enabled]
 
     def translate(
         self, word: str, context: str, to: str, lang: str | None = None

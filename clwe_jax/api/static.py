@@ -35,8 +35,9 @@ class StaticModel(StaticSpaces, Loaded):
         Raises:
           ValueError: the word has no vector; the message names similar words.
         """
-        vectors = self.vectors(lang, layer)
-        return self._vector(word, lang, vectors)
+        self._check_languages(lang=lang)
+        select(np.zeros((1, 1)), layer)
+        return self._vector(word, lang, self._narrow(lang))
 
     def _encode(
         self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None, batch_size: int
@@ -48,18 +49,18 @@ class StaticModel(StaticSpaces, Loaded):
             )
         if pool == "sif" and self.frequencies is None:
             raise lacks_counts(pool)
-        vectors = self.vectors(lang, layer)
-        cut = [self._split(text, lang) for text in texts]
+        vectors = self._narrow(lang)
+        cut = self._cut(texts, lang)
         if self._spells(lang):
             vectors = with_spelled(
                 vectors, itertools.chain(*cut), lambda words: self.spelling.vectors(words, lang)
             )
-        known = [[word for word in words if word in vectors.index] for words in cut]
         if pool is None:
-            rows = [vectors.rows(words) for words in known]
-            return [select(vectors.vectors[some][:, None], layer) for some in rows]
+            rows = [vectors.rows(words) for words in cut]
+            found = [np.asarray(vectors.vectors[some[some >= 0]], np.float32) for some in rows]
+            return [select(some[:, None], layer) for some in found]
         weights = self.frequencies.word_weights(lang) if pool == "sif" else {}
-        return select(weighted_means(known, vectors, weights)[:, None], layer)
+        return select(weighted_means(cut, vectors, weights)[:, None], layer)
 
     def words(
         self, text: str, lang: str, layer: Layer | None = None

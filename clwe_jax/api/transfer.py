@@ -68,7 +68,7 @@ class TransferModel(TrainedLabeller, LoadedModel):
             check_texts(texts)
         words = [self._words(text, lang) if isinstance(text, str) else list(text) for text in texts]
         full = [place for place, some in enumerate(words) if some]
-        found: list[list[tuple[str, str]]] = [[] for _ in words]
+        tagged: list[list[tuple[str, str]]] = [[] for _ in words]
         if full:
             given, spoken = [words[i] for i in full], lang
             if self.config.transfer.lower_case:
@@ -76,10 +76,10 @@ class TransferModel(TrainedLabeller, LoadedModel):
             if lang in self.glossaries:
                 glossary = self.glossaries[lang]
                 given, spoken = list(map(glossary.words, given)), glossary.target
-            labels = self.predictor.of_sentences(given, spoken)[self.seed]
+            labels = self.predictor.label_sentences(given, spoken)[self.seed]
             for place, mine in zip(full, labels):
-                found[place] = list(zip(words[place], mine))
-        return found
+                tagged[place] = list(zip(words[place], mine))
+        return tagged
 
     def classify(self, texts: Sequence[str] | Sequence[Sequence[str]], lang: str) -> list[str]:
         """The labels of texts, or of pairs of texts.
@@ -103,7 +103,7 @@ class TransferModel(TrainedLabeller, LoadedModel):
             glossary = self.glossaries[lang]
             rows = [tuple(map(glossary.text, row)) for row in rows]
             lang = glossary.target
-        return self.predictor.of_texts(rows, lang)[self.seed]
+        return self.predictor.label_texts(rows, lang)[self.seed]
 
     def label_spans(
         self, rows: Sequence[tuple[Sequence[str], Sequence[tuple[int, int]]]], lang: str
@@ -129,7 +129,7 @@ class TransferModel(TrainedLabeller, LoadedModel):
                     f"{list(spans)}: expected {self.texts} of (first word, word after the last one) "
                     f"in a sentence of {len(words)} words"
                 )
-        return self.predictor.of_spans(rows, lang)[self.seed] if rows else []
+        return self.predictor.label_spans(rows, lang)[self.seed] if rows else []
 
     def _check(self, lang: str, kind: str) -> None:
         if self.kind != kind:

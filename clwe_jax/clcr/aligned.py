@@ -1,7 +1,7 @@
 """T + pGA: entailment with the pivots and the order that translations of the tests give (Table 4, B7).
 
-The paper's bound of extraction and reordering: the heads of row T read, of each test sentence, the words
-that have links to its translation, in the translation's order.
+This is the paper's upper bound for extraction and reordering. The heads of row T see only those words
+of a test sentence that are linked to its translation, in the order of the translation.
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ def measured(config: ClcrRun, workdir: str, mapped: Transformed) -> dict[str, fl
     """The figures of the row; {} where the test rows of both languages are not parallel.
 
     Args:
-      config, workdir: the CLCR run's; the folder has the finished row T.
-      mapped: the run's models, spaces and maps.
+      workdir: folder of the CLCR run, which has the finished row T.
 
     Returns:
       As `entailment.measured`; the target's figures are those of row T.
@@ -70,10 +69,10 @@ def measured(config: ClcrRun, workdir: str, mapped: Transformed) -> dict[str, fl
     source_of = dataclasses.replace(heads.source, encoder=encoder, folder=workdir)
     heads = dataclasses.replace(heads, source=source_of)
     gold, texts = [row.label for row, _ in rows], [row.texts for row, _ in rows]
-    right = [scores.accuracy(gold, x) for x in heads.of_texts(texts, source)]
-    found = entailment.row_figures(workdir, BASE)
-    found |= agreement.named_interval(f"xnli/{source}/acc", right)
-    return entailment.figures(languages, entailment.ALIGNED, found)
+    right = [scores.accuracy(gold, x) for x in heads.label_texts(texts, source)]
+    figures = entailment.row_figures(workdir, BASE)
+    figures |= agreement.named_interval(f"xnli/{source}/acc", right)
+    return entailment.figures(languages, entailment.ALIGNED, figures)
 
 
 def parallel_tests(config: ClcrRun, workdir: str) -> list[tuple[Labelled, tuple[str, ...]]]:
@@ -86,10 +85,10 @@ def parallel_tests(config: ClcrRun, workdir: str) -> list[tuple[Labelled, tuple[
     row = entailment.row_config(config, workdir, BASE)
     settings = row.transfer
     if not settings.tests:
-        found = tasks.translated_pairs(
+        pairs = tasks.translated_pairs(
             source, target, "test", settings.embedded_tests, row.seed, tasks.DOMAINS
         )
-        return [(Labelled(texts, label), other) for texts, other, label in found]
+        return [(Labelled(texts, label), other) for texts, other, label in pairs]
     tests = transfer_data.read(row).tests
     own, other = tests.get(source, ()), tests.get(target, ())
     if [x.label for x in own] != [x.label for x in other]:
@@ -108,8 +107,8 @@ def _linked_words(
     mapped: Transformed,
     rows: Sequence[tuple[Labelled, tuple[str, ...]]],
 ) -> tuple[np.ndarray, dict[tuple[str, ...], np.ndarray]]:
-    """The mapped vectors of the source's words; the words of each source text -> the rows of those that
-    are linked to words of its translation, in the order of these; the nearest one where none is."""
+    """The mapped vectors of the source's words, and for each source text its words -> the rows of the
+    linked ones, in the order of the translation. A text without a link keeps its nearest word."""
     texts = {own: other for row, pair in rows for own, other in zip(row.texts, pair)}
     models = mapped.models.items()
     cut = [
@@ -122,12 +121,12 @@ def _linked_words(
     sides = data.both_sides(mapped.models, mapped.spaces, cut, workdir)
     views = vectors.views(mapped.maps[steps.MAIN], sides, vectors.files(workdir))
     distances = steps.distances(views, config.clcr.contrast, config.seed)
-    table, found = views.common(0), {}
+    table, linked = views.common(0), {}
     for number, (row, x) in enumerate(zip(cut, distances)):
         links = pivots.links(x, mapped.threshold)
         if x.size and not links.any():
             links[np.unravel_index(x.argmin(), x.shape)] = True
         places, ranks = pivots.orders(links)
         own = table.rows[number]
-        found[tuple(row.source)] = own[own > 0][places[np.argsort(ranks)]]
-    return table.vectors, found
+        linked[tuple(row.source)] = own[own > 0][places[np.argsort(ranks)]]  # row 0 is padding
+    return table.vectors, linked

@@ -44,22 +44,22 @@ class ParallelRows(NamedTuple):
 
 def encoder_config(config: ClcrRun, language: str) -> PretrainRun:
     """The config of a monolingual masked language model that the run trains first."""
-    found, settings = presets.bert(config.scale), config.clcr.encoder
-    found.system, found.seed = f"MLM ({language})", config.seed
-    found.data.update(
+    bert, settings = presets.bert(config.scale), config.clcr.encoder
+    bert.system, bert.seed = f"MLM ({language})", config.seed
+    bert.data.update(
         languages=language, source=config.data.source, dictionaries="",
         lower_case=config.data.lower_case, simplify_chinese=config.data.simplify_chinese,
         pocket_sentences=config.data.pocket_sentences, pocket_domains=config.data.pocket_domains,
         pocket_shared=config.data.pocket_shared, pocket_apart=config.data.pocket_apart,
         pocket_shared_order=config.data.pocket_shared_order,
     )  # fmt: skip
-    found.model.update(norm="pre", condition_on_language=False, language_embeddings=False)
-    found.vocab.update(kind=settings.vocab_kind, size=settings.vocab_size)
-    found.train.steps = settings.steps
-    found.optimizer.warmup_steps = min(found.optimizer.warmup_steps, settings.steps // 5)
-    found.checkpoint.every_steps = settings.steps
-    found.evals = ConfigDict({"mlm": {**found.evals.mlm, "every_steps": 0}})
-    return options.parse(found)
+    bert.model.update(norm="pre", condition_on_language=False, language_embeddings=False)
+    bert.vocab.update(kind=settings.vocab_kind, size=settings.vocab_size)
+    bert.train.steps = settings.steps
+    bert.optimizer.warmup_steps = min(bert.optimizer.warmup_steps, settings.steps // 5)
+    bert.checkpoint.every_steps = settings.steps
+    bert.evals = ConfigDict({"mlm": {**bert.evals.mlm, "every_steps": 0}})
+    return options.parse(bert)
 
 
 def hub(settings: ClcrOptions) -> list[str]:
@@ -70,10 +70,10 @@ def hub(settings: ClcrOptions) -> list[str]:
 def _given(config: ClcrRun) -> dict[str, str]:
     """Language -> the encoder that the config names, or ''; the target's may come from a hub's run."""
     source, target = options.languages(config)
-    found = {source: config.clcr.source, target: config.clcr.target}
+    named = {source: config.clcr.source, target: config.clcr.target}
     for folder in hub(config.clcr)[:1]:
-        found[target] = clcr_models.encoders_of(folder).get(target, "")
-    return found
+        named[target] = clcr_models.encoders_of(folder).get(target, "")
+    return named
 
 
 def places(config: ClcrRun, workdir: str) -> dict[str, str]:
@@ -91,15 +91,15 @@ def given(config: ClcrRun) -> dict[str, LanguageModel]:
       ValueError: an encoder that is no language model, that has not learned its language, or that has
         not the layers of the config.
     """
-    found: dict[str, LanguageModel] = {}
+    models: dict[str, LanguageModel] = {}
     for side, (language, place) in zip(SIDES, _given(config).items()):
         if place:
-            found[language] = _opened(config, side, language, place)
-            layers_of(config, language, found[language].encoder().layers)
+            models[language] = _opened(config, side, language, place)
+            layers_of(config, language, models[language].encoder().layers)
         else:
             own = encoder_config(config, language).model.layers
             layers_of(config, language, own + 1)
-    return found
+    return models
 
 
 def trained(config: ClcrRun, workdir: str) -> bool:
@@ -118,7 +118,6 @@ def opened(
     """Language -> its language model, the source's first.
 
     Args:
-      config, workdir: the run's.
       models: those that are open; see `given`.
     """
     return {
@@ -151,8 +150,6 @@ def layers_of(config: ClcrRun, language: str, count: int) -> tuple[int, ...]:
     """The layers of a language's model that are mapped.
 
     Args:
-      config: the run's.
-      language: of the model.
       count: the model's layers, with that of the embeddings.
 
     Raises:
@@ -181,8 +178,8 @@ def training_rows(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> list[
         domains = pocket_files.domains(config.data)
         rows = pocket.linked(source, target, settings.sentences, _SEED, "train", domains)
         return [Linked(*row) for row in rows]
-    found = parallel.find(settings.parallel, (source, target), "clcr.parallel")
-    for files in found:
+    candidates = parallel.find(settings.parallel, (source, target), "clcr.parallel")
+    for files in candidates:
         if {files.source, files.target} == {source, target}:
             pairs = parallel.read(files, settings.sentences)
             texts = {files.source: pairs.source, files.target: pairs.target}
@@ -221,13 +218,13 @@ def test_rows(config: ClcrRun) -> list[Linked]:
       ValueError, FileNotFoundError: as of `alignment_files`, or no links of the two languages.
     """
     pair = options.languages(config)
-    found = gold_rows(config, pair)
-    if config.clcr.gold and not found:
+    rows = gold_rows(config, pair)
+    if config.clcr.gold and not rows:
         raise ValueError(
             f"config.clcr.gold={config.clcr.gold} has no gold links of {' and '.join(pair)} "
             f"(config.clcr.gold_part={config.clcr.gold_part})"
         )
-    return found
+    return rows
 
 
 def gold_rows(config: ClcrRun, pair: Sequence[str]) -> list[Linked]:
@@ -283,26 +280,24 @@ def learned(
     known: Mapping[str, Space],
     folder: str | None = None,
 ) -> tuple[dict[str, Space], list[Pieces]]:
-    """The layers of each language's model with their whitening, learned on training sentences; and
-    the pieces of both sides of these, which are encoded once, in their spaces.
+    """Each language's layers and whitening, learned on the training sentences, and the pieces of both
+    sides in these spaces. The sentences are encoded once.
 
     Args:
-      config, models: the run's.
-      rows: training sentences.
       known: the spaces of languages whose whitening is not learned again.
       folder: of the files of vectors.
     """
-    settings, found, sides = config.clcr, {}, []
+    settings, spaces, sides = config.clcr, {}, []
     for side, (language, model) in zip(SIDES, models.items()):
         space = known.get(language)
         layers = space.layers if space else layers_of(config, language, model.encoder().layers)
         words = [getattr(row, side) for row in rows]
         pieces = vectors.encoded(model, language, words, layers, folder)
-        found[language] = space or Space(
+        spaces[language] = space or Space(
             layers, whitening.whitening(pieces.table.words, settings.whiten, settings.unit_length)
         )
-        sides.append(vectors.into_space(pieces, found[language]))
-    return found, sides
+        sides.append(vectors.into_space(pieces, spaces[language]))
+    return spaces, sides
 
 
 def both_sides(

@@ -38,37 +38,34 @@ _TRANSLATED = "translate"
 def rows(config: ClcrRun) -> list[str]:
     """The rows of a run: those of translation need a dictionary, that of mBERT needs its model."""
     dictionary = config.data.dictionaries
-    found = [name for name, changed in ROWS.items() if dictionary or _TRANSLATED not in changed]
+    names = [name for name, changed in ROWS.items() if dictionary or _TRANSLATED not in changed]
     multilingual = config.clcr.entailment.multilingual
-    return [name for name in found if multilingual or name != MULTILINGUAL]
+    return [name for name in names if multilingual or name != MULTILINGUAL]
 
 
 def row_config(config: ClcrRun, workdir: str, name: str) -> TransferRun:
     """The config of a row: ESIM on the finished model of the run, or on a multilingual one.
 
     Args:
-      config: the CLCR run's.
-      workdir: its folder, which has the model.
-      name: of the row.
+      workdir: folder of the CLCR run, which has the model.
     """
     source, target = options.languages(config)
-    settings, found = config.clcr.entailment, presets.esim(config.scale)
-    found.system, found.seed = f"ESIM, {TITLES[name]}", config.seed
-    found.encoder = settings.multilingual if name == MULTILINGUAL else f"run:{workdir}"
-    found.data.languages = f"{target},{source}"
-    found.data.dictionaries = config.data.dictionaries
-    found.transfer.update(
+    settings, esim = config.clcr.entailment, presets.esim(config.scale)
+    esim.system, esim.seed = f"ESIM, {TITLES[name]}", config.seed
+    esim.encoder = settings.multilingual if name == MULTILINGUAL else f"run:{workdir}"
+    esim.data.languages = f"{target},{source}"
+    esim.data.dictionaries = config.data.dictionaries
+    esim.transfer.update(
         train=settings.train or target, tests=settings.tests, seeds=settings.seeds, **ROWS[name]
     )
-    return options.parse(found)
+    return options.parse(esim)
 
 
 def measured(config: ClcrRun, workdir: str, name: str) -> dict[str, float]:
     """Trains the heads of a row and returns their figures; an older folder of the row is removed.
 
     Args:
-      config, workdir: the CLCR run's; the folder has its model.
-      name: of the row.
+      workdir: folder of the CLCR run, which has the model.
 
     Returns:
       'clcr/entailment/{row}/{language}', the accuracy, with '_low' and '_high', and
@@ -86,20 +83,19 @@ def row_figures(workdir: str, name: str) -> dict[str, float]:
         return json.load(file)
 
 
-def figures(languages: Sequence[str], name: str, found: Mapping[str, float]) -> dict[str, float]:
+def figures(languages: Sequence[str], name: str, accuracies: Mapping[str, float]) -> dict[str, float]:
     """The figures of a row by their names in a CLCR run; see `measured`.
 
     Args:
       languages: the source and the target.
-      name: of the row.
-      found: 'xnli/{language}/acc' of both languages, of several heads with '_low' and '_high'.
+      accuracies: 'xnli/{language}/acc' of both languages, of several heads with '_low' and '_high'.
     """
     source, target = languages
     result = {
-        f"clcr/entailment/{name}/{language}{end}": found[f"xnli/{language}/acc{end}"]
+        f"clcr/entailment/{name}/{language}{end}": accuracies[f"xnli/{language}/acc{end}"]
         for language in (target, source)
         for end in ("", "_low", "_high")
-        if f"xnli/{language}/acc{end}" in found
+        if f"xnli/{language}/acc{end}" in accuracies
     }
-    gap = found[f"xnli/{target}/acc"] - found[f"xnli/{source}/acc"]
+    gap = accuracies[f"xnli/{target}/acc"] - accuracies[f"xnli/{source}/acc"]
     return {**result, f"clcr/entailment/{name}/gap": gap}

@@ -27,7 +27,7 @@ def space(config: ClcrRun) -> Mapping[str, Space]:
       ValueError: runs of another target, of the same source, or whose target spaces differ.
     """
     source, target = options.languages(config)
-    found: dict[str, Space] = {}
+    spaces: dict[str, Space] = {}
     first, taken = None, [source]
     for folder in data.hub(config.clcr):
         model = encoders.of_folder(folder)
@@ -46,14 +46,14 @@ def space(config: ClcrRun) -> Mapping[str, Space]:
         mapped = model.models[target].projection
         here = Space(tuple(mapped.layers), mapped.whitening)
         first = first or model.models[target]
-        same = _same(found.get(target, here), here) and _same_parameters(first, model.models[target])
+        same = _same(spaces.get(target, here), here) and _same_parameters(first, model.models[target])
         if not same:
             raise ValueError(
                 f"config.clcr.hub: {folder} has another space of {target!r} than the first run: train it "
                 f"again with --config.clcr.hub={data.hub(config.clcr)[0]}"
             )
-        found.setdefault(target, here)
-    return found
+        spaces.setdefault(target, here)
+    return spaces
 
 
 def _same(first: Space, second: Space) -> bool:

@@ -17,7 +17,7 @@ from clwe_jax.align.predictors import Classifier, Predictor
 from clwe_jax.align.sentences import Pieces
 from clwe_jax.clcr import (
     aligned, data, entailment, hub as clcr_hub, report as clcr_report, steps as clcr_steps,
-    tune, vectors,
+    trial, tune, vectors,
 )  # fmt: skip
 from clwe_jax.clcr.data import ParallelRows
 from clwe_jax.clcr.results import Extracted, Reordered, Split, Transformed
@@ -61,30 +61,22 @@ class Clcr(Job):
 
     def stages(self) -> list[Stage]:
         read = functools.partial(data.sentences, self.config)
+        named = functools.partial(trial.encoders, self.config, self.workdir)
+        mapped = functools.partial(trial.transform, self.config)
         return [
-            Stage("encoders", self._encoders, (), self._about_encoders),
+            Stage("encoders", self._encoders, (), named),
             Stage("sentences", read, ("encoders",), self._about_sentences),
-            Stage("transform", self._transform, ("sentences",), self._about_transform),
+            Stage("transform", self._transform, ("sentences",), mapped),
             Stage("extract", self._extract, ("transform",)),
             Stage("reorder", self._reorder, ("transform",)),
             Stage("model", self._save, ("transform", "extract", "reorder")),
             Stage("entailment", self._entailment, ("transform",), self._about_entailment),
         ]
 
-    def _about_encoders(self) -> Iterator[str]:
-        for language, side in zip(options.languages(self.config), data.SIDES):
-            place = getattr(self.config.clcr, side)
-            steps = self.config.clcr.encoder.steps
-            yield f"{side}: {language}, " + (place or f"a model that is trained first, {steps} steps")
-
     def _about_sentences(self) -> Iterator[str]:
         settings = self.config.clcr
         yield f"parallel sentences: {settings.parallel}, at most {settings.sentences:,}"
         yield f"gold links: {settings.gold or 'none'}"
-
-    def _about_transform(self) -> Iterator[str]:
-        steps = self.config.clcr.transform.steps
-        yield f"transform: {', '.join(clcr_steps.ROWS)}; {steps:,} steps in each direction"
 
     def _about_entailment(self) -> Iterator[str]:
         seeds = self.config.clcr.entailment.seeds
@@ -144,11 +136,11 @@ class Clcr(Job):
             figures |= self._measured(clcr_steps.TUNED, maps[MAIN], tested, rows)
         views = [self._views(maps[MAIN], sides) for sides in (pieces, tested)]
         threshold = config.clcr.threshold
-        if not config.clcr.contrast:
+        if not config.clcr.contrast:  # then the option counts in mean distances
             threshold *= clcr_steps.unit(views[0])
         distances = list(clcr_steps.distances(views[1], config.clcr.contrast, config.seed))
         of_train = clcr_steps.distances(views[0], config.clcr.contrast, config.seed)
-        links = [[pivots.links(x, threshold) for x in found] for found in (of_train, distances)]
+        links = [[pivots.links(x, threshold) for x in part] for part in (of_train, distances)]
         train = Split(rows.train, False, views[0], links[0])
         test = Split(rows.test, rows.gold, views[1], links[1])
         figures |= _spread(views[1])
@@ -194,17 +186,17 @@ class Clcr(Job):
                 words = [row[side] for row in rows]
 
                 def fit(language=language, match=match, side=side, words=words) -> Any:
-                    found = tune.tuned(
+                    tuned = tune.tuned(
                         models[language], (language, words), spaces[language], match,
                         sides[1 - side].table, sides[side].table.rows.shape[1],
                         matching, tuning, self.config.seed,
                     )  # fmt: skip
-                    return {"params": found.model.variables["params"], "history": found.history}
+                    return {"params": tuned.model.variables["params"], "history": tuned.history}
 
                 name = f"tuned_{number}_{language}"
-                found = self._kept(name, made_with, ("transform", "tune"), fit)
-                models[language] = models[language].with_parameters(found["params"])
-                phases.setdefault(language, []).append(found["history"])
+                arrays = self._kept(name, made_with, ("transform", "tune"), fit)
+                models[language] = models[language].with_parameters(arrays["params"])
+                phases.setdefault(language, []).append(arrays["history"])
                 sides[side] = data.one_side(models, spaces, rows, side, self.workdir)
         return phases
 
@@ -220,10 +212,10 @@ class Clcr(Job):
             if not gold.any():
                 raise ValueError(clcr_steps.NO_PIVOT)
             fit = functools.partial(clcr_steps.extraction, x, gold, classifier, self.config.seed)
-            found = self._kept(
+            arrays = self._kept(
                 f"extract_{language}", mapped.made_with, _OF_PREDICTORS, lambda fit=fit: _params(fit())
             )
-            made = Extraction(*(Predictor(found[name]) for name in Extraction._fields))
+            made = Extraction(*(Predictor(arrays[name]) for name in Extraction._fields))
             figures |= dict(clcr_steps.extracted(made, test_x, test_gold, language))
             extractions[language] = made
         return Extracted(extractions, figures)
@@ -237,8 +229,8 @@ class Clcr(Job):
             self.config.seed,
         )  # fmt: skip
         used = (*_OF_PREDICTORS, "reordered")
-        found = self._kept("reorder", mapped.made_with, used, lambda: _params(fit()))
-        order = OrderPredictors(*(Predictor(found[name]) for name in OrderPredictors._fields))
+        arrays = self._kept("reorder", mapped.made_with, used, lambda: _params(fit()))
+        order = OrderPredictors(*(Predictor(arrays[name]) for name in OrderPredictors._fields))
         links = clcr_steps.gold_links(test.rows) if test.gold else test.links
         given = clcr_steps.orders(links, moved)
         figures = dict(clcr_steps.reordered(order, test.words.common(moved), given))
@@ -262,7 +254,7 @@ class Clcr(Job):
             mapped.spaces,
             mapped.maps[MAIN].there.params,
             {"order": reordered.predictors.relative}
-            | {f"pivots/{x}": found.confident for x, found in extracted.predictors.items()},
+            | {f"pivots/{x}": extraction.confident for x, extraction in extracted.predictors.items()},
         )  # fmt: skip
         if settings.tune.rounds:
             for language, model in mapped.models.items():
@@ -326,14 +318,14 @@ def _link_figures(
     figures = clcr_steps.aligners(test.words, test.rows)
     nearest = clcr_steps.alignment([pivots.links(x) for x in distances], test.rows)
     figures |= {f"clcr/alignment_{name}": value for name, value in nearest.items()}
-    found = clcr_steps.alignment(test.links, test.rows)
-    figures |= {f"clcr/pivots/{name}": value for name, value in found.items()}
+    chosen = clcr_steps.alignment(test.links, test.rows)
+    figures |= {f"clcr/pivots/{name}": value for name, value in chosen.items()}
     at = curve.precision_at(clcr_steps.RECALL)
     return figures if at is None else {**figures, f"clcr/pivots/precision@{clcr_steps.RECALL}": at}
 
 
-def _params(found: Extraction | OrderPredictors) -> dict[str, Any]:
-    return {name: predictor.params for name, predictor in found._asdict().items()}
+def _params(predictors: Extraction | OrderPredictors) -> dict[str, Any]:
+    return {name: predictor.params for name, predictor in predictors._asdict().items()}
 
 
 def _write(figures: Mapping[str, float], path: str) -> None:

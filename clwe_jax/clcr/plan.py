@@ -29,11 +29,10 @@ _MAPPED = len(clcr_steps.ROWS) - 1  # rows of Table 1 that are trained; the firs
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
+class PlanRow:
     """A program of the run.
 
     Attributes:
-      name: of the part.
       bytes: memory that it needs on the device.
       flops: floating-point operations of all its calls.
       seconds: their time at the stated utilisation; None where the chip's rate is unknown.
@@ -54,7 +53,6 @@ def run(config: ClcrRun, topology: str) -> dict[str, Any]:
     for orders are small and left out.
 
     Args:
-      config: the run's config.
       topology: of one device, such as 'v5e:1x1' or 'cpu:1'; see `slices.describe`.
 
     Returns:
@@ -108,9 +106,9 @@ def _host(config: ClcrRun) -> dict[str, int]:
 
 def _encoder(config: ClcrRun) -> Objective:
     """The encoder that the run would train for its target."""
-    found = data.encoder_config(config, options.languages(config)[1])
-    padded = options.padded_rows(found.vocab.size)
-    return build.build_objective(found, found.vocab.size, padded)
+    encoder_run = data.encoder_config(config, options.languages(config)[1])
+    padded = options.padded_rows(encoder_run.vocab.size)
+    return build.build_objective(encoder_run, encoder_run.vocab.size, padded)
 
 
 def _state(objective: Objective, device: Any) -> Any:
@@ -119,7 +117,7 @@ def _state(objective: Objective, device: Any) -> Any:
     return _placed(partition.unbox(jax.eval_shape(objective.init, key, batch)), device)
 
 
-def _encoding(config: ClcrRun, device: Any, rate: float | None) -> Part:
+def _encoding(config: ClcrRun, device: Any, rate: float | None) -> PlanRow:
     """Both sides' training sentences, encoded once, and again after each fine-tuning."""
     objective = _encoder(config)
     batch = _placed(objective.batch_shapes(_ROWS, _PIECES), device)
@@ -128,7 +126,7 @@ def _encoding(config: ClcrRun, device: Any, rate: float | None) -> Part:
     return _part("encoding", jax.jit(encode).trace(_state(objective, device), batch), count, rate)
 
 
-def _matching(config: ClcrRun, device: Any, rate: float | None) -> Part:
+def _matching(config: ClcrRun, device: Any, rate: float | None) -> PlanRow:
     """T of all rows of Table 1 in both directions."""
     matching = AttentionMatching(**values_of(config.clcr.transform))
     width = _encoder(config).model.options.width
@@ -136,7 +134,7 @@ def _matching(config: ClcrRun, device: Any, rate: float | None) -> Part:
     return _part("matching", traced, 2 * _MAPPED * matching.steps / steps, rate)
 
 
-def _tuning(config: ClcrRun, device: Any, rate: float | None) -> Part:
+def _tuning(config: ClcrRun, device: Any, rate: float | None) -> PlanRow:
     """The fine-tuning of both encoders."""
     objective, tuning = _encoder(config), Tuning(**values_of(config.clcr.tune))
     matching = AttentionMatching(**values_of(config.clcr.transform))
@@ -157,10 +155,10 @@ def _tuning(config: ClcrRun, device: Any, rate: float | None) -> Part:
     return _part("fine-tuning", traced, 2 * tuning.rounds * tuning.steps, rate)
 
 
-def _part(name: str, traced: jax.stages.Traced, calls: float, rate: float | None) -> Part:
-    found = calls * flops.matrix_flops(traced.jaxpr)
+def _part(name: str, traced: jax.stages.Traced, calls: float, rate: float | None) -> PlanRow:
+    operations = calls * flops.matrix_flops(traced.jaxpr)
     needed = memory.program_bytes(traced.lower().compile().memory_analysis())
-    return Part(name, needed, found, found / rate if rate else None)
+    return PlanRow(name, needed, operations, operations / rate if rate else None)
 
 
 def _placed(shapes: Any, device: Any) -> Any:

@@ -42,21 +42,17 @@ def sections(
     """The sections of a finished run, as JSON.
 
     Args:
-      config: the run's.
-      figures: of all stages.
-      mapped: the models, maps and pivots.
       extractions: language -> its predictors of pivots.
-      reordered: the predicted orders.
     """
     languages = options.languages(config)
-    found = (
+    optional = (
         _transform(languages, figures, mapped),
         _extract(languages, config.clcr, mapped, extractions),
         _reorder(languages, mapped.test, reordered),
         _entailment(languages, config.clcr.entailment.seeds, figures),
         _hub(languages[1], figures),
     )
-    return [data.to_json(section) for section in found if section is not None]
+    return [data.to_json(section) for section in optional if section is not None]
 
 
 def _transform(
@@ -76,9 +72,9 @@ def _transform(
     ]  # fmt: skip
     blocks: list[Block] = [Table(columns, rows)]
     if test.gold:
-        found = [[name, Metric(f"clcr/f1/{key}")] for key, name in _ALIGNERS.items()]
-        found.append(["symmetric distance", Metric("clcr/alignment_f1")])
-        blocks.append(Table([Column("Aligner on the mapped words"), Column("F1", "percent")], found))
+        aligner_rows = [[name, Metric(f"clcr/f1/{key}")] for key, name in _ALIGNERS.items()]
+        aligner_rows.append(["symmetric distance", Metric("clcr/alignment_f1")])
+        blocks.append(Table([Column("Aligner on the mapped words"), Column("F1", "percent")], aligner_rows))
     lines = [
         Line(f"{_NAMES[name]}, {' → '.join(pair)}", points=match.history)
         for name in ("flat", steps.MAIN)
@@ -166,16 +162,16 @@ def _extract(
 
 
 def _predicted(
-    test: Split, place: int, side: int, language: str, extraction: Extraction, least: float
+    test: Split, place: int, side: int, language: str, extraction: Extraction, min_probability: float
 ) -> list[list[Any]]:
     """Rows of a table: a sentence with the pivots found, and with those of each predictor."""
     words, vectors = test.rows[place][side], test.words.common(side).of(place)
     marked = {"with the translation": test.links[place].any(1 - side)}
     for name, predictor in extraction._asdict().items():
-        marked[f"predicted, {name} labels"] = predictor.probabilities(vectors)[:, 1] >= least
+        marked[f"predicted, {name} labels"] = predictor.probabilities(vectors)[:, 1] >= min_probability
     return [
-        [Language(language), name, [Word(x, language, "strong" if y else "soft") for x, y in zip(words, found)]]
-        for name, found in marked.items()
+        [Language(language), name, [Word(x, language, "strong" if y else "soft") for x, y in zip(words, marks)]]
+        for name, marks in marked.items()
     ]
 
 
@@ -206,8 +202,8 @@ def _reorder(languages: Sequence[str], test: Split, reordered: Reordered) -> dat
     given, every = [reordered.given[place] for place in places], test.words.common(reordered.moved)
     vectors = every._replace(rows=every.rows[places])
     costs = steps.order_costs(reordered.predictors, vectors, given)
-    found = steps.predicted(costs, steps.BEAMS[-1])["relative"]
-    for place, order, mine in zip(places, given, found):
+    predicted = steps.predicted(costs, steps.BEAMS[-1])["relative"]
+    for place, order, mine in zip(places, given, predicted):
         own, other = (test.rows[place][side] for side in sides)
         words = np.array(own, object)[order.places]
         points = [
@@ -218,7 +214,7 @@ def _reorder(languages: Sequence[str], test: Split, reordered: Reordered) -> dat
     text = (
         f"Linked words of {source}, brought into the order of {target} (Table 3): the share of the 2-, "
         "3- and 4-grams of words that stand together in that order, and Kendall's tau; and of sentences "
-        f"of up to {reorder.MOST_EXHAUSTIVE} words, the share in which the search finds the order of lowest "
+        f"of up to {reorder.MAX_EXHAUSTIVE} words, the share in which the search finds the order of lowest "
         "cost among all. "
         + ("The orders are those of the gold alignment." if test.gold else
            "The orders are those of the pivots found.")

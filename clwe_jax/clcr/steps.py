@@ -23,11 +23,11 @@ THRESHOLDS = (0.2, 0.5)  # of the probability of a pivot (Table 6)
 BEAMS = (1, 10)
 RECALL = 0.6  # at which the precision of pivots is a figure
 _ONE_WORD = 1e-6  # temperature at which attention chooses one word
-_LEAST_VARIANCE, _LEAST_RANK = 0.01, 2.0  # below which representations have collapsed
+_MIN_VARIANCE, _MIN_RANK = 0.01, 2.0  # below which representations have collapsed
 _CLEAR = 0.2  # a probability below it, or above 1 minus it, is unambiguous
 NO_PIVOT = (
-    "no pivot was found: no training sentence has words whose symmetric distance is below "
-    "config.clcr.threshold. Raise it, or train the encoders and T for more steps"
+    "no pivot was found: no pair of words is closer than config.clcr.threshold. Raise it, or "
+    "train the encoders and T for more steps"
 )
 
 
@@ -70,8 +70,8 @@ def distances(views: Views, others: int = 0, seed: int = 0) -> Iterator[np.ndarr
     source, target = views.both
     near = pivots.elsewhere(source, target, others, seed) if others else None
     for place, pair in enumerate(zip(source, target)):
-        found = pivots.symmetric_distances(*pair)
-        yield pivots.contrasted(found, *near[place]) if near else found
+        plain = pivots.symmetric_distances(*pair)
+        yield pivots.contrasted(plain, *near[place]) if near else plain
 
 
 def unit(views: Views) -> float:
@@ -82,8 +82,8 @@ def unit(views: Views) -> float:
 def alignment(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, float]:
     """Precision, recall, F1 and alignment error rate of links; see `word_alignment.Counts`."""
     counts = Counts()
-    for found, row in zip(links, rows):
-        counts.add(found, row)
+    for pair_links, row in zip(links, rows):
+        counts.add(pair_links, row)
     return counts.figures()
 
 
@@ -108,26 +108,27 @@ def measured(
       gold: the sentences with their gold links; () without links.
       others, seed: see `distances`.
     """
-    (source, target), found = (side.table for side in sides), {}
+    (source, target), figures = (side.table for side in sides), {}
     there, back = maps.there.distances(source, target), maps.back.distances(target, source)
-    found[f"clcr/distance/{name}"], found[f"clcr/cosine/{name}"] = there
-    found[f"clcr/distance_back/{name}"], found[f"clcr/cosine_back/{name}"] = back
+    figures[f"clcr/distance/{name}"], figures[f"clcr/cosine/{name}"] = there
+    figures[f"clcr/distance_back/{name}"], figures[f"clcr/cosine_back/{name}"] = back
     one = dataclasses.replace(maps.there, temperature=_ONE_WORD)
-    found[f"clcr/nearest/{name}"] = one.distances(source, target)[0]
+    figures[f"clcr/nearest/{name}"] = one.distances(source, target)[0]
     if gold:
         links = [pivots.links(x) for x in distances(views, others, seed)]
-        found[f"clcr/f1/{name}"] = alignment(links, gold)["f1"]
-    return found
+        figures[f"clcr/f1/{name}"] = alignment(links, gold)["f1"]
+    return figures
 
 
 def aligners(views: Views, rows: Sequence[Linked]) -> dict[str, float]:
     """F1 of other aligners on the mapped source and the target: SimAlign's and awesome-align's."""
-    (mapped, target), found = (views.common(side) for side in (0, 1)), {}
+    (mapped, target), figures = (views.common(side) for side in (0, 1)), {}
     for method in ("mutual_argmax", "itermax", "softmax"):
+        # Inner products over sqrt(D), as in T's attention; cosines do not read the temperature.
         aligner = WordAligner(method=method, temperature=float(np.sqrt(target.vectors.shape[1])))
         links = [aligner.links(mapped.of(k), target.of(k)) for k in range(len(rows))]
-        found[f"clcr/f1/{method}"] = alignment(links, rows)["f1"]
-    return found
+        figures[f"clcr/f1/{method}"] = alignment(links, rows)["f1"]
+    return figures
 
 
 class Curve(NamedTuple):
@@ -144,19 +145,19 @@ class Curve(NamedTuple):
 
     def precision_at(self, recall: float) -> float | None:
         """The precision at the least threshold of this recall; None where none has it."""
-        found = np.flatnonzero(self.recall >= recall)
-        return float(self.precision[found[0]]) if len(found) else None
+        reached = np.flatnonzero(self.recall >= recall)
+        return float(self.precision[reached[0]]) if len(reached) else None
 
 
-def pivot_curve(found: Sequence[np.ndarray], rows: Sequence[Linked]) -> Curve:
+def pivot_curve(distances: Sequence[np.ndarray], rows: Sequence[Linked]) -> Curve:
     """Precision and recall of pivots at every threshold.
 
     Args:
-      found: distances of each sentence pair, [M, N].
+      distances: distances of each sentence pair, [M, N].
       rows: the sentences with their gold links.
     """
     values, possible, sure = [], [], []
-    for x, row in zip(found, rows):
+    for x, row in zip(distances, rows):
         for link in map(tuple, np.argwhere(pivots.links(x)).tolist()):
             values.append(x[link])
             possible.append(link in row.possible)
@@ -178,7 +179,7 @@ def spread(vectors: np.ndarray) -> tuple[float, float]:
 
 def collapsed(variance: float, rank: float) -> bool:
     """Whether whitened vectors, or their images, are nearly one vector or lie on a line."""
-    return variance < _LEAST_VARIANCE or rank < _LEAST_RANK
+    return variance < _MIN_VARIANCE or rank < _MIN_RANK
 
 
 def labels(links: Sequence[np.ndarray], side: int) -> np.ndarray:
@@ -207,10 +208,10 @@ def extraction(x: np.ndarray, gold: np.ndarray, options: Classifier, seed: int) 
 
 
 def extracted(
-    found: Extraction, x: np.ndarray, gold: np.ndarray, language: str
+    extraction: Extraction, x: np.ndarray, gold: np.ndarray, language: str
 ) -> Iterator[tuple[str, float]]:
     """Yields the figures of Table 2 for both predictors and thresholds, and the clear share."""
-    for name, predictor in found._asdict().items():
+    for name, predictor in extraction._asdict().items():
         p = predictor.probabilities(x)[:, 1]
         path = f"clcr/extract/{language}/{name}"
         yield f"{path}/clear", float(((p < _CLEAR) | (p > 1 - _CLEAR)).mean())
@@ -251,12 +252,12 @@ def orders(links: Sequence[np.ndarray], side: int = 0) -> list[Order]:
 
 def gold_links(rows: Sequence[Linked]) -> list[np.ndarray]:
     """The sure links of which neither word has another one, bool [M, N] each."""
-    found = []
+    unique = []
     for row in rows:
         links = np.zeros((len(row.source), len(row.target)), bool)
         links[tuple(np.array(sorted(row.sure), int).reshape(-1, 2).T)] = True
-        found.append(links & (links.sum(1, keepdims=True) == 1) & (links.sum(0, keepdims=True) == 1))
-    return found
+        unique.append(links & (links.sum(1, keepdims=True) == 1) & (links.sum(0, keepdims=True) == 1))
+    return unique
 
 
 class OrderPredictors(NamedTuple):
@@ -294,25 +295,25 @@ def order_predictors(
         stays.append(order.ranks[here[:, 0]] < order.ranks[here[:, 1]])
     x = predictors.PairRows(source.vectors, np.concatenate(pairs), np.concatenate(apart))
     relative = options.fit(x, np.concatenate(stays).astype(int), seed=seed)
-    most = max(map(len, rows))
+    longest = max(map(len, rows))
     places = np.concatenate([np.arange(len(x)) for x in rows])
-    x = predictors.PlaceRows(source.vectors, np.concatenate(rows), places, most)
-    absolute = options.fit(x, np.concatenate([x.ranks for x in chosen]), most, seed=seed)
+    x = predictors.PlaceRows(source.vectors, np.concatenate(rows), places, longest)
+    absolute = options.fit(x, np.concatenate([x.ranks for x in chosen]), longest, seed=seed)
     return OrderPredictors(relative, absolute)
 
 
 def order_costs(
-    found: OrderPredictors, source: Sentences, given: Sequence[Order]
+    learned: OrderPredictors, source: Sentences, given: Sequence[Order]
 ) -> dict[str, list[np.ndarray]]:
     """'relative' and 'absolute' -> the costs of the words' orders; see `align.reorder`."""
     relative, absolute = [], []
     for number, order in enumerate(given):
         vectors = source.of(number)[order.places]
         pairs, x = predictors.pair_features(vectors)
-        stays = found.relative.probabilities(x)[:, 1]
+        stays = learned.relative.probabilities(x)[:, 1]
         relative.append(predictors.pair_costs(pairs, stays, len(vectors)))
-        places = predictors.place_features(vectors, found.absolute.classes)
-        likely = found.absolute.probabilities(places)
+        places = predictors.place_features(vectors, learned.absolute.classes)
+        likely = learned.absolute.probabilities(places)
         absolute.append(predictors.place_costs(likely))
     return {"relative": relative, "absolute": absolute}
 
@@ -336,17 +337,17 @@ def lowest_share(costs: Sequence[np.ndarray], orders: Sequence[np.ndarray], pair
     hits = [
         reorder.cost(x, order, pairs) <= reorder.cost(x, reorder.exhaustive(x, pairs), pairs) + 1e-6
         for x, order in zip(costs, orders)
-        if 1 < len(order) <= reorder.MOST_EXHAUSTIVE
+        if 1 < len(order) <= reorder.MAX_EXHAUSTIVE
     ]
     return float(np.mean(hits)) if hits else 1.0
 
 
 def reordered(
-    found: OrderPredictors, source: Sentences, given: Sequence[Order]
+    learned: OrderPredictors, source: Sentences, given: Sequence[Order]
 ) -> Iterator[tuple[str, float]]:
     """Yields the figures of Table 3, with the source's own order as the baseline, and how often the
     search finds the order of lowest cost (`lowest_share`)."""
-    costs = order_costs(found, source, given)
+    costs = order_costs(learned, source, given)
     gold = [order.gold for order in given]
     own = reorder.figures([np.arange(len(x)) for x in gold], gold)
     yield from ((f"clcr/reorder/identity/{name}", value) for name, value in own.items())

@@ -103,7 +103,6 @@ def tuned(
       other: the pieces of the translations in the other space.
       longest: pieces of the longest sentence of the texts.
       matching: the annealing of the temperature.
-      tuning: the steps.
       seed: of the order of the sentences.
 
     Raises:
@@ -117,9 +116,10 @@ def tuned(
     opt_state, losses = tx.init(params), []
     sizes = [tuning.batch_size] * tuning.steps
     for number, some in enumerate(places.batches(len(words), draw, sizes)):
+        # One length for all batches, with [CLS] and [SEP]: one program.
         batch = encoder.word_batch([words[place] for place in some], language, longest + 2)
         real = np.asarray(batch.pop("groups")) >= 0
-        target = other.rows[some]
+        target = other.rows[some]  # row 0 is padding
         params, opt_state, value = step(
             params, opt_state, rest, batch, real, other.vectors[target], target > 0, np.int32(number)
         )

@@ -38,11 +38,7 @@ def encoded(
     """The pieces of the words of sentences, with the mean of some layers as their vectors.
 
     Args:
-      model: the language's.
-      language: of the sentences.
-      words: the words of each sentence.
-      layers: the layers.
-      folder: of the file of vectors.
+      folder: of the file of vectors; None: the system's folder of temporary files.
     """
     encoder, counts, lengths = model.encoder(), [np.zeros(0, np.int32)], []
     width = encoder.shape[1]
@@ -94,7 +90,6 @@ def views(
 
     Args:
       maps: from the source to the target, and the reverse.
-      sides: the source and the target.
       allocate: makes the tables.
     """
     own = [side.words(allocate=allocate) for side in sides]

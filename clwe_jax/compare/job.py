@@ -63,8 +63,8 @@ class Compare(Job):
         shared.check(self.config, self.workdir)
 
     def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
-        found = report.get("compare", {})
-        if not figures or found.get("failed") or found.get("asked") != self._asked():
+        kept = report.get("compare", {})
+        if not figures or kept.get("failed") or kept.get("asked") != self._asked():
             return ""
         return (
             "This comparison is finished. More systems or seeds join it with the same --workdir: "
@@ -165,11 +165,11 @@ class Compare(Job):
         runs: dict[str, list[Measured]] = {}
         failed: dict[str, str] = {}
         for place in self._places:
-            found = done[_name(place)]
-            if isinstance(found, Failed):
-                failed[_name(place)] = found.reason
+            measurements = done[_name(place)]
+            if isinstance(measurements, Failed):
+                failed[_name(place)] = measurements.reason
             else:
-                runs.setdefault(place.system.name, []).append(found)
+                runs.setdefault(place.system.name, []).append(measurements)
         titled = {x.name: x for x in self.systems if x.name in runs}
         comparison = Comparison(titled, runs, tasks.titles(self.config), self.config.seed)
         figures = comparison.figures()

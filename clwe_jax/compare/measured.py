@@ -10,8 +10,9 @@ from typing import Any, Iterable, Mapping
 import numpy as np
 
 from clwe_jax import atomic
+from clwe_jax.evaluate.agreement import Outcomes
 
-_RECORD = "record"
+_RECORD, _ITEMS = "record", "items/"
 # Figures with test items -> the paths of their outcomes by part: a direction or a language.
 _OUTCOMES = {
     "retrieval": re.compile(r"retrieval/([^/]+)/mean"),
@@ -30,9 +31,11 @@ class Measured:
         `text.labelled.scores`; a part is a direction of two languages, or a language.
       keys: 'FIGURE/PART' -> a key of the test items: outcomes of equal keys are of the same items.
       cost: 'minutes', of processors in training; 'wall_minutes' of it; 'memory', most bytes in it;
-        'disk', bytes; 'all_minutes', with the evaluations, by the clock.
+        'disk', bytes; 'all_minutes', of training, evaluation and tasks over all starts, by the clock.
       used: the training in words: steps, pieces, passes.
       device: the devices of its process.
+      items: 'FIGURE/PART' -> numbers of the test items, as of `agreement.Outcomes`; absent: the numbers of
+        the rows.
     """
 
     figures: Mapping[str, float]
@@ -41,6 +44,7 @@ class Measured:
     cost: Mapping[str, float]
     used: str = ""
     device: str = ""
+    items: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
     def save(self, path: str) -> None:
         """Writes a file for `load`."""
@@ -49,7 +53,13 @@ class Measured:
             "used": self.used, "device": self.device,
         }  # fmt: skip
         with atomic.writing(path) as file:
-            np.savez_compressed(file, **{_RECORD: json.dumps(record)}, **self.outcomes)
+            items = {f"{_ITEMS}{name}": numbers for name, numbers in self.items.items()}
+            np.savez_compressed(file, **{_RECORD: json.dumps(record)}, **self.outcomes, **items)
+
+    def numbers(self, part: str) -> np.ndarray:
+        """The numbers of the items of 'FIGURE/PART', int [N]."""
+        rows = self.outcomes[part].shape[1]
+        return self.items[part] if part in self.items else np.arange(rows)
 
 
 def load(path: str) -> Measured:
@@ -61,27 +71,32 @@ def load(path: str) -> Measured:
     try:
         with np.load(path, allow_pickle=False) as file:
             record: dict[str, Any] = json.loads(str(file[_RECORD]))
-            outcomes = {name: file[name] for name in file.files if name != _RECORD}
+            arrays = {name: file[name] for name in file.files if name != _RECORD}
     except (KeyError, EOFError) as error:
         raise ValueError(f"{path} is damaged: {error}") from error
-    return Measured(outcomes=outcomes, **record)
+    outcomes = {name: x for name, x in arrays.items() if not name.startswith(_ITEMS)}
+    items = {name.removeprefix(_ITEMS): x for name, x in arrays.items() if name not in outcomes}
+    return Measured(outcomes=outcomes, items=items, **record)
 
 
-def of_hits(found: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The outcomes of evaluators, path -> bool [N], as `Measured.outcomes`."""
-    made = {}
-    for path, hits in found.items():
+def outcomes_of_hits(
+    outcomes: Mapping[str, Outcomes],
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """The outcomes of evaluators, as `Measured.outcomes` and `items`."""
+    made, items = {}, {}
+    for path, (hits, numbers) in outcomes.items():
         for name, pattern in _OUTCOMES.items():
             if match := pattern.fullmatch(path):
-                ones = np.ones(len(hits), np.int32)
-                made[f"{name}/{match[1]}"] = np.stack([hits.astype(np.int32), ones, ones], -1)[None]
-    return made
+                ones, part = np.ones(len(hits), np.int32), f"{name}/{match[1]}"
+                made[part] = np.stack([hits.astype(np.int32), ones, ones], -1)[None]
+                items[part] = numbers
+    return made, items
 
 
 def parts(runs: Iterable[Measured], name: str) -> list[str]:
     """The parts of a figure that all runs have, with the same items."""
     runs = list(runs)
-    found = [x for x in runs[0].outcomes if x.rpartition("/")[0] == name]
+    candidates = [x for x in runs[0].outcomes if x.rpartition("/")[0] == name]
     return [
-        x for x in found if all(x in run.outcomes and run.keys[x] == runs[0].keys[x] for run in runs)
+        x for x in candidates if all(x in run.outcomes and run.keys[x] == runs[0].keys[x] for run in runs)
     ]

@@ -52,14 +52,15 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
       config: of the comparison, resolved.
       place: the run.
     """
-    folders, used, start = shared.folders(config, place.workdir), "", time.monotonic()
-    run = None
+    folders, used, run = shared.folders(config, place.workdir), "", None
     if place.system.config:
         run = _budgeted(config, place, folders)
         used = _used(run)
         if not registry.lookup("job", run.job)(run, place.folder):
             return None
-    found, outcomes, keys = _evaluated(config, place, folders, run)
+    cost, start = _cost(place.folder) if run else {}, time.monotonic()
+    figures, outcomes, keys, items = _evaluated(config, place, folders, run)
+    cost["all_minutes"] = cost.get("wall_minutes", 0.0) + (time.monotonic() - start) / 60
     for task in tasks.names(config) if place.encoder else ():
         names = _languages(config, run)
         job = tasks.run_of(config, task, place.encoder, names)
@@ -69,10 +70,10 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
             return None
         counts, more = tasks.outcomes(task, place.task(task), job)
         outcomes, keys = {**outcomes, **counts}, {**keys, **more}
-    cost = {"all_minutes": (time.monotonic() - start) / 60, **(_cost(place.folder) if run else {})}
+        cost["all_minutes"] += _cost(place.task(task))["wall_minutes"]
     if place.encoder:
         cost["disk"] = float(_bytes(place))
-    return Measured(found, outcomes, keys, cost, used, environment.machine()["device"])
+    return Measured(figures, outcomes, keys, cost, used, environment.machine()["device"], items)
 
 
 def _languages(config: CompareRun, run: options.Run | None) -> tuple[str, ...]:
@@ -103,9 +104,9 @@ def _budgeted(config: CompareRun, place: Place, folders: Mapping[str, str]) -> o
 def _speed(run: PretrainRun, folder: str) -> float:
     """The training's steps per second, by a trial in a folder that is deleted."""
     registry.lookup("job", run.job)(options.with_values(run, _TRIAL_VALUES), folder)
-    found = _read(os.path.join(folder, "report.json"))["speed"]["steps_per_second"]
+    speed = _read(os.path.join(folder, "report.json"))["speed"]["steps_per_second"]
     shutil.rmtree(folder)
-    return float(found)
+    return float(speed)
 
 
 def _used(run: options.Run) -> str:
@@ -122,12 +123,12 @@ def _used(run: options.Run) -> str:
 
 
 def _cost(folder: str) -> dict[str, float]:
-    """The cost of a training over all its starts; see `Measured`."""
-    found = record.read(folder)
+    """The cost of a run over all its starts; see `Measured`."""
+    run_record = record.read(folder)
     return {
-        "minutes": found["seconds"]["processor"] / 60,
-        "wall_minutes": found["seconds"]["wall"] / 60,
-        "memory": float(found["memory"]["host_peak"]),
+        "minutes": run_record["seconds"]["processor"] / 60,
+        "wall_minutes": run_record["seconds"]["wall"] / 60,
+        "memory": float(run_record["memory"]["host_peak"]),
     }
 
 
@@ -153,18 +154,18 @@ def _bytes(place: Place) -> int:
 
 def _evaluated(
     config: CompareRun, place: Place, folders: Mapping[str, str], run: options.Run | None
-) -> tuple[dict[str, float], dict[str, Any], dict[str, str]]:
-    """Figures, outcomes and keys of config.evals."""
+) -> tuple[dict[str, float], dict[str, Any], dict[str, str], dict[str, Any]]:
+    """Figures, outcomes, keys and numbers of items of config.evals."""
     languages = _languages(config, run)
     corpus = corpora.TextCorpus(folders["text"], languages)
     encoder, normalizer = _encoder(config, place, folders, corpus)
-    most = config.data.sample_bytes
+    max_bytes = config.data.sample_bytes
     tokenizer = encoder.tokenizer if isinstance(encoder, HasObjective) else None
     context = Context(
         languages=languages,
         normalizer=normalizer,
         tokenizer=tokenizer,
-        sample={language: list(corpus.lines(language, most)) for language in languages},
+        sample={language: list(corpus.lines(language, max_bytes)) for language in languages},
         domains=tuple(filter(None, config.data.pocket_domains.split(","))),
         seed=config.seed,
     )
@@ -174,9 +175,7 @@ def _evaluated(
         names |= {"senses", "wsd"}
     made = evaluators.build(config.evals, context, folders, names)
     figures, rows = evaluators.measure(made, encoder)
-    outcomes: dict[str, Any] = {}
-    for keyed in made:
-        outcomes |= measured.of_hits(keyed.outcomes)
+    outcomes, items = measured.outcomes_of_hits({x: y for keyed in made for x, y in keyed.outcomes.items()})
     keys = {name: f"{counts.shape[1]} items" for name, counts in outcomes.items()}
     asked: dict[str, list[str]] = {}
     for row in rows:
@@ -184,7 +183,7 @@ def _evaluated(
             asked.setdefault(f"induction/{row['pair']}", []).append(row["word"].casefold())
     # Systems spell words in their own ways; only equal lists of words are compared word by word.
     keys |= {x: hashlib.sha256("\n".join(y).encode()).hexdigest()[:16] for x, y in asked.items()}
-    return figures, outcomes, keys
+    return figures, outcomes, keys, items
 
 
 def _encoder(
@@ -218,10 +217,10 @@ def _encoder(
 
 
 def _counted(corpus: corpora.TextCorpus, words: Any) -> Frequencies:
-    found = corpora.inspect(corpus, words, None)
+    inspected = corpora.inspect(corpus, words, None)
     return Frequencies(
-        {language: x.counted for language, x in found.items()},
-        {language: x.counts for language, x in found.items()},
+        {language: x.counted for language, x in inspected.items()},
+        {language: x.counts for language, x in inspected.items()},
     )
 
 
@@ -234,14 +233,14 @@ def main() -> None:
     [system] = [x for x in systems.chosen(config) if x.name == name]
     place = Place(workdir, system, int(seed))
     try:
-        found = measure(config, place)
+        measurements = measure(config, place)
     except (ValueError, OSError, ImportError) as error:
         logging.exception("%s", error)
         sys.exit(f"error: {error}")
-    if found is None:
+    if measurements is None:
         sys.exit(terminal.UNFINISHED)
     os.makedirs(os.path.dirname(place.measured), exist_ok=True)
-    found.save(place.measured)
+    measurements.save(place.measured)
 
 
 if __name__ == "__main__":

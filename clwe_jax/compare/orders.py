@@ -28,7 +28,8 @@ class Comparison:
     """The measurements of all systems.
 
     A figure is the mean over its parts (directions or languages), the seeds and the heads. Samples
-    draw test items, the same ones for all systems, and the seeds of each system.
+    draw sentences or words with all their items in all parts, which share them, the same ones for all
+    systems, and the seeds of each system.
 
     Attributes:
       systems: name -> system.
@@ -44,7 +45,7 @@ class Comparison:
 
     @functools.cached_property
     def samples(self) -> int:
-        """Number of samples, with which the least p of all pairs is below LEVEL after the correction."""
+        """Number of samples, with which the lowest p of all pairs is below LEVEL after the correction."""
         pairs = len(self.runs) * (len(self.runs) - 1) // 2
         return max(SAMPLES, round(4 * pairs / LEVEL))
 
@@ -57,8 +58,8 @@ class Comparison:
     @functools.cache
     def measured(self, figure: str) -> list[str]:
         """The systems that have a figure, the best first."""
-        found = [name for name in self.runs if self.parts(figure, name)]
-        return sorted(found, key=lambda name: (-self.value(figure, name), name))
+        names = [name for name in self.runs if self.parts(figure, name)]
+        return sorted(names, key=lambda name: (-self.value(figure, name), name))
 
     @functools.cache
     def parts(self, figure: str, *names: str) -> tuple[str, ...]:
@@ -77,7 +78,7 @@ class Comparison:
     @functools.cache
     def interval(self, figure: str, name: str) -> tuple[float, float]:
         """The 95% interval of a system's figure."""
-        samples = np.mean([self._samples(name, x) for x in self.parts(figure, name)], axis=0)
+        samples = self._samples(figure, name, self.parts(figure, name))
         low, high = np.quantile(samples, [0.025, 0.975])
         return float(low), float(high)
 
@@ -87,9 +88,7 @@ class Comparison:
         parts = self.parts(figure, first, second)
         if not parts:
             return None
-        ours, theirs = (
-            np.mean([self._samples(name, x) for x in parts], axis=0) for name in (first, second)
-        )
+        ours, theirs = (self._samples(figure, name, parts) for name in (first, second))
         value = self._mean(first, parts) - self._mean(second, parts)
         return agreement.gain(value, ours - theirs)
 
@@ -98,11 +97,12 @@ class Comparison:
         """Pair of systems -> p of their difference, corrected for the number of pairs (Holm 1979)."""
         pairs = itertools.combinations(self.measured(figure), 2)
         gains = {frozenset(pair): self.gain(figure, *pair) for pair in pairs}
-        found = sorted((gain.p, sorted(pair)) for pair, gain in gains.items() if gain)
-        corrected, least = {}, 0.0
-        for place, (p, pair) in enumerate(found):
-            least = max(least, min(1.0, p * (len(found) - place)))
-            corrected[frozenset(pair)] = least
+        ranked = sorted((gain.p, sorted(pair)) for pair, gain in gains.items() if gain)
+        corrected, running_max = {}, 0.0
+        for place, (p, pair) in enumerate(ranked):
+            # A pair with a larger p is never the more significant one after the correction.
+            running_max = max(running_max, min(1.0, p * (len(ranked) - place)))
+            corrected[frozenset(pair)] = running_max
         return corrected
 
     def told_apart(self, figure: str, first: str, second: str) -> bool:
@@ -123,13 +123,13 @@ class Comparison:
 
     def cost(self, name: str, kind: str) -> float | None:
         """The mean of a cost over the seeds; None where the system has none."""
-        found = [run.cost[kind] for run in self.runs[name] if kind in run.cost]
-        return float(np.mean(found)) if found else None
+        costs = [run.cost[kind] for run in self.runs[name] if kind in run.cost]
+        return float(np.mean(costs)) if costs else None
 
     def mean(self, name: str, path: str) -> float | None:
         """The mean of an evaluator's figure over the seeds; None where it was not measured."""
-        found = [run.figures[path] for run in self.runs[name] if path in run.figures]
-        return float(np.mean(found)) if found else None
+        values = [run.figures[path] for run in self.runs[name] if path in run.figures]
+        return float(np.mean(values)) if values else None
 
     def figures(self) -> dict[str, float]:
         """The content of results.json: compare/SYSTEM/FIGURE, its interval, costs and orders."""
@@ -148,10 +148,10 @@ class Comparison:
             made |= {f"compare/{key}/{x}": self.mean(name, x) for x in sorted(own)}
         for figure in self.titles:
             for first, second in itertools.pairwise(self.measured(figure)):
-                found = self.gain(figure, first, second)
-                if found:
+                gain = self.gain(figure, first, second)
+                if gain:
                     path = f"order/{figure}/{keys[first]}/{keys[second]}"
-                    made[f"{path}/gain"] = found.value
+                    made[f"{path}/gain"] = gain.value
                     made[f"{path}/p"] = self.p_values(figure)[frozenset((first, second))]
         return made
 
@@ -162,16 +162,35 @@ class Comparison:
         """int [seeds x heads, N, 3]."""
         return np.concatenate([run.outcomes[part] for run in self.runs[name]])
 
+    @functools.cached_property
+    def _drawn(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Figure -> the numbers of all its items, and how often each of them is in each sample."""
+        draws = {}
+        for figure in self.titles:
+            some = [
+                self.runs[name][0].numbers(part)
+                for name in self.measured(figure) for part in self.parts(figure, name)
+            ]  # fmt: skip
+            numbers = np.unique(np.concatenate(some))
+            rng = np.random.default_rng([self.seed, zlib.crc32(figure.encode())])
+            draws[figure] = numbers, agreement.drawn(len(numbers), rng, self.samples)
+        return draws
+
     @functools.cache
-    def _samples(self, name: str, part: str) -> np.ndarray:
-        """The part's figure in each sample, float64 [samples]."""
-        counts, seeds = self._counts(name, part), len(self.runs[name])
-        key = self.runs[name][0].keys[part]
-        rows = np.random.default_rng([self.seed, zlib.crc32(f"{part} {key}".encode())])
+    def _samples(self, figure: str, name: str, parts: tuple[str, ...]) -> np.ndarray:
+        """The mean over the parts in each sample, float64 [samples]."""
+        seeds = len(self.runs[name])
         weights = None
         if seeds > 1:
             drawn = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
             chosen = drawn.integers(seeds, size=(self.samples, seeds))
-            weights = np.stack([np.bincount(x, minlength=seeds) for x in chosen]) / len(counts)
-            weights = np.repeat(weights, len(counts) // seeds, axis=1)
-        return agreement.resampled(counts, rows, self.samples, weights)
+            weights = np.stack([np.bincount(x, minlength=seeds) for x in chosen]) / seeds
+        numbers, draws = self._drawn[figure]
+        total = np.zeros(self.samples)
+        for part in parts:
+            counts = self._counts(name, part)
+            heads = len(counts) // seeds
+            each = None if weights is None else np.repeat(weights, heads, axis=1) / heads
+            own = np.searchsorted(numbers, self.runs[name][0].numbers(part))
+            total += agreement.resampled(counts, draws[:, own], each)
+        return total / len(parts)

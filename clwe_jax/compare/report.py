@@ -14,39 +14,37 @@ from clwe_jax.report.data import BLUE, NEUTRAL, Cell, Column, Dots, Number, Pict
 _SEEDED = {True: "their seeds and the test items", False: "the test items"}
 
 
-def sections(found: Comparison, config: CompareRun, budget: str) -> list[Any]:
+def sections(comparison: Comparison, config: CompareRun, budget: str) -> list[Any]:
     """The sections as JSON.
 
     Args:
-      found: the measurements.
-      config: of the comparison.
       budget: the budget in words.
     """
     made = (
-        _findings(found), _table(found, config, budget), _pareto(found), _orders(found),
-        _advice(found), _by_part(found), _costs(found, budget), _senses(found),
+        _findings(comparison), _table(comparison, config, budget), _pareto(comparison), _orders(comparison),
+        _advice(comparison), _by_part(comparison), _costs(comparison, budget), _senses(comparison),
     )  # fmt: skip
     return [data.to_json(section) for section in made if section is not None]
 
 
-def _findings(found: Comparison) -> data.Section | None:
-    points = findings.sentences(found)
+def _findings(comparison: Comparison) -> data.Section | None:
+    points = findings.sentences(comparison)
     text = "Each sentence follows from the figures below."
     return data.Section("What the figures say", text, [Text(points=points)]) if points else None
 
 
-def _table(found: Comparison, config: CompareRun, budget: str) -> data.Section:
+def _table(comparison: Comparison, config: CompareRun, budget: str) -> data.Section:
     rows = []
-    for name in _ordered(found):
-        cells: list[Cell] = [found.systems[name].title]
-        for figure in found.titles:
-            cells.append(_figure(found, figure, name))
+    for name in _ordered(comparison):
+        cells: list[Cell] = [comparison.systems[name].title]
+        for figure in comparison.titles:
+            cells.append(_figure(comparison, figure, name))
             if figure == "induction":
-                cells.append(Number(found.mean(name, "bli/coverage")))
-        cells += [Number(found.cost(name, kind)) for kind in ("minutes", "memory", "disk")]
+                cells.append(Number(comparison.mean(name, "bli/coverage")))
+        cells += [Number(comparison.cost(name, kind)) for kind in ("minutes", "memory", "disk")]
         rows.append(cells)
     columns: list[Column | str] = ["System"]
-    for figure, title in found.titles.items():
+    for figure, title in comparison.titles.items():
         columns.append(Column(title, "percent"))
         if figure == "induction":
             columns.append(Column("Coverage", "percent", main=False))
@@ -67,36 +65,36 @@ def _table(found: Comparison, config: CompareRun, budget: str) -> data.Section:
     return data.Section("Systems", text, [Table(columns, rows)])
 
 
-def _ordered(found: Comparison) -> list[str]:
+def _ordered(comparison: Comparison) -> list[str]:
     """The systems by their first figure, then those without it."""
-    first = next(iter(found.titles), "")
-    names = found.measured(first) if first else []
-    return [*names, *(name for name in found.runs if name not in names)]
+    first = next(iter(comparison.titles), "")
+    names = comparison.measured(first) if first else []
+    return [*names, *(name for name in comparison.runs if name not in names)]
 
 
-def _figure(found: Comparison, figure: str, name: str) -> Cell:
-    if not found.parts(figure, name):
+def _figure(comparison: Comparison, figure: str, name: str) -> Cell:
+    if not comparison.parts(figure, name):
         return Number(None)
-    low, high = found.interval(figure, name)
-    best = found.best(figure)
-    mark = "" if len(found.measured(figure)) < 2 or name not in best else "≈ best"
+    low, high = comparison.interval(figure, name)
+    best = comparison.best(figure)
+    mark = "" if len(comparison.measured(figure)) < 2 or name not in best else "≈ best"
     if mark and name == best[0]:
         mark = "best"
-    every = set().union(*(found.parts(figure, x) for x in found.measured(figure)))
-    own = len(found.parts(figure, name))
+    every = set().union(*(comparison.parts(figure, x) for x in comparison.measured(figure)))
+    own = len(comparison.parts(figure, name))
     if own < len(every):
         mark = f"{mark} {own} of {len(every)} parts".strip()
-    return Number(found.value(figure, name), low=low, high=high, below=mark)
+    return Number(comparison.value(figure, name), low=low, high=high, below=mark)
 
 
-def _pareto(found: Comparison) -> data.Section | None:
+def _pareto(comparison: Comparison) -> data.Section | None:
     """Quality against minutes: the systems that none beats in both are joined."""
     pictures = []
-    for figure, title in found.titles.items():
+    for figure, title in comparison.titles.items():
         places = {
-            name: (found.cost(name, "minutes") or 0.0, found.value(figure, name))
-            for name in found.measured(figure)
-            if found.systems[name].config
+            name: (comparison.cost(name, "minutes") or 0.0, comparison.value(figure, name))
+            for name in comparison.measured(figure)
+            if comparison.systems[name].config
         }
         if len(places) < 2:
             continue
@@ -111,7 +109,7 @@ def _pareto(found: Comparison) -> data.Section | None:
             ("beaten by another", [x for x in places if x not in front], NEUTRAL),
         ):
             if some:
-                titles = [found.systems[x].title for x in some]
+                titles = [comparison.systems[x].title for x in some]
                 groups.append(Dots(label, [places[x] for x in some], titles, colour))
         joins = [(places[a], places[b]) for a, b in itertools.pairwise(front)]
         pictures.append(Picture(f"{title} and cost", groups, joins, x="minutes of a processor", y=title))
@@ -125,36 +123,36 @@ def _pareto(found: Comparison) -> data.Section | None:
     return data.Section("Quality and cost", text, [pictures[0], *rest])
 
 
-def _orders(found: Comparison) -> data.Section:
+def _orders(comparison: Comparison) -> data.Section:
     tables = []
-    for figure, title in found.titles.items():
+    for figure, title in comparison.titles.items():
         rows: list[list[Cell]] = []
-        names = found.measured(figure)
+        names = comparison.measured(figure)
         for place, name in enumerate(names):
-            low, high = found.interval(figure, name)
+            low, high = comparison.interval(figure, name)
             after = next(iter(names[place + 1 :]), None)
-            gain = after and found.gain(figure, name, after)
+            gain = after and comparison.gain(figure, name, after)
             cells: list[Cell] = [
-                found.systems[name].title, Number(found.value(figure, name), low=low, high=high)
+                comparison.systems[name].title, Number(comparison.value(figure, name), low=low, high=high)
             ]
             if gain:
-                apart = found.told_apart(figure, name, after)
-                order = "above it" if found.above(figure, name, after) else "below it"
-                p = found.p_values(figure)[frozenset((name, after))]
+                apart = comparison.told_apart(figure, name, after)
+                order = "above it" if comparison.above(figure, name, after) else "below it"
+                p = comparison.p_values(figure)[frozenset((name, after))]
                 cells += [
-                    found.systems[after].title, Number(gain.value, low=gain.low, high=gain.high),
+                    comparison.systems[after].title, Number(gain.value, low=gain.low, high=gain.high),
                     Number(p), order if apart else Word("not told apart", style="soft"),
                 ]  # fmt: skip
             else:
                 cells += ["", Number(None), Number(None), ""]
-            same = [x for x in names if x != name and not found.told_apart(figure, name, x)]
-            cells.append(", ".join(found.systems[x].title for x in same))
+            same = [x for x in names if x != name and not comparison.told_apart(figure, name, x)]
+            cells.append(", ".join(comparison.systems[x].title for x in same))
             rows.append(cells)
         columns = [
             "System", Column(title, "percent"), "The next one", Column("Difference", "percent"), "p", "Order",
             Column("Not told apart from", main=False),
         ]  # fmt: skip
-        first = next(iter(found.titles))
+        first = next(iter(comparison.titles))
         tables.append(
             Table(columns, rows, title=title) if figure == first else Table(columns, rows, closed=title)
         )
@@ -166,19 +164,19 @@ def _orders(found: Comparison) -> data.Section:
     return data.Section("Orders", text, tables)
 
 
-def _advice(found: Comparison) -> data.Section:
-    rows = [[x.title, x.when, x.when_not] for x in found.systems.values()]
+def _advice(comparison: Comparison) -> data.Section:
+    rows = [[x.title, x.when, x.when_not] for x in comparison.systems.values()]
     columns = ["System", Column("Use it when", main=False), Column("Do not when", main=False)]
     return data.Section("When to use which", "", [Table(columns, rows)])
 
 
-def _by_part(found: Comparison) -> data.Section:
+def _by_part(comparison: Comparison) -> data.Section:
     tables = []
-    for figure, title in found.titles.items():
-        names = found.measured(figure)
-        parts = sorted(set().union(*(found.parts(figure, name) for name in names)))
+    for figure, title in comparison.titles.items():
+        names = comparison.measured(figure)
+        parts = sorted(set().union(*(comparison.parts(figure, name) for name in names)))
         rows: list[list[Cell]] = [
-            [found.systems[name].title, *(_part(found, figure, name, part) for part in parts)]
+            [comparison.systems[name].title, *(_part(comparison, figure, name, part) for part in parts)]
             for name in names
         ]
         columns = ["System", *(Column(part.rpartition("/")[2], "percent") for part in parts)]
@@ -186,21 +184,21 @@ def _by_part(found: Comparison) -> data.Section:
     return data.Section("By language", "The figures of each direction or language.", tables)
 
 
-def _part(found: Comparison, figure: str, name: str, part: str) -> Number:
-    if part not in found.parts(figure, name):
+def _part(comparison: Comparison, figure: str, name: str, part: str) -> Number:
+    if part not in comparison.parts(figure, name):
         return Number(None)
-    return Number(found.part_value(name, part))
+    return Number(comparison.part_value(name, part))
 
 
-def _costs(found: Comparison, budget: str) -> data.Section:
+def _costs(comparison: Comparison, budget: str) -> data.Section:
     rows = [
         [
             x.title,
-            found.runs[name][0].used or ("not trained" if not x.config else "no training"),
-            Number(found.cost(name, "minutes")), Number(found.cost(name, "wall_minutes")),
-            Number(found.cost(name, "memory")), Number(found.cost(name, "disk")),
+            comparison.runs[name][0].used or ("not trained" if not x.config else "no training"),
+            Number(comparison.cost(name, "minutes")), Number(comparison.cost(name, "wall_minutes")),
+            Number(comparison.cost(name, "memory")), Number(comparison.cost(name, "disk")),
         ]
-        for name, x in found.systems.items()
+        for name, x in comparison.systems.items()
     ]  # fmt: skip
     columns = [
         "System",
@@ -215,17 +213,17 @@ def _costs(found: Comparison, budget: str) -> data.Section:
     return data.Section("Cost", text, [Table(columns, rows)])
 
 
-def _senses(found: Comparison) -> data.Section | None:
+def _senses(comparison: Comparison) -> data.Section | None:
     paths = sorted({
-        x for runs in found.runs.values() for run in runs for x in run.figures
+        x for runs in comparison.runs.values() for run in runs for x in run.figures
         if x.startswith(("senses/", "wsd/")) and x.count("/") == 1
     })  # fmt: skip
     if not paths:
         return None
-    names = [name for name in found.runs if any(found.mean(name, x) is not None for x in paths)]
+    names = [name for name in comparison.runs if any(comparison.mean(name, x) is not None for x in paths)]
     rows: list[list[Cell]] = [
-        [Word(path, style="code"), *(Number(found.mean(name, path)) for name in names)] for path in paths
+        [Word(path, style="code"), *(Number(comparison.mean(name, path)) for name in names)] for path in paths
     ]
-    columns = ["Figure", *(Column(found.systems[name].title) for name in names)]
+    columns = ["Figure", *(Column(comparison.systems[name].title) for name in names)]
     text = "Of language models of words; docs/senses.md describes the figures."
     return data.Section("Senses", text, [Table(columns, rows, closed="All figures of senses")])

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from typing import Iterator
 
 from clwe_jax import atomic, options
 from clwe_jax.compare import systems, tasks
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.transfer import ENCODER_FOLDERS
-from clwe_jax.text import parallel, world
+from clwe_jax.runs.cached import CachedResult
+from clwe_jax.text import parallel, run_text
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.pair_files import read_pairs
 
 _HELD_OUT = "heldout"  # the folder of test words that are taken from the dictionaries
-_SHARE, _MOST = 10, 1_000  # one of so many words of a dictionary is a test word, at most so many
+_SHARE = 10  # one of so many words of a dictionary is a test word
+_MAX_TEST_WORDS = 1_000
 _BLI = "evals.bli"
 
 
@@ -25,7 +28,7 @@ def check(config: CompareRun, workdir: str) -> None:
     Raises:
       ValueError, FileNotFoundError: one of them is absent or does not fit.
     """
-    world.check(config, workdir)
+    run_text.check(config, workdir)
     place = folders(config, workdir)
     if config.compare.parallel not in ("", "pocket", options.MINED):
         parallel.find(config.compare.parallel, options.languages(config), "compare.parallel")
@@ -45,43 +48,58 @@ def check(config: CompareRun, workdir: str) -> None:
 
 
 def folders(config: CompareRun, workdir: str) -> dict[str, str]:
-    """`world.folders_of`, with the folder of held-out test words where none are given."""
-    found = world.folders_of(config, workdir)
-    if "bli" in config.evals and not found[_BLI]:
-        found[_BLI] = os.path.join(workdir, _HELD_OUT)
-    return found
+    """`run_text.folders_of`, with the folder of held-out test words where none are given."""
+    paths = run_text.folders_of(config, workdir)
+    if "bli" in config.evals and not paths[_BLI]:
+        paths[_BLI] = os.path.join(workdir, _HELD_OUT)
+    return paths
 
 
 def write(config: CompareRun, workdir: str) -> dict[str, str]:
     """`folders`, after writing the embedded world, or the test words that are held out."""
-    world.resolve_folders(config, workdir)
-    found = folders(config, workdir)
-    if found.get(_BLI) == os.path.join(workdir, _HELD_OUT):
-        _hold_out(config, found["dictionaries"], found[_BLI])
-    return found
+    run_text.resolve_folders(config, workdir)
+    paths = folders(config, workdir)
+    if paths.get(_BLI) == os.path.join(workdir, _HELD_OUT):
+        _hold_out(config, paths["dictionaries"], paths[_BLI])
+    return paths
 
 
 def _hold_out(config: CompareRun, source: str, target: str) -> None:
-    """Writes test dictionaries of words of the training dictionaries, chosen by a hash."""
-    if os.path.isdir(target):
-        return
-    with atomic.making_folder(target) as folder:
-        for name, lines in _chosen(config, source):
-            atomic.write(os.path.join(folder, name), "".join(lines))
+    """Writes test dictionaries of words of the training dictionaries, chosen by a hash.
+
+    Raises:
+      ValueError: the dictionaries have changed since: systems are trained without the old words.
+    """
+    made_with = {}
+    for file in dictionary_files.find(source, options.languages(config)):
+        with open(file.path, "rb") as opened:
+            made_with[os.path.basename(file.path)] = hashlib.file_digest(opened, "sha256").hexdigest()
+
+    def write(chosen: list[tuple[str, list[str]]], path: str) -> None:
+        shutil.rmtree(path, ignore_errors=True)  # of a start that was interrupted before its record
+        with atomic.making_folder(path) as folder:
+            for name, lines in chosen:
+                atomic.write(os.path.join(folder, name), "".join(lines))
+
+    CachedResult(
+        target, made_with, lambda: list(_chosen(config, source)), write, lambda path: [],
+        f"{source} holds other dictionaries than at the first start: give this one a new "
+        "--workdir=DIR, or put the old ones back",
+    ).result()  # fmt: skip
 
 
 def _chosen(config: CompareRun, source: str) -> Iterator[tuple[str, list[str]]]:
-    found: dict[str, list[tuple[str, str]]] = {}
+    dictionaries: dict[str, list[tuple[str, str]]] = {}
     for file in dictionary_files.find(source, options.languages(config)):
         if file.target:  # JMdict has none: its entries are no pairs of words
             pairs = read_pairs(file.path)
             # A pair of languages may have two files, its own and Wiktionary's.
-            named = found.setdefault(f"{file.source}-{file.target}.5000-6500.txt", [])
+            named = dictionaries.setdefault(f"{file.source}-{file.target}.5000-6500.txt", [])
             named += zip(pairs.left, pairs.right)
-    for name, listed in found.items():
+    for name, listed in dictionaries.items():
         digests = {word: hashlib.sha256(word.encode()).hexdigest() for word, _ in listed}
         order = sorted(digests, key=digests.__getitem__)
-        asked = set(order[: min(_MOST, len(order) // _SHARE)])
+        asked = set(order[: min(_MAX_TEST_WORDS, len(order) // _SHARE)])
         lines = [f"{a}\t{b}\n" for a, b in dict.fromkeys(listed) if a in asked]
         if lines:
             yield name, lines

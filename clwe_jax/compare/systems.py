@@ -197,17 +197,17 @@ def chosen(config: CompareRun) -> list[System]:
     Raises:
       ValueError: no system, an unknown one, or one twice.
     """
-    found: list[System] = []
+    systems: list[System] = []
     for name in _names(config.compare.systems):
         for part in SETS.get(name, (name,)):
-            found.append(_system(part))
-    for same in ([x.folder for x in found], [x.key for x in found]):
-        for system, name in zip(found, same):
+            systems.append(_system(part))
+    for same in ([x.folder for x in systems], [x.key for x in systems]):
+        for system, name in zip(systems, same):
             if same.count(name) > 1:
                 raise ValueError(f"config.compare.systems names {name!r} twice: {system.name}")
-    if not found:
+    if not systems:
         raise ValueError("config.compare.systems is empty: --config.compare.systems=quick")
-    return found
+    return systems
 
 
 def _names(listed: str) -> list[str]:
@@ -247,8 +247,7 @@ def run_of(
     Args:
       config: of the comparison, resolved.
       system: one that is trained.
-      seed: of the run.
-      folders: of `text.world.resolve_folders` of the comparison: text, dictionaries, tests.
+      folders: of `text.run_text.resolve_folders` of the comparison: text, dictionaries, tests.
       steps: of a language model; 0: its config's.
 
     Raises:
@@ -318,7 +317,7 @@ def _with_parallel(
     values = {x: text if y == options.SOURCE else y for x, y in system.values.items()}
     if options.SOURCE in system.values.values() and not text:
         raise ValueError(
-            f"The system {system.name} learns from parallel text: --config.compare.parallel=DIR/train, "
-            "or mined for what the text itself holds; or leave it out of config.compare.systems"
+            f"The system {system.name} learns from parallel text: --config.compare.parallel=DIR/train "
+            "(or mined), or leave it out of config.compare.systems"
         )
     return values

@@ -36,11 +36,11 @@ def names(config: CompareRun) -> list[str]:
     Raises:
       ValueError: an unknown one.
     """
-    found = [x.strip() for x in config.compare.tasks.split(",") if x.strip()]
-    for name in found:
+    tasks = [x.strip() for x in config.compare.tasks.split(",") if x.strip()]
+    for name in tasks:
         if name not in _CONFIGS:
             raise ValueError(f"config.compare.tasks: no task {name!r}. {nearest(name, _CONFIGS)}")
-    return found if config.compare.labelled else []
+    return tasks if config.compare.labelled else []
 
 
 def files(config: CompareRun, task: str) -> Files | None:
@@ -58,9 +58,9 @@ def files(config: CompareRun, task: str) -> Files | None:
     tested = registry.lookup("transfer_task", task)().files(folder)
     for language in dict.fromkeys(["en", *languages]):
         wanted = [f"{language}.train.*", f"train.{language}.*", f"{language}_*.train.*"]
-        found = sorted(x for name in wanted for x in glob.glob(os.path.join(glob.escape(folder), name)))
-        if found:
-            return Files(f"{language}:{found[0]}", folder, [x for x in languages if x in tested])
+        paths = sorted(x for name in wanted for x in glob.glob(os.path.join(glob.escape(folder), name)))
+        if paths:
+            return Files(f"{language}:{paths[0]}", folder, [x for x in languages if x in tested])
     raise ValueError(
         f"config.compare.labelled={where}: {folder} has no training rows: expected en.train.tsv"
     )

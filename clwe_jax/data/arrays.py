@@ -36,11 +36,7 @@ class Table(Protocol):
 
 @runtime_checkable
 class Files(Table, Protocol):
-    """A table in several files. The files are shuffled, and the rows within each file.
-
-    Attributes:
-      sizes: rows of each file.
-    """
+    """A table in several files. The files are shuffled, and the rows within each file."""
 
     sizes: Sequence[int]
 
@@ -91,11 +87,11 @@ class Arrays:
 
     def rows(self, indices: np.ndarray) -> dict[str, Column]:
         """Dense columns as arrays, ragged ones as lists of arrays."""
-        found: dict[str, Column] = {key: value[indices] for key, value in self._dense.items()}
+        columns: dict[str, Column] = {key: value[indices] for key, value in self._dense.items()}
         for key, (values, bounds) in self._ragged.items():
             spans = zip(bounds[indices].tolist(), bounds[indices + 1].tolist())
-            found[key] = [values[first:last] for first, last in spans]
-        return found
+            columns[key] = [values[first:last] for first, last in spans]
+        return columns
 
     @functools.cached_property
     def lengths(self) -> np.ndarray | None:
@@ -151,7 +147,6 @@ class ArraySource:
         data: columns, see `Arrays`, or a table that reads its rows on demand.
         batch_size: number of rows of each of this host's batches.
         seed: seed of the order of the rows, which differs between epochs.
-        shuffle: whether the rows are shuffled.
         epochs: number of passes through the data; None means endless.
         last: treatment of an incomplete last batch of an epoch: 'pad' fills it up with rows of
           padding, 'drop' leaves it out, 'join' continues with the first rows of the next epoch.
@@ -335,9 +330,9 @@ class ArraySource:
     def set_state(self, state: bytes) -> None:
         """See `types.BatchSource`; the number of hosts may differ."""
         try:
-            found = json.loads(state)
-            fingerprint, step = found["fingerprint"], operator.index(found["step"])
-            sums = {str(name): operator.index(value) for name, value in found["sums"].items()}
+            saved = json.loads(state)
+            fingerprint, step = saved["fingerprint"], operator.index(saved["step"])
+            sums = {str(name): operator.index(value) for name, value in saved["sums"].items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(
                 f"The saved place in the data is damaged, or of another release: {error!r}"

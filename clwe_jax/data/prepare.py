@@ -25,7 +25,7 @@ from clwe_jax.data import prepared
 from clwe_jax.options import shipped
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import to_dict
-from clwe_jax.text import world as worlds
+from clwe_jax.text import run_text as run_texts
 from clwe_jax.types import Batch
 
 _SHARD_ROWS = 8_192
@@ -40,7 +40,6 @@ def prepare(
 
     Args:
       config: config of a run; its data, vocabulary, task and seed are used.
-      out: folder to write.
       rows: number of rows to write; 0 means one pass through the text.
       heldout_rows: maximum number of held-out rows of each language.
 
@@ -73,9 +72,9 @@ def prepare(
 def _prepare(config, out, work, rows, heldout_rows) -> dict[str, Any]:
     from clwe_jax.data.graph import pipeline  # the only use of TensorFlow
 
-    world = worlds.build(config, work)
-    made = pipeline.of_run(config, world, _BATCH)
-    world.tokenizer.save(os.path.join(out, "vocab"))
+    run_text = run_texts.build(config, work)
+    made = pipeline.of_run(config, run_text, _BATCH)
+    run_text.tokenizer.save(os.path.join(out, "vocab"))
     heldout = {}
     for language, batches in made.heldout(max(1, heldout_rows // _BATCH)).items():
         kept = _concatenate([_filled(batch) for batch in batches])
@@ -86,11 +85,11 @@ def _prepare(config, out, work, rows, heldout_rows) -> dict[str, Any]:
     content = hashlib.sha256(json.dumps([to_dict(config), shards]).encode()).hexdigest()
     meta = {
         "version": prepared.VERSION,
-        "languages": list(world.languages),
+        "languages": list(run_text.languages),
         "task": to_dict(config.task),
         "sequence_length": config.data.sequence_length,
         "max_predictions": options.max_predictions(config.data),
-        "vocabulary": world.tokenizer.vocabulary.fingerprint(),
+        "vocabulary": run_text.tokenizer.vocabulary.fingerprint(),
         "fingerprint": content[:16],
         "batch": form,
         "shards": shards,
@@ -99,11 +98,11 @@ def _prepare(config, out, work, rows, heldout_rows) -> dict[str, Any]:
         "stats": source.stats(),
     }
     extras = {
-        "description": world.description,
+        "description": run_text.description,
         "examples": made.examples(_EXAMPLES),
-        "frequent": world.frequent,
-        "counts": world.frequencies.to_json() if world.frequencies else None,
-        "sample": world.sample,
+        "frequent": run_text.frequent,
+        "counts": run_text.frequencies.to_json() if run_text.frequencies else None,
+        "sample": run_text.sample,
     }
     atomic.write_json(os.path.join(out, prepared.EXTRAS), extras, indent=None)
     atomic.write_json(os.path.join(out, prepared.META), meta, indent=None)

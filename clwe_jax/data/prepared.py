@@ -40,7 +40,6 @@ def shard_name(number: int) -> str:
 
 
 def form_of(rows: Batch) -> dict[str, tuple[str, list[int]]]:
-    """The `Form` of rows."""
     return {key: (value.dtype.name, list(value.shape[1:])) for key, value in rows.items()}
 
 
@@ -150,7 +149,7 @@ class Prepared:
 
     @functools.cached_property
     def extras(self) -> dict[str, Any]:
-        """Fields of a run's `World` and report: 'description', 'examples', 'frequent', 'counts'
+        """Fields of a run's `RunText` and report: 'description', 'examples', 'frequent', 'counts'
         and 'sample'.
 
         Empty if the file was not copied along.
@@ -211,13 +210,13 @@ class Prepared:
         )
 
     def heldout(
-        self, *, batch_size: int, most: int, process_index: int = 0, process_count: int = 1
+        self, *, batch_size: int, max_batches: int, process_index: int = 0, process_count: int = 1
     ) -> dict[str, list[Batch]]:
-        """At most `most` held-out batches of each language that has held-out rows."""
+        """At most `max_batches` held-out batches of each language that has held-out rows."""
         result = {}
         for language, rows in self.meta["heldout"].items():
             packed = read_rows(os.path.join(self._directory, "heldout", f"{language}.npz"))
-            chosen = np.arange(min(rows, batch_size * process_count * most))
+            chosen = np.arange(min(rows, batch_size * process_count * max_batches))
             result[language] = list(
                 ArraySource(
                     unpack(packed, self.meta["batch"], chosen), batch_size, shuffle=False, epochs=1,

@@ -54,10 +54,8 @@ def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> 
     """Reads parallel text and encodes it. A pair with a side longer than a row is left out.
 
     Args:
-      task: the options.
       place: see `parallel.find`.
       tokenizer: the run's tokenizer.
-      length: positions of a row.
 
     Raises:
       ValueError, FileNotFoundError: as of `parallel.find` and `parallel.read`; no direction leads
@@ -108,10 +106,7 @@ def sentences(task: Sentences, corpus: TextCorpus, tokenizer: Tokenizer, length:
     """Encodes the lines of text files. A sentence longer than a row or without words is left out.
 
     Args:
-      task: the options.
-      corpus: the text files.
       tokenizer: the run's tokenizer.
-      length: positions of a row.
 
     Raises:
       ValueError: no sentence of a language fits a row.
@@ -122,11 +117,11 @@ def sentences(task: Sentences, corpus: TextCorpus, tokenizer: Tokenizer, length:
     skipped: dict[str, int] = {}
     for language in corpus.languages:
         lines = itertools.islice(corpus.lines(language), task.most or None)
-        found = [tokenizer.encode(line, language) for line in lines]
-        kept = [(ids, index) for ids, index in found if 0 < len(ids) < length]
-        if len(kept) < len(found):
+        encoded = [tokenizer.encode(line, language) for line in lines]
+        kept = [(ids, index) for ids, index in encoded if 0 < len(ids) < length]
+        if len(kept) < len(encoded):
             what = f"sentences ({language}) without words or longer than {length} pieces"
-            skipped[what] = len(found) - len(kept)
+            skipped[what] = len(encoded) - len(kept)
         if not kept:
             raise ValueError(
                 f"config.data.source: no sentence in {language!r} fits rows of {length} pieces "
@@ -155,21 +150,20 @@ def epoch(pieces: Pieces, temperature: float) -> np.ndarray:
     in every other task. Rows are repeated equally often, up to one, evenly spread over the group.
 
     Args:
-      pieces: the rows.
       temperature: 1: each row once; more: the groups are more equal; below 1: less.
 
     Raises:
       ValueError: a temperature that is not positive.
     """
-    lengths, found = pieces.columns.lengths, []
+    lengths, chosen = pieces.columns.lengths, []
     places = {group: np.flatnonzero(pieces.groups == group) for group in pieces.counts}
     sizes = {group: float(lengths[some].sum()) for group, some in places.items()}
     shares = corpora.temperature_shares(sizes, temperature)
     times = {group: shares[group] / sizes[group] for group in places}
     for group, some in places.items():
         total = round(len(some) * times[group] / min(times.values()))
-        found.append(some[np.arange(total) * len(some) // total])
-    return np.concatenate(found)
+        chosen.append(some[np.arange(total) * len(some) // total])
+    return np.concatenate(chosen)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -199,8 +193,6 @@ class TranslationSource(ArraySource):
         **options: int,
     ):
         """Args:
-        pieces: the pairs or sentences.
-        pad: id of padding.
         widths: number of widths of batches, with equally many rows each.
         batch_size: rows of this host's batches.
         temperature: of the sampling of directions or languages, see `epoch`.
@@ -209,13 +201,13 @@ class TranslationSource(ArraySource):
         shares = np.arange(1, widths + 1) / widths
         places = epoch(pieces, temperature)
         lengths = pieces.columns.lengths[places]
-        found = np.ceil(np.quantile(lengths, shares)).astype(int)
+        bounds = np.ceil(np.quantile(lengths, shares)).astype(int)
         super().__init__(
             _Rows(pieces.columns, places),
             batch_size,
             lengths=lengths,
             fingerprint=f"{pieces.columns.fingerprint} {temperature:g}",
-            buckets=sorted(set(found.tolist())),
+            buckets=sorted(set(bounds.tolist())),
             padding={"inputs": pad, "targets": pad},
             **options,
         )

@@ -38,7 +38,7 @@ class Collector:
 
     def __init__(self, path: str, dim: int, max_vocab: int | None, capacity: int | None = None):
         """Args:
-        path: path of the file, for messages.
+        path: of the file, for messages.
         dim: width of a vector.
         max_vocab: maximum number of words; None: all.
         capacity: upper limit of the file's rows; None: unknown.
@@ -46,7 +46,7 @@ class Collector:
         self.path = path
         self.report: dict[str, int] = {}
         self.examples: dict[str, str] = {}
-        self._most = max_vocab
+        self._max_vocab = max_vocab
         known = [size for size in (max_vocab, capacity) if size is not None]
         # np.empty reserves address space; only written rows take memory.
         self._vectors = np.empty((min(known) if capacity is not None else _START, dim), np.float32)
@@ -56,7 +56,7 @@ class Collector:
     @property
     def full(self) -> bool:
         """Whether `max_vocab` words are collected."""
-        return self._most is not None and len(self._words) >= self._most
+        return self._max_vocab is not None and len(self._words) >= self._max_vocab
 
     def note(self, name: str, place: int | str, text: str) -> None:
         """Counts a fault of `MEANINGS` and keeps its first place and text.
@@ -155,7 +155,7 @@ class Collector:
                 "%s: %s %s (%s)%s", self.path, f"{count:,}", name.replace("_", " "),
                 MEANINGS[name], place,
             )  # fmt: skip
-        _say_fewer(self.path, len(self._words), self._most)
+        _say_fewer(self.path, len(self._words), self._max_vocab)
         counts = np.array(self._counts, np.int64) if self._counts else None
         words = list(self._words)
         return Vectors(words, self._vectors[: len(words)], counts, self.report, self.examples)

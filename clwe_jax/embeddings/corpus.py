@@ -27,7 +27,7 @@ from clwe_jax.text.words import Segmenter
 
 _LONGEST = 1_000  # words of a sentence; longer lines are split, because gensim drops the rest
 _CACHED = 24  # maximum characters of a cached piece of text: longer pieces seldom repeat
-_MOST_CACHED = 1_000_000  # maximum number of cached pieces
+_MAX_CACHED = 1_000_000  # maximum number of cached pieces
 _BATCH = 4_096  # sentences converted at once
 APART = 1_000  # places between two files, more than any rule on neighbouring lines spans
 _LITTLE = 0.5  # share of a language's words in use at which a warning comes
@@ -66,9 +66,9 @@ class Corpus:
     def counts(self, language: str) -> dict[str, int]:
         """word -> occurrences in the language's text, most frequent first."""
         counted = np.bincount(self.ids[language], minlength=len(self.words))
-        found = np.flatnonzero(counted)
-        found = found[np.argsort(-counted[found], kind="stable")]
-        return {self.words[i]: n for i, n in zip(found.tolist(), counted[found].tolist())}
+        used = np.flatnonzero(counted)
+        used = used[np.argsort(-counted[used], kind="stable")]
+        return {self.words[i]: n for i, n in zip(used.tolist(), counted[used].tolist())}
 
     def only(self, *languages: str) -> Corpus:
         """The corpus of the given languages."""
@@ -167,9 +167,7 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
     """Reads the text files of several languages as words; a line is a sentence.
 
     Args:
-      text: text files.
-      normalizer: normalizer of the spelling.
-      segmenter: segmenter of lines into words, by lexicons for Chinese, Japanese and Thai.
+      segmenter: cuts lines into words; by lexicons for Chinese, Japanese and Thai.
 
     Raises:
       ValueError: a language without a word, or a damaged file.
@@ -179,8 +177,9 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
     ids, splits, places, files, read_lines = {}, {}, {}, {}, {}
     for language in text.languages:
         counts = read_lines[language] = LineCounts()
-        found = _numbered(text, language, normalizer, segmenter, numbers, counts)
-        ids[language], splits[language], places[language], files[language] = found
+        ids[language], splits[language], places[language], files[language] = _numbered(
+            text, language, normalizer, segmenter, numbers, counts
+        )
         if not len(ids[language]):
             raise ValueError(
                 f"The text in {language} has no word ({', '.join(text.files[language])}): fill it "
@@ -215,13 +214,13 @@ def _numbered(
         files.append((path, place))
         for line in corpora.file_lines(path, counts):
             for piece in line.split():
-                found = known.get(piece)
-                if found is None:
+                piece_ids = known.get(piece)
+                if piece_ids is None:
                     words = segmenter.words(normalizer(piece, language), language)
-                    found = [numbers[word] for word in words]
-                    if len(piece) <= _CACHED and len(known) < _MOST_CACHED:
-                        known[piece] = found
-                ids.extend(found)
+                    piece_ids = [numbers[word] for word in words]
+                    if len(piece) <= _CACHED and len(known) < _MAX_CACHED:
+                        known[piece] = piece_ids
+                ids.extend(piece_ids)
             while len(ids) - splits[-1] > _LONGEST:
                 splits.append(splits[-1] + _LONGEST)
                 places.append(place)
@@ -269,12 +268,11 @@ def links(
 
     Args:
       dictionary: dictionary with the text's normalisation.
-      language: language of the words.
       source: word -> id.
       targets: language -> word -> id; translations without an id are left out.
       size: number of ids of `source`.
     """
-    rows, found, shares = [], [], []
+    rows, translations, shares = [], [], []
     for word in dictionary.language_words(language):
         if word not in source:
             continue
@@ -286,14 +284,14 @@ def links(
         groups = [group for group in groups if group]
         for group in groups:
             rows += [source[word]] * len(group)
-            found += group
+            translations += group
             shares += [1 / len(groups) / len(group)] * len(group)
-    rows, found, shares = np.array(rows, np.int64), np.array(found, np.int32), np.array(shares)
+    rows, translations, shares = np.array(rows, np.int64), np.array(translations, np.int32), np.array(shares)
     order = np.argsort(rows, kind="stable")
-    rows, found, shares = rows[order], found[order], shares[order]
+    rows, translations, shares = rows[order], translations[order], shares[order]
     starts = np.searchsorted(rows, np.arange(size + 1))
     before = np.concatenate([[0.0], np.cumsum(shares)])
-    return Links(starts, found, rows + before[1:] - before[starts[rows]])
+    return Links(starts, translations, rows + before[1:] - before[starts[rows]])
 
 
 def joint_replace(corpus: Corpus, dictionary: Dictionary, rate: float, seed: int = 0) -> Corpus:
@@ -307,7 +305,6 @@ def joint_replace(corpus: Corpus, dictionary: Dictionary, rate: float, seed: int
       corpus: text; it is not changed.
       dictionary: dictionary with the text's normalisation.
       rate: probability in [0, 1].
-      seed: seed of the draws.
 
     Raises:
       ValueError: a rate out of range, or a dictionary that translates no word of the text.
@@ -323,13 +320,13 @@ def joint_replace(corpus: Corpus, dictionary: Dictionary, rate: float, seed: int
     ids, covered = {}, 0
     for place, language in enumerate(corpus.languages):
         others = {other: numbers for other in corpus.languages if other != language}
-        found = links(dictionary, language, numbers, others, len(numbers))
+        translations = links(dictionary, language, numbers, others, len(numbers))
         running = corpus.ids[language]
         random = np.random.default_rng([seed, place])
-        known = np.diff(found.starts)[running] > 0
+        known = np.diff(translations.starts)[running] > 0
         chosen = np.flatnonzero(known & (random.random(len(running)) < rate))
         replaced = running.copy()
-        replaced[chosen] = found.draw(running[chosen], random)
+        replaced[chosen] = translations.draw(running[chosen], random)
         ids[language] = replaced
         covered += int(known.sum())
         logging.info(
@@ -345,7 +342,6 @@ def uncovered(dictionary: Dictionary, words: Mapping[str, Mapping[str, int]]) ->
     """The error message for a dictionary without a word of the text, with examples of both.
 
     Args:
-      dictionary: dictionary without a word of the text.
       words: language -> words of the text, most frequent first.
     """
     seen = []

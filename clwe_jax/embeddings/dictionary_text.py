@@ -57,4 +57,4 @@ def spelling(made: Rows, behind: int = 0) -> Spelling:
     return Spelling(
         graph.ngrams, regressions, GUESSED_LENGTH, words.spelling_dim, words.spelling_length,
         width, made.seed,
-    )  # fmt: skip
+    ).halved()  # fmt: skip

@@ -31,7 +31,6 @@ def vectors(
     as much in a sentence as a word of one.
 
     Args:
-      dictionary: merged dictionary.
       languages: languages of the result. The vectors of a language do not depend on the others.
       dim: width of a vector.
       seed: of the random vectors.
@@ -40,7 +39,7 @@ def vectors(
       language -> its words, in the dictionary's order (usually by frequency), and their vectors,
       float32 [N, dim]. A word that no chain of translations connects to the hub is left out.
     """
-    found = np.zeros((len(dictionary), dim), np.float32)
+    rows = np.zeros((len(dictionary), dim), np.float32)
     known = np.zeros(len(dictionary), np.bool_)
     spans = {
         language: slice(int(first), int(last))
@@ -50,34 +49,33 @@ def vectors(
     }
     first = spans[hub(dictionary)]
     rng = np.random.default_rng(seed)
-    found[first] = unit(rng.standard_normal((first.stop - first.start, dim), np.float32))
+    rows[first] = unit(rng.standard_normal((first.stop - first.start, dim), np.float32))
     known[first] = True
-    reach(dictionary, found, known)
+    reach(dictionary, rows, known)
     result = {}
     for language in languages:
         span = spans.get(language, slice(0, 0))
         kept = known[span]
         names = dictionary.language_words(language)
-        result[language] = [names[i] for i in np.flatnonzero(kept)], found[span][kept]
+        result[language] = [names[i] for i in np.flatnonzero(kept)], rows[span][kept]
     return result
 
 
-def reach(dictionary: Dictionary, found: np.ndarray, known: np.ndarray) -> None:
+def reach(dictionary: Dictionary, rows: np.ndarray, known: np.ndarray) -> None:
     """Gives words without a vector the unit mean of their translations that have one, in place.
 
     It is repeated until no further word is reached.
 
     Args:
-      dictionary: merged dictionary.
-      found: vectors of its words, float32 [words, dim].
+      rows: vectors of its words, float32 [words, dim].
       known: bool [words], whether a word has a vector.
     """
     splits = dictionary.language_splits.tolist()
     spans = [slice(first, last) for first, last in zip(splits[:-1], splits[1:])]
     while True:
-        reached = [_means(dictionary, span, found, known) for span in spans]
+        reached = [_means(dictionary, span, rows, known) for span in spans]
         for words, means in reached:
-            found[words], known[words] = means, True
+            rows[words], known[words] = means, True
         if not any(len(words) for words, _ in reached):
             break
 
@@ -89,7 +87,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 
 def _means(
-    dictionary: Dictionary, span: slice, found: np.ndarray, known: np.ndarray
+    dictionary: Dictionary, span: slice, rows: np.ndarray, known: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The unknown words of a language with a known translation, and the unit means of those."""
     ends = dictionary.group_splits[dictionary.entry_splits[span.start : span.stop + 1]]
@@ -98,6 +96,6 @@ def _means(
     chosen = ~known[source] & known[target]
     words, starts = np.unique(source[chosen], return_index=True)
     if not len(words):
-        return words, np.zeros((0, found.shape[1]), np.float32)
-    sums = np.add.reduceat(found[target[chosen]], starts, axis=0)
+        return words, np.zeros((0, rows.shape[1]), np.float32)
+    sums = np.add.reduceat(rows[target[chosen]], starts, axis=0)
     return words, unit(sums)

@@ -156,13 +156,13 @@ def train(
             batch = Batch(words, contexts, splits, words, np.minimum(drawn, count - 1))
             context = means(inputs.table, batch)
             chosen = choose(inputs.table, words, context[0], known)
-            found = gradients(
+            grads = gradients(
                 inputs.table, outputs.table, batch._replace(translations=chosen),
                 settings.negatives, settings.combining, context,
             )  # fmt: skip
             rate = settings.learning_rate * (1 - done / total)
-            inputs.step(*found.inputs, rate)
-            outputs.step(*found.outputs, rate)
+            inputs.step(*grads.inputs, rate)
+            outputs.step(*grads.outputs, rate)
         done += running
         meter.advance(running)
     meter.finish()
@@ -179,11 +179,11 @@ def _links(text: _Text, dictionary: Dictionary) -> Links:
     starts, targets = [np.zeros(1, np.int64)], []
     for language, words in text.words.items():
         others = {other: table for other, table in numbers.items() if other != language}
-        found = links(dictionary, language, numbers[language], others, size)
+        translations = links(dictionary, language, numbers[language], others, size)
         first = text.first[language]
-        starts.append(starts[-1][-1] + found.starts[first + 1 : first + len(words) + 1])
-        targets.append(found.targets)
-        covered = np.flatnonzero(np.diff(found.starts))
+        starts.append(starts[-1][-1] + translations.starts[first + 1 : first + len(words) + 1])
+        targets.append(translations.targets)
+        covered = np.flatnonzero(np.diff(translations.starts))
         logging.info(
             "%s: %.1f%% of the running words have a translation", language,
             100 * text.shares[covered].sum(),
@@ -200,7 +200,8 @@ def _batches(
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
     """Yields (running words consumed, words, contexts, splits) for all epochs."""
     ratio = settings.subsample / np.maximum(text.shares, _TINY)
-    kept = np.append(np.minimum(1.0, np.sqrt(ratio) + ratio), 0.0)  # index -1: no vector
+    # word2vec's rule, sqrt(t / f) + t / f; the last entry is of index -1, words without a vector.
+    kept = np.append(np.minimum(1.0, np.sqrt(ratio) + ratio), 0.0)
     for _ in range(settings.epochs):
         spans = text.spans[random.permutation(len(text.spans))]
         ends = np.cumsum(spans[:, 1] - spans[:, 0])

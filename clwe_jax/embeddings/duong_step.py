@@ -86,7 +86,6 @@ def gradients(
 
     Args:
       inputs, outputs: v and u, float [V, D].
-      batch: words in their contexts.
       negatives: noise words per word.
       combining: weight delta.
       context: `means(inputs, batch)`.
@@ -159,9 +158,9 @@ def choose(
         offsets = np.arange(sizes.sum()) - np.repeat(starts, sizes)
         candidates = dictionary.targets[np.repeat(first[several], sizes) + offsets]
         wanted = inputs[words[several]] + hidden[several]
-        found = inputs[candidates]
-        scores = np.einsum("nd,nd->n", found, np.repeat(wanted, sizes, axis=0))
-        scores /= np.sqrt(np.einsum("nd,nd->n", found, found)) + _TINY
+        vectors = inputs[candidates]
+        scores = np.einsum("nd,nd->n", vectors, np.repeat(wanted, sizes, axis=0))
+        scores /= np.sqrt(np.einsum("nd,nd->n", vectors, vectors)) + _TINY
         best = np.repeat(np.maximum.reduceat(scores, starts), sizes)
         winners = np.flatnonzero(scores == best)
         owner = np.repeat(np.arange(len(several)), sizes)[winners]

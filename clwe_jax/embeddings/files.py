@@ -42,7 +42,6 @@ def read(path: str, max_vocab: int | None = 200_000, *, cache: bool | str = True
     `collect.MEANINGS`, counted in `.report`, shown with file and line in `.examples`, and logged.
 
     Args:
-      path: path of the file.
       max_vocab: maximum number of usable words; None: all.
       cache: place of the binary twin. True: beside the file, or in the user's cache folder if the
         file's folder is not writable; a string: that folder; False: no twin. A twin is valid as
@@ -64,9 +63,9 @@ def read(path: str, max_vocab: int | None = 200_000, *, cache: bool | str = True
     twins = _twins(path, max_vocab, cache)
     key = _key(path, max_vocab)
     for twin in twins:
-        found = _cached(twin, key)
-        if found is not None:
-            return found
+        cached = _cached(twin, key)
+        if cached is not None:
+            return cached
     try:
         vectors = _read(path, max_vocab)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -93,17 +92,17 @@ def read_space(places: Mapping[str, str], option: str) -> dict[str, Vectors]:
     Raises:
       FileNotFoundError, ValueError: as of `read`; files of different widths.
     """
-    found: dict[str, Vectors] = {}
+    by_language: dict[str, Vectors] = {}
     for language, path in places.items():
-        found[language] = read(path)
-        first = next(iter(found))
-        if found[language].dim != found[first].dim:
+        by_language[language] = read(path)
+        first = next(iter(by_language))
+        if by_language[language].dim != by_language[first].dim:
             raise ValueError(
-                f"{option}: {path}, line 1: {found[language].dim} numbers a word, and "
-                f"{found[first].dim} in {places[first]}, line 1: languages of one space have vectors of "
+                f"{option}: {path}, line 1: {by_language[language].dim} numbers a word, and "
+                f"{by_language[first].dim} in {places[first]}, line 1: languages of one space have vectors of "
                 "one width"
             )
-    return found
+    return by_language
 
 
 def write(path: str, vectors: Vectors) -> None:
@@ -144,8 +143,8 @@ def _name(path: str) -> str:
 
 
 def _key(path: str, max_vocab: int | None) -> list[int | None]:
-    found = os.stat(path)
-    return [found.st_size, found.st_mtime_ns, max_vocab]
+    status = os.stat(path)
+    return [status.st_size, status.st_mtime_ns, max_vocab]
 
 
 def _twins(path: str, max_vocab: int | None, cache: bool | str) -> list[str]:
@@ -157,8 +156,8 @@ def _twins(path: str, max_vocab: int | None, cache: bool | str) -> list[str]:
     digest = hashlib.sha256(path.encode("utf-8", errors="surrogateescape")).hexdigest()[:12]
     if isinstance(cache, str):
         return [os.path.join(cache, f"{digest}-{name}")]
-    beside = os.path.join(os.path.dirname(path), f".{name}")
-    return [beside, atomic.user_cache(f"{digest}-{name}")]
+    hidden = os.path.join(os.path.dirname(path), f".{name}")
+    return [hidden, atomic.user_cache(f"{digest}-{name}")]
 
 
 def _cached(twin: str, key: list[int | None]) -> Vectors | None:
@@ -201,8 +200,8 @@ def _read_fasttext(path: str, max_vocab: int | None) -> Vectors:
             f"{path} is not a complete fastText model ({error}): fetch it again"
         ) from error
     counts = [model.get_vecattr(word, "count") for word in model.index_to_key]
-    found = Vectors(model.index_to_key, model.vectors, np.array(counts, np.int64))
-    return checked(path, found, max_vocab)
+    vectors = Vectors(model.index_to_key, model.vectors, np.array(counts, np.int64))
+    return checked(path, vectors, max_vocab)
 
 
 def _read_packed_npz(file: BinaryIO, path: str, max_vocab: int | None) -> Vectors:

@@ -47,13 +47,13 @@ class Grown:
     def save(self, path: str) -> None:
         """Writes an .npz file that `load` reads."""
         arrays: dict[str, Any] = {}
-        for pair, found in self.links.items():
+        for pair, pair_links in self.links.items():
             name = "-".join(pair)
             # One text a side: arrays of texts take the length of the longest for each.
             arrays |= {
-                f"links/{name}/source": _bytes(found.source),
-                f"links/{name}/target": _bytes(found.target),
-                f"links/{name}/counts": found.counts,
+                f"links/{name}/source": _bytes(pair_links.source),
+                f"links/{name}/target": _bytes(pair_links.target),
+                f"links/{name}/counts": pair_links.counts,
             }
         for kind, sets in (("pairs", self.pairs), ("refused", self.refused)):
             for pair, some in sets.items():
@@ -76,15 +76,15 @@ class Grown:
             about = json.loads(_texts(arrays.pop("about"))[0])
         except (OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
             raise ValueError(f"{path} is damaged ({error})") from error
-        found: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+        by_kind: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
         for name, values in arrays.items():
             kind, pair, field = name.split("/")
             first, second = pair.split("-")
-            of_pair = found.setdefault(kind, {}).setdefault((first, second), {})
+            of_pair = by_kind.setdefault(kind, {}).setdefault((first, second), {})
             of_pair[field] = _texts(values) if values.dtype == np.uint8 else values
-        links = {pair: Links(**fields) for pair, fields in found.get("links", {}).items()}
+        links = {pair: Links(**fields) for pair, fields in by_kind.get("links", {}).items()}
         pairs, refused = (
-            {pair: Pairs(**fields) for pair, fields in found.get(kind, {}).items()}
+            {pair: Pairs(**fields) for pair, fields in by_kind.get(kind, {}).items()}
             for kind in ("pairs", "refused")
         )
         files = {x: [tuple(file) for file in some] for x, some in about["files"].items()}

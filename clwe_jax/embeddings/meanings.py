@@ -6,7 +6,7 @@ import numpy as np
 
 from clwe_jax.embeddings.dictionary_vectors import unit
 
-_MOST = 15_000  # words that the components are found from
+_MAX_WORDS = 15_000  # words that the components are found from
 
 
 def distilled(vectors: np.ndarray, weights: np.ndarray, dim: int) -> np.ndarray:
@@ -22,6 +22,6 @@ def distilled(vectors: np.ndarray, weights: np.ndarray, dim: int) -> np.ndarray:
     """
     vectors = np.asarray(vectors, np.float32)
     vectors = vectors - vectors.mean(0)
-    heaviest = np.argsort(-np.asarray(weights), kind="stable")[:_MOST]
+    heaviest = np.argsort(-np.asarray(weights), kind="stable")[:_MAX_WORDS]
     _, _, components = np.linalg.svd(vectors[heaviest], full_matrices=False)
     return unit(vectors @ components[:dim].T)

@@ -35,14 +35,12 @@ _EXACT = 2e8  # products of sentences up to which the search is exact on a CPU
 _ALIGNED = 50_000  # pairs of sentences whose words are linked, the best ones
 _ROWS = 10_000  # sentences whose vectors are computed at once
 _CHUNK = 2_000  # pairs of words whose cosines are computed at once, in the cache
-_LEAST_COUNT, _LEAST_SHARE = 0.5, 0.05  # of a link: its count, and of its word's links
+_MIN_COUNT, _MIN_SHARE = 0.5, 0.05  # of a link: its count, and of its word's links
 _CHANCE = 20  # times as many supported pairs as shuffled texts have are needed
 _SHUFFLES = 4  # over which these are averaged
 _MUCH = 0.5  # share of a text's sentences from which on the log warns of the text
 _REFUSED = 1_000  # pairs that are kept to be looked at
 _GROWTH = 1.05  # of the pairs of two languages: less growth ends their rounds
-
-
 
 
 class _Sentences(NamedTuple):
@@ -68,8 +66,8 @@ class _Sentences(NamedTuple):
 
     def known_words(self, sentence: int) -> np.ndarray:
         """The rows of a sentence's words in the graph."""
-        found = self.words[self.splits[sentence] : self.splits[sentence + 1]]
-        return found[found >= 0]
+        rows = self.words[self.splits[sentence] : self.splits[sentence + 1]]
+        return rows[rows >= 0]
 
 
 def grow(graph: WordGraph, corpus: Corpus, options: MiningOptions, seed: int) -> Grown:
@@ -78,7 +76,6 @@ def grow(graph: WordGraph, corpus: Corpus, options: MiningOptions, seed: int) ->
     Args:
       graph: the words of the dictionary and of the corpus.
       corpus: whole text, with the places of its lines.
-      options: see `MiningOptions`.
       seed: of the random directions.
     """
     languages = sorted(corpus.languages, key=lambda language: language == graph.hub)
@@ -179,6 +176,7 @@ def _text(sentences: _Sentences, words: np.ndarray) -> Text:
         total += some.sum(0)
     mean = total / max(1, known.sum())
     for part in parts:
+        # A sentence without a known word stays 0, so that it is near to none.
         centered = vectors[part].astype(np.float32) - mean * known[part, None]
         vectors[part] = unit(centered)
     return Text(vectors, sentences.places, sentences.at)
@@ -204,8 +202,8 @@ def _mined(
         else:
             asked = probed(first), probed(second)[:, 0]
             sides = inverted_lists.nearest(x, y, *asked, options.neighbourhood)
-        found = mining.mutual_best(*sides)
-        yield (first, second), found.take(found.scores >= options.margin)
+        mined = mining.mutual_best(*sides)
+        yield (first, second), mined.take(mined.scores >= options.margin)
 
 
 def _plausible(mined: Mined, source: _Sentences, target: _Sentences) -> np.ndarray:
@@ -239,19 +237,19 @@ def _supported(
     places = [text.places[rows] for text, rows in zip(texts, (mined.source, mined.target))]
     enough = False
     for lines in range(options.support_lines, 0, -1):  # few lines meet by chance in a short text
-        beside = mining.supported(*places, lines)
+        supported = mining.supported(*places, lines)
         chance = _by_chance(*places, lines)
-        enough = beside.sum() >= max(options.least_supported, _CHANCE * chance)
+        enough = supported.sum() >= max(options.least_supported, _CHANCE * chance)
         if enough:
             break
-    kept = beside & enough
+    kept = supported & enough
     if options.unsupported_margin:
         kept |= mined.scores >= options.unsupported_margin
     taken = mined.take(kept)
     if options.grow_lines and len(taken.source):
         taken = mining.grow(taken, *texts, options.grow_lines, options.grow_cosine)
     row = {
-        "mutual": len(beside), "supported": int(beside.sum()), "by_chance": round(chance),
+        "mutual": len(supported), "supported": int(supported.sum()), "by_chance": round(chance),
         "lines": lines, "taken": len(taken.source),
     }  # fmt: skip
     return taken, mined.take(~kept), row
@@ -259,11 +257,11 @@ def _supported(
 
 def _by_chance(source: np.ndarray, target: np.ndarray, lines: int) -> float:
     """How many pairs would be supported if their targets were shuffled; see `mining.supported`."""
-    random, found = np.random.default_rng(0), []
+    random, counts = np.random.default_rng(0), []
     for _ in range(_SHUFFLES):
         shuffled = target[random.permutation(len(target))]
-        found.append(mining.supported(source, shuffled, lines).sum())
-    return float(np.mean(found))
+        counts.append(mining.supported(source, shuffled, lines).sum())
+    return float(np.mean(counts))
 
 
 def _placed(mined: Mined, sentences: Sequence[_Sentences]) -> Pairs:
@@ -287,14 +285,14 @@ def _links(
         [side.known_words(row) for row in rows.tolist()]
         for side, rows in zip(sentences, (best.source, best.target))
     ]
-    found = ibm1.align(*both, _cosines(*words), position=options.position)
-    totals = np.bincount(found.source, found.counts, len(graph.words[pair[0]]))
-    kept = found.counts >= np.maximum(_LEAST_COUNT, _LEAST_SHARE * totals[found.source])
+    linked = ibm1.align(*both, _cosines(*words), position=options.position)
+    totals = np.bincount(linked.source, linked.counts, len(graph.words[pair[0]]))
+    kept = linked.counts >= np.maximum(_MIN_COUNT, _MIN_SHARE * totals[linked.source])
     names = [graph.words[language] for language in pair]
     return Links(
-        [names[0][i] for i in found.source[kept].tolist()],
-        [names[1][i] for i in found.target[kept].tolist()],
-        found.counts[kept].astype(np.float32),
+        [names[0][i] for i in linked.source[kept].tolist()],
+        [names[1][i] for i in linked.target[kept].tolist()],
+        linked.counts[kept].astype(np.float32),
     )
 
 
@@ -306,11 +304,11 @@ def _cosines(x: np.ndarray, y: np.ndarray) -> Callable[[np.ndarray, np.ndarray],
         for vectors, rows in ((x, source), (y, target)):
             used, places = np.unique(rows, return_inverse=True)
             sides.append((unit(vectors[used].astype(np.float32)), places))
-        found = np.empty(len(source), np.float32)
+        values = np.empty(len(source), np.float32)
         for start in range(0, len(source), _CHUNK):
             part = slice(start, start + _CHUNK)
             a, b = (vectors[places[part]] for vectors, places in sides)
-            found[part] = np.einsum("nd,nd->n", a, b)
-        return found
+            values[part] = np.einsum("nd,nd->n", a, b)
+        return values
 
     return cosines

@@ -25,7 +25,7 @@ _BUCKETS = 1 << 16  # of hashed n-grams
 _SHORTEST, _LONGEST = 2, 5  # characters of an n-gram; 1 in scripts without spaces between words
 _GUESSED = 3  # characters of a word in such a script that its n-grams give a vector
 _RIDGE = 0.2  # of the regression, beside a kernel whose diagonal is 1
-_MOST = 20_000  # frequent words that a regression is fitted to
+_MAX_WORDS = 20_000  # frequent words that a regression is fitted to
 _STEPS, _TOLERANCE = 60, 1e-3  # of conjugate gradients
 _COLUMNS = 128  # of the vectors that are fitted at once
 _ROWS = 10_000  # words whose vectors are made at once
@@ -47,15 +47,15 @@ class Ngrams:
     @classmethod
     def of(cls, words: Iterable[str]) -> Ngrams:
         """The weights among some words of all languages."""
-        found = [np.unique(buckets(word)) for word in words]
-        seen = np.bincount(np.concatenate([*found, np.zeros(0, np.int64)]), minlength=_BUCKETS)
-        return cls(np.log((len(found) + 1) / (seen + 0.5)).astype(np.float32))
+        word_buckets = [np.unique(buckets(word)) for word in words]
+        seen = np.bincount(np.concatenate([*word_buckets, np.zeros(0, np.int64)]), minlength=_BUCKETS)
+        return cls(np.log((len(word_buckets) + 1) / (seen + 0.5)).astype(np.float32))
 
     def features(self, words: Sequence[str]) -> sparse.csr_matrix:
         """The weighted n-grams of words, float32 [words, buckets], rows of unit length."""
-        found = [buckets(word) for word in words]
-        lengths = np.fromiter(map(len, found), np.int64, len(found))
-        columns = np.concatenate([*found, np.zeros(0, np.int64)])
+        word_buckets = [buckets(word) for word in words]
+        lengths = np.fromiter(map(len, word_buckets), np.int64, len(word_buckets))
+        columns = np.concatenate([*word_buckets, np.zeros(0, np.int64)])
         splits = np.concatenate([[0], np.cumsum(lengths)])
         matrix = sparse.csr_matrix(
             (self.weights[columns], columns, splits), (len(words), _BUCKETS)
@@ -89,12 +89,19 @@ class Regression:
       prior: the regression of another language, whose answer is added: loans and related languages
         have its words. None: there is none.
       scale: of its answer.
+
+    Raises:
+      ValueError: the numbers of words and factors differ.
     """
 
     words: Sequence[str]
     factors: np.ndarray
     prior: Regression | None = None
     scale: float = 0.0
+
+    def __post_init__(self) -> None:
+        if len(self.words) != len(self.factors):
+            raise ValueError(f"{len(self.words)} words and factors of {len(self.factors)}")
 
     @classmethod
     def fit(
@@ -106,7 +113,7 @@ class Regression:
         rows: their vectors, float32 [words, D].
         prior: see the class; its scale is that of least squares, and the rest is fitted.
         """
-        chosen = np.flatnonzero(_spelled(words) & (np.abs(rows).max(1, initial=0) > 0))[:_MOST]
+        chosen = np.flatnonzero(_spelled(words) & (np.abs(rows).max(1, initial=0) > 0))[:_MAX_WORDS]
         words, rows = [words[row] for row in chosen.tolist()], rows[chosen]
         scale = 0.0
         if prior is not None:
@@ -186,16 +193,31 @@ class Spelling:
             rows[:, part] *= np.float32(self.spelling_length)
         return rows
 
+    def halved(self) -> Spelling:
+        """The same in half precision, as `save` stores it: a run measures what is loaded later."""
+
+        @functools.cache  # a prior stays one of the regressions
+        def halves(fitted: Regression) -> Regression:
+            prior = None if fitted.prior is None else halves(fitted.prior)
+            factors = fitted.factors.astype(np.float16)
+            return dataclasses.replace(fitted, factors=factors, prior=prior)
+
+        return dataclasses.replace(
+            self,
+            ngrams=Ngrams(self.ngrams.weights.astype(np.float16).astype(np.float32)),
+            regressions={x: halves(y) for x, y in self.regressions.items()},
+        )
+
     def save(self, path: str) -> None:
         """Writes an .npz file that `load` reads; the regressions are stored in half precision."""
         arrays = {}
-        for language, found in self.regressions.items():
-            text = "\n".join(found.words).encode("utf-8", errors="replace")
+        for language, fitted in self.regressions.items():
+            text = "\n".join(fitted.words).encode("utf-8", errors="replace")
             arrays[f"words/{language}"] = np.frombuffer(text, np.uint8)
-            arrays[f"factors/{language}"] = found.factors.astype(np.float16)
+            arrays[f"factors/{language}"] = fitted.factors.astype(np.float16)
             for name, other in self.regressions.items():
-                if other is found.prior:
-                    arrays[f"prior/{language}/{name}"] = np.float64(found.scale)
+                if other is fitted.prior:
+                    arrays[f"prior/{language}/{name}"] = np.float64(fitted.scale)
         facts = np.array(
             [self.length, self.dim, self.spelling_length, self.width, self.seed], np.float64
         )
@@ -243,12 +265,12 @@ def buckets(word: str) -> np.ndarray:
     # Marks of the Latin form (Armenian t') are no letters of the name.
     latin = "" if unspaced else "".join(filter(str.isalnum, anyascii(word).lower()))
     marked = f"<{latin or word}>"
-    found = [
+    numbers = [
         zlib.crc32(marked[start : start + length].encode("utf-8", errors="replace")) % _BUCKETS
         for length in range(1 if unspaced else _SHORTEST, _LONGEST + 1)
         for start in range(len(marked) - length + 1)
     ]
-    return np.array(found, np.int64)
+    return np.array(numbers, np.int64)
 
 
 @functools.lru_cache(maxsize=2)
@@ -272,9 +294,9 @@ def _solve(
     """The solution x of (F Ft + ridge) x = rows by conjugate gradients, a column each."""
     x, left = np.zeros_like(rows), rows.copy()
     step, size = left.copy(), np.einsum("nd,nd->d", left, left)
-    least = _TOLERANCE**2 * np.maximum(size, 1e-20)
+    limit = _TOLERANCE**2 * np.maximum(size, 1e-20)
     for _ in range(_STEPS):
-        if (size <= least).all():
+        if (size <= limit).all():
             break
         ahead = features @ (back @ step) + np.float32(_RIDGE) * step
         scale = size / np.maximum(np.einsum("nd,nd->d", step, ahead), 1e-20)

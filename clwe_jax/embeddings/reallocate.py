@@ -16,7 +16,7 @@ import numpy as np
 from clwe_jax.embeddings.vectors import Vectors
 
 _ANCHORS = 5_000  # most frequent common words, among which neighbours are searched
-_LEAST_ANCHORS = 20  # common words below which two languages are not compared
+_MIN_ANCHORS = 20  # common words below which two languages are not compared
 _CHUNK = 1_024  # words compared at once
 _MISMATCHES = 2_000  # pairs of different words that estimate the chance agreement
 
@@ -45,13 +45,13 @@ class Reallocation:
         shared = [word for word, languages in self.sharers.items() if language in languages]
         return self.own.get(language, []) + shared
 
-    def examples(self, most: int = 20) -> dict[str, list[str]]:
+    def examples(self, max_words: int = 20) -> dict[str, list[str]]:
         """The most frequent words with a letter, of 'shared' and of each language."""
-        found = {}
+        by_name = {}
         for name, words in {"shared": self.shared, **self.own}.items():
             spelled = (word for word in words if any(map(str.isalpha, word)))
-            found[name] = [word for word, _ in zip(spelled, range(most))]
-        return found
+            by_name[name] = [word for word, _ in zip(spelled, range(max_words))]
+        return by_name
 
 
 def reallocate(
@@ -104,21 +104,21 @@ def reallocate(
             )
     if words is None:
         words = (word for language in languages for word in counts[language])
-    found = [
+    occurring = [
         (word, occurrences)
         for word in dict.fromkeys(words)
         if any(occurrences := [counts[language].get(word, 0) for language in languages])
     ]
     frequency = {
         word: sum(n / total for n, total in zip(occurrences, totals) if n)
-        for word, occurrences in found
+        for word, occurrences in occurring
     }
     order = sorted(frequency, key=lambda word: (-frequency[word], word))
     if rule == "ratio":
-        decided = _by_ratio(found, totals, fractions.Fraction(str(gamma)))
+        decided = _by_ratio(occurring, totals, fractions.Fraction(str(gamma)))
     else:
         spaces = [vectors[language] for language in languages]
-        decided = _by_neighbours(found, order, totals, spaces, neighbours, chance, seed)
+        decided = _by_neighbours(occurring, order, totals, spaces, neighbours, chance, seed)
     own: dict[str, list[str]] = {language: [] for language in languages}
     sharers = {}
     for word in order:
@@ -133,10 +133,10 @@ def reallocate(
 Decisions = dict[str, list[int]]  # word -> indices of its languages
 
 
-def _by_ratio(found, totals: Sequence[int], gamma: fractions.Fraction) -> Decisions:
+def _by_ratio(occurring, totals: Sequence[int], gamma: fractions.Fraction) -> Decisions:
     high, low = gamma.numerator, gamma.denominator - gamma.numerator
     decided: Decisions = {}
-    for word, occurrences in found:
+    for word, occurrences in occurring:
         top = _most_frequent(occurrences, totals)
         count, total = occurrences[top], totals[top]
         decided[word] = [
@@ -158,21 +158,21 @@ def _most_frequent(occurrences: Sequence[int], totals: Sequence[int]) -> int:
 
 
 def _by_neighbours(
-    found, order: Sequence[str], totals: Sequence[int], spaces: Sequence[Vectors],
+    occurring, order: Sequence[str], totals: Sequence[int], spaces: Sequence[Vectors],
     neighbours: int, chance: float, seed: int,
 ) -> Decisions:  # fmt: skip
     agreed: dict[str, list[tuple[int, int]]] = collections.defaultdict(list)
     for i in range(len(spaces)):
         for j in range(i + 1, len(spaces)):
             both = [w for w in order if w in spaces[i].index and w in spaces[j].index]
-            if len(both) < _LEAST_ANCHORS:
+            if len(both) < _MIN_ANCHORS:
                 continue
             level = chance_level(spaces[i], spaces[j], both, neighbours, chance, seed)
             values = agreement(spaces[i], spaces[j], both, neighbours=neighbours)
             for word in np.array(both, object)[values > level]:
                 agreed[word].append((i, j))
     decided: Decisions = {}
-    for word, occurrences in found:
+    for word, occurrences in occurring:
         top = _most_frequent(occurrences, totals)
         others = [sum(pair) - top for pair in agreed.get(word, ()) if top in pair]
         decided[word] = sorted([top, *others])
@@ -219,8 +219,8 @@ def agreement(
         for space, keys, listed in zip((source, target), units, part):
             cosines = _unit(space.vectors[space.rows(listed)]) @ keys.T
             cosines[rows, columns] = -np.inf
-            most = min(neighbours, len(anchors) - 2)
-            near.append(np.argpartition(-cosines, most - 1, axis=1)[:, :most])
+            count = min(neighbours, len(anchors) - 2)
+            near.append(np.argpartition(-cosines, count - 1, axis=1)[:, :count])
         same = (near[0][:, :, None] == near[1][:, None, :]).any(2).mean(1)
         result[first : first + len(same)] = same
     return result

@@ -149,9 +149,9 @@ def _parse(block: bytes, first_line: int, layout: _Layout) -> _Parsed:
     lines = block.count(b"\n") + (not block.endswith(b"\n"))
     lone = b"\r" in block and block.count(b"\r") != block.count(b"\r\n")
     if not lone:
-        found = _table(block, layout.dim, layout.trailing)
-        if found is not None and len(found[0]) == lines:
-            return _Parsed(*found, range(first_line, first_line + lines), [])
+        table = _table(block, layout.dim, layout.trailing)
+        if table is not None and len(table[0]) == lines:
+            return _Parsed(*table, range(first_line, first_line + lines), [])
     return _by_line(block, first_line, layout.dim)
 
 
@@ -186,12 +186,12 @@ def _by_line(block: bytes, first_line: int, dim: int) -> _Parsed:
         if line:
             plain = line.count(b" ") == dim and b"\r" not in line and not line.startswith(_BOM)
             (usual if plain else odd).append(i)
-    found = _table(b"\n".join(lines[i] for i in usual), dim, False) if usual else None
-    if found is None:
+    table = _table(b"\n".join(lines[i] for i in usual), dim, False) if usual else None
+    if table is None:
         usual, odd = [], sorted(usual + odd)
         words, vectors = [], np.empty((0, dim), np.float32)
     else:
-        words, vectors = found
+        words, vectors = table
     rows, more, faults = [], [], []
     for i in odd:
         taken = _line(lines[i], dim)

@@ -107,8 +107,8 @@ def fasttext_with_subwords(
     meter.finish()
     words = list(model.wv.index_to_key)
     counts = np.array([model.wv.get_vecattr(word, "count") for word in words], np.int64)
-    found = Vectors(words, np.array(model.wv.vectors, np.float32), counts)
-    return found, Subwords(model.wv.vectors_ngrams, settings.min_n, settings.max_n)
+    vectors = Vectors(words, np.array(model.wv.vectors, np.float32), counts)
+    return vectors, Subwords(model.wv.vectors_ngrams, settings.min_n, settings.max_n)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,12 +12,14 @@ from typing import Any, Iterable, Mapping, Sequence
 import numpy as np
 
 from clwe_jax import atomic
+from clwe_jax.embeddings.packed import Packed
 
 _VERSION = 1
 _ALIGNMENT = 64  # bytes; the numbers of an array start at a multiple, to be memory-mapped
 _EXTRA = 0x4C43  # private id of the padding among zip's extra fields
 _DAMAGED = (ValueError, KeyError, EOFError, IndexError, AttributeError, zipfile.BadZipFile)
-_STORED = (np.float32, np.float16)  # numbers that are mapped as they are
+_STORED = (np.float32, np.float16, np.uint16)  # numbers that are mapped as they are
+_FORMS = ({"vectors", "words"}, {"vectors", "blob", "offsets"}, {"codes", "steps", "scales", "blob", "offsets"})
 _ZIP64 = 20  # bytes of the extra field that `zipfile` writes for force_zip64
 
 
@@ -27,8 +29,8 @@ class Vectors:
 
     Attributes:
       words: N distinct words.
-      vectors: float32 [N, D], read-only where a file is memory-mapped; float16 of wide vectors in
-        the files of `encoders.spaces`, which hands out float32.
+      vectors: float32 [N, D], read-only where a file is memory-mapped; float16 or `Packed` in the
+        files of `encoders.spaces`, which hands out float32.
       counts: occurrences of each word in the text, int64 [N]; None where unknown.
       report: fault in `collect.MEANINGS` -> its occurrences in the file.
       examples: first place of each fault, as 'FILE:LINE: text'.
@@ -38,7 +40,7 @@ class Vectors:
     """
 
     words: Sequence[str]
-    vectors: np.ndarray
+    vectors: np.ndarray | Packed
     counts: np.ndarray | None = None
     report: Mapping[str, int] = dataclasses.field(default_factory=dict)
     examples: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -78,22 +80,21 @@ class Vectors:
             counts=None if self.counts is None else self.counts[rows],
         )
 
-    def top(self, most: int | None) -> Vectors:
-        """The first `most` words, None: all; vectors are not copied."""
-        if most is None or most >= len(self):
+    def top(self, max_words: int | None) -> Vectors:
+        """The first `max_words` words, None: all; vectors are not copied."""
+        if max_words is None or max_words >= len(self):
             return self
-        counts = None if self.counts is None else self.counts[:most]
-        words, vectors = self.words[:most], self.vectors[:most]
+        counts = None if self.counts is None else self.counts[:max_words]
+        words, vectors = self.words[:max_words], self.vectors[:max_words]
         return Vectors(words, vectors, counts, self.report, self.examples)
 
     def save(self, path: str, about: Mapping[str, Any] | None = None) -> None:
         """Writes an .npz file that `load` memory-maps and `numpy.load` reads.
 
-        Its arrays are `blob` and `offsets` (the words in UTF-8, concatenated), `vectors`, `counts`
-        where known, and `about` (JSON).
+        Its arrays are `blob` and `offsets` (the words in UTF-8, concatenated), `vectors` or what
+        `Packed` holds, `counts` where known, and `about` (JSON).
 
         Args:
-          path: path of the file.
           about: further facts, serialisable as JSON.
 
         Raises:
@@ -107,7 +108,7 @@ class Vectors:
             "about": np.frombuffer(json.dumps(facts).encode("utf-8"), np.uint8),
             "blob": np.frombuffer(b"".join(encoded), np.uint8),
             "offsets": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-            "vectors": np.ascontiguousarray(self.vectors, _stored_type(self.vectors)),
+            **_numbers(self.vectors),
         }
         if self.counts is not None:
             arrays["counts"] = np.asarray(self.counts, np.int64)
@@ -132,13 +133,13 @@ def load(path: str, narrow: bool = False) -> tuple[Vectors, dict[str, Any]]:
     """Reads a file as `Vectors.load` does; also returns its facts `about`.
 
     Args:
-      path: path of the file.
-      narrow: whether vectors in float16 are mapped as they are; otherwise they become float32.
+      narrow: whether vectors in float16 and packed ones are mapped as they are; otherwise they become
+        float32.
     """
     try:
         with np.load(path, allow_pickle=False) as stored:
             names = set(stored.files)
-            if not {"vectors", "words"} <= names and not {"vectors", "blob", "offsets"} <= names:
+            if not any(form <= names for form in _FORMS):
                 raise ValueError(f"expected arrays words and vectors, found {sorted(names)}")
             counts = stored["counts"] if "counts" in names else None
             if "words" in names:
@@ -146,9 +147,15 @@ def load(path: str, narrow: bool = False) -> tuple[Vectors, dict[str, Any]]:
             else:
                 words = _words(stored["blob"], stored["offsets"])
                 about = json.loads(stored["about"].tobytes()) if "about" in names else {}
-            vectors = _mapped(path, stored.zip, "vectors.npy")
-            if vectors is None or (vectors.dtype != np.float32 and not narrow):
-                vectors = stored["vectors"].astype(np.float32, copy=False)
+            if "codes" in names:
+                codes = _mapped(path, stored.zip, "codes.npy")
+                codes = stored["codes"] if codes is None else codes
+                vectors = Packed(codes, stored["steps"], stored["scales"])
+            else:
+                vectors = _mapped(path, stored.zip, "vectors.npy")
+                vectors = stored["vectors"] if vectors is None else vectors
+            if vectors.dtype != np.float32 and not (narrow and vectors.dtype in _STORED):
+                vectors = vectors.astype(np.float32)
         report, examples = about.get("report", {}), about.get("examples", {})
         return Vectors(words, vectors, counts, report, examples), about
     except _DAMAGED as error:
@@ -201,5 +208,9 @@ def _mapped(path: str, archive: zipfile.ZipFile, name: str) -> np.ndarray | None
     return np.memmap(path, dtype, "r", place, shape).view(np.ndarray)
 
 
-def _stored_type(vectors: np.ndarray) -> type:
-    return np.float16 if vectors.dtype == np.float16 else np.float32
+def _numbers(vectors: np.ndarray | Packed) -> dict[str, np.ndarray]:
+    """The arrays that hold the vectors in a file."""
+    if isinstance(vectors, Packed):
+        return {"codes": np.ascontiguousarray(vectors.codes), "steps": vectors.steps, "scales": vectors.scales}
+    dtype = np.float16 if vectors.dtype == np.float16 else np.float32
+    return {"vectors": np.ascontiguousarray(vectors, dtype)}

@@ -78,10 +78,9 @@ class WordGraph:
         fixed: FixedHub | None = None,
     ):
         """Args:
-        dictionary: merged dictionary; entries in another script than the text's are also read in that
-          of the text (`text.respelling`).
+          dictionary: merged dictionary; entries in another script than the text's are also read in that
+            of the text (`text.respelling`).
         counts: language -> word of its text -> occurrences.
-        options: see `WordsOptions`.
         meanings: words of the hub -> their vectors by another model, float32 [words, M] of unit
           length or zeros, which stand behind the random directions; None: no such part.
         fixed: vectors of the hub that stay as they are; its other words are new beside them.
@@ -139,15 +138,14 @@ class WordGraph:
         """The vectors of the words that the dictionary lacks, from those of its words.
 
         Args:
-          language: a language.
           rows: vectors of the dictionary's words, float32 [known, dim].
           prior: the hub's regression, for another language.
         """
         if self.options.unknown == "beginnings":
             return unit(self._alike(language) @ rows) * np.float32(GUESSED_LENGTH)
         others = self.words[language][self._known[language] :]
-        found = self.regression(language, rows, prior).vectors(self.ngrams, others)
-        return found * np.float32(GUESSED_LENGTH)
+        guessed = self.regression(language, rows, prior).vectors(self.ngrams, others)
+        return guessed * np.float32(GUESSED_LENGTH)
 
     def regression(
         self, language: str, rows: np.ndarray, prior: Regression | None = None

@@ -14,7 +14,7 @@ from clwe_jax.text.word_vocab import WordVocabulary
 from clwe_jax.types import Batch, EncodeFn, Objective
 
 _SHORT = 8  # positions of a batch whose keys alone are read
-_LEAST_DISTINCT = 256  # spellings of a batch, times a power of four: few shapes to compile
+_MIN_DISTINCT = 256  # spellings of a batch, times a power of four: few shapes to compile
 
 
 class _Words(WordVocabulary):
@@ -80,7 +80,7 @@ class CharacterEncoder(RowEncoder):
             filled[place, :end] = 1.0
             languages[place] = row.language
         distinct, spelled = np.unique(words, return_inverse=True)
-        count = _LEAST_DISTINCT
+        count = _MIN_DISTINCT
         while count < len(distinct):
             count *= 4
         characters = np.full((count, self._known.shape[1]), spelling.PAD, np.int32)
@@ -97,11 +97,11 @@ class CharacterEncoder(RowEncoder):
     def _spell(self, numbers: np.ndarray) -> np.ndarray:
         vocabulary, size = self.tokenizer.vocabulary, self._known.shape[1]
         known = numbers < len(vocabulary.pieces)
-        found = np.empty((len(numbers), size), np.int32)
-        found[known] = self._known[numbers[known]]
+        spelled = np.empty((len(numbers), size), np.int32)
+        spelled[known] = self._known[numbers[known]]
         words = [vocabulary.unknown[n - len(vocabulary.pieces)] for n in numbers[~known]]
-        found[~known] = spelling.spell_all([word.encode("utf-8") for word in words], size)
-        return found
+        spelled[~known] = spelling.spell_all([word.encode("utf-8") for word in words], size)
+        return spelled
 
 
 def reads_characters(objective: Objective) -> bool:
@@ -120,7 +120,6 @@ def encoder_of(
 
     Args:
       objective: objective that encodes (`types.Encodes`).
-      tokenizer: the run's tokenizer.
       max_length: pieces of the longest row, special pieces included; 0: the model's maximum.
       batch_size: rows computed at once.
       for_senses: whether to call the objective's `encode_for_senses` instead of its `encode`.

@@ -38,8 +38,8 @@ class Steps:
           language: their language.
         """
         likely = self.pivots[language].probabilities(vectors)[:, 1]
-        found = np.flatnonzero(likely >= self.threshold)
-        return found if len(found) else np.array([likely.argmax()]) if len(likely) else found
+        pivots = np.flatnonzero(likely >= self.threshold)
+        return pivots if len(pivots) else np.array([likely.argmax()]) if len(likely) else pivots
 
     def ordered(self, vectors: np.ndarray, language: str) -> np.ndarray:
         """The predicted order of words of a language of `orders`, int [n]; see `align.reorder`."""
@@ -96,12 +96,12 @@ class ClcrEncoder:
         reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """The pivots of each sentence; see `features.LeavesOut`."""
-        found = []
+        kept = []
         for vectors in self.base.of_words(sentences, language, pool):
             places = np.arange(len(vectors))
             if self.extract:
                 places = self.steps.chosen(vectors[:, -1], language)
             if self.reorder and language in self.steps.orders:
                 places = places[self.steps.ordered(vectors[places, -1], language)]
-            found.append((places, np.array(reduce(vectors[places]))))
-        return found
+            kept.append((places, np.array(reduce(vectors[places]))))
+        return kept

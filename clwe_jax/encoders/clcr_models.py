@@ -78,11 +78,11 @@ def _settings(workdir: str) -> dict[str, Any]:
             f"python -m clwe_jax.main --config=configs/clcr.py --workdir={workdir}"
         )
     with open(path, encoding="utf-8") as file:
-        found = json.load(file)
-    for language, place in found["encoders"].items():
+        settings = json.load(file)
+    for language, place in settings["encoders"].items():
         kind, _, where = place.partition(":")
-        found["encoders"][language] = f"{kind}:{options.placed(where, workdir)}"
-    return found
+        settings["encoders"][language] = f"{kind}:{options.placed(where, workdir)}"
+    return settings
 
 
 def tuned_file(workdir: str, language: str) -> str:
@@ -100,7 +100,6 @@ def save(
     """Writes the result of a run.
 
     Args:
-      workdir: the run's folder.
       settings: 'encoders' (language -> 'run:DIR' or 'hf:DIR', the source's first), 'reordered' (the
         language whose order changes), 'hub' (folders of runs whose languages are part of the model)
         and the fields of `Steps` that are no predictors.
@@ -139,7 +138,6 @@ def load(
     """The models of a CLCR run and of its hub, with transforms, pivots and orders.
 
     Args:
-      workdir: the run's folder.
       step: not used; the encoders' newest checkpoints are read.
       opened: opens the run's encoders; `load.of_run`.
 
@@ -169,12 +167,12 @@ def load(
     for language, place in reversed(places.items()):
         if language in models:
             continue  # the hub's target, as its first run left it
-        found = arrays["space"][language]
+        space = arrays["space"][language]
         model = opened(place, [language], workdir)
         if os.path.exists(tuned_file(workdir, language)):
             model = model.with_parameters(heads.load(tuned_file(workdir, language)))
         params = arrays["transform"] if language == source else None
-        layers = tuple(found.pop("layers").tolist())
-        mapped = Transformed(model.objective, layers, Whitening(**found), params)
+        layers = tuple(space.pop("layers").tolist())
+        mapped = Transformed(model.objective, layers, Whitening(**space), params)
         models[language] = dataclasses.replace(model, projection=mapped)
     return ClcrModels(models, Steps(pivots, orders, **settings))

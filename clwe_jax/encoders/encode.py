@@ -87,7 +87,6 @@ class RowEncoder:
     ):
         """Args:
         encode_fn: function from variables and a batch to hidden states.
-        tokenizer: the run's tokenizer.
         max_length: pieces of the longest row, [CLS] and [SEP] included; at most the model's.
         batch_size: rows computed at once.
 
@@ -104,10 +103,10 @@ class RowEncoder:
 
     def means(self, variables: Variables, rows: Sequence[Row]) -> list[np.ndarray]:
         """The means over each row's groups, float32 [groups, layers + 1, D]."""
-        found: list[np.ndarray | None] = [None] * len(rows)
+        means: list[np.ndarray | None] = [None] * len(rows)
         for place, vectors in self.stream(variables, rows):
-            found[place] = vectors.copy()  # a view would hold the whole batch
-        return found
+            means[place] = vectors.copy()  # a view would hold the whole batch
+        return means
 
     def stream(self, variables: Variables, rows: Sequence[Row]) -> Iterator[tuple[int, np.ndarray]]:
         """Yields pairs of a row's index and its `means`, in no particular order."""
@@ -134,10 +133,9 @@ class RowEncoder:
 
         Args:
           program: function from variables and a batch to vectors, [B, D].
-          variables: the model's variables.
           rows: the rows; their groups are not read.
         """
-        found = np.zeros((len(rows), self.shape(variables)[1]), np.float32)
+        row_vectors = np.zeros((len(rows), self.shape(variables)[1]), np.float32)
         call = _whole_program(program)
         for places, length, _, size in self._batches(rows):
             batch = self.batch([rows[i] for i in places], size, length)
@@ -145,8 +143,8 @@ class RowEncoder:
             vectors = np.asarray(call(variables, batch))
             for row, place in enumerate(places):
                 if len(rows[place].ids):
-                    found[place] = vectors[row]
-        return found
+                    row_vectors[place] = vectors[row]
+        return row_vectors
 
     def _batches(self, rows: Sequence[Row]) -> Iterator[tuple[list[int], int, int, int]]:
         """Groups rows of similar length: yields indices of rows, length, slots and batch size.

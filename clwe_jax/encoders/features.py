@@ -133,7 +133,6 @@ def centered(table: Table, center: np.ndarray, folder: str | None = None) -> Tab
     """The table without a vector, [layers, D]; its padding stays.
 
     Args:
-      table, center: the table and the vector.
       folder: see `PartRows`.
     """
     values = PartRows(folder)
@@ -171,9 +170,9 @@ class Vectors:
         def vectors() -> Iterator[np.ndarray]:
             reduce = lambda x: select(x, self.layers)
             for some in _parts(sentences):
-                for kept, found in self.encoder.kept_words(some, language, self.pool, reduce):
+                for kept, word_vectors in self.encoder.kept_words(some, language, self.pool, reduce):
                     places.append(kept)
-                    yield found
+                    yield word_vectors
 
         table, rows = self._stacked(vectors()), []
         for words, kept, (numbers,) in zip(sentences, places, table.rows):
@@ -211,17 +210,17 @@ class Vectors:
         distinct = list(dict.fromkeys(text for row in texts for text in row))
         number = {text: place for place, text in enumerate(distinct)}
         if self.whole:
-            found = select(self.encoder.sentences(distinct, language), self.layers)[:, None]
+            vectors = select(self.encoder.sentences(distinct, language), self.layers)[:, None]
         else:
             words = (self.encoder.words(x, language) for x in distinct)
-            found = self._of_words(words, language)
-        table = self._stacked(found)
+            vectors = self._of_words(words, language)
+        table = self._stacked(vectors)
         return Table(table.values, [[table.rows[number[x]][0] for x in row] for row in texts])
 
-    def _stacked(self, found: Iterable[np.ndarray]) -> Table:
+    def _stacked(self, text_vectors: Iterable[np.ndarray]) -> Table:
         """A table of the vectors [words, layers, D] of each row's text."""
         values, rows, end = PartRows(self.folder), [], 1
-        for vectors in found:
+        for vectors in text_vectors:
             if not rows:
                 values.add(np.zeros((1, *vectors.shape[1:]), np.float32))
             values.add(vectors.astype(np.float32))
@@ -256,8 +255,8 @@ def _by_word(vectors: np.ndarray, owners: np.ndarray) -> np.ndarray:
     """
     starts = np.flatnonzero(np.diff(owners, prepend=-1))
     counts = np.diff(np.append(starts, len(owners)))
-    most = counts.max(initial=1)
-    return vectors[starts[:, None] + np.minimum(np.arange(most), counts[:, None] - 1)]
+    max_pieces = counts.max(initial=1)
+    return vectors[starts[:, None] + np.minimum(np.arange(max_pieces), counts[:, None] - 1)]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -265,12 +264,11 @@ class PieceTable:
     """The pieces of words as features, for the embedders that learn with the head.
 
     Attributes:
-      tokenizer: the tokenizer.
-      most: pieces of a word; longer words lose their end, which is logged.
+      max_pieces: of a word; longer words lose their end, which is logged.
     """
 
     tokenizer: Tokenizer
-    most: int = 8
+    max_pieces: int = 8
 
     def of_sentences(self, sentences: Sequence[Words], language: str) -> Table:
         """The features of sentences of given words."""
@@ -280,29 +278,29 @@ class PieceTable:
         """The features of rows of one or two texts."""
         return self._of([[self.tokenizer.words(x, language) for x in row] for row in texts], language)
 
-    def _of(self, found: Sequence[Sequence[Words]], language: str) -> Table:
+    def _of(self, texts: Sequence[Sequence[Words]], language: str) -> Table:
         index: dict[str, int] = {}
         rows = [
             [np.array([index.setdefault(x, len(index) + 1) for x in words], np.int32)
              for words in row]
-            for row in found
+            for row in texts
         ]  # fmt: skip
         unknown = [self.tokenizer.vocabulary.unk_id]
         pieces = [self.tokenizer.encode(word, language)[0] or unknown for word in index]
-        cut = sum(len(ids) > self.most for ids in pieces)
+        cut = sum(len(ids) > self.max_pieces for ids in pieces)
         if cut:
             logging.warning(
                 "%d of %d distinct words (%s) have more than %d pieces and lose their end", cut,
-                len(pieces), language, self.most,
+                len(pieces), language, self.max_pieces,
             )  # fmt: skip
-        pieces = [ids[: self.most] for ids in pieces]
+        pieces = [ids[: self.max_pieces] for ids in pieces]
         values = np.full((len(index) + 1, max(map(len, pieces), default=1)), -1, np.int32)
         for place, ids in enumerate(pieces, 1):
             values[place, : len(ids)] = ids
         return Table(values, rows)
 
 
-def of_spans(
+def span_table(
     source: Vectors | PieceTable,
     rows: Sequence[tuple[Words, Sequence[tuple[int, int]]]],
     language: str,
@@ -317,18 +315,17 @@ def of_spans(
     sentences = list(dict.fromkeys(tuple(words) for words, _ in rows))
     table = source.of_sentences(sentences, language)
     numbers = {words: row[0] for words, row in zip(sentences, table.rows)}
-    found = []
+    span_rows = []
     for words, spans in rows:
         some = [numbers[tuple(words)][first:end] for first, end in spans]
-        found.append([x[x > 0] for x in some])
-    return Table(table.values, found)
+        span_rows.append([x[x > 0] for x in some])
+    return Table(table.values, span_rows)
 
 
 def batches(table: Table, size: int, shortest: int = 8) -> list[tuple[list[int], Batch]]:
     """Batches of all rows without labels, for predictions; few shapes.
 
     Args:
-      table: the features.
       size: rows of a batch.
       shortest: width of the narrowest batch; the others are twice, four times, ... as wide. A width
         between two of them, 1.5 times the narrower one, is used where it fills several batches.
@@ -339,7 +336,7 @@ def batches(table: Table, size: int, shortest: int = 8) -> list[tuple[list[int],
     lengths = [max([1, *(len(x) for x in row)]) for row in table.rows]
     known = _widths(lengths, size, shortest)
     widths = [next(width for width in known if width >= length) for length in lengths]
-    found = []
+    pairs = []
     for width, places in batching.grouped(widths, size):
         batch = {}
         for text, key in enumerate(("words", "words_b")[: len(table.rows[0])]):
@@ -347,18 +344,18 @@ def batches(table: Table, size: int, shortest: int = 8) -> list[tuple[list[int],
             for line, place in enumerate(places):
                 words = table.rows[place][text]
                 batch[key][line, : len(words)] = words
-        found.append((places, batch))
-    return found
+        pairs.append((places, batch))
+    return pairs
 
 
 def _widths(lengths: Sequence[int], size: int, shortest: int) -> list[int]:
     """The widths of batches for texts of these lengths, narrowest first."""
-    found, width, most = [shortest], shortest, max(lengths, default=0)
-    while width < most:
-        between = width * 3 // 2
+    widths, width, longest = [shortest], shortest, max(lengths, default=0)
+    while width < longest:
+        middle = width * 3 // 2
         # Every width is one more program to compile.
-        if sum(width < x <= between for x in lengths) >= _WORTH * size:
-            found.append(between)
+        if sum(width < x <= middle for x in lengths) >= _WORTH * size:
+            widths.append(middle)
         width *= 2
-        found.append(width)
-    return found
+        widths.append(width)
+    return widths

@@ -164,9 +164,9 @@ class LanguageModel(LoadedEncoder):
             words = self.frequent.get(language)
             if not words:
                 raise ValueError(
-                    f"This model has no list of frequent words in {language!r}: the run's folder "
-                    "lacks words.json, or the file lacks the language. A model of Hugging Face takes "
-                    f"one from you: api.load(DIR, words={{{language!r}: [...]}})"
+                    f"This model has no list of frequent words in {language!r}: a run needs it in "
+                    "words.json, and a model of Hugging Face takes "
+                    f"api.load(DIR, words={{{language!r}: [...]}})"
                 )
             if len(words) >= _SEVERAL:
                 logging.info("encoding %d words (%s)", len(words), language)
@@ -243,8 +243,8 @@ def load(workdir: str, step: int | None = None, opened: Any = None) -> LanguageM
     translations = None
     if "senses" in variables:
         variables["senses"] = {
-            name: SenseState(**{"sample": None, **found})
-            for name, found in variables["senses"].items()
+            name: SenseState(**{"sample": None, **arrays})
+            for name, arrays in variables["senses"].items()
         }
     if "translations" in variables:
         translations = np.asarray(variables["translations"]["ids"])[: len(vocabulary)]

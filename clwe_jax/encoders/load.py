@@ -7,10 +7,11 @@ from typing import Sequence
 
 from clwe_jax import options, registry
 from clwe_jax.embeddings import files
-from clwe_jax.encoders import foreign
+from clwe_jax.encoders import hf_model
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.loaded import LoadedEncoder, Reduces
 from clwe_jax.encoders.spaces import StaticSpaces
+from clwe_jax.options.transfer import ENCODERS
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.types import Encoder
 
@@ -26,10 +27,16 @@ def load(encoder: str, languages: Sequence[str]) -> LoadedEncoder:
       ValueError, FileNotFoundError: no such model, or one that cannot be read.
     """
     kind, _, where = encoder.partition(":")
+    if kind not in ENCODERS or not where:
+        hint = f", such as --config.encoder=run:{encoder}" if os.path.isdir(encoder) else ""
+        raise ValueError(
+            f"The encoder {encoder!r} has no kind: expected run:DIR, hf:DIR, laser:DIR or "
+            f"vec:en=FILE,de=FILE{hint}"
+        )
     if kind == "vec":
         return of_vectors(where, languages, "config.encoder")
     if kind in ("hf", "laser"):
-        return foreign.load(encoder, languages)
+        return hf_model.load(encoder, languages)
     return of_folder(where)
 
 

@@ -74,8 +74,8 @@ class Reduces(Protocol):
         """The encoder of the words that are kept; see `clcr_models.ClcrModels.reduced`."""
 
 
-def shown(languages: Sequence[str], most: int = 8) -> str:
+def shown(languages: Sequence[str], max_shown: int = 8) -> str:
     """'en, de, fr', for one line; of many languages the first ones and their number."""
-    if len(languages) <= most:
+    if len(languages) <= max_shown:
         return ", ".join(languages)
-    return f"{', '.join(languages[:most])}, ... {len(languages)} languages"
+    return f"{', '.join(languages[:max_shown])}, ... {len(languages)} languages"

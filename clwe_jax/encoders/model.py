@@ -54,8 +54,6 @@ class ModelEncoder:
     ):
         """Args:
         objective: objective that encodes (`types.Encodes`).
-        tokenizer: the run's tokenizer.
-        variables: the model's variables.
         step: training steps that the variables have seen.
         frequencies: counts of words in the run's text; None where they are not known.
         max_length: pieces of the longest row, special pieces included; 0: the model's maximum.
@@ -107,7 +105,7 @@ class ModelEncoder:
         """The model's layers and the embedding output."""
         return self.shape[0]
 
-    def between(self, source: str, target: str) -> ModelEncoder:
+    def pairwise_space(self, source: str, target: str) -> ModelEncoder:
         """The encoder itself: all languages of a model share one space."""
         return self
 
@@ -153,38 +151,34 @@ class ModelEncoder:
         """One row for each sentence, as one group, without the pieces that do not fit.
 
         Args:
-          texts: sentences.
-          language: their language.
           weighted: whether a word's pieces share its SIF weight, so that a word which is cut into
             many pieces counts once, as in the vectors of words.
         """
         encoder = self._rows()
         number, room = encoder.tokenizer.language_id(language), encoder.max_length - 2
-        found, shares = [], []
+        text_ids, shares = [], []
         for text in texts:
             ids, owners = encoder.tokenizer.encode(text, language)
-            found.append(ids)
+            text_ids.append(ids)
             shares.append(self._shares(text, language, owners)[:room] if weighted else None)
-        cut = sum(len(ids) > room for ids in found)
+        cut = sum(len(ids) > room for ids in text_ids)
         self.cut[language] += cut
-        self.seen[language] += len(found)
+        self.seen[language] += len(text_ids)
         if cut and language not in self._warned:
             self._warned.add(language)
             logging.warning(
                 "%d of %d sentences (%s) are longer than %d pieces; their ends are left out",
-                cut, len(found), language, room,
+                cut, len(text_ids), language, room,
             )  # fmt: skip
         return [
             Row(ids[:room], [0] * len(ids[:room]), number, share)
-            for ids, share in zip(found, shares)
+            for ids, share in zip(text_ids, shares)
         ]
 
     def _shares(self, text: str, language: str, owners: Sequence[int]) -> np.ndarray:
         """The weight of each piece: the SIF weight of its word over the word's number of pieces.
 
         Args:
-          text: the text.
-          language: its language.
           owners: the place of each piece's word in the text.
         """
         if not owners:
@@ -192,7 +186,7 @@ class ModelEncoder:
         weights = self._weights(language)
         if self.tokenizer.whole_text:  # owners are strings between spaces, such as "bank."
             strings = [self.words(string, language) for string in text.split()]
-            of_words = [np.mean([weights.get(x, 1.0) for x in found] or [1]) for found in strings]
+            of_words = [np.mean([weights.get(x, 1.0) for x in words] or [1]) for words in strings]
         else:
             of_words = [weights.get(word, 1.0) for word in self.words(text, language)]
         pieces = np.bincount(owners)
@@ -209,18 +203,18 @@ class ModelEncoder:
         """
         encoder, shape = self._rows(), self.shape
         number, room = self.tokenizer.language_id(language), encoder.max_length - 2
-        found, rows, targets = [], [], []
+        pairs, rows, targets = [], [], []
         for text in texts:
             words = self.words(text, language)
             vectors = np.zeros((len(words), *shape), np.float32)
-            found.append((words, vectors))
+            pairs.append((words, vectors))
             for start, end in self._windows(words):
                 ids, groups = encoder.tokenizer.encode_words(words[start:end])
                 rows.append(Row(ids[:room], groups[:room], number))
                 targets.append(vectors[start:end])
         for place, vectors in encoder.stream(self.variables, rows):
             targets[place][:] = vectors
-        return found
+        return pairs
 
     def of_words(
         self,
@@ -238,7 +232,7 @@ class ModelEncoder:
                 starts = np.flatnonzero(np.diff(owners, prepend=-1))
                 vectors = np.maximum.reduceat(vectors, starts, axis=0)
             parts[place][first] = np.array(reduce(vectors))
-        return [np.concatenate([found[first] for first in sorted(found)]) for found in parts]
+        return [np.concatenate([by_first[first] for first in sorted(by_first)]) for by_first in parts]
 
     def pieces_of_words(
         self, sentences: Sequence[Sequence[str]], language: str
@@ -250,8 +244,8 @@ class ModelEncoder:
             place, first, owners = targets[row]
             parts[place][first] = vectors.copy(), np.array(owners, np.int32) + first
         return [
-            tuple(np.concatenate(side) for side in zip(*(found[x] for x in sorted(found))))
-            for found in parts
+            tuple(np.concatenate(side) for side in zip(*(by_first[x] for x in sorted(by_first))))
+            for by_first in parts
         ]
 
     def word_batch(
@@ -260,8 +254,6 @@ class ModelEncoder:
         """One batch with a row for each sentence of given words, and the word of each piece: 'groups'.
 
         Args:
-          sentences: the words of each sentence.
-          language: their language.
           length: of a row, [CLS] and [SEP] included; 0: that of the longest one.
 
         Raises:
@@ -378,9 +370,9 @@ def _groups(owners: Sequence[int], pool: str) -> list[int]:
 
 def _frequent(counts: Mapping[str, int], sample: WordSample) -> list[str]:
     """Words with a letter that occur `min_count` times, most frequent first."""
-    found = [
+    frequent = [
         word
         for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         if count >= sample.min_count and any(map(str.isalpha, word))
     ]
-    return found[: sample.max_words or None]
+    return frequent[: sample.max_words or None]

@@ -84,18 +84,18 @@ def nearest_words(
     own = models[lang].asked(word, lang)
     here = models[lang].index(lang, layer)
     query = models[lang].sentences([own], lang, layer) - here.mean
-    found = []
+    neighbours = []
     for language in models if to is None else (to,):
         if to is None and not models[language].frequent.get(language):
             continue
         there = models[language].index(language, layer)
-        most = min(k + 1, len(there.words))  # one more: the word itself may be among them
-        places, _ = there.retriever(method).nearest(query[0], most)
+        count = min(k + 1, len(there.words))  # one more: the word itself may be among them
+        places, _ = there.retriever(method).nearest(query[0], count)
         cosines = np.asarray(search.unit(there.vectors[places]) @ search.unit(query)[0])
         near = [
             Neighbour(there.words[place], language, float(cosine))
             for place, cosine in zip(places, cosines)
             if (there.words[place], language) != (own, lang)
         ]
-        found += near[:k]
-    return sorted(found, key=lambda near: -near.score)[:k]
+        neighbours += near[:k]
+    return sorted(neighbours, key=lambda near: -near.score)[:k]

@@ -54,7 +54,7 @@ class PairEncoder:
             )
         return self._encoders[language]
 
-    def between(self, source: str, target: str) -> PairEncoder:
+    def pairwise_space(self, source: str, target: str) -> PairEncoder:
         """The encoder itself: its languages share one space."""
         return self
 
@@ -73,8 +73,8 @@ class PairEncoder:
 
     def pooled(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
         """See `types.Pools`."""
-        found = self._of(language).pooled(texts, language)
-        return {pool: found[pool] for pool in self.pools}
+        by_pool = self._of(language).pooled(texts, language)
+        return {pool: by_pool[pool] for pool in self.pools}
 
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
         """See `ModelEncoder.in_context`."""

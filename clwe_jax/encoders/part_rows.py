@@ -35,15 +35,15 @@ class PartRows:
 
         The last vector of a piece, [N, P, layers, D], is repeated; after a word's ids, [N, P], is -1.
         """
-        most = max(shape[1] for shape in self._shapes)
+        longest = max(shape[1] for shape in self._shapes)
         if self._file is None:
-            return np.concatenate([_as_long(x, most) for x in self._parts])
+            return np.concatenate([_as_long(x, longest) for x in self._parts])
         self._file.flush()
-        if any(shape[1] < most for shape in self._shapes):
-            found = PartRows(self._folder)
+        if any(shape[1] < longest for shape in self._shapes):
+            padded = PartRows(self._folder)
             for part in self._mapped():
-                found.add(_as_long(part, most))
-            return found.together()
+                padded.add(_as_long(part, longest))
+            return padded.together()
         shape = sum(x[0] for x in self._shapes), *self._shapes[0][1:]
         return np.memmap(self._file, self._type, "r+", shape=shape)
 
@@ -55,9 +55,9 @@ class PartRows:
             yield part
 
 
-def _as_long(part: np.ndarray, most: int) -> np.ndarray:
-    if part.shape[1] == most:
+def _as_long(part: np.ndarray, longest: int) -> np.ndarray:
+    if part.shape[1] == longest:
         return part
     if part.ndim == 2:
-        return np.pad(part, ((0, 0), (0, most - part.shape[1])), constant_values=-1)
-    return part[:, np.minimum(np.arange(most), part.shape[1] - 1)]
+        return np.pad(part, ((0, 0), (0, longest - part.shape[1])), constant_values=-1)
+    return part[:, np.minimum(np.arange(longest), part.shape[1] - 1)]

@@ -35,9 +35,6 @@ def of_sentences(
     """Sentences of given words; a longer one goes on in the next row.
 
     Args:
-      tokenizer: the model's.
-      sentences: the words of each sentence.
-      language: their language.
       length: longest row, in pieces.
     """
     made = _Maker(tokenizer, language)
@@ -70,9 +67,7 @@ def of_texts(
     """Rows of one text, or of two with a [SEP] between them.
 
     Args:
-      tokenizer, language, length: see `of_sentences`. Of a pair that is too long, the longer text
-        loses pieces first.
-      texts: the texts of each row.
+      length: see `of_sentences`; of a pair that is too long, the longer text loses pieces first.
       types: whether to number the texts of a pair, 0 and 1, in 'type_ids'.
     """
     made = _Maker(tokenizer, language)
@@ -135,8 +130,6 @@ def batches(
     """Batches of all rows, for predictions: pairs of the rows' numbers and a batch; few shapes.
 
     Args:
-      rows: the rows.
-      tokenizer: the model's.
       size: rows of a batch.
       longest: length of the model's longest row.
       shortest: width of the narrowest batch.

@@ -18,7 +18,7 @@ from clwe_jax.text.word_vocab import WordVocabulary
 from clwe_jax.types import Objective, Variables
 
 _TINY = 1e-12
-_LEAST_USES = 50  # least uses of an ambiguous word in a direction
+_MIN_USES = 50  # least uses of an ambiguous word in a direction
 _cosines = jax.jit(selection.cosines)
 _translation_cosines = jax.jit(translation.cosines, static_argnames="config")
 
@@ -158,15 +158,15 @@ class SenseIndex:
             "removed": 0 if self.warm(direction) else int((~enabled).sum()),
         }
 
-    def most_ambiguous(self, most: int) -> list[str]:
-        """At most `most` listed words whose uses are spread most evenly over their senses."""
+    def most_ambiguous(self, count: int) -> list[str]:
+        """At most `count` listed words whose uses are spread most evenly over their senses."""
         size = len(self.tokenizer.vocabulary)
         spread = np.zeros(size)
         for listed in self.listed.values():
             entropy = -listed.shares * np.log(np.maximum(listed.shares, _TINY))
             uses = np.bincount(listed.ids, listed.uses, size)
-            spread += np.where(uses >= _LEAST_USES, np.bincount(listed.ids, entropy, size), 0.0)
-        order = np.argsort(-spread, kind="stable")[:most]
+            spread += np.where(uses >= _MIN_USES, np.bincount(listed.ids, entropy, size), 0.0)
+        order = np.argsort(-spread, kind="stable")[:count]
         pieces = self.tokenizer.vocabulary.pieces
         return [pieces[number] for number in order if spread[number] > 0]
 
@@ -182,15 +182,15 @@ class SenseIndex:
         query = search.unit(self._vectors(direction, np.array([number])))[0, slot]
         scores = listed.vectors @ np.asarray(query)
         pieces = self.tokenizer.vocabulary.pieces
-        found = []
+        near = []
         for language, member in self.members.items():
             places = np.flatnonzero(member[listed.ids] & (listed.ids != number))
             places = places[np.argsort(-scores[places], kind="stable")]
             _, firsts = np.unique(listed.ids[places], return_index=True)
             for place in places[np.sort(firsts)[:k]]:
                 word, sense = pieces[listed.ids[place]], self.number(listed.slots[place])
-                found.append(NearSense(word, language, sense, float(scores[place])))
-        return tuple(found)
+                near.append(NearSense(word, language, sense, float(scores[place])))
+        return tuple(near)
 
     def vectors(self, direction: str, senses: Iterable[tuple[str, int]]) -> np.ndarray:
         """Unit sense vectors of (word, sense number) pairs, float32 [N, d]."""
@@ -228,10 +228,9 @@ class SenseIndex:
           float32 [N, T, S], -inf for senses that do not take part (`translation.cosines`).
         """
         state, ids, own, count = self._batch(direction, candidates, vectors)
-        into = np.full(len(own), self.tokenizer.language_id(to))
-        return np.asarray(_translation_cosines(state, self.objective.senses, ids, into, own))[
-            :count
-        ]
+        language_ids = np.full(len(own), self.tokenizer.language_id(to))
+        cosines = _translation_cosines(state, self.objective.senses, ids, language_ids, own)
+        return np.asarray(cosines)[:count]
 
     def _batch(self, direction: str, ids: np.ndarray, vectors: np.ndarray):
         """The state, padded ids [M, K] and representations [M, d] of a direction; the rows N."""
@@ -254,7 +253,7 @@ class SenseIndex:
     def members(self) -> dict[str, np.ndarray]:
         """Language -> its listed words, bool [V]; all words of a single language without a list."""
         vocabulary, languages = self.tokenizer.vocabulary, self.tokenizer.languages
-        found = {}
+        members = {}
         for language in languages:
             member = np.zeros(len(vocabulary), np.bool_)
             words = self.frequent.get(language)
@@ -268,22 +267,22 @@ class SenseIndex:
                     "language is among the neighbours of senses",
                     language,
                 )
-            found[language] = member
-        return found
+            members[language] = member
+        return members
 
     @functools.cached_property
     def listed(self) -> dict[str, Listed]:
         """Direction -> the used senses of the listed words."""
         ids = np.flatnonzero(np.any(list(self.members.values()), axis=0))
-        found = {}
+        by_direction = {}
         for name in self.directions:
             uses, latest, enabled = self._state_rows(name, ids, "total", "counts", "enabled")
             uses, latest = (np.where(enabled, x, 0) for x in (uses, latest.sum(-1)))
             words, slots = np.nonzero(uses)
             vectors = np.asarray(search.unit(self._vectors(name, ids)[words, slots]))
             used, share = uses[words, slots], shares(uses, latest)[words, slots]
-            found[name] = Listed(ids[words], slots, used, share, vectors)
-        return found
+            by_direction[name] = Listed(ids[words], slots, used, share, vectors)
+        return by_direction
 
     def _state_rows(self, direction: str, ids: np.ndarray, *names: str) -> list[np.ndarray]:
         """The rows of words in arrays of the state; only these rows leave the device."""

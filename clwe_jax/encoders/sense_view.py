@@ -159,7 +159,7 @@ class SenseView:
         own, number = self._word(word, lang)
         read = self._read(own, number, lang) if examples else {}
         answers = self._answers(number, lang, read[lang].vectors) if lang in read else {}
-        found = []
+        senses = []
         for name in self._wanted(direction):
             slots = {x: self._assigned(name, number, part.vectors) for x, part in read.items()}
             rows = [
@@ -177,8 +177,8 @@ class SenseView:
                 )
                 for slot, uses, share, enabled in zip(*self.index.usage(name, number))
             ]
-            found += sorted(rows, key=lambda sense: (not sense.enabled, -sense.share))
-        return found
+            senses += sorted(rows, key=lambda sense: (not sense.enabled, -sense.share))
+        return senses
 
     def pick(
         self, word: str, lang: str, context: str, k: int = 5, direction: str | None = None
@@ -224,8 +224,8 @@ class SenseView:
             raise ValueError(f"to={to!r}: {own!r} is already a word of that language")
         if self._table is None:
             raise ValueError(
-                "This model was trained without a dictionary (config.objective.translation='none'): "
-                "it has no translations; `senses` lists the nearest senses of each language"
+                "Trained without a dictionary (config.objective.translation='none'), this model has no "
+                "translations: `senses` lists the nearest senses of each language"
             )
         candidates = self._candidates(number, to)
         if not len(candidates):
@@ -244,14 +244,14 @@ class SenseView:
             others=tuple((pieces[candidates[i]], float(scores[i])) for i in others),
         )
 
-    def export(self, direction: str, most: int) -> tuple[list[tuple], np.ndarray]:
+    def export(self, direction: str, max_senses: int) -> tuple[list[tuple], np.ndarray]:
         """The most used senses of the frequent words, for an embedding projector.
 
         Returns:
           Rows (label, word, sense, languages, share, uses); unit sense vectors, float32 [N, d].
         """
         listed = self.index.listed[direction]
-        order = np.argsort(-listed.uses, kind="stable")[:most]
+        order = np.argsort(-listed.uses, kind="stable")[:max_senses]
         pieces = self._tokenizer.vocabulary.pieces
         rows = []
         for place in order:
@@ -294,7 +294,7 @@ class SenseView:
 
     def _read(self, word: str, number: int, lang: str) -> dict[str, _Read]:
         """The word's occurrences in `lang`, and in other languages if it is frequent there."""
-        members, found = self.index.members, {}
+        members, by_language = self.index.members, {}
         # A sense of a word of several languages may occur only in another language's text.
         others = [x for x in self._tokenizer.languages if x != lang and members[x][number]]
         for language in (lang, *others):
@@ -302,8 +302,8 @@ class SenseView:
             if lines:
                 places = [WordInContext(words, words.index(word), language) for _, words in lines]
                 texts = [line for line, _ in lines]
-                found[language] = _Read(texts, self.index.represent(places))
-        return found
+                by_language[language] = _Read(texts, self.index.represent(places))
+        return by_language
 
     def _assigned(self, direction: str, number: int, vectors: np.ndarray) -> tuple[np.ndarray, ...]:
         """The slots [N] of a word's occurrences, and their margins [N]."""
@@ -315,18 +315,18 @@ class SenseView:
         self, number: int, lang: str, vectors: np.ndarray
     ) -> dict[str, tuple[list[str], np.ndarray]]:
         """Language -> a word's translations, and each occurrence's index into them, int [N]."""
-        found = {}
+        by_language = {}
         for to in self._tokenizer.languages if self._table is not None else ():
             candidates = self._candidates(number, to) if to != lang else ()
             if len(candidates):
                 best = self._fits(candidates, to, vectors).max(-1).mean(0).argmax(-1)
-                found[to] = [self._tokenizer.vocabulary.pieces[i] for i in candidates], best
-        return found
+                by_language[to] = [self._tokenizer.vocabulary.pieces[i] for i in candidates], best
+        return by_language
 
     def _fits(self, candidates: np.ndarray, to: str, vectors: np.ndarray) -> np.ndarray:
         """Cosines of N occurrences with T translations' senses, float32 [directions, N, T, S]."""
-        found = [self.index.translations(x, candidates, to, vectors) for x in self.directions]
-        return np.stack(found)
+        cosines = [self.index.translations(x, candidates, to, vectors) for x in self.directions]
+        return np.stack(cosines)
 
     def _lines_with(self, word: str, lang: str) -> Iterator[tuple[str, list[str]]]:
         seen: set[str] = set()
@@ -367,14 +367,14 @@ class SenseView:
 
 
 def _clearest(
-    read: Mapping[str, _Read], assigned: Mapping[str, tuple[np.ndarray, ...]], slot: int, most: int
+    read: Mapping[str, _Read], assigned: Mapping[str, tuple[np.ndarray, ...]], slot: int, max_lines: int
 ) -> tuple[str, ...]:
     """Lines with a sense in the first language that has any, largest margins first."""
     for language, (lines, _) in read.items():
         slots, margins = assigned[language]
         places = sorted(np.flatnonzero(slots == slot), key=lambda i: (-margins[i], lines[i]))
         if places:
-            return tuple(lines[i] for i in places[:most])
+            return tuple(lines[i] for i in places[:max_lines])
     return ()
 
 
@@ -382,13 +382,13 @@ def _most_frequent(
     answers: Mapping[str, tuple[list[str], np.ndarray]], chosen: np.ndarray
 ) -> tuple[Translation, ...]:
     """The translations of the chosen occurrences, bool [N], by language and falling share."""
-    found = []
+    translations = []
     for language, (words, best) in answers.items():
         counts = np.bincount(best[chosen], minlength=len(words))
         for i in np.argsort(-counts, kind="stable"):
             if counts[i]:
-                found.append(Translation(words[i], language, float(counts[i] / counts.sum())))
-    return tuple(found)
+                translations.append(Translation(words[i], language, float(counts[i] / counts.sum())))
+    return tuple(translations)
 
 
 def _leader(cosines: np.ndarray) -> tuple[int, float]:

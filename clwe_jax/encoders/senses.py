@@ -33,15 +33,15 @@ def rows(encoder: RowEncoder, words: Sequence[WordInContext], masked: bool = Fal
 
     A sentence longer than a row is cut to the part around the word.
     """
-    found, room = [], encoder.max_length - 2
+    context_rows, room = [], encoder.max_length - 2
     for sentence, place, language in words:
         start = max(0, min(place - room // 2, len(sentence) - room))
         ids, _ = encoder.tokenizer.encode_words(sentence[start : start + room])
         if masked:
             ids[place - start] = encoder.tokenizer.vocabulary.mask_id
         groups = [0 if i == place - start else -1 for i in range(len(ids))]
-        found.append(Row(ids, groups, encoder.tokenizer.language_id(language)))
-    return found
+        context_rows.append(Row(ids, groups, encoder.tokenizer.language_id(language)))
+    return context_rows
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -62,8 +62,8 @@ class SenseEncoder:
 
     def encode(self, variables: Variables, words: Sequence[WordInContext]) -> np.ndarray:
         """Inputs of sense selection, float32 [N, D]; a model of pieces reads the word masked."""
-        found = rows(self._encoder, words, masked=not reads_characters(self.objective))
-        return np.stack([x[0, -1] for x in self._encoder.means(variables, found)])
+        context_rows = rows(self._encoder, words, masked=not reads_characters(self.objective))
+        return np.stack([x[0, -1] for x in self._encoder.means(variables, context_rows)])
 
     @functools.cached_property
     def _encoder(self) -> RowEncoder:

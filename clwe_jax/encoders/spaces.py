@@ -15,6 +15,7 @@ from clwe_jax.align.alignment import Alignment
 from clwe_jax.align.retriever import Retriever
 from clwe_jax.embeddings import vectors as stored
 from clwe_jax.embeddings.ngrams import Spelling
+from clwe_jax.embeddings.packed import Packed
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.checks import check_search, check_strings
 from clwe_jax.encoders.encode import Layer, select
@@ -31,7 +32,9 @@ _DESCRIPTION = "spaces.json"
 _RAW = "spaces"
 _ALIGNMENTS = "alignments"
 _SPELLING = "spelling.npz"
-_WIDENED = 2  # languages whose vectors in float16 are held in float32
+_CACHED = 24  # maximum characters of a cached piece of text: longer pieces seldom repeat
+_MOST_CACHED = 1_000_000  # maximum number of cached pieces of a language
+_WIDENED = 2  # languages whose narrower vectors are held in float32
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -39,8 +42,8 @@ class StaticSpaces(LoadedEncoder):
     """The vectors of several languages and the maps between their spaces.
 
     Attributes:
-      raw: language -> its vectors before alignment, most frequent word first; those in float16
-        become float32 when they are asked for.
+      raw: language -> its vectors before alignment, most frequent word first; those in float16 and
+        packed ones become float32 when they are asked for.
       shared: language -> the words that it shares with the hub, which its map does not move
         (joint-align, section 3.3); empty where each language was trained alone.
       alignments: language -> its map to the hub's space; no entry for the hub, and none at all
@@ -62,6 +65,9 @@ class StaticSpaces(LoadedEncoder):
     described = "Static vectors"
     tokenizer = None
     _phrases: dict[str, Phrases] = dataclasses.field(default_factory=dict, init=False, repr=False)
+    # Language -> a piece of text between spaces -> its words.
+    _pieces: dict[str, dict[str, list[str]]] = dataclasses.field(default_factory=dict, init=False, repr=False)
+    _widened: dict[str, Vectors] = dataclasses.field(default_factory=dict, init=False, repr=False)
     # Spaces that were computed so far.
     _hub_spaces: dict[str, Vectors] = dataclasses.field(
         default_factory=dict, init=False, repr=False
@@ -109,7 +115,7 @@ class StaticSpaces(LoadedEncoder):
         """
         self._check_languages(source=source, target=target)
         if source == target and source in self.alignments:
-            return self.raw[source], self.raw[source]
+            return self._wide(source), self._wide(source)
         for language, other in ((source, target), (target, source)):
             if other == self.hub and language in self.alignments:
                 mapped, hub = self._common(language)
@@ -144,10 +150,10 @@ class StaticSpaces(LoadedEncoder):
         """
         self._check_languages(lang=lang, to=lang if to is None else to)
         select(np.zeros((1, 1)), layer)
-        found: list[Neighbour] = []
+        neighbours: list[Neighbour] = []
         for other in self.languages if to is None else (to,):
-            found += self._nearest(word, lang, other, k, method)
-        return sorted(found, key=lambda near: -near.score)[:k]
+            neighbours += self._nearest(word, lang, other, k, method)
+        return sorted(neighbours, key=lambda near: -near.score)[:k]
 
     def _nearest(self, word: str, lang: str, to: str, k: int, method: str) -> list[Neighbour]:
         """The words of a language nearest to a word, without the word itself."""
@@ -156,10 +162,10 @@ class StaticSpaces(LoadedEncoder):
         query = self._vector(word, lang, x)
         row = self._find(word, lang, x)
         own = lang == to and row is not None
-        most = min(k + own, len(y.words))
+        count = min(k + own, len(y.words))
         if (lang, to, chosen) not in self._retrievers:
             self._retrievers[lang, to, chosen] = Retriever(y.vectors, x.vectors, chosen)
-        places, scores = self._retrievers[lang, to, chosen].nearest(query, most)
+        places, scores = self._retrievers[lang, to, chosen].nearest(query, count)
         near = [
             Neighbour(y.words[place], to, float(score))
             for place, score in zip(places, scores)
@@ -193,20 +199,42 @@ class StaticSpaces(LoadedEncoder):
 
     @functools.cached_property
     def _segmenter(self) -> Segmenter:
-        return Segmenter({name: found.words for name, found in self.raw.items()})
+        return Segmenter({name: vectors.words for name, vectors in self.raw.items()})
 
     def _split(self, text: str, language: str) -> list[str]:
         self._check_languages(language=language)
-        index = self.raw[language].index
-        words = self._segmenter.words(self.normalizer(text, language), language)
-        words = [word if word in index else word.lower() for word in words]
-        return self.phrases(language)(words)
+        return self._cut([text], language)[0]
 
-    def save(self, workdir: str) -> None:
-        """Writes spaces/{lang}.npz, alignments/{lang}-{hub}.npz, counts.json, then spaces.json."""
+    def _cut(self, texts: Sequence[str], language: str) -> list[list[str]]:
+        """The words of texts."""
+        index, phrases = self.raw[language].index, self.phrases(language)
+        # Most pieces between spaces repeat, so each is normalised and segmented once.
+        known, found = self._pieces.setdefault(language, {}), []
+        for text in texts:
+            cut: list[str] = []
+            for piece in text.split():
+                words = known.get(piece)
+                if words is None:
+                    words = self._segmenter.words(self.normalizer(piece, language), language)
+                    words = [word if word in index else word.lower() for word in words]
+                    if len(piece) <= _CACHED and len(known) < _MOST_CACHED:
+                        known[piece] = words
+                cut += words
+            found.append(phrases(cut))
+        return found
+
+    def save(self, workdir: str, packed: bool = False) -> None:
+        """Writes spaces/{lang}.npz, alignments/{lang}-{hub}.npz, counts.json, then spaces.json.
+
+        Args:
+          workdir: the run's folder.
+          packed: whether the vectors are packed, see `embeddings.packed`.
+        """
         for folder in (_RAW, _ALIGNMENTS):
             os.makedirs(os.path.join(workdir, folder), exist_ok=True)
         for language, vectors in self.raw.items():
+            if packed:
+                vectors = dataclasses.replace(vectors, vectors=Packed.of(vectors.vectors))
             vectors.save(os.path.join(workdir, _RAW, f"{language}.npz"))
         for language, alignment in self.alignments.items():
             alignment.save(os.path.join(workdir, _ALIGNMENTS, f"{language}-{self.hub}.npz"))
@@ -239,10 +267,10 @@ class StaticSpaces(LoadedEncoder):
         """The vector of a word among a language's, or by its spelling: float32 [D]."""
         check_strings(word=word)
         if self._spells(language) and self._find(word, language, vectors) is None:
-            found = self.spelling.vectors([self.normalizer(word, language)], language)[0]
-            if found.any():
-                return found
-        return vectors.vectors[self._row(word, language, vectors)]
+            spelled = self.spelling.vectors([self.normalizer(word, language)], language)[0]
+            if spelled.any():
+                return spelled
+        return np.asarray(vectors.vectors[self._row(word, language, vectors)], np.float32)
 
     def _row(self, word: str, language: str, vectors: Vectors) -> int:
         check_strings(word=word)
@@ -256,27 +284,40 @@ class StaticSpaces(LoadedEncoder):
 
     def _in_hub(self, language: str) -> Vectors:
         """The language's vectors in the hub's space, in which shared words keep their vectors."""
+        if language not in self.alignments:
+            return self._wide(language)
         if language not in self._hub_spaces:
-            vectors = self.raw[language]
-            if language in self.alignments:
-                mapped = self.alignments[language].to_target_space(vectors.vectors)
-                vectors = self._replaced(language, mapped, vectors.vectors)
-            elif vectors.vectors.dtype != np.float32:
-                vectors = dataclasses.replace(vectors, vectors=vectors.vectors.astype(np.float32))
-                while len(self._hub_spaces) >= _WIDENED:
-                    del self._hub_spaces[next(iter(self._hub_spaces))]
-            self._hub_spaces[language] = vectors
+            raw = self._wide(language).vectors
+            mapped = self.alignments[language].to_target_space(raw)
+            self._hub_spaces[language] = self._replaced(language, mapped, raw)
         return self._hub_spaces[language]
+
+    def _narrow(self, language: str) -> Vectors:
+        """The language's vectors in the hub's space, in the type of the file where nothing maps them:
+        few rows need not wait until all are float32."""
+        return self._in_hub(language) if language in self.alignments else self.raw[language]
+
+    def _wide(self, language: str) -> Vectors:
+        """The language's vectors before alignment, in float32."""
+        vectors = self.raw[language]
+        if vectors.vectors.dtype == np.float32:
+            return vectors
+        if language not in self._widened:
+            while len(self._widened) >= _WIDENED:
+                del self._widened[next(iter(self._widened))]
+            wide = vectors.vectors.astype(np.float32)
+            self._widened[language] = dataclasses.replace(vectors, vectors=wide)
+        return self._widened[language]
 
     def _common(self, language: str) -> tuple[Vectors, Vectors]:
         """The language and the hub in the aligner's space; shared words move with the hub."""
         if language not in self._common_spaces:
-            alignment, vectors = self.alignments[language], self.raw[language]
+            alignment, vectors = self.alignments[language], self._wide(language)
             mapped = alignment.apply(vectors.vectors)
             untouched = None
             if self.shared.get(language):
                 untouched = alignment.apply_target(vectors.vectors)
-            hub = self.raw[self.hub]
+            hub = self._wide(self.hub)
             self._common_spaces[language] = (
                 self._replaced(language, mapped, untouched),
                 dataclasses.replace(hub, vectors=alignment.apply_target(hub.vectors)),
@@ -298,7 +339,6 @@ def load(
     """The static vectors in a run's folder.
 
     Args:
-      workdir: the run's folder.
       step, opened: ignored; the vectors have one state and name no encoder.
 
     Raises:
@@ -315,23 +355,23 @@ def load(
         )
     with open(path, encoding="utf-8") as file:
         try:
-            found = json.load(file)
+            description = json.load(file)
         except ValueError as error:
             raise ValueError(f"{path} is damaged: {error}. Delete it and run again") from error
-    hub = found["hub"]
+    hub = description["hub"]
     return StaticSpaces(
         raw={
             language: stored.load(os.path.join(workdir, _RAW, f"{language}.npz"), narrow=True)[0]
-            for language in found["languages"]
+            for language in description["languages"]
         },
-        shared={language: frozenset(words) for language, words in found["shared"].items()},
+        shared={language: frozenset(words) for language, words in description["shared"].items()},
         alignments={
             language: Alignment.load(os.path.join(workdir, _ALIGNMENTS, f"{language}-{hub}.npz"))
-            for language in found["aligned"]
+            for language in description["aligned"]
         },
         hub=hub,
-        normalizer=Normalizer(found["lower_case"], found["simplify_chinese"]),
+        normalizer=Normalizer(description["lower_case"], description["simplify_chinese"]),
         frequencies=frequencies.load(workdir),
         # Runs of earlier versions have no such entry.
-        spelling=Spelling.load(os.path.join(workdir, _SPELLING)) if found.get("spelling") else None,
+        spelling=Spelling.load(os.path.join(workdir, _SPELLING)) if description.get("spelling") else None,
     )

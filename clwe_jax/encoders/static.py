@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 import math
 from typing import Callable, Iterable, Mapping, Protocol, Sequence
 
 import numpy as np
+from scipy import sparse
 
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.text.frequencies import Frequencies
@@ -49,6 +51,10 @@ class StaticEncoder:
     frequencies: Frequencies | None = None
     candidates: int = 0
     spelled: Callable[[Sequence[str], str], np.ndarray] | None = None
+    # language -> the words that were asked for last, and those of them that have a vector.
+    _asked: dict[str, tuple[frozenset[str], Vectors]] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
     layers = 1
 
     @property
@@ -56,7 +62,7 @@ class StaticEncoder:
         """The languages that have vectors."""
         return tuple(self.spaces.languages if self.pair is None else self.pair)
 
-    def between(self, source: str, target: str) -> StaticEncoder:
+    def pairwise_space(self, source: str, target: str) -> StaticEncoder:
         """The encoder of two languages in the space where their aligner compares them."""
         pair = dict(zip((source, target), self.spaces.space(source, target)))
         return dataclasses.replace(self, pair=pair)
@@ -88,22 +94,23 @@ class StaticEncoder:
         return {x: weighted_means(cut, vectors, some)[:, None] for x, some in weights.items()}
 
     def coverage(self, texts: Sequence[str], language: str) -> float:
-        """The share of the texts' running words that have a vector."""
-        index = self._vectors(language).index
-        known = [word in index for text in texts for word in self.words(text, language)]
+        """The share of the texts' running words that have a vector, their own or by their spelling."""
+        cut = [self.words(text, language) for text in texts]
+        index = self._of(cut, language).index
+        known = [word in index for words in cut for word in words]
         return sum(known) / max(1, len(known))
 
     def in_context(
         self, texts: Sequence[str], language: str
     ) -> list[tuple[list[str], np.ndarray]]:
         """See `types.Encoder`; words without a vector have zeros."""
-        cut, found = [self.words(text, language) for text in texts], []
+        cut, texts_in_context = [self.words(text, language) for text in texts], []
         vectors = self._of(cut, language)
         for words in cut:
-            rows = vectors.rows(words)
-            known = vectors.vectors[rows] * (rows >= 0)[:, None]
-            found.append((words, known.astype(np.float32)[:, None]))
-        return found
+            rows, known = vectors.rows(words), np.zeros((len(words), vectors.dim), np.float32)
+            known[rows >= 0] = vectors.vectors[rows[rows >= 0]]
+            texts_in_context.append((words, known[:, None]))
+        return texts_in_context
 
     def of_words(
         self,
@@ -116,10 +123,14 @@ class StaticEncoder:
 
         A word that has no vector as it is written is the mean of the words that `split` finds in it.
         """
-        vectors = self._vectors(language)
+        own = self._vectors(language).index
+        cut = {
+            word: [word] if word in own else self.words(word, language)
+            for word in {word for words in sentences for word in words}
+        }
+        vectors = self._of(cut.values(), language)
         known: dict[str, np.ndarray] = {}
-        for word in {word for words in sentences for word in words}:
-            parts = [word] if word in vectors.index else self.words(word, language)
+        for word, parts in cut.items():
             rows = [vectors.index[part] for part in parts if part in vectors.index]
             some = vectors.vectors[rows] if rows else np.zeros((1, vectors.dim), np.float32)
             known[word] = some.mean(0, dtype=np.float32)
@@ -137,15 +148,16 @@ class StaticEncoder:
         frequent = min(self.candidates or len(vectors), len(vectors))
         return WordSpace(vectors.words, vectors.vectors[:, None], frequent)
 
-    def _of(self, sentences: Sequence[Sequence[str]], language: str) -> Vectors:
+    def _of(self, sentences: Iterable[Sequence[str]], language: str) -> Vectors:
         """The vectors of the sentences' words, those from their spelling with them."""
         vectors = self._vectors(language)
         if self.spelled is None:
             return vectors
-        return with_spelled(
-            vectors, {word for words in sentences for word in words},
-            lambda words: self.spelled(words, language),
-        )  # fmt: skip
+        words = frozenset(word for sentence in sentences for word in sentence)
+        if language not in self._asked or self._asked[language][0] != words:
+            asked = with_spelled(vectors, words, lambda some: self.spelled(some, language))
+            self._asked[language] = words, asked
+        return self._asked[language][1]
 
     def _vectors(self, language: str) -> Vectors:
         return self.spaces.vectors(language) if self.pair is None else self.pair[language]
@@ -154,7 +166,10 @@ class StaticEncoder:
 def with_spelled(
     vectors: Vectors, words: Iterable[str], spelled: Callable[[Sequence[str]], np.ndarray]
 ) -> Vectors:
-    """The vectors of these words alone, in the order of strings: their own, or that of `spelled`."""
+    """The vectors of these words alone, in the order of strings: their own, or that of `spelled`.
+
+    Words that `spelled` knows nothing of, for which it has zeros, are left out.
+    """
     words = sorted(set(words))
     own = vectors.rows(words)
     rows = np.zeros((len(words), vectors.dim), np.float32)
@@ -162,7 +177,8 @@ def with_spelled(
     others = np.flatnonzero(own < 0)
     if len(others):
         rows[others] = spelled([words[place] for place in others.tolist()])
-    return Vectors(words, rows)
+    known = (own >= 0) | rows.any(1)
+    return Vectors([word for word, here in zip(words, known) if here], rows[known])
 
 
 def inverse_document_frequencies(sentences: Sequence[Sequence[str]]) -> dict[str, float]:
@@ -185,13 +201,19 @@ def weighted_means(
       float32 [N, D]: the unweighted mean where all weights are 0, zeros for a sentence without a
       known word.
     """
-    means = np.zeros((len(sentences), vectors.dim), np.float32)
-    for number, sentence in enumerate(sentences):
-        known = [word for word in sentence if word in vectors.index]
-        if not known:
-            continue
-        given = np.array([weights.get(word, 1.0) for word in known], np.float32)
-        if given.sum() <= 0:
-            given = np.ones(len(known), np.float32)
-        means[number] = given @ vectors.vectors[[vectors.index[w] for w in known]] / given.sum()
-    return means
+    rows = vectors.rows(itertools.chain.from_iterable(sentences))
+    known = rows >= 0
+    given = np.ones(len(rows), np.float32)
+    if weights:
+        words = itertools.chain.from_iterable(sentences)
+        given = np.fromiter((weights.get(word, 1.0) for word in words), np.float32, len(rows))
+    lines = np.repeat(np.arange(len(sentences)), list(map(len, sentences)))[known]
+    rows, given = rows[known], given[known]
+    totals = np.bincount(lines, given, len(sentences))
+    given = np.where(totals[lines] > 0, given, 1)
+    totals = np.where(totals > 0, totals, np.bincount(lines, minlength=len(sentences)))
+    used, columns = np.unique(rows, return_inverse=True)
+    splits = np.concatenate([[0], np.cumsum(np.bincount(lines, minlength=len(sentences)))])
+    shares = (given / totals[lines]).astype(np.float32)
+    matrix = sparse.csr_matrix((shares, columns, splits), (len(sentences), len(used)))
+    return matrix @ np.asarray(vectors.vectors[used], np.float32)

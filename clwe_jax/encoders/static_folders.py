@@ -22,7 +22,7 @@ from clwe_jax.text.word_vocab import SPECIALS, WordVocabulary
 from clwe_jax.text.words import Segmenter
 
 DTYPES = ("float32", "float16", "int8")
-_MOST = 127  # of int8
+_INT8_MAX = 127
 _MODULE = "sentence_transformers.models.StaticEmbedding"
 
 
@@ -106,7 +106,7 @@ def write(
 
 def _stored(rows: np.ndarray, dtype: str) -> np.ndarray:
     if dtype == "int8":
-        return np.rint(rows * (_MOST / max(float(np.abs(rows).max()), 1e-9))).astype(np.int8)
+        return np.rint(rows * (_INT8_MAX / max(float(np.abs(rows).max()), 1e-9))).astype(np.int8)
     return np.ascontiguousarray(rows.astype(dtype))
 
 

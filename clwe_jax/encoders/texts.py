@@ -18,8 +18,6 @@ def texts_of(source: str, workdir: str, languages: Sequence[str], limit: int) ->
 
     Args:
       source: config.data.source.
-      workdir: the run's folder.
-      languages: the run's languages.
       limit: maximum number of bytes that are read of a language's text.
     """
     if source.startswith(("tfds:", "batches:")):

@@ -55,35 +55,35 @@ def translate(
     numbers = tokenizer.language_id(source), tokenizer.language_id(target)
     if source == target:
         raise ValueError(f"The translation from {source!r} to itself: name another language")
-    vocabulary, most = tokenizer.vocabulary, objective.max_length
+    vocabulary, max_length = tokenizer.vocabulary, objective.max_length
     ids = [tokenizer.encode(text, source)[0] for text in texts]
-    cut = sum(len(x) >= most for x in ids)
+    cut = sum(len(x) >= max_length for x in ids)
     if cut:
         logging.warning(
             "%d of %d texts (%s) are longer than %d pieces; their ends are not translated",
-            cut, len(ids), source, most - 1,
+            cut, len(ids), source, max_length - 1,
         )  # fmt: skip
-    found = [""] * len(texts)
+    translations = [""] * len(texts)
     program = _program(objective)
     order = sorted((x for x in range(len(ids)) if ids[x]), key=lambda x: len(ids[x]))
     with terminal.task("translations", len(order)) as advance:
         for start in range(0, len(order), batch_size):
             places = order[start : start + batch_size]
-            longest = min(most, len(ids[places[-1]]) + 1)
-            length = batching.width(longest, _SHORTEST, most)
+            longest = min(max_length, len(ids[places[-1]]) + 1)
+            length = batching.width(longest, _SHORTEST, max_length)
             inputs = np.full((batch_size, length), vocabulary.pad_id, np.int32)
             for row, place in enumerate(places):
-                text = [*ids[place][: most - 1], vocabulary.sep_id]
+                text = [*ids[place][: max_length - 1], vocabulary.sep_id]
                 inputs[row, : len(text)] = text
             read, write = (np.full(batch_size, x, np.int32) for x in numbers)
             batch = {"inputs": inputs, "source_language_ids": read, "language_ids": write}
             written = np.asarray(
-                program(model.variables, batch, width=width, penalty=penalty, length=most)
+                program(model.variables, batch, width=width, penalty=penalty, length=max_length)
             )
             for row, place in enumerate(places):
-                found[place] = spelled(written[row].tolist(), vocabulary)
+                translations[place] = spelled(written[row].tolist(), vocabulary)
             advance(len(places))
-    return found
+    return translations
 
 
 @functools.lru_cache(maxsize=4)

@@ -1,9 +1,10 @@
-"""Statistics of labels over several seeds: intervals, tests of two runs, confusions."""
+"""Statistics of test items and of several seeds: intervals, tests of two runs, confusions."""
 
 from __future__ import annotations
 
 import collections
-from typing import Any, NamedTuple, Sequence
+from typing import Any, Iterable, NamedTuple, Sequence
+import zlib
 
 import numpy as np
 from scipy import stats
@@ -12,11 +13,42 @@ MARKS = ("B", "I", "O")
 _AT_ONCE = 100  # samples drawn at once
 
 
+class Outcomes(NamedTuple):
+    """The result of each item of a test set.
+
+    Attributes:
+      right: whether it is right, bool [N].
+      items: numbers, uint16 [N]: items of one number, also of two test sets, share a sentence or a word,
+        and are no independent observations. A few numbers stand for two; then the test is a little
+        less sure than it could be.
+    """
+
+    right: np.ndarray
+    items: np.ndarray
+
+
+def numbered(texts: Iterable[str]) -> np.ndarray:
+    """A number of each text, for `Outcomes.items`, uint16 [N]."""
+    return np.array([zlib.crc32(x.casefold().encode()) & 0xFFFF for x in texts], np.uint16)
+
+
 def half_interval(values: Sequence[float]) -> float:
     """Half of the 95% interval of the mean of several values, by Student's t."""
-    found = np.asarray(values, np.float64)
-    quantile = stats.t.ppf(0.975, len(found) - 1)
-    return float(quantile * found.std(ddof=1) / len(found) ** 0.5)
+    array = np.asarray(values, np.float64)
+    quantile = stats.t.ppf(0.975, len(array) - 1)
+    return float(quantile * array.std(ddof=1) / len(array) ** 0.5)
+
+
+def half_interval_of_items(parts: Sequence[Outcomes]) -> float:
+    """Half of the 95% interval of the mean of several test sets' shares of right items.
+
+    Items of one number are one observation (the variance of a cluster-robust mean).
+    """
+    influence = np.zeros(int(max(x.items.max(initial=0) for x in parts)) + 1)
+    for right, items in parts:
+        apart = (right - right.mean()) / (len(right) * len(parts))
+        influence += np.bincount(items, apart, len(influence))
+    return float(stats.norm.ppf(0.975) * np.sqrt((influence**2).sum()))
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
@@ -24,11 +56,11 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
 
     The interval of one figure is the figure.
     """
-    found = np.asarray(values, np.float64)
-    mean = float(found.mean())
-    if len(found) < 2:
+    array = np.asarray(values, np.float64)
+    mean = float(array.mean())
+    if len(array) < 2:
         return mean, mean, mean
-    half = half_interval(found)
+    half = half_interval(array)
     return mean, max(0.0, mean - half), min(1.0, mean + half)
 
 
@@ -90,29 +122,34 @@ class Gain(NamedTuple):
     p: float
 
 
+def drawn(items: int, rng: np.random.Generator, samples: int) -> np.ndarray:
+    """How often each test item is in each sample, drawn with replacement, uint16 [samples, items]."""
+    draws = []
+    for start in range(0, samples, _AT_ONCE):
+        some = rng.integers(items, size=(min(_AT_ONCE, samples - start), items))
+        draws += [np.bincount(x, minlength=items).astype(np.uint16) for x in some]
+    return np.stack(draws)
+
+
 def resampled(
-    counts: np.ndarray, rng: np.random.Generator, samples: int = 2_000, seeds: np.ndarray | None = None
+    counts: np.ndarray, draws: np.ndarray, seeds: np.ndarray | None = None
 ) -> np.ndarray:
     """F1 or accuracy in samples of the test rows, float64 [samples]; a run's figure is its seeds' mean.
 
-    Generators of one state draw the same rows for runs of the same test set, so that the difference of
-    two results is a sample of the paired difference.
+    With the same draws the difference of two results is a sample of the paired difference.
 
     Args:
       counts: of a run, int [seeds, N, 3]; see `text.labelled.scores`.
-      rng: draws rows with replacement.
-      samples: number of samples.
+      draws: how often each row is in each sample, int [samples, N]; see `drawn`.
       seeds: weight of each seed in each sample, [samples, seeds], of sum 1; None: equal weights.
     """
-    rows, found = counts.shape[1], []
-    values = counts.astype(np.float64)
-    for start in range(0, samples, _AT_ONCE):
-        drawn = rng.integers(rows, size=(min(_AT_ONCE, samples - start), rows))
-        weights = np.stack([np.bincount(x, minlength=rows) for x in drawn]).astype(np.float64)
+    values, parts = counts.astype(np.float64), []
+    for start in range(0, len(draws), _AT_ONCE):
+        weights = draws[start : start + _AT_ONCE].astype(np.float64)
         shares = _shares(values, weights)
         part = None if seeds is None else seeds[start : start + len(weights)]
-        found.append(shares.mean(-1) if part is None else (shares * part).sum(-1))
-    return np.concatenate(found)
+        parts.append(shares.mean(-1) if part is None else (shares * part).sum(-1))
+    return np.concatenate(parts)
 
 
 def figure(counts: np.ndarray) -> float:
@@ -129,9 +166,10 @@ def _shares(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def gain(value: float, samples: np.ndarray) -> Gain:
     """The gain of a difference and its samples."""
     samples = np.round(samples, 12)  # means of three and of five equal figures differ by rounding
-    least = min((samples <= 0).sum(), (samples >= 0).sum())
+    tail = min((samples <= 0).sum(), (samples >= 0).sum())
     low, high = np.quantile(samples, [0.025, 0.975])
-    p = min(1.0, 2 * (least + 1) / (len(samples) + 1))
+    # The figure itself counts as one more sample, so that p is never 0.
+    p = min(1.0, 2 * (tail + 1) / (len(samples) + 1))
     return Gain(float(np.round(value, 12)), float(low), float(high), float(p))
 
 
@@ -148,9 +186,8 @@ def bootstrap(
       seed: seed of the draws.
       samples: number of samples.
     """
-    ours, theirs = (
-        resampled(counts, np.random.default_rng([seed, 11]), samples) for counts in (first, second)
-    )
+    draws = drawn(first.shape[1], np.random.default_rng([seed, 11]), samples)
+    ours, theirs = (resampled(counts, draws) for counts in (first, second))
     return gain(figure(first) - figure(second), ours - theirs)
 
 

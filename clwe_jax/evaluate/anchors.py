@@ -24,9 +24,6 @@ def collect(
     """The mean representation of each word over its occurrences, in one pass over text.
 
     Args:
-      encoder: the model's encoder.
-      lines: lines of text.
-      language: language of the text.
       index: word -> row.
 
     Returns:

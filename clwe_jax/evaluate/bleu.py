@@ -39,12 +39,12 @@ def tokenizer_of(language: str, expected: Sequence[str]) -> str:
 
 
 def scores(
-    found: Sequence[str], expected: Sequence[str], language: str
+    translations: Sequence[str], expected: Sequence[str], language: str
 ) -> tuple[float, float, str]:
     """BLEU and chrF, 0 to 100, and the signature of both, which names the tokenizer.
 
     Args:
-      found: translations.
+      translations: translations.
       expected: their references, spelled alike.
       language: their language; see `tokenizer_of`.
     """
@@ -53,7 +53,7 @@ def scores(
     tokenize = tokenizer_of(language, expected)
     bleu = BLEU(tokenize=tokenize, force=True)  # no warning of split full stops
     chrf = CHRF()
-    values = [metric.corpus_score(found, [expected]).score for metric in (bleu, chrf)]
+    values = [metric.corpus_score(translations, [expected]).score for metric in (bleu, chrf)]
     return *values, f"{bleu.get_signature()}, {chrf.get_signature()}"
 
 
@@ -101,13 +101,13 @@ class Bleu(ByIdentity, BleuEvaluation):
             for source, target in ((pair.source, pair.target), (pair.target, pair.source)):
                 if self.context.pairs and (source, target) not in self.context.pairs:
                     continue
-                found = self._translated(model, sides[source], source, target)
+                translations = self._translated(model, sides[source], source, target)
                 wanted = [spaced(model.words(text, target)) for text in sides[target]]
-                bleu, chrf, signature = scores(found, wanted, target)
+                bleu, chrf, signature = scores(translations, wanted, target)
                 yield f"bleu/{source}-{target}", bleu
                 yield f"chrf/{source}-{target}", chrf
                 totals.append((bleu, chrf))
-                shown = zip(sides[source], found, wanted)
+                shown = zip(sides[source], translations, wanted)
                 self.details.extend(
                     {
                         "kind": "bleu", "direction": f"{source}-{target}", "source": text,
@@ -128,5 +128,5 @@ class Bleu(ByIdentity, BleuEvaluation):
 
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Files, parallel.Pairs]]:
-        found = parallel.find(self.data, self.context.languages, "evals.bleu.data")
-        return [(files, parallel.read(files, self.max_sentences)) for files in found]
+        all_files = parallel.find(self.data, self.context.languages, "evals.bleu.data")
+        return [(files, parallel.read(files, self.max_sentences)) for files in all_files]

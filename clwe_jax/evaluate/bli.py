@@ -17,11 +17,12 @@ from typing import Any, Iterator, Mapping
 from absl import logging
 import numpy as np
 
-from clwe_jax.align import csls
+from clwe_jax.align import csls, ranks
 from clwe_jax.encoders.encode import Layer, select_layer
 from clwe_jax.evaluate import tags
+from clwe_jax.evaluate.agreement import Outcomes, numbered
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.induced import TOPS, Induced, precision
+from clwe_jax.evaluate.induced import TOPS, Induced, Places, precision
 from clwe_jax.options import section
 from clwe_jax.options.evaluators import BliEvaluation
 from clwe_jax.options.section import ByIdentity
@@ -46,11 +47,12 @@ class LexiconInduction(ByIdentity, BliEvaluation):
     Attributes:
       context: see `Context`.
       details: one row for each source word of the last run, see `Induced`.
-      outcomes: of the last run, path of a metric p@1* -> whether each source word is right, [W].
+      outcomes: of the last run, path of a metric p@1* -> whether each source word is right, [W]; words
+        of one English word share its number.
     """
 
     context: Context
-    outcomes: dict[str, np.ndarray] = dataclasses.field(default_factory=dict, init=False)
+    outcomes: dict[str, Outcomes] = dataclasses.field(default_factory=dict, init=False)
     details: list[Mapping[str, Any]] = dataclasses.field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -102,7 +104,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         spaces: dict[str, tuple[Encoder, WordSpace]] = {}
         empty = []
         for place, test in enumerate(self._tests):
-            view = model.between(test.source, test.target)
+            view = model.pairwise_space(test.source, test.target)
             for language in (test.source, test.target):
                 if language not in spaces or spaces[language][0] is not view:
                     spaces[language] = view, self._space(view, language, sample)
@@ -114,7 +116,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
             else:
                 empty.append(test.name)
             later = {x for t in self._tests[place + 1 :] for x in (t.source, t.target)}
-            spaces = {language: found for language, found in spaces.items() if language in later}
+            spaces = {language: space for language, space in spaces.items() if language in later}
         if empty:
             logging.warning(
                 "%s: left out, as the text sample has no words that occur %d times in one of the "
@@ -132,28 +134,27 @@ class LexiconInduction(ByIdentity, BliEvaluation):
     ) -> Iterator[tuple[str, float]]:
         known = tags.read(self.tags, test.source, self.context.normalizer) if self.tags else {}
         induced = Induced(test, source, target, known)
-        shown = None
+        shown, items = None, numbered(_shared_words(test))
         for method in self._methods:
-            nearest = self._nearest(method, induced, source, target, self.layer, shared)
+            places = self._places(method, induced, source, target, self.layer, shared)
             if shown is None or method == "csls":
-                shown = nearest
-            places, _ = induced.places(nearest[0])
-            self.outcomes[f"bli/{test.name}/p@1{SUFFIXES[method]}"] = places == 1
+                shown = places.all
+            path = f"bli/{test.name}/p@1{SUFFIXES[method]}"
+            self.outcomes[path] = Outcomes(places.all == 1, items)
             yield from induced.figures(
-                SUFFIXES[method], nearest[0], self.bootstrap, self.context.seed
+                SUFFIXES[method], places, self.bootstrap, self.context.seed
             )
         yield from induced.counts()
         yield "chance", 1 / target.frequent
         layers = source.vectors.shape[1]
         for layer in range(layers) if layers > 1 else ():
             for method in self._methods:
-                found, _ = self._nearest(method, induced, source, target, layer, shared)
-                places, _ = induced.places(found)
+                places = self._places(method, induced, source, target, layer, shared)
                 for top in _LAYER_TOPS:
-                    yield f"layer{layer}/p@{top}{SUFFIXES[method]}", precision(places, top)
-        self.details.extend(induced.rows(*shown))
+                    yield f"layer{layer}/p@{top}{SUFFIXES[method]}", precision(places.all, top)
+        self.details.extend(induced.rows(*self._shown(induced, source, target), shown))
 
-    def _nearest(
+    def _places(
         self,
         method: str,
         induced: Induced,
@@ -161,42 +162,60 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         target: WordSpace,
         layer: Layer,
         shared: csls.Shared,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Candidates of the source words that have a vector, and their scores: [Q, depth] each."""
-        depth = min(_DEPTH, target.frequent)
-        rows = induced.source_rows[induced.known]
-        if not len(rows):
-            return np.zeros((0, depth), int), np.zeros((0, depth), np.float32)
+    ) -> Places:
+        """The places of the right candidates by a method."""
+        lines, right = induced.questions
         queries = select_layer(source.vectors, layer)
-        found, scores = csls.nearest(
-            queries[rows],
+        ranked = ranks.of_right(
+            queries[induced.source_rows[induced.known][lines]],
             select_layer(target.vectors[: target.frequent], layer),
-            depth,
+            right,
+            min(_DEPTH, target.frequent),
             _RETRIEVAL[method],
             pool=queries[: source.frequent],
             neighbourhood=self.neighbourhood,
             beta=self.beta,
             shared=shared,
-            suffices=induced.right,  # a word that is right at once needs no further words
         )
-        return np.asarray(found), np.asarray(scores)
+        return induced.places(ranked)
+
+    def _shown(
+        self, induced: Induced, source: WordSpace, target: WordSpace
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The nearest candidates, by cosine, of the source words that have a vector, and their scores."""
+        depth = min(_DEPTH, target.frequent)
+        rows = induced.source_rows[induced.known]
+        if not len(rows):
+            return np.zeros((0, depth), int), np.zeros((0, depth), np.float32)
+        indices, scores = csls.nearest(
+            select_layer(source.vectors, self.layer)[rows],
+            select_layer(target.vectors[: target.frequent], self.layer),
+            depth,
+        )
+        return np.asarray(indices), np.asarray(scores)
 
     @functools.cached_property
     def _tests(self) -> list[TestSet]:
         """The test sets; without `context.pairs`, sets that share a language follow each other."""
         context = self.context
-        found = test_dictionaries.find(
+        tests = test_dictionaries.find(
             self.data, context.languages, context.normalizer, context.pairs
         )
         if context.pairs:
-            return found
-        uses = collections.Counter(lang for t in found for lang in (t.source, t.target))
+            return tests
+        uses = collections.Counter(lang for t in tests for lang in (t.source, t.target))
 
         def order(test: TestSet) -> tuple[list[str], str]:
             shared = sorted((test.source, test.target), key=lambda lang: (-uses[lang], lang))
             return shared, test.name
 
-        return sorted(found, key=order)
+        return sorted(tests, key=order)
+
+
+def _shared_words(test: TestSet) -> Iterator[str]:
+    """The English word of each source word, by which test sets of several languages depend on each other."""
+    for word, gold in test.entries.items():
+        yield min(gold) if test.target == "en" and gold else word
 
 
 def means(figures: Mapping[str, float]) -> dict[str, float]:
@@ -204,11 +223,11 @@ def means(figures: Mapping[str, float]) -> dict[str, float]:
 
     Intervals, counts, layers and groups of words are left out.
     """
-    pairs, found = set(), collections.defaultdict(list)
+    pairs, by_metric = set(), collections.defaultdict(list)
     for name, value in figures.items():
         _, pair, metric = name.split("/", 2)
         pairs.add(pair)
         counted = metric.startswith(("words", "pairs")) or metric.endswith(("_low", "_high"))
         if "/" not in metric and not counted:
-            found[f"bli/{metric}"].append(value)
-    return {m: float(np.mean(values)) for m, values in found.items() if len(values) == len(pairs)}
+            by_metric[f"bli/{metric}"].append(value)
+    return {m: float(np.mean(values)) for m, values in by_metric.items() if len(values) == len(pairs)}

@@ -39,7 +39,6 @@ def language_model(model: Any, name: str) -> HasObjective:
     """The model, after a check that it is a language model.
 
     Args:
-      model: any encoder.
       name: name of the evaluator, for the error.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
 import numpy as np
@@ -16,13 +16,25 @@ FREQUENCY_EDGES = (200, 1_000, 5_000, 20_000, 100_000)  # last ranks of the freq
 _SHOWN = 5  # nearest words in a row of the table of errors
 
 
+class Places(NamedTuple):
+    """The place (from 1) of the first right candidate of each source word; 0: none of ten is right.
+
+    Attributes:
+      all: by all pairs, int [W].
+      distinct: by the pairs of two different strings, int [W].
+    """
+
+    all: np.ndarray
+    distinct: np.ndarray
+
+
 class Induced:
     """The source words of a test dictionary, the rows of their vectors, and their translations.
 
     A row of the table of errors holds 'pair', 'word', 'rank' (from 1, the most frequent word; None
-    for words that are not frequent), 'gold', 'found' (pairs of word and score, best first, by CSLS
-    where measured; for a right word perhaps the best alone), 'place' (of the first right word; 0: none of ten is right), 'kind' (see
-    `_kind`) and, if known, 'tag'.
+    for words that are not frequent), 'gold', 'found' (pairs of word and score, best first, by
+    cosine), 'place' (of the first right word, by CSLS where measured; 0: none of ten is right),
+    'kind' (see `_kind`) and, if known, 'tag'.
 
     Attributes:
       source_rows: row of each source word's vector, int [W]; -1: no vector.
@@ -33,9 +45,7 @@ class Induced:
         self, test: TestSet, source: WordSpace, target: WordSpace, tags: Mapping[str, str]
     ):
         """Args:
-        test: the test dictionary.
-        source: words of the source language.
-        target: words of the target language in the same space.
+        source, target: words of both languages, in one space.
         tags: source word -> part of speech.
         """
         self._test, self._source, self._target, self._tags = test, source, target, tags
@@ -82,40 +92,39 @@ class Induced:
                 self._test.name, len(self._words), 100 * (~self.known).mean(),
             )  # fmt: skip
 
-    def right(self, best: np.ndarray) -> np.ndarray:
-        """Whether the best candidate decides all places of a source word.
+    @property
+    def questions(self) -> tuple[np.ndarray, list[set[int]]]:
+        """Lines among the words that have a vector, int [Q], and the candidates that are right there.
 
-        Args:
-          best: the best candidate of the words that have a vector, [Q].
-
-        Returns:
-          bool [Q]: the candidate is right, and it differs from the word if any right one does.
+        First all pairs of every word; then, of words that have a pair of two equal strings, the others.
         """
-        known = np.flatnonzero(self.known)
-        wanted = [self._distinct[i] or self._candidates[i] for i in known]
-        return np.array([row in some for row, some in zip(best.tolist(), wanted)], bool)
+        known = np.flatnonzero(self.known).tolist()
+        also = [
+            (line, self._distinct[i]) for line, i in enumerate(known)
+            if self._distinct[i] != self._candidates[i]
+        ]  # fmt: skip
+        lines = [*range(len(known)), *(line for line, _ in also)]
+        return np.array(lines, int), [*(self._candidates[i] for i in known), *(x for _, x in also)]
 
-    def places(self, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The place (from 1) of the first right candidate of each source word; 0: none is right.
+    def places(self, ranked: np.ndarray) -> Places:
+        """The places of the right candidates.
 
         Args:
-          found: candidates of the words that have a vector, [Q, depth]; -1: none.
-
-        Returns:
-          Places, int [W], by all pairs, and by the pairs of two different strings.
+          ranked: the rank of the first right candidate by `questions`, int [Q]; 0: none.
         """
         places, apart = np.zeros((2, len(self._words)), int)
+        lines, _ = self.questions
         known = np.flatnonzero(self.known)
-        places[known] = _places(found, [self._candidates[i] for i in known])
+        places[known] = apart[known] = ranked[: len(known)]
+        apart[known[lines[len(known) :]]] = ranked[len(known) :]
         places[~self.known & self._own] = 1
-        apart[known] = _places(found, [self._distinct[i] for i in known])
-        return places, apart
+        return Places(places, apart)
 
     def figures(
-        self, suffix: str, found: np.ndarray, rounds: int, seed: int
+        self, suffix: str, ranked: Places, rounds: int, seed: int
     ) -> Iterator[tuple[str, float]]:
         """P@k, MRR and intervals over all sets of words, and P@1 of the groups."""
-        places, apart = self.places(found)
+        places, apart = ranked
         for ending, ranks, some in (
             ("", places, slice(None)),
             ("_covered", places, self._covered),
@@ -135,17 +144,22 @@ class Induced:
         for name, members in self._groups.items():
             yield f"{name}/p@1{suffix}", precision(places[members], 1)
 
-    def rows(self, found: np.ndarray, scores: np.ndarray) -> Iterator[dict[str, Any]]:
-        """A row of the table of errors for each source word."""
-        places, _ = self.places(found)
-        line = np.cumsum(self.known) - 1  # line of each word in `found`
+    def rows(
+        self, nearest: np.ndarray, scores: np.ndarray, places: np.ndarray
+    ) -> Iterator[dict[str, Any]]:
+        """A row of the table of errors for each source word.
+
+        Args:
+          nearest, scores: nearest candidates of the words that have a vector, [Q, depth].
+          places: see `Places.all`.
+        """
+        line = np.cumsum(self.known) - 1  # line of each word in `nearest`
         for number, word in enumerate(self._words):
             near: list[tuple[str, float]] = []
             if self.known[number]:
                 near = [
                     (self._target.words[row], round(float(score), 4))
-                    for row, score in zip(found[line[number]][:_SHOWN], scores[line[number]])
-                    if row >= 0
+                    for row, score in zip(nearest[line[number]][:_SHOWN], scores[line[number]])
                 ]
             place, covered = int(places[number]), bool(self._covered[number])
             row = {
@@ -163,14 +177,6 @@ class Induced:
 def precision(places: np.ndarray, top: int) -> float:
     """P@k: the share of places in 1 ... top."""
     return float(((places >= 1) & (places <= top)).mean())
-
-
-def _places(found: np.ndarray, right: Sequence[set[int]]) -> np.ndarray:
-    """The place (from 1) of the first right row in each line of `found` [Q, k]; 0: none."""
-    places = np.zeros(len(found), int)
-    for number, (line, some) in enumerate(zip(found.tolist(), right)):
-        places[number] = next((place for place, row in enumerate(line, 1) if row in some), 0)
-    return places
 
 
 def _frequency_groups(ranks: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:

@@ -43,9 +43,9 @@ class BitextMining(ByIdentity, MiningEvaluation):
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         """Yields mining/{src}-{trg}/precision, recall, f1 and threshold, and the mean mining/f1."""
-        found = []
+        scores = []
         for pair, source, target in self._pairs:
-            view = model.between(pair.source, pair.target)
+            view = model.pairwise_space(pair.source, pair.target)
             x = select_layer(view.sentences(source, pair.source), MEAN_LAST4)
             y = select_layer(view.sentences(target, pair.target), MEAN_LAST4)
             half = len(x) // 2
@@ -58,9 +58,9 @@ class BitextMining(ByIdentity, MiningEvaluation):
             yield f"{name}/recall", recall
             yield f"{name}/f1", f1
             yield f"{name}/threshold", threshold
-            found.append(f1)
-        if found:
-            yield "mining/f1", float(np.mean(found))
+            scores.append(f1)
+        if scores:
+            yield "mining/f1", float(np.mean(scores))
 
     def _mixed(self, x: np.ndarray, y: np.ndarray) -> tuple[mining.Mined, np.ndarray, int]:
         """The pairs, whether each is a translation, and the number of translations."""
@@ -70,7 +70,7 @@ class BitextMining(ByIdentity, MiningEvaluation):
 
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Files, list[str], list[str]]]:
-        found = []
+        texts = []
         for files in parallel.tested(self.data, self.context.languages, "evals.mining.data"):
             pairs = parallel.read(files, self.max_sentences)
             if len(pairs.source) < 12:
@@ -78,5 +78,5 @@ class BitextMining(ByIdentity, MiningEvaluation):
                     f"{files.paths[0]} has {len(pairs.source)} sentences: mining is measured on 12 or "
                     "more"
                 )
-            found.append((files, pairs.source, pairs.target))
-        return found
+            texts.append((files, pairs.source, pairs.target))
+        return texts

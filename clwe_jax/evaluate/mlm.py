@@ -56,7 +56,7 @@ class MlmEvaluator(ByIdentity, MlmEvaluation):
         score, call = _score(model.objective.loss)
         # As an array the step does not compile a program of its own.
         variables = {**model.variables, _STEP: np.int32(model.step)}
-        found: dict[str, list[float]] = {}
+        by_metric: dict[str, list[float]] = {}
         heldout = {x: some[: self.batches or None] for x, some in self.context.heldout.items()}
         with terminal.task("batches", sum(map(len, heldout.values()))) as advance:
             for language, batches in heldout.items():
@@ -69,9 +69,9 @@ class MlmEvaluator(ByIdentity, MlmEvaluation):
                 for name, sums in jax.device_get(totals).items():
                     if sums.weight > 0:
                         value = float(sums.value) / float(sums.weight)
-                        found.setdefault(name, []).append(value)
+                        by_metric.setdefault(name, []).append(value)
                         yield from _named(f"eval/mlm/{language}/{name}", value)
-        for name, values in found.items():
+        for name, values in by_metric.items():
             yield from _named(f"eval/mlm/{name}", float(np.mean(values)))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from clwe_jax.align import csls
 from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
+from clwe_jax.evaluate.agreement import Outcomes, numbered
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.statistics import wilson_interval
 from clwe_jax.models.pooling import last_layers
@@ -46,8 +47,8 @@ def matches(
     if how == "centered":
         source, target = source - source.mean(0), target - target.mean(0)
     method = "csls" if how == "csls" else "cosine"
-    found, _ = csls.nearest(source, target, 1, method, neighbourhood=neighbourhood)
-    return np.asarray(found)[:, 0] == np.arange(len(source))
+    nearest, _ = csls.nearest(source, target, 1, method, neighbourhood=neighbourhood)
+    return np.asarray(nearest)[:, 0] == np.arange(len(source))
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,11 +57,12 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
 
     Attributes:
       context: see `Context`.
-      outcomes: of the last run, path of a metric mean* -> whether each source sentence is right, [N].
+      outcomes: of the last run, path of a metric mean* -> whether each source sentence is right, [N];
+        pairs of one English sentence share its number.
     """
 
     context: Context
-    outcomes: dict[str, np.ndarray] = dataclasses.field(default_factory=dict, init=False)
+    outcomes: dict[str, Outcomes] = dataclasses.field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -98,13 +100,14 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         counts = _lengths(model)
         last = None  # many pairs share their English side
         for pair, source, target in self._pairs:
-            view = model.between(pair.source, pair.target)
+            view = model.pairwise_space(pair.source, pair.target)
             x = _pooled(view, source, pair.source)
             if last is None or last[:3] != (view, pair.target, target):
                 last = view, pair.target, target, _pooled(view, target, pair.target)
             y = last[3]
+            items = numbered(target if pair.target == "en" else source)
             for prefix in x:
-                for name, value in self._of_pair(pair, prefix, x[prefix], y[prefix]):
+                for name, value in self._of_pair(pair, prefix, x[prefix], y[prefix], items):
                     yield f"{prefix}/{name}", value
                     if not name.endswith(("_low", "_high")):
                         metric = name.split("/", 1)[1]
@@ -128,7 +131,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             logging.info("Retrieval without SIF pooling: the run keeps no counts of its words")
 
     def _of_pair(
-        self, pair: parallel.Files, prefix: str, x: np.ndarray, y: np.ndarray
+        self, pair: parallel.Files, prefix: str, x: np.ndarray, y: np.ndarray, items: np.ndarray
     ) -> Iterator[tuple[str, float]]:
         """The figures of a pair by one way of pooling."""
         for name, value in self._by_layer(x, y):
@@ -137,7 +140,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         for name, sides in ((pair.name, own), (f"{pair.target}-{pair.source}", own[::-1])):
             for how, suffix in SUFFIXES.items():
                 right = matches(*sides, how, self.neighbourhood)
-                self.outcomes[f"{prefix}/{name}/mean{suffix}"] = right
+                self.outcomes[f"{prefix}/{name}/mean{suffix}"] = Outcomes(right, items)
                 yield from _with_interval(f"{name}/mean{suffix}", float(right.mean()), len(right))
             yield f"{name}/mean{FEW_SUFFIX}", float(matches(*sides, "csls", FEW).mean())
 
@@ -148,8 +151,8 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         for how, suffix in SUFFIXES.items():
             shares = []
             for layer in range(layers):
-                found = matches(x[:, layer], y[:, layer], how, self.neighbourhood)
-                shares.append(float(found.mean()))
+                right = matches(x[:, layer], y[:, layer], how, self.neighbourhood)
+                shares.append(float(right.mean()))
                 yield f"layer{layer}/acc@1{suffix}", shares[-1]
             mean = float(np.mean([shares[layer] for layer in last_layers(layers - 1)]))
             yield from _with_interval(f"mean_last4{suffix}", mean, len(x))
@@ -158,22 +161,22 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
     def _pairs(self) -> list[tuple[parallel.Files, list[str], list[str]]]:
         """Each pair with its source and target sentences, read once."""
         languages = self.context.languages
-        found = parallel.tested(self.data, languages, "evals.retrieval.data")
-        if not found:
+        pairs = parallel.tested(self.data, languages, "evals.retrieval.data")
+        if not pairs:
             logging.warning(
                 "%s: retrieval is left out: no pair has both languages among %s",
                 self.data, ", ".join(languages),
             )  # fmt: skip
-        texts = [parallel.read(pair, self.max_sentences) for pair in found]
-        return [(pair, both.source, both.target) for pair, both in zip(found, texts)]
+        texts = [parallel.read(pair, self.max_sentences) for pair in pairs]
+        return [(pair, both.source, both.target) for pair, both in zip(pairs, texts)]
 
 
 def _pooled(model: Encoder, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
     """Beginning of the metrics' names -> float32 [N, layers, D], by every pool of the encoder."""
     if not isinstance(model, Pools):
         return {"retrieval": model.sentences(texts, language)}
-    found = model.pooled(texts, language)
-    return {SIF if pool == "sif" else "retrieval": vectors for pool, vectors in found.items()}
+    by_pool = model.pooled(texts, language)
+    return {SIF if pool == "sif" else "retrieval": vectors for pool, vectors in by_pool.items()}
 
 
 def _with_interval(name: str, share: float, count: int) -> list[tuple[str, float]]:

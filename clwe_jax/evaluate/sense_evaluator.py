@@ -127,7 +127,7 @@ class SenseFigures:
           layer of one of several directions. It does not bound purity, because several senses can
           have one concept.
         """
-        found: dict[str, list[float]] = {}
+        by_metric: dict[str, list[float]] = {}
         words = [x.word for x in self._occurrences]
         meant = [x.meant for x in self._occurrences]
         read = self._read(variables)
@@ -142,7 +142,7 @@ class SenseFigures:
             labelled = self._inputs(variables, self._labelled)
             number = self.tokenizer.language_id
             languages = np.array([number(x.word[0]) for x in self._occurrences])
-            ids, into = _candidates(variables["translations"]["ids"], numbers, languages)
+            ids, language_ids = _candidates(variables["translations"]["ids"], numbers, languages)
         for direction, part in self.objective.directions.items():
             state, h = states.get(direction), vectors[:, part]
             slots = np.zeros(len(words), np.int32)
@@ -155,12 +155,13 @@ class SenseFigures:
                 figures.update({name: float(value) for name, value in in_use.items()})
             if labelled is not None:
                 learned = self._meanings(state, labelled[:, part])
-                batch = {"ids": ids, "into": into, "h": h}
+                batch = {"ids": ids, "into": language_ids, "h": h}
                 fits = _translate(state, batch, config=self.objective.senses)
                 choices[direction] = np.asarray(fits), learned
-                figures.update(self._translations(ids, into, {direction: choices[direction]}))
+                choice = {direction: choices[direction]}
+                figures.update(self._translations(ids, language_ids, choice))
             for name, value in figures.items():
-                found.setdefault(name, []).append(value)
+                by_metric.setdefault(name, []).append(value)
                 yield f"senses/{direction}/{name}", value
             for language in self.tokenizer.languages:
                 own = [w for w in measured.by_word if w[0] == language]
@@ -168,15 +169,15 @@ class SenseFigures:
                     counts = np.array([words.count(w) for w in own])
                     values = np.array([measured.by_word[w] for w in own])
                     value = float(counts @ values / counts.sum())
-                    found.setdefault(f"{language}/purity", []).append(value)
-        for name, values in found.items():
+                    by_metric.setdefault(f"{language}/purity", []).append(value)
+        for name, values in by_metric.items():
             yield f"senses/{name}", float(np.mean(values))
         if len(choices) > 1:
-            for name, value in self._translations(ids, into, choices).items():
+            for name, value in self._translations(ids, language_ids, choices).items():
                 yield f"senses/both/{name}", value
         if choices:
             for language in self.tokenizer.languages:
-                for name, value in self._translations(ids, into, choices, language).items():
+                for name, value in self._translations(ids, language_ids, choices, language).items():
                     yield f"senses/{language}/{name}", value
         yield from self._nearest(read, words, meant)
 
@@ -189,25 +190,25 @@ class SenseFigures:
     def _translations(
         self,
         ids: np.ndarray,
-        into: np.ndarray,
+        language_ids: np.ndarray,
         choices: Mapping[str, tuple[np.ndarray, dict]],
         language: str | None = None,
     ) -> dict[str, float]:
         """Scores of the best translations by the cosines of one or more directions.
 
         Args:
-          ids, into: ids of the translations and of their languages, int [N, T].
+          ids, language_ids: ids of the translations and of their languages, int [N, T].
           choices: direction -> cosines [N, T, S] and the meanings of its slots.
           language: language of the scored words; None: all languages.
         """
-        cosines = np.stack([found for found, _ in choices.values()], 1)  # [N, directions, T, S]
+        cosines = np.stack([fits for fits, _ in choices.values()], 1)  # [N, directions, T, S]
         best = cosines.max(-1).mean(1).argmax(-1)
         of_best = np.take_along_axis(cosines, best[:, None, None, None], 2)[:, :, 0]
         sense = of_best.reshape(len(ids), -1).argmax(-1)  # direction and slot as one number
         pieces, languages = self.tokenizer.vocabulary.pieces, self.tokenizer.languages
         candidates = [
             [(languages[to], pieces[number]) for number, to in zip(*row) if number >= 0]
-            for row in zip(ids, into)
+            for row in zip(ids, language_ids)
         ]
         chosen = [
             (there[word], int(slot)) if there else None
@@ -220,10 +221,10 @@ class SenseFigures:
             for (word, slot), concept in known.items()
         }
         meant = [x.meant if language in (None, x.word[0]) else None for x in self._occurrences]
-        found = scores.score_translations(
+        accuracies = scores.score_translations(
             chosen, meant, self._concepts, self._only, learned, candidates
         )
-        return {f"translation_{name}": float(x) for name, x in dataclasses.asdict(found).items()}
+        return {f"translation_{name}": float(x) for name, x in dataclasses.asdict(accuracies).items()}
 
     def _nearest(
         self, vectors: np.ndarray, words: list[Word], meant: list[str]
@@ -256,16 +257,16 @@ class SenseFigures:
 
     @functools.cached_property
     def _occurrences(self) -> list[Occurrence]:
-        return self._found(self._gold)
+        return self._occurrences_in(self._gold)
 
     @functools.cached_property
     def _labelled(self) -> list[Occurrence]:
         """The occurrences that label the meanings of senses."""
         options = self._domains, self.options.seed, self.options.labelled, self.tokenizer
         languages = self.tokenizer.languages
-        return self._found([x for each in languages for x in gold.occurrences(each, *options)])
+        return self._occurrences_in([x for each in languages for x in gold.occurrences(each, *options)])
 
-    def _found(self, sentences: Sequence[gold.GoldSentence]) -> list[Occurrence]:
+    def _occurrences_in(self, sentences: Sequence[gold.GoldSentence]) -> list[Occurrence]:
         room = self._encoder.max_length - 2
         return [
             Occurrence((sentence.language, word), sense, sentence.words, number, place)
@@ -281,20 +282,20 @@ class SenseFigures:
     @functools.cached_property
     def _concepts(self) -> Mapping[Word, tuple[str, ...]]:
         return {
-            (language, word): found
+            (language, word): concepts
             for language in self.tokenizer.languages
-            for word, found in pocket.concepts(language).items()
+            for word, concepts in pocket.concepts(language).items()
         }
 
     @functools.cached_property
     def _only(self) -> Mapping[Word, str]:
         """The concepts of the words that have a single concept in text about the domains."""
-        found = {word: known[0] for word, known in self._concepts.items() if len(known) == 1}
+        only = {word: known[0] for word, known in self._concepts.items() if len(known) == 1}
         for language in self.tokenizer.languages:
             for word, shares in gold.shares(language, tuple(self._domains)).items():
                 if len(shares) == 1:
-                    found[language, word] = next(iter(shares))
-        return found
+                    only[language, word] = next(iter(shares))
+        return only
 
     @functools.cached_property
     def _encoder(self) -> RowEncoder:
@@ -311,7 +312,7 @@ class SenseFigures:
     def _read(self, variables: Variables) -> np.ndarray:
         """The words' unmasked representations, float32 [N, layers + 1, D]."""
         rows = sense_encoder.rows(self._encoder, _places(self._occurrences))
-        return np.stack([found[0] for found in self._encoder.means(variables, rows)])
+        return np.stack([word_vectors[0] for word_vectors in self._encoder.means(variables, rows)])
 
 
 def _places(occurrences: Sequence[Occurrence]) -> list[WordInContext]:
@@ -332,10 +333,11 @@ def _candidates(
     """
     ids = np.array(_rows(translations, {"rows": numbers}))
     ids[np.arange(len(ids)), languages] = -1
-    into = np.broadcast_to(np.arange(ids.shape[1])[:, None], ids.shape).reshape(len(ids), -1)
+    language_ids = np.broadcast_to(np.arange(ids.shape[1])[:, None], ids.shape)
+    language_ids = language_ids.reshape(len(ids), -1)
     ids = ids.reshape(len(ids), -1)
     order = np.argsort(ids < 0, axis=1, kind="stable")
-    return np.take_along_axis(ids, order, axis=1), np.take_along_axis(into, order, axis=1)
+    return np.take_along_axis(ids, order, axis=1), np.take_along_axis(language_ids, order, axis=1)
 
 
 def nearest_sense(

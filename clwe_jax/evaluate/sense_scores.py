@@ -99,7 +99,7 @@ def score(
     words: Sequence[Hashable],
     assigned: Sequence[int],
     gold: Sequence[Hashable | None],
-    least: int = 2,
+    min_uses: int = 2,
     seed: int = 0,
 ) -> SenseScores:
     """Scores of assigned senses.
@@ -108,7 +108,7 @@ def score(
       words: word of each of N occurrences, with its language if there are several.
       assigned: slot of each occurrence.
       gold: gold sense of each occurrence; None: the occurrence is left out.
-      least: least occurrences of a word; words with a single gold sense are left out.
+      min_uses: least occurrences of a word; words with a single gold sense are left out.
       seed: seed of the shuffles for `chance_purity`.
 
     Raises:
@@ -126,10 +126,10 @@ def score(
         if sense is not None:
             own[word][0].append(int(slot))
             own[word][1].append(sense)
-    own = {w: (a, g) for w, (a, g) in own.items() if len(g) >= least and len(set(g)) > 1}
+    own = {w: (a, g) for w, (a, g) in own.items() if len(g) >= min_uses and len(set(g)) > 1}
     if not own:
         raise ValueError(
-            f"None of {len(set(words))} words occurs {least} times and in two senses: measure more "
+            f"None of {len(set(words))} words occurs {min_uses} times and in two senses: measure more "
             "sentences or other domains"
         )
     draw = np.random.default_rng(seed)
@@ -161,7 +161,7 @@ def meanings(
     for word, slot, sense in zip(words, assigned, gold, strict=True):
         if sense is not None:
             counts.setdefault((word, int(slot)), collections.Counter())[sense] += 1
-    return {key: found.most_common(1)[0][0] for key, found in counts.items()}
+    return {key: counter.most_common(1)[0][0] for key, counter in counts.items()}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -30,7 +30,7 @@ _NAME = re.compile(
     r"(?P<first>[a-z]{2,3})(-(?P<second>[a-z]{2,3}))?(?P<name>[._-].+)?\.(txt|tsv|csv)", re.I
 )
 _CODES = frozenset(options.MBERT_LANGUAGES.split(","))
-_LEAST = 3  # covered pairs, below which there is no correlation
+_MIN_PAIRS = 3  # covered pairs, below which there is no correlation
 _SHOWN = 3  # bad lines that the log names
 
 
@@ -66,7 +66,7 @@ def find(directory: str, languages: Sequence[str]) -> list[SimilaritySet]:
     Raises:
       FileNotFoundError: the folder is missing or holds no such file.
     """
-    found, absent = [], []
+    sets, absent = [], []
     option = "config.evals.similarity.data"
     expected = "EN_NAME.txt or EN-DE-NAME.txt, with lines `word1 word2 score`,"
     for match in test_files.matching(directory, _NAME, option, expected):
@@ -77,11 +77,11 @@ def find(directory: str, languages: Sequence[str]) -> list[SimilaritySet]:
             title, second = "-".join(part for part in (second, title) if part), first
         if first in languages and second in languages:
             path = os.path.join(directory, match[0])
-            found.append(SimilaritySet(first, second, title or "similarity", path))
+            sets.append(SimilaritySet(first, second, title or "similarity", path))
         else:
             absent.append(match[0])
     test_files.log_unlearned(directory, absent)
-    return found
+    return sets
 
 
 def read(
@@ -142,7 +142,7 @@ def correlation(
     """
     have = [i for i, (a, b) in enumerate(pairs) if a in source.index and b in target.index]
     share = len(have) / len(pairs)
-    if len(have) < _LEAST:
+    if len(have) < _MIN_PAIRS:
         return None, share
     rows = [(source.index[pairs[i][0]], target.index[pairs[i][1]]) for i in have]
     x, y = (
@@ -180,7 +180,7 @@ class WordSimilarity(ByIdentity, SimilarityEvaluation):
         sample = WordSample(self.context.sample)
         for one in find(self.data, self.context.languages):
             pairs, scores = read(one, self.context.normalizer)
-            view = model.between(one.source, one.target)
+            view = model.pairwise_space(one.source, one.target)
             source, target = (
                 view.vocabulary(language, words, sample)
                 for language, words in zip((one.source, one.target), zip(*pairs))

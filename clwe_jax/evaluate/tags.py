@@ -61,7 +61,7 @@ def read(directory: str, language: str, normalizer: Normalizer = Normalizer()) -
     if not counts:
         logging.info("%s holds no tagged text in %s", directory, language)
     # The tag's name breaks ties, so that the order of the files does not matter.
-    return {word: min(found, key=lambda tag: (-found[tag], tag)) for word, found in counts.items()}
+    return {word: min(tags, key=lambda tag: (-tags[tag], tag)) for word, tags in counts.items()}
 
 
 def _token(columns: list[str]) -> tuple[str, str] | None:

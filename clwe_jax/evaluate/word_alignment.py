@@ -52,12 +52,12 @@ class WordAligner(WordAlignerOptions):
             return word_links.itermax(similarity, self.rounds, self.discount)
         return word_links.mutual_argmax(similarity)
 
-    def of_sides(self, source: Side, target: Side, layers: Sequence[int]) -> np.ndarray:
+    def link_words(self, source: Side, target: Side, layers: Sequence[int]) -> np.ndarray:
         """Links of the words of two sentences by the mean of some layers, bool [words, words]."""
         if not len(source[1]) or not len(target[1]):
             return np.zeros((len(set(source[1])), len(set(target[1]))), bool)
         vectors = (side[0][:, list(layers)].mean(1) for side in (source, target))
-        return word_links.of_owners(self.links(*vectors), source[1], target[1])
+        return word_links.from_pieces(self.links(*vectors), source[1], target[1])
 
     def align(
         self,
@@ -69,17 +69,15 @@ class WordAligner(WordAlignerOptions):
         """Yields the links of each pair of sentences, bool [words, words].
 
         Args:
-          model: the encoder of both languages.
           source, target: the words of parallel sentences.
-          languages: the languages of both sides.
 
         Raises:
           ValueError: the encoder has no vectors of given words, or not the layers.
         """
-        view = model.between(*languages)
+        view = model.pairwise_space(*languages)
         layers = layers_of(self.layers, view.layers)
         for left, right in sides(view, source, target, languages, self.level):
-            yield self.of_sides(left, right, layers)
+            yield self.link_words(left, right, layers)
 
 
 def layers_of(wanted: str | int, count: int) -> list[int]:
@@ -88,17 +86,17 @@ def layers_of(wanted: str | int, count: int) -> list[int]:
     Raises:
       ValueError: there are no such layers.
     """
-    most = count - 1
+    deepest = count - 1
     if wanted == "":
-        return [round(2 * most / 3)]
+        return [round(2 * deepest / 3)]
     if wanted == MEAN_LAST4:
-        return [int(layer) for layer in last_layers(most)] if most else [0]
+        return [int(layer) for layer in last_layers(deepest)] if deepest else [0]
     match = re.fullmatch(r"(\d+)(?:-(\d+))?", str(wanted))
     first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-    if not first <= last <= most:
+    if not first <= last <= deepest:
         raise ValueError(
-            f"layers={wanted!r}: expected a layer from 0 (the embeddings) to {most}, a range such as "
-            f"'1-{most}', {MEAN_LAST4!r}, or '' for the layer at two thirds of the depth"
+            f"layers={wanted!r}: expected a layer from 0 (the embeddings) to {deepest}, a range such as "
+            f"'1-{deepest}', {MEAN_LAST4!r}, or '' for the layer at two thirds of the depth"
         )
     return list(range(first, last + 1))
 
@@ -126,14 +124,14 @@ def sides(
 def _of_side(view: Any, sentences: Sequence[Words], language: str, level: str) -> list[Side]:
     full = [words for words in sentences if len(words)]
     if not full:
-        found = []
+        encoded = []
     elif level == "pieces" and isinstance(view, EncodesPieces):
-        found = view.pieces_of_words(full, language)
+        encoded = view.pieces_of_words(full, language)
     else:
         vectors = view.of_words(full, language, "mean")
-        found = [(x, np.arange(len(x), dtype=np.int32)) for x in vectors]
+        encoded = [(x, np.arange(len(x), dtype=np.int32)) for x in vectors]
     empty = np.zeros((0, view.layers, 1), np.float32), np.zeros(0, np.int32)
-    rest = iter(found)
+    rest = iter(encoded)
     return [next(rest) if len(words) else empty for words in sentences]
 
 
@@ -146,9 +144,9 @@ class Counts:
     found_sure: int = 0
     found_possible: int = 0
 
-    def add(self, found: np.ndarray, gold: Linked) -> None:
+    def add(self, links: np.ndarray, gold: Linked) -> None:
         """Counts the links of one pair of sentences, bool [words, words]."""
-        answer = set(zip(*(side.tolist() for side in np.nonzero(found))))
+        answer = set(zip(*(side.tolist() for side in np.nonzero(links))))
         self.links += len(answer)
         self.sure += len(gold.sure)
         self.found_sure += len(answer & gold.sure)
@@ -194,18 +192,18 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
         self.details.clear()
         totals: list[dict[str, float]] = []
         for (source, target), rows in self.pairs.items():
-            view = model.between(source, target)
+            view = model.pairwise_space(source, target)
             chosen = layers_of(self.layers, view.layers)
             every = {f"layer{k}": [k] for k in range(view.layers)} if view.layers > 1 else {}
             counts = {name: Counts() for name in ("", *every)}
             texts = [row.source for row in rows], [row.target for row in rows]
             pairs = sides(view, *texts, (source, target), self.level)
             for row, (left, right) in zip(rows, pairs):
-                found = self.of_sides(left, right, chosen)
-                counts[""].add(found, row)
-                self._show(row, found, (source, target))
+                links = self.link_words(left, right, chosen)
+                counts[""].add(links, row)
+                self._show(row, links, (source, target))
                 for name, layers in every.items():
-                    counts[name].add(self.of_sides(left, right, layers), row)
+                    counts[name].add(self.link_words(left, right, layers), row)
             path = f"word_alignment/{source}-{target}"
             totals.append(counts.pop("").figures())
             for name, value in totals[-1].items():
@@ -216,7 +214,7 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
         for name in totals[0] if totals else ():
             yield f"word_alignment/{name}", float(np.mean([x[name] for x in totals]))
 
-    def _show(self, row: Linked, found: np.ndarray, languages: tuple[str, str]) -> None:
+    def _show(self, row: Linked, links: np.ndarray, languages: tuple[str, str]) -> None:
         """Keeps a short sentence for the report."""
         shown = sum(x["languages"] == list(languages) for x in self.details)
         if shown < _KEPT and 3 < max(len(row.source), len(row.target)) <= _SHOWN:
@@ -225,7 +223,7 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
                     "kind": "word_alignment", "languages": list(languages),
                     "source": list(row.source), "target": list(row.target),
                     "sure": sorted(map(list, row.sure)), "possible": sorted(map(list, row.possible)),
-                    "found": np.argwhere(found).tolist(),
+                    "found": np.argwhere(links).tolist(),
                 }  # fmt: skip
             )
 
@@ -246,10 +244,10 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
                 for x in spoken
                 if x != hub
             }
-        found = alignment_files.find(self.data, languages, _OPTION)
-        if not found:
+        files = alignment_files.find(self.data, languages, _OPTION)
+        if not files:
             logging.warning(
                 "%s: word alignment is left out: no pair has both languages among %s",
                 self.data, ", ".join(languages),
             )  # fmt: skip
-        return {(x.source, x.target): alignment_files.read(x, self.max_sentences) for x in found}
+        return {(x.source, x.target): alignment_files.read(x, self.max_sentences) for x in files}

@@ -21,22 +21,21 @@ def word_by_word(model: Encoder, texts: Sequence[str], source: str, target: str)
 
     Args:
       model: an encoder with vectors of words.
-      texts: raw texts.
       source, target: their language, and that of the translations.
     """
-    view = model.between(source, target)
+    view = model.pairwise_space(source, target)
     cut = [view.words(text, source) for text in texts]
     known, wanted = view.vocabulary(source), view.vocabulary(target)
     asked = sorted({word for words in cut for word in words if word in known.index})
     if not asked or not wanted.frequent:
         return [spaced(words) for words in cut]
     vectors = known.vectors[:, _LAYER]
-    found, _ = csls.nearest(
+    nearest, _ = csls.nearest(
         vectors[[known.index[word] for word in asked]],
         wanted.vectors[: wanted.frequent, _LAYER],
         method="csls",
         pool=vectors[: known.frequent],
     )
-    best = [wanted.words[row] for row in np.asarray(found)[:, 0].tolist()]
+    best = [wanted.words[row] for row in np.asarray(nearest)[:, 0].tolist()]
     translations = dict(zip(asked, best))
     return [spaced(translations.get(word, word) for word in words) for words in cut]

@@ -35,10 +35,6 @@ _ROUNDS = 1_000  # resamplings of the bootstrap
 def instance_vectors(corpus: Corpus, encode: WordEncoder) -> Iterator[np.ndarray | None]:
     """Yields the mean [layers, D] over the words of each instance; None if they were cut off.
 
-    Args:
-      corpus: annotated text.
-      encode: see `WordEncoder`.
-
     Raises:
       ValueError: the encoder returned a different number of sentences.
     """
@@ -119,7 +115,7 @@ def train(corpus: Corpus, encode: WordEncoder) -> SenseVectors:
     return SenseVectors(
         keys=keys,
         vectors=vectors,
-        lemmas={lemma: [rows[key] for key in found] for lemma, found in lemmas.items()},
+        lemmas={lemma: [rows[key] for key in lemma_keys] for lemma, lemma_keys in lemmas.items()},
         counts=np.array([counts[key] for key in keys]),
     )
 
@@ -154,8 +150,8 @@ def predict(
     everywhere = [list(fallback) for _ in range(layers)]
     restricted = [list(fallback) for _ in range(layers)]
     known = [senses.lemmas.get((i.lemma, i.pos)) for i in corpus.instances]
-    for begin in range(0, len(there), _AT_ONCE):
-        part = there[begin : begin + _AT_ONCE]
+    for start in range(0, len(there), _AT_ONCE):
+        part = there[start : start + _AT_ONCE]
         for layer in range(layers):
             own = np.stack([vectors[row][layer] for row in part])
             scores = own @ senses.vectors[layer].T
@@ -188,11 +184,11 @@ def f1_interval(
     right = np.array([key in keys for key, keys in zip(predicted, gold, strict=True)])
     answered = np.array([key is not None for key in predicted])
     draw = np.random.default_rng(0)
-    found = np.empty(_ROUNDS)
+    samples = np.empty(_ROUNDS)
     for index in range(_ROUNDS):
         rows = draw.integers(0, len(gold), len(gold))
-        found[index] = 2 * right[rows].sum() / (answered[rows].sum() + len(gold))
-    low, high = np.quantile(found, [0.025, 0.975])
+        samples[index] = 2 * right[rows].sum() / (answered[rows].sum() + len(gold))
+    low, high = np.quantile(samples, [0.025, 0.975])
     return float(low), float(high)
 
 
@@ -239,8 +235,8 @@ class WordSenseDisambiguation(ByIdentity, WsdEvaluation):
                 known = [normalise(word, self.language) or word for word in words]
                 ids, groups = encoder.tokenizer.encode_words(known)
                 rows.append(Row(ids[:room], groups[:room], number))
-            for row, found in zip(rows, encoder.means(variables, rows)):
-                yield found if len(row.ids) else np.zeros((0, *shape), np.float32)
+            for row, vectors in zip(rows, encoder.means(variables, rows)):
+                yield vectors if len(row.ids) else np.zeros((0, *shape), np.float32)
 
     def measure(self, encode: WordEncoder) -> Iterator[tuple[str, float]]:
         """Yields metrics, as fractions, for each set and for 'mean', the mean over the sets:
@@ -265,9 +261,9 @@ class WordSenseDisambiguation(ByIdentity, WsdEvaluation):
             test = read(path)
             gold = [instance.keys for instance in test.instances]
             everywhere, restricted, backed_off = predict(senses, test, encode, first)
-            for kind, found in (("f1", restricted), ("f1_all", everywhere)):
-                scores[kind][test.name] = [f1(layer, gold) for layer in found]
-                answers[kind, test.name] = found, gold
+            for kind, by_layer in (("f1", restricted), ("f1_all", everywhere)):
+                scores[kind][test.name] = [f1(layer, gold) for layer in by_layer]
+                answers[kind, test.name] = by_layer, gold
             of_lemma = [first.get((i.lemma, i.pos)) for i in test.instances]
             singles["first_sense"][test.name] = f1(of_lemma, gold)
             singles["back_off"][test.name] = backed_off / len(gold)
@@ -281,8 +277,8 @@ class WordSenseDisambiguation(ByIdentity, WsdEvaluation):
                     (f"wsd/{name}/layer{k}/{kind}", value) for k, value in enumerate(layers)
                 )
                 yield f"wsd/{name}/{kind}", layers[best]
-                found, gold = answers[kind, name]
-                low, high = f1_interval(found[best], gold)
+                by_layer, gold = answers[kind, name]
+                low, high = f1_interval(by_layer[best], gold)
                 yield f"wsd/{name}/{kind}_low", low
                 yield f"wsd/{name}/{kind}_high", high
             means = np.mean(list(by_set.values()), axis=0)

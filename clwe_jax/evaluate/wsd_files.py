@@ -76,11 +76,11 @@ def read(path: str, max_sentences: int = 0) -> Corpus:
             f"There is no file {path!r}: expected sense-annotated text, NAME.data.xml in the "
             "unified format (config.evals.wsd.training, config.evals.wsd.tests)"
         )
-    beside = [f"{stem}.gold.key.txt", f"{stem}.gold.key.txt.gz"]
-    found = next((name for name in beside if os.path.isfile(name)), None)
-    if found is None:
-        raise FileNotFoundError(f"{path} has no file of keys beside it: expected {beside[0]}")
-    senses = _read_keys(found)
+    key_paths = [f"{stem}.gold.key.txt", f"{stem}.gold.key.txt.gz"]
+    keys_path = next((name for name in key_paths if os.path.isfile(name)), None)
+    if keys_path is None:
+        raise FileNotFoundError(f"{path} has no file of keys beside it: expected {key_paths[0]}")
+    senses = _read_keys(keys_path)
     sentences, instances, whole = _read_xml(path, max_sentences)
     ids = {instance.id for instance in instances}
     if len(ids) < len(instances):
@@ -93,7 +93,7 @@ def read(path: str, max_sentences: int = 0) -> Corpus:
         parts = [f"{_some(without)} only in the text"] if without else []
         parts += [f"{_some(extra)} only in the keys"] if extra else []
         raise ValueError(
-            f"{path} and {found} do not match: {'; '.join(parts)}. Each <instance> needs a line "
+            f"{path} and {keys_path} do not match: {'; '.join(parts)}. Each <instance> needs a line "
             "`ID KEY` with its id"
         )
     filled = [dataclasses.replace(i, keys=senses[i.id]) for i in instances]
@@ -112,7 +112,7 @@ def _open(path: str):
 
 
 def _read_keys(path: str) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    keys: dict[str, tuple[str, ...]] = {}
     with _open(path) as file:
         for number, line in enumerate(file, 1):
             parts = line.split()
@@ -123,13 +123,13 @@ def _read_keys(path: str) -> dict[str, tuple[str, ...]]:
                     f"{path}:{number}: expected an instance's id and its sense keys, separated by "
                     f"spaces; found {line.strip()[:80]!r}"
                 )
-            if parts[0] in found:
+            if parts[0] in keys:
                 raise ValueError(f"{path}:{number}: a second line for {parts[0]}")
-            found[parts[0]] = tuple(parts[1:])
-    return found
+            keys[parts[0]] = tuple(parts[1:])
+    return keys
 
 
-def _read_xml(path: str, most: int) -> tuple[list[list[str]], list[Instance], bool]:
+def _read_xml(path: str, max_sentences: int) -> tuple[list[list[str]], list[Instance], bool]:
     """Sentences, instances without keys, and whether the file was read to its end."""
     sentences: list[list[str]] = []
     instances: list[Instance] = []
@@ -139,7 +139,7 @@ def _read_xml(path: str, most: int) -> tuple[list[list[str]], list[Instance], bo
             for _, element in ElementTree.iterparse(file):
                 if element.tag != "sentence":
                     continue
-                if most and len(sentences) == most:
+                if max_sentences and len(sentences) == max_sentences:
                     return sentences, instances, False
                 words: list[str] = []
                 for token in element:

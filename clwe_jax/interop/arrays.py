@@ -51,10 +51,10 @@ def read(directory: str) -> dict[str, np.ndarray]:
         if os.path.exists(path):
             return {key: _float32(array, key, path) for key, array in reader(path).items()}
         if os.path.exists(path + INDEX):
-            found: dict[str, np.ndarray] = {}
+            arrays: dict[str, np.ndarray] = {}
             for part in _parts(path + INDEX):
-                found |= {k: _float32(array, k, part) for k, array in reader(part).items()}
-            return found
+                arrays |= {k: _float32(array, k, part) for k, array in reader(part).items()}
+            return arrays
     raise FileNotFoundError(
         f"{directory} has no weights: expected {SAFETENSORS} or {PICKLE}, as "
         "model.save_pretrained of transformers writes them"
@@ -86,11 +86,11 @@ def _parts(path: str) -> list[str]:
             names = sorted(set(json.load(file)["weight_map"].values()))
     except (ValueError, KeyError, AttributeError) as error:
         raise ValueError(f"{path} is damaged: {error!r}") from error
-    found = [os.path.join(os.path.dirname(path), os.path.basename(name)) for name in names]
-    for part in found:
+    paths = [os.path.join(os.path.dirname(path), os.path.basename(name)) for name in names]
+    for part in paths:
         if not os.path.exists(part):
             raise FileNotFoundError(f"{path} names {os.path.basename(part)}, which is absent")
-    return found
+    return paths
 
 
 def _safetensors(path: str) -> dict[str, np.ndarray]:
@@ -105,12 +105,12 @@ def _safetensors(path: str) -> dict[str, np.ndarray]:
 
 
 def _pickled(path: str) -> dict[str, np.ndarray]:
-    found = unpickle(path)
-    if not isinstance(found, Mapping) or not all(
-        isinstance(key, str) and isinstance(value, np.ndarray) for key, value in found.items()
+    tensors = unpickle(path)
+    if not isinstance(tensors, Mapping) or not all(
+        isinstance(key, str) and isinstance(value, np.ndarray) for key, value in tensors.items()
     ):
         raise ValueError(f"{path} is refused: it holds no dictionary of tensors by name")
-    return dict(found)
+    return dict(tensors)
 
 
 def unpickle(path: str) -> Any:
@@ -120,7 +120,7 @@ def unpickle(path: str) -> Any:
       ValueError: the file is damaged, cut short, or holds more than these.
     """
     try:
-        return (_of_archive if zipfile.is_zipfile(path) else _of_stream)(path)
+        return (_read_archive if zipfile.is_zipfile(path) else _read_stream)(path)
     except (zipfile.BadZipFile, UnpicklingError, EOFError, OverflowError, *_WRONG) as error:
         raise ValueError(
             f"{path} is refused: {error}. Expected a dictionary of tensors by name; save the model "
@@ -128,7 +128,7 @@ def unpickle(path: str) -> Any:
         ) from error
 
 
-def _of_archive(path: str) -> Any:
+def _read_archive(path: str) -> Any:
     with zipfile.ZipFile(path) as archive:
         [name] = [x for x in archive.namelist() if x.endswith("/data.pkl")]
         folder = name.removesuffix("data.pkl")
@@ -147,7 +147,7 @@ def _of_archive(path: str) -> Any:
             return _Tensors(file, stored).load()
 
 
-def _of_stream(path: str) -> Any:
+def _read_stream(path: str) -> Any:
     """Before PyTorch 1.6: four pickles, the last one of the model; the keys of its data; the data."""
     end = os.path.getsize(path)
     with open(path, "rb") as file:
@@ -165,15 +165,15 @@ def _of_stream(path: str) -> Any:
             return np.zeros(size, dtype)
 
         _Tensors(file, sized).load()  # the data's types, which its bytes do not say
-        found = {}
+        storages = {}
         for key in _Tensors(file, None).load():
             size = int.from_bytes(file.read(8), "little")
             data = file.read(min(size, end) * kinds[key].itemsize)
             if len(data) != size * kinds[key].itemsize:
                 raise UnpicklingError(f"the tensor {key} is cut short")
-            found[key] = np.frombuffer(data, kinds[key])
+            storages[key] = np.frombuffer(data, kinds[key])
         file.seek(start)
-        return _Tensors(file, lambda key, dtype, size: found[key]).load()
+        return _Tensors(file, lambda key, dtype, size: storages[key]).load()
 
 
 class _Tensors(Unpickler):
@@ -183,7 +183,6 @@ class _Tensors(Unpickler):
         self, file: IO[bytes], stored: Callable[[str, np.dtype, int], np.ndarray] | None
     ):
         """Args:
-        file: the pickle.
         stored: function of a key, a type and a number of values to the values; None: no tensors.
         """
         super().__init__(file)

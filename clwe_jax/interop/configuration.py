@@ -17,7 +17,7 @@ from clwe_jax import options
 from clwe_jax.options.models import TransformerOptions
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import OptionError
-from clwe_jax.text import foreign
+from clwe_jax.text import hf_tokenizer
 
 CONFIG = "config.json"
 PREFIX = "hf:"  # of a folder of Hugging Face, where an option or argument may name others
@@ -70,7 +70,7 @@ def describe(directory: str) -> Description:
             f"{directory} holds no model of Hugging Face: it has no {CONFIG}. Expected the folder "
             "that save_pretrained of transformers writes"
         )
-    config = foreign.read_json(path)
+    config = hf_tokenizer.read_json(path)
     kind = config.get("model_type")
     if kind not in KINDS:
         raise ValueError(
@@ -91,7 +91,7 @@ def _bert(path: str, kind: str, config: Mapping[str, Any]) -> Description:
     first = 0 if kind == "bert" else config.get("pad_token_id", 1) + 1
     types = config.get("type_vocab_size", 2)
     languages = tuple(config.get(TYPE_LANGUAGES, ()))
-    found = TransformerOptions(
+    model = TransformerOptions(
         layers=config["num_hidden_layers"],
         width=config["hidden_size"],
         heads=config["num_attention_heads"],
@@ -104,7 +104,7 @@ def _bert(path: str, kind: str, config: Mapping[str, Any]) -> Description:
         norm="pre" if kind == "roberta-prelayernorm" else "post",
     )
     positions = config["max_position_embeddings"] - first
-    return Description(kind, found, config["vocab_size"], positions, languages, first)
+    return Description(kind, model, config["vocab_size"], positions, languages, first)
 
 
 def _xlm(path: str, config: Mapping[str, Any]) -> Description:
@@ -115,7 +115,7 @@ def _xlm(path: str, config: Mapping[str, Any]) -> Description:
         raise ValueError(
             f"{path}: lang2id has {len(ids)} languages; expected the ids 0 to {config['n_langs'] - 1}"
         )
-    found = TransformerOptions(
+    model = TransformerOptions(
         layers=config["n_layers"],
         width=config["emb_dim"],
         heads=config["n_heads"],
@@ -129,7 +129,7 @@ def _xlm(path: str, config: Mapping[str, Any]) -> Description:
     rows = config.get("vocab_size", config.get("n_words"))
     languages = tuple(sorted(ids, key=ids.get)) if by_language else ()
     positions = config["max_position_embeddings"]
-    return Description("xlm", found, rows, positions, languages, dense=False)
+    return Description("xlm", model, rows, positions, languages, dense=False)
 
 
 def _demand(path: str, config: Mapping[str, Any], **expected: Any) -> None:
@@ -143,7 +143,7 @@ def _demand(path: str, config: Mapping[str, Any], **expected: Any) -> None:
 def is_model(directory: str) -> bool:
     """Whether a folder holds a config.json of Hugging Face."""
     path = os.path.join(directory, CONFIG)
-    return os.path.exists(path) and "model_type" in foreign.read_json(path)
+    return os.path.exists(path) and "model_type" in hf_tokenizer.read_json(path)
 
 
 def is_laser(directory: str) -> bool:
@@ -152,7 +152,7 @@ def is_laser(directory: str) -> bool:
     return directory.startswith(LASER) or bool(glob.glob(weights))
 
 
-def follow(run: PretrainRun) -> PretrainRun:
+def adopt_options(run: PretrainRun) -> PretrainRun:
     """The run with the options of the model of Hugging Face that it starts from.
 
     `config.init.parameters=hf:DIR` decides the sizes of `config.model`, and whether text is
@@ -160,7 +160,7 @@ def follow(run: PretrainRun) -> PretrainRun:
     changes where `config.init.parts` takes no layers, for example only the table of tokens.
 
     Raises:
-      FileNotFoundError, ValueError: as of `describe` and `text.foreign`.
+      FileNotFoundError, ValueError: as of `describe` and `text.hf_tokenizer`.
     """
     source, parts = run.init.parameters, run.init.parts
     patterns = [part.strip() for part in parts.split(",")]
@@ -171,15 +171,14 @@ def follow(run: PretrainRun) -> PretrainRun:
     directory = source.removeprefix(PREFIX)
     described = describe(directory)
     vocabulary = run.vocab.path or directory
-    if foreign.is_xlm(vocabulary):
+    if hf_tokenizer.is_xlm(vocabulary):
         raise ValueError(
             f"{vocabulary} has XLM's tokenizer, which cannot make batches for training: name "
-            "another vocabulary with --config.vocab.path, and the rows of the pieces in common are "
-            "taken"
+            "another vocabulary with --config.vocab.path; pieces in common keep their vectors"
         )
     values: dict[str, Any] = {"vocab": {"path": vocabulary}}
-    if foreign.is_folder(vocabulary):
-        values["data"] = {"lower_case": foreign.normalizer(vocabulary).lower_case}
+    if hf_tokenizer.is_folder(vocabulary):
+        values["data"] = {"lower_case": hf_tokenizer.normalizer(vocabulary).lower_case}
     if run.data.sequence_length > described.positions:
         raise ValueError(
             f"config.data.sequence_length={run.data.sequence_length}: {directory} has "

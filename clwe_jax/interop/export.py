@@ -28,7 +28,6 @@ def export(
     Args:
       workdir: the run's folder.
       kind: name of the format.
-      out: the folder to write.
       language: see `to_huggingface.write`; a language of the run for other formats, '' for all.
       dtype: of sentence-transformers and model2vec; '': float32.
 

@@ -3,7 +3,7 @@
     objective, tokenizer, variables = huggingface.load("mbert", languages=("en", "de"))
     encoder = ModelEncoder(objective, tokenizer, variables)
 
-A folder holds config.json, the weights (see `arrays`) and the vocabulary (see `text.foreign`). The
+A folder holds config.json, the weights (`arrays`) and the vocabulary (`text.hf_tokenizer`). The
 hidden states of all layers and the scores of the MLM head equal those of transformers.
 """
 
@@ -24,7 +24,7 @@ from clwe_jax.interop.configuration import CONFIG, PREFIX, Description, describe
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.options.models import TransformerOptions
 from clwe_jax.options.section import nearest, suggestion
-from clwe_jax.text import foreign
+from clwe_jax.text import hf_tokenizer
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
 
@@ -39,7 +39,6 @@ class Loaded(NamedTuple):
 
     Attributes:
       objective: the MLM objective with the model.
-      tokenizer: its tokenizer.
       variables: 'params'; without 'head' where the folder has no MLM head.
     """
 
@@ -52,7 +51,6 @@ def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
     """The parameters of the model in a folder, by our paths.
 
     Args:
-      directory: the folder.
       max_length: rows of the table of positions; 0: all.
 
     Returns:
@@ -66,14 +64,14 @@ def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
     """
     described = describe(directory)
     layout = names.LAYOUTS[described.kind]
-    found = _renamed(files.read(directory))
-    prefix = next((x for x in layout.prefixes if x + layout.tokens in found), None)
+    weights = _renamed(files.read(directory))
+    prefix = next((x for x in layout.prefixes if x + layout.tokens in weights), None)
     if prefix is None:
         raise ValueError(
             f"{directory}: the weights have no {layout.prefixes[0]}{layout.tokens}; they have "
-            f"{', '.join(sorted(found)[:3])}, ..."
+            f"{', '.join(sorted(weights)[:3])}, ..."
         )
-    taken = _Taken(directory, found)
+    taken = _Taken(directory, weights)
     sizes = described.options
     rows, width, first = described.rows, sizes.width, described.first_position
     ours = {TOKENS: taken(prefix + layout.tokens, (rows, width))}
@@ -88,14 +86,14 @@ def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
             ours[TYPES] = types
         else:
             ours[POSITIONS] = ours[POSITIONS] + types[0]
-    pooler = bool(layout.pooler) and f"{prefix}{layout.pooler}.weight" in found
+    pooler = bool(layout.pooler) and f"{prefix}{layout.pooler}.weight" in weights
     for pair in names.pairs(layout, dataclasses.replace(sizes, pooler=pooler), prefix):
         ours[pair.ours] = taken.pair(pair, sizes)
-    if layout.bias in found:
+    if layout.bias in weights:
         ours[BIAS] = taken(layout.bias, (rows,))
         for pair in names.head_pairs(layout):
             ours[pair.ours] = taken.pair(pair, sizes)
-        scores = found.get(layout.scores, ours[TOKENS])
+        scores = weights.get(layout.scores, ours[TOKENS])
         if scores.shape != (rows, width) or not np.array_equal(scores, ours[TOKENS]):
             ours[OUTPUT] = taken(layout.scores, (rows, width))
     return ours
@@ -104,16 +102,16 @@ def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
 class _Taken:
     """Takes arrays by name; an array that is absent or has another shape is an error."""
 
-    def __init__(self, directory: str, found: Mapping[str, np.ndarray]):
-        self._directory, self._found = directory, found
+    def __init__(self, directory: str, weights: Mapping[str, np.ndarray]):
+        self._directory, self._weights = directory, weights
 
     def __call__(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
-        if name not in self._found:
+        if name not in self._weights:
             raise ValueError(
                 f"{self._directory}: the weights have no {name}. "
-                f"{suggestion(name, self._found)}"
+                f"{suggestion(name, self._weights)}"
             )
-        array = self._found[name]
+        array = self._weights[name]
         if array.shape != shape:
             raise ValueError(
                 f"{self._directory}: {name} has the shape {list(array.shape)}; {list(shape)} "
@@ -133,11 +131,11 @@ class _Taken:
         return names.to_ours(pair, [self(name, shape) for name in pair.theirs], sizes.heads)
 
 
-def _renamed(found: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _renamed(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The arrays with today's names: gamma and beta are those of the first BERT."""
     old = {".gamma": ".weight", ".beta": ".bias"}
     renamed = {}
-    for name, array in found.items():
+    for name, array in weights.items():
         for before, now in old.items():
             if name.endswith("LayerNorm" + before):
                 name = name.removesuffix(before) + now
@@ -180,28 +178,28 @@ def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loade
         raise ValueError(
             f"max_length={max_length}: {directory} has {described.positions} positions"
         )
-    tokenizer = foreign.tokenizer(directory, tuple(languages))
+    tokenizer = hf_tokenizer.tokenizer(directory, tuple(languages))
     check_vocabulary(directory, described, tokenizer)
-    found = parameters(directory, max_length)
+    arrays = parameters(directory, max_length)
     vocabulary = tokenizer.vocabulary
     for path in (TOKENS, OUTPUT, BIAS):
-        if path in found:
-            rows = found[path][: len(vocabulary)]
+        if path in arrays:
+            rows = arrays[path][: len(vocabulary)]
             empty = [(0, vocabulary.size - len(rows)), *[(0, 0)] * (rows.ndim - 1)]
-            found[path] = np.pad(rows, empty)
+            arrays[path] = np.pad(rows, empty)
     if described.languages:
-        found[LANGUAGES] = found[LANGUAGES][_rows(directory, described, languages)]
-    sizes = dataclasses.replace(described.options, pooler="backbone/pooler_kernel" in found)
+        arrays[LANGUAGES] = arrays[LANGUAGES][_rows(directory, described, languages)]
+    sizes = dataclasses.replace(described.options, pooler="backbone/pooler_kernel" in arrays)
     length = max_length or described.positions
     encoder = Transformer(sizes, vocabulary.size, len(languages), length)
     objective = registry.lookup("objective", "mlm")(
         model=encoder,
         vocab_size=len(vocabulary),
         max_predictions=max(1, length // _PREDICTED_SHARE),
-        tied=OUTPUT not in found,
+        tied=OUTPUT not in arrays,
         dense=bool(names.LAYOUTS[described.kind].dense),
     )
-    params = {path: jnp.asarray(array) for path, array in found.items()}
+    params = {path: jnp.asarray(array) for path, array in arrays.items()}
     return Loaded(objective, tokenizer, {"params": traverse_util.unflatten_dict(params, sep="/")})
 
 

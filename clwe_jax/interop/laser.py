@@ -46,9 +46,9 @@ def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loade
     """
     directory = directory.removeprefix(LASER)
     path = _only(directory, LASER_WEIGHTS)
-    found = arrays.unpickle(path)
+    saved = arrays.unpickle(path)
     try:
-        sizes, weights, ids = (found[name] for name in ("params", "model", "dictionary"))
+        sizes, weights, ids = (saved[name] for name in ("params", "model", "dictionary"))
         rows, layers = int(sizes["num_embeddings"]), int(sizes["num_layers"])
         width, cells = int(sizes["embed_dim"]), int(sizes["hidden_size"])
         if not sizes["bidirectional"]:
@@ -101,24 +101,24 @@ def parameters(
         sides = (taken(f"lstm.{name}_l{layer}{end}", 4 * cells, *size) for end in ("", "_reverse"))
         return np.stack([side.reshape(4, cells, *size)[list(_GATES)] for side in sides])
 
-    found = {"source_pieces": taken("embed_tokens.weight", rows, width)}
+    params = {"source_pieces": taken("embed_tokens.weight", rows, width)}
     for layer in range(layers):
         size = 2 * cells if layer else width
         kernel, recurrent = both("weight_ih", layer, size), both("weight_hh", layer, cells)
-        found[f"encoder/kernel_{layer}"] = kernel.transpose(0, 3, 1, 2)
-        found[f"encoder/recurrent_{layer}"] = recurrent.transpose(0, 3, 1, 2)
-        found[f"encoder/bias_{layer}"] = both("bias_ih", layer) + both("bias_hh", layer)
-    return found
+        params[f"encoder/kernel_{layer}"] = kernel.transpose(0, 3, 1, 2)
+        params[f"encoder/recurrent_{layer}"] = recurrent.transpose(0, 3, 1, 2)
+        params[f"encoder/bias_{layer}"] = both("bias_ih", layer) + both("bias_hh", layer)
+    return params
 
 
 def _only(directory: str, pattern: str) -> str:
     """The path of the one file of a name."""
-    found = sorted(glob.glob(os.path.join(glob.escape(directory), pattern)))
-    if not found:
+    paths = sorted(glob.glob(os.path.join(glob.escape(directory), pattern)))
+    if not paths:
         raise FileNotFoundError(
             f"{directory} has no {pattern}: expected bilstm.93langs.2018-12-26.pt and 93langs.fcodes "
             "of LASER's release"
         )
-    if len(found) > 1:
-        raise ValueError(f"{directory} has {len(found)} files {pattern}: leave one")
-    return found[0]
+    if len(paths) > 1:
+        raise ValueError(f"{directory} has {len(paths)} files {pattern}: leave one")
+    return paths[0]

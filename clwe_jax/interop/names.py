@@ -137,7 +137,6 @@ def pairs(layout: Layout, model: TransformerOptions, prefix: str = "") -> Iterat
 
     Args:
       layout: the other program's names.
-      model: the options of our encoder, `MlmModel.backbone`.
       prefix: the beginning of their names of the encoder's parameters.
     """
     yield from _norm("backbone/embedding_norm", prefix + layout.norm)

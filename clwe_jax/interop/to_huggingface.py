@@ -19,7 +19,7 @@ from clwe_jax import atomic, registry
 from clwe_jax.interop import names, tokenizer_json
 from clwe_jax.interop.configuration import CONFIG, TYPE_LANGUAGES
 from clwe_jax.models.transformer import Transformer
-from clwe_jax.text import foreign
+from clwe_jax.text import hf_tokenizer
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.word_vocab import WordVocabulary
 from clwe_jax.types import Objective, Variables
@@ -34,9 +34,6 @@ def write(
 
     Args:
       objective: an objective of masked language modelling, with or without senses.
-      tokenizer: its tokenizer.
-      variables: its variables.
-      out: the new folder.
       language: the language whose embedding becomes a part of the model; '': all languages stay, as
         token types. A model of one language has that one.
 
@@ -101,7 +98,7 @@ def write(
         atomic.write(os.path.join(folder, "model.safetensors"), weights)
         atomic.write(os.path.join(folder, CONFIG), json.dumps(config, indent=2) + "\n")
         _write_tokenizer(folder, tokenizer, encoder.max_length, by_type)
-        own.save(os.path.join(folder, foreign.OWN))
+        own.save(os.path.join(folder, hf_tokenizer.OWN))
         atomic.write(os.path.join(folder, "README.md"), _readme(notes, kind != "bert"))
     return notes
 
@@ -162,19 +159,19 @@ def _head(
         kernel = kernel[: encoder.options.width]
     layout = names.LAYOUTS["bert" if encoder.options.norm == "post" else "roberta-prelayernorm"]
     folded = {**params, "head/kernel": kernel, "head/bias": bias}
-    found = {}
+    head = {}
     for pair in names.head_pairs(layout):
-        found |= dict(zip(pair.theirs, names.to_theirs(pair, folded[pair.ours])))
-    found[layout.bias] = params["head/output_bias"][:pieces]
+        head |= dict(zip(pair.theirs, names.to_theirs(pair, folded[pair.ours])))
+    head[layout.bias] = params["head/output_bias"][:pieces]
     if "output_embedding" in params:
-        found[layout.scores] = params["output_embedding"][:pieces]
-        found[layout.scores.removesuffix("weight") + "bias"] = found[layout.bias]
-    return found
+        head[layout.scores] = params["output_embedding"][:pieces]
+        head[layout.scores.removesuffix("weight") + "bias"] = head[layout.bias]
+    return head
 
 
 def _write_tokenizer(folder: str, tokenizer: Tokenizer, length: int, by_type: bool) -> None:
-    found = tokenizer_json.content(tokenizer, by_type)
-    atomic.write_json(os.path.join(folder, foreign.TOKENIZER_FILE), found, indent=None)
+    content = tokenizer_json.content(tokenizer, by_type)
+    atomic.write_json(os.path.join(folder, hf_tokenizer.TOKENIZER_FILE), content, indent=None)
     settings: dict[str, Any] = dict(
         tokenizer_class="PreTrainedTokenizerFast",
         model_max_length=length,
@@ -185,7 +182,7 @@ def _write_tokenizer(folder: str, tokenizer: Tokenizer, length: int, by_type: bo
     if tokenizer.normalizer.bert:
         settings["do_lower_case"] = tokenizer.normalizer.lower_case
         settings["strip_accents"] = tokenizer.normalizer.strip_accents
-    atomic.write_json(os.path.join(folder, foreign.CONFIG_FILE), settings, indent=2)
+    atomic.write_json(os.path.join(folder, hf_tokenizer.CONFIG_FILE), settings, indent=2)
 
 
 def _notes(
@@ -216,9 +213,9 @@ def _notes(
     if not encoder.options.pooler:
         notes.append("There is no pooler: transformers initialises one, and warns. Do not use it.")
     if tokenizer.segmenter.lexicons and any(tokenizer.segmenter.lexicons.values()):
-        found = ", ".join(x for x, words in tokenizer.segmenter.lexicons.items() if words)
+        languages = ", ".join(x for x, words in tokenizer.segmenter.lexicons.items() if words)
         notes.append(
-            f"The run finds the words of scripts without spaces in lexicons ({found}), which "
+            f"The run finds the words of scripts without spaces in lexicons ({languages}), which "
             "tokenizer.json cannot hold, nor words that are cut before: it would cut them again. Give the "
             "model the pieces of `clwe_jax.api.load(RUN).tokenizer.encode(TEXT, LANGUAGE)[0]` between the "
             "first and the last special piece."
@@ -249,7 +246,7 @@ def _readme(notes: list[str], prenorm: bool) -> str:
                 else "."
             ),
             "`clwe_jax.api.load` opens the folder with the run's own tokenizer, which is in "
-            f"`{foreign.OWN}`.",
+            f"`{hf_tokenizer.OWN}`.",
             "",
             *(f"- {note}" for note in notes),
             "",

@@ -26,7 +26,6 @@ def content(tokenizer: Tokenizer, language_types: bool = False) -> dict[str, Any
     """The object in tokenizer.json.
 
     Args:
-      tokenizer: the tokenizer.
       language_types: whether token types are languages, so that both texts of a pair have type 0.
 
     Raises:
@@ -121,9 +120,9 @@ def _sentencepiece(vocabulary: SentencePieceVocabulary, proto: Any) -> dict[str,
     merges = []
     for number, piece in enumerate(proto.pieces):
         halves = [(piece.piece[:k], piece.piece[k:]) for k in range(1, len(piece.piece))]
-        found = [pair for pair in halves if usable.issuperset(pair)] if piece.type == _NORMAL else []
-        found.sort(key=lambda pair: (ids[pair[0]], ids[pair[1]]))
-        merges += [(-piece.score, number, list(pair)) for pair in found]
+        joins = [pair for pair in halves if usable.issuperset(pair)] if piece.type == _NORMAL else []
+        joins.sort(key=lambda pair: (ids[pair[0]], ids[pair[1]]))
+        merges += [(-piece.score, number, list(pair)) for pair in joins]
     merges.sort(key=lambda merge: merge[:2])  # the best score first
     return dict(
         type="BPE", vocab=ids, merges=[pair for *_, pair in merges], dropout=None, fuse_unk=True,

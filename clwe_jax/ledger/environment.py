@@ -44,34 +44,34 @@ def command() -> list[str]:
 
 def machine() -> dict[str, Any]:
     """'cores' of the processor, and 'device': number and kind of jax's devices, where jax is in use."""
-    found: dict[str, Any] = {"cores": os.cpu_count()}
+    hardware: dict[str, Any] = {"cores": os.cpu_count()}
     if "jax" in sys.modules:
         jax = sys.modules["jax"]
-        found["device"] = f"{jax.device_count()} x {jax.devices()[0].device_kind}"
-    return found
+        hardware["device"] = f"{jax.device_count()} x {jax.devices()[0].device_kind}"
+    return hardware
 
 
 def versions() -> dict[str, str]:
     """The versions of Python and of the packages that this process has imported."""
-    found = {"python": platform.python_version()}
+    by_package = {"python": platform.python_version()}
     for name, module in _PACKAGES.items():
         if module in sys.modules:
             try:
-                found[name] = importlib.metadata.version(name)
+                by_package[name] = importlib.metadata.version(name)
             except importlib.metadata.PackageNotFoundError:
                 continue
-    return found
+    return by_package
 
 
 def peak_memory() -> dict[str, int]:
     """Bytes: 'host_peak' of this process; 'device_peak' of its first device, where known."""
     unit = 1 if sys.platform == "darwin" else 1024
-    found = {"host_peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
+    peaks = {"host_peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
     if "jax" in sys.modules:
         stats = sys.modules["jax"].local_devices()[0].memory_stats() or {}
         if "peak_bytes_in_use" in stats:
-            found["device_peak"] = stats["peak_bytes_in_use"]
-    return found
+            peaks["device_peak"] = stats["peak_bytes_in_use"]
+    return peaks
 
 
 def commit() -> dict[str, Any]:

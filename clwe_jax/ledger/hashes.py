@@ -34,13 +34,13 @@ def of_data(values: Mapping[str, Any]) -> list[dict[str, Any]]:
       Entries of 'name' (the last part of the path, or 'pocket'), 'bytes' and 'hash'. A finished run
       is hashed by its options.
     """
-    found: dict[str, dict[str, Any]] = {}
+    entries: dict[str, dict[str, Any]] = {}
     for value in _texts(values):
         for path in _paths(value):
             place = os.path.join(_PACKAGE, POCKET) if path == POCKET else os.path.normpath(path)
-            if place not in found:
-                found[place] = {"name": os.path.basename(place), **_content(place)}
-    return sorted(found.values(), key=lambda entry: (entry["name"], entry["hash"]))
+            if place not in entries:
+                entries[place] = {"name": os.path.basename(place), **_content(place)}
+    return sorted(entries.values(), key=lambda entry: (entry["name"], entry["hash"]))
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -173,9 +173,9 @@ def _files_of(node: ast.stmt, path: str) -> Iterator[str]:
         assert isinstance(node, ast.ImportFrom)
         names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
     for name in names:
-        beside = os.path.join(os.path.dirname(path), f"{name}.py")
-        is_script = not path.startswith(_PACKAGE + os.sep) and os.path.exists(beside)
-        yield beside if is_script else _module_path(name)
+        sibling = os.path.join(os.path.dirname(path), f"{name}.py")
+        is_script = not path.startswith(_PACKAGE + os.sep) and os.path.exists(sibling)
+        yield sibling if is_script else _module_path(name)
 
 
 def _hash(content: bytes) -> str:

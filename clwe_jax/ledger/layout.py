@@ -40,6 +40,7 @@ class Order:
       better, worse: the names of the ledger's rows.
       metric: the metric, or a pattern of metrics whose mean counts.
       other: the metric of the worse system; '': the same.
+      form: one of FORMS, of both figures.
     """
 
     text: str
@@ -47,6 +48,10 @@ class Order:
     worse: str
     metric: str
     other: str = ""
+    form: str = "percent"
+
+    def __post_init__(self) -> None:
+        _check(self.form, self.text)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -76,8 +81,7 @@ class Table:
 
     def __post_init__(self) -> None:
         for form in self.forms:
-            if form not in FORMS:
-                raise ValueError(f"{self.title}: form {form!r} is none of {', '.join(FORMS)}")
+            _check(form, self.title)
         for line in self.lines:
             if len(line.figures or self.figures) != len(self.columns) and not line.published:
                 raise ValueError(
@@ -123,24 +127,24 @@ def tables(ledger: str) -> tuple[str, list[Table]]:
     Raises:
       ValueError: an unknown key or a line of another number of figures; the message names it.
     """
-    found = _read(ledger, "results.toml")
-    return found["text"], [_made(Table, x, lines=Line, orders=Order) for x in found["table"]]
+    content = _read(ledger, "results.toml")
+    return content["text"], [_made(Table, x, lines=Line, orders=Order) for x in content["table"]]
 
 
 def items(ledger: str) -> tuple[str, Mapping[str, str], list[Item]]:
     """The introduction, letter -> paper, and the items of reproduction.toml; errors as of `tables`."""
-    found = _read(ledger, "reproduction.toml")
-    return found["text"], found["papers"], [_made(Item, x, orders=Order) for x in found["item"]]
+    content = _read(ledger, "reproduction.toml")
+    return content["text"], content["papers"], [_made(Item, x, orders=Order) for x in content["item"]]
 
 
 def published(ledger: str) -> dict[str, dict[str, dict[str, str]]]:
     """Table -> row -> column -> the published value, of published.csv."""
-    found: dict[str, dict[str, dict[str, str]]] = {}
+    values: dict[str, dict[str, dict[str, str]]] = {}
     with open(os.path.join(ledger, "published.csv"), encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file):
-            row = found.setdefault(line["table"], {}).setdefault(line["row"], {})
+            row = values.setdefault(line["table"], {}).setdefault(line["row"], {})
             row[line["column"]] = line["value"]
-    return found
+    return values
 
 
 def _read(ledger: str, name: str) -> dict[str, Any]:
@@ -150,6 +154,11 @@ def _read(ledger: str, name: str) -> dict[str, Any]:
             return tomllib.load(file)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path} is no TOML: {error}") from error
+
+
+def _check(form: str, name: str) -> None:
+    if form not in FORMS:
+        raise ValueError(f"{name}: form {form!r} is none of {', '.join(FORMS)}")
 
 
 def _made(cls: type, values: Mapping[str, Any], **inner: type) -> Any:

@@ -44,17 +44,21 @@ def figure(rows: Sequence[Row], metric: str) -> Figure | None:
       rows: rows that differ in the seed.
       metric: a metric, or a pattern with stars, which stands for the mean of all that fit it.
     """
-    found = [x for x in (_of_row(row, metric) for row in rows) if x is not None]
-    if not found:
+    known = [x for x in (_value_and_error(row, metric) for row in rows) if x is not None]
+    if not known:
         return None
-    values = [value for value, _ in found]
+    values = [value for value, _ in known]
     if len(values) == 1:
-        return Figure(*found[0], 1)
+        return Figure(*known[0], 1)
     return Figure(statistics.fmean(values), agreement.half_interval(values), len(values))
 
 
-def _of_row(row: Row, metric: str) -> tuple[float, float | None] | None:
-    """The value and half of its interval; of a pattern the mean, as of independent test sets."""
+def _value_and_error(row: Row, metric: str) -> tuple[float, float | None] | None:
+    """The value and half of its interval; of a pattern the mean.
+
+    Test sets share sentences and words: the interval of a mean is that of the items, or where they are not
+    known the mean of the intervals, which is too wide rather than too narrow.
+    """
     figures = row["figures"]
     names = [metric] if metric in figures else fnmatch.filter(figures, metric)
     if not names:
@@ -65,8 +69,10 @@ def _of_row(row: Row, metric: str) -> tuple[float, float | None] | None:
         values.append(value[0] if isinstance(value, list) else value)
         if isinstance(value, list):
             errors.append((value[2] - value[1]) / 2)
-    known = len(errors) == len(names)
-    error = math.sqrt(sum(x * x for x in errors)) / len(names) if known else None
+    error = statistics.fmean(errors) if len(errors) == len(names) else None
+    tested = [x for x in (record.outcomes(row, name) for name in names) if x]
+    if len(names) > 1 and len(tested) == len(names):
+        error = agreement.half_interval_of_items(tested)
     return statistics.fmean(values), error
 
 
@@ -74,8 +80,8 @@ def verdict(better: Sequence[Row], worse: Sequence[Row], metric: str, other: str
     """Whether the first system's figure is the higher one.
 
     With two common seeds or more, the differences by seed are tested (t, paired). With one seed, the
-    test items that one system alone has right are (sign test, over all parts of a pattern) where rows
-    keep them; else the intervals over test items, as of independent samples, which errs towards
+    test items are (sign test: of which sentence or word one system has more right, over all parts of a
+    pattern) where rows keep them; else the intervals over test items, as of independent samples, which errs towards
     'not significant'.
 
     Args:
@@ -90,7 +96,7 @@ def verdict(better: Sequence[Row], worse: Sequence[Row], metric: str, other: str
     if one is None or two is None:
         return ABSENT
     difference, error = one.value - two.value, None
-    sides = [{row.get("seed", 0): _of_row(row, name) for row in rows}
+    sides = [{row.get("seed", 0): _value_and_error(row, name) for row in rows}
              for rows, name in ((better, metric), (worse, other or metric))]  # fmt: skip
     common = [seed for seed in sides[0] if sides[0][seed] and sides[1].get(seed)]
     if len(common) > 1:
@@ -110,19 +116,22 @@ def _sign_test(
     better: Sequence[Row], worse: Sequence[Row], seed: int, metric: str, other: str
 ) -> str:
     """The verdict of a sign test on the items of one seed; '' where their outcomes are not known."""
-    found = []
+    sides = []
     chosen = [next(x for x in rows if x.get("seed", 0) == seed) for rows in (better, worse)]
     if chosen[0].get("data") != chosen[1].get("data"):
         return ""  # perhaps other test items
     for row, name in zip(chosen, (metric, other)):
-        names = fnmatch.filter(row["figures"], name)
-        outcomes = row.get("outcomes", {})
-        if not names or any(x not in outcomes for x in names):
+        names = sorted(fnmatch.filter(row["figures"], name))
+        outcomes = [record.outcomes(row, x) for x in names]
+        if not names or None in outcomes:
             return ""
-        found.append([record.unpacked(outcomes[x]) for x in sorted(names)])
-    if [len(x) for x in found[0]] != [len(x) for x in found[1]]:
+        sides.append((outcomes, np.concatenate([x.items for x in outcomes])))
+    if not np.array_equal(sides[0][1], sides[1][1]):
         return ""
-    ours, theirs = (np.concatenate(items).astype(np.int64) for items in found)
+    ours, theirs = (
+        np.bincount(items, np.concatenate([x.right for x in parts])).astype(np.int64)
+        for parts, items in sides
+    )
     tested = agreement.sign_test(ours, theirs)
     if tested.p >= _LEVEL:
         return SAME

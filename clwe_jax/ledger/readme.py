@@ -53,7 +53,7 @@ LINES = (
 _ABSENT = "–"  # of a system that was not measured
 
 
-def filled(readme: str, found: Rows) -> str:
+def filled(readme: str, by_name: Rows) -> str:
     """README's text with the table between its marks.
 
     Raises:
@@ -61,14 +61,14 @@ def filled(readme: str, found: Rows) -> str:
     """
     pattern = f"{re.escape(BEGIN)}.*?{re.escape(END)}"
     text, count = re.subn(
-        pattern, lambda _: "\n".join([BEGIN, *table(found), END]), readme, flags=re.DOTALL
+        pattern, lambda _: "\n".join([BEGIN, *table(by_name), END]), readme, flags=re.DOTALL
     )
     if count != 1:
         raise ValueError(f"{README}: expected one table between {BEGIN!r} and {END!r}")
     return text
 
 
-def table(found: Rows) -> list[str]:
+def table(by_name: Rows) -> list[str]:
     """The lines of the table in Markdown; minutes are the processor's, GB the peak memory."""
     made = [
         "| you have | you want | `clwe-jax --config=` | minutes | GB | it reaches (floor) |",
@@ -76,16 +76,16 @@ def table(found: Rows) -> list[str]:
     ]
     for line in LINES:
         cells = [line.have, line.want, f"`{line.config}`", *([_ABSENT] * 3)]
-        if some := found.get(line.config):
+        if some := by_name.get(line.config):
             memory = max(row["memory"]["host_peak"] for row in some) / 1e9
             cells[3:] = [f"{_minutes(some):.0f}", f"{memory:.1f}", _reached(line, some)]
         made.append(f"| {' | '.join(cells)} |")
     return made
 
 
-def minutes(found: Rows, configs: Sequence[str]) -> str:
+def minutes(by_name: Rows, configs: Sequence[str]) -> str:
     """The content of minutes.json: config -> minutes of processor time of its default run."""
-    known = {name: max(round(_minutes(found[name]), 1), 0.1) for name in configs if name in found}
+    known = {name: max(round(_minutes(by_name[name]), 1), 0.1) for name in configs if name in by_name}
     return json.dumps(known, indent=1, sort_keys=True)
 
 

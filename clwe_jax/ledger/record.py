@@ -12,6 +12,7 @@ from typing import Any, Mapping
 import numpy as np
 
 from clwe_jax import atomic
+from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.ledger import environment, hashes
 
 FILE = "record.json"
@@ -57,7 +58,7 @@ class Recorder:
         self,
         figures: Mapping[str, float] | None = None,
         code: str = "",
-        outcomes: Mapping[str, np.ndarray] = {},
+        outcomes: Mapping[str, Outcomes] = {},
         **more: Any,
     ) -> None:
         """Writes the record as it is now.
@@ -66,7 +67,7 @@ class Recorder:
           figures: metric -> value of a finished command; METRIC_low and METRIC_high are the ends
             of METRIC's interval. None: the command goes on.
           code: the hash of the code that the figures come from; see `hashes`.
-          outcomes: metric -> whether each test item was right, bool [N].
+          outcomes: metric -> whether each test item was right.
           more: further facts, values that JSON can hold.
         """
         if self._before is None:
@@ -103,17 +104,17 @@ class Recorder:
                 },
                 **more,
                 "figures": with_intervals(figures or {}),
-                "outcomes": {metric: packed(right) for metric, right in sorted(outcomes.items())},
+                **_written(outcomes),
             },
         )
 
     def _read(self) -> dict[str, Any]:
         """The record of the same command that was interrupted, or of the run that is measured again."""
         try:
-            found = read(os.path.dirname(self._path))
+            earlier = read(os.path.dirname(self._path))
         except (FileNotFoundError, ValueError):
             return {}
-        return found if self._again or not found["finished"] else {}
+        return earlier if self._again or not earlier["finished"] else {}
 
 
 def read(folder: str) -> dict[str, Any]:
@@ -138,25 +139,38 @@ def read(folder: str) -> dict[str, Any]:
 
 def with_intervals(figures: Mapping[str, float]) -> dict[str, Any]:
     """Metric -> value, or [value, low, high] where the figures have the ends of its interval."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in sorted(figures.items()):
         ends = [figures[name + end] for end in _ENDS if name + end in figures]
         if not (name.endswith(_ENDS) and name.rpartition("_")[0] in figures):
-            found[name] = [value, *ends] if len(ends) == 2 else value
-    return found
+            values[name] = [value, *ends] if len(ends) == 2 else value
+    return values
 
 
-def packed(right: np.ndarray) -> str:
-    """Whether each item was right, as 'NUMBER:BITS', the bits in base 64."""
-    bits = base64.b64encode(np.packbits(np.asarray(right, bool)).tobytes()).decode()
-    return f"{len(right)}:{bits}"
+def _written(outcomes: Mapping[str, Outcomes]) -> dict[str, Any]:
+    """The entries of outcomes: metric -> 'NUMBER:BITS', and the items, which many metrics share."""
+    right, items = {}, {}
+    for metric, tested in sorted(outcomes.items()):
+        bits = base64.b64encode(np.packbits(np.asarray(tested.right, bool)).tobytes()).decode()
+        right[metric] = f"{len(tested.right)}:{bits}"
+        numbers = base64.b64encode(np.asarray(tested.items, "<u2").tobytes()).decode()
+        items.setdefault(numbers, []).append(metric)
+    return {"outcomes": right, "items": [{"of": y, "numbers": x} for x, y in items.items()]}
 
 
-def unpacked(text: str) -> np.ndarray:
-    """The inverse of `packed`, bool [N]."""
-    number, _, bits = text.partition(":")
-    found = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8))
-    return found[: int(number)].astype(bool)
+def outcomes(entry: Mapping[str, Any], metric: str) -> Outcomes | None:
+    """The outcomes of a metric in a record or row; None where it has none.
+
+    Items without numbers, of earlier versions, have those of their lines: test sets of equal sentences
+    in one order.
+    """
+    if metric not in entry.get("outcomes", {}):
+        return None
+    number, _, bits = entry["outcomes"][metric].partition(":")
+    right = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8))[: int(number)]
+    numbers = (x["numbers"] for x in entry.get("items", ()) if metric in x["of"])
+    shared = next((np.frombuffer(base64.b64decode(x), "<u2") for x in numbers), np.arange(len(right)))
+    return Outcomes(right.astype(bool), shared)
 
 
 def clocks() -> tuple[float, float]:

@@ -24,15 +24,15 @@ Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
 def pages(ledger: str = rows.FOLDER) -> dict[str, str]:
     """Path of each page, from the project's folder -> its text."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    by_name: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows.read(ledger):
-        found.setdefault(row["name"], []).append(row)
+        by_name.setdefault(row["name"], []).append(row)
     published = layout.published(ledger)
-    made = _results(found, published, ledger), _reproduction(found, published, ledger)
+    made = _results(by_name, published, ledger), _reproduction(by_name, published, ledger)
     texts = ["\n".join([_NOTE, "", *lines, ""]) for lines in made]
     with open(os.path.join(rows.ROOT, readme.README), encoding="utf-8") as file:
-        texts.append(readme.filled(file.read(), found))
-    texts.append(readme.minutes(found, list(shipped.configs())))
+        texts.append(readme.filled(file.read(), by_name))
+    texts.append(readme.minutes(by_name, list(shipped.configs())))
     return dict(zip(PAGES, texts))
 
 
@@ -44,7 +44,7 @@ def write(ledger: str = rows.FOLDER) -> None:
 
 def differing(ledger: str = rows.FOLDER) -> list[str]:
     """The first line of each page that is not as it would be rendered now, apart from the marks."""
-    found = []
+    differences = []
     for path, text in pages(ledger).items():
         with open(os.path.join(ROOT, path), encoding="utf-8") as file:
             there = file.read()
@@ -53,20 +53,20 @@ def differing(ledger: str = rows.FOLDER) -> list[str]:
         )
         for number, (old, new) in enumerate(lines, 1):
             if old != new:
-                found.append(f"{path}:{number}: {old!r}; the ledger gives {new!r}")
+                differences.append(f"{path}:{number}: {old!r}; the ledger gives {new!r}")
                 break
-    return found
+    return differences
 
 
 def _unmarked(text: str) -> str:
     return text.replace(MARK, "")
 
 
-def _results(found: Rows, published: Any, ledger: str) -> Iterator[str]:
+def _results(by_name: Rows, published: Any, ledger: str) -> Iterator[str]:
     text, tables = layout.tables(ledger)
     yield from ("# Results", "", text.strip())
     for table in tables:
-        lines = list(_lines(table, found, published))
+        lines = list(_lines(table, by_name, published))
         if not lines:
             continue
         yield from ("", f"## {table.title}", "")
@@ -76,21 +76,21 @@ def _results(found: Rows, published: Any, ledger: str) -> Iterator[str]:
         yield _cells(heads)
         yield "|" + "---|" * len(heads)
         yield from lines
-        tested = [(order.text, _of_order(order, found)) for order in table.orders]
+        tested = [(order.text, _verdict(order, by_name)) for order in table.orders]
         shown = [f"- {text}: **{answer}**." for text, answer in tested if answer != orders.ABSENT]
         if shown:
             yield from ("", *shown)
 
 
-def _lines(table: layout.Table, found: Rows, published: Any) -> Iterator[str]:
+def _lines(table: layout.Table, by_name: Rows, published: Any) -> Iterator[str]:
     for line in table.lines:
         if line.published:
             name, _, row = line.published.partition("/")
             values = published[name][row]
             cells = [values.get(column, "–") for column in table.published]
             yield _cells([f"*{line.label or row}*", *cells, *(["–", "–"] if table.cost else [])])
-        elif line.row in found:
-            some, metrics = found[line.row], line.figures or table.figures
+        elif line.row in by_name:
+            some, metrics = by_name[line.row], line.figures or table.figures
             for label, own in _systems(line, metrics, some):
                 figures = [orders.figure(some, metric) for metric in own]
                 cells = [_shown(figure, form) for figure, form in zip(figures, table.forms)]
@@ -136,29 +136,30 @@ def _cost(some: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"{minutes:.1f}", f"{memory:.1f}"]
 
 
-def _shown(figure: orders.Figure | None, form: str) -> str:
-    """A figure, with half of its interval where there are several seeds."""
+def _shown(figure: orders.Figure | None, form: str, items: bool = False) -> str:
+    """A figure, with half of its interval over seeds, and with `items` also over test items."""
     if figure is None:
         return "–"
     scale = {"percent": 100, "gigabytes": 1e-9}.get(form, 1)
     value, error = scale * figure.value, scale * (figure.error or 0)
     digits = 1 if form in ("percent", "gigabytes") or abs(value) >= 10 else 3
     digits = 0 if form != "percent" and abs(value) >= 1000 else digits
-    ends = f" ± {error:,.{digits}f}" if figure.seeds > 1 else ""
+    known = figure.error is not None and (items or figure.seeds > 1)
+    ends = f" ± {error:,.{digits}f}" if known else ""
     return f"{value:,.{digits}f}{ends}"
 
 
-def _of_order(order: layout.Order, found: Rows) -> str:
-    better, worse = found.get(order.better, ()), found.get(order.worse, ())
+def _verdict(order: layout.Order, by_name: Rows) -> str:
+    better, worse = by_name.get(order.better, ()), by_name.get(order.worse, ())
     return orders.verdict(better, worse, order.metric, order.other)
 
 
-def _reproduction(found: Rows, published: Any, ledger: str) -> Iterator[str]:
+def _reproduction(by_name: Rows, published: Any, ledger: str) -> Iterator[str]:
     text, papers, items = layout.items(ledger)
     yield from ("# Reproduction", "", text.strip(), "")
     yield _cells(["", "content", "does the paper's order hold here?"])
     yield "|---|---|---|"
-    answers = {item.name: _of_item(item, found) for item in items}
+    answers = {item.name: _answer(item, by_name) for item in items}
     for item in items:
         anchor = item.name.lower().replace(" ", "-")
         yield _cells([f"[{item.name}](#{anchor})", item.title, answers[item.name]])
@@ -167,28 +168,28 @@ def _reproduction(found: Rows, published: Any, ledger: str) -> Iterator[str]:
         for item in items:
             if item.name.startswith(f"{letter} "):
                 yield from ("", f"### {item.name}", "")
-                yield from _of_paper(item, answers[item.name], found, published)
+                yield from _item_lines(item, answers[item.name], by_name, published)
 
 
-def _of_item(item: layout.Item, found: Rows) -> str:
+def _answer(item: layout.Item, by_name: Rows) -> str:
     """The answer to whether the paper's order holds."""
     if item.verdict:
         return item.verdict
-    given = [_of_order(order, found) for order in item.orders]
+    given = [_verdict(order, by_name) for order in item.orders]
     for answer in (orders.NO, orders.ABSENT, orders.SAME):
         if answer in given:
             return answer
     return orders.YES
 
 
-def _of_paper(
-    item: layout.Item, answer: str, found: Rows, published: Any
+def _item_lines(
+    item: layout.Item, answer: str, by_name: Rows, published: Any
 ) -> Iterator[str]:
     yield f"{item.title}. Order: **{answer}**. {item.reason}"
     yield ""
     yield f"- here: `{item.command}`"
     for order in item.orders:
-        yield f"- {order.text}: {_of_order(order, found)}{_both(order, found)}"
+        yield f"- {order.text}: {_verdict(order, by_name)}{_both(order, by_name)}"
     table = published.get(item.name, {})
     for row in item.rows or table:
         if row in table:
@@ -199,17 +200,16 @@ def _of_paper(
         yield f"- at scale: `{item.scale}`"
 
 
-def _both(order: layout.Order, found: Rows) -> str:
+def _both(order: layout.Order, by_name: Rows) -> str:
     """The figures of both systems."""
     sides = ((order.better, order.metric), (order.worse, order.other or order.metric))
     shown = []
     for name, metric in sides:
-        figure = orders.figure(found.get(name, ()), metric)
+        figure = orders.figure(by_name.get(name, ()), metric)
         if figure is None:
-            return f" ({', '.join(name for name, _ in sides if name not in found) or metric})"
-        error = f" ± {100 * figure.error:.1f}" if figure.error is not None else ""
-        mark = MARK if any(today.changes(row) for row in found[name]) else ""
-        shown.append(f"{name}{mark} {100 * figure.value:.1f}{error}")
+            return f" ({', '.join(name for name, _ in sides if name not in by_name) or metric})"
+        mark = MARK if any(today.changes(row) for row in by_name[name]) else ""
+        shown.append(f"{name}{mark} {_shown(figure, order.form, items=True)}")
     return f" ({'; '.join(shown)})"
 
 

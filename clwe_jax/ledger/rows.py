@@ -89,21 +89,23 @@ def row_of(folder: str) -> dict[str, Any]:
     Raises:
       FileNotFoundError, ValueError: no record, or that of an unfinished run.
     """
-    found = record.read(folder)
-    if not found["finished"]:
+    entry = record.read(folder)
+    if not entry["finished"]:
         raise ValueError(
             f"{folder} holds an unfinished run; the same command finishes it: "
-            f"{found['commands'][-1]}"
+            f"{entry['commands'][-1]}"
         )
-    commands = [_portable(command) for command in found.pop("commands")]
-    found["options"] = _portable_options(found["options"])
-    figures, outcomes = found.pop("figures"), found.pop("outcomes", {})
+    commands = [_portable(command) for command in entry.pop("commands")]
+    entry["options"] = _portable_options(entry["options"])
+    figures, outcomes = entry.pop("figures"), entry.pop("outcomes", {})
     is_run = "clwe_jax.main" in commands[0]
     kept = {x: _rounded(y) for x, y in figures.items() if not is_run or _KEPT.fullmatch(x)}
     right = {x: y for x, y in outcomes.items() if _TESTED.fullmatch(x)}
-    del found["finished"]
-    own = {"figures": kept, **({"outcomes": right} if right else {})}
-    return {"name": name_of(commands[0]), "commands": commands, **found, **own}
+    named = ({**x, "of": [y for y in x["of"] if y in right]} for x in entry.pop("items", ()))
+    items = [x for x in named if x["of"]]
+    del entry["finished"]
+    own = {"figures": kept, **({"outcomes": right, "items": items} if right else {})}
+    return {"name": name_of(commands[0]), "commands": commands, **entry, **own}
 
 
 def _portable(command: str) -> str:
@@ -130,10 +132,10 @@ def _portable_options(values: Any) -> Any:
 
 
 def _portable_paths(text: str) -> str:
-    def shortened(found: re.Match[str]) -> str:
-        path = os.path.relpath(found[0], ROOT)
-        beside = os.path.join(os.pardir, os.pardir)
-        return os.path.basename(path) if path.startswith(beside) else path
+    def shortened(match: re.Match[str]) -> str:
+        path = os.path.relpath(match[0], ROOT)
+        outside = os.path.join(os.pardir, os.pardir)
+        return os.path.basename(path) if path.startswith(outside) else path
 
     return re.sub(r"(?<![\w.])/[^\s,]+", shortened, text)
 
@@ -177,17 +179,17 @@ def file_of(row: Mapping[str, Any]) -> str:
 def _read_file(path: str) -> list[dict[str, Any]]:
     if not os.path.exists(path):
         return []
-    found = []
+    rows = []
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             try:
-                found.append(json.loads(line))
+                rows.append(json.loads(line))
             except ValueError as error:
                 raise ValueError(
                     f"{path}:{number}: expected a JSON object ({error}); rows are added by "
                     "python -m clwe_jax.ledger add RUN"
                 ) from error
-    return found
+    return rows
 
 
 def read(ledger: str = FOLDER) -> list[dict[str, Any]]:

@@ -32,14 +32,14 @@ def changes(row: Mapping[str, Any]) -> list[str]:
         run = _run(arguments)
     except (ValueError, OSError, KeyError, AttributeError):
         return ["options"]  # an option or a config that is gone
-    found = ["code"] if row["code"] != _code(arguments) else []
+    changed = ["code"] if row["code"] != _code(arguments) else []
     if [entry["name"] for entry in row["data"]] != [hashes.POCKET]:
-        return found
+        return changed
     if row["data"][0]["hash"] != _pocket():
-        found.insert(0, "data")
+        changed.insert(0, "data")
     if _changed(row["options"], json.loads(json.dumps(options.to_dict(run)))):
-        found.insert(0, "options")
-    return found
+        changed.insert(0, "options")
+    return changed
 
 
 def _changed(then: Any, now: Any) -> bool:
@@ -74,8 +74,8 @@ def _run(arguments: tuple[str, ...]) -> options.Run:
     try:
         values(["main", *(x for x in arguments if x.startswith(("--config", "-config")))])
         run = options.parse(config.value)
-        if run.job in registry.TABLES["follow"]:
-            run = registry.lookup("follow", run.job)(run)
+        if run.job in registry.TABLES["adopt_options"]:
+            run = registry.lookup("adopt_options", run.job)(run)
         return run.resolved()
     finally:
         os.chdir(before)

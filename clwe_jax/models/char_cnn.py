@@ -141,8 +141,8 @@ def _max_forward(characters, embedding, kernel, spans):
 
     _, (best, where) = jax.lax.scan(add, None, (which, groups))
     place = jnp.argsort(order)[: len(characters)]
-    found = jnp.take(best.reshape(-1, kernel.shape[-1]), place, axis=0)
-    return found, (groups, order, which, where, embedding, kernel)
+    maxima = jnp.take(best.reshape(-1, kernel.shape[-1]), place, axis=0)
+    return maxima, (groups, order, which, where, embedding, kernel)
 
 
 def _max_backward(spans, residuals, gradient):
@@ -150,14 +150,15 @@ def _max_backward(spans, residuals, gradient):
     groups, order, which, where, embedding, kernel = residuals
     count, size, length = groups.shape
     choices = _choices(length, kernel.shape[0])
+    # `order` counts the words that fill the last group; they have no gradient.
     sorted_gradient = jnp.take(gradient, order, axis=0, mode="fill", fill_value=0)
     parts = sorted_gradient.reshape(count, size, -1)
 
     def add(sums, group):
         number, *rest = group
         branches = [functools.partial(_gradient, windows=windows) for windows in choices]
-        found = jax.lax.switch(number, branches, *rest, embedding, kernel)
-        return jax.tree.map(jnp.add, sums, found), None
+        group_sums = jax.lax.switch(number, branches, *rest, embedding, kernel)
+        return jax.tree.map(jnp.add, sums, group_sums), None
 
     zeros = jnp.zeros(embedding.shape, jnp.float32), jnp.zeros(kernel.shape, jnp.float32)
     (of_embedding, of_kernel), _ = jax.lax.scan(add, zeros, (which, groups, where, parts))

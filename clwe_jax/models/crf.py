@@ -18,7 +18,8 @@ import numpy as np
 
 from clwe_jax.types import Array
 
-FORBIDDEN = -1e4  # added to the score of a forbidden step
+# Added to the score of a forbidden step; finite: over -inf alone the gradient of logsumexp is NaN.
+FORBIDDEN = -1e4
 
 
 class Weights(NamedTuple):
@@ -37,7 +38,7 @@ class Weights(NamedTuple):
 def log_partition(emissions: Array, weights: Weights, mask: Array) -> Array:
     """The logarithm of the sum over all sequences, by the forward algorithm.
 
-    Its gradient with respect to the emissions are the marginal probabilities.
+    Its gradient with respect to the emissions is the marginal probabilities.
 
     Args:
       emissions: float32 [B, L, K].
@@ -99,6 +100,7 @@ def viterbi(emissions: Array, weights: Weights, mask: Array) -> tuple[Array, Arr
         scores, real = now
         paths = before[:, :, None] + weights.transitions
         after, came = paths.max(1) + scores, paths.argmax(1)
+        # Beyond the mask each tag comes from itself, so that the way back starts at the last word.
         stay = jnp.arange(paths.shape[-1])
         real = real[:, None]
         return jnp.where(real, after, before), jnp.where(real, came, stay)

@@ -70,7 +70,7 @@ def sample(
     marks: Marks,
     key: Array,
     temperature: float = 1.0,
-    most: int = 0,
+    top_k: int = 0,
 ) -> Texts:
     """Tokens drawn from the decoder's distribution.
 
@@ -78,7 +78,7 @@ def sample(
       step, state, rows, length, marks: see `greedy`.
       key: PRNG key.
       temperature: divisor of the logits, above 0.
-      most: tokens among which each one is drawn, the most probable ones; 0: all.
+      top_k: each token is drawn among this many, the most probable ones; 0: all.
 
     Returns:
       Texts of shape [rows].
@@ -90,9 +90,10 @@ def sample(
         raise ValueError(f"temperature={temperature}: must be above 0; greedy search is `greedy`")
 
     def draw(scores: Array, place: Array) -> Array:
-        if most:
-            least = jax.lax.top_k(scores, most)[0][:, -1:]
-            scores = jnp.where(scores < least, -jnp.inf, scores)
+        if top_k:
+            # Tokens as probable as the last of the `top_k` stay, too.
+            threshold = jax.lax.top_k(scores, top_k)[0][:, -1:]
+            scores = jnp.where(scores < threshold, -jnp.inf, scores)
         return jax.random.categorical(jax.random.fold_in(key, place), scores / temperature)
 
     return _one_by_one(step, state, rows, length, marks, draw)

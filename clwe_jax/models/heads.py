@@ -35,8 +35,8 @@ def mean(x: Array, mask: Array) -> Array:
 
 def maximum(x: Array, mask: Array) -> Array:
     """The maximum over the words of each row, [B, D]; zeros for a row without words."""
-    most = jnp.where(mask[..., None], x, -jnp.inf).max(1)
-    return jnp.where(mask.any(1)[:, None], most, 0.0)
+    maxima = jnp.where(mask[..., None], x, -jnp.inf).max(1)
+    return jnp.where(mask.any(1)[:, None], maxima, 0.0)
 
 
 def together(vectors: Sequence[Array]) -> Array:
@@ -195,11 +195,11 @@ class Esim(_Head):
             x = dropout.dropout(x, options.dropout, seed, salt)
             read.append(encode(x, mask)[-1].reshape(*mask.shape, -1))
         scores = jnp.einsum("bmd,bnd->bmn", *read)
-        found = [
+        aligned = [
             attended(scores, read[1], masks[1]),
             attended(scores.swapaxes(1, 2), read[0], masks[0]),
         ]
-        parts = [jnp.concatenate([a, b, a - b, a * b], axis=-1) for a, b in zip(read, found)]
+        parts = [jnp.concatenate([a, b, a - b, a * b], axis=-1) for a, b in zip(read, aligned)]
         reduced = nn.relu(self.dense(jnp.concatenate(parts, axis=1), options.cells, "reduce"))
         reduced = dropout.dropout(reduced, options.dropout, seed, 10)
         compose, pooled = BiLstm(options.cells, name="compose"), []

@@ -37,12 +37,12 @@ def local(table: np.ndarray, batch: Batch) -> tuple[np.ndarray, Batch]:
     keys = [key for key in ("words", "words_b") if key in batch]
     flat = np.concatenate([batch[key].reshape(-1) for key in keys])
     values = table[np.concatenate([np.zeros(1, flat.dtype), flat])]
-    found, first = dict(batch), 1
+    renumbered, first = dict(batch), 1
     for key in keys:
         numbers = np.arange(first, first + batch[key].size, dtype=np.int32)
-        found[key] = np.where(batch[key] > 0, numbers.reshape(batch[key].shape), 0)
+        renumbered[key] = np.where(batch[key] > 0, numbers.reshape(batch[key].shape), 0)
         first += batch[key].size
-    return values, found
+    return values, renumbered
 
 
 def unit_scale(table: np.ndarray) -> np.ndarray:
@@ -127,24 +127,24 @@ class Pieces(nn.Module):
 
     def _sentence(self, embedding: Array, ids: Array, real: Array) -> Array:
         """LSTM layers over the pieces of whole rows."""
-        rows, words, most = ids.shape
+        rows, words, per_word = ids.shape
         flat = real.reshape(rows, -1)
         order = jnp.argsort(~flat, axis=1, stable=True)  # padding goes to the end
         there = jnp.take_along_axis(flat, order, axis=1)
         pieces = jnp.take_along_axis(ids.reshape(rows, -1), order, axis=1)
         x = embedding[jnp.maximum(pieces, 0)] * there[..., None]
         lstm = BiLstm(self.options.cells, self.options.layers, name="lstm")
-        layers = [found.max(2) for found in lstm(x, there)]
+        layers = [layer.max(2) for layer in lstm(x, there)]
         mixed = mix(self, jnp.stack(layers, axis=2))
         places = jnp.argsort(order, axis=1)[..., None]
         back = jnp.take_along_axis(mixed, places, axis=1)
-        return _longest(back.reshape(rows, words, most, -1), real)
+        return _longest(back.reshape(rows, words, per_word, -1), real)
 
 
 def _longest(x: Array, real: Array) -> Array:
     """The maximum over the pieces of each word, [B, W, D]; zeros without pieces."""
-    most = jnp.where(real[..., None], x, -jnp.inf).max(2)
-    return jnp.where(real.any(-1)[..., None], most, 0.0)
+    maxima = jnp.where(real[..., None], x, -jnp.inf).max(2)
+    return jnp.where(real.any(-1)[..., None], maxima, 0.0)
 
 
 class Labelling(nn.Module):

@@ -190,12 +190,12 @@ class Laser(Encoder):
 
     def logits(self, outputs: Array, known: int) -> Array:
         """Scores of the pieces, float32 [..., V]; those of `known` and above cannot be chosen."""
-        found = jnp.einsum(
+        scores = jnp.einsum(
             "...c,vc->...v", outputs, self.output.astype(outputs.dtype),
             preferred_element_type=jnp.float32,
         )  # fmt: skip
-        found = found + self.output_bias
-        return jnp.where(jnp.arange(self.vocab_size) < known, found, _NO_PIECE)
+        scores = scores + self.output_bias
+        return jnp.where(jnp.arange(self.vocab_size) < known, scores, _NO_PIECE)
 
     def _run(self, x: Array, sentence: Array, language: Array, cells: Cells) -> tuple[Array, Cells]:
         kernel, recurrent, bias = (w.astype(x.dtype) for w in (self.kernel, self.recurrent, self.bias))

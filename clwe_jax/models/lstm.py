@@ -117,7 +117,7 @@ def steps(
       Outputs [D, L, B, P], and the cell and the output after the last step, float32.
     """
     kernel, *rest = weights
-    gates = _of_inputs(inputs, kernel)
+    gates = _input_gates(inputs, kernel)
 
     def step(number, state):
         outputs, *state = state
@@ -128,7 +128,7 @@ def steps(
     return jax.lax.fori_loop(0, inputs.shape[1], step, (outputs, *state))
 
 
-def _of_inputs(inputs, kernel):
+def _input_gates(inputs, kernel):
     """x W, [D, L, B, 4, C]."""
     # One axis of steps and rows could not be divided among devices: all rows would be gathered.
     gates = jnp.einsum("dlbi,dik->dlbk", inputs, kernel.reshape(*kernel.shape[:2], -1))
@@ -169,6 +169,7 @@ def _clip(x, limit):
 
 def _inside(gradient, x, limit):
     """The gradient with respect to the value before clipping; x is the clipped value."""
+    # A value that was clipped equals the limit.
     return gradient if limit is None else jnp.where(jnp.abs(x) < limit, gradient, 0)
 
 
@@ -179,12 +180,13 @@ def _steps_forward(inputs, weights, keep, state, limits):
         gates, hiddens, cells, outputs, *state = carry
         now = AT(gates, number, 1, False)
         active, hidden, cell, output = _step(now, rest, _kept(keep, number), state, limits)
-        found = (active, hidden, cell, output)
+        new = (active, hidden, cell, output)
+        # The active gates overwrite x W, which no later step reads.
         buffers = gates, hiddens, cells, outputs
-        buffers = (INTO(b, x.astype(b.dtype), number, 1) for b, x in zip(buffers, found))
+        buffers = (INTO(b, x.astype(b.dtype), number, 1) for b, x in zip(buffers, new))
         return *buffers, cell, output
 
-    gates = _of_inputs(inputs, kernel)
+    gates = _input_gates(inputs, kernel)
     d, length, rows, _, size = gates.shape
     empty = [
         jax.lax.empty((d, length, rows, n), inputs.dtype) for n in (size, size, rest[0].shape[1])
@@ -257,6 +259,7 @@ def _steps_backward(limits, residuals, gradients):
     previous = jnp.concatenate([state[1].astype(dtype)[:, None], outputs[:, :-1]], 1)
     if keep is not None:
         previous = previous * keep.astype(dtype)[..., None]
+    # One product over all steps for each weight, instead of a sum inside the loop.
     of_gates = of_gates.reshape(d, length, rows, -1)
     of_kernel, of_recurrent = (
         jnp.einsum("dlbi,dlbk->dik", x, of_gates).reshape(d, -1, 4, size)
@@ -325,8 +328,8 @@ class BiLstm(nn.Module):
                 bias.astype(x.dtype),
                 None,
             )
-            found, _, _ = steps(both.swapaxes(1, 2), weights, None, (zeros, zeros), (None, None))
-            forward, backward = found.swapaxes(1, 2)
+            hidden, _, _ = steps(both.swapaxes(1, 2), weights, None, (zeros, zeros), (None, None))
+            forward, backward = hidden.swapaxes(1, 2)
             backward = jnp.take_along_axis(backward, flipped[..., None], axis=1)
             outputs.append(jnp.stack([forward, backward], axis=2))
             x = outputs[-1].reshape(rows, length, -1)

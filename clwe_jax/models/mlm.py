@@ -123,6 +123,7 @@ class MlmHead(nn.Module):
         logits = jnp.einsum(
             "nd,vd->nv", x, table.astype(x.dtype), preferred_element_type=jnp.float32
         )
+        # The other rows of the table fill it up, so that devices divide it evenly.
         exists = jnp.arange(table.shape[0]) < self.vocab_size
         logits += jnp.where(exists, output_bias, -1e9)
         return logits.reshape(*leading, -1)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from clwe_jax.types import Array, Batch, Hidden
 
 LAYERS = ("mix", "upper", "last", "top", "last4", "sum4", "mean")
-_LEAST = 1e-12  # squared length of a vector that is divided by its length
+_MIN_SQUARED = 1e-12  # squared length of a vector that is divided by its length
 
 
 def last_layers(layers: int) -> list[int]:
@@ -68,24 +68,24 @@ def select(vectors: Array, layers: str | int) -> Array:
     Raises:
       ValueError: an unknown name or number; the message lists the known ones.
     """
-    most = vectors.shape[-2] - 1
+    top = vectors.shape[-2] - 1
     if layers == "mix":
         return vectors
     if layers == "last":
         return vectors[..., -1:, :]
     if layers in ("top", "upper"):
-        some = vectors[..., -1 if layers == "top" else min(1, most) :, :]
+        some = vectors[..., -1 if layers == "top" else min(1, top) :, :]
         return some.reshape(*some.shape[:-1], 2, -1).max(-2)
     if layers in ("last4", "sum4"):
-        some = vectors[..., last_layers(most), :]
+        some = vectors[..., last_layers(top), :]
         return (some.mean if layers == "last4" else some.sum)(-2, keepdims=True)
     if layers == "mean":
-        return vectors[..., min(1, most) :, :].mean(-2, keepdims=True)
+        return vectors[..., min(1, top) :, :].mean(-2, keepdims=True)
     number = int(layers) if str(layers).isdigit() else -1
-    if not 0 <= number <= most:
+    if not 0 <= number <= top:
         raise ValueError(
             f"config.transfer.layers={layers!r}: one of {', '.join(LAYERS)}, each, or a layer's "
-            f"number, 0 (the embeddings) to {most}"
+            f"number, 0 (the embeddings) to {top}"
         )
     return vectors[..., number : number + 1, :]
 
@@ -120,4 +120,4 @@ def words(x: Array, firsts: Array, there: Array, how: str) -> Array:
 
 def unit(x: Array) -> Array:
     """Vectors of length 1 along the last axis; zeros stay zeros, with a finite gradient."""
-    return x * jax.lax.rsqrt(jnp.maximum(jnp.square(x).sum(-1, keepdims=True), _LEAST))
+    return x * jax.lax.rsqrt(jnp.maximum(jnp.square(x).sum(-1, keepdims=True), _MIN_SQUARED))

@@ -28,15 +28,15 @@ def private(layer: type[nn.Module], languages: int, methods: Sequence[str] = ("_
     )  # fmt: skip
 
 
-def chosen(found: Any, language: Array) -> Any:
+def chosen(by_language: Any, language: Array) -> Any:
     """The result of each row's own language.
 
     Args:
-      found: tree of arrays [languages, B, ...].
+      by_language: tree of arrays [languages, B, ...].
       language: int32 [B].
 
     Returns:
       The tree with arrays [B, ...].
     """
     rows = jnp.arange(language.shape[0])
-    return jax.tree.map(lambda x: x[language, rows], found)
+    return jax.tree.map(lambda x: x[language, rows], by_language)

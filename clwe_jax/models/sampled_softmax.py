@@ -22,6 +22,7 @@ from clwe_jax.types import Array
 
 def log_uniform_probability(ids: Array, vocab_size: int) -> Array:
     """The probability of every id in one draw, float32; the sum over the vocabulary is 1."""
+    # log((id + 2) / (id + 1)), which would cancel for rare words.
     return jnp.log1p(1.0 / (ids.astype(jnp.float32) + 1.0)) / jnp.log(jnp.float32(vocab_size + 1))
 
 
@@ -51,6 +52,7 @@ class Samples:
 
 
 def _log_count(ranks: Array, words: int, draws: Array) -> Array:
+    # 1 - exp(-x) by expm1, as x is tiny for rare words.
     return jnp.log(-jnp.expm1(-log_uniform_probability(ranks, words) * draws))
 
 
@@ -87,6 +89,7 @@ def log_uniform_sample(
     else:
         rate = log_uniform_probability(jnp.arange(words), words)
         arrival = jax.random.exponential(rng, (words,)) / rate
+        # One more than is drawn: its arrival time is T.
         times, first = jax.lax.top_k(-arrival, count + 1)
         ranks, draws = first[:count], -times[count]
     ids = ranks

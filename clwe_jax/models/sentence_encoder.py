@@ -65,8 +65,8 @@ class SentenceEncoder:
     def sentence_vectors(self, variables: Variables, batch: Batch) -> Array:
         """The vectors of sentences, float32 [B, D], from a batch of `encode`."""
         layers, mask = self._layers(variables, batch)
-        found = self.model.apply(variables, layers, mask, method="sentence")
-        return found.astype(jnp.float32)
+        vectors = self.model.apply(variables, layers, mask, method="sentence")
+        return vectors.astype(jnp.float32)
 
     def _layers(self, variables: Variables, batch: Batch) -> tuple[tuple[Array, ...], Array]:
         ids = batch["inputs"][:, 1:]

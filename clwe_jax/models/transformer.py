@@ -23,7 +23,7 @@ ACTIVATION = ("batch", "length", "activation")
 
 def compute_dtype(name: str) -> jnp.dtype:
     """The type of activations: 'auto' is bfloat16 on accelerators and float32 on CPU."""
-    if name == "auto":
+    if name == "auto":  # a CPU multiplies bfloat16 more slowly than float32
         return jnp.dtype(jnp.float32 if jax.default_backend() == "cpu" else jnp.bfloat16)
     return jnp.dtype(name)
 
@@ -73,7 +73,7 @@ class SelfAttention(nn.Module):
         b_out = parameter(self, "out_bias", ("norm",), zeros, (width,))
 
         rows = x.shape[:2]
-        flat = x.reshape(-1, width)
+        flat = x.reshape(-1, width)  # as in `FeedForward`
         qkv = jnp.einsum("nd,dthk->nthk", flat, w_qkv.astype(x.dtype)) + b_qkv.astype(x.dtype)
         q, k, v = (qkv[:, i].reshape(*rows, self.heads, size) for i in range(3))
         y = attention.attend(q, k, v, mask, self.implementation)
@@ -189,7 +189,7 @@ class Transformer(nn.Module):
                 norm=options.norm,
                 implementation=options.attention,
                 init_std=options.init_std,
-                salt=2 * k + 1,
+                salt=2 * k + 1,  # 0 is the embeddings'; a layer drops twice
                 epsilon=options.epsilon,
                 name=f"layer_{k}",
             )
@@ -222,6 +222,7 @@ class Transformer(nn.Module):
         if self.options.types:
             kinds = batch.get("type_ids")
             x += self.type_table[0] if kinds is None else jnp.take(self.type_table, kinds, axis=0)
+        # Tables, their sum and its norm are float32; the layers compute in `dtype`.
         x = self.embedding_norm(x).astype(compute_dtype(self.options.dtype))
         x = dropout.dropout(x, self.options.dropout, seed, 0)
         x = nn.with_logical_constraint(x, ACTIVATION)

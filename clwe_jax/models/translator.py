@@ -147,15 +147,15 @@ class DecoderLayer(nn.Module):
 
         a, b, c = self.norms
         if self.norm == "post":
-            found = pair(x)
-            x = a(x + drop(self.own(x, found, before), 0))
+            keys_values = pair(x)
+            x = a(x + drop(self.own(x, keys_values, before), 0))
             x = b(x + drop(self.cross(x, read, seen), 1))
-            return c(x + drop(self.feed_forward(x), 2)), found
+            return c(x + drop(self.feed_forward(x), 2)), keys_values
         y = a(x)
-        found = pair(y)
-        x = x + drop(self.own(y, found, before), 0)
+        keys_values = pair(y)
+        x = x + drop(self.own(y, keys_values, before), 0)
         x = x + drop(self.cross(b(x), read, seen), 1)
-        return x + drop(self.feed_forward(c(x)), 2), found
+        return x + drop(self.feed_forward(c(x)), 2), keys_values
 
 
 class Translator(nn.Module):
@@ -288,9 +288,9 @@ class Translator(nn.Module):
         logits = self._logits(x, state.language, known)[:, 0]
         return logits, state._replace(kept=tuple(kept), place=state.place + 1)
 
-    def _of(self, layer: int, found: Any, language: Array) -> Any:
+    def _of(self, layer: int, results: Any, language: Array) -> Any:
         """The results of a decoder layer; of one that each language has, its own language's."""
-        return found if layer < self.options.shared_layers else private.chosen(found, language)
+        return results if layer < self.options.shared_layers else private.chosen(results, language)
 
     def _embedded(self, ids: Array, language: Array, places: Array, seed: Array | None) -> Array:
         x = jnp.take(self.backbone.token_table, ids, axis=0)
@@ -303,6 +303,6 @@ class Translator(nn.Module):
         if self.options.norm == "pre":
             x = self.final_norm(x)
         table = self.backbone.token_table.astype(x.dtype)
-        found = jnp.einsum("bld,vd->blv", x, table, preferred_element_type=jnp.float32)
-        found += jnp.take(self.output_bias, language, axis=0)[:, None]
-        return jnp.where(jnp.arange(self.vocab_size) < known, found, _NO_PIECE)
+        scores = jnp.einsum("bld,vd->blv", x, table, preferred_element_type=jnp.float32)
+        scores += jnp.take(self.output_bias, language, axis=0)[:, None]
+        return jnp.where(jnp.arange(self.vocab_size) < known, scores, _NO_PIECE)

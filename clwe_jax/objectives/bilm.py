@@ -156,16 +156,16 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
         """
         params = variables["params"]
         rngs = rngs or {}
-        found = self.model.apply(
+        output = self.model.apply(
             {"params": params["model"]}, batch, variables.get("rows") or None, train, rngs=rngs
         )
         occurrences, wanted = [], []
         rngs_of = [jax.random.fold_in(rngs["dropout"], i) if train else None for i in (0, 1)]
-        observed: dict[str, Any] = {"rows": found.carry}
+        observed: dict[str, Any] = {"rows": output.carry}
         for number, direction in enumerate(DIRECTIONS):
             name = BOTH if self._context else direction
             state = variables.get("senses", {}).get(name)
-            seen = self._occurrences(batch, number, found)
+            seen = self._occurrences(batch, number, output)
             rows, length = seen.words.shape
             if not length:
                 raise ValueError(
@@ -211,10 +211,10 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
         metrics["padding"] = Sums(padding, jnp.float32(rows * length))
         return metrics, observed
 
-    def _occurrences(self, batch: Batch, number: int, found: bilm.BiLmOutput) -> Occurrences:
+    def _occurrences(self, batch: Batch, number: int, output: bilm.BiLmOutput) -> Occurrences:
         """The occurrences [B, L] of one direction; fewer than L where words have senses."""
         words, target, weights = (batch[x] for x in (_STREAM, _BACK[self.backward])[number])
-        hidden, own = (found.forward, found.backward)[number], found.layers[-1][number]
+        hidden, own = (output.forward, output.backward)[number], output.layers[-1][number]
         languages = batch["language_ids"]
         if not self._loss.aware:
             return Occurrences(target, hidden, own, weights, languages)
@@ -222,7 +222,7 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
         after = number == 1 and self.backward == "window"
         if self._context:
             there, at = slice(1, -1), slice(2, None) if after else slice(None, -2)
-            forward, backward = found.layers[-1]
+            forward, backward = output.layers[-1]
             own = jnp.concatenate([forward[:, :-2], backward[:, 2:]], -1)
         else:
             there, at = slice(1, None), slice(None, -1)
@@ -240,8 +240,8 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
             state, seen = variables["senses"][direction], observed[direction]
             flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in seen.items()}
             config = self._loss.config_of(number)
-            after[direction], found = states.after_step(state, config, step, **flat)
-            seeded.append(found)
+            after[direction], was_seeded = states.after_step(state, config, step, **flat)
+            seeded.append(was_seeded)
         copied = functools.partial(inherited, now=jnp.stack(seeded).any())
         return {**rows, "senses": after}, copied
 

@@ -83,9 +83,9 @@ class ContrastiveObjective:
         if self.against == "table":
             pairs = [(a, jax.lax.stop_gradient(b_to_find)), (jax.lax.stop_gradient(a_to_find), b)]
         each = [info_nce(x, y, weights, self.temperature) for x, y in pairs]
-        found = jax.tree.map(lambda *sums: sum(sums) / len(sums), *each)
+        means = jax.tree.map(lambda *sums: sum(sums) / len(sums), *each)
         rows = jnp.float32(len(weights))
-        return {**found, "padding": Sums(rows - weights.sum(), rows)}, {}
+        return {**means, "padding": Sums(rows - weights.sum(), rows)}, {}
 
     def _vectors(self, variables: Variables, batch: Batch) -> tuple[Array, Array, Array]:
         """Sentences by the last layers, [B, D], and by what they are compared with, [B, D]; 1 for a
@@ -133,6 +133,7 @@ def info_nce(a: Array, b: Array, weights: Array, temperature: float) -> dict[str
     Returns:
       'loss', 'accuracy', 'pair_cosine', 'other_cosine'; see `ContrastiveObjective.loss`.
     """
+    # By default a TPU multiplies float32 in bfloat16, and the temperature multiplies that error.
     cosines = jnp.dot(pooling.unit(a), pooling.unit(b).T, precision=jax.lax.Precision.HIGHEST)
     both = (weights[:, None] > 0) & (weights[None, :] > 0)
     scores = jnp.where(both, cosines / temperature, _NEVER)

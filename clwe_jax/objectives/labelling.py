@@ -54,10 +54,10 @@ class LabellingObjective:
         """'loss' and 'accuracy' of `Labelling.loss`, and 'padding'; nothing is observed."""
         del step
         params = {"params": variables["params"]}
-        found = self.model.apply(params, batch, train, rngs=rngs, method=TunedModel.loss)
+        sums = self.model.apply(params, batch, train, rngs=rngs, method=TunedModel.loss)
         filled = batch["segment_ids"] > 0
         empty = Sums((~filled).sum(dtype=jnp.float32), jnp.float32(filled.size))
-        return {**found, "padding": empty}, {}
+        return {**sums, "padding": empty}, {}
 
     def best(self, variables: Variables, batch: Batch) -> Array:
         """The best labels, int32 [B, W] or [B]."""

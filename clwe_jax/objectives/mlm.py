@@ -118,23 +118,24 @@ class MlmObjective(MlmOptions):
           'drift': with `hold`, see `models.mlm.drift`; training adds its mean, times `hold`, to the
             loss of every position.
         """
-        found = self.module.apply(variables, batch, self.max_predictions, train=train, rngs=rngs)
-        loss, correct = cross_entropy(found.logits, found.targets)
-        weights = found.weights
+        output = self.module.apply(variables, batch, self.max_predictions, train=train, rngs=rngs)
+        loss, correct = cross_entropy(output.logits, output.targets)
+        weights = output.weights
         total = weights.sum()
-        cross = weights * (found.languages != found.source_languages)
+        cross = weights * (output.languages != output.source_languages)
         within = weights - cross
         optimised, drift = (loss * weights).sum(), {}
         if self.hold:
-            drift = {"drift": found.drift}
-            optimised += train * self.hold * found.drift.mean() * total
+            drift = {"drift": output.drift}
+            # Times `total`, by which the step divides the sum.
+            optimised += train * self.hold * output.drift.mean() * total
         return {
             "loss": Sums(optimised, total),
             "accuracy": Sums((correct * weights).sum(), total),
             "monolingual_loss": Sums((loss * within).sum(), within.sum()),
             "cross_lingual_loss": Sums((loss * cross).sum(), cross.sum()),
             "cross_lingual_share": Sums(cross.sum(), total),
-            **row_sums(batch["segment_ids"], total, found.left_out),
+            **row_sums(batch["segment_ids"], total, output.left_out),
             **drift,
         }, {}
 

@@ -60,7 +60,9 @@ def save(path: str, maps: Mapping[str, Mapping[str, np.ndarray]], applied: str) 
       maps: method -> language -> float32 [layers + 1, D, D].
       applied: the method whose maps `load` applies.
     """
-    arrays = {f"{name}/{x}": matrix for name, found in maps.items() for x, matrix in found.items()}
+    arrays = {
+        f"{name}/{x}": matrix for name, matrices in maps.items() for x, matrix in matrices.items()
+    }
     with atomic.writing(path) as file:
         np.savez(file, applied=np.array(applied), **arrays)
 

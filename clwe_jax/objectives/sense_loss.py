@@ -46,7 +46,7 @@ class Occurrences(NamedTuple):
     languages: Array
 
 
-class Wanted(NamedTuple):
+class SenseTargets(NamedTuple):
     """The senses to predict for N words.
 
     Attributes:
@@ -100,11 +100,11 @@ class SenseLoss:
           keys: name of each sense state -> PRNG key.
           translations: word ids, int [V, languages, T]; -1 pads a row.
         """
-        found: dict[str, Any] = {}
+        collections: dict[str, Any] = {}
         translates = self.options.translation != "none"
         if self.aware:
             languages = translations.shape[1] if translates else 1
-            found["senses"] = {
+            collections["senses"] = {
                 direction: states.boxed(states.create(self.options.senses, *shape, key, languages))
                 for direction, key in keys.items()
             }
@@ -112,8 +112,8 @@ class SenseLoss:
             padding = (0, shape[0] - len(translations)), (0, 0), (0, 0)
             ids = jnp.asarray(np.pad(translations, padding, constant_values=-1), jnp.int32)
             ids = LogicallyPartitioned(ids, ("vocab", None, None))
-            found["translations"] = {"ids": ids}
-        return found
+            collections["translations"] = {"ids": ids}
+        return collections
 
     def choose(
         self,
@@ -122,7 +122,7 @@ class SenseLoss:
         state: states.SenseState | None,
         translations: Array | None,
         rng: Array | None,
-    ) -> Wanted:
+    ) -> SenseTargets:
         """Selects the senses to predict.
 
         Args:
@@ -142,13 +142,13 @@ class SenseLoss:
         assigned = jnp.zeros_like(words) if state is None else selection.assign(state, words, own)
         labels = softmax.Labels(words, assigned)
         if rng is None or self.options.translation == "none":
-            return Wanted(enabled, assigned, labels, None)
+            return SenseTargets(enabled, assigned, labels, None)
         # A word that translates to itself is left out: it would always fit best, and its other
         # translations would never be predicted.
         rows = translations[words]
         rows = jnp.where(rows == words[:, None, None], -1, rows)
         key = jax.random.fold_in(rng, _LANGUAGES)
-        rows, into = _of_another_language(rows, occurrences.languages, key)
+        rows, into = _draw_language(rows, occurrences.languages, key)
         other, other_sense, has = self._translate(rows, into, own, state)
         if self.options.translation == "joint":
             labels = softmax.Labels(words, assigned, other, other_sense, has)
@@ -158,12 +158,12 @@ class SenseLoss:
             labels = softmax.Labels(
                 jnp.where(has, other, words), jnp.where(has, other_sense, assigned)
             )
-        return Wanted(enabled, assigned, labels, has)
+        return SenseTargets(enabled, assigned, labels, has)
 
     def score(
         self,
         occurrences: Occurrences,
-        wanted: Wanted,
+        wanted: SenseTargets,
         table: Array,
         bias: Array,
         rng: Array | None,
@@ -197,19 +197,19 @@ class SenseLoss:
             samples = sampled_softmax.log_uniform_sample(
                 sample_key, self.options.negatives, self.vocab_size, self.never
             )
-            found = softmax.sampled_sense_cross_entropy(
+            losses = softmax.sampled_sense_cross_entropy(
                 hidden, table, bias, labels, enabled, samples, sense_key
             )
         else:
-            found = softmax.sense_cross_entropy(hidden, table, bias, labels, enabled)
-        sums = {"loss": Sums((found.loss * weights).sum(), total)}
+            losses = softmax.sense_cross_entropy(hidden, table, bias, labels, enabled)
+        sums = {"loss": Sums((losses.loss * weights).sum(), total)}
         if wanted.translated is not None:
             translated = weights * wanted.translated
             sums["translated"] = Sums(translated.sum(), total)
         if self.options.translation == "joint":
-            sums["sense_loss"] = Sums((found.sense * weights).sum(), total)
+            sums["sense_loss"] = Sums((losses.sense * weights).sum(), total)
             sums["translation_loss"] = Sums(
-                (found.translation * translated).sum(), translated.sum()
+                (losses.translation * translated).sum(), translated.sum()
             )
         return sums
 
@@ -223,7 +223,7 @@ class SenseLoss:
         return jnp.maximum(first, 0), jnp.zeros_like(first), has.any(1)
 
 
-def _of_another_language(rows: Array, languages: Array, key: Array) -> tuple[Array, Array]:
+def _draw_language(rows: Array, languages: Array, key: Array) -> tuple[Array, Array]:
     """Draws one other language with translations for each word.
 
     Args:

@@ -63,8 +63,8 @@ class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
     ) -> tuple[dict[str, Sums], dict[str, Any]]:
         """'loss' and 'accuracy' over the translations' pieces, and 'padding'; nothing is observed."""
         del step
-        found = self.cross_entropy(variables, batch, rngs, train)
-        return {**found, "padding": padding(batch["targets"] != self.marks.pad)}, {}
+        sums = self.cross_entropy(variables, batch, rngs, train)
+        return {**sums, "padding": padding(batch["targets"] != self.marks.pad)}, {}
 
     def cross_entropy(
         self,

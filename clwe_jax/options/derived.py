@@ -56,20 +56,20 @@ def vector_files(names: str, among: Sequence[str], option: str) -> dict[str, str
     Raises:
       ValueError: a file of no language of the run, or two of one.
     """
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     for name in filter(None, (name.strip() for name in names.split(","))):
         language, given, path = name.partition("=")
         if not given:
             parts = re.split(r"[._-]", os.path.basename(name))
             path, language = name, next((part for part in parts if part in among), "")
-        if language not in among or language in found:
-            why = "names a language twice" if language in found else "is in none of the languages"
+        if language not in among or language in files:
+            why = "names a language twice" if language in files else "is in none of the languages"
             raise ValueError(
                 f"{option}: {name!r} {why} ({','.join(among)}). Expected one file a "
                 "language, as de=FILE,en=FILE or wiki.de.vec,wiki.en.vec"
             )
-        found[language] = path
-    return found
+        files[language] = path
+    return files
 
 
 def max_predictions(data: BatchesOptions) -> int:

@@ -87,9 +87,9 @@ def read_config(workdir: str | os.PathLike[str]) -> Run:
       FileNotFoundError: the folder holds no run.
       ValueError: config.json is damaged, or the folder has another layout than this release's.
     """
-    found = _stored(workdir)
-    found.pop(_STARTED_IN, None)
-    return parse(found)
+    values = _stored(workdir)
+    values.pop(_STARTED_IN, None)
+    return parse(values)
 
 
 def placed(path: str, workdir: str | os.PathLike[str]) -> str:
@@ -101,8 +101,8 @@ def placed(path: str, workdir: str | os.PathLike[str]) -> str:
     if os.path.isabs(path):
         return path
     started_in = _stored(workdir).get(_STARTED_IN, "")
-    found = os.path.normpath(os.path.join(os.path.abspath(workdir), started_in, path))
-    return found if os.path.exists(found) else path
+    joined = os.path.normpath(os.path.join(os.path.abspath(workdir), started_in, path))
+    return joined if os.path.exists(joined) else path
 
 
 def _stored(workdir: str | os.PathLike[str]) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def _stored(workdir: str | os.PathLike[str]) -> dict[str, Any]:
     path = _path(workdir)
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+            values = json.load(file)
     except FileNotFoundError:
         raise FileNotFoundError(
             f"{workdir} holds no run: it has no config.json. Train a run there with "
@@ -118,14 +118,14 @@ def _stored(workdir: str | os.PathLike[str]) -> dict[str, Any]:
         ) from None
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from error
-    layout = found.pop("layout", 1)
+    layout = values.pop("layout", 1)
     if layout != LAYOUT:
         reader = _READ_BY.get(layout, "of a later version")
         raise ValueError(
             f"{path}: the folder has layout {layout}, which clwe_jax {reader} reads; clwe_jax "
             f"{__version__} reads layout {LAYOUT}. Train again with another --workdir=DIR."
         )
-    return found
+    return values
 
 
 def write_config(config: Run, workdir: str, started_in: str = "") -> None:

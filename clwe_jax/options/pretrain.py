@@ -75,8 +75,8 @@ class PretrainRun(Run):
     @property
     def mined_by(self) -> list[str]:
         """The options that take sentences mined in the run's own text."""
-        found = {"task.parallel": self.parallel, "finish.pairs": self.finish_pairs}
-        return [name for name, value in found.items() if value == MINED]
+        parallel_text = {"task.parallel": self.parallel, "finish.pairs": self.finish_pairs}
+        return [name for name, value in parallel_text.items() if value == MINED]
 
     def resolved(self) -> PretrainRun:
         run = super().resolved()

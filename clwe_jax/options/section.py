@@ -24,7 +24,7 @@ from typing import get_args, get_origin, get_type_hints
 
 S = TypeVar("S", bound="Section")
 
-_MOST_NAMED = 120  # names that an error message lists
+_MAX_NAMED = 120  # names that an error message lists
 # Stands for the path of the section, such as config.model, in messages of checks: a section does not
 # know where in a config it stands.
 AT = "§"
@@ -43,19 +43,20 @@ class OptionError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """The numbers from `least` to `most`; without `most` itself where `below`."""
+    """The numbers from `minimum` to `maximum`; without `maximum` itself where `below`."""
 
-    least: float
-    most: float = float("inf")
+    minimum: float
+    maximum: float = float("inf")
     below: bool = False
 
     def __contains__(self, value: float) -> bool:
-        return self.least <= value and (value < self.most if self.below else value <= self.most)
+        below = value < self.maximum if self.below else value <= self.maximum
+        return self.minimum <= value and below
 
     def __str__(self) -> str:
-        if self.most == float("inf"):
-            return f"at least {self.least:g}"
-        return f"in [{self.least:g}, {self.most:g}{')' if self.below else ']'}"
+        if self.maximum == float("inf"):
+            return f"at least {self.minimum:g}"
+        return f"in [{self.minimum:g}, {self.maximum:g}{')' if self.below else ']'}"
 
 
 class OneOf:
@@ -282,15 +283,15 @@ def inner(part: Section, field: dataclasses.Field) -> dict[str, Section]:
 
 def to_dict(part: Section) -> dict[str, Any]:
     """The options of a section by name; sections become dicts, with the option `name` first."""
-    found: dict[str, Any] = {"name": part.name} if is_chosen(part) else {}
+    values: dict[str, Any] = {"name": part.name} if is_chosen(part) else {}
     for field in options_of(type(part)):
         value = getattr(part, field.name)
         if isinstance(value, Section):
             value = to_dict(value)
         elif "entries" in field.metadata:
             value = {key: to_dict(entry) for key, entry in value.items()}
-        found[field.name] = value
-    return found
+        values[field.name] = value
+    return values
 
 
 def helps(
@@ -317,8 +318,8 @@ def helps(
 def nearest(word: str, known: Iterable[str]) -> str:
     """'Did you mean X?', or a list of known words: the end of an error message."""
     known = sorted(known)
-    more = len(known) - _MOST_NAMED
-    listed = ", ".join(known[:_MOST_NAMED])
+    more = len(known) - _MAX_NAMED
+    listed = ", ".join(known[:_MAX_NAMED])
     return suggestion(word, known) or f"Known: {listed}{f' and {more:,} more' if more > 0 else ''}."
 
 
@@ -349,10 +350,10 @@ def _tuples(value: Any) -> Any:
 @functools.cache
 def _hints(cls: type) -> Mapping[str, Any]:
     """The annotations of a section's options."""
-    found: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     names = {field.name for field in options_of(cls)}
     for base in reversed(cls.__mro__):
         # A class that extends its section declares none, and may name types that are not imported.
         if names & vars(base).get("__annotations__", {}).keys():
-            found |= get_type_hints(base, include_extras=True)
-    return found
+            hints |= get_type_hints(base, include_extras=True)
+    return hints

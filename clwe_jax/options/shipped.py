@@ -23,11 +23,11 @@ def folder(name: str) -> pathlib.Path:
 
 def configs() -> dict[str, str]:
     """Name of each config that comes with the package -> the first sentence of its docstring."""
-    found = {}
+    summaries = {}
     for path in sorted(folder(CONFIGS).glob("[a-z]*.py")):
         about = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        found[path.stem] = " ".join(about.partition("\n\n")[0].split())
-    return found
+        summaries[path.stem] = " ".join(about.partition("\n\n")[0].split())
+    return summaries
 
 
 def config_file(argument: str) -> str:
@@ -59,9 +59,9 @@ def as_path(argument: str) -> str:
 
 
 def with_config_file(
-    argv: list[str], found: Callable[[str], str] = config_file
+    argv: list[str], resolve: Callable[[str], str] = config_file
 ) -> list[str]:
-    """The arguments of a command with `found` of the argument of --config in its place.
+    """The arguments of a command with `resolve` of the argument of --config in its place.
 
     Raises:
       ValueError: as of `config_file`.
@@ -72,8 +72,8 @@ def with_config_file(
         if name not in ("--config", "-config"):
             continue
         if equals:
-            made[place] = f"{name}={found(value)}"
+            made[place] = f"{name}={resolve(value)}"
         elif place + 1 < len(argv):
-            made[place + 1] = found(argv[place + 1])
+            made[place + 1] = resolve(argv[place + 1])
         break
     return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Annotated, Mapping
 
 from clwe_jax import registry
@@ -169,9 +170,12 @@ class StaticOptions(Section):
     refinement: bool = option(False, "whether the words that are not shared are aligned")
     hub: str = option("en", "the language that the others are mapped to, if the run has it")
     pairs: str = option(
-        "", "pairs to evaluate, en-de,de-fr; '': the hub with every other language"
+        "", "pairs to evaluate, en-de,de-fr; '': the hub with every other language; all: every pair"
     )
-    write_text: bool = option(True, "whether WORKDIR/vectors/{lang}.vec is written for other tools")
+    stored: Annotated[str, OneOf("float", "packed")] = option(
+        "float", "numbers in WORKDIR/spaces: float, of 32 bits, of 16 beside a dictionary's | packed, of 3.2 bits"
+    )
+    write_text: bool = option(False, "whether WORKDIR/vectors/{lang}.vec is written for other tools")
     induced_words: Count = option(
         20_000, "frequent words a side, for induced dictionaries; 0: none"
     )
@@ -249,8 +253,8 @@ class StaticRun(Run):
 
     @property
     def given_vectors(self) -> dict[str, str]:
-        found = {x: getattr(self.align, x) for x in ("source_vectors", "target_vectors")}
-        return {f"align.{name}": path for name, path in found.items() if path}
+        paths = {x: getattr(self.align, x) for x in ("source_vectors", "target_vectors")}
+        return {f"align.{name}": path for name, path in paths.items() if path}
 
     @property
     def has_own_data(self) -> bool:
@@ -343,7 +347,9 @@ def pairs(config: StaticRun) -> list[tuple[str, str]]:
         return [(names[0], names[1]), (names[1], names[0])]
     hub = hub_of(config)
     chosen = [(hub, name) for name in names if name != hub]
-    if config.static.pairs.strip():
+    if config.static.pairs.strip() == "all":
+        chosen = list(itertools.combinations(names, 2))
+    elif config.static.pairs.strip():
         chosen = [tuple(pair.strip().split("-")) for pair in config.static.pairs.split(",")]
     for pair in chosen:
         if len(pair) != 2 or pair[0] == pair[1] or not set(pair) <= set(names):

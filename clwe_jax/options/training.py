@@ -95,11 +95,11 @@ class OptimizerOptions(Section):
                     f"{AT}.groups.{name}.pattern is missing: a regular expression of parameter paths"
                 )
             try:
-                self.of_group(name)
+                self.for_group(name)
             except OptionError as error:
                 raise error.at(f"{AT}.groups.{name}") from None
 
-    def of_group(self, name: str) -> OptimizerOptions:
+    def for_group(self, name: str) -> OptimizerOptions:
         """The optimizer with the settings of a group, as if all parameters were in it."""
         own = {} if name == DEFAULT else values_of(self.groups[name])
         own = {key: x for key, x in own.items() if key not in ("pattern", "frozen") and x is not None}

@@ -151,13 +151,12 @@ class Grammar:
 
     def word(self, text: str) -> Segment:
         """A function word's segment."""
-        found = self.words.get(text)
-        if found is None:
-            found = self.words[text] = segment(text)
-        return found
+        cached = self.words.get(text)
+        if cached is None:
+            cached = self.words[text] = segment(text)
+        return cached
 
     def join(self, *segments: Segment) -> Segment:
-        """Joins segments into one."""
         return (
             self.space.join([s[0] for s in segments]),
             tuple([token for s in segments for token in s[1]]),
@@ -165,12 +164,12 @@ class Grammar:
 
     def cached(self, key, make, *args) -> Segment:
         """`make(*args)`, computed once for each `key`."""
-        found = self.phrases.get(key)
-        if found is None:
+        rendered = self.phrases.get(key)
+        if rendered is None:
             if len(self.phrases) >= CACHE_SIZE:
                 self.phrases.clear()
-            found = self.phrases[key] = make(*args)
-        return found
+            rendered = self.phrases[key] = make(*args)
+        return rendered
 
     def traced(self, meaning: Meaning) -> tuple[Sentence, list[tuple[Any, tuple[Token, ...]]]]:
         """The sentence of a meaning, and the phrases that were made for it.
@@ -186,11 +185,11 @@ class Grammar:
             made = self.phrases
         finally:
             self.phrases = kept
-        found = []
+        phrases = []
         for key, (_, tokens) in made.items():
             whole = isinstance(key, NP)
-            found.append((key if whole else key[key[0] in ("time", "adverb")], tokens))
-        return sentence, found
+            phrases.append((key if whole else key[key[0] in ("time", "adverb")], tokens))
+        return sentence, phrases
 
     def time(self, concept: str) -> Segment:
         """An adverbial of time, such as 'in the morning'."""
@@ -211,7 +210,6 @@ class Grammar:
         return self.cached(("adverb", concept), phrase, text, concept, self.space)
 
     def render(self, meaning: Meaning) -> Sentence:
-        """The meaning as a sentence of this language."""
         segments, asks = self.compose(meaning)
         return self.finish(meaning.domain, segments, asks)
 

@@ -166,7 +166,6 @@ class Chinese(Grammar):
         return [*(no or [self.word("很")]), adjective]
 
     def clause(self, c: Clause) -> list[Segment]:
-        """A statement."""
         time = [self.time(c.time)] if c.time else []
         if c.kind == "there":
             has = [self.word("没")] if c.negated else []

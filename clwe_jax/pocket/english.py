@@ -23,7 +23,6 @@ OBJECT_PRONOUNS = {"I": "me", "we": "us", "he": "him", "she": "her", "they": "th
 
 
 def plural(noun: str) -> str:
-    """The regular plural."""
     if noun.endswith(("s", "x", "z", "ch", "sh")):
         return noun + "es"
     if noun.endswith("y") and noun[-2] not in "aeiou":
@@ -39,7 +38,6 @@ def third(verb: str) -> str:
 
 
 def past(verb: str) -> str:
-    """The regular past."""
     if verb.endswith("e"):
         return verb + "d"
     if verb.endswith("y") and verb[-2] not in "aeiou":
@@ -48,7 +46,6 @@ def past(verb: str) -> str:
 
 
 def article(word: str) -> str:
-    """'a' or 'an' before `word`."""
     return AN_EXCEPTIONS.get(word, "an" if word[0] in "aeiou" else "a")
 
 
@@ -222,7 +219,6 @@ class English(Grammar):
         return verb + self.complements(c, preposition)
 
     def clause(self, c: Clause):
-        """A statement."""
         parts = [self.time(c.time)] if c.time and c.fronted else []
         if c.kind == "there":
             parts.append(self.word("there"))

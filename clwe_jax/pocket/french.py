@@ -294,7 +294,6 @@ class French(Grammar):
         return [self.np(np), *predicate]
 
     def clause(self, c: Clause) -> list[Segment]:
-        """A statement."""
         time = [self.time(c.time)] if c.time else []
         subject = NP("he") if c.kind == "there" else c.subject
         parts = self.attach(subject, self.predicate(c))

@@ -54,7 +54,6 @@ def plural(word: str) -> str:
 
 
 def feminine(adjective: str) -> str:
-    """The regular feminine of an adjective."""
     for ending, she in (("er", "ère"), ("eux", "euse"), ("f", "ve"), ("el", "elle"),
                         ("en", "enne"), ("on", "onne"), ("eil", "eille")):  # fmt: skip
         if adjective.endswith(ending):

@@ -67,11 +67,11 @@ def rows() -> list[dict[str, tuple[str, ...]]]:
 
 def linked(source: str, target: str) -> list[tuple[str, str]]:
     """The pairs of function words that a word alignment links: `pairs`, and Japanese case particles."""
-    found = pairs(source, target)
+    links = pairs(source, target)
     for row in rows():
         row["ja"] = tuple(x for word in row["en"] for x in _PARTICLES.get(word, ()))
-        found += [(a, b) for a in row[source] for b in row[target] if "ja" in (source, target)]
-    return found
+        links += [(a, b) for a in row[source] for b in row[target] if "ja" in (source, target)]
+    return links
 
 
 def pairs(source: str, target: str) -> list[tuple[str, str]]:

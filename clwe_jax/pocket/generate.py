@@ -50,7 +50,6 @@ def sentences(
 
     Args:
       language: one of `LANGUAGES`.
-      seed: seed of the draws.
       split: 'train' or 'heldout'.
       among: domains to draw from; () means all.
 
@@ -72,7 +71,6 @@ def parallel(
 
     Args:
       languages: some of `LANGUAGES`.
-      count: number of meanings.
       seed, split, among: as of `sentences`.
     """
     grammars = [grammar(language) for language in languages]
@@ -115,17 +113,17 @@ def _forms(language: str) -> dict[str, dict[str, tuple[str, ...]]]:
 @functools.cache
 def concepts(language: str) -> dict[str, tuple[str, ...]]:
     """The concepts of each word of the language: lower-cased word -> concepts."""
-    found: dict[str, dict[str, None]] = {}
+    by_word: dict[str, dict[str, None]] = {}
     for concept, slots in _forms(language).items():
         for words in slots.values():
             for word in words:
-                found.setdefault(word, {})[concept] = None
-    return {word: tuple(each) for word, each in found.items()}
+                by_word.setdefault(word, {})[concept] = None
+    return {word: tuple(each) for word, each in by_word.items()}
 
 
 def ambiguous(language: str) -> dict[str, tuple[str, ...]]:
     """The words of the language with two or more concepts: lower-cased word -> concepts."""
-    return {word: found for word, found in concepts(language).items() if len(found) > 1}
+    return {word: several for word, several in concepts(language).items() if len(several) > 1}
 
 
 def translations(concept: str) -> dict[str, tuple[str, ...]]:
@@ -134,12 +132,12 @@ def translations(concept: str) -> dict[str, tuple[str, ...]]:
     Raises:
       KeyError: an unknown concept.
     """
-    found = {}
+    forms = {}
     for language in LANGUAGES:
         slots = _forms(language)[concept]
         order = sorted(slots, key=lambda s: BASE_SLOTS.index(s) if s in BASE_SLOTS else 9)
-        found[language] = tuple(dict.fromkeys(word for slot in order for word in slots[slot]))
-    return found
+        forms[language] = tuple(dict.fromkeys(word for slot in order for word in slots[slot]))
+    return forms
 
 
 def dictionary(source: str, target: str, base_forms: bool = False) -> list[tuple[str, str]]:
@@ -148,7 +146,6 @@ def dictionary(source: str, target: str, base_forms: bool = False) -> list[tuple
     A form is paired with the forms of the same number, person and tense.
 
     Args:
-      source, target: languages.
       base_forms: keep one form of each content word (singular, infinitive) and no function words.
     """
     here, there = _forms(source), _forms(target)

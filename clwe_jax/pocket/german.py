@@ -90,8 +90,8 @@ class German(Grammar):
         elif concept in self.verbs:
             verb, prefix = self.verbs[concept][:2]
             for slot in ("inf", "1sg", "3sg", "3pl", "past", "past_pl"):
-                found = (verb[slot][0],) if slot != "inf" or not prefix else ()
-                slots[slot] = found + ((verb["end_" + slot][0],) if prefix else ())
+                whole = (verb[slot][0],) if slot != "inf" or not prefix else ()
+                slots[slot] = whole + ((verb["end_" + slot][0],) if prefix else ())
         if concept in self.adjectives:
             base, comparative, stem = self.adjectives[concept]
             slots["adj_sg"] = (base, *[stem + e for e in ("e", "er", "es", "en", "em")])

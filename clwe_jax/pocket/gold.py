@@ -9,7 +9,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from clwe_jax.pocket import generate
 
-LEAST_SHARE = 0.1  # smallest share of a word's occurrences for a sense to count
+MIN_SHARE = 0.1  # smallest share of a word's occurrences for a sense to count
 _SAMPLE = 6_000  # sentences in which senses are counted
 _SAMPLE_SEED = "senses"
 _PATIENCE = 200  # sentences read, at most, for each sentence of the result
@@ -22,7 +22,6 @@ class GoldSentence(NamedTuple):
     Attributes:
       words: the words of the tokenizer.
       senses: concept id of each ambiguous word, such as 'bank.money'; None for other words.
-      language: language code.
     """
 
     words: list[str]
@@ -56,7 +55,7 @@ def shares(language: str, domains: tuple[str, ...] = ()) -> dict[str, dict[str, 
 
 
 def senses(
-    language: str, domains: tuple[str, ...] = (), least_share: float = LEAST_SHARE
+    language: str, domains: tuple[str, ...] = (), min_share: float = MIN_SHARE
 ) -> dict[str, dict[str, float]]:
     """The words that are ambiguous in text about the domains, with the shares of their senses.
 
@@ -65,17 +64,17 @@ def senses(
 
     Args:
       language, domains: as of `shares`.
-      least_share: smallest share of a word's occurrences for a sense to count.
+      min_share: smallest share of a word's occurrences for a sense to count.
 
     Returns:
       As `shares`, with two or more concepts for each word.
     """
-    found = {}
+    ambiguous = {}
     for word, of_word in shares(language, domains).items():
-        kept = {concept: share for concept, share in of_word.items() if share >= least_share}
+        kept = {concept: share for concept, share in of_word.items() if share >= min_share}
         if len(kept) > 1:
-            found[word] = kept
-    return found
+            ambiguous[word] = kept
+    return ambiguous
 
 
 def gold_sentences(
@@ -86,7 +85,7 @@ def gold_sentences(
     tokenizer: Any,
     *,
     words: Iterable[str] | None = None,
-    least_share: float = LEAST_SHARE,
+    min_share: float = MIN_SHARE,
 ) -> list[GoldSentence]:
     """`n` distinct held-out sentences of each language that contain an ambiguous word.
 
@@ -97,22 +96,20 @@ def gold_sentences(
     Args:
       languages: one language code or several.
       domains: domains of the sentences, normally of the training text; () means all.
-      seed: seed of the draws.
-      n: number of sentences of each language.
       tokenizer: an object with `words(text, language)` and `normalizer(text, language)`, such as
         `text.tokenizer.Tokenizer`.
       words: lower-cased ambiguous words; None means all of `senses`.
-      least_share: as of `senses`.
+      min_share: as of `senses`.
 
     Raises:
       ValueError: an unknown language or domain, no ambiguous word in the domains, or fewer than `n`
         sentences.
     """
-    found: list[GoldSentence] = []
+    sentences: list[GoldSentence] = []
     domains = tuple(domains)
     chosen = None if words is None else set(words)
     for language in [languages] if isinstance(languages, str) else languages:
-        known = senses(language, domains, least_share)
+        known = senses(language, domains, min_share)
         if chosen is not None:
             known = {word: shares for word, shares in known.items() if word in chosen}
         if not known and n:
@@ -127,8 +124,8 @@ def gold_sentences(
                 f"Only {len(own)} of {n} different sentences of {language} hold one of "
                 f"{len(known)} ambiguous words: ask for fewer"
             )
-        found += own
-    return found
+        sentences += own
+    return sentences
 
 
 def occurrences(
@@ -142,25 +139,24 @@ def occurrences(
     no meaning with `gold_sentences`.
 
     Args:
-      language: language code.
       each: wanted occurrences of each word.
       domains, seed, tokenizer: as of `gold_sentences`.
     """
     domains = tuple(domains)
     known = senses(language, domains, 0.0)
     missing = collections.Counter(dict.fromkeys(known, each))
-    found: list[GoldSentence] = []
+    sentences: list[GoldSentence] = []
     stream = _stream(
         language, domains, f"senses/{seed}", known, tokenizer, _RARE * each, split="train"
     )
     for sentence in stream:
         words = [w for w, sense in zip(sentence.words, sentence.senses) if sense is not None]
         if any(missing[word] > 0 for word in words):
-            found.append(sentence)
+            sentences.append(sentence)
             missing.subtract(words)
         if max(missing.values()) <= 0:
             break
-    return found
+    return sentences
 
 
 def _stream(
@@ -193,9 +189,9 @@ def _labelled(sentence, known, tokenizer) -> GoldSentence:
             spans[place, place + size] = token.concept
         place += size
     words = tokenizer.words(sentence.text, language)
-    found: list[str | None] = []
+    word_senses: list[str | None] = []
     place = 0
     for word in words:
-        found.append(spans.get((place, place + len(word))))
+        word_senses.append(spans.get((place, place + len(word))))
         place += len(word)
-    return GoldSentence(words, found, language)
+    return GoldSentence(words, word_senses, language)

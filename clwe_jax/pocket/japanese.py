@@ -75,9 +75,9 @@ class Japanese(Grammar):
             words = MODAL_WORDS[concept]
             slots |= {slot: words for slot in ("inf", "1sg", "3sg", "3pl")}
         elif concept in self.verbs:
-            for form, found in self.verbs[concept][0].items():
+            for form, written in self.verbs[concept][0].items():
                 for slot in FORM_SLOTS[form]:
-                    slots[slot] = tuple(dict.fromkeys(slots.get(slot, ()) + (found[0],)))
+                    slots[slot] = tuple(dict.fromkeys(slots.get(slot, ()) + (written[0],)))
         if concept in self.adjectives:
             forms = dict(self.adjectives[concept])
             kind = forms.pop("kind")

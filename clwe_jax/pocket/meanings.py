@@ -36,11 +36,9 @@ class Sampler:
         self.trace: list[str] = []
 
     def pick(self, table):
-        """One entry of a table."""
         return table[int(self.uniform() * len(table))]
 
     def draw(self) -> Meaning:
-        """One meaning of the split."""
         while True:
             self.trace.clear()
             domain = self.pick(self.domains)
@@ -120,9 +118,9 @@ class Sampler:
                 self.trace.append(second)
                 return np._replace(det="def", count=None, other=NP(second, u() < 0.2))
         elif r < 0.11:
-            found = self.world.relatives.get((domain, noun), ())
-            if found:
-                other = self.pick(found)
+            tables = self.world.relatives.get((domain, noun), ())
+            if tables:
+                other = self.pick(tables)
                 verb, what = self.pick(other.verbs), self.pick(other.what)
                 self.trace.append(verb)
                 obj = self.noun_phrase(what, "object")

@@ -105,7 +105,6 @@ def shared_pairs(
     twice are in several pairs.
 
     Args:
-      source, target: languages.
       count, seed, among, shared: as of `lines`.
     """
     pair = (source, target)
@@ -148,11 +147,11 @@ def _equal(here: Iterable[str], there: Iterable[str]) -> Iterator[tuple[int, int
 def _meanings(count: int, seed: int, among: tuple[str, ...]) -> list[Meaning]:
     """`count` distinct meanings, the same ones for every language."""
     sampler = Sampler(f"shared/train/{seed}", "train", among)
-    found: dict[str, Meaning] = {}
-    while len(found) < count:
+    meanings: dict[str, Meaning] = {}
+    while len(meanings) < count:
         meaning = sampler.draw()
-        found.setdefault(meaning.key, meaning)
-    return list(found.values())
+        meanings.setdefault(meaning.key, meaning)
+    return list(meanings.values())
 
 
 def _own_domains(language: str, among: tuple[str, ...]) -> tuple[str, ...]:

@@ -252,7 +252,6 @@ class Spanish(Grammar):
         return [self.np(np, role="subject")]
 
     def clause(self, c: Clause, known: bool = False) -> list[Segment]:
-        """A statement."""
         time = [self.time(c.time)] if c.time else []
         subject = [] if c.kind == "there" else self.subject(c.subject, known)
         if c.fronted:

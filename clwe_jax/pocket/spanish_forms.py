@@ -58,7 +58,6 @@ def plural(word: str) -> str:
 
 
 def feminine(adjective: str) -> str:
-    """The feminine singular of an adjective."""
     if adjective.endswith("o"):
         return adjective[:-1] + "a"
     if adjective.endswith("or"):

@@ -115,9 +115,9 @@ class World:
         self.events[name] = zipf(tuple(tables), 6, 192)
         for table in tables:
             for who in table.who:
-                found = self.relatives.setdefault((name, who), ())
-                if table.what and not table.whom and table not in found:
-                    self.relatives[name, who] = (*found, table)
+                relatives = self.relatives.setdefault((name, who), ())
+                if table.what and not table.whom and table not in relatives:
+                    self.relatives[name, who] = (*relatives, table)
         plain = {
             a for a, e in self.lexicon.adjectives.items() if {"plain", "mood"} & set(e["flags"])
         }

@@ -33,8 +33,8 @@ def write_corpus(
     """
     for language in languages:
         render = generate.grammar(language).render
-        found = planted.lines(language, sentences, seed, among, planted.Shared(*shared))
-        texts = (render(line.meaning).text for line in found)
+        lines = planted.lines(language, sentences, seed, among, planted.Shared(*shared))
+        texts = (render(line.meaning).text for line in lines)
         _write(os.path.join(directory, f"{language}.txt"), texts)
 
 
@@ -47,9 +47,9 @@ def write_shared(
     A line has the line number in xx.txt, that in yy.txt, both from 1, and 'planted' or 'chance'.
     """
     for pair in itertools.combinations(sorted(languages), 2):
-        found = planted.shared_pairs(*pair, sentences, seed, among, planted.Shared(*shared))
+        pairs = planted.shared_pairs(*pair, sentences, seed, among, planted.Shared(*shared))
         kinds = ("chance", "planted")
-        rows = (f"{i}\t{j}\t{kinds[both]}" for i, j, both in found)
+        rows = (f"{i}\t{j}\t{kinds[both]}" for i, j, both in pairs)
         _write(os.path.join(directory, f"{'-'.join(pair)}.tsv"), rows)
 
 

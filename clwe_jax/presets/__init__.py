@@ -5,8 +5,8 @@ are in the package, so that a config file works from any folder, and import neit
 TensorFlow, so that `--help` answers at once.
 """
 
+from clwe_jax.presets.bert_presets import bert
 from clwe_jax.presets.clcr import clcr
-from clwe_jax.presets.pieces import bert
 from clwe_jax.presets.transfer import esim, laser_tagger, transfer
 from clwe_jax.presets.translation import (
     supervised_translation,

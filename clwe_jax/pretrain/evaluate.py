@@ -48,17 +48,17 @@ class Evaluation(Job):
 
     def _evaluate(self) -> dict[str, float]:
         model = language_model.load(self.workdir)
-        world = inputs.open_world(self.config, self.workdir)
-        heldout = inputs.build(self.config, world).heldout
+        run_text = inputs.open_run_text(self.config, self.workdir)
+        heldout = inputs.build(self.config, run_text).heldout
         made = evaluators.build(
-            self.config.evals, inputs.context(self.config.seed, world, heldout), world.folders
+            self.config.evals, inputs.context(self.config.seed, run_text, heldout), run_text.folders
         )
         encoder = ModelEncoder(
             model.objective, model.tokenizer, model.variables, self.config.train.steps,
-            frequencies=world.frequencies,
+            frequencies=run_text.frequencies,
         )  # fmt: skip
         figures, _ = evaluators.measure(made, encoder)
-        figures |= dictionary_baseline.of_world(self.config, world, self.workdir)
+        figures |= dictionary_baseline.measure_run(self.config, run_text, self.workdir)
         logging.info("%s figures", f"{len(figures):,}")
         return figures
 

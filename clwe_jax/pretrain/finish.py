@@ -18,7 +18,7 @@ from clwe_jax.options.section import to_dict
 from clwe_jax.options.training import CheckpointOptions
 from clwe_jax.report import data, run_folder
 from clwe_jax.runs import inputs
-from clwe_jax.text.world import World
+from clwe_jax.text.run_text import RunText
 from clwe_jax.training import checkpoint, finish, partition, train
 from clwe_jax.training.train import FitResult
 from clwe_jax.types import Objective, TrainingEvaluator
@@ -79,8 +79,8 @@ class Finish:
     def done(self) -> bool:
         """Whether all steps of the finish are done, or the run has none."""
         steps = finish.steps(self.config)
-        found = checkpoint.complete_steps(os.path.join(self.folder, "checkpoints"))
-        return not steps or bool(self._before()) and bool(found) and found[-1] >= steps
+        complete = checkpoint.complete_steps(os.path.join(self.folder, "checkpoints"))
+        return not steps or bool(self._before()) and bool(complete) and complete[-1] >= steps
 
     def begin(self) -> dict[str, Any]:
         """The pretraining's figures, fields of `FitResult`, where the finish has begun; else {}.
@@ -99,7 +99,7 @@ class Finish:
     def train(
         self,
         objective: Objective,
-        world: World,
+        run_text: RunText,
         evaluators: Sequence[TrainingEvaluator],
         pretrained: FitResult,
         meta: Mapping[str, Any],
@@ -107,8 +107,6 @@ class Finish:
         """Trains, or goes on training; the result of the finish alone, see `joined`.
 
         Args:
-          objective: of the pretraining.
-          world: the text side of the run, with a dictionary.
           evaluators: measure the model as they do in the pretraining.
           pretrained: the pretraining's result, whose state may be used up.
           meta: see `train.fit`.
@@ -124,9 +122,11 @@ class Finish:
         every, keep = config.checkpoint.every_steps, config.checkpoint.keep
         options = finish.train_options(config, partition.make_mesh(config.mesh))
         return train.fit(
-            objective=finish.objective(config, objective, inputs.pool_weights(config.finish, world)),
+            objective=finish.objective(
+                config, objective, inputs.pool_weights(config.finish, run_text)
+            ),
             optimizer=finish.optimizer(config),
-            source=inputs.copies(config, world),
+            source=inputs.copies(config, run_text),
             evaluators=evaluators,
             workdir=self.folder,
             train_cfg=options,
@@ -202,8 +202,8 @@ class Finish:
         """before.json without its options; {} where it is absent or of a finish with others."""
         try:
             with open(os.path.join(self.folder, _RECORD), encoding="utf-8") as file:
-                found = json.load(file)
-            return found if found.pop("made_with") == json.loads(json.dumps(self._key())) else {}
+                record = json.load(file)
+            return record if record.pop("made_with") == json.loads(json.dumps(self._key())) else {}
         except (FileNotFoundError, ValueError, KeyError):
             return {}
 

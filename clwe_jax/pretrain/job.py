@@ -24,9 +24,9 @@ from clwe_jax.runs import (
 from clwe_jax.runs.job import STOPPED, Job, Results, Stage
 from clwe_jax.text import training_dictionary
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.world import World
+from clwe_jax.text.run_text import RunText
 from clwe_jax.training import allocator, build, checkpoint, init, optim, partition, phases, train
-from clwe_jax.training.tables import Start
+from clwe_jax.training.tables import TokenVectors
 from clwe_jax.types import Objective
 
 _START_SPACE = "start_space.json"  # the picture of the word vectors that a run starts from
@@ -42,7 +42,7 @@ def run(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
 class Opened(NamedTuple):
     """The text side of a run, and its batches."""
 
-    world: World
+    run_text: RunText
     inputs: inputs.Inputs
     tested: dict[str, tuple[int, int]]  # the test pairs in the dictionary, see `tested`
 
@@ -122,33 +122,35 @@ class Pretraining(Job):
         yield from forecast.pretraining(self.config, self.workdir)
 
     def _open(self) -> Opened:
-        world = inputs.open_world(self.config, self.workdir)
-        opened = Opened(world, inputs.build(self.config, world), tested(self.config, world))
+        run_text = inputs.open_run_text(self.config, self.workdir)
+        made = inputs.build(self.config, run_text)
+        opened = Opened(run_text, made, tested(self.config, run_text))
         if jax.process_index() == 0:
-            atomic.write_json(self.path("words.json"), dict(world.frequent))
-            if world.frequencies is not None:
-                world.frequencies.save(self.workdir)
+            atomic.write_json(self.path("words.json"), dict(run_text.frequent))
+            if run_text.frequencies is not None:
+                run_text.frequencies.save(self.workdir)
         return opened
 
-    def _start(self, opened: Opened) -> Start | None:
+    def _start(self, opened: Opened) -> TokenVectors | None:
         if checkpoint.complete_steps(self.path("checkpoints")):
             return None  # the run goes on from its checkpoint, whatever it started from
-        start = warm_start.start(self.config, self.workdir, opened.world)
+        start = warm_start.token_vectors(self.config, self.workdir, opened.run_text)
         if start is not None and jax.process_index() == 0:
-            vectors_of = functools.partial(started, start, opened.world.tokenizer)
-            atomic.write_json(self.path(_START_SPACE), space_of(opened.world, vectors_of))
+            vectors_of = functools.partial(started, start, opened.run_text.tokenizer)
+            atomic.write_json(self.path(_START_SPACE), space_of(opened.run_text, vectors_of))
         return start
 
-    def _train(self, opened: Opened, start: Start | None) -> Trained | object:
-        config, world = self.config, opened.world
-        vocabulary = world.tokenizer.vocabulary
+    def _train(self, opened: Opened, start: TokenVectors | None) -> Trained | object:
+        config, run_text = self.config, opened.run_text
+        vocabulary = run_text.tokenizer.vocabulary
         objective = build.build_objective(
-            config, len(vocabulary), vocabulary.size, inputs.translations(config.objective, world),
+            config, len(vocabulary), vocabulary.size,
+            inputs.translations(config.objective, run_text),
             vocabulary.specials,
         )  # fmt: skip
-        context = inputs.context(config.seed, world, opened.inputs.heldout)
-        made = evaluators.build(config.evals, context, world.folders)
-        encoder = ModelEncoder(objective, world.tokenizer, {}, frequencies=world.frequencies)
+        context = inputs.context(config.seed, run_text, opened.inputs.heldout)
+        made = evaluators.build(config.evals, context, run_text.folders)
+        encoder = ModelEncoder(objective, run_text.tokenizer, {}, frequencies=run_text.frequencies)
         if jax.default_backend() == "cpu":
             allocator.keep_freed_memory()
         measuring = [evaluators.InTraining(evaluator, encoder) for evaluator in made]
@@ -163,35 +165,37 @@ class Pretraining(Job):
             mesh_cfg=config.mesh,
             checkpoint_cfg=config.checkpoint,
             seed=config.seed,
-            initial=init.from_config(config.init, warm_start.names(world.tokenizer), start),
-            meta=self._meta(world),
+            initial=init.from_config(config.init, warm_start.names(run_text.tokenizer), start),
+            meta=self._meta(run_text),
         )
         state = result.state.replace(opt_state=())  # nothing reads it after the training
         result = dataclasses.replace(result, state=state, **before)
         return Trained(objective, measuring, result) if result.finished else STOPPED
 
     def _finish(self, opened: Opened, trained: Trained) -> Trained | object:
-        before, meta = trained.result, self._meta(opened.world)
-        own = self.finish.train(trained.objective, opened.world, trained.evaluators, before, meta)
+        before, meta = trained.result, self._meta(opened.run_text)
+        own = self.finish.train(
+            trained.objective, opened.run_text, trained.evaluators, before, meta
+        )
         if not own.finished:
             return STOPPED
         result, figures = finish.joined(before, own), finish.figures(before, own)
         return trained._replace(result=result, finish=figures)
 
-    def _meta(self, world: World) -> dict[str, str]:
+    def _meta(self, run_text: RunText) -> dict[str, str]:
         """The entries of every checkpoint."""
-        vocabulary = world.tokenizer.vocabulary
+        vocabulary = run_text.tokenizer.vocabulary
         return {"vocabulary": vocabulary.fingerprint(), "system": self.config.system}
 
     def _measure_floor(self, opened: Opened) -> dict[str, float]:
         if jax.process_index():
             return {}
-        return dictionary_baseline.of_world(self.config, opened.world, self.workdir)
+        return dictionary_baseline.measure_run(self.config, opened.run_text, self.workdir)
 
     def results(self, done: Mapping[str, Any]) -> Results:
         opened, trained = done["inputs"], done.get("finish", done["training"])
         stats = opened.inputs.source.stats()
-        languages = opened.world.description.get("languages", {})
+        languages = opened.run_text.description.get("languages", {})
         figures = {**trained.result.train, **trained.result.evaluations, **done["floor"]}
         figures |= warm_start.figures(self.workdir) | trained.finish
         figures |= {f"data/coverage/{name}": x["coverage"] for name, x in languages.items()}
@@ -206,34 +210,34 @@ class Pretraining(Job):
         stats: Mapping[str, float],
         figures: Mapping[str, float],
     ) -> dict[str, Any]:
-        config, world, result = self.config, opened.world, trained.result
+        config, run_text, result = self.config, opened.run_text, trained.result
         model = LanguageModel(
             config,
-            world.tokenizer,
+            run_text.tokenizer,
             trained.objective,
             result.state.variables,
-            dict(world.frequent),
-            lambda language: world.sample.get(language, ()),
-            frequencies=world.frequencies,
+            dict(run_text.frequent),
+            lambda language: run_text.sample.get(language, ()),
+            frequencies=run_text.frequencies,
         )
         skipped = {
-            **world.description.get("skipped", {}),
+            **run_text.description.get("skipped", {}),
             "words cut (more pieces than a row)": stats.get("cut_words", 0),
             "training steps with a non-finite loss": result.skipped,
             "checkpoints that could not be written": result.failed_checkpoints,
         }
         shown = [row for evaluator in trained.evaluators for row in evaluator.details]
         return {
-            **world.description,
-            "dictionary": {**world.description.get("dictionary", {}), "tested": opened.tested},
+            **run_text.description,
+            "dictionary": {**run_text.description.get("dictionary", {}), "tested": opened.tested},
             "languages": {
                 language: {**row, "sampled_share": stats.get(f"language_share/{language}")}
-                for language, row in world.description.get("languages", {}).items()
+                for language, row in run_text.description.get("languages", {}).items()
             },
             "parameters": result.parameters,
             "examples": opened.inputs.examples(),
-            "neighbours": _neighbours(model, world, config.report),
-            "space": self._space(model, world),
+            "neighbours": _neighbours(model, run_text, config.report),
+            "space": self._space(model, run_text),
             "senses": senses.gather(config, model, self.workdir),
             "sections": [
                 *_initial(result.initial), *self.finish.section(figures),
@@ -248,30 +252,32 @@ class Pretraining(Job):
             "skipped": {name: count for name, count in skipped.items() if count},
         }
 
-    def _space(self, model: LanguageModel, world: World) -> dict[str, Any]:
+    def _space(self, model: LanguageModel, run_text: RunText) -> dict[str, Any]:
         """A few words of all languages before and after the training; see `report.space`."""
 
         def trained(language: str, words: Sequence[str]) -> np.ndarray:
             vectors = model.vectors(language)
             return vectors.vectors[vectors.rows(words)]
 
-        hub = _hub(world)
+        hub = _hub(run_text)
         if hub is None:
             return {}
         before = self.read(_START_SPACE) if self.config.init.embeddings else []
-        stages = {"start": before, "trained": space_of(world, trained)}
+        stages = {"start": before, "trained": space_of(run_text, trained)}
         return {"hub": hub, "stages": {name: x for name, x in stages.items() if x}}
 
 
-def tested(config: PretrainRun, world: World) -> dict[str, tuple[int, int]]:
+def tested(config: PretrainRun, run_text: RunText) -> dict[str, tuple[int, int]]:
     """The test pairs that a run trains on, as `training_dictionary.tested` counts them."""
-    if config.data.exclude_tests or world.dictionary is None:
+    if config.data.exclude_tests or run_text.dictionary is None:
         return {}
-    tests = lexica.tests(config, world.folders, world.tokenizer.normalizer)
-    return training_dictionary.tested(world.dictionary, tests)
+    tests = lexica.tests(config, run_text.folders, run_text.tokenizer.normalizer)
+    return training_dictionary.tested(run_text.dictionary, tests)
 
 
-def started(start: Start, tokenizer: Tokenizer, language: str, words: Sequence[str]) -> np.ndarray:
+def started(
+    start: TokenVectors, tokenizer: Tokenizer, language: str, words: Sequence[str]
+) -> np.ndarray:
     """The means of the words' tokens as a run starts, float32 [N, D]; zeros for no token."""
     means = np.zeros((len(words), start.values.shape[1]), np.float32)
     for mean, word in zip(means, words):
@@ -280,24 +286,26 @@ def started(start: Start, tokenizer: Tokenizer, language: str, words: Sequence[s
     return means
 
 
-def space_of(world: World, vectors_of: shared_space.VectorsOf) -> list[dict[str, Any]]:
+def space_of(run_text: RunText, vectors_of: shared_space.VectorsOf) -> list[dict[str, Any]]:
     """The picture of the words in a space, less the mean of each language's frequent words."""
-    frequent, hub = {x: words for x, words in world.frequent.items() if words}, _hub(world)
+    frequent, hub = {x: words for x, words in run_text.frequent.items() if words}, _hub(run_text)
     if hub is None:
         return []
     means = {x: vectors_of(x, words).mean(0) for x, words in frequent.items()}
-    chosen = shared_space.concepts(frequent, world.dictionary, hub)
+    chosen = shared_space.concepts(frequent, run_text.dictionary, hub)
     return shared_space.picture(chosen, lambda x, words: vectors_of(x, words) - means[x])
 
 
-def _hub(world: World) -> str | None:
+def _hub(run_text: RunText) -> str | None:
     """The language whose words are joined to the others'; None for one language."""
-    languages = [x for x, words in world.frequent.items() if words]
+    languages = [x for x, words in run_text.frequent.items() if words]
     return shown_words.first_language(languages) if len(languages) > 1 else None
 
 
-def _neighbours(model: LanguageModel, world: World, shown: ReportOptions) -> list[dict[str, Any]]:
-    frequent = world.frequent
+def _neighbours(
+    model: LanguageModel, run_text: RunText, shown: ReportOptions
+) -> list[dict[str, Any]]:
+    frequent = run_text.frequent
     languages = [language for language in model.languages if frequent.get(language)]
     if not languages:
         return []

@@ -19,7 +19,7 @@ from clwe_jax.options.static import StaticRun
 from clwe_jax.pretrain import warm_start
 from clwe_jax.static.job import Static
 from clwe_jax.static.trainer import GROWN
-from clwe_jax.text import world as worlds
+from clwe_jax.text import run_text as run_texts
 
 
 def run(config: PretrainRun, workdir: str) -> None:
@@ -34,8 +34,8 @@ def run(config: PretrainRun, workdir: str) -> None:
             f"config.{names[0]}='{options.MINED}' runs on one host: mine first with "
             f"configs/mined_vectors.py, then give what it found: --config.{names[0]}=RUN/mined"
         )
-    folders = worlds.resolve_folders(config, workdir)
-    place = os.path.dirname(worlds.mined_folder(config, workdir))
+    folders = run_texts.resolve_folders(config, workdir)
+    place = os.path.dirname(run_texts.mined_folder(config, workdir))
     if config.init.mine:
         warm_start.train(config, workdir, folders)
     else:
@@ -50,8 +50,8 @@ def _config(config: PretrainRun, folders: dict[str, str]) -> StaticRun:
         training="dictionary", mine=True, reallocation=False, refinement=False, dictionary_dim=0,
         keep_subwords=False,
     )  # fmt: skip
-    found = warm_start.static_config(config, folders)
-    return options.with_values(found, {"system": "Mined dictionary", "static": static})
+    base = warm_start.static_config(config, folders)
+    return options.with_values(base, {"system": "Mined dictionary", "static": static})
 
 
 def _check(grown: Grown, option: str) -> None:
@@ -70,8 +70,6 @@ def _check(grown: Grown, option: str) -> None:
     raise ValueError(
         f"config.{option}='{options.MINED}': the texts hold no translations that could be mined. "
         + "; ".join(without or ["no two languages have sentences of a fitting length"])
-        + ". Pairs count where far more have another one beside them than in shuffled text. Give "
-        f"parallel text, --config.{option}=DIR. For text whose lines are in no order, "
-        "configs/mined_vectors.py has an option, and its result is --config."
-        f"{option}=RUN/mined"
+        + f". Give parallel text, --config.{option}=DIR, or mine text whose lines are in no order "
+        f"with configs/mined_vectors.py, --config.{option}=RUN/mined"
     )

@@ -23,7 +23,7 @@ from clwe_jax.pretrain.project_maps import Maps, Spaces
 from clwe_jax.report import tables
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
-from clwe_jax.text import frequencies, training_dictionary, world as worlds
+from clwe_jax.text import frequencies, run_text as run_texts, training_dictionary
 from clwe_jax.text.normalize import Normalizer
 
 ANCHORS = ("words", "senses")
@@ -93,25 +93,24 @@ class Projection(Job):
         model = language_model.load(self.workdir)
         if len(model.languages) < 2:
             raise ValueError(
-                f"{self.workdir} holds a model of {', '.join(model.languages)} alone: there is no "
-                "second language to project. Two such runs are projected in a third folder: "
-                "--config=configs/elmo_projected.py --config.projection.source=RUN "
-                "--config.projection.target=RUN"
+                f"{self.workdir} holds a model of {', '.join(model.languages)} alone. Project two "
+                "such runs in a third folder: --config=configs/elmo_projected.py "
+                "--config.projection.source=RUN --config.projection.target=RUN"
             )
         if self.config.projection.anchors == "senses" and not model.variables.get("senses"):
             raise ValueError(
                 f"{self.workdir} holds a model without senses: --config.projection.anchors=words"
             )
-        world = inputs.open_world(self.config, self.workdir)
-        if world.dictionary is None or world.corpus is None:
+        run_text = inputs.open_run_text(self.config, self.workdir)
+        if run_text.dictionary is None or run_text.corpus is None:
             raise ValueError(
                 "The projection needs the run's text files and a dictionary: set "
                 "--config.data.source=text:DIR and --config.data.dictionaries=DIR"
             )
         return Spaces(
-            dict.fromkeys(model.languages, model), dict.fromkeys(model.languages, world.corpus),
-            world.dictionary, world.frequencies, world.folders,
-            inputs.context(self.config.seed, world),
+            dict.fromkeys(model.languages, model), dict.fromkeys(model.languages, run_text.corpus),
+            run_text.dictionary, run_text.frequencies, run_text.folders,
+            inputs.context(self.config.seed, run_text),
         )  # fmt: skip
 
     def _fit(self, spaces: Spaces) -> Maps:
@@ -161,13 +160,13 @@ class PairProjection(Projection):
         self.runs: dict[str, str] = {}  # language -> its folder, the target's first
         self._configs: dict[str, PretrainRun] = {}
         for option in ("target", "source"):
-            language, folder, found = _monolingual(config.projection, option)
+            language, folder, run_config = _monolingual(config.projection, option)
             if language in self.runs:
                 raise ValueError(
                     f"{self.runs[language]} and {folder} (config.projection.target and .source) "
                     f"are both runs of {language}: a projection takes two languages"
                 )
-            self.runs[language], self._configs[language] = folder, found
+            self.runs[language], self._configs[language] = folder, run_config
             config = options.with_values(config, {f"projection.{option}": folder})
         target = next(iter(self._configs.values()))
         config = dataclasses.replace(config, **{x: getattr(target, x) for x in _INHERITED})
@@ -210,7 +209,7 @@ class PairProjection(Projection):
                 "The models of the two runs differ in (layers, dimensions): "
                 + ", ".join(f"{self.runs[x]} {shape}" for x, shape in shapes.items())
             )
-        if len({found.lower_case for found in normalizers}) > 1:
+        if len({each.lower_case for each in normalizers}) > 1:
             raise ValueError(
                 "config.data.lower_case is True in one run and False in the other: "
                 + ", ".join(self.runs.values())
@@ -223,30 +222,30 @@ class PairProjection(Projection):
             raise ValueError(
                 "The projection needs a dictionary: set --config.data.dictionaries=DIR"
             )
-        own = {x: inputs.open_world(self._configs[x], self.runs[x]) for x in self.runs}
-        for language, world in own.items():
-            if world.corpus is None:
+        own = {x: inputs.open_run_text(self._configs[x], self.runs[x]) for x in self.runs}
+        for language, run_text in own.items():
+            if run_text.corpus is None:
                 raise ValueError(f"The projection needs the text files of {self.runs[language]}")
         context = Context(
             languages=tuple(models),
             normalizer=normalizer,
-            sample={x: line for world in own.values() for x, line in world.sample.items()},
+            sample={x: line for run_text in own.values() for x, line in run_text.sample.items()},
             domains=next(iter(own.values())).domains,
             seed=self.config.seed,
         )
-        texts = {language: world.corpus for language, world in own.items()}
-        counts = frequencies.joined(world.frequencies for world in own.values())
+        texts = {language: run_text.corpus for language, run_text in own.items()}
+        counts = frequencies.joined(run_text.frequencies for run_text in own.values())
         return Spaces(models, texts, dictionary, counts, folders, context)
 
     def results(self, done: Mapping[str, Any]) -> Results:
-        found = super().results(done)
+        base = super().results(done)
         prefix = f"projected/{self.config.projection.apply}/"
-        own = {x.removeprefix(prefix): y for x, y in found.measured.items() if x.startswith(prefix)}
+        own = {x.removeprefix(prefix): y for x, y in base.measured.items() if x.startswith(prefix)}
         report = {
-            "dictionary": worlds.describe_dictionary(done["model and text"].dictionary),
+            "dictionary": run_texts.describe_dictionary(done["model and text"].dictionary),
             "notes": self.notes,
         }
-        return Results({**found.figures, **own}, report, {**found.measured, **own})
+        return Results({**base.figures, **own}, report, {**base.measured, **own})
 
     def show(self, figures: Mapping[str, float]) -> None:
         tables.print_projection({}, figures)
@@ -275,11 +274,11 @@ def _monolingual(settings: ProjectionOptions, option: str) -> tuple[str, str, Pr
             f"config.projection.{option} is empty: give the folders of two monolingual runs as "
             "--config.projection.source=RUN --config.projection.target=RUN"
         )
-    found = options.read_config(folder)
-    if found.job != "pretrain" or len(options.languages(found)) > 1:
+    run_config = options.read_config(folder)
+    if run_config.job != "pretrain" or len(options.languages(run_config)) > 1:
         raise ValueError(
             f"config.projection.{option}={folder} holds no monolingual language model (job "
-            f"{found.job}, languages {found.data.languages}): train one, as with "
+            f"{run_config.job}, languages {run_config.data.languages}): train one, as with "
             "--config=configs/elmo.py --config.data.languages=de"
         )
-    return options.languages(found)[0], os.path.abspath(folder), found
+    return options.languages(run_config)[0], os.path.abspath(folder), run_config

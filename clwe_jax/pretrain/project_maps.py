@@ -45,7 +45,7 @@ class Spaces:
     Attributes:
       models: language -> its model, the target's first.
       texts: language -> its text.
-      dictionary, frequencies, folders, context: of the run, as in its `World`.
+      dictionary, frequencies, folders, context: of the run, as in its `RunText`.
     """
 
     models: Mapping[str, LanguageModel]
@@ -90,7 +90,7 @@ def pairs(config: PretrainRun, spaces: Spaces, source: str, target: str) -> Pair
     The paper adds every such token (footnote 6); `identical_min_count` leaves out tokens whose
     mean would be over a few occurrences.
     """
-    found = dict.fromkeys((a, b) for a, b in spaces.dictionary.pairs(source, target))
+    entries = dict.fromkeys((a, b) for a, b in spaces.dictionary.pairs(source, target))
     if config.projection.identical:
         min_count = config.projection.identical_min_count
         both = _tokens(spaces, source, min_count) & _tokens(spaces, target, min_count)
@@ -99,8 +99,8 @@ def pairs(config: PretrainRun, spaces: Spaces, source: str, target: str) -> Pair
             source, target, spaces.context.normalizer,
         )  # fmt: skip
         logging.info("%s tokens of both %s and %s", f"{len(both):,}", source, target)
-        found.update(dict.fromkeys((word, word) for word in sorted(both)))
-    return list(found)
+        entries.update(dict.fromkeys((word, word) for word in sorted(both)))
+    return list(entries)
 
 
 def methods(settings: ProjectionOptions) -> list[str]:

@@ -37,7 +37,6 @@ def gather(config: PretrainRun, model: LanguageModel, workdir: str) -> dict[str,
 
     Args:
       config: the run's config.
-      model: the trained model.
       workdir: the run's folder.
 
     Returns:
@@ -63,8 +62,8 @@ def gather(config: PretrainRun, model: LanguageModel, workdir: str) -> dict[str,
     os.makedirs(folder, exist_ok=True)
     files = _export(view, folder)
     for word in words:
-        for name, found in word["directions"].items():
-            files += pictures.write(folder, word, name, found, model.languages)
+        for name, direction in word["directions"].items():
+            files += pictures.write(folder, word, name, direction, model.languages)
     return {
         "directions": list(view.directions),
         "census": {name: view.index.census(name) for name in view.directions},
@@ -98,14 +97,14 @@ def _words(config: PretrainRun, view: SenseView, model: LanguageModel, language:
 
 def _directions(view: SenseView, word: str, language: str) -> dict[str, Any]:
     senses = view.all(word, language, _NEAR, examples=_EXAMPLES)
-    found = {}
+    directions = {}
     for name in view.directions:
         own = [sense for sense in senses if sense.direction == name]
-        found[name] = {
+        directions[name] = {
             "senses": [_described(sense) for sense in own],
             "points": _points(view, name, own),
         }
-    return found
+    return directions
 
 
 def _described(sense: Sense) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from clwe_jax import options, presets
-from clwe_jax.embeddings import dictionary_text, files, pieces, word_rows
+from clwe_jax.embeddings import dictionary_text, files, token_init, word_rows
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
@@ -30,12 +30,12 @@ from clwe_jax.runs.job import FIGURES
 from clwe_jax.static.job import Static
 from clwe_jax.static.trainer import SUBWORDS
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.world import World
+from clwe_jax.text.run_text import RunText
 from clwe_jax.text.xlm import END_MARK
-from clwe_jax.training.tables import LANGUAGES, TOKENS, Names, Start
+from clwe_jax.training.tables import LANGUAGES, TOKENS, Names, TokenVectors
 
 FOLDER = "start"  # of the run's folder
-_MOST_DIM = 300  # of vectors that are trained for the start
+_MAX_DIM = 300  # of vectors that are trained for the start
 _SHARED = ("languages", "lower_case", "simplify_chinese", "dictionary_clean", "exclude_tests")
 _EVALUATORS = ("bli", "retrieval", "bleu")  # that measure the vectors of the start too
 _TEST_OPTIONS = ("max_sentences",)  # of these evaluators that are those of the run
@@ -50,21 +50,21 @@ def figures(workdir: str) -> dict[str, float]:
     """The figures of the word vectors that a run has trained for its start, as 'start/...'."""
     try:
         with open(os.path.join(workdir, FOLDER, FIGURES), encoding="utf-8") as file:
-            found = json.load(file)
+            saved = json.load(file)
     except FileNotFoundError:
         return {}
     # The run measures the same floor.
-    kept = {name: value for name, value in found.items() if not name.startswith(PREFIX)}
+    kept = {name: value for name, value in saved.items() if not name.startswith(PREFIX)}
     return {f"{FOLDER}/{name}": value for name, value in kept.items()}
 
 
-def start(config: PretrainRun, workdir: str, world: World) -> Start | None:
+def token_vectors(config: PretrainRun, workdir: str, run_text: RunText) -> TokenVectors | None:
     """The vectors that the run's tokens start from; None where `init.embeddings` is ''.
 
     Args:
       config: the run's.
       workdir: the run's folder.
-      world: its text, dictionary and tokenizer.
+      run_text: its text, dictionary and tokenizer.
 
     Raises:
       ValueError, FileNotFoundError: word vectors that cannot be read or trained, or that share no
@@ -74,34 +74,33 @@ def start(config: PretrainRun, workdir: str, world: World) -> Start | None:
     if not settings.embeddings:
         return None
     if settings.embeddings in options.TRAINED_STARTS:
-        train(config, workdir, world.folders)
-        found = read(os.path.join(workdir, FOLDER), world.languages)
+        train(config, workdir, run_text.folders)
+        vectors = read(os.path.join(workdir, FOLDER), run_text.languages)
     elif settings.embeddings == "dictionary":
-        found = _of_dictionary(config, world)
+        vectors = _dictionary_vectors(config, run_text)
     else:
-        found = read(settings.embeddings, world.languages)
-    words, counts = _cut(found, world, config.init.center)
-    size = world.tokenizer.vocabulary.size
+        vectors = read(settings.embeddings, run_text.languages)
+    words, counts = _cut(vectors, run_text, config.init.center)
+    size = run_text.tokenizer.vocabulary.size
     subwords = None
     if settings.method == "subword":
         place = os.path.join(workdir, FOLDER)
         place = place if settings.embeddings in options.TRAINED_STARTS else settings.embeddings
-        subwords = _subwords(place, found, words, world, settings.center)
-    values, known = pieces.start(
+        subwords = _subwords(place, vectors, words, run_text, settings.center)
+    values, known = token_init.token_vectors(
         settings.method, words, size, config.model.width, config.seed, subwords
     )
     record = {
         "source": settings.embeddings, "method": settings.method, "center": settings.center,
-        "words": counts, "tokens": len(world.tokenizer.vocabulary),
+        "words": counts, "tokens": len(run_text.tokenizer.vocabulary),
     }  # fmt: skip
-    return Start(values, known, settings.tables, settings.scale, record)
+    return TokenVectors(values, known, settings.tables, settings.scale, record)
 
 
 def read(source: str, languages: Sequence[str]) -> dict[str, Vectors]:
     """The vectors of a static run's folder or of vector files, by language.
 
     Args:
-      source: `config.init.embeddings`.
       languages: of the run; vectors of others are left out.
 
     Raises:
@@ -109,18 +108,18 @@ def read(source: str, languages: Sequence[str]) -> dict[str, Vectors]:
     """
     if os.path.isdir(source):
         model = spaces.load(source)
-        found = {name: model.vectors(name) for name in model.languages if name in languages}
+        vectors = {name: model.vectors(name) for name in model.languages if name in languages}
     else:
         option = "config.init.embeddings"
-        found = files.read_space(options.vector_files(source, languages, option), option)
-    if not found:
+        vectors = files.read_space(options.vector_files(source, languages, option), option)
+    if not vectors:
         raise ValueError(
             f"config.init.embeddings={source}: it has vectors in none of {', '.join(languages)}"
         )
     for language in languages:
-        if language not in found:
+        if language not in vectors:
             logging.warning("config.init.embeddings=%s: no vectors in %s", source, language)
-    return found
+    return vectors
 
 
 def train(config: PretrainRun, workdir: str, folders: Mapping[str, str]) -> None:
@@ -129,12 +128,12 @@ def train(config: PretrainRun, workdir: str, folders: Mapping[str, str]) -> None
     Args:
       config: the run's.
       workdir: the run's folder.
-      folders: the folders behind the options, from `world.resolve_folders`.
+      folders: the folders behind the options, from `run_text.resolve_folders`.
     """
     if jax.process_count() > 1:
         raise ValueError(
-            "config.init.embeddings='joint' runs on one host: train the vectors first with "
-            "configs/joint_align.py, then give their folder: --config.init.embeddings=DIR"
+            "config.init.embeddings='joint' runs on one host: train the vectors with "
+            "configs/joint_align.py, then name their folder, --config.init.embeddings=DIR"
         )
     # The run itself measures the floor.
     Static(static_config(config, folders), os.path.join(workdir, FOLDER), with_floor=False).run()
@@ -146,13 +145,13 @@ def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
     The words of the run's test dictionaries are left out of the aligner's too, and the run's lexicon
     induction, sentence retrieval and BLEU (word by word) measure the vectors on the run's test sets.
     """
-    found = options.parse(presets.joint_align(config.scale))
+    base = options.parse(presets.joint_align(config.scale))
     data = dataclasses.replace(
-        found.data, source=f"text:{folders['text']}", dictionaries=folders["dictionaries"],
+        base.data, source=f"text:{folders['text']}", dictionaries=folders["dictionaries"],
         exclude_dictionaries=folders["tests"],
         **{name: getattr(config.data, name) for name in _SHARED},
     )  # fmt: skip
-    width = min(config.model.width, _MOST_DIM)
+    width = min(config.model.width, _MAX_DIM)
     static = dict(
         refinement=bool(config.data.dictionaries), write_text=False, induced_words=0,
         keep_subwords=config.init.method == "subword", mine=config.init.mine,
@@ -169,40 +168,40 @@ def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
             if spec.name == "bli":
                 same |= {"methods": "nn,csls", "bootstrap": 0}
             evals[key] = dataclasses.replace(
-                found.evals[spec.name], data=folders[f"evals.{key}"], **same
+                base.evals[spec.name], data=folders[f"evals.{key}"], **same
             )
-    evals.setdefault("bli", dataclasses.replace(found.evals["bli"], data=""))
+    evals.setdefault("bli", dataclasses.replace(base.evals["bli"], data=""))
     return dataclasses.replace(
-        found, seed=config.seed, data=data, evals=evals,
-        static=dataclasses.replace(found.static, **static),
-        embeddings=dataclasses.replace(found.embeddings, **joint),
+        base, seed=config.seed, data=data, evals=evals,
+        static=dataclasses.replace(base.static, **static),
+        embeddings=dataclasses.replace(base.embeddings, **joint),
     )  # fmt: skip
 
 
-def _of_dictionary(config: PretrainRun, world: World) -> dict[str, Vectors]:
-    if world.dictionary is None:
+def _dictionary_vectors(config: PretrainRun, run_text: RunText) -> dict[str, Vectors]:
+    if run_text.dictionary is None:
         raise ValueError(
             "config.init.embeddings='dictionary' needs a dictionary and text: set "
             "--config.data.dictionaries=DIR and --config.data.source=text:DIR"
         )
-    counts = world.frequencies.words if world.frequencies else {}
-    counts = {language: counts.get(language, {}) for language in world.languages}
+    counts = run_text.frequencies.words if run_text.frequencies else {}
+    counts = {language: counts.get(language, {}) for language in run_text.languages}
     # The model's width is that of the vectors: none is left for n-grams.
     # Entries alone: whether guesses by n-grams help a model's start is not measured.
     alone = WordsOptions(unknown="beginnings", phrases=False, spelling_dim=0)
-    graph = WordGraph(world.dictionary, counts, alone)
+    graph = WordGraph(run_text.dictionary, counts, alone)
     return dict(dictionary_text.vectors(word_rows.rows(graph, config.model.width, config.seed)))
 
 
 def _cut(
-    found: Mapping[str, Vectors], world: World, center: bool
-) -> tuple[pieces.Words, dict[str, int]]:
+    by_language: Mapping[str, Vectors], run_text: RunText, center: bool
+) -> tuple[token_init.CutWords, dict[str, int]]:
     """The words of all languages as the run's tokens, and their numbers by language."""
-    tokenizer = world.tokenizer
+    tokenizer = run_text.tokenizer
     unknown = tokenizer.vocabulary.unk_id
     vectors, weights, tokens, lengths, numbers = [], [], [], [], {}
-    for language, given in found.items():
-        frequency = _frequencies(given, language, world)
+    for language, given in by_language.items():
+        frequency = _frequencies(given, language, run_text)
         rows, seen = [], set()
         for row, word in enumerate(given.words):
             ids, _ = tokenizer.encode(word, language)
@@ -212,18 +211,18 @@ def _cut(
                 tokens += ids
                 lengths.append(len(ids))
         numbers[language] = len(rows)
-        vectors.append(pieces.prepared(given.vectors[rows], _mean(given, center)))
+        vectors.append(token_init.prepared(given.vectors[rows], _mean(given, center)))
         weights.append(frequency[rows])
     if not sum(numbers.values()):
         raise ValueError("config.init.embeddings: no word with a vector is in the run's vocabulary")
     logging.info("words with a start vector: %s", numbers)
-    return pieces.Words(
+    return token_init.CutWords(
         vectors=np.concatenate(vectors),
         weights=np.concatenate(weights),
         tokens=np.array(tokens, np.int64),
         splits=np.cumsum([0, *lengths]),
-        languages=np.repeat(np.arange(len(found)), list(numbers.values())),
-        hub=list(found).index("en") if "en" in found else 0,
+        languages=np.repeat(np.arange(len(by_language)), list(numbers.values())),
+        hub=list(by_language).index("en") if "en" in by_language else 0,
     ), numbers
 
 
@@ -232,7 +231,11 @@ def _mean(vectors: Vectors, center: bool) -> np.ndarray | None:
 
 
 def _subwords(
-    folder: str, found: Mapping[str, Vectors], words: pieces.Words, world: World, center: bool
+    folder: str,
+    by_language: Mapping[str, Vectors],
+    words: token_init.CutWords,
+    run_text: RunText,
+    center: bool,
 ) -> np.ndarray:
     """The tokens' own vectors from character n-grams, float32 [V, D]; zeros for none.
 
@@ -240,9 +243,8 @@ def _subwords(
 
     Args:
       folder: of the static run that kept its n-grams.
-      found: its vectors in the hub's space, by language.
+      by_language: its vectors in the hub's space, by language.
       words: their tokens.
-      world: of the run.
       center: whether the mean vectors of the languages are subtracted.
 
     Raises:
@@ -254,8 +256,8 @@ def _subwords(
             f"config.init.method='subword': {folder} has no {SUBWORDS}. Train the vectors with "
             "--config.static.keep_subwords=True, or take --config.init.embeddings=joint"
         )
-    grams, vocabulary = Subwords.load(path), world.tokenizer.vocabulary
-    shares = pieces.language_shares(words, vocabulary.size)
+    grams, vocabulary = Subwords.load(path), run_text.tokenizer.vocabulary
+    shares = token_init.language_shares(words, vocabulary.size)
     raw = np.zeros((vocabulary.size, grams.vectors.shape[1]), np.float32)
     for token, piece in enumerate(vocabulary.pieces):
         if shares[token].any():
@@ -263,11 +265,11 @@ def _subwords(
             ends = begins and vocabulary.encode_word(text) == [token]
             raw[token] = grams.vector(text, begins, ends)
     own, total = np.abs(raw).max(1) > 0, np.zeros_like(raw)
-    for share, (language, vectors) in zip(shares.T, found.items()):
+    for share, (language, vectors) in zip(shares.T, by_language.items()):
         mapped = raw
         if language in model.alignments:
             mapped = model.alignments[language].to_target_space(raw)
-        total += share[:, None] * pieces.prepared(mapped, _mean(vectors, center))
+        total += share[:, None] * token_init.prepared(mapped, _mean(vectors, center))
     return np.where(own[:, None], total, 0).astype(np.float32)
 
 
@@ -280,11 +282,11 @@ def _spelled(piece: str, kind: str) -> tuple[str, bool]:
     return piece.removesuffix(END_MARK), True  # fastBPE's pieces do not say where a word begins
 
 
-def _frequencies(vectors: Vectors, language: str, world: World) -> np.ndarray:
+def _frequencies(vectors: Vectors, language: str, run_text: RunText) -> np.ndarray:
     """How often each word occurs, float64 [N]: as the vectors know it, else in the run's text."""
     if vectors.counts is not None:
         return np.maximum(np.asarray(vectors.counts, np.float64), 1)
-    if world.frequencies is None:
+    if run_text.frequencies is None:
         return 1 / (1.0 + np.arange(len(vectors)))  # Zipf's law: vectors are ordered by frequency
-    counts = world.frequencies.words.get(language, {})
+    counts = run_text.frequencies.words.get(language, {})
     return np.array([counts.get(word, 0) + 0.5 for word in vectors.words], np.float64)

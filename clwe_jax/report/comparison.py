@@ -18,8 +18,8 @@ _MAIN = re.compile(
     r"(retrieval/(sif/)?mean(_last4)?|bli/(p@1|mean)|bleu/mean|zero_shot/.*mean|word_alignment/|senses/|"
     r"similarity/mean|mining/)[a-z0-9_@]*"
 )
-_MOST_OPTIONS = 3  # in a warning
-_MOST_LETTERS = 30  # of an option's value there
+_MAX_OPTIONS = 3  # in a warning
+_MAX_LETTERS = 30  # of an option's value there
 
 
 def fairness(run: Run, other: Run) -> list[str]:
@@ -27,19 +27,19 @@ def fairness(run: Run, other: Run) -> list[str]:
 
     An option that one of the two kinds of runs does not have is no such condition.
     """
-    found = []
+    sentences = []
     if run.step != other.step:
-        found.append(f"{run.name} is at step {run.step:,}, {other.name} at step {other.step:,}.")
+        sentences.append(f"{run.name} is at step {run.step:,}, {other.name} at step {other.step:,}.")
     unfair = [d for d in differences((run, other)) if not d.fair and None not in d.values]
     if unfair:
         named = [
-            f"{d.option} ({', '.join(str(value)[:_MOST_LETTERS] or chr(39) * 2 for value in d.values)})"
-            for d in unfair[:_MOST_OPTIONS]
+            f"{d.option} ({', '.join(str(value)[:_MAX_LETTERS] or chr(39) * 2 for value in d.values)})"
+            for d in unfair[:_MAX_OPTIONS]
         ]
-        rest = len(unfair) - _MOST_OPTIONS
+        rest = len(unfair) - _MAX_OPTIONS
         more = f" and {rest} more options, which the section Comparison lists" if rest > 0 else ""
-        found.append(f"The runs differ in {', '.join(named)}{more}.")
-    return found
+        sentences.append(f"The runs differ in {', '.join(named)}{more}.")
+    return sentences
 
 
 def section(run: Run, others: Sequence[Run]) -> Section | None:

@@ -11,8 +11,8 @@ from clwe_jax.report.data import (
 )  # fmt: skip
 from clwe_jax.report.run_folder import Run
 
-_MOST_EXAMPLES = 14
-_MOST_WORDS = 60  # words of an example
+_MAX_EXAMPLES = 14
+_MAX_WORDS = 60  # words of an example
 
 
 def languages(run: Run, others: Sequence[Run]) -> Section | None:
@@ -22,16 +22,16 @@ def languages(run: Run, others: Sequence[Run]) -> Section | None:
 
 
 def _by_language(run: Run) -> list[Block]:
-    found = run.extras.get("languages")
-    if not found:
+    by_language = run.extras.get("languages")
+    if not by_language:
         return []
     pairs = (run.extras.get("dictionary") or {}).get("pairs_by_language") or {}
     full = {
-        key: max(row.get(key) or 0.0 for row in found.values())
+        key: max(row.get(key) or 0.0 for row in by_language.values())
         for key in ("target_share", "sampled_share")
     }
     # Rows of pairs and sentences have no shares of languages among their pieces.
-    measured = any(row.get("sampled_share") is not None for row in found.values())
+    measured = any(row.get("sampled_share") is not None for row in by_language.values())
     asked, sampled = measured and full["target_share"] > 0, measured and max(full.values())
     columns = [Column("Language"), Column("Lines", "count"), Column("Words", "count")]
     columns += [Column("Share asked", "percent")] * asked
@@ -39,7 +39,7 @@ def _by_language(run: Run) -> list[Block]:
     columns += [Column("In dictionary", "percent")]
     columns += [Column("Pairs", "count")] * bool(pairs)
     rows = []
-    for name, row in found.items():
+    for name, row in by_language.items():
         cells: list[Cell] = [Language(name), Number(row.get("lines")), Number(row.get("words"))]
         if asked:
             cells.append(Number(row.get("target_share")))
@@ -100,18 +100,18 @@ def _vocabulary(run: Run) -> list[Block]:
 
 def examples(run: Run, others: Sequence[Run]) -> Section | None:
     """Code-switched inputs, as in Fig. 1 of the DICT-MLM paper."""
-    found = run.extras.get("examples")
-    if not found:
+    rows = run.extras.get("examples")
+    if not rows:
         return None
     columns = ("original", "transformed", "masked", "languages")
-    whole = [row for row in found if len({len(row[key]) for key in columns}) == 1]
+    whole = [row for row in rows if len({len(row[key]) for key in columns}) == 1]
     text = (
         "The model is trained to predict the words in bold, which are masked in its input. "
         "A coloured tag names the language of a switched word; the original word is below it where "
         "the two differ."
     )
-    blocks: list[Block] = [_example(row) for row in whole[:_MOST_EXAMPLES]]
-    damaged = len(found) - len(whole)
+    blocks: list[Block] = [_example(row) for row in whole[:_MAX_EXAMPLES]]
+    damaged = len(rows) - len(whole)
     if damaged:
         blocks.append(Text(f"{damaged} examples with lists of unequal length are left out."))
     return Section("Code-switched examples", text, blocks)
@@ -130,9 +130,9 @@ def _example(row: Mapping[str, Any]) -> Sentence:
         )
         for before, after, masked, language in columns
     ]
-    left_out = len(words) - _MOST_WORDS
+    left_out = len(words) - _MAX_WORDS
     if left_out > 0:
-        words = [*words[:_MOST_WORDS], Word(f"… {left_out} more words", style="soft")]
+        words = [*words[:_MAX_WORDS], Word(f"… {left_out} more words", style="soft")]
     return Sentence(own, words)
 
 

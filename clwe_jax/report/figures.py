@@ -16,32 +16,32 @@ def by_subject(results: Mapping[str, float], prefix: str) -> dict[str, dict[str,
 
     A metric's name may hold slashes (layer3/p@1); a path without a subject goes under ''.
     """
-    found: dict[str, dict[str, float]] = {}
+    subjects: dict[str, dict[str, float]] = {}
     for name, value in results.items():
         if name.startswith(prefix + "/"):
             subject, _, metric = name[len(prefix) + 1 :].partition("/")
             if not metric:
                 subject, metric = "", subject
-            found.setdefault(subject, {})[metric] = value
-    return dict(sorted(found.items()))
+            subjects.setdefault(subject, {})[metric] = value
+    return dict(sorted(subjects.items()))
 
 
 def pairs_of(results: Mapping[str, float], prefix: str) -> dict[str, dict[str, float]]:
     """The subjects of `by_subject` that are pairs of languages, such as 'de-en'."""
-    found = by_subject(results, prefix)
-    return {subject: metrics for subject, metrics in found.items() if "-" in subject}
+    subjects = by_subject(results, prefix)
+    return {subject: metrics for subject, metrics in subjects.items() if "-" in subject}
 
 
 def over_star(results: Mapping[str, float], pattern: str) -> dict[int, float]:
     """The values of a pattern such as 'retrieval/layer*/acc@1' by the star's number, ascending."""
     before, _, after = pattern.partition("*")
     path = re.compile(rf"{re.escape(before)}(\d+){re.escape(after)}")
-    found = {
+    values = {
         int(match[1]): value
         for name, value in results.items()
         if (match := path.fullmatch(name)) and math.isfinite(value)
     }
-    return dict(sorted(found.items()))
+    return dict(sorted(values.items()))
 
 
 def word_method(results: Mapping[str, float]) -> tuple[str, str]:

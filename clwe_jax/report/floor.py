@@ -19,11 +19,10 @@ _HEAD = "Dictionary floor"
 _ARROW = "\u00a0→\u00a0"  # of `measures.pair_name`
 
 
-def of_retrieval(run: Run, ending: str = "", own: bool = False) -> str:
+def retrieval_path(run: Run, ending: str = "", own: bool = False) -> str:
     """The path of the floor's retrieval figures, with a star for the pair.
 
     Args:
-      run: the page's run.
       ending: ending of the metric's name, such as '_csls'.
       own: whether the words of a sentence weigh as in the encoder's own sentence vector
         ('retrieval/mean'), which is for static vectors as in the floor's; else by SIF, if measured.
@@ -41,12 +40,12 @@ def mean(run: Run, path: str) -> float | None:
 def method_of_retrieval(run: Run) -> str:
     """The last method of `figures.SENTENCE_METHODS` with a floor, whose column stands beside it."""
     measured = [
-        how for how, x in SENTENCE_METHODS.items() if mean(run, of_retrieval(run, x)) is not None
+        how for how, x in SENTENCE_METHODS.items() if mean(run, retrieval_path(run, x)) is not None
     ]
     return measured[-1] if measured else next(iter(SENTENCE_METHODS))
 
 
-def beside(
+def with_baseline(
     tables: Sequence[Table], run: Run, path: str, chance: str, method: str = ""
 ) -> list[Table]:
     """The tables of language pairs with a column for the floor and one for chance.
@@ -55,7 +54,6 @@ def beside(
 
     Args:
       tables: tables whose first column has the pairs.
-      run: the page's run.
       path, chance: paths of the figures, with a star for the pair.
       method: name of the floor's method, for the column's head.
     """
@@ -109,7 +107,6 @@ def levels(run: Run, path: str, chance: str, method: str = "") -> dict[str, floa
     """The labels and values of the lines of the floor and of chance.
 
     Args:
-      run: the page's run.
       path, chance: paths of the figures, with a star for the pair.
       method: name of the floor's method, for the label.
     """

@@ -18,7 +18,7 @@ import markupsafe
 
 from clwe_jax import atomic
 from clwe_jax.report import (
-    beside, card, comparison, corpus, figures, measures, overview, plots, projection, run_folder,
+    card, comparison, corpus, figures, fill_metrics, measures, overview, plots, projection, run_folder,
     senses, space, static, training, verdict,
 )  # fmt: skip
 from clwe_jax.report.data import Chart, Number, Picture, Section, Table, section_from_json
@@ -89,13 +89,13 @@ def page(runs: Sequence[Run], problems: Sequence[str]) -> str:
       problems: sentences about files that could not be read.
     """
     run, *others = runs
-    found = list(problems)
+    warned = list(problems)
     environment = _environment(run)
-    first, *shown = _sections(environment, runs, found)
-    tiles = _attempt("the headline figures", found, lambda: overview.tiles(run, others))
-    lead = _attempt("the summary", found, lambda: overview.summary(run))
-    judged = _attempt("the verdict", found, lambda: verdict.of(run))
-    warnings = [("Mind this", overview.unfinished(run) + training.skipped_steps(run) + found)]
+    first, *shown = _sections(environment, runs, warned)
+    tiles = _attempt("the headline figures", warned, lambda: overview.tiles(run, others))
+    lead = _attempt("the summary", warned, lambda: overview.summary(run))
+    judged = _attempt("the verdict", warned, lambda: verdict.of(run))
+    warnings = [("Mind this", overview.unfinished(run) + training.skipped_steps(run) + warned)]
     unfair = [
         (f"Compared with {other.name}, but under other conditions", comparison.fairness(run, other))
         for other in others
@@ -137,16 +137,16 @@ def _sections(
 
     def content(make: Callable[[], Section | None]) -> tuple[str, str] | None:
         section = make()
-        blocks = beside.filled(section.blocks, runs) if section is not None else []
+        blocks = fill_metrics.filled(section.blocks, runs) if section is not None else []
         if section is None or not (blocks or section.text):
             return None
         return section.title, markupsafe.Markup(template.render(text=section.text, blocks=blocks))
 
     names = itertools.count(1)
     for what, make in makers:
-        found = _attempt(what, problems, functools.partial(content, make))
-        if found is not None:
-            yield f"section-{next(names)}", *found
+        parts = _attempt(what, problems, functools.partial(content, make))
+        if parts is not None:
+            yield f"section-{next(names)}", *parts
         elif what == _name(_FIRST):
             yield None
 
@@ -178,7 +178,7 @@ def _environment(run: Run) -> jinja2.Environment:
     environment.globals |= {
         "change": _change,
         "colour": plots.colour,
-        "groups": lambda blocks: beside.side_by_side(blocks, (Chart, Picture)),
+        "groups": lambda blocks: fill_metrics.side_by_side(blocks, (Chart, Picture)),
         "hue": functools.partial(_hue, run.languages),
         "interval": _interval,
         "kind": lambda value: type(value).__name__.lower(),

@@ -17,7 +17,7 @@ _LAYER = re.compile(r"layer(\d+)/")
 _SHORT = {"nearest neighbour": "NN", "inverted softmax": "inv. softmax"}  # names in column heads
 _SPLITS = {"frequency": "By frequency rank of the source word", "tag": "By part of speech"}
 
-Found = Mapping[str, Mapping[str, float]]  # subject, such as a language pair -> metric -> value
+Figures = Mapping[str, Mapping[str, float]]  # subject, such as a language pair -> metric -> value
 
 
 def pair_name(pair: str) -> str:
@@ -29,7 +29,7 @@ def table(
     prefix: str,
     subjects: Mapping[str, Cell],
     columns: Mapping[str, Column],
-    found: Found,
+    by_subject: Figures,
     head: str,
     mean: bool = True,
     last: Mapping[str, Cell] | None = None,
@@ -38,21 +38,19 @@ def table(
     """A table of the figures PREFIX/SUBJECT/METRIC, one row per subject; [] without figures.
 
     Args:
-      prefix: prefix of the metrics' paths.
       subjects: subject -> first cell of its row; a subject without figures has no row.
       columns: metric -> its column; a metric without figures has no column.
-      found: the figures by subject.
-      head: head of the first column.
+      by_subject: the figures.
       mean: whether the means PREFIX/METRIC are the last row.
       last: subject -> its test set, the last cell of its row; None: no such column.
       **options: the fields title, note and closed of the table.
     """
-    measured = {name for subject in subjects for name in found[subject]}
+    measured = {name for subject in subjects for name in by_subject[subject]}
     names = [name for name in columns if name in measured]
     rows = [
         [cell, *(Metric(f"{prefix}/{x}/{m}") for m in names), *([last[x]] if last else [])]
         for x, cell in subjects.items()
-        if found[x].keys() & set(names)
+        if by_subject[x].keys() & set(names)
     ]
     total = ["mean", *(Metric(f"{prefix}/{m}") for m in names)] if mean else None
     heads = [Column(head), *(columns[name] for name in names)]
@@ -64,8 +62,8 @@ def table(
 
 def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
     """Sentence retrieval by layer (as in Fig. 3 of the DICT-MLM paper), by pair, over training."""
-    found = figures.pairs_of(run.figures, "retrieval")
-    pairs = {pair: pair_name(pair) for pair in found}
+    by_pair = figures.pairs_of(run.figures, "retrieval")
+    pairs = {pair: pair_name(pair) for pair in by_pair}
     blocks = _by_layer(run, others)
     last = figures.last_layers(run.figures)
     text = (
@@ -90,7 +88,7 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
     whole = test_sets.of_all(run, "retrieval")
     whole = f" ({whole})" if whole else ""
     how = floor.method_of_retrieval(run)
-    levels = floor.of_retrieval(run, SENTENCE_METHODS[how]), "retrieval/*/chance", how
+    levels = floor.retrieval_path(run, SENTENCE_METHODS[how]), "retrieval/*/chance", how
     for name, title in (
         ("mean_last4", f"By language pair, mean of {last}"),
         ("mean", "By language pair, the encoder's own sentence vector"),
@@ -102,10 +100,10 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
         if name == "mean":
             columns["mean_csls_k3"] = Column("CSLS, k = 3", "percent", main=False)
             columns["coverage"] = Column("Words with a vector", "percent", main=False)
-        tables = table("retrieval", pairs, columns, found, "Pair", title=title + whole, note=note)
-        own = floor.of_retrieval(run, SENTENCE_METHODS[how], name == "mean"), *levels[1:]
-        blocks += floor.beside(tables, run, *own)
-        blocks += floor.beside(weighted, run, *levels)
+        tables = table("retrieval", pairs, columns, by_pair, "Pair", title=title + whole, note=note)
+        own = floor.retrieval_path(run, SENTENCE_METHODS[how], name == "mean"), *levels[1:]
+        blocks += floor.with_baseline(tables, run, *own)
+        blocks += floor.with_baseline(weighted, run, *levels)
     lines = [Line(how, f"retrieval/mean_last4{x}") for how, x in SENTENCE_METHODS.items()]
     steps = finite(run.series.get(lines[0].metric, {}))
     if steps:
@@ -113,13 +111,13 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
     blocks.append(Chart(f"Over training, mean of {last}", lines, form="percent"))
     weighted = [Line(how, f"{_SIF}/mean_last4{x}") for how, x in SENTENCE_METHODS.items()]
     blocks.append(Chart(f"Over training, SIF, mean of {last}", weighted, form="percent"))
-    layers = sorted({int(m[1]) for row in found.values() for x in row if (m := _LAYER.match(x))})
+    layers = sorted({int(m[1]) for row in by_pair.values() for x in row if (m := _LAYER.match(x))})
     for how, x in SENTENCE_METHODS.items():
         columns = {
             f"layer{k}/acc@1{x}": Column(f"layer {k}", "percent", main=False) for k in layers
         }
         closed = f"Every pair and layer, {how}"
-        blocks += table("retrieval", pairs, columns, found, "Pair", mean=False, closed=closed)
+        blocks += table("retrieval", pairs, columns, by_pair, "Pair", mean=False, closed=closed)
     return Section("Sentence retrieval", text, blocks) if pairs or steps else None
 
 
@@ -127,7 +125,7 @@ def _by_layer(run: Run, others: Sequence[Run]) -> list[Chart]:
     metrics = {how: f"retrieval/layer*/acc@1{x}" for how, x in SENTENCE_METHODS.items()}
     weighted = {how: x.replace("retrieval", _SIF) for how, x in metrics.items()}
     levels = {
-        how: floor.levels(run, floor.of_retrieval(run, x), "retrieval/*/chance")
+        how: floor.levels(run, floor.retrieval_path(run, x), "retrieval/*/chance")
         for how, x in SENTENCE_METHODS.items()
     }
     drawn = [
@@ -177,8 +175,8 @@ def _note(run: Run, others: Sequence[Run]) -> str:
 
 def induction(run: Run, others: Sequence[Run]) -> Section | None:
     """Lexicon induction by pair, by frequency and part of speech of the words, and by layer."""
-    found = figures.pairs_of(run.figures, "bli")
-    measured = {name for row in found.values() for name in row}
+    by_pair = figures.pairs_of(run.figures, "bli")
+    measured = {name for row in by_pair.values() for name in row}
     main, ending = figures.word_method(run.figures)
     text = (
         "P@k is the share of source words with a translation of the test dictionary among their k "
@@ -196,7 +194,7 @@ def induction(run: Run, others: Sequence[Run]) -> Section | None:
             " A word's vector is the mean of its vectors in context; isolated words do not occur "
             "in the sample of text and were encoded without context."
         )
-    pairs = {pair: pair_name(pair) for pair in found}
+    pairs = {pair: pair_name(pair) for pair in by_pair}
     blocks = []
     if any(name.startswith("floor/bli/") for name in run.figures):
         text += floor.TEXT
@@ -206,19 +204,19 @@ def induction(run: Run, others: Sequence[Run]) -> Section | None:
         ("", "All test words, the papers' convention", _induction_columns(main, ending), None),
     ):
         tables = table(
-            "bli", pairs, columns, found, "Pair", len(pairs) > 1, last,
+            "bli", pairs, columns, by_pair, "Pair", len(pairs) > 1, last,
             title=f"{title} ({whole})" if whole else title,
         )  # fmt: skip
-        blocks += floor.beside(tables, run, f"floor/bli/*/p@1{ending}{variant}", "bli/*/chance")
+        blocks += floor.with_baseline(tables, run, f"floor/bli/*/p@1{ending}{variant}", "bli/*/chance")
     for split, title in _SPLITS.items():
-        blocks += _parts(found, split, title, ending)
+        blocks += _parts(by_pair, split, title, ending)
     levels = floor.levels(run, f"floor/bli/*/p@1{ending}", "bli/*/chance")
     blocks.append(floor.drawn(_induction_by_layer((run, *others)), levels))
     over = {"cosine": "bli/p@1_distinct_covered", "CSLS": "bli/p@1_csls_distinct_covered"}
     lines = [Line(how, metric) for how, metric in over.items()]
     title = "Over training, covered words of different spelling"
     blocks.append(Chart(title, lines, form="percent"))
-    return Section("Lexicon induction", text, blocks) if found else None
+    return Section("Lexicon induction", text, blocks) if by_pair else None
 
 
 def _headline_columns(main: str) -> dict[str, Column]:
@@ -258,17 +256,17 @@ def _induction_columns(main: str, ending: str) -> dict[str, Column]:
     }
 
 
-def _parts(found: Found, split: str, title: str, ending: str) -> list[Table]:
+def _parts(by_pair: Figures, split: str, title: str, ending: str) -> list[Table]:
     """P@1 by part of the source words, one column per part, with its number of words."""
 
     def first_rank(part: str) -> int:
         first = part.partition("-")[0]
         return int(first) if first.isdigit() else 0
 
-    names = {x.split("/")[1] for row in found.values() for x in row if x.startswith(f"{split}/")}
+    names = {x.split("/")[1] for row in by_pair.values() for x in row if x.startswith(f"{split}/")}
     parts = sorted(names, key=lambda part: (first_rank(part), part))
     rows = []
-    for pair, row in found.items():
+    for pair, row in by_pair.items():
         cells: list[Cell] = [pair_name(pair)]
         for part in parts:
             words = row.get(f"{split}/{part}/words")
@@ -297,17 +295,17 @@ def _induction_by_layer(runs: Sequence[Run]) -> Chart:
 
 def similarity(run: Run, others: Sequence[Run]) -> Section | None:
     """Word similarity by test set."""
-    found: dict[str, dict[str, float]] = {}
+    by_set: dict[str, dict[str, float]] = {}
     for name, value in run.figures.items():
         path, _, metric = name.rpartition("/")
         if path.startswith("similarity/"):
-            found.setdefault(path.removeprefix("similarity/"), {})[metric] = value
+            by_set.setdefault(path.removeprefix("similarity/"), {})[metric] = value
     text = "Spearman's correlation of cosines with human scores, over the pairs that have vectors."
     columns = {
         "spearman": Column("Correlation"),
         "coverage": Column("Covered", "percent", main=False),
         "pairs": Column("Pairs", "count", main=False),
     }
-    subjects = {name: name for name in sorted(found)}
-    blocks = table("similarity", subjects, columns, found, "Set", mean=False)
+    subjects = {name: name for name in sorted(by_set)}
+    blocks = table("similarity", subjects, columns, by_set, "Set", mean=False)
     return Section("Word similarity", text, blocks) if blocks else None

@@ -52,7 +52,6 @@ def sections(
 
     Args:
       rounds: the figures of each round and pair of languages.
-      pairs: what was mined.
       figures: mined/{pair}/precision and recall, where they are known.
     """
     if not rounds:

@@ -76,8 +76,8 @@ def _labelled(run: Run) -> dict[str, str]:
     task = registry.lookup("transfer_task", run.option("transfer.task"))
     title = f"{task.title}, {'F1' if task.metric == 'f1' else 'accuracy'}"
     learned = labelled_files.training_languages(run.option("transfer.train"))
-    found = {f"{title}, mean of the languages without labels": f"zero_shot/{task.name}/mean_{task.metric}"}
-    return found | {
+    paths = {f"{title}, mean of the languages without labels": f"zero_shot/{task.name}/mean_{task.metric}"}
+    return paths | {
         f"{title}, {x}, whose labels were learned": f"{task.name}/{x}/{task.metric}" for x in learned
     }
 
@@ -99,7 +99,7 @@ def _floor(run: Run, name: str) -> float | None:
     if not name.startswith("retrieval/"):
         return run.figures.get(f"floor/{name}")
     ending = next((x for x in SENTENCE_METHODS.values() if x and name.endswith(x)), "")
-    return floor.mean(run, floor.of_retrieval(run, ending, "last4" not in name))
+    return floor.mean(run, floor.retrieval_path(run, ending, "last4" not in name))
 
 
 def _measured_on(run: Run, name: str) -> list[str]:
@@ -148,8 +148,8 @@ def summary(run: Run) -> str:
 
 def command(run: Run) -> list[str]:
     """The words of the command that started the run."""
-    found = run.extras.get("command") or ""
-    return (shlex.join(map(str, found)) if isinstance(found, list) else str(found)).split()
+    words = run.extras.get("command") or ""
+    return (shlex.join(map(str, words)) if isinstance(words, list) else str(words)).split()
 
 
 def unfinished(run: Run) -> list[str]:

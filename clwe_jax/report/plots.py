@@ -27,7 +27,7 @@ PALETTE = (
 )  # fmt: skip
 _GREY = "#7d8794"
 _DASHES = ("-", (0, (4, 2.5)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
-_MOST_POINTS = 300  # points of a line; longer lines are averaged in bins
+_MAX_POINTS = 300  # points of a line; longer lines are averaged in bins
 _MARKED_POINTS = 25  # a line of fewer points shows each of them
 
 # The dots of one colour, each with its style.
@@ -103,7 +103,6 @@ def picture(block: Picture, titled: bool = False) -> Figure:
     """Dots in the plane, joined by thin lines; labels are moved until none covers another.
 
     Args:
-      block: the picture.
       titled: whether the drawing has a title and a legend, for a file outside the page.
     """
     labelled = any(dots.labels for dots in block.dots)
@@ -169,9 +168,9 @@ def _spread(figure: Figure, axes: Any, labels: list[Any], groups: Sequence[Dots]
 
 
 def thinned(points: Points) -> tuple[list[float], list[float]]:
-    """x and y of the points; of more than _MOST_POINTS points, the means of bins."""
+    """x and y of the points; of more than _MAX_POINTS points, the means of bins."""
     xs, ys = ([point[i] for point in points] for i in (0, 1))
-    width = -(-len(xs) // _MOST_POINTS)
+    width = -(-len(xs) // _MAX_POINTS)
     if width <= 1:
         return xs, ys
     bins = [slice(i, i + width) for i in range(0, len(xs), width)]

@@ -11,7 +11,7 @@ from clwe_jax.report.measures import pair_name
 from clwe_jax.report.run_folder import Run
 
 _COLOURS = {"source": BLUE, "target": ORANGE, "shared": GREEN}
-_MOST_PAIRS = 6  # language pairs that are drawn
+_MAX_PAIRS = 6  # language pairs that are drawn
 _TITLES = {"before": "before", "reallocated": "after reallocation", "after": "after alignment"}
 
 
@@ -37,9 +37,9 @@ def principal(groups: Mapping[str, np.ndarray]) -> dict[str, list[list[float]]]:
 
 def section(run: Run, others: Sequence[Run]) -> Section | None:
     """The pictures of each language pair, side by side."""
-    found = (run.extras.get("static") or {}).get("projection") or {}
+    by_pair = (run.extras.get("static") or {}).get("projection") or {}
     blocks: list[Block] = []
-    for pair, stages in list(found.items())[:_MOST_PAIRS]:
+    for pair, stages in list(by_pair.items())[:_MAX_PAIRS]:
         drawn = {title: stages[x] for x, title in _TITLES.items() if stages.get(x)}
         if drawn:
             pictures = [_picture(pair, title, stage) for title, stage in drawn.items()]

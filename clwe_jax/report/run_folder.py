@@ -138,11 +138,10 @@ def read_series(
     """Metric path -> its values in the folder's metrics.jsonl; {} where the file is absent.
 
     Args:
-      folder: of a run.
       problems: gets a sentence on lines that could not be read.
     """
     path, problems = Path(folder) / "metrics.jsonl", [] if problems is None else problems
-    found: dict[str, Series] = {}
+    series_of: dict[str, Series] = {}
     bad = []
     if path.exists():
         with open(path, encoding="utf-8", errors="replace") as lines:
@@ -155,13 +154,13 @@ def read_series(
                 except (ValueError, KeyError, TypeError, OverflowError):
                     bad.append(number)
                     continue
-                found.setdefault(str(name), {})[step] = value
+                series_of.setdefault(str(name), {})[step] = value
     if bad:
         problems.append(
             f"{path.name}: {len(bad)} unreadable line{'s' * (len(bad) > 1)} skipped, "
             f"the first is line {bad[0]}."
         )
-    return {name: dict(sorted(series.items())) for name, series in found.items()}
+    return {name: dict(sorted(series.items())) for name, series in series_of.items()}
 
 
 def distinct(runs: Sequence[Run]) -> list[Run]:
@@ -193,15 +192,15 @@ class Difference:
 def differences(runs: Sequence[Run]) -> list[Difference]:
     """The options in which runs differ, unfair ones first."""
     flat = [_flatten(run.config) for run in runs]
-    found = []
+    differing = []
     for option in sorted(set().union(*flat)):
         section = option.split(".")[0]
         values = tuple(options.get(option) for options in flat)
         how_often = section == "evals" and option.endswith(".every_steps")
         if section in _ASIDE or how_often or all(value == values[0] for value in values):
             continue
-        found.append(Difference(option, values, fair=section in _METHOD))
-    return sorted(found, key=lambda difference: difference.fair)
+        differing.append(Difference(option, values, fair=section in _METHOD))
+    return sorted(differing, key=lambda difference: difference.fair)
 
 
 def _flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

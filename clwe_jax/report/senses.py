@@ -17,7 +17,7 @@ from clwe_jax.report.data import (
 )  # fmt: skip
 from clwe_jax.report.run_folder import Run, finite
 
-_MOST_WORDS = 12
+_MAX_WORDS = 12
 # Colours of files; on the page drawings follow its light or dark scheme.
 _FILE_STYLE = {"text.color": "#1d232b", "figure.facecolor": "#ffffff", "svg.fonttype": "path"}
 # Fonts with Chinese and Japanese characters; a PNG needs one of them.
@@ -54,9 +54,9 @@ _CHARTS = (
 
 def section(run: Run, others: Sequence[Run]) -> Section | None:
     """The senses of a few words, the numbers of living and dead senses, and curves of training."""
-    found = run.extras.get("senses") or {}
+    entry = run.extras.get("senses") or {}
     blocks: list[Block] = []
-    for word in (found.get("words") or ())[:_MOST_WORDS]:
+    for word in (entry.get("words") or ())[:_MAX_WORDS]:
         blocks += _word(word, run)
     text = (
         "The senses of a few words, the dictionary's translations of their occurrences in text, "
@@ -67,8 +67,8 @@ def section(run: Run, others: Sequence[Run]) -> Section | None:
     )
     if not blocks:
         text = ""
-    blocks += [*_census(found), *_over_training(run)]
-    files = [name for name in found.get("files") or () if name.endswith((".tsv", ".pbtxt"))]
+    blocks += [*_census(entry), *_over_training(run)]
+    files = [name for name in entry.get("files") or () if name.endswith((".tsv", ".pbtxt"))]
     if files:
         blocks.append(
             Text(
@@ -89,11 +89,11 @@ def _over_training(run: Run) -> list[Chart]:
     ]
 
 
-def _census(found: Mapping[str, Any]) -> list[Table]:
+def _census(entry: Mapping[str, Any]) -> list[Table]:
     """Numbers of living and dead senses of the frequent words, by direction."""
     names = {"used": "In use", "unused": "Never used", "removed": "Removed"}
     rows = []
-    for direction, counts in (found.get("census") or {}).items():
+    for direction, counts in (entry.get("census") or {}).items():
         whole = sum(counts[name] for name in names)
         cells = [
             Number(counts[x], below=figures.percent(counts[x] / whole) if whole else "")
@@ -112,8 +112,8 @@ def _word(word: Mapping[str, Any], run: Run) -> list[Block]:
     """A word's tables and pictures, one of each for each direction of the model."""
     tables, pictures = [], []
     directions = word["directions"]
-    for direction, found in directions.items():
-        rows = _rows(word["word"], found["senses"])
+    for direction, details in directions.items():
+        rows = _rows(word["word"], details["senses"])
         if not rows:
             continue
         title = f"{direction} model".capitalize() if len(directions) > 1 else "Sense"
@@ -121,9 +121,9 @@ def _word(word: Mapping[str, Any], run: Run) -> list[Block]:
         if not any(row[2] for row in rows):  # a model without a dictionary
             heads, *rows = ([x for i, x in enumerate(row) if i != 2] for row in (heads, *rows))
         tables.append(Table(heads, rows))
-        if found.get("points"):
+        if details.get("points"):
             title = word["word"] + (f", {direction} model" if len(directions) > 1 else "")
-            pictures.append(picture(title, found["points"], run.languages))
+            pictures.append(picture(title, details["points"], run.languages))
     if not tables:
         return []
     title = [Word(word["word"], word["language"]), Language(word["language"])]
@@ -185,7 +185,6 @@ def picture(title: str, points: Sequence[Mapping[str, Any]], languages: Sequence
     """A word's own senses and their neighbours, as in Figures 4-7 of the sense-aware paper.
 
     Args:
-      title: title of the picture.
       points: objects with 'label', 'language', 'x' and 'y'; 'own' is true for the word's senses,
         and 'of' is the number of the point's own sense, or of the sense that it is a neighbour of.
       languages: the model's languages, whose order decides the colours.
@@ -220,7 +219,7 @@ def _colour(language: str, languages: Sequence[str]) -> int:
 
 
 def write(
-    folder: str, word: Mapping[str, Any], direction: str, found: Mapping[str, Any],
+    folder: str, word: Mapping[str, Any], direction: str, senses: Mapping[str, Any],
     languages: Sequence[str],
 ) -> list[str]:  # fmt: skip
     """Writes the picture of a word's senses as PNG and SVG.
@@ -229,17 +228,17 @@ def write(
       folder: an existing folder.
       word: an object with 'word' and 'language'.
       direction: name of the sense state.
-      found: an object with 'points'; see `picture`.
+      senses: an object with 'points'; see `picture`.
       languages: the model's languages.
 
     Returns:
-      The files' names; an empty list if `found` has no points.
+      The files' names; an empty list if `senses` has no points.
     """
-    if not found["points"]:
+    if not senses["points"]:
         return []
     safe = re.sub(r"[^\w-]+", "_", f"{word['word']}_{word['language']}_{direction}")
     title = f"{word['word']} ({word['language']}), {direction}"
-    drawn = picture(title, found["points"], languages)
+    drawn = picture(title, senses["points"], languages)
     with matplotlib.rc_context({**plots.STYLE, **_FILE_STYLE, "font.family": _families()}):
         figure = plots.picture(drawn, titled=True)
         for kind in ("png", "svg"):

@@ -15,8 +15,8 @@ _TITLES = {
 
 def section(run: Run, others: Sequence[Run]) -> Section | None:
     """Words of several languages, joined to their translations, stage by stage."""
-    found = run.extras.get("space") or {}
-    hub, stages = found.get("hub"), found.get("stages") or {}
+    entry = run.extras.get("space") or {}
+    hub, stages = entry.get("hub"), entry.get("stages") or {}
     pictures = [
         picture(title, points, hub, run.languages)
         for stage, title in _TITLES.items()
@@ -39,7 +39,6 @@ def picture(
     """The words of one stage.
 
     Args:
-      title: title of the picture.
       points: objects with 'word', 'language', 'concept', 'x' and 'y'.
       hub: the language whose words are joined to their translations.
       languages: the languages, whose order decides the colours.

@@ -19,8 +19,8 @@ KINDS = {
     "no vector": ("no vector", "the source word is out of the vocabulary"),
     "no candidate": ("no candidate", "no translation is in the target's vocabulary"),
 }
-_MOST_EXAMPLES = 24
-_MOST_FOUND = 5
+_MAX_EXAMPLES = 24
+_MAX_NEAREST = 5
 
 
 def _static(run: Run) -> Mapping[str, Any]:
@@ -65,7 +65,7 @@ def _error(row: Mapping[str, Any], tagged: bool) -> list[Cell]:
         Number(row["place"] or None),
         [
             Word(word, target, "strong" if word in gold else "", after=f"{score:.2f}")
-            for word, score in row["found"][:_MOST_FOUND]
+            for word, score in row["found"][:_MAX_NEAREST]
         ],
     ]
     return [*cells, row.get("tag") or "–"] if tagged else cells
@@ -73,32 +73,32 @@ def _error(row: Mapping[str, Any], tagged: bool) -> list[Cell]:
 
 def vocabulary(run: Run, others: Sequence[Run]) -> Section | None:
     """The numbers of words that reallocation gives to each language, with examples."""
-    found = _static(run).get("vocabulary")
-    if not found:
+    entry = _static(run).get("vocabulary")
+    if not entry:
         return None
     heads = {"words": "Words", "own": "Its own", "shared": "Shared", "lost": "Given to another"}
-    counts = found["languages"]
+    counts = entry["languages"]
     heads = {key: head for key, head in heads.items() if any(key in row for row in counts.values())}
     rows = [[Language(name), *(Number(row.get(x)) for x in heads)] for name, row in counts.items()]
     blocks = [Table(["Language", *(Column(head, "count") for head in heads.values())], rows)]
     examples = [
-        [name if name == "shared" else Language(name), [Word(x) for x in words[:_MOST_EXAMPLES]]]
-        for name, words in (found.get("examples") or {}).items()
+        [name if name == "shared" else Language(name), [Word(x) for x in words[:_MAX_EXAMPLES]]]
+        for name, words in (entry.get("examples") or {}).items()
         if words
     ]
     if examples:
         blocks.append(Table(["Went to", "For example"], examples))
-    return Section("Vocabulary reallocation", found.get("text") or "", blocks)
+    return Section("Vocabulary reallocation", entry.get("text") or "", blocks)
 
 
 def refinement(run: Run, others: Sequence[Run]) -> Section | None:
     """The figures of each alignment's fit in a table, and series of figures as curves."""
-    found = _static(run).get("alignments")
-    if not found:
+    alignments = _static(run).get("alignments")
+    if not alignments:
         return None
     last: dict[str, dict[str, Cell]] = {}
     series: dict[str, list[Line]] = {}
-    for pair, info in found.items():
+    for pair, info in alignments.items():
         last[pair] = {}
         for name, value in info.items():
             if isinstance(value, list) and value and all(is_number(x) for x in value):
@@ -135,5 +135,5 @@ def files(run: Run, others: Sequence[Run]) -> Section | None:
 
 def stages(run: Run) -> dict[str, Cell]:
     """Name of each stage -> its wall time."""
-    found = _static(run).get("stages") or {}
-    return {name.capitalize(): figures.seconds(value) for name, value in found.items()}
+    seconds = _static(run).get("stages") or {}
+    return {name.capitalize(): figures.seconds(value) for name, value in seconds.items()}

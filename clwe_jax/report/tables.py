@@ -12,13 +12,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from clwe_jax.report import beside, data, figures, measures, run_folder, training, verdict
+from clwe_jax.report import data, figures, fill_metrics, measures, run_folder, training, verdict
 from clwe_jax.report.data import Cell, Column, Language, Number, Stack, Word
 from clwe_jax.report.figures import SENTENCE_METHODS
 
 # Headline figures of lexicon induction, as in the report, and the papers'.
 _WORDS = ("bli/p@1_csls_distinct_covered", "bli/p@1", "bli/p@1_csls")
-_MOST_ROWS = 12  # rows of a table; the report has all of them
+_MAX_ROWS = 12  # rows of a table; the report has all of them
 
 
 def print_summary(
@@ -41,7 +41,7 @@ def print_summary(
         with contextlib.suppress(TypeError, ValueError):
             sections.append(data.section_from_json(given))
     for section in filter(None, sections):
-        for block in beside.filled(section.blocks, (run,)):
+        for block in fill_metrics.filled(section.blocks, (run,)):
             if not isinstance(block, data.Table) or block.closed:
                 continue
             if any(x.main for x in block.columns[1:]):
@@ -94,10 +94,10 @@ def _table(title: str, block: data.Table) -> Table:
     chosen = [i for i, column in enumerate(block.columns) if not i or column.main]
     for i in chosen:
         table.add_column(escape(block.columns[i].head), justify="right" if i else "left")
-    for row in block.rows[:_MOST_ROWS]:
+    for row in block.rows[:_MAX_ROWS]:
         table.add_row(*(_shown(row[i], block.columns[i]) for i in chosen))
-    if len(block.rows) > _MOST_ROWS:
-        table.add_row(f"… {len(block.rows) - _MOST_ROWS} more in the report")
+    if len(block.rows) > _MAX_ROWS:
+        table.add_row(f"… {len(block.rows) - _MAX_ROWS} more in the report")
     if block.total is not None:
         table.add_section()
         table.add_row(*(_shown(block.total[i], block.columns[i]) for i in chosen), style="bold")

@@ -20,7 +20,6 @@ def of_pair(run: Run, kind: str, pair: str) -> str:
     """The test set of a pair: 'muse/de-en.5000-6500.txt, 1,500 words, 2,827 pairs'.
 
     Args:
-      run: the page's run.
       kind: 'bli' or 'retrieval', an evaluator and its key in config.evals.
       pair: languages, such as 'de-en'.
     """
@@ -45,12 +44,12 @@ def of_all(run: Run, kind: str) -> str:
 
 def _size(run: Run, kind: str, pairs: list[str]) -> str:
     """The numbers of words and pairs, or of sentences, as far as they were recorded."""
-    found = figures.pairs_of(run.figures, kind)
+    by_pair = figures.pairs_of(run.figures, kind)
     if kind == "retrieval":
-        chances = [found[pair]["chance"] for pair in pairs if found[pair].get("chance")]
+        chances = [by_pair[pair]["chance"] for pair in pairs if by_pair[pair].get("chance")]
         counts = {"sentence pairs": sum(round(1 / chance) for chance in chances)}
     else:
         counts = {
-            name: sum(found[pair].get(name, 0.0) for pair in pairs) for name in ("words", "pairs")
+            name: sum(by_pair[pair].get(name, 0.0) for pair in pairs) for name in ("words", "pairs")
         }
     return ", ".join(f"{figures.count(n)} {name}" for name, n in counts.items() if n)

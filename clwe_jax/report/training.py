@@ -50,38 +50,38 @@ def section(run: Run, others: Sequence[Run]) -> Section:
 
 def _heldout(run: Run) -> Chart:
     """Held-out loss, one colour per language; for many languages, the mean and the extremes."""
-    found = {
+    losses = {
         name.split("/")[2]: points
         for name, series in run.series.items()
         if name.startswith("eval/mlm/") and name.endswith("/loss") and name.count("/") == 3
         if (points := finite(series))
     }
-    names = run.in_order(found)
-    lines = [Line(name, points=list(found[name].items())) for name in names]
+    names = run.in_order(losses)
+    lines = [Line(name, points=list(losses[name].items())) for name in names]
     if len(names) > len(PALETTE):
-        by_last = sorted(names, key=lambda name: list(found[name].values())[-1])
+        by_last = sorted(names, key=lambda name: list(losses[name].values())[-1])
         named = by_last[:3] + by_last[-3:]
         labels = [f"{len(names)} languages", *[""] * (len(names) - 1)]
         lines = [
             Line(label, points=line.points, colour=NEUTRAL, faint=True)
             for label, line in zip(labels, lines)
         ]
-        lines += [Line(x, points=list(found[x].items()), colour=i) for i, x in enumerate(named, 1)]
-        lines.append(Line("mean", points=list(_mean(found).items()), colour=BLUE))
+        lines += [Line(x, points=list(losses[x].items()), colour=i) for i, x in enumerate(named, 1)]
+        lines.append(Line("mean", points=list(_mean(losses).items()), colour=BLUE))
     return Chart("Held-out loss by language", lines, y="nats per predicted piece")
 
 
-def _mean(found: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
+def _mean(losses: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
     means = {}
-    for step in sorted({step for series in found.values() for step in series}):
-        values = [series[step] for series in found.values() if step in series]
+    for step in sorted({step for series in losses.values() for step in series}):
+        values = [series[step] for series in losses.values() if step in series]
         means[step] = sum(values) / len(values)
     return means
 
 
 def _by_language(run: Run) -> list[Table]:
-    found = figures.by_subject(run.figures, "eval/mlm")
-    mean = found.pop("", {})
+    by_language = figures.by_subject(run.figures, "eval/mlm")
+    mean = by_language.pop("", {})
     columns = {
         "perplexity": Column("Perplexity"),
         "loss": Column("Loss"),
@@ -91,14 +91,14 @@ def _by_language(run: Run) -> list[Table]:
         "cross_lingual_loss": Column("Loss, other language", main=False),
     }
     # A bidirectional model also has figures of its directions.
-    head = "Language" if set(found) <= set(run.languages) else "Language or direction"
-    names = {x: Language(x) if x in run.languages else x for x in run.in_order(found)}
+    head = "Language" if set(by_language) <= set(run.languages) else "Language or direction"
+    names = {x: Language(x) if x in run.languages else x for x in run.in_order(by_language)}
     note = (
         "Labels in another language are harder to guess: compare perplexities only between runs of "
         "the same task; for different tasks, compare the loss on labels in the text's own language."
     )
     title = "Held-out text"
-    return table("eval/mlm", names, columns, found, head, bool(mean), title=title, note=note)
+    return table("eval/mlm", names, columns, by_language, head, bool(mean), title=title, note=note)
 
 
 def skipped_steps(run: Run) -> list[str]:

@@ -19,7 +19,6 @@ def sections(figures: Mapping[str, float], rows: Sequence[Mapping[str, Any]]) ->
     """The section as JSON, for report.json; [] without figures.
 
     Args:
-      figures: the run's figures by path.
       rows: details of evaluators; those of `evaluate.bleu` are shown.
     """
     directions = [x.removeprefix("bleu/") for x in figures if x.startswith("bleu/")]
@@ -71,8 +70,8 @@ def _examples(rows: Sequence[Mapping[str, Any]]) -> Table:
     cells = []
     for row in rows:
         source, target = row["direction"].split("-")
-        found = (row["source"], source), (row["translation"], target), (row["reference"], target)
-        cells.append([_arrow(row["direction"]), *(Word(text, code) for text, code in found)])
+        texts = (row["source"], source), (row["translation"], target), (row["reference"], target)
+        cells.append([_arrow(row["direction"]), *(Word(text, code) for text, code in texts)])
     columns = ["Direction", "Sentence", "Translation", "Reference"]
     return Table(columns, cells, title="The first sentences")
 

@@ -22,10 +22,10 @@ class Verdict:
 
 def of(run: Run) -> Verdict | None:
     """The verdict on sentence retrieval; None for a run that did not measure it."""
-    found = _headline(run)
-    if found is None:
+    headline = _headline(run)
+    if headline is None:
         return None
-    name, how = found
+    name, how = headline
     value, level = run.figures[name], _floor(run, name, how)
     count = len(figures.pairs_of(run.figures, "retrieval"))
     pairs = f", mean of {count} directions" if count > 1 else ""
@@ -54,7 +54,7 @@ def _headline(run: Run) -> tuple[str, str] | None:
 
 def _floor(run: Run, name: str, how: str) -> float | None:
     """The floor of a figure by a method; words weigh alike in both where that was measured."""
-    return floor.mean(run, floor.of_retrieval(run, SENTENCE_METHODS[how], "last4" not in name))
+    return floor.mean(run, floor.retrieval_path(run, SENTENCE_METHODS[how], "last4" not in name))
 
 
 def _next(run: Run) -> tuple[str, str]:
@@ -76,6 +76,8 @@ def _next(run: Run) -> tuple[str, str]:
 
 
 def _command(run: Run, system: str) -> str:
-    """The command that trains another system on the run's data."""
+    """The command that trains another system on the run's data at its scale."""
     kept = [word for word in overview.command(run) if word.startswith(_KEPT)]
-    return f"clwe-jax --config={system} {shlex.join(kept)}".strip()
+    scale = run.option("scale", "laptop")
+    named = system if scale == "laptop" else f"{system}:{scale}"
+    return f"clwe-jax --config={named} {shlex.join(kept)}".strip()

@@ -17,11 +17,10 @@ def sections(figures: Mapping[str, float], rows: Sequence[Mapping[str, Any]]) ->
     """The section as JSON, for report.json; [] without figures.
 
     Args:
-      figures: the run's figures by path.
       rows: details of evaluators; those of `evaluate.word_alignment` are drawn.
     """
-    found = [match for match in map(_NAME.fullmatch, figures) if match]
-    pairs = list(dict.fromkeys(match[1] for match in found))
+    matches = [match for match in map(_NAME.fullmatch, figures) if match]
+    pairs = list(dict.fromkeys(match[1] for match in matches))
     if not pairs:
         return []
     columns = [
@@ -36,7 +35,7 @@ def sections(figures: Mapping[str, float], rows: Sequence[Mapping[str, Any]]) ->
     ]  # fmt: skip
     total = ["mean", *(Metric(f"word_alignment/{x}") for x in _FIGURES), ""]
     blocks: list[Block] = [Table(columns, cells, total)]
-    if any(match[2] for match in found):
+    if any(match[2] for match in matches):
         lines = [Line(pair, f"word_alignment/{pair}/layer*/aer", compare=False) for pair in pairs]
         title = "Alignment error rate by layer"
         blocks.append(Chart(title, lines, x="layer", form="percent", whole_x=True))

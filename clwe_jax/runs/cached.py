@@ -26,7 +26,6 @@ class CachedResult(Generic[T]):
       path: path of the file; the record is `path` + `RECORD`.
       made_with: the options that the result depends on and that may change between two starts;
         values that JSON can hold.
-      make: function that computes the result.
       save: function save(result, path) that writes it.
       load: function that reads it and raises ValueError for a damaged file.
       otherwise: advice in the error for a file made with other options; '': no error, such a file
@@ -50,18 +49,18 @@ class CachedResult(Generic[T]):
         record = self.path + RECORD
         try:
             with open(record, encoding="utf-8") as file:
-                found = json.load(file)
-            if found == wanted:
+                stored = json.load(file)
+            if stored == wanted:
                 result = self.load(self.path)
                 logging.info("%s was made before", self.path)
                 return result
         except FileNotFoundError:
-            found = wanted
+            stored = wanted
         except ValueError as error:
             logging.warning("%s: %s; it is made again", self.path, error)
-            found = wanted
-        if found != wanted and self.otherwise:
-            changed = "; ".join(options.differences(found, wanted))
+            stored = wanted
+        if stored != wanted and self.otherwise:
+            changed = "; ".join(options.differences(stored, wanted))
             raise ValueError(f"{self.path} was made with other options: {changed}. {self.otherwise}")
         result = self.make()
         os.makedirs(os.path.dirname(self.path), exist_ok=True)

@@ -23,7 +23,7 @@ from clwe_jax.runs.evaluators import NamedEvaluator
 from clwe_jax.text import training_dictionary
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.merged import Dictionary
-from clwe_jax.text.world import World
+from clwe_jax.text.run_text import RunText
 
 PREFIX = "floor/"
 EVALUATORS = ("retrieval", "bli", "bleu")
@@ -31,25 +31,23 @@ _DIM = 300
 _CANDIDATES = 20_000  # most frequent words of a language that lexicon induction chooses from
 
 
-def of_world(config: PretrainRun, world: World, workdir: str) -> dict[str, float]:
+def measure_run(config: PretrainRun, run_text: RunText, workdir: str) -> dict[str, float]:
     """The floor's figures of a language model's run, under 'floor/'.
 
     Args:
-      config: of the run.
-      world: the text side of the run.
       workdir: holds the cache of the dictionary.
     """
-    context = inputs.context(config.seed, world)
-    made = evaluators.build(config.evals, context, world.folders, names=EVALUATORS)
-    dictionary = world.dictionary
+    context = inputs.context(config.seed, run_text)
+    made = evaluators.build(config.evals, context, run_text.folders, names=EVALUATORS)
+    dictionary = run_text.dictionary
     if dictionary is None:  # that of prepared batches stays where they were made
         try:
             dictionary = training_dictionary.load(
-                config, world.folders, workdir, world.tokenizer.normalizer
+                config, run_text.folders, workdir, run_text.tokenizer.normalizer
             )
         except (FileNotFoundError, ValueError) as error:
             logging.info("%s", error)
-    return measure(config, made, dictionary, world.frequencies, world.tokenizer.words)
+    return measure(config, made, dictionary, run_text.frequencies, run_text.tokenizer.words)
 
 
 def measure(
@@ -73,8 +71,8 @@ def measure(
         logging.info("There is no dictionary floor: it takes a dictionary and test sets")
         return {}
     with _quiet():
-        found, _ = evaluators.measure(made, encoder(dictionary, frequencies, config.seed, words))
-    return {f"{PREFIX}{name}": value for name, value in found.items()}
+        figures, _ = evaluators.measure(made, encoder(dictionary, frequencies, config.seed, words))
+    return {f"{PREFIX}{name}": value for name, value in figures.items()}
 
 
 def encoder(
@@ -124,10 +122,10 @@ class _Spaces:
 
     def _made(self, dictionary: Dictionary, *languages: str) -> tuple[Vectors, ...]:
         """The words of each language, the text's most frequent ones first."""
-        found = dictionary_vectors.vectors(dictionary, languages, _DIM, self.seed)
+        by_language = dictionary_vectors.vectors(dictionary, languages, _DIM, self.seed)
         made = []
         for language in languages:
-            words, vectors = found[language]
+            words, vectors = by_language[language]
             counts = self.frequencies.words.get(language, {}) if self.frequencies else {}
             order = sorted(range(len(words)), key=lambda i: -counts.get(words[i], 0))
             made.append(Vectors([words[i] for i in order], vectors[order]))

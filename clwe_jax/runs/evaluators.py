@@ -6,10 +6,10 @@ import dataclasses
 from typing import Any, Container, Iterator, Mapping, Protocol, Sequence, runtime_checkable
 
 from absl import logging
-import numpy as np
 
 from clwe_jax import registry, terminal
 from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.evaluate.context import Context
 from clwe_jax.options.section import Section
 from clwe_jax.types import Encoder, Evaluator, HasDetails, Variables
@@ -20,10 +20,10 @@ class HasOutcomes(Protocol):
     """An evaluator that keeps what each test item got in its last run.
 
     Attributes:
-      outcomes: metric -> whether each item was right, bool [N].
+      outcomes: metric -> whether each item was right.
     """
 
-    outcomes: Mapping[str, np.ndarray]
+    outcomes: Mapping[str, Outcomes]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -35,7 +35,6 @@ class NamedEvaluator:
     'tatoeba/retrieval/mean'.
 
     Attributes:
-      evaluator: an evaluator of the registry.
       prefix: prefix of its metrics: '' or '{key}/'.
       key: key of config.evals, which the terminal shows.
     """
@@ -54,10 +53,10 @@ class NamedEvaluator:
         return self.evaluator.details if isinstance(self.evaluator, HasDetails) else ()
 
     @property
-    def outcomes(self) -> dict[str, np.ndarray]:
-        """Metric -> whether each test item was right in the last run, bool [N]; {} if not known."""
-        found = self.evaluator.outcomes if isinstance(self.evaluator, HasOutcomes) else {}
-        return {self.prefix + metric: right for metric, right in found.items()}
+    def outcomes(self) -> dict[str, Outcomes]:
+        """Metric -> whether each test item was right in the last run; {} if not known."""
+        outcomes = self.evaluator.outcomes if isinstance(self.evaluator, HasOutcomes) else {}
+        return {self.prefix + metric: items for metric, items in outcomes.items()}
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         with terminal.stage(f"evaluating {self.key}"):
@@ -82,7 +81,7 @@ class InTraining:
         return self.evaluator.details
 
     @property
-    def outcomes(self) -> Mapping[str, np.ndarray]:
+    def outcomes(self) -> Mapping[str, Outcomes]:
         """As of `NamedEvaluator`."""
         return self.evaluator.outcomes
 
@@ -99,10 +98,9 @@ def build(
     """The evaluators of config.evals that have data; one line of the log names the others.
 
     Args:
-      evals: `config.evals`.
       context: the run's context.
       folders: 'evals.{key}' -> the folder of that evaluator's option `data`; see
-        `text.world.resolve_folders`.
+        `text.run_text.resolve_folders`.
       names: names of the requested evaluators; None: all.
 
     Raises:

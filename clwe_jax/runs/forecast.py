@@ -17,7 +17,13 @@ from clwe_jax.embeddings.corpus import Sentences
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import values_of
 from clwe_jax.options.static import FastTextOptions, StaticRun
-from clwe_jax.text import corpora, parallel, pocket_files, training_dictionary, world as worlds
+from clwe_jax.text import (
+    corpora,
+    parallel,
+    pocket_files,
+    run_text as run_texts,
+    training_dictionary,
+)
 from clwe_jax.training import build, finish, optim, partition, phases, train, train_state
 from clwe_jax.types import Encodes, Generates, Objective, Variables
 
@@ -29,42 +35,42 @@ _SENTENCE_WORDS = 8  # words of a sentence of the embedded world, roughly
 _SENTENCE = 32  # positions of a timed sentence
 _ROWS = 64  # sentences that are timed at once, as an encoder takes them
 _ROW_BYTES = 64  # bytes of running text in such a row, roughly: its length is a power of two
-_MOST_DIM = 300  # of vectors that are trained for a start
+_MAX_DIM = 300  # of vectors that are trained for a start
 _BUCKETS = 100_000  # most buckets in the timed training: more cost memory, hardly time
 
 
 def text_files(config: options.Run, workdir: str) -> Iterator[str]:
     """The text of every language."""
     languages, source = options.languages(config), config.data.source
-    folders = worlds.folders_of(config, workdir)
+    folders = run_texts.folders_of(config, workdir)
     if source == "pocket":
         yield (
             f"text: the embedded world in {', '.join(languages)}, "
             f"{config.data.pocket_sentences:,} sentences each, written to {folders['text']}"
         )
     elif source.startswith("text:"):
-        for language, found in corpora.TextCorpus(folders["text"], languages).files.items():
-            yield f"text: {language}, {_files(found)} in {folders['text']}"
+        for language, files in corpora.TextCorpus(folders["text"], languages).files.items():
+            yield f"text: {language}, {_files(files)} in {folders['text']}"
     else:
         yield f"text: {source} in {', '.join(languages)}"
 
 
 def dictionaries(config: options.Run, workdir: str) -> Iterator[str]:
     """The dictionaries between the run's languages."""
-    place = worlds.folders_of(config, workdir)["dictionaries"]
+    place = run_texts.folders_of(config, workdir)["dictionaries"]
     left_out = "; test words are left out" if training_dictionary.excludes_tests(config) else ""
     if not place:
         yield "dictionaries: none (--config.data.dictionaries=DIR)"
-    elif worlds.in_pocket(place, workdir):
+    elif run_texts.in_pocket(place, workdir):
         yield f"dictionaries: the embedded world's{left_out}"
     else:
-        found = training_dictionary.files(config, place)
-        yield f"dictionaries: {_files(found)} in {place}{left_out}"
+        files = training_dictionary.files(config, place)
+        yield f"dictionaries: {_files(files)} in {place}{left_out}"
 
 
 def evaluations(config: options.Run, workdir: str) -> Iterator[str]:
     """The evaluators, their test data and their times."""
-    folders = worlds.folders_of(config, workdir)
+    folders = run_texts.folders_of(config, workdir)
     for key, spec in config.evals.items():
         every = spec.every_steps
         when = f"every {every:,} steps and at the end" if every else "at the end"
@@ -75,7 +81,7 @@ def evaluations(config: options.Run, workdir: str) -> Iterator[str]:
             yield f"evaluation {key}: left out, it has no data (--config.evals.{key}.data=DIR)"
             continue
         else:
-            mine = place == "pocket" or worlds.in_pocket(place, workdir)
+            mine = place == "pocket" or run_texts.in_pocket(place, workdir)
             data = "the embedded world" if mine else place
         yield f"evaluation {key}: {spec.name} on {data}, {when}"
 
@@ -86,18 +92,18 @@ def pretraining(config: PretrainRun, workdir: str) -> Iterator[str]:
     mesh = partition.make_mesh(config.mesh)
     objective = _objective(config)
     optimizer = optim.from_config(config.optimizer, length)
-    programs = train.Programs(
+    compiled = train.CompiledSteps(
         objective, optimizer, cfg, mesh, objective.batch_shapes(cfg.batch_size, length), config.seed
     )
     learn = phases.from_config(cfg, optimizer).at(0)
-    state = programs.target(learn)
+    state = compiled.target(learn)
     parameters = train_state.count_parameters(state.params)
     megabytes = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state)) / 1e6
     yield (
         f"model: {config.model.name}, {parameters / 1e6:,.1f} million parameters with a vocabulary "
         f"of {config.vocab.size:,} ({config.vocab.kind})"
     )
-    seconds = _step_seconds(programs, objective, learn, cfg.batch_size, length, mesh, config.seed)
+    seconds = _step_seconds(compiled, objective, learn, cfg.batch_size, length, mesh, config.seed)
     tokens = cfg.steps * cfg.batch_size * length
     yield (
         f"training: {cfg.steps:,} steps of {cfg.batch_size:,} x {length} positions "
@@ -111,17 +117,18 @@ def pretraining(config: PretrainRun, workdir: str) -> Iterator[str]:
 
 def finishing(config: PretrainRun) -> Iterator[str]:
     """The contrastive finish, with the time of its steps."""
-    mesh, found = partition.make_mesh(config.mesh), config.finish
+    mesh, settings = partition.make_mesh(config.mesh), config.finish
     objective = finish.objective(config, _objective(config))
     cfg, length = finish.train_options(config, mesh), finish.length(config)
-    shapes = objective.batch_shapes(found.batch_size, length)
-    programs = train.Programs(objective, finish.optimizer(config), cfg, mesh, shapes, config.seed)
-    learn = phases.from_config(cfg, finish.optimizer(config)).at(0)
-    rows = found.batch_size, length
-    seconds = _step_seconds(programs, objective, learn, *rows, mesh, config.seed)
+    shapes = objective.batch_shapes(settings.batch_size, length)
+    optimizer = finish.optimizer(config)
+    compiled = train.CompiledSteps(objective, optimizer, cfg, mesh, shapes, config.seed)
+    learn = phases.from_config(cfg, optimizer).at(0)
+    rows = settings.batch_size, length
+    seconds = _step_seconds(compiled, objective, learn, *rows, mesh, config.seed)
     yield (
-        f"finish: {found.steps:,} contrastive steps of {found.batch_size:,} pairs of sentences: "
-        f"{in_minutes(found.steps * seconds)} here"
+        f"finish: {settings.steps:,} contrastive steps of {settings.batch_size:,} pairs of "
+        f"sentences: {in_minutes(settings.steps * seconds)} here"
     )
 
 
@@ -133,10 +140,10 @@ def _objective(config: PretrainRun) -> Objective:
 
 
 def _step_seconds(
-    programs, objective, learn, rows: int, length: int, mesh: Mesh, seed: int
+    compiled, objective, learn, rows: int, length: int, mesh: Mesh, seed: int
 ) -> float:
-    shapes, step = objective.batch_shapes(rows, length), programs.step(learn)
-    state = train_state.start(objective, programs.tx(learn), shapes, mesh, seed)
+    shapes, step = objective.batch_shapes(rows, length), compiled.step(learn)
+    state = train_state.start(objective, compiled.tx(learn), shapes, mesh, seed)
     batch = {key: np.zeros(value.shape, value.dtype) for key, value in shapes.items()}
     batch = partition.global_batch(batch, mesh)
 
@@ -172,7 +179,7 @@ def _evaluating(
     variables = partition.unbox(jax.jit(objective.init)(jax.random.key(config.seed), batch))
     encode = jax.jit(objective.encode)
     forward = _median_seconds(lambda: jax.block_until_ready(encode(variables, batch)))
-    folders = worlds.folders_of(config, workdir)
+    folders = run_texts.folders_of(config, workdir)
     total, rows, written, languages = 0.0, 0, 0, options.languages(config)
     for key, spec in config.evals.items():
         place, once, texts, translated = folders.get(f"evals.{key}", ""), 0.0, 0, 0
@@ -201,21 +208,21 @@ def _evaluating(
     )
 
 
-def _test_sentences(place: str, workdir: str, languages: Sequence[str], most: int) -> int:
+def _test_sentences(place: str, workdir: str, languages: Sequence[str], max_sentences: int) -> int:
     """The number of sentences that a retrieval encodes."""
-    if worlds.in_pocket(place, workdir):
-        return len(languages) * min(most or pocket_files.TESTED, pocket_files.TESTED)
-    found = parallel.tested(place, languages, "evals.retrieval.data")
-    return 2 * sum(len(parallel.read(files, most).source) for files in found)
+    if run_texts.in_pocket(place, workdir):
+        return len(languages) * min(max_sentences or pocket_files.TESTED, pocket_files.TESTED)
+    pairs = parallel.tested(place, languages, "evals.retrieval.data")
+    return 2 * sum(len(parallel.read(files, max_sentences).source) for files in pairs)
 
 
-def _translated(place: str, workdir: str, languages: Sequence[str], most: int) -> int:
+def _translated(place: str, workdir: str, languages: Sequence[str], max_sentences: int) -> int:
     """The number of translations that BLEU measures, in all directions."""
-    if worlds.in_pocket(place, workdir):
+    if run_texts.in_pocket(place, workdir):
         directions = len(languages) * (len(languages) - 1)
-        return directions * min(most or pocket_files.TESTED, pocket_files.TESTED)
-    found = parallel.find(place, languages, "evals.bleu.data")
-    return 2 * sum(len(parallel.read(files, most).source) for files in found)
+        return directions * min(max_sentences or pocket_files.TESTED, pocket_files.TESTED)
+    pairs = parallel.find(place, languages, "evals.bleu.data")
+    return 2 * sum(len(parallel.read(files, max_sentences).source) for files in pairs)
 
 
 def _writing_seconds(objective: Generates, variables: Variables, length: int) -> float:
@@ -237,7 +244,7 @@ def vectors(config: StaticRun) -> Iterator[str]:
 def joint_vectors(config: PretrainRun) -> Iterator[str]:
     """The vectors that a language model starts from, with the time of their training."""
     settings, joint = options.parse(presets.static(config.scale)).embeddings, config.init.joint
-    dim = joint.dim or min(config.model.width, _MOST_DIM)
+    dim = joint.dim or min(config.model.width, _MAX_DIM)
     given = dataclasses.replace(settings, **{**values_of(joint), "dim": dim})
     yield _fasttext(config, "joint", given).replace("training:", "start: word vectors,", 1)
 

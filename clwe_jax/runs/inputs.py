@@ -21,9 +21,9 @@ from clwe_jax.options.tasks import Copies, Sentences, Translation
 from clwe_jax.options.training import FinishOptions, MeshOptions
 from clwe_jax.runs import evaluators
 from clwe_jax.text import translations as tables
-from clwe_jax.text import world as worlds
+from clwe_jax.text import run_text as run_texts
 from clwe_jax.text.frequencies import Frequencies
-from clwe_jax.text.world import World
+from clwe_jax.text.run_text import RunText
 from clwe_jax.training import finish, partition
 from clwe_jax.types import Batch, BatchSource
 
@@ -36,7 +36,6 @@ class Inputs:
     """The batches of this host.
 
     Attributes:
-      source: the training batches.
       heldout: language -> its held-out batches.
       examples: function that makes code-switched sentences for the report.
     """
@@ -46,7 +45,7 @@ class Inputs:
     examples: Callable[[], list[dict[str, Any]]]
 
 
-def open_world(config: PretrainRun, workdir: str) -> World:
+def open_run_text(config: PretrainRun, workdir: str) -> RunText:
     """The text, vocabulary and dictionary of a run, from the text or batches of its source.
 
     Raises:
@@ -56,7 +55,7 @@ def open_world(config: PretrainRun, workdir: str) -> World:
     """
     source = config.data.source
     if not source.startswith(_PREPARED):
-        return _first_host_first(lambda: worlds.build(config, workdir))
+        return _first_host_first(lambda: run_texts.build(config, workdir))
     prepared = prepared_batches.open_folder(source.removeprefix(_PREPARED))
     prepared.check(config)
 
@@ -64,10 +63,10 @@ def open_world(config: PretrainRun, workdir: str) -> World:
         folder = os.path.join(workdir, "vocab")
         if not os.path.exists(os.path.join(folder, "text.json")):
             prepared.tokenizer.save(folder)
-        return worlds.resolve_folders(config, workdir)
+        return run_texts.resolve_folders(config, workdir)
 
     counts = prepared.extras.get("counts")
-    return World(
+    return RunText(
         tokenizer=prepared.tokenizer,
         folders=_first_host_first(write),
         text=source,
@@ -87,46 +86,48 @@ def check(config: PretrainRun, workdir: str, pairs: Sequence[tuple[str, str]] = 
       pairs: directions to evaluate; see `Context`.
 
     Raises:
-      ValueError, FileNotFoundError: as of `open_world` and `evaluators.build`, for all that shows
+      ValueError, FileNotFoundError: as of `open_run_text` and `evaluators.build`, for all that shows
         before the text is read.
     """
     source = config.data.source
     if source.startswith(_PREPARED):
         prepared_batches.open_folder(source.removeprefix(_PREPARED)).check(config)
-    worlds.check(config, workdir)
-    folders = worlds.folders_of(config, workdir)
-    normalizer = worlds.normalizer_of(config)
+    run_texts.check(config, workdir)
+    folders = run_texts.folders_of(config, workdir)
+    normalizer = run_texts.normalizer_of(config)
     context = Context(languages=options.languages(config), normalizer=normalizer, pairs=pairs)
-    there = {x: "" if worlds.in_pocket(y, workdir) else y for x, y in folders.items()}
+    there = {x: "" if run_texts.in_pocket(y, workdir) else y for x, y in folders.items()}
     evaluators.check(config.evals, context, there)
 
 
 def folders_without_text(config: PretrainRun, workdir: str) -> dict[str, str]:
     """The folders behind the options of a run that reads no text of its own."""
-    return worlds.resolve_folders(options.with_values(config, {"data.source": "text:"}), workdir)
+    return run_texts.resolve_folders(options.with_values(config, {"data.source": "text:"}), workdir)
 
 
-def build(config: PretrainRun, world: World) -> Inputs:
+def build(config: PretrainRun, run_text: RunText) -> Inputs:
     """This host's batches of `config.data.source`.
 
     Raises:
-      ValueError, FileNotFoundError: as for `open_world`.
+      ValueError, FileNotFoundError: as for `open_run_text`.
     """
     host, rows = _host_share(config.mesh, config.train.batch_size)
     if config.data.source.startswith(_PREPARED):
         prepared = prepared_batches.open_folder(config.data.source.removeprefix(_PREPARED))
         return Inputs(
             prepared.source(seed=config.seed, **rows, **host),
-            prepared.heldout(most=config.evals["mlm"].batches, **rows, **host),
+            prepared.heldout(max_batches=config.evals["mlm"].batches, **rows, **host),
             lambda: prepared.extras.get("examples", []),
         )
     task = config.task
     if isinstance(task, Translation | Sentences):
-        vocabulary, length = world.tokenizer.vocabulary, config.data.sequence_length
+        vocabulary, length = run_text.tokenizer.vocabulary, config.data.sequence_length
         if isinstance(task, Translation):
-            pieces = translation.encode(task, world.folders["parallel"], world.tokenizer, length)
+            pieces = translation.encode(
+                task, run_text.folders["parallel"], run_text.tokenizer, length
+            )
         else:
-            pieces = translation.sentences(task, world.corpus, world.tokenizer, length)
+            pieces = translation.sentences(task, run_text.corpus, run_text.tokenizer, length)
         source = translation.TranslationSource(
             pieces, vocabulary.pad_id, task.widths, temperature=config.data.temperature,
             seed=config.seed, **rows, **host,
@@ -135,7 +136,7 @@ def build(config: PretrainRun, world: World) -> Inputs:
     # Importing TensorFlow takes seconds, which runs on prepared batches save.
     from clwe_jax.data.graph import pipeline
 
-    made = pipeline.of_run(config, world, **rows, **host)
+    made = pipeline.of_run(config, run_text, **rows, **host)
     return Inputs(
         made.source(),
         made.heldout(config.evals["mlm"].batches),
@@ -143,54 +144,54 @@ def build(config: PretrainRun, world: World) -> Inputs:
     )
 
 
-def copies(config: PretrainRun, world: World) -> BatchSource:
+def copies(config: PretrainRun, run_text: RunText) -> BatchSource:
     """This host's batches of sentences and their copies or translations, for the contrastive finish."""
     from clwe_jax.data.graph import pipeline
 
     host, rows = _host_share(config.mesh, config.finish.batch_size)
     task = Copies(
-        parallel=world.folders["pairs"], copy_switch_rate=config.finish.share,
+        parallel=run_text.folders["pairs"], copy_switch_rate=config.finish.share,
         drop=config.finish.drop,
     )  # fmt: skip
     config = options.with_values(config, {"data.sequence_length": finish.length(config)})
-    return pipeline.of_run(config, world, **rows, **host, task=task).source()
+    return pipeline.of_run(config, run_text, **rows, **host, task=task).source()
 
 
-def pool_weights(settings: FinishOptions, world: World) -> np.ndarray | None:
+def pool_weights(settings: FinishOptions, run_text: RunText) -> np.ndarray | None:
     """The SIF weights of the pieces in the finish, float32 [languages, V]; None for their mean."""
     if settings.pool == "mean":
         return None
-    vocabulary = world.tokenizer.vocabulary
-    found = np.ones((len(world.languages), vocabulary.size), np.float32)
-    for row, language in zip(found, world.languages, strict=True):
-        row[: len(vocabulary)] = world.frequencies.piece_weights(language, vocabulary)
-    return found
+    vocabulary = run_text.tokenizer.vocabulary
+    weights = np.ones((len(run_text.languages), vocabulary.size), np.float32)
+    for row, language in zip(weights, run_text.languages, strict=True):
+        row[: len(vocabulary)] = run_text.frequencies.piece_weights(language, vocabulary)
+    return weights
 
 
-def context(seed: int, world: World, heldout: Mapping[str, Sequence[Batch]] = {}) -> Context:
+def context(seed: int, run_text: RunText, heldout: Mapping[str, Sequence[Batch]] = {}) -> Context:
     """The attributes of a run that its evaluators share."""
     return Context(
-        languages=world.languages,
-        normalizer=world.tokenizer.normalizer,
-        tokenizer=world.tokenizer,
+        languages=run_text.languages,
+        normalizer=run_text.tokenizer.normalizer,
+        tokenizer=run_text.tokenizer,
         heldout=heldout,
-        sample=world.sample,
-        domains=world.domains,
+        sample=run_text.sample,
+        domains=run_text.domains,
         seed=seed,
     )
 
 
-def translations(objective: Section, world: World) -> np.ndarray | None:
+def translations(objective: Section, run_text: RunText) -> np.ndarray | None:
     """int32 [V, languages, T]: ids of each word's translations into each language, padded with -1.
 
     None for an objective without translation or a run without a dictionary.
     """
     if not isinstance(objective, SenseLossOptions) or objective.translation == "none":
         return None
-    if world.dictionary is None:
+    if run_text.dictionary is None:
         return None
-    tokenizer = world.tokenizer
-    return tables.table(world.dictionary, tokenizer.vocabulary, tokenizer.languages).ids
+    tokenizer = run_text.tokenizer
+    return tables.table(run_text.dictionary, tokenizer.vocabulary, tokenizer.languages).ids
 
 
 def _host_share(sizes: MeshOptions, batch_size: int) -> tuple[dict[str, int], dict[str, int]]:

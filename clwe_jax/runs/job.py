@@ -14,9 +14,9 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Seque
 from absl import logging
 import jax
 from jax.experimental import multihost_utils
-import numpy as np
 
 from clwe_jax import atomic, options
+from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.ledger import environment, hashes, record
 from clwe_jax.options.section import to_dict
 from clwe_jax.report import html, tables
@@ -55,13 +55,13 @@ class Results:
       figures: metric path -> value, the content of results.json.
       report: the content of report.json; None leaves the file as it is.
       measured: the figures that are printed; None: all.
-      outcomes: metric -> whether each test item was right, bool [N], for tests of orders.
+      outcomes: metric -> whether each test item was right, for tests of orders.
     """
 
     figures: Mapping[str, float]
     report: Mapping[str, Any] | None = None
     measured: Mapping[str, float] | None = None
-    outcomes: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    outcomes: Mapping[str, Outcomes] = dataclasses.field(default_factory=dict)
 
 
 class Job:

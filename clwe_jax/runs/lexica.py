@@ -26,7 +26,7 @@ def tests(
 
     Args:
       config: the run's config.
-      folders: option -> its folder, from `world.resolve_folders`.
+      folders: option -> its folder, from `run_text.resolve_folders`.
       normalizer: (word, language) -> the word as the run spells it.
 
     Raises:
@@ -66,8 +66,6 @@ def training_pairs(
 
     Args:
       pairs: (source word, target word) pairs.
-      source: vectors of the source language.
-      target: vectors of the target language.
       where: name of the dictionary in the message, such as 'de-en'.
 
     Returns:

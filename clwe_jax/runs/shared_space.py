@@ -36,7 +36,7 @@ def concepts(
         return []
     others = [language for language in frequent if language != hub][: _LANGUAGES - 1]
     ranks = {x: {word: i for i, word in enumerate(frequent[x][:_FREQUENT])} for x in others}
-    found, used = [], set()
+    candidates, used = [], set()
     for word in frequent[hub][_FUNCTION_WORDS:_FREQUENT]:
         if len(word) < 3 or not word.isalpha():
             continue
@@ -48,11 +48,11 @@ def concepts(
         translations = {x for x in concept.items() if x[0] != hub}
         if translations and not translations & used:
             used |= translations
-            found.append(concept)
-    most = max((len(concept) for concept in found), default=0)
-    best = [concept for concept in found if len(concept) == most]
+            candidates.append(concept)
+    max_languages = max((len(concept) for concept in candidates), default=0)
+    best = [concept for concept in candidates if len(concept) == max_languages]
     if len(best) < _CONCEPTS:
-        best = sorted(found, key=lambda concept: -len(concept))[:_CONCEPTS]
+        best = sorted(candidates, key=lambda concept: -len(concept))[:_CONCEPTS]
     places = np.unique(np.linspace(0, len(best) - 1, _CONCEPTS).astype(int)) if best else []
     return [best[place] for place in places]
 

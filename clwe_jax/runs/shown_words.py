@@ -33,9 +33,6 @@ def neighbours(
     """The nearest words of each word in the other languages: report.json's 'neighbours'.
 
     Args:
-      model: a language model or static vectors.
-      words: words of `language`.
-      language: the language of the words.
       others: the languages to search, without `language`.
     """
     others = [other for other in others if other != language]

@@ -13,7 +13,7 @@ import numpy as np
 
 from clwe_jax import options
 from clwe_jax.align.alignment import Alignment
-from clwe_jax.embeddings import beside, dictionary_text, files, word_rows
+from clwe_jax.embeddings import concatenate, dictionary_text, files, word_rows
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.encoders import spaces
@@ -32,7 +32,7 @@ from clwe_jax.runs.job import FIGURES, Job, Results, Stage
 from clwe_jax.static import mined, pictures, provided, refine, times
 from clwe_jax.static.trainer import Trainer
 from clwe_jax.static.vocabularies import Vocabularies
-from clwe_jax.text import frequencies, training_dictionary, world
+from clwe_jax.text import frequencies, run_text, training_dictionary
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 
@@ -49,7 +49,7 @@ class _Dictionaries(NamedTuple):
     """Dictionaries and test sets, and what trains the vectors.
 
     Attributes:
-      folders: option -> its folder; see `world.resolve_folders`.
+      folders: option -> its folder; see `run_text.resolve_folders`.
       dictionary: training pairs, without test words; None: no dictionary.
       tested: see `training_dictionary.tested`.
       context: of the evaluators.
@@ -143,7 +143,7 @@ class Static(Job):
 
     def _read(self) -> _Dictionaries:
         config, brought, languages = self.config, self._given, options.languages(self.config)
-        resolve = inputs.folders_without_text if brought else world.resolve_folders
+        resolve = inputs.folders_without_text if brought else run_text.resolve_folders
         folders = resolve(config, self.workdir)
         lower_case = config.align.lower_case_dictionary if brought else config.data.lower_case
         normalizer = Normalizer(lower_case, config.data.simplify_chinese)
@@ -210,7 +210,7 @@ class Static(Job):
             if finished:
                 trained = finished.turned(trained)
             # The vectors in the hub's space, each behind the dictionary's vector of the word.
-            joined = beside.concatenated(
+            joined = concatenate.vectors(
                 dictionary_text.vectors(known), trained, static.trained_length
             )
             model = dataclasses.replace(model, raw=joined, shared={}, alignments={})
@@ -252,7 +252,7 @@ class Static(Job):
         """The model as the folder holds it: vectors beside a dictionary's are made while they are
         written, and mapped from there on."""
         model = self._model(read, mining, vocabularies, alignments)
-        model.save(self.workdir)
+        model.save(self.workdir, packed=self.config.static.stored == "packed")
         model = dataclasses.replace(model, raw=spaces.load(self.workdir).raw)
         if self.config.static.write_text:
             os.makedirs(self.path("vectors"), exist_ok=True)
@@ -319,7 +319,7 @@ class Static(Job):
             ],
         }
         if read.dictionary is not None:
-            described = world.describe_dictionary(read.dictionary)
+            described = run_text.describe_dictionary(read.dictionary)
             report["dictionary"] = {**described, "tested": read.tested}
         outcomes = {x: y for evaluator in read.evaluators for x, y in evaluator.outcomes.items()}
         return Results(figures, report, outcomes=outcomes)
@@ -357,15 +357,15 @@ def _neighbours(model: StaticSpaces, option: str) -> list[dict[str, Any]]:
     return shown_words.neighbours(model, words, model.hub, model.languages)
 
 
-def _errors(rows: Sequence[Mapping[str, Any]], most: int) -> tuple[list[Any], int]:
-    """At most `most` errors of each direction, evenly spread, and the number of errors left out."""
+def _errors(rows: Sequence[Mapping[str, Any]], max_errors: int) -> tuple[list[Any], int]:
+    """At most `max_errors` errors of each direction, evenly spread, and the number of errors left out."""
     by_pair: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         if row["kind"] not in ("right", *(page.KIND for page in _PAGES)):
             by_pair.setdefault(row["pair"], []).append(row)
     shown, left_out = [], 0
     for some in by_pair.values():
-        places = np.unique(np.linspace(0, len(some) - 1, min(most, len(some))).astype(int))
+        places = np.unique(np.linspace(0, len(some) - 1, min(max_errors, len(some))).astype(int))
         shown += [some[place] for place in places.tolist()]
         left_out += len(some) - len(places)
     return shown, left_out

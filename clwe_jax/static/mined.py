@@ -49,9 +49,7 @@ def write(
     their counts.
 
     Args:
-      grown: what was mined.
-      dictionary: the dictionary before.
-      folder: of the files.
+      dictionary: the dictionary before mining.
       text: folder of the embedded world's text, whose true pairs are known; '' for other text.
       judge: an encoder, as of `config.encoder`, that is asked which pairs are translations; '': none.
     """
@@ -121,13 +119,13 @@ class _Lines:
 
 def _rows(lines: _Lines, pair: tuple[str, str], some: Pairs) -> list[tuple[str, ...]]:
     """(margin, place, place, sentence, translation) of each pair."""
-    found = []
+    rows = []
     for *places, margin in zip(*map(list, some)):
         where = [lines.find(language, place) for language, place in zip(pair, places)]
         named = [f"{os.path.basename(path)}:{number}" for path, number in where]
         shown = "beside" if math.isnan(margin) else f"{margin:.3f}"
-        found.append((shown, *named, *(lines.text(*place) for place in where)))
-    return found
+        rows.append((shown, *named, *(lines.text(*place) for place in where)))
+    return rows
 
 
 def _write(folder: str, name: str, lines: Any) -> None:
@@ -152,14 +150,14 @@ def _quality(
     gold: Mapping[tuple[int, int], bool],
 ) -> dict[str, float]:
     """Precision over all true pairs, recall over the planted ones."""
-    found = {
+    taken_lines = {
         tuple(lines.find(language, place)[1] for language, place in zip(pair, places))
         for places in zip(*map(list, taken[:2]))
     }
     planted = {place for place, both in gold.items() if both}
-    right = {f"mined/{name}/recall": len(found & planted) / max(1, len(planted))}
-    if found:
-        right[f"mined/{name}/precision"] = len(found & gold.keys()) / len(found)
+    right = {f"mined/{name}/recall": len(taken_lines & planted) / max(1, len(planted))}
+    if taken_lines:
+        right[f"mined/{name}/precision"] = len(taken_lines & gold.keys()) / len(taken_lines)
     return right
 
 

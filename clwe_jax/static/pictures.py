@@ -21,25 +21,25 @@ Pairs = Sequence[tuple[str, str]]
 
 
 def stages(
-    found: Vocabularies, model: StaticSpaces, dictionary: Dictionary | None
+    vocabularies: Vocabularies, model: StaticSpaces, dictionary: Dictionary | None
 ) -> dict[str, dict[str, Any]]:
     """'{language}-{hub}' -> stage -> the picture after it, for `projection.section`.
 
     Args:
-      found: the vocabularies before and after reallocation.
+      vocabularies: the vocabularies before and after reallocation.
       model: the aligned vectors.
       dictionary: the dictionary whose pairs are joined by lines; None: no lines.
     """
     hub, pictures = model.hub, {}
-    for language in found.raw:
+    for language in model.raw:
         if language == hub:
             continue
         pairs = dictionary.pairs(language, hub) if dictionary is not None else []
-        shared = found.shared.get(language, frozenset())
-        raw = picture(found.raw[language], found.raw[hub], shared, pairs)
+        shared = vocabularies.shared.get(language, frozenset())
+        raw = picture(vocabularies.raw[language], vocabularies.raw[hub], shared, pairs)
         drawn = {"before": raw}
-        if found.before is not None:
-            first, common = found.before
+        if vocabularies.before is not None:
+            first, common = vocabularies.before
             before = picture(first[language], first[hub], common[language], pairs)
             drawn = {"before": before, "reallocated": raw}
         if language in model.alignments:

@@ -40,7 +40,6 @@ def fit(
       source: vectors of the source language, most frequent word first.
       target: vectors of the target language, in the same order.
       dictionary: the training pairs; None for aligners that need none.
-      languages: source and target language.
       shared: words of both languages, which the fit leaves out.
 
     Raises:

@@ -61,9 +61,9 @@ def stages(config: StaticRun) -> Iterator[str]:
         compiled, computed = _both(
             lambda: induce.induce(source, target, method="csls", max_words=None)
         )
-        most = min(words, config.static.induced_words)
-        seconds = math.ceil(directions / 2) * (compiled + computed * (most / timed) ** 2)
-        yield _line("induced dictionaries", seconds, most)
+        max_words = min(words, config.static.induced_words)
+        seconds = math.ceil(directions / 2) * (compiled + computed * (max_words / timed) ** 2)
+        yield _line("induced dictionaries", seconds, max_words)
     picture = _PICTURES * _seconds(_draw) + others * _seconds(_draw) / 2
     yield f"report: {in_minutes(picture)}"
 
@@ -89,8 +89,8 @@ def vocabulary(config: StaticRun) -> int:
     return max(2, round(whole * max(1.0, size / _SAMPLE) ** min(max(growth, 0.0), 1.0)))
 
 
-def _frequent(words: list[bytes], least: int) -> int:
-    return sum(count >= least for count in collections.Counter(words).values())
+def _frequent(words: list[bytes], min_count: int) -> int:
+    return sum(count >= min_count for count in collections.Counter(words).values())
 
 
 def _made_up(words: int, dim: int, seed: int) -> np.ndarray:

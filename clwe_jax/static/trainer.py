@@ -256,30 +256,30 @@ class Trainer:
     def _made_with(self, name: str) -> dict[str, Any]:
         """The options that a file depends on."""
         config, kind = self.config, name.partition(".")[0].partition("-")[0]
-        found = {key: getattr(config.data, key) for key in _TEXT}
-        found |= {"split": config.align.split, "seed": config.seed}
+        made_with = {key: getattr(config.data, key) for key in _TEXT}
+        made_with |= {"split": config.align.split, "seed": config.seed}
         if kind == "meanings":
-            return found | {"words": to_dict(config.static.words), "min_count": config.embeddings.min_count,
+            return made_with | {"words": to_dict(config.static.words), "min_count": config.embeddings.min_count,
                             "training": config.static.training,
                             "tests": training_dictionary.tests_of(config)}  # fmt: skip
         if kind == "mined":
-            return found | {
+            return made_with | {
                 "words": to_dict(config.static.words),
                 "mining": to_dict(config.static.mining), "training": config.static.training,
                 "min_count": config.embeddings.min_count,
                 "tests": training_dictionary.tests_of(config), "add_to": config.static.add_to,
             }  # fmt: skip
         if kind == "counts":
-            return found
-        found["temperature"] = config.static.temperature
+            return made_with
+        made_with["temperature"] = config.static.temperature
         if kind != "balanced_counts":
-            found |= {k: v for k, v in values_of(config.embeddings).items() if k != "max_vocab"}
+            made_with |= {k: v for k, v in values_of(config.embeddings).items() if k != "max_vocab"}
         if kind == "replace":
-            found["replace_share"] = config.static.replace_share
+            made_with["replace_share"] = config.static.replace_share
         # The dictionary in the training leaves out test words.
         if kind in ("replace", "duong"):
-            found["tests"] = training_dictionary.tests_of(config)
-        return found
+            made_with["tests"] = training_dictionary.tests_of(config)
+        return made_with
 
     def _kept(
         self,

@@ -40,8 +40,8 @@ class Vocabularies:
     skipped: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
-def of_language(
-    joint: Vectors, counts: Mapping[str, int], words: Iterable[str], most: int
+def language_part(
+    joint: Vectors, counts: Mapping[str, int], words: Iterable[str], max_words: int
 ) -> Vectors:
     """A language's part of joint vectors: the most frequent words of its own text.
 
@@ -49,19 +49,19 @@ def of_language(
       joint: vectors of all languages.
       counts: word -> occurrences in the language's text.
       words: words of the language; words without a vector are left out.
-      most: maximum number of words.
+      max_words: maximum number of words.
     """
     rows = [(joint.index[word], counts.get(word, 0)) for word in words if word in joint.index]
     rows.sort(key=lambda item: (-item[1], item[0]))
-    rows = rows[:most]
+    rows = rows[:max_words]
     taken = joint.take([row for row, _ in rows])
     return dataclasses.replace(taken, counts=np.array([n for _, n in rows], np.int64))
 
 
-def shared_by_text(joint: Vectors, counts: Counts, hub: str, most: int) -> Vocabularies:
+def shared_by_text(joint: Vectors, counts: Counts, hub: str, max_words: int) -> Vocabularies:
     """Vocabularies of joint vectors: a word in the texts of two languages is one shared word."""
     raw = {
-        language: of_language(joint, words, words, most) for language, words in counts.items()
+        language: language_part(joint, words, words, max_words) for language, words in counts.items()
     }
     shared = _in_common(raw, hub)
     description = {
@@ -86,14 +86,12 @@ def reallocated(
     Args:
       config: the run's config; `static.gamma`, `static.rule`, `embeddings.max_vocab` and `seed`
         are read.
-      joint: vectors of all languages.
       counts: language -> word -> occurrences in its text.
-      hub: the hub language.
       separate: language -> vectors of its text alone, which the rule 'neighbours' compares; None
         for other rules.
     """
-    most = config.embeddings.max_vocab
-    first = shared_by_text(joint, counts, hub, most)
+    max_words = config.embeddings.max_vocab
+    first = shared_by_text(joint, counts, hub, max_words)
     decided = reallocate(
         counts,
         config.static.gamma,
@@ -103,7 +101,7 @@ def reallocated(
         seed=config.seed,
     )
     kept = {
-        language: of_language(joint, words, decided.vocabulary(language), most)
+        language: language_part(joint, words, decided.vocabulary(language), max_words)
         for language, words in counts.items()
     }
     description = _described(config.static, first.raw, kept, decided)

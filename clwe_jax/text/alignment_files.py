@@ -19,7 +19,7 @@ from clwe_jax.text import test_files
 
 _NAME = re.compile(r"(?P<a>[a-z]{2,3}?)-?(?P<b>[a-z]{2,3})\.(gold|wa|align)")
 _LINK = re.compile(r"(\d+)([-p?])(\d+)")
-_LEAST = 100  # links of a file to one that may lie beyond its sentence
+_LINKS_PER_STRAY = 100  # links of a file to one that may lie beyond its sentence
 _EXPECTED = (
     "xx-yy.gold, xx-yy.wa or xx-yy.align with links `0-0 1-2`, beside xx-yy.src-tgt, or xx-yy.xx and "
     "xx-yy.yy,"
@@ -31,7 +31,6 @@ class Linked(NamedTuple):
     """Two sentences with the links of their words, numbered from 0.
 
     Attributes:
-      source, target: words.
       sure: sure links (place in the source, place in the target).
       possible: possible links, the sure ones among them.
     """
@@ -47,8 +46,6 @@ class AlignmentFiles:
     """The files of a language pair.
 
     Attributes:
-      source, target: languages.
-      links: file of links.
       sides: one file of both sides, or the files of the source and of the target.
     """
 
@@ -77,7 +74,7 @@ def find(directory: str, languages: Sequence[str], option: str) -> list[Alignmen
       FileNotFoundError: the folder is missing or holds no such file, or the sentences of one are
         missing.
     """
-    found, absent = [], []
+    pairs, absent = [], []
     for match in test_files.matching(directory, _NAME, option, _EXPECTED):
         source, target = match["a"], match["b"]
         if source not in languages or target not in languages:
@@ -85,9 +82,9 @@ def find(directory: str, languages: Sequence[str], option: str) -> list[Alignmen
             continue
         stem = os.path.join(directory, os.path.splitext(match[0])[0])
         sides = _sides(stem, os.path.join(directory, "test"), source, target)
-        found.append(AlignmentFiles(source, target, os.path.join(directory, match[0]), sides))
+        pairs.append(AlignmentFiles(source, target, os.path.join(directory, match[0]), sides))
     test_files.log_unlearned(directory, absent)
-    return found
+    return pairs
 
 
 def _sides(stem: str, test: str, source: str, target: str) -> tuple[str, ...]:
@@ -111,7 +108,6 @@ def read(files: AlignmentFiles, limit: int = 0) -> list[Linked]:
     Published files have a few links beyond their sentences, which are left out and counted in the log.
 
     Args:
-      files: files that `find` returned.
       limit: maximum number of sentences, from the beginning; 0: all.
 
     Raises:
@@ -129,7 +125,7 @@ def read(files: AlignmentFiles, limit: int = 0) -> list[Linked]:
     places = [place for row in parsed for i, _, j in row for place in (i, j)]
     first = 0 if 0 in places else 1
     logging.info("%s: words are numbered from %d", files.links, first)
-    found, beyond = [], []
+    linked, beyond = [], []
     for number, ((source, target), row) in enumerate(zip(pairs, parsed), 1):
         moved = []
         for i, kind, j in row:
@@ -141,12 +137,12 @@ def read(files: AlignmentFiles, limit: int = 0) -> list[Linked]:
                     f"{len(source)} and {len(target)} words (numbered from {first})"
                 )
         sure = frozenset((i, j) for i, kind, j in moved if kind == "-")
-        found.append(Linked(source, target, sure, sure | {(i, j) for i, _, j in moved}))
-    if len(beyond) * _LEAST > len(places) // 2:
+        linked.append(Linked(source, target, sure, sure | {(i, j) for i, _, j in moved}))
+    if len(beyond) * _LINKS_PER_STRAY > len(places) // 2:
         raise ValueError(beyond[0])
     if beyond:
         logging.warning("%d of %d links are left out. %s", len(beyond), len(places) // 2, beyond[0])
-    return found[: limit or None]
+    return linked[: limit or None]
 
 
 def _sentences(files: AlignmentFiles) -> list[tuple[list[str], list[str]]]:
@@ -168,15 +164,15 @@ def _sentences(files: AlignmentFiles) -> list[tuple[list[str], list[str]]]:
 
 
 def _links(line: str, path: str, number: int) -> list[tuple[int, str, int]]:
-    found = []
+    links = []
     for part in line.split():
         match = _LINK.fullmatch(part)
         if not match:
             raise ValueError(
                 f"{path}:{number}: {part!r} is no link; expected `3-4` (sure) or `3p4` (possible)"
             )
-        found.append((int(match[1]), match[2], int(match[3])))
-    return found
+        links.append((int(match[1]), match[2], int(match[3])))
+    return links
 
 
 def _words(text: str) -> list[str]:

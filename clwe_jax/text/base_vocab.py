@@ -19,10 +19,8 @@ class Vocabulary(abc.ABC):
 
     Attributes:
       kind: 'wordpiece', 'sentencepiece' or 'word'.
-      pieces: the piece of each id.
       size: len(pieces) rounded up to a multiple of 128; ids from len(pieces) on never occur.
       specials: name of each special piece -> its id.
-      pad_id, unk_id, cls_id, sep_id, mask_id: ids of the special pieces.
     """
 
     kind: str

@@ -28,15 +28,15 @@ def check(config: ClcrRun, workdir: str) -> None:
         where = named.partition(":")[2]
         if where and not os.path.isdir(where):
             raise FileNotFoundError(
-                f"config.clcr.{side}={named}: {where} is no folder. Train a language model "
-                f"with --config=configs/mbert.py --workdir={where} --config.data.languages="
-                f"{language} --config.data.dictionaries=, or leave the option empty"
+                f"config.clcr.{side}={named}: {where} is no folder. Train the model: "
+                f"--config=configs/mbert.py --workdir={where} --config.data.languages={language} "
+                "--config.data.dictionaries="
             )
     where = settings.entailment.multilingual.partition(":")[2]
     if where and not os.path.isdir(where):
         raise FileNotFoundError(
-            f"config.clcr.entailment.multilingual={settings.entailment.multilingual}: {where} is no folder. "
-            f"Train a model of both languages with --config=configs/mbert.py --workdir={where} "
+            f"config.clcr.entailment.multilingual={settings.entailment.multilingual}: {where} is no "
+            f"folder. Train the model: --config=configs/mbert.py --workdir={where} "
             f"--config.data.languages={names[1]},{names[0]}"
         )
     for folder in filter(None, map(str.strip, settings.hub.split(","))):

@@ -9,7 +9,7 @@ from clwe_jax.options.compare import CompareRun
 from clwe_jax.text import test_dictionaries
 
 
-def follow(config: CompareRun) -> CompareRun:
+def adopt_options(config: CompareRun) -> CompareRun:
     """The options with the test dictionaries of the dictionaries' folder, where they name none.
 
     Test words that are nowhere given are taken from the dictionaries; see `compare.shared`.

@@ -30,7 +30,6 @@ class LineCounts:
     """Counts of the lines that were read.
 
     Attributes:
-      lines: number of lines.
       repaired_lines: lines that were not UTF-8; each bad byte became U+FFFD, which separates words.
       windows_lines: lines that ended in a carriage return, which was removed.
       share: fraction of the text that was read, by bytes in the files; 1 when all was read.
@@ -47,7 +46,6 @@ class LanguageStats:
     """Counts for the whole text of a language, extrapolated where only a part was read.
 
     Attributes:
-      lines, words: number of lines and of running words.
       covered_words: number of running words with a dictionary entry.
       repaired_lines, windows_lines: see `LineCounts`.
       frequent: frequent words that begin with a letter, most frequent first.
@@ -127,7 +125,6 @@ class TextCorpus:
         """Yields the lines of a language without line ends, byte order marks and invalid UTF-8.
 
         Args:
-          language: a language of the corpus.
           limit: bytes to read, from the beginning of each file in proportion to its size; None
             reads all.
           counts: counts to which this reading is added.
@@ -147,7 +144,6 @@ class TextCorpus:
         """Counts the words of a language's text: (word -> occurrences, counts of the lines).
 
         Args:
-          language: a language of the corpus.
           words: function from raw text to words; it must separate words at all white space.
           limit: as of `lines`.
         """
@@ -164,7 +160,6 @@ class TextCorpus:
         return result, counts
 
     def _blocks(self, language: str, limit: int | None, counts: LineCounts) -> Iterator[list[str]]:
-        """Yields lists of lines."""
         files = self.files[language]
         sizes = [os.path.getsize(path) for path in files]
         read = 0.0
@@ -236,11 +231,11 @@ def _decode(data: bytes, counts: LineCounts) -> list[str]:
 
 def mended(languages: Mapping[str, LineCounts | LanguageStats]) -> dict[str, int]:
     """Fault of the lines of a language -> number of mended lines, for the report; no zeros."""
-    found = {}
+    mended_lines = {}
     for language, counts in languages.items():
-        found[f"lines in {language} that are not UTF-8"] = counts.repaired_lines
-        found[f"lines in {language} with Windows line ends"] = counts.windows_lines
-    return {fault: count for fault, count in found.items() if count}
+        mended_lines[f"lines in {language} that are not UTF-8"] = counts.repaired_lines
+        mended_lines[f"lines in {language} with Windows line ends"] = counts.windows_lines
+    return {fault: count for fault, count in mended_lines.items() if count}
 
 
 def _is_text(name: str) -> bool:
@@ -259,14 +254,14 @@ def files_of(directory: str, language: str) -> list[str]:
 
 
 def _languages_in(directory: str) -> list[str]:
-    found = set()
+    languages = set()
     for name in os.listdir(directory):
         path = os.path.join(directory, name)
         if os.path.isdir(path) and any(_is_text(inner) for inner in os.listdir(path)):
-            found.add(name)
+            languages.add(name)
         elif os.path.isfile(path) and _is_text(name):
-            found.add(name.split(".")[0])
-    return sorted(found)
+            languages.add(name.split(".")[0])
+    return sorted(languages)
 
 
 def inspect(
@@ -280,7 +275,6 @@ def inspect(
     Logs a warning for a language whose dictionary words almost never occur in its text.
 
     Args:
-      corpus: text of all languages.
       words: function (raw text, language) -> words, such as `Tokenizer.words`.
       dictionary: merged dictionary, or None.
       sample_bytes: bytes of each language to read and extrapolate from; with more than ten
@@ -311,7 +305,7 @@ def inspect(
             windows_lines=round(counts.windows_lines * scale),
             frequent=list(itertools.islice(listed, _FREQUENT)),
             counted=total,
-            counts=dict(ordered[: frequencies.MOST]),
+            counts=dict(ordered[: frequencies.MAX_WORDS]),
         )
         if counts.repaired_lines:
             logging.warning(

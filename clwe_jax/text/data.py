@@ -49,16 +49,14 @@ class Set:
     """A public set of files.
 
     Attributes:
-      about: a line on it.
-      licence: a line on its licence.
       fetch: fetches the files of some languages into a folder; raises as of `download.download_files`.
-      use: the options that read the folder, with {} in its place.
+      use: (folder, languages) -> the options that read it.
     """
 
     about: str
     licence: str
     fetch: Callable[[str, Sequence[str]], object]
-    use: str
+    use: Callable[[str, Sequence[str]], str]
 
 
 def _tatoeba(out: str, languages: Sequence[str]) -> None:
@@ -99,12 +97,24 @@ def _flores(out: str, languages: Sequence[str]) -> None:
 
 def _ud(out: str, languages: Sequence[str]) -> None:
     for language in _known(languages, _TREEBANKS, "this list of treebanks", english=True):
-        bank = _TREEBANKS[language]
-        start, address = f"{language}_{bank.partition('-')[2].lower()}", _UD.format(bank)
+        start, address = _treebank(language), _UD.format(_TREEBANKS[language])
         names = [f"{start}-ud-{part}.conllu" for part in ("train", "dev", "test")]
         download.download_files(out, names, address=address)
         licences = os.path.join(out, "licences", start)
         download.download_files(licences, ["LICENSE.txt"], address=address)
+
+
+def _treebank(language: str) -> str:
+    """The beginning of the names of a treebank's files, such as en_ewt."""
+    return f"{language}_{_TREEBANKS[language].partition('-')[2].lower()}"
+
+
+def _use_ud(out: str, languages: Sequence[str]) -> str:
+    trained = "en" if "en" in languages else languages[0]
+    return (
+        f"--config=configs/finetune_pos.py --config.transfer.train={out}/{_treebank(trained)}"
+        f"-ud-train.conllu --config.transfer.tests={out}"
+    )
 
 
 def _wiktionary(out: str, languages: Sequence[str]) -> None:
@@ -118,32 +128,31 @@ SETS: Mapping[str, Set] = {
         "up to 1,000 sentences with their English translations, 112 languages (Artetxe, Schwenk 2019)",
         "Sentences of tatoeba.org: CC BY 2.0 FR.",
         _tatoeba,
-        "--config.evals.retrieval.data={}",
+        lambda out, _: f"--config.evals.retrieval.data={out}",
     ),
     "muse": Set(
         "dictionaries with English, and between de en es fr it pt, with their test words",
         download.LICENCE,
         _muse,
-        "--config.data.dictionaries={0} --config.evals.bli.data={0}",
+        lambda out, _: f"--config.data.dictionaries={out} --config.evals.bli.data={out}",
     ),
     "wiktionary": Set(
         "dictionaries with English that were made from Wiktionary, many languages",
         "Wiktionary's words: CC BY-SA.",
         _wiktionary,
-        "--config.data.dictionaries={}",
+        lambda out, _: f"--config.data.dictionaries={out}",
     ),
     "flores": Set(
         "FLORES-200: 2,009 sentences in 204 languages (NLLB Team 2022)",
         "FLORES-200: CC BY-SA 4.0.",
         _flores,
-        "--config.evals.retrieval.data={}/devtest",
+        lambda out, _: f"--config.evals.retrieval.data={out}/devtest",
     ),
     "ud": Set(
         "words with their parts of speech: a treebank of Universal Dependencies 2.14 a language",
         "Each treebank has its own licence (most CC BY-SA 4.0, some non-commercial): DIR/licences/.",
         _ud,
-        "--config=configs/finetune_pos.py --config.transfer.train={0}/en_ewt-ud-train.conllu "
-        "--config.transfer.tests={0}",
+        _use_ud,
     ),
 }
 
@@ -189,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         chosen.fetch(out, languages)
     except (OSError, ValueError) as error:
         sys.exit(f"error: {error}")
-    print(f"{out}: complete. Use it with {chosen.use.format(out)}")
+    print(f"{out}: complete. Use it with {chosen.use(out, languages)}")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from clwe_jax import atomic
 from clwe_jax.text.base_vocab import Vocabulary
 
 FILE = "counts.json"
-MOST = 20_000  # words of a language that are kept; rarer ones weigh 1 all the same
+MAX_WORDS = 20_000  # words of a language that are kept; rarer ones weigh 1 all the same
 SIF = 1e-3  # a of the weights a / (a + p)
 _SHIFT = 2.7  # of ranks, in the law of Zipf and Mandelbrot
 _RUNNING = 1_000_000  # running words of counts that follow from ranks
@@ -71,11 +71,11 @@ class Frequencies:
         }
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Frequencies:
+    def from_json(cls, saved: Mapping[str, Any]) -> Frequencies:
         """The counts that `to_json` gave."""
         return cls(
-            {language: part["total"] for language, part in found.items()},
-            {language: part["words"] for language, part in found.items()},
+            {language: part["total"] for language, part in saved.items()},
+            {language: part["words"] for language, part in saved.items()},
         )
 
     def save(self, folder: str) -> None:
@@ -92,7 +92,7 @@ def most_frequent(counts: Mapping[str, Mapping[str, int]]) -> Frequencies:
     return Frequencies(
         {language: sum(words.values()) for language, words in counts.items()},
         {
-            language: dict(itertools.islice(words.items(), MOST))
+            language: dict(itertools.islice(words.items(), MAX_WORDS))
             for language, words in counts.items()
         },
     )
@@ -100,17 +100,17 @@ def most_frequent(counts: Mapping[str, Mapping[str, int]]) -> Frequencies:
 
 def joined(parts: Iterable[Frequencies | None]) -> Frequencies | None:
     """The counts of several runs, of different languages; None where a run has kept none."""
-    found = list(parts)
-    if None in found:
+    counts = list(parts)
+    if None in counts:
         return None
     return Frequencies(
-        {language: total for part in found for language, total in part.totals.items()},
-        {language: words for part in found for language, words in part.words.items()},
+        {language: total for part in counts for language, total in part.totals.items()},
+        {language: words for part in counts for language, words in part.words.items()},
     )
 
 
 def of_ranks(words: Sequence[str]) -> dict[str, int]:
-    """word -> its count in a million running words as its rank alone has it, for lists of words.
+    """word -> its count in a million running words by its rank alone, for lists without counts.
 
     The share of the word of rank r is proportional to 1 / (r + 2.7), the law of Zipf and Mandelbrot
     (Mandelbrot 1953, An Informational Theory of the Statistical Structure of Language).

@@ -18,7 +18,6 @@ class Glossary:
     without a translation stays as it is, so names stay.
 
     Attributes:
-      source, target: languages.
       entries: word in lower case -> its translation.
     """
 
@@ -41,17 +40,17 @@ class Glossary:
 
     def coverage(self, sentences: Iterable[Sequence[str]]) -> float:
         """The share of running words with letters that have a translation, in [0, 1]."""
-        found = [self._key(w) in self.entries for x in sentences for w in x if _spelled(w)]
-        return sum(found) / max(1, len(found))
+        translated = [self._key(w) in self.entries for x in sentences for w in x if _spelled(w)]
+        return sum(translated) / max(1, len(translated))
 
     def _key(self, word: str) -> str:
         return Normalizer()(word, self.source)
 
     def _word(self, word: str) -> str:
-        found = self.entries.get(self._key(word))
-        if found is None:
+        translation = self.entries.get(self._key(word))
+        if translation is None:
             return word
-        return found[:1].upper() + found[1:] if word[:1].isupper() else found
+        return translation[:1].upper() + translation[1:] if word[:1].isupper() else translation
 
 
 def of_dictionary(
@@ -61,7 +60,6 @@ def of_dictionary(
 
     Args:
       dictionary: merged dictionary, normalised in lower case.
-      source, target: languages.
       counts: counts of words of the target language in lower case: of several translations, the
         one with the highest count is chosen, else the first one. Translations of several words
         are left out, since each word has one label.
@@ -78,9 +76,8 @@ def of_dictionary(
             entries[word] = translation
     if not entries:
         raise ValueError(
-            f"config.data.dictionaries has no pairs of a word in {source!r} and one in {target!r}, "
-            f"which config.transfer.translate needs: add {source}-{target}.txt, or leave the "
-            "language out of config.data.languages"
+            f"config.data.dictionaries has no pair of a word in {source!r} and one in {target!r} for "
+            f"config.transfer.translate: add {source}-{target}.txt"
         )
     return Glossary(source, target, entries)
 

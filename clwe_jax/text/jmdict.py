@@ -15,7 +15,7 @@ _CODES = {
     "spa": "es", "swe": "sv",
 }  # fmt: skip
 _ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]\s*")
-_MOST_WORDS = 3  # maximum number of words of a translation; a longer gloss is an explanation
+_MAX_WORDS = 3  # maximum number of words of a translation; a longer gloss is an explanation
 
 
 def iterate(path: str) -> Iterator[tuple[str, str, str]]:
@@ -62,4 +62,4 @@ def _translation(gloss: str, language: str | None) -> str:
     text = _ASIDE.sub(" ", gloss).strip()
     if language == "en":
         text = text.removeprefix("to ")
-    return text if len(text.split()) <= _MOST_WORDS else ""
+    return text if len(text.split()) <= _MAX_WORDS else ""

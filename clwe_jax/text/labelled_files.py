@@ -107,8 +107,8 @@ def _check_maps(settings: TransferOptions, kind: str, learned: Sequence[str]) ->
     where = f"config.transfer.align.parallel={align.parallel}"
     if kind not in ("run", "hf") or settings.mode == "tune":
         raise ValueError(
-            f"{where} maps the layers of a frozen language model: --config.encoder=run:DIR or hf:DIR "
-            "with --config.transfer.mode=frozen, or --config.transfer.align.parallel=''"
+            f"{where} maps the layers of a frozen language model: set --config.encoder=run:DIR or "
+            "hf:DIR and --config.transfer.mode=frozen"
         )
     pocket = align.parallel == "pocket"
     if align.links and (align.links == "gold") != pocket:
@@ -141,13 +141,13 @@ def pairs(value: str, option: str) -> dict[str, str]:
     Raises:
       ValueError: a part without a language, or a language twice.
     """
-    found: dict[str, str] = {}
+    by_language: dict[str, str] = {}
     for part in filter(None, map(str.strip, value.split(","))):
         language, colon, rest = part.partition(":")
-        if not colon or not rest or language in found:
+        if not colon or not rest or language in by_language:
             raise ValueError(f"config.transfer.{option}={value!r}: expected en:FILE,de:FILE")
-        found[language] = rest
-    return found
+        by_language[language] = rest
+    return by_language
 
 
 def limits(rows: str, languages: Sequence[str], default: float) -> dict[str, float]:
@@ -155,7 +155,6 @@ def limits(rows: str, languages: Sequence[str], default: float) -> dict[str, flo
 
     Args:
       rows: `config.transfer.rows`: '', '2000' or 'en:1,de:.25' (joint training, C8).
-      languages: of the training.
       default: without `rows`.
 
     Raises:
@@ -164,14 +163,14 @@ def limits(rows: str, languages: Sequence[str], default: float) -> dict[str, flo
     try:
         if ":" not in rows:
             return dict.fromkeys(languages, float(rows) if rows.strip() else default)
-        found = {x: float(count) for x, count in pairs(rows, "rows").items()}
+        counts = {x: float(count) for x, count in pairs(rows, "rows").items()}
     except ValueError:
         raise ValueError(
             f"config.transfer.rows={rows!r}: expected a number of rows (2000), or a number or share "
             "for each language (en:1,de:.25; 1 is all)"
         ) from None
-    if set(found) != set(languages):
+    if set(counts) != set(languages):
         raise ValueError(
             f"config.transfer.rows={rows!r}: the training languages are {', '.join(languages)}"
         )
-    return found
+    return counts

@@ -12,7 +12,7 @@ from clwe_jax.options.transfer import TransferOptions, TransferRun
 from clwe_jax.text import labelled_files
 
 
-def follow(config: TransferRun) -> TransferRun:
+def adopt_options(config: TransferRun) -> TransferRun:
     """The options with the languages of the test rows that the encoder knows, where they name none.
 
     Raises:
@@ -30,19 +30,19 @@ def follow(config: TransferRun) -> TransferRun:
     tested = list(dict.fromkeys([*learned, *tested]))
     known = _known(config.encoder)
     if known is None or settings.translate == "test":  # translated, for one language
-        found = tested
+        languages = tested
     else:
-        found = [language for language in tested if language in known]
+        languages = [language for language in tested if language in known]
         absent = [language for language in tested if language not in known]
         if absent:
             logging.info("%s: left out, as the encoder lacks them: %s", where, ", ".join(absent))
-    if not found:
+    if not languages:
         raise ValueError(
             f"config.encoder={config.encoder} knows {', '.join(known or ())}, and {where} has "
             f"test rows in {', '.join(tested)}: no language of both. Name another encoder or other files "
             "(--config.transfer.tests=DIR)"
         )
-    return options.with_values(config, {"data": {"languages": ",".join(found)}})
+    return options.with_values(config, {"data": {"languages": ",".join(languages)}})
 
 
 def _tested(settings: TransferOptions) -> list[str]:
@@ -65,8 +65,8 @@ def _known(encoder: str) -> list[str] | None:
     if kind != "run" or not os.path.isdir(where):
         return None
     run = options.read_config(where)
-    found = list(options.languages(run))
+    languages = list(options.languages(run))
     hub = run.clcr.hub if isinstance(run, ClcrRun) else ""
     for folder in filter(None, hub.split(",")):
-        found += _known(f"run:{options.placed(folder.strip(), where)}") or []
-    return list(dict.fromkeys(found))
+        languages += _known(f"run:{options.placed(folder.strip(), where)}") or []
+    return list(dict.fromkeys(languages))

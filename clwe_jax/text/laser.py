@@ -91,7 +91,6 @@ def vocabulary(ids: Mapping[str, int], codes: Sequence[str]) -> FastBpeVocabular
 
     Args:
       ids: piece -> id, of the encoder's file.
-      codes: the lines of the codes.
 
     Raises:
       ValueError: a line of another form, ids that are not 0, 1, 2, ..., or codes that belong to

@@ -65,7 +65,7 @@ class Dictionary:
         words: Sequence[Sequence[str]],
         source: np.ndarray,
         target: np.ndarray,
-        most_translations: int = 0,
+        max_translations: int = 0,
         skipped: Mapping[str, int] | None = None,
         left_out: int = 0,
         windows: Mapping[str, int] | None = None,
@@ -73,11 +73,10 @@ class Dictionary:
         """Makes a dictionary of pairs of words, in both directions and without duplicates.
 
         Args:
-          languages: language codes.
           words: the words of each language; the numbers in `source` and `target` count through the
             words of all languages. Words without a pair become `unpaired`.
           source, target: integers [pairs]; word numbers of two different languages.
-          most_translations: largest number of translations of a word into one language; the pairs
+          max_translations: largest number of translations of a word into one language; the pairs
             of words with more are removed. 0 removes none.
           skipped, left_out, windows: see the class.
         """
@@ -93,8 +92,8 @@ class Dictionary:
         source = (keys // max(count, 1)).astype(np.int32)
         target = (keys % max(count, 1)).astype(np.int32)
         del keys
-        if most_translations > 0:
-            source, target = _without_crowds(source, target, splits, most_translations)
+        if max_translations > 0:
+            source, target = _without_crowds(source, target, splits, max_translations)
 
         used = np.zeros(count, np.bool_)
         used[source] = True
@@ -165,7 +164,6 @@ class Dictionary:
         )
 
     def word(self, number: int) -> str:
-        """The word with a number."""
         first, last = self.offsets[number], self.offsets[number + 1]
         return self.blob[first:last].tobytes().decode("utf-8")
 
@@ -268,10 +266,10 @@ def _groups(source: np.ndarray, target: np.ndarray, splits: np.ndarray) -> np.nd
     return np.concatenate([[True], changes])
 
 
-def _without_crowds(source, target, splits, most):
-    """The sorted pairs, except those of words with more than `most` translations."""
+def _without_crowds(source, target, splits, max_translations):
+    """The sorted pairs, except those of words with more than `max_translations` translations."""
     group = np.cumsum(_groups(source, target, splits)) - 1
-    crowded = np.bincount(group)[group] > most
+    crowded = np.bincount(group)[group] > max_translations
     # Pairs stand in both directions: removing one direction removes the other.
     count = int(splits[-1])
     dropped = source[crowded].astype(np.int64) * count + target[crowded]

@@ -63,7 +63,6 @@ class Normalizer:
         return characters.class_table()
 
     def __call__(self, text: str, language: str = "") -> str:
-        """The normalised text."""
         if text.isascii() and not self.bert:
             return text.lower() if self.lower_case else text
         simplify = self.simplify_chinese and language == "zh"

@@ -24,8 +24,6 @@ class PairFile(NamedTuple):
     """A file of word pairs.
 
     Attributes:
-      path: the path of the file.
-      source, target: the languages of the two columns.
       split: the part of its name between the languages and '.txt'; '' for a complete dictionary.
     """
 
@@ -60,9 +58,7 @@ class Pairs:
     """The pairs of a file.
 
     Attributes:
-      left, right: the two columns.
       bad: descriptions of the first bad lines.
-      bad_count: number of bad lines.
       windows: number of lines that end in a carriage return, which is removed.
     """
 

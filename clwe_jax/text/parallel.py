@@ -32,7 +32,6 @@ class Files:
     """The text of a language pair.
 
     Attributes:
-      source, target: the languages.
       paths: a file for each side, or one file with two columns.
     """
 
@@ -73,13 +72,13 @@ def find(place: str, languages: Sequence[str], option: str) -> list[Files]:
       ValueError: no pair of the languages, one side of a pair is missing, or a pair is the same
         language twice.
     """
-    found, absent = _find(place, languages, option)
-    if not found:
+    pairs, absent = _find(place, languages, option)
+    if not pairs:
         raise ValueError(
             f"config.{option}={place} has no two of the model's languages {', '.join(languages)}; it "
             f"has {', '.join(absent)}. Add them to --config.data.languages"
         )
-    return found
+    return pairs
 
 
 def tested(place: str, languages: Sequence[str], option: str) -> list[Files]:
@@ -88,14 +87,14 @@ def tested(place: str, languages: Sequence[str], option: str) -> list[Files]:
     Raises:
       FileNotFoundError, ValueError: as of `find`.
     """
-    found: dict[str, Files] = {}
+    by_name: dict[str, Files] = {}
     for files in _find(place, languages, option)[0]:
-        first = found.setdefault(files.name, files)
+        first = by_name.setdefault(files.name, files)
         if first is not files:
             logging.warning(
                 "%s: left out, as %s is also in %s", files.paths[0], files.name, first.paths[0]
             )
-    return [found[name] for name in sorted(found)]
+    return [by_name[name] for name in sorted(by_name)]
 
 
 def _find(place: str, languages: Sequence[str], option: str) -> tuple[list[Files], list[str]]:
@@ -108,14 +107,14 @@ def _find(place: str, languages: Sequence[str], option: str) -> tuple[list[Files
             sides.setdefault(begin, {}).setdefault(end, os.path.join(folder, name))
     if not sides:
         raise FileNotFoundError(f"config.{option}={place} names no parallel text: {HELP}")
-    found, absent = [], []
+    pairs, absent = [], []
     for begin, paths in sides.items():
         for pair in _pairs_of(begin, paths, several=bool(stem)):
             known = {pair.source, pair.target} <= set(languages)
-            found.append(pair) if known else absent.append(pair.name)
+            pairs.append(pair) if known else absent.append(pair.name)
     if absent:
         logging.info("%s: left out, as the model has other languages: %s", place, ", ".join(absent))
-    return found, absent
+    return pairs, absent
 
 
 def _pairs_of(begin: str, paths: dict[str, str], several: bool) -> list[Files]:
@@ -128,16 +127,16 @@ def _pairs_of(begin: str, paths: dict[str, str], several: bool) -> list[Files]:
     source, target = wikipedia_code(first), wikipedia_code(second)
     if source == target:
         raise ValueError(f"{next(iter(paths.values()))} is the same language twice: {begin}")
-    found = []
+    pairs = []
     if "tsv" in paths:
-        found.append(Files(source, target, (paths["tsv"],)))
+        pairs.append(Files(source, target, (paths["tsv"],)))
     there = [side for side in (first, second) if side in paths]
     if len(there) == 1:
         missing = second if there == [first] else first
         raise ValueError(f"{paths[there[0]]} has no other side: {begin}.{missing} is missing")
     if there:
-        found.append(Files(source, target, (paths[first], paths[second])))
-    return found
+        pairs.append(Files(source, target, (paths[first], paths[second])))
+    return pairs
 
 
 def read(files: Files, limit: int = 0) -> Pairs:
@@ -146,7 +145,6 @@ def read(files: Files, limit: int = 0) -> Pairs:
     Byte order marks and Windows line ends are accepted; invalid UTF-8 is replaced.
 
     Args:
-      files: one of `find`.
       limit: most lines, from the beginning; 0: all.
 
     Raises:

@@ -20,22 +20,21 @@ from clwe_jax import atomic, options, pocket
 from clwe_jax.options.text import WorldOptions
 
 TESTED = 1_000  # sentences of a language in the retrieval test
-MOST_CACHED = 512 << 20  # bytes of files that the cache keeps
+MAX_CACHED = 512 << 20  # bytes of files that the cache keeps
 _PARALLEL_SEED = 1  # of parallel text to train on
 _SEVERAL = 10_000  # sentences of a language from which on further processes pay
 _SLOW = ("text", "shared")  # folders of the files that these processes write
 _STALE = 86_400  # seconds after which an unfinished folder of the cache is nobody's
 _PROGRAM = (
     "import json, sys; from clwe_jax.text import pocket_files; "
-    "[pocket_files.keep(pocket_files.Part(*part)) for part in json.loads(sys.argv[1])]"
+    "[pocket_files.keep(pocket_files.FileJob(*part)) for part in json.loads(sys.argv[1])]"
 )
 
 
-class Part(NamedTuple):
+class FileJob(NamedTuple):
     """Files that one function of `pocket` writes.
 
     Attributes:
-      function: name of the function.
       arguments: its arguments after the folder.
       folder: name of the files' folder in the embedded world's.
     """
@@ -45,7 +44,6 @@ class Part(NamedTuple):
     folder: str
 
     def write(self, folder: str) -> None:
-        """Writes the files into a folder."""
         getattr(pocket, self.function)(folder, *self.arguments)
 
     @property
@@ -55,24 +53,24 @@ class Part(NamedTuple):
         return atomic.user_cache("pocket", hashlib.sha256(key.encode()).hexdigest()[:32])
 
 
-def parts(config: options.Run, languages: Sequence[str]) -> list[Part]:
+def file_jobs(config: options.Run, languages: Sequence[str]) -> list[FileJob]:
     """The parts of the embedded world that a run needs."""
     count, seed, languages = config.data.pocket_sentences, config.seed, list(languages)
     among = domains(config.data)
-    found = []
+    jobs = []
     if config.data.source == "pocket":
         text = (count, seed, among, shared(config.data))
-        found = [Part("write_corpus", ([x], *text), "text") for x in languages]
+        jobs = [FileJob("write_corpus", ([x], *text), "text") for x in languages]
         if config.data.pocket_shared:
             pairs = itertools.combinations(languages, 2)
-            found += [Part("write_shared", (pair, *text), "shared") for pair in pairs]
-    found.append(Part("write_dictionaries", (languages,), "dictionaries"))
-    found.append(Part("write_retrieval", (languages, TESTED, 0, among), "retrieval"))
-    found.append(Part("write_bli", (languages,), "bli"))
+            jobs += [FileJob("write_shared", (pair, *text), "shared") for pair in pairs]
+    jobs.append(FileJob("write_dictionaries", (languages,), "dictionaries"))
+    jobs.append(FileJob("write_retrieval", (languages, TESTED, 0, among), "retrieval"))
+    jobs.append(FileJob("write_bli", (languages,), "bli"))
     if config.parallel == "pocket":
         arguments = (languages, count // 4, seed + _PARALLEL_SEED, among)
-        found.append(Part("write_parallel", arguments, "parallel"))
-    return found
+        jobs.append(FileJob("write_parallel", arguments, "parallel"))
+    return jobs
 
 
 def domains(data: WorldOptions) -> tuple[str, ...]:
@@ -91,18 +89,10 @@ def write(config: options.Run, languages: Sequence[str], folder: str) -> None:
     Raises:
       ValueError: a language that the embedded world does not speak, or an unknown domain.
     """
-    absent = [language for language in languages if language not in pocket.LANGUAGES]
-    if absent:
-        raise ValueError(
-            f"The embedded world does not speak {', '.join(absent)}, only "
-            f"{', '.join(pocket.LANGUAGES)}. Bring text with --config.data.source=text:DIR, and set "
-            "config.data.dictionaries, config.evals.retrieval.data and config.evals.bli.data to "
-            "folders or to ''."
-        )
     whole = os.path.join(folder, "whole")
     if os.path.exists(whole):
         return
-    wanted = parts(config, languages)
+    wanted = file_jobs(config, languages)
     new = [part for part in wanted if not os.path.isdir(part.cached)]
     if new:
         logging.info("Writing the embedded world to %s", folder)
@@ -110,11 +100,11 @@ def write(config: options.Run, languages: Sequence[str], folder: str) -> None:
             _keep_beside([part for part in new if part.folder in _SLOW])
     for part in wanted:
         _take(part, os.path.join(folder, part.folder))
-    trim(MOST_CACHED)
+    trim(MAX_CACHED)
     atomic.write(whole, "The files beside this one are whole.\n")
 
 
-def keep(part: Part) -> None:
+def keep(part: FileJob) -> None:
     """Writes a part into the cache.
 
     Raises:
@@ -124,19 +114,19 @@ def keep(part: Part) -> None:
         part.write(folder)
 
 
-def trim(most: int) -> None:
-    """Deletes the cached parts that were used least recently until the others hold `most` bytes."""
-    found, size = [], 0
+def trim(max_bytes: int) -> None:
+    """Deletes the cached parts that were used least recently until the others hold `max_bytes`."""
+    folders, size = [], 0
     for entry in _entries():
         with contextlib.suppress(OSError):  # another process deletes as well
             bytes_ = sum(file.stat().st_size for file in os.scandir(entry.path))
             used = entry.stat().st_mtime
             # Another process fills a folder that still has a temporary name.
             if "." not in entry.name or used < time.time() - _STALE:
-                found.append((used, bytes_, entry.path))
+                folders.append((used, bytes_, entry.path))
                 size += bytes_
-    for _, bytes_, path in sorted(found):
-        if size <= most:
+    for _, bytes_, path in sorted(folders):
+        if size <= max_bytes:
             break
         shutil.rmtree(path, ignore_errors=True)
         size -= bytes_
@@ -147,7 +137,7 @@ def _entries() -> Iterator[os.DirEntry[str]]:
         yield from os.scandir(atomic.user_cache("pocket"))
 
 
-def _take(part: Part, folder: str) -> None:
+def _take(part: FileJob, folder: str) -> None:
     """Copies a part's files from the cache; without a usable cache they are written here."""
     try:
         if not os.path.isdir(part.cached):
@@ -165,7 +155,7 @@ def _take(part: Part, folder: str) -> None:
         part.write(folder)
 
 
-def _keep_beside(new: Sequence[Part]) -> None:
+def _keep_beside(new: Sequence[FileJob]) -> None:
     """Writes parts into the cache, shared out among as many processes as there are cores.
 
     A part that fails stays absent: `_take` writes it again in this process, where an error is seen.

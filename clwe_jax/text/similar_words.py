@@ -6,24 +6,23 @@ import difflib
 from typing import Sequence
 import unicodedata
 
-_MOST_SEARCHED = 20_000  # frequent words that are searched for a similar spelling
+_MAX_SEARCHED = 20_000  # frequent words that are searched for a similar spelling
 
 
-def near_words(word: str, words: Sequence[str], most: int = 3) -> list[str]:
+def near_words(word: str, words: Sequence[str], max_words: int = 3) -> list[str]:
     """The words that are spelled most like a word, the same letters without accents first.
 
     Args:
-      word: a word.
       words: the candidates, most frequent first.
-      most: maximum number of words.
     """
     folded = _folded(word)
     same = [other for other in words if _folded(other) == folded and other != word]
     frequent: dict[str, str] = {}
-    for other in words[:_MOST_SEARCHED]:
+    for other in words[:_MAX_SEARCHED]:
         frequent.setdefault(_folded(other), other)
-    close = difflib.get_close_matches(folded, frequent, most, 0.7)
-    return list(dict.fromkeys([*same, *(frequent[x] for x in close if frequent[x] != word)]))[:most]
+    close = difflib.get_close_matches(folded, frequent, max_words, 0.7)
+    near = dict.fromkeys([*same, *(frequent[x] for x in close if frequent[x] != word)])
+    return list(near)[:max_words]
 
 
 def did_you_mean(words: Sequence[str]) -> str:

@@ -68,7 +68,7 @@ class WordPieceVocabulary(Vocabulary):
     def _longest_match(self, word: str) -> list[int]:
         if len(word) > LONGEST_WORD or word in SPECIALS:
             return [self.unk_id]
-        found, start, prefix = [], 0, ""
+        ids, start, prefix = [], 0, ""
         while start < len(word):
             end = min(len(word), start + self._longest)
             while end > start:
@@ -78,9 +78,9 @@ class WordPieceVocabulary(Vocabulary):
                 end -= 1
             else:
                 return [self.unk_id]
-            found.append(number)
+            ids.append(number)
             start, prefix = end, "##"
-        return found
+        return ids
 
     def save(self, directory: str) -> None:
         os.makedirs(directory, exist_ok=True)
@@ -99,12 +99,7 @@ class SentencePieceVocabulary(Vocabulary):
     kind = "sentencepiece"
 
     def __init__(self, model: bytes):
-        """Args:
-          model: bytes of a SentencePiece model.
-
-        Raises:
-          RuntimeError: the bytes are not a SentencePiece model.
-        """
+        """Raises RuntimeError where the bytes are not a SentencePiece model."""
         self.model = model
         self.processor = spm.SentencePieceProcessor(model_proto=model)
         pieces = [self.processor.id_to_piece(i) for i in range(len(self.processor))]
@@ -179,12 +174,12 @@ def _character_forms(words: Mapping[str, float], listed: Iterable[str]) -> dict[
         for character in word[1:]:
             forms["##" + character] += count
     # Users type ASCII even where the text has none.
-    found = {*string.punctuation, *string.digits, *string.ascii_lowercase}
+    required = {*string.punctuation, *string.digits, *string.ascii_lowercase}
     for word in listed:
         for part in word.split():
-            found.add(part[0])
-            found.update("##" + character for character in part[1:])
-    for form in [*forms, *found]:
+            required.add(part[0])
+            required.update("##" + character for character in part[1:])
+    for form in [*forms, *required]:
         forms.setdefault(form, 0)
         if not characters.han_table()[ord(form[-1])]:
             forms.setdefault(form[-1], 0)

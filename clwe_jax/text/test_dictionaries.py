@@ -39,14 +39,14 @@ def files(directory: str, required: bool = False) -> dict[tuple[str, str], PairF
     Raises:
       FileNotFoundError: the folder is missing, or holds no test dictionary where one is required.
     """
-    found: dict[tuple[str, str], PairFile] = {}
+    by_pair: dict[tuple[str, str], PairFile] = {}
     expected = "test dictionaries xx-yy.5000-6500.txt"
     for match in test_files.matching(
         directory, _NAME, "config.evals.bli.data", expected, required
     ):
         file = PairFile(os.path.join(directory, match[0]), match[1], match[2], match[3])
-        found.setdefault((file.source, file.target), file)
-    return found
+        by_pair.setdefault((file.source, file.target), file)
+    return by_pair
 
 
 def find(
@@ -59,7 +59,6 @@ def find(
 
     Args:
       directory: see `files`.
-      languages: languages of the run.
       normalizer: (word, language) -> the word as the vectors spell it.
       pairs: wanted directions (source, target), in this order; empty: all directions.
 
@@ -101,5 +100,5 @@ def read(file: PairFile, normalizer: Callable[[str, str], str]) -> TestSet:
         entries.setdefault(word, set()).add(normalizer(right, file.target))
     if not entries:
         raise ValueError(f"{file.path} holds no pairs: expected a source and a target word a line")
-    found = {word: frozenset(some) for word, some in entries.items()}
-    return TestSet(file.source, file.target, found)
+    translations = {word: frozenset(some) for word, some in entries.items()}
+    return TestSet(file.source, file.target, translations)

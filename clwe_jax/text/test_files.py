@@ -15,7 +15,6 @@ def matching(
     """The matches of a pattern with the names of a folder's files, sorted by name.
 
     Args:
-      directory: folder of test files.
       pattern: pattern of a whole name; other files are ignored.
       option: the config option that names the folder, for the error.
       expected: the expected files, for the error.
@@ -26,8 +25,8 @@ def matching(
     """
     there = os.path.isdir(directory)
     names = sorted(os.listdir(directory)) if there else []
-    found = [match for match in map(pattern.fullmatch, names) if match]
-    if not there or (required and not found):
+    matches = [match for match in map(pattern.fullmatch, names) if match]
+    if not there or (required and not matches):
         fault = "holds no file of the expected name" if there else "is not a folder"
         wrong = [name for name in names if pattern.fullmatch(name.lower())]
         if wrong:
@@ -36,7 +35,7 @@ def matching(
             f"{directory} {fault} ({option}). Expected {expected} there; --{option}='' reads no "
             "such files"
         )
-    return found
+    return matches
 
 
 def log_unlearned(directory: str, names: Iterable[str]) -> None:

@@ -22,7 +22,7 @@ from clwe_jax.text.xlm import MosesSegmenter
 
 _SETTINGS = "text.json"
 _LEXICON = "lexicon.{}.txt"
-_MOST_WORDS = 4_000_000  # most frequent words of all languages that a vocabulary is trained on
+_MAX_WORDS = 4_000_000  # most frequent words of all languages that a vocabulary is trained on
 
 
 class Tokenizer:
@@ -172,8 +172,6 @@ class Tokenizer:
         """Loads the vocabulary at `path`, or trains one from the corpus.
 
         Args:
-          languages: languages of the model.
-          normalizer: normalizer of the text and the dictionary.
           corpus: text whose words are counted; None where `path` names a vocabulary.
           dictionary: dictionary, or None. The segmenter knows its words in scripts without spaces,
             and a trained vocabulary covers the characters of its words.
@@ -198,8 +196,8 @@ class Tokenizer:
             return cls(languages, normalizer, segmenter, vocab.load(path))
         if corpus is None:
             raise ValueError(
-                "There is no text to train a vocabulary from: give one with --config.vocab.path= "
-                "(a BERT vocab.txt, a SentencePiece .model or the vocab folder of a run)"
+                "There is no text to train a vocabulary from: name one with --config.vocab.path, "
+                "such as the folder vocab of a run"
             )
         counts = {}
         for language in languages:
@@ -208,8 +206,8 @@ class Tokenizer:
                 lambda text: segmenter.words(normalizer(text, language), language),
                 sample_bytes,
             )
-            most = max(50_000, _MOST_WORDS // len(languages))
-            counts[language] = dict(corpora.by_count(counter)[:most])
+            max_words = max(50_000, _MAX_WORDS // len(languages))
+            counts[language] = dict(corpora.by_count(counter)[:max_words])
         if min_count > 1:
             counts = _frequent(counts, min_count)
         listed = dictionary.words() if dictionary is not None else ()

@@ -27,9 +27,8 @@ def load(
       config: the run's config. With `align.split`, an option of static vectors, the files
         `xx-yy.{split}.txt` are read in place of `xx-yy.txt`, and `data.exclude_tests` has no
         effect; of the two directions of a pair, the one that is mapped is read (MUSE's protocol).
-      folders: the folders behind the options, from `world.resolve_folders`.
+      folders: the folders behind the options, from `run_text.resolve_folders`.
       workdir: folder of the run, which holds the cache.
-      normalizer: normalizer of each word.
 
     Raises:
       FileNotFoundError: the folder is missing, or has no file of the split.
@@ -41,7 +40,7 @@ def load(
     place: str | list[str] = folders["dictionaries"]
     if _split_name(config):
         place = _split(config, folders["dictionaries"], workdir)
-    found = dictionaries.load(
+    dictionary = dictionaries.load(
         place,
         languages,
         normalizer=normalizer,
@@ -51,15 +50,15 @@ def load(
     )
     logging.info(
         "Dictionaries: %s words, %s pairs; %s pairs with a test word are left out",
-        f"{len(found):,}", f"{found.pair_count:,}", f"{found.left_out:,}",
+        f"{len(dictionary):,}", f"{dictionary.pair_count:,}", f"{dictionary.left_out:,}",
     )  # fmt: skip
     if not normalizer.simplify_chinese:
-        _warn_of_traditional(found.language_words("zh"))
-    return found
+        _warn_of_traditional(dictionary.language_words("zh"))
+    return dictionary
 
 
 def _warn_of_traditional(words: Sequence[str]) -> None:
-    """Warns where Chinese words are written in both ways, which divides each into two words."""
+    """Warns where Chinese words are written in both scripts, which makes two words of each."""
     simplify = Normalizer(simplify_chinese=True)
     share = sum(simplify(word, "zh") != word for word in words) / max(1, len(words))
     if share > _TRADITIONAL:
@@ -96,14 +95,14 @@ def tests(config: options.Run, folders: Mapping[str, str]) -> list[str]:
     Raises:
       FileNotFoundError: a folder of test dictionaries is missing.
     """
-    found = [folders["tests"]] if folders["tests"] else []
+    paths = [folders["tests"]] if folders["tests"] else []
     if not excludes_tests(config):
-        return found
+        return paths
     languages, places = options.languages(config), test_folders(config, folders)
     if os.path.isdir(folders["dictionaries"]):
         places.append(folders["dictionaries"])  # MUSE's folder holds whole dictionaries and splits
     # Files, not their folder: training dictionaries may be in it too.
-    return found + [
+    return paths + [
         file.path
         for folder in dict.fromkeys(places)
         for file in test_dictionaries.files(folder).values()
@@ -122,20 +121,20 @@ def tested(dictionary: Dictionary | None, tests: Sequence[TestSet]) -> dict[str,
 
     A published split of one direction may hold test pairs of the other; the log warns of them.
     """
-    found = {}
+    counts = {}
     for test in tests if dictionary is not None else ():
         pairs = set(dictionary.pairs(test.source, test.target))
         asked = {(word, other) for word, others in test.entries.items() for other in others}
-        found[test.name] = len(pairs & asked), len(asked)
+        counts[test.name] = len(pairs & asked), len(asked)
         if pairs & asked:
             logging.warning(
                 "%s: %s of %s test pairs are in the training dictionary, so its lexicon induction "
                 "does not measure unseen words. --config.data.exclude_tests=True leaves the test words "
                 "out; beside align.split, --config.data.exclude_dictionaries=DIR leaves out those "
                 "of the test dictionaries in DIR",
-                test.name, *(f"{count:,}" for count in found[test.name]),
+                test.name, *(f"{count:,}" for count in counts[test.name]),
             )  # fmt: skip
-    return found
+    return counts
 
 
 def tests_of(config: options.Run) -> str:
@@ -185,15 +184,15 @@ def _split_files(config: options.Run, directory: str) -> list[str]:
         )
     files = [file for file in pair_files.find(directory) if file.split == split]
     there = {(file.source, file.target) for file in files}
-    found = [
+    paths = [
         original
         for original, source, target, _ in files
         if source in languages and target in languages
         if not (source == hub and (target, source) in there)
     ]
-    if not found:
+    if not paths:
         raise FileNotFoundError(
             f"{directory} holds no xx-yy.{split}.txt between any two of {','.join(languages)}; "
             "--config.align.split='' reads xx-yy.txt"
         )
-    return found
+    return paths

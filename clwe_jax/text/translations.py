@@ -11,7 +11,7 @@ import numpy as np
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.word_vocab import WordVocabulary
 
-MOST = 4  # translations of a word into one language, as in the paper
+MAX_TRANSLATIONS = 4  # translations of a word into one language, as in the paper
 _NEAR_ZERO = 0.02  # smallest share of running words that a fitting dictionary covers
 
 
@@ -25,7 +25,6 @@ class Translations:
       words: number of entries with a translation other than themselves.
       covered: share of those entries in the running words of the vocabulary's text, or in the
         entries where the vocabulary has no counts.
-      pairs: number of pairs in the table.
       crowded: number of pairs for which the table has no room.
       absent: number of pairs of the dictionary with a word outside the vocabulary.
     """
@@ -44,7 +43,7 @@ def table(
     vocabulary: WordVocabulary,
     languages: Sequence[str] | None = None,
     *,
-    most: int = MOST,
+    max_translations: int = MAX_TRANSLATIONS,
 ) -> Translations:
     """The translations of each entry of the vocabulary into other languages.
 
@@ -56,16 +55,14 @@ def table(
 
     Args:
       dictionary: merged dictionary, with words normalised like those of the vocabulary.
-      vocabulary: word-level vocabulary.
       languages: languages between which pairs are taken, in this order; None means all.
-      most: T, maximum number of translations of a word into one language; the most frequent ones
-        are kept.
+      max_translations: T, of a word into one language; the most frequent ones are kept.
 
     Raises:
       ValueError: T is not positive, or there are fewer than two languages.
     """
-    if most < 1:
-        raise ValueError(f"most={most} translations of a word: must be at least 1")
+    if max_translations < 1:
+        raise ValueError(f"max_translations={max_translations}: must be at least 1")
     if languages is not None:
         dictionary = dictionary.restricted(languages)
     if len(dictionary.languages) < 2:
@@ -82,10 +79,10 @@ def table(
     keys = np.unique((source[known] * groups + group[known]) * count + target[known])
     cell, target = keys // count, keys % count
     rank = np.arange(len(cell)) - np.searchsorted(cell, cell)
-    kept = rank < most
-    ids = np.full((count * groups, most), -1, np.int32)
+    kept = rank < max_translations
+    ids = np.full((count * groups, max_translations), -1, np.int32)
     ids[cell[kept], rank[kept]] = target[kept]
-    ids = ids.reshape(count, groups, most)
+    ids = ids.reshape(count, groups, max_translations)
     # A word whose only translation is itself teaches nothing, and most names are such words.
     translated = ((ids >= 0) & (ids != np.arange(count)[:, None, None])).any((1, 2))
     result = Translations(
@@ -123,19 +120,19 @@ def _share(vocabulary: WordVocabulary, chosen: np.ndarray) -> float:
     return float(weights[chosen].sum() / max(weights.sum(), 1e-9))
 
 
-def _report(found: Translations, vocabulary: WordVocabulary) -> None:
+def _report(translations: Translations, vocabulary: WordVocabulary) -> None:
     text = (
-        f"The dictionary translates {found.words:,} of the vocabulary's {len(vocabulary):,} "
-        f"entries, {found.covered:.2%} of the running words: {found.pairs:,} pairs; "
-        f"{found.crowded:,} have no room in the table, {found.absent:,} have a word that is not "
-        "in the vocabulary"
+        f"The dictionary translates {translations.words:,} of the vocabulary's {len(vocabulary):,} "
+        f"entries, {translations.covered:.2%} of the running words: {translations.pairs:,} pairs; "
+        f"{translations.crowded:,} have no room in the table, {translations.absent:,} have a word "
+        "that is not in the vocabulary"
     )
-    if found.covered >= _NEAR_ZERO:
+    if translations.covered >= _NEAR_ZERO:
         logging.info("%s", text)
         return
     logging.warning(
         "%s. Almost no sense will be matched across languages. Do the dictionaries "
         "(--config.data.dictionaries) have the languages (%s) and the case of the text?",
         text,
-        ", ".join(found.languages),
+        ", ".join(translations.languages),
     )

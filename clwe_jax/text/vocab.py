@@ -44,9 +44,9 @@ def load(path: str) -> Vocabulary:
         path = next((name for name in inside if os.path.exists(name)), path)
     if not os.path.isfile(path):
         raise FileNotFoundError(
-            f"There is no vocabulary at {path}: --config.vocab.path takes a BERT vocab.txt, a "
-            "SentencePiece .model, a list of words that begins with <S>, fastBPE's NAME.fcodes beside "
-            "NAME.fvocab, a folder with one of them, or '' to train one"
+            f"{path} is no vocabulary: --config.vocab.path takes a BERT vocab.txt, a SentencePiece "
+            ".model, a word list that begins with <S>, NAME.fcodes beside NAME.fvocab, a folder with "
+            "one of them, or '' to train one"
         )
     if path.endswith(_CODES):
         return laser.read(path, path.removesuffix(_CODES) + ".fvocab")

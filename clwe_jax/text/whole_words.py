@@ -14,8 +14,8 @@ _MARGIN = 0.01  # by which a word's log-probability exceeds that of its pieces
 _UNKNOWN = 10.0  # SentencePiece's penalty of a character that is in no piece
 
 
-def add(vocabulary: Vocabulary, words: Sequence[str], most: int) -> Vocabulary:
-    """The vocabulary with the first `most` of the words that it cuts as further pieces.
+def add(vocabulary: Vocabulary, words: Sequence[str], max_words: int) -> Vocabulary:
+    """The vocabulary with the first `max_words` of the words that it cuts as further pieces.
 
     A piece of WordPiece is also the beginning of longer words. A piece of a unigram model gets a
     score slightly above that of the word's old pieces, so that other words change little.
@@ -23,10 +23,10 @@ def add(vocabulary: Vocabulary, words: Sequence[str], most: int) -> Vocabulary:
     Args:
       vocabulary: of WordPiece, or a unigram model; its pieces keep their ids.
       words: normalised words, in the order of their preference.
-      most: number of new pieces, at most.
     """
     distinct = dict.fromkeys(words)
-    cut = [x for x in distinct if len(vocabulary.encode_word(x)) > 1 and SPACE_MARK not in x][:most]
+    cut = [x for x in distinct if len(vocabulary.encode_word(x)) > 1 and SPACE_MARK not in x]
+    cut = cut[:max_words]
     if isinstance(vocabulary, WordPieceVocabulary):
         return WordPieceVocabulary([*vocabulary.pieces, *cut], vocabulary.split_han)
     return SentencePieceVocabulary(_with_pieces(vocabulary.model, cut)) if cut else vocabulary

@@ -25,7 +25,7 @@ LICENCE = (
     "(CC BY-SA)."
 )
 RAW = "wiktionary"  # folder of the files as they were fetched
-_MOST_WORDS = 3  # of an entry on either side; longer ones are explanations
+_MAX_WORDS = 3  # of an entry on either side; longer ones are explanations
 _MARKUP = re.compile(r"[\[\]{}|<>=*#]|https?:")
 _NAMES = dict(
     pair.split(":")
@@ -100,15 +100,15 @@ def cleaned(path: str, language: str) -> tuple[list[tuple[str, str]], int]:
     letter on one, and repetitions.
     """
     normalizer, segmenter = Normalizer(), Segmenter()
-    found = pair_files.read_pairs(path)
+    entries = pair_files.read_pairs(path)
     kept: dict[tuple[str, str], None] = {}
-    bad = found.bad_count
-    for source, target in zip(found.left, found.right):
+    bad = entries.bad_count
+    for source, target in zip(entries.left, entries.right):
         pair = []
         for text, code in ((source, "en"), (target, language)):
             # Entries are cut as text is, so that a text's words meet them.
             words = segmenter.words(normalizer(text, code), code)
-            good = 0 < len(words) <= _MOST_WORDS and any(map(str.isalpha, "".join(words)))
+            good = 0 < len(words) <= _MAX_WORDS and any(map(str.isalpha, "".join(words)))
             pair.append(" ".join(words) if good and not _MARKUP.search(text) else "")
         if all(pair) and tuple(pair) not in kept:
             kept[pair[0], pair[1]] = None

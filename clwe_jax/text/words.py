@@ -29,8 +29,8 @@ def _bert_pattern() -> re.Pattern:
     """The pattern of a word of BERT's basic tokenizer."""
     # Where accents are stripped, the text has none; as parts of words here they do no harm.
     table = characters.bert_class_table()
-    found = [np.flatnonzero(table == value) for value in (WORD, SINGLE)]
-    return re.compile("[{}]+|[{}]".format(*map(characters.character_class, found)))
+    code_points = [np.flatnonzero(table == value) for value in (WORD, SINGLE)]
+    return re.compile("[{}]+|[{}]".format(*map(characters.character_class, code_points)))
 
 
 def is_unspaced(word: str) -> bool:
@@ -125,8 +125,8 @@ class Phrases:
         self._lengths: dict[str, tuple[int, ...]] = {}
         for entry in self._entries:
             first, *others = entry.split(" ")
-            found = {*self._lengths.get(first, ()), len(others) + 1}
-            self._lengths[first] = tuple(sorted(found, reverse=True))
+            lengths = {*self._lengths.get(first, ()), len(others) + 1}
+            self._lengths[first] = tuple(sorted(lengths, reverse=True))
 
     def __call__(self, words: Sequence[str]) -> list[str]:
         """The words, with a space inside those that are joined."""
@@ -149,7 +149,7 @@ def _lengths_by_first(words: Iterable[str]) -> dict[str, tuple[int, ...]]:
     lengths: dict[str, set[int]] = {}
     for word in words:
         lengths.setdefault(word[0], set()).add(len(word))
-    return {first: tuple(sorted(found, reverse=True)) for first, found in lengths.items()}
+    return {first: tuple(sorted(sizes, reverse=True)) for first, sizes in lengths.items()}
 
 
 @functools.cache

@@ -138,8 +138,8 @@ class FastBpeVocabulary(Vocabulary):
 
     def save(self, directory: str) -> None:
         os.makedirs(directory, exist_ok=True)
-        found = {"pieces": self.pieces, "merges": self.merges, "split": self.split}
-        atomic.write_json(os.path.join(directory, FILE), found, indent=None)
+        content = {"pieces": self.pieces, "merges": self.merges, "split": self.split}
+        atomic.write_json(os.path.join(directory, FILE), content, indent=None)
 
 
 def load(path: str) -> FastBpeVocabulary:
@@ -150,8 +150,8 @@ def load(path: str) -> FastBpeVocabulary:
     """
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
-        return FastBpeVocabulary(found["pieces"], found["merges"], found.get("split", False))
+            content = json.load(file)
+        return FastBpeVocabulary(content["pieces"], content["merges"], content.get("split", False))
     except (KeyError, TypeError) as error:
         raise ValueError(f"the file is damaged: {error!r}") from error
 

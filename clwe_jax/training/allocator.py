@@ -6,7 +6,7 @@ import ctypes
 
 # Constants of malloc.h.
 _TRIM_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -4, -8
-_MOST = 2**31 - 1
+_MAX_INT = 2**31 - 1
 
 
 def keep_freed_memory() -> bool:
@@ -23,5 +23,5 @@ def keep_freed_memory() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):
         return False
-    options = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, _MOST), (_ARENA_MAX, 1))
+    options = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, _MAX_INT), (_ARENA_MAX, 1))
     return all([mallopt(option, value) == 1 for option, value in options])

@@ -61,7 +61,6 @@ def labelling(settings: TransferOptions, labels: Sequence[str], tags: bool) -> L
 
     Args:
       settings: the run's `config.transfer`.
-      labels: name of each label.
       tags: whether words have labels; else texts.
     """
     head = registry.build("head", settings.head, labels=len(labels), tags=tags)

@@ -56,7 +56,6 @@ class Checkpointer:
         """Opens (and makes) the folder, and removes the remains of an interrupted save.
 
         Args:
-          directory: the folder.
           options: what stays; `every_steps` is not read.
         """
         self.directory = os.path.abspath(directory)
@@ -118,7 +117,6 @@ class Checkpointer:
         A failure (full disk, folder gone) is logged and counted; training goes on.
 
         Args:
-          state: the state to save.
           data: this host's position in the data.
           meta: entries of the item `meta`, JSON-able; counters and sizes are added.
           metrics: metrics by path; the one that `best` names is kept with the checkpoint.
@@ -184,8 +182,8 @@ class Checkpointer:
         if step not in self.steps():
             raise OSError(
                 f"the last checkpoint, of step {step}, could not be written to {self.directory} "
-                "(the log has the reason): make room on the disk and give the same command again. It "
-                f"trains on from the newest checkpoint: {self.newest()}"
+                "(the log says why): make room and repeat the command, which resumes from the newest "
+                f"checkpoint: {self.newest()}"
             )
 
     def close(self) -> None:
@@ -226,11 +224,11 @@ class Checkpointer:
         for step in reversed(steps):
             restored, problem, target = None, None, target_of(step)
             try:
-                found = self._manager.restore(
+                saved = self._manager.restore(
                     step, args=ocp.args.Composite(meta=ocp.args.JsonRestore())
                 ).meta
-                check_match(found, target.params, meta, os.path.join(self.directory, str(step)))
-                restored = self._read(step, target, found)
+                check_match(saved, target.params, meta, os.path.join(self.directory, str(step)))
+                restored = self._read(step, target, saved)
             except Mismatch:
                 raise
             except Exception as error:  # a damaged file raises many kinds of error
@@ -253,6 +251,7 @@ class Checkpointer:
 
     def _read(self, step: int, target: TrainState, meta: dict[str, Any]) -> Restored:
         opt_state = flat(target.opt_state)
+        # With the target's shardings: the saved ones name devices that may be absent now.
         items = {
             "params": ocp.args.StandardRestore(target.params),
             "opt_state": ocp.args.StandardRestore(opt_state),
@@ -260,19 +259,19 @@ class Checkpointer:
         }
         for name, collection in target.collections.items():
             items[name] = ocp.args.StandardRestore(collection)
-        found = self._manager.restore(step, args=ocp.args.Composite(**items))
+        saved = self._manager.restore(step, args=ocp.args.Composite(**items))
 
         def counter(name: str) -> jax.Array:
             like = getattr(target, name)
             return jax.device_put(np.asarray(meta[name], like.dtype), like.sharding)
 
         state = TrainState(
-            params=found.params,
-            opt_state=unflat(found.opt_state, target.opt_state),
-            collections={name: found[name] for name in target.collections},
+            params=saved.params,
+            opt_state=unflat(saved.opt_state, target.opt_state),
+            collections={name: saved[name] for name in target.collections},
             **{name: counter(name) for name in _COUNTERS},
         )
-        return Restored(state, found.data, meta)
+        return Restored(state, saved.data, meta)
 
     def _set_aside(self, step: int) -> None:
         if jax.process_index() == 0:
@@ -299,15 +298,15 @@ def _counters(state: TrainState) -> dict[str, Any]:
     return {name: np.asarray(jax.device_get(getattr(state, name))).tolist() for name in _COUNTERS}
 
 
-def check_match(found: Mapping[str, Any], params: Any, meta: Mapping[str, Any], where: str) -> None:
+def check_match(saved: Mapping[str, Any], params: Any, meta: Mapping[str, Any], where: str) -> None:
     """Raises Mismatch where the checkpoint `where` belongs to another model or vocabulary."""
     mend = "Give the options that the run was started with, or a new folder with --workdir=DIR."
-    if "vocabulary" in meta and found.get("vocabulary", meta["vocabulary"]) != meta["vocabulary"]:
+    if "vocabulary" in meta and saved.get("vocabulary", meta["vocabulary"]) != meta["vocabulary"]:
         raise Mismatch(
-            f"{where} was trained with another vocabulary (fingerprint {found['vocabulary']}, "
+            f"{where} was trained with another vocabulary (fingerprint {saved['vocabulary']}, "
             f"this one has {meta['vocabulary']}). {mend}"
         )
-    theirs, ours = found["sizes"], sizes(params)
+    theirs, ours = saved["sizes"], sizes(params)
     lines = [
         f"{key}: {theirs.get(key, 'absent')} in the checkpoint, "
         f"{ours.get(key, 'absent')} in the model"
@@ -378,8 +377,8 @@ def restore_variables(
                     )
                     for name, like in {"params": target, **items}.items()
                 }
-                found = manager.restore(candidate, args=ocp.args.Composite(**args))
-                return {name: found[name] for name in args}, meta
+                restored = manager.restore(candidate, args=ocp.args.Composite(**args))
+                return {name: restored[name] for name in args}, meta
             except Mismatch:
                 raise
             except Exception as error:
@@ -390,8 +389,8 @@ def restore_variables(
 
 def _on_first_device(manager: ocp.CheckpointManager, step: int, item: str) -> Any:
     place = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
-    found = manager.item_metadata(step)[item]
+    metadata = manager.item_metadata(step)[item]
     return jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place),
-        getattr(found, "tree", found),
+        getattr(metadata, "tree", metadata),
     )

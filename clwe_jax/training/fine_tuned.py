@@ -28,19 +28,19 @@ def backbone_of(variables: Variables) -> dict[str, Any]:
     `TunedModel`."""
     params = variables["params"]
     laser = {name: params[name] for name in _LASER if name in params}
-    found = laser or next(params[name] for name in _NAMES if name in params)
-    return {BACKBONE + path: x for path, x in paths.flat(found).items()}
+    backbone = laser or next(params[name] for name in _NAMES if name in params)
+    return {BACKBONE + path: x for path, x in paths.flat(backbone).items()}
 
 
 def history(directory: str, metric: str) -> dict[int, float]:
     """step -> a metric of a training folder."""
-    found = {}
+    values = {}
     with open(os.path.join(directory, metrics.FILE), encoding="utf-8") as file:
         for line in file:
             row = json.loads(line)
             if row["name"] == metric:
-                found[int(row["step"])] = float(row["value"])
-    return dict(sorted(found.items()))
+                values[int(row["step"])] = float(row["value"])
+    return dict(sorted(values.items()))
 
 
 def best(directory: str, objective: LabellingObjective, metric: str) -> Variables:

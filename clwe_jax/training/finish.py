@@ -50,8 +50,10 @@ def objective(
       base: the pretraining's objective.
       weights: of pieces in the vector of a sentence, see `ContrastiveObjective`.
     """
-    found = config.finish
-    return ContrastiveObjective(base, found.temperature, found.microbatches, weights, found.against)
+    settings = config.finish
+    return ContrastiveObjective(
+        base, settings.temperature, settings.microbatches, weights, settings.against
+    )
 
 
 def optimizer(config: PretrainRun) -> Optimizer:
@@ -64,7 +66,7 @@ def optimizer(config: PretrainRun) -> Optimizer:
     rate = config.finish.learning_rate
     groups = {}
     for name, group in whole.groups.items():
-        own = whole.of_group(name).learning_rate
+        own = whole.for_group(name).learning_rate
         groups[name] = dataclasses.replace(
             group, learning_rate=rate * own / whole.learning_rate, weight_decay=0.0,
             warmup_steps=None, schedule=None, final_share=None,
@@ -92,12 +94,12 @@ def train_options(config: PretrainRun, mesh: Mesh) -> TrainOptions:
     Raises:
       ValueError: pairs that cannot be dealt out to the devices of the mesh.
     """
-    found = config.finish
-    partition.check_batch_size(found.batch_size, found.microbatches, mesh, "config.finish")
+    settings = config.finish
+    partition.check_batch_size(settings.batch_size, settings.microbatches, mesh, "config.finish")
     return dataclasses.replace(
         config.train,
-        steps=found.steps,
-        batch_size=found.batch_size,
+        steps=settings.steps,
+        batch_size=settings.batch_size,
         microbatches=1,  # the objective cuts its batch itself: all pairs repel each other
         phases=(),
         repeat_phases=False,

@@ -35,11 +35,7 @@ class Recipe(RecipeOptions):
     """The training of a head."""
 
     def build(self, steps: int) -> optax.GradientTransformation:
-        """The transformation of a member's gradient, without the learning rate.
-
-        Args:
-          steps: number of steps of all epochs.
-        """
+        """The transformation of a member's gradient, without the learning rate."""
         parts = [optax.clip_by_global_norm(self.clip)] if self.clip else []
         if self.l2 and self.name != "adamw":
             parts.append(optax.add_decayed_weights(self.l2))
@@ -107,12 +103,9 @@ def fit(
     """Trains one member for each source.
 
     Args:
-      labeller: the embedder and the head.
       table: see `models.labelling`; a step reads the rows of its batches.
       sources: endless sources of the members' batches; the batches of a step have equal keys.
       seeds: the seed of each member's parameters and dropout.
-      recipe: the optimizer.
-      steps_per_epoch: number of batches of an epoch.
       measure: function from the members' parameters to their development figures, [members].
       initial: path -> the start of a parameter, the same for all members.
     """
@@ -138,11 +131,11 @@ def fit(
             for _ in range(steps_per_epoch):
                 batch = stacked([next(source) for source in sources])
                 shapes.add(batch["words"].shape)
-                params, opt_state, found = step_fn(
+                params, opt_state, step_sums = step_fn(
                     params, opt_state, *labelling.local(table, batch), keys, jnp.asarray(rates),
                     np.int32(number),
                 )  # fmt: skip
-                sums.append(found)
+                sums.append(step_sums)
                 number += 1
             value, weight = np.sum([np.asarray(x) for x in sums], axis=0)
             if shapes <= known:  # nothing was compiled
@@ -185,7 +178,6 @@ def start(labeller: Labeller, table: Array, batch: Batch, keys: Array) -> Any:
     Args:
       labeller, table: see `fit`.
       batch: a batch of all members, see `stacked`.
-      keys: a key for each member.
     """
     one = jax.tree.map(lambda x: x[0], batch)
 
@@ -218,7 +210,7 @@ def load(path: str) -> Any:
 
 def stacked(batches: Sequence[Batch]) -> Batch:
     """The batches of all members as one, padded to the widest: [members, B, ...]."""
-    found = {}
+    joined = {}
     for key in batches[0]:
         parts = [batch[key] for batch in batches]
         if parts[0].ndim > 1:
@@ -226,8 +218,8 @@ def stacked(batches: Sequence[Batch]) -> Batch:
             parts = [
                 np.pad(x, ((0, 0), (0, width - x.shape[1])), constant_values=fill) for x in parts
             ]
-        found[key] = np.stack(parts)
-    return found
+        joined[key] = np.stack(parts)
+    return joined
 
 
 def step(labeller: Labeller, recipe: Recipe, steps: int) -> Callable[..., tuple[Any, Any, Array]]:
@@ -235,7 +227,6 @@ def step(labeller: Labeller, recipe: Recipe, steps: int) -> Callable[..., tuple[
 
     Args:
       labeller, recipe: see `fit`.
-      steps: number of steps of all epochs.
 
     Returns:
       A function from parameters and optimizer states of all members, the table, a batch, keys and
@@ -247,26 +238,26 @@ def step(labeller: Labeller, recipe: Recipe, steps: int) -> Callable[..., tuple[
     def one(params, opt_state, table, batch, key, rate, number):
         def loss(params):
             rngs = {"dropout": jax.random.fold_in(key, number)}
-            found = labeller.apply(
+            sums = labeller.apply(
                 {"params": params}, table, batch, True, rngs=rngs, method=Labeller.loss
             )["loss"]
-            return found.value / jnp.maximum(found.weight, 1e-9), found
+            return sums.value / jnp.maximum(sums.weight, 1e-9), sums
 
-        grads, found = jax.grad(loss, has_aux=True)(params)
+        grads, sums = jax.grad(loss, has_aux=True)(params)
         updates, opt_state = tx.update(grads, opt_state, params)
         rate = rate * recipe.factor(number, steps)
         params = jax.tree.map(lambda p, u: p - rate * u, params, updates)
-        return params, opt_state, jnp.stack([found.value, found.weight])
+        return params, opt_state, jnp.stack([sums.value, sums.weight])
 
     def members(params, opt_state, table, batch, keys, rates, number):
         given = params, opt_state, batch, keys, rates
         each = lambda p, o, b, k, r: one(p, o, table, b, k, r, number)
         # On CPU products with an axis of members are slower than one product after the other.
         if jax.default_backend() == "cpu":
-            params, opt_state, found = jax.lax.map(lambda x: each(*x), given)
+            params, opt_state, sums = jax.lax.map(lambda x: each(*x), given)
         else:
-            params, opt_state, found = jax.vmap(each)(*given)
-        return params, opt_state, found.T
+            params, opt_state, sums = jax.vmap(each)(*given)
+        return params, opt_state, sums.T
 
     return jax.jit(members, donate_argnums=(1,))
 

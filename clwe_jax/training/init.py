@@ -20,7 +20,7 @@ import orbax.checkpoint as ocp
 
 from clwe_jax.options.training import InitOptions
 from clwe_jax.training import (
-    checkpoint, finish, foreign, partition, paths, tables, train_state,
+    checkpoint, finish, hf_init, partition, paths, tables, train_state,
 )  # fmt: skip
 from clwe_jax.training.orbax_extras import quiet
 from clwe_jax.types import Batch, Objective
@@ -44,10 +44,10 @@ class Initial:
     parameters: str | Mapping[str, Any] = ""
     parts: str = ""
     names: tables.Names = dataclasses.field(default_factory=dict)
-    start: tables.Start | None = None
+    start: tables.TokenVectors | None = None
     origin: str = "arrays"
 
-    def into(self, params: Any, axes: tables.Axes) -> tuple[Any, dict[str, Any]]:
+    def apply_to(self, params: Any, axes: tables.Axes) -> tuple[Any, dict[str, Any]]:
         """The parameters with the sources' in their place, and a record for metadata and report.
 
         Args:
@@ -66,21 +66,21 @@ class Initial:
         """
         record: dict[str, Any] = {}
         if self.parameters:
-            params, record = self._of_source(params, axes)
+            params, record = self._with_arrays(params, axes)
         if self.start is not None:
-            params, record["embeddings"] = self.start.into(params, axes)
+            params, record["embeddings"] = self.start.apply_to(params, axes)
         return params, record
 
-    def _of_source(self, params: Any, axes: tables.Axes) -> tuple[Any, dict[str, Any]]:
+    def _with_arrays(self, params: Any, axes: tables.Axes) -> tuple[Any, dict[str, Any]]:
         step, common, kept = None, {}, frozenset()
         if isinstance(self.parameters, str):
             kind, _, where = self.parameters.partition(":")
             name = self.parameters
             if kind == "run":
                 common = tables.in_common(where, self.names)
-                step, arrays = _of_run(where, params, axes, common, self.parts, name)
+                step, arrays = _run_arrays(where, params, axes, common, self.parts, name)
             elif kind == "hf":
-                arrays, common, kept = foreign.arrays(where, params, axes, self.names)
+                arrays, common, kept = hf_init.arrays(where, params, axes, self.names)
             else:
                 if not os.path.isfile(where):
                     raise FileNotFoundError(f"config.init.parameters={name}: the file is absent")
@@ -101,12 +101,11 @@ class Initial:
 
 
 def from_config(
-    given: InitOptions, names: tables.Names | None = None, start: tables.Start | None = None
+    given: InitOptions, names: tables.Names | None = None, start: tables.TokenVectors | None = None
 ) -> Initial | None:
     """The sources that `config.init` names; None where it names none. Nothing is read yet.
 
     Args:
-      given: `config.init`.
       names: see `Initial`.
       start: the vectors that the options from `embeddings` on describe.
     """
@@ -115,7 +114,7 @@ def from_config(
     return None if start is None else Initial(start=start)
 
 
-def begin(
+def initialise(
     state: train_state.TrainState,
     initial: Initial,
     objective: Objective,
@@ -127,11 +126,10 @@ def begin(
 
     Args:
       state: from `train_state.start`.
-      initial: the sources.
       objective, tx, batch, mesh: as of `train_state.start`.
     """
     boxed = jax.eval_shape(lambda batch: dict(objective.init(jax.random.key(0), batch)), batch)
-    params, record = initial.into(state.params, partition.axes_of(boxed["params"]))
+    params, record = initial.apply_to(state.params, partition.axes_of(boxed["params"]))
     return train_state.with_params(state, params, tx, mesh), record
 
 
@@ -155,7 +153,7 @@ def _placed(
     return paths.mapped(one, params), sorted(taken)
 
 
-def _of_run(
+def _run_arrays(
     workdir: str,
     params: Any,
     axes: tables.Axes,
@@ -174,8 +172,8 @@ def _of_run(
     quiet()
     folder = os.path.join(directory, str(steps[-1]), "params")
     with ocp.PyTreeCheckpointer() as reader:
-        found = reader.metadata(folder)
-        shapes = paths.flat(getattr(found, "item_metadata", found).tree)
+        metadata = reader.metadata(folder)
+        shapes = paths.flat(getattr(metadata, "item_metadata", metadata).tree)
         shapes = {path: tuple(array.shape) for path, array in shapes.items()}
         ours = paths.flat(params)
         partly = {path for path in ours if path in shapes and common.keys() & set(axes[path])}
@@ -204,10 +202,10 @@ def _of_run(
             restore_args=ocp.checkpoint_utils.construct_restore_args(target),
             partial_restore=True,
         )
-        found = paths.flat(reader.restore(folder, args=arguments))
-    for path in partly & found.keys():
-        found[path] = tables.with_rows(ours[path], found[path], axes[path], common)
-    return steps[-1], found
+        restored = paths.flat(reader.restore(folder, args=arguments))
+    for path in partly & restored.keys():
+        restored[path] = tables.with_rows(ours[path], restored[path], axes[path], common)
+    return steps[-1], restored
 
 
 def _wanted(
@@ -233,8 +231,8 @@ def _wanted(
         elif path not in ours:
             lines.append(f"{path}: absent in the model. {paths.near(path, ours)}")
         elif ours[path] != shapes[path]:
-            found, expected = list(shapes[path]), list(ours[path])
-            lines.append(f"{path}: {found} in the source, {expected} in the model")
+            theirs, expected = list(shapes[path]), list(ours[path])
+            lines.append(f"{path}: {theirs} in the source, {expected} in the model")
     if lines:
         raise checkpoint.Mismatch(
             f"The parameters of {source} do not fit the model:{paths.listed(lines)}\n"

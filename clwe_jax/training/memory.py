@@ -48,8 +48,8 @@ def temporary_bytes(message: str, argument_bytes: int) -> int | None:
         (rf"required for HLO temporaries \({size}\)", False),
         (rf"memory space hbm. Used {size} of", True),
     ):
-        if found := re.search(pattern, message):
-            named = int(float(found.group(1)) * _UNITS[found.group(2)])
+        if match := re.search(pattern, message):
+            named = int(float(match.group(1)) * _UNITS[match.group(2)])
             return max(named - argument_bytes, 0) if includes_arguments else named
     return None
 
@@ -60,9 +60,7 @@ def evaluation(
     """Compiles the evaluators' programs and measures their memory.
 
     Args:
-      objective: the loss and its model.
       state: shapes and shardings of the training state, which stays in memory.
-      mesh: the devices.
       batch: shapes of a global batch of training, and of a held-out batch.
 
     Returns:
@@ -83,7 +81,7 @@ def evaluation(
             lambda variables, batch: objective.encode(variables, batch).layers,
             _placed(shapes, mesh, everywhere),
         )
-    found = {}
+    needed = {}
     for name, (function, rows) in programs.items():
         held = shard_bytes(state) + shard_bytes(rows)
         lowered = jax.jit(function, out_shardings=everywhere).lower(state.variables, rows)
@@ -94,10 +92,10 @@ def evaluation(
             temporary = temporary_bytes(str(error), arguments)
             if temporary is None:
                 raise
-            found[name] = held + temporary
+            needed[name] = held + temporary
         else:
-            found[name] = held + program_bytes(sizes) - sizes.argument_size_in_bytes
-    return found
+            needed[name] = held + program_bytes(sizes) - sizes.argument_size_in_bytes
+    return needed
 
 
 def _placed(shapes: Batch, mesh: jax.sharding.Mesh, everywhere: jax.sharding.Sharding) -> Batch:

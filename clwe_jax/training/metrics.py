@@ -63,7 +63,6 @@ class MetricWriter:
             logging.error("metrics of step %d could not be written: %s", step, error)
 
     def close(self) -> None:
-        """Closes the files."""
         if self._lines is not None:
             self._lines.close()
             self._events.close()
@@ -127,8 +126,6 @@ class Progress:
         """Shows `step` of `steps`.
 
         Args:
-          step: done so far.
-          steps: of the whole run.
           active: False on all hosts but the first: nothing is shown.
           terminal: whether stderr is a terminal; None: look.
         """

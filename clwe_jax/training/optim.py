@@ -41,9 +41,9 @@ class Optimizer(OptimizerOptions):
                 group.pattern, names, where=f"config.optimizer.groups.{name}.pattern"
             ):
                 names[path].append(name)
-        for path, found in names.items():
-            if len(found) > 1:
-                patterns = " and ".join(f"{self.groups[x].pattern!r} ({x})" for x in found)
+        for path, matched in names.items():
+            if len(matched) > 1:
+                patterns = " and ".join(f"{self.groups[x].pattern!r} ({x})" for x in matched)
                 raise ValueError(
                     f"config.optimizer.groups: {patterns} both match the parameter {path}; "
                     "change the patterns so that one matches."
@@ -93,7 +93,7 @@ class Optimizer(OptimizerOptions):
         if self.groups:
             learn = self.learning_groups if learn is None else learn
             rules = {
-                name: optax.chain(*self.of_group(name)._rule(total_steps))
+                name: optax.chain(*self.for_group(name)._rule(total_steps))
                 if name in learn
                 else optax.set_to_zero()
                 for name in (DEFAULT, *self.groups)
@@ -111,24 +111,25 @@ class Optimizer(OptimizerOptions):
             parts.append(optax.masked(pull_to_start(self.pull), is_matrix))
         elif self.name in ("adamw", "lamb") and self.weight_decay:
             parts.append(optax.add_decayed_weights(self.weight_decay, mask=is_matrix))
+        # After the decay, which the ratio includes; optax's LAMB would scale biases, too.
         if self.name == "lamb":
             parts.append(optax.masked(scale_by_trust_ratio(), is_matrix))
         return [*parts, optax.scale_by_learning_rate(self.rate(total_steps))]
 
 
-def scale_and_clip(scale: float, most: float) -> optax.GradientTransformationExtraArgs:
-    """Multiplies by `scale`, or by less so that the global norm is at most `most` (0: any norm).
+def scale_and_clip(scale: float, max_norm: float) -> optax.GradientTransformationExtraArgs:
+    """Multiplies by `scale`, or by less so that the global norm is at most `max_norm` (0: any).
 
-    The same as `optax.chain(optax.scale(scale), optax.clip_by_global_norm(most))`, in one product:
+    The same as `optax.chain(optax.scale(scale), optax.clip_by_global_norm(max_norm))` in one product:
     two would write the gradient to memory in between. The extra argument of `update`, `norm`, is
     the global norm of the gradient, where it is already known.
     """
 
     def update(updates: Any, state: Any, _: Any = None, *, norm: Array | None = None, **__: Any):
         factor = jnp.float32(scale)
-        if most:
+        if max_norm:
             norm = scale * (optax.tree.norm(updates) if norm is None else norm)
-            factor *= most / jnp.maximum(norm, most)
+            factor *= max_norm / jnp.maximum(norm, max_norm)
         return jax.tree.map(lambda x: x * factor.astype(x.dtype), updates), state
 
     return optax.GradientTransformationExtraArgs(lambda _: optax.EmptyState(), update)
@@ -171,11 +172,11 @@ def map_moments(function: Callable[[Any], Any], opt_state: Any) -> Any:
     """
     moments = {optax.ScaleByAdamState: ("mu", "nu"), optax.ScaleByRssState: ("sum_of_squares",)}
 
-    def of_rule(state: Any) -> Any:
+    def mapped(state: Any) -> Any:
         names = moments.get(type(state), ())
         return state._replace(**{x: function(getattr(state, x)) for x in names}) if names else state
 
-    return jax.tree.map(of_rule, opt_state, is_leaf=lambda x: type(x) in moments)
+    return jax.tree.map(mapped, opt_state, is_leaf=lambda x: type(x) in moments)
 
 
 def is_matrix(params: Any) -> Any:
@@ -190,7 +191,6 @@ def from_config(options: OptimizerOptions, window: int) -> Optimizer:
     """The optimizer of the given options; there a `scale` of 0 stands for the window.
 
     Args:
-      options: `config.optimizer`.
       window: length of a batch's rows, `config.data.sequence_length`.
     """
     return Optimizer(**{**values_of(options), "scale": options.scale or float(window)})

@@ -76,9 +76,9 @@ def flat(tree: Any) -> dict[str, Any]:
     return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
 
 
-def unflat(found: Mapping[str, Any], like: Any) -> Any:
+def unflat(leaves: Mapping[str, Any], like: Any) -> Any:
     """The tree `like` with the leaves of `flat` of such a tree."""
-    return jax.tree.unflatten(jax.tree.structure(like), [found[key] for key in flat(like)])
+    return jax.tree.unflatten(jax.tree.structure(like), [leaves[key] for key in flat(like)])
 
 
 def sizes(params: Any) -> dict[str, list[int]]:

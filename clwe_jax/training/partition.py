@@ -61,6 +61,7 @@ def make_mesh(sizes: MeshOptions, devices: list[Any] | None = None) -> Mesh:
             f"config.mesh ({written}) does not cover {len(devices)} devices: the product of the "
             f"sizes must be {len(devices)}; --config.mesh.data=-1 takes all remaining devices."
         )
+    # linen's logical partitioning needs axes of type Auto, which is not make_mesh's default.
     return jax.make_mesh(shape, AXES, axis_types=(AxisType.Auto,) * len(AXES), devices=devices)
 
 

@@ -32,8 +32,6 @@ def matching(pattern: str, known: Iterable[str], where: str) -> list[str]:
     """The paths of `known` that a regular expression matches completely.
 
     Args:
-      pattern: the regular expression.
-      known: paths.
       where: name of the option with the pattern, for messages.
 
     Raises:
@@ -41,12 +39,12 @@ def matching(pattern: str, known: Iterable[str], where: str) -> list[str]:
     """
     known = list(known)
     try:
-        found = [path for path in known if re.fullmatch(pattern, path)]
+        matches = [path for path in known if re.fullmatch(pattern, path)]
     except re.error as error:
         raise ValueError(f"{where}={pattern!r} is not a regular expression: {error}") from None
-    if not found:
+    if not matches:
         raise ValueError(f"{where}={pattern!r} matches no parameter. {near(pattern, known)}")
-    return found
+    return matches
 
 
 def near(name: str, known: Iterable[str]) -> str:
@@ -56,7 +54,7 @@ def near(name: str, known: Iterable[str]) -> str:
     return f"Near: {', '.join(close)}."
 
 
-def listed(lines: list[str], most: int = 5) -> str:
-    """The first `most` lines of a message, indented, and the number of lines that were left out."""
-    more = [f"and {len(lines) - most} more"] if len(lines) > most else []
-    return "".join(f"\n  {line}" for line in [*lines[:most], *more])
+def listed(lines: list[str], max_lines: int = 5) -> str:
+    """The first `max_lines` lines of a message, indented, and the number of those left out."""
+    more = [f"and {len(lines) - max_lines} more"] if len(lines) > max_lines else []
+    return "".join(f"\n  {line}" for line in [*lines[:max_lines], *more])

@@ -23,7 +23,6 @@ class Phases:
 
     Attributes:
       stops: steps of the run at which the phases end; None: the last phase has no end.
-      groups: the groups that learn in each phase.
       repeat: whether the first phase follows the last one.
     """
 
@@ -53,7 +52,6 @@ def from_config(train: TrainOptions, optimizer: Optimizer) -> Phases:
     Args:
       train: `config.train`; a phase is a dict of `steps` and `learn`, names of groups with commas
         between them, or 'all'.
-      optimizer: the optimizer with its groups.
 
     Raises:
       ValueError: an unknown key or group, a frozen group, or phases shorter than the run.
@@ -78,8 +76,8 @@ def from_config(train: TrainOptions, optimizer: Optimizer) -> Phases:
     endless = not lengths[-1] and not repeat
     if any(steps <= 0 for steps in lengths[: -1 if endless else None]):
         raise ValueError(
-            f"config.train.phases has the steps {lengths}: each phase needs at least one; only the "
-            "last may have 0 (until the end of the run), if config.train.repeat_phases is False."
+            f"config.train.phases has the steps {lengths}: each phase needs at least one, except the "
+            "last (0: to the end) without config.train.repeat_phases"
         )
     stops: list[int | None] = list(itertools.accumulate(lengths))
     if endless:
@@ -102,7 +100,6 @@ def enter(
 
     Args:
       state: the state after the last step of the previous phase.
-      tx: the optimizer of the phase.
       target: shapes and shardings of the phase's state.
       mesh: the run's mesh.
     """

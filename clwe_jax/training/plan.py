@@ -79,8 +79,8 @@ def run(config: PretrainRun, topology: str) -> dict[str, Any]:
     result["finish"] = None
     if finish.steps(config):
         second = _Program.of_finish(config, program)
-        found = {**second.sizes(), **_compile(second, place)}
-        result["finish"] = {**found, **_time_and_cost(config, place, found, second)}
+        finish_result = {**second.sizes(), **_compile(second, place)}
+        result["finish"] = {**finish_result, **_time_and_cost(config, place, finish_result, second)}
     result["remedies"] = []
     if place.hbm and not result["fits"]:
         _say("It does not fit: estimating settings that need less memory ...")
@@ -170,7 +170,7 @@ class _Program:
 def _compile(program: _Program, place: slices.Slice) -> dict[str, Any]:
     """Memory, FLOPs and collectives according to the slice's compiler."""
     state = memory.shard_bytes(program.state) + memory.shard_bytes(program.batch)
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "flops": flops.matrix_flops(program.traced.jaxpr),
         "argument_bytes": state,
     }
@@ -183,12 +183,12 @@ def _compile(program: _Program, place: slices.Slice) -> dict[str, Any]:
         temporary = memory.temporary_bytes(str(error), state)
         if temporary is None:
             raise
-        found.update(temporary_bytes=temporary, needed_bytes=state + temporary, fits=False)
-        found.update(collectives=None, flops_a_device=None)
+        figures.update(temporary_bytes=temporary, needed_bytes=state + temporary, fits=False)
+        figures.update(collectives=None, flops_a_device=None)
     else:
         sizes = compiled.memory_analysis()
         needed = memory.program_bytes(sizes)
-        found.update(
+        figures.update(
             argument_bytes=sizes.argument_size_in_bytes,
             temporary_bytes=sizes.temp_size_in_bytes,
             needed_bytes=needed,
@@ -199,8 +199,8 @@ def _compile(program: _Program, place: slices.Slice) -> dict[str, Any]:
                 for kind, traffic in sorted(slices.collectives(compiled.as_text()).items())
             },
         )
-    found["compile_seconds"] = time.monotonic() - started
-    return found
+    figures["compile_seconds"] = time.monotonic() - started
+    return figures
 
 
 def _fits(needed: int, place: slices.Slice) -> bool | None:
@@ -218,7 +218,7 @@ def _time_and_cost(
 ) -> dict[str, Any]:
     """Hours and cost of a program's steps at the stated utilisation and price."""
     tokens = program.batch_size * program.length
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "tokens_a_step": tokens,
         "flops_6nd": 6.0 * result["parameters"] * tokens,
         "utilisation": config.plan.utilisation,
@@ -233,11 +233,11 @@ def _time_and_cost(
                 "in (0, 1]"
             )
         rate = place.flops * len(place.devices) * config.plan.utilisation
-        found["seconds_a_step"] = result["flops"] / rate
-        found["hours"] = found["seconds_a_step"] * program.steps / 3600
+        figures["seconds_a_step"] = result["flops"] / rate
+        figures["hours"] = figures["seconds_a_step"] * program.steps / 3600
         if config.plan.dollars_per_chip_hour:
-            found["cost"] = found["hours"] * place.chips * config.plan.dollars_per_chip_hour
-    return found
+            figures["cost"] = figures["hours"] * place.chips * config.plan.dollars_per_chip_hour
+    return figures
 
 
 def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) -> list[Remedy]:
@@ -297,7 +297,7 @@ def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) ->
         )  # fmt: skip
 
     usable = slices.USABLE * place.hbm
-    found = []
+    remedies = []
     for option, sizes in (
         (microbatches, (2, 4, 8, 16, 32, 64)),
         (remat, (1,)),
@@ -306,8 +306,8 @@ def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) ->
     ):
         tried = [remedy for size in sizes if (remedy := option(size))]
         fitting = [remedy for remedy in tried if remedy.bytes <= usable]
-        found += fitting[:1] or sorted(tried, key=lambda remedy: remedy.bytes)[:1]
-    return sorted(found, key=lambda remedy: remedy.bytes > usable)
+        remedies += fitting[:1] or sorted(tried, key=lambda remedy: remedy.bytes)[:1]
+    return sorted(remedies, key=lambda remedy: remedy.bytes > usable)
 
 
 def _cut_state(program: _Program, axis: str, ways: int) -> int | None:

@@ -18,38 +18,38 @@ def remarks(config: PretrainRun, result: Mapping[str, Any]) -> list[str]:
       config: the run's config.
       result: the result of `plan.run`; its devices, rows_a_device, microbatches and chips are read.
     """
-    found = []
+    sentences = []
     rows = result["rows_a_device"] // result["microbatches"]
     if rows < _FEW_ROWS and result["devices"] > 1:
         plural = "s" if rows > 1 else ""
         parts = result["microbatches"]
         fewer = f"lower config.train.microbatches ({parts}), " if parts > 1 else ""
-        found.append(
+        sentences.append(
             f"A device computes {rows} row{plural} at a time and is mostly idle: raise "
             f"config.train.batch_size ({config.train.batch_size:,}), {fewer}or plan a smaller "
             "slice."
         )
     width, heads = config.model.width, getattr(config.model, "heads", 0)
     if result["chips"] and width % _UNITS:
-        found.append(
+        sentences.append(
             f"config.model.width={width} is no multiple of {_UNITS}, the width of the chips' "
             "matrix units: a part of each stays idle."
         )
     if heads and width // heads < 16:
-        found.append(
+        sentences.append(
             f"config.model.heads={heads} gives heads of {width // heads} dimensions; 32 to 128 are "
             "usual."
         )
     warmup, steps = config.optimizer.warmup_steps, config.train.steps
     if warmup >= steps:
-        found.append(
+        sentences.append(
             f"config.optimizer.warmup_steps={warmup:,} is not below config.train.steps={steps:,}: "
             "the learning rate never falls."
         )
     rate = config.optimizer.learning_rate
     if config.optimizer.name != "adagrad" and rate > _HIGH_RATE:
-        found.append(
+        sentences.append(
             f"config.optimizer.learning_rate={rate:g}: {config.optimizer.name} diverges at rates "
             f"above {_HIGH_RATE:g}; 1e-4 to 5e-3 are usual."
         )
-    return found
+    return sentences

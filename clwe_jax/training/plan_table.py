@@ -92,29 +92,29 @@ def _rows(config: PretrainRun, result: dict[str, Any]) -> list[tuple[str, str, s
             rows.append(("cost", "?", "give --config.plan.dollars_per_chip_hour"))
         else:
             rows.append(("cost", f"${result['cost']:,.0f}", f"at ${price:g} a chip and hour"))
-    if found := result["finish"]:
-        rows += _finish_rows(config, result, found)
+    if finish_result := result["finish"]:
+        rows += _finish_rows(config, result, finish_result)
     rows.append(("compiler's time", f"{result['compile_seconds']:.0f} s", ""))
     return rows
 
 
 def _finish_rows(
-    config: PretrainRun, result: dict[str, Any], found: dict[str, Any]
+    config: PretrainRun, result: dict[str, Any], finish_result: dict[str, Any]
 ) -> list[tuple[str, str, str]]:
     """The table's rows on the contrastive finish."""
     size = f"{config.finish.batch_size:,} pairs x {finish.length(config)}"
     unit = "a device, the state included"
     if result["hbm_bytes"]:
-        verdict = {True: "fits", False: "DOES NOT FIT", None: "may not fit"}[found["fits"]]
+        verdict = {True: "fits", False: "DOES NOT FIT", None: "may not fit"}[finish_result["fits"]]
         unit += f": {verdict}; --config.finish.microbatches=N needs less"
     rows = [
-        ("finish, batch", size, f"{found['rows_a_device']} pairs a device"),
-        ("finish, memory", _bytes(found["needed_bytes"]), unit),
-        ("finish, FLOPs a step", _flops(found["flops"]), ""),
+        ("finish, batch", size, f"{finish_result['rows_a_device']} pairs a device"),
+        ("finish, memory", _bytes(finish_result["needed_bytes"]), unit),
+        ("finish, FLOPs a step", _flops(finish_result["flops"]), ""),
     ]
-    if found["hours"]:
-        steps = f"{config.finish.steps:,} steps, {found['seconds_a_step']:.3g} s each"
-        rows.append(("finish, whole", f"{found['hours']:,.1f} h", steps))
+    if finish_result["hours"]:
+        steps = f"{config.finish.steps:,} steps, {finish_result['seconds_a_step']:.3g} s each"
+        rows.append(("finish, whole", f"{finish_result['hours']:,.1f} h", steps))
     return rows
 
 

@@ -170,10 +170,10 @@ def collectives(hlo: str) -> dict[str, Traffic]:
 
     def visit(name: str, times: int) -> None:
         for line in bodies.get(name, ()):
-            if found := _COLLECTIVE.search(line):
-                traffic = total[found.group(2)]
+            if match := _COLLECTIVE.search(line):
+                traffic = total[match.group(2)]
                 traffic.count += times
-                traffic.bytes += times * _bytes(found.group(1), found.group(2), found.group(3))
+                traffic.bytes += times * _bytes(match.group(1), match.group(2), match.group(3))
                 continue
             repeats = times
             if " while(" in line:

@@ -58,7 +58,7 @@ def make_step(
     def step(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
         key = jax.random.fold_in(jax.random.wrap_key_data(state.seed, impl=KEY_TYPE), state.step)
         grads, sums, observed = gradients(state.variables, batch, state.step, key)
-        weight = jnp.maximum(sums["loss"].weight, 1.0)
+        weight = jnp.maximum(sums["loss"].weight, 1.0)  # 0 for a batch without predictions
         norm = optax.tree.norm(grads) / weight
         finite = jnp.isfinite(norm) & jnp.isfinite(sums["loss"].value)
 
@@ -146,7 +146,7 @@ def updated(
 ) -> TrainState:
     """The state after `Stateful.update`, where the step was finite; frozen parameters stay."""
 
-    def follow(params: Any, opt_state: Any):
+    def update_collections(params: Any, opt_state: Any):
         variables = {"params": params, **state.collections}
         changed, copied = objective.update(variables, observed, state.step)
         if copied is not None:
@@ -155,8 +155,9 @@ def updated(
         return params, opt_state, {**state.collections, **changed}
 
     params, opt_state, collections = jax.lax.cond(
-        finite, follow, lambda *held: (*held, state.collections), state.params, state.opt_state
-    )
+        finite, update_collections, lambda *held: (*held, state.collections),
+        state.params, state.opt_state,
+    )  # fmt: skip
     return state.replace(params=params, opt_state=opt_state, collections=collections)
 
 

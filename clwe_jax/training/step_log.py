@@ -52,8 +52,6 @@ class StepLog:
         """Starts without metrics.
 
         Args:
-          steps: steps of the run.
-          train: `config.train`.
           positions: number of positions of a batch; the objective's metric 'padding', if it has
             one, is the share of positions without a token.
           writer, progress, checkpointer: the run's objects of these classes.
@@ -69,30 +67,29 @@ class StepLog:
         self.last: dict[str, float] = {}
         self.steps, self.tokens, self.seconds = 0, 0.0, 0.0
 
-    def add(self, step: int, found: Metrics, positions: int = 0) -> None:
+    def add(self, step: int, step_metrics: Metrics, positions: int = 0) -> None:
         """Takes the metrics of a step, on the device; waits for the end of the step before last.
 
         Args:
           step: number of steps, over all starts.
-          found: the metrics.
           positions: number of positions of this step's batch; 0: as of the others.
         """
-        self._pending.append(found)
+        self._pending.append(step_metrics)
         self._seen += positions or self._positions
-        self._running.append(found["loss"].value)
+        self._running.append(step_metrics["loss"].value)
         if len(self._running) > _RUN_AHEAD:
             self._running.popleft().block_until_ready()
         if self._start is None:
-            found["loss"].value.block_until_ready()
+            step_metrics["loss"].value.block_until_ready()
             self._start, self._untimed = time.perf_counter(), 1
         self._progress.advance(step)
         if step % self._train.log_every_steps == 0:
             self.flush(step)
 
     @contextlib.contextmanager
-    def pause(self, found: Any) -> Iterator[None]:
-        """Waits for the arrays `found` of the latest step, and does not time the block."""
-        jax.block_until_ready(found)
+    def pause(self, arrays: Any) -> Iterator[None]:
+        """Waits for `arrays`, results of the latest step, and does not time the block."""
+        jax.block_until_ready(arrays)
         start = time.perf_counter()
         yield
         self._left_out += time.perf_counter() - start
@@ -108,10 +105,10 @@ class StepLog:
         fetched: list[Metrics] = jax.device_get(self._pending)
         now = time.perf_counter()
         self._pending, self._running = [], collections.deque()
-        worst = max(int(found["skipped_in_row"].value) for found in fetched)
+        worst = max(int(one["skipped_in_row"].value) for one in fetched)
         sums: dict[str, Sums] = {
             name: Sums(*(
-                np.sum([getattr(found[name], part) for found in fetched], dtype=np.float64)
+                np.sum([getattr(one[name], part) for one in fetched], dtype=np.float64)
                 for part in ("value", "weight")
             ))
             for name in fetched[0]

@@ -23,7 +23,7 @@ Common = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Start:
+class TokenVectors:
     """Vectors of tokens that rows of the tables start from.
 
     Attributes:
@@ -41,7 +41,7 @@ class Start:
     scale: float = 1.0
     record: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
-    def into(self, params: Any, axes: Axes) -> tuple[Any, dict[str, Any]]:
+    def apply_to(self, params: Any, axes: Axes) -> tuple[Any, dict[str, Any]]:
         """The parameters with the vectors in their place, and `record` with 'tables' and 'rows'.
 
         Args:
@@ -80,15 +80,15 @@ def tables(axes: Axes, which: str = "both") -> list[str]:
 
     Args:
       axes: path -> logical axes.
-      which: see `Start`.
+      which: see `TokenVectors`.
 
     Raises:
       ValueError: the model has no such table; the message says why.
     """
-    found = [path for path, names in axes.items() if TOKENS in names and names[-1] == WIDTH]
-    inputs = [path for path in found if path.split("/")[-1] == _INPUT]
-    outputs = [path for path in found if path not in inputs]
-    chosen = {"both": found, "input": inputs, "output": outputs}[which]
+    both = [path for path, names in axes.items() if TOKENS in names and names[-1] == WIDTH]
+    inputs = [path for path in both if path.split("/")[-1] == _INPUT]
+    outputs = [path for path in both if path not in inputs]
+    chosen = {"both": both, "input": inputs, "output": outputs}[which]
     if not chosen or (which == "input" and not outputs):
         why = "scores tokens with the table that reads them" if inputs else "reads characters"
         raise ValueError(
@@ -118,20 +118,19 @@ def common(source: str, theirs: Names, names: Names) -> Common:
     """The entries that a source and this run have in common, along the axes where they differ.
 
     Args:
-      source: the name of the source, for the log.
       theirs, names: the names of the entries of the source and of this run, by logical axis.
     """
-    found = {}
+    shared = {}
     for axis, ours in names.items():
         if list(ours) != list(theirs[axis]):
             places = {name: place for place, name in enumerate(theirs[axis])}
             pairs = [(here, places[name]) for here, name in enumerate(ours) if name in places]
-            found[axis] = tuple(np.array(pairs, np.int32).reshape(-1, 2).T)
+            shared[axis] = tuple(np.array(pairs, np.int32).reshape(-1, 2).T)
             logging.info(
                 "%s has %s of this run's %s entries of the axis %r", source, f"{len(pairs):,}",
                 f"{len(ours):,}", axis,
             )  # fmt: skip
-    return found
+    return shared
 
 
 def with_rows(

@@ -1,4 +1,4 @@
-"""The training loop, from the mesh and the restored state to the result, and its programs."""
+"""The training loop, from the mesh and the restored state to the result, and its compiled steps."""
 
 from __future__ import annotations
 
@@ -36,13 +36,11 @@ class FitResult:
     """The result of training.
 
     Attributes:
-      state: the final state.
       step: number of steps, over all starts of the run.
       finished: False where a signal stopped the run; the same command resumes it.
       skipped: number of steps that were not applied, over all starts.
       evaluations: the evaluators' last figures, by metric path.
       train: the last logged training metrics, by metric path.
-      parameters: number of parameters.
       initial: the record of `init.Initial.into`; None where initialisers made all parameters.
       compile_seconds: time of compiling the training step.
       tokens_per_second, steps_per_second: speed of this start, without evaluation and checkpoints;
@@ -85,13 +83,8 @@ def fit(
     """Trains, or resumes training, up to step `train_cfg.steps`.
 
     Args:
-      objective: the loss and its model.
-      optimizer: the optimizer and its groups of parameters.
       source: this host's rows of every batch.
       workdir: the run's folder, for checkpoints/, metrics.jsonl and tensorboard/.
-      train_cfg: `config.train`.
-      mesh_cfg: `config.mesh`.
-      checkpoint_cfg: `config.checkpoint`.
       seed: seed of the initial parameters and of dropout.
       evaluators: measurements; all of them also run at the end.
       meta: JSON-able entries of every checkpoint; 'vocabulary' must not change between starts.
@@ -113,16 +106,16 @@ def fit(
     partition.check_batch_size(train_cfg.batch_size, train_cfg.microbatches, mesh)
     batch = next(source)
     shapes = _global_shapes(batch, train_cfg.batch_size, partition.row_share(mesh)[1])
-    programs = Programs(objective, optimizer, train_cfg, mesh, shapes, seed)
+    compiled = CompiledSteps(objective, optimizer, train_cfg, mesh, shapes, seed)
 
     checkpointer = checkpoint.Checkpointer(os.path.join(workdir, "checkpoints"), checkpoint_cfg)
-    restored = checkpointer.restore(lambda step: programs.target(phases.saved_at(step)), meta)
+    restored = checkpointer.restore(lambda step: compiled.target(phases.saved_at(step)), meta)
     pending = [batch]
     if restored is None:
-        tx = programs.tx(phases.at(0))
+        tx = compiled.tx(phases.at(0))
         state = train_state.start(objective, tx, shapes, mesh, seed)
         if initial is not None:
-            state, meta["initial"] = init.begin(state, initial, objective, tx, shapes, mesh)
+            state, meta["initial"] = init.initialise(state, initial, objective, tx, shapes, mesh)
         if before is not None:
             state = train_state.with_params(state, before.params, tx, mesh)
             state = state.replace(collections=before.collections)
@@ -159,20 +152,20 @@ def fit(
     evaluations: dict[str, float] = {}
     step, ended, learn = first_step, False, phases.saved_at(first_step)
     if step < steps:
-        programs.step(phases.at(step))  # compiled before the data's threads need the processor
+        compiled.step(phases.at(step))  # compiled before the data's threads need the processor
 
     def is_due(every_steps: int) -> bool:
         return bool(every_steps) and step % every_steps == 0
 
     def evaluate(due: Sequence[TrainingEvaluator]) -> None:
         for evaluator in due:
-            found = {}
+            figures = {}
             for name, value in evaluator.run(state.variables, step):
-                found[name] = float(value)
+                figures[name] = float(value)
                 if stop.received:
                     return
-            writer.write(step, found)
-            evaluations.update(found)
+            writer.write(step, figures)
+            evaluations.update(figures)
 
     def save() -> None:
         checkpointer.save(state, prefetcher.snapshot(), meta, evaluations)
@@ -188,12 +181,12 @@ def fit(
             if phases.at(step) != learn:
                 with log.pause(state):
                     learn = phases.at(step)
-                    state = programs.enter(learn, state)
+                    state = compiled.enter(learn, state)
                 logging.info("step %d: %s learn", step, ", ".join(learn))
-            if not programs.has(learn, arrays):
+            if not compiled.has(learn, arrays):
                 with log.pause(state):
-                    programs.step(learn, arrays)
-            step_fn = programs.step(learn, arrays)
+                    compiled.step(learn, arrays)
+            step_fn = compiled.step(learn, arrays)
             with jax.transfer_guard("disallow"):
                 state, step_metrics = step_fn(state, arrays)
             step += 1
@@ -238,10 +231,10 @@ def fit(
         train=log.last,
         parameters=parameters,
         initial=meta.get("initial"),
-        compile_seconds=programs.compile_seconds,
+        compile_seconds=compiled.compile_seconds,
         tokens_per_second=log.tokens / log.seconds if log.seconds else 0.0,
         steps_per_second=log.steps / log.seconds if log.seconds else 0.0,
-        step_flops=programs.step_flops,
+        step_flops=compiled.step_flops,
         failed_checkpoints=checkpointer.failures,
     )
 
@@ -249,10 +242,10 @@ def fit(
 def _global_shapes(batch: Batch, batch_size: int, shares: int) -> Batch:
     """Shapes and types of a batch of all hosts, from this host's rows."""
     rows = partition.host_rows(batch_size, shares)
-    found = next(len(value) for key, value in batch.items() if key not in SHARED_KEYS)
-    if found != rows:
+    given_rows = next(len(value) for key, value in batch.items() if key not in SHARED_KEYS)
+    if given_rows != rows:
         raise ValueError(
-            f"each batch of this host's data has {found} rows; "
+            f"each batch of this host's data has {given_rows} rows; "
             f"config.train.batch_size={batch_size} needs {rows}"
         )
     return {
@@ -270,7 +263,7 @@ def _shapes_of(batch: Batch) -> tuple[tuple[str, tuple[int, ...]], ...]:
     return tuple((key, batch[key].shape) for key in sorted(batch))
 
 
-class Programs:
+class CompiledSteps:
     """The step and the state for every set of learning groups, made when they are first needed.
 
     Batches may have several widths; each has a step of its own.
@@ -315,7 +308,6 @@ class Programs:
         """The compiled step (state, batch) -> (state, metrics).
 
         Args:
-          learn: groups that learn.
           batch: a global batch, or shapes; None: the shapes of the first batch.
         """
         shapes = self._shapes if batch is None else batch
@@ -367,7 +359,7 @@ def trace_step(
     step = make_step(
         objective,
         optimizer.build(steps, learn),
-        optimizer.of_group(learn[0]).rate(steps),
+        optimizer.for_group(learn[0]).rate(steps),
         microbatches,
         optimizer.learns(learn),
     )

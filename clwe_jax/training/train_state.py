@@ -72,9 +72,7 @@ def plan(
     """Shapes, types and shardings of the state; nothing is computed.
 
     Args:
-      objective, tx: the loss with its model, and the optimizer.
       batch: a batch, or ShapeDtypeStructs like one.
-      mesh: the devices.
       seed: see `create`.
     """
     boxed = jax.eval_shape(lambda batch: create(objective, tx, batch, seed), batch)

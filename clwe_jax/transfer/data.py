@@ -18,7 +18,7 @@ from clwe_jax.text.labelled import Examples, Task
 
 Rows = Sequence[Any]  # Tagged, Labelled or Spanned
 _DEV_SHARE = 10  # one of so many training rows is a development row, where no file is given
-_LEAST_DEV = 20
+_MIN_DEV = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,12 +113,12 @@ def read(config: TransferRun) -> LabelledData:
     """
     settings = config.transfer
     task = labelled_files.task_of(settings)
-    found = (
+    sets = (
         _embedded(config, task)
         if not labelled_files.has_files(settings.train)
         else _of_files(config, task)
     )
-    train, dev, tests, skipped, files = found
+    train, dev, tests, skipped, files = sets
     if settings.lower_case:
         train, dev, tests = map(_lowered, (train, dev, tests))
     labels = _labels(task, train)
@@ -151,16 +151,16 @@ def _embedded(config: TransferRun, task: Task):
     """Rows of the embedded world."""
     settings, seed = config.transfer, config.seed
     learned = labelled_files.training_languages(settings.train)
-    most = labelled_files.limits(settings.rows, learned, 1)
+    limits = labelled_files.limits(settings.rows, learned, 1)
     skipped: collections.Counter[str] = collections.Counter()
 
     def rows(language: str, split: str, count: int) -> Rows:
-        found = task.generate(language, split, count, seed)
-        skipped.update(found.skipped)
-        return found.rows
+        examples = task.generate(language, split, count, seed)
+        skipped.update(examples.skipped)
+        return examples.rows
 
     whole = settings.embedded_rows
-    counts = {x: int(n if n > 1 else round(n * whole) or whole) for x, n in most.items()}
+    counts = {x: int(n if n > 1 else round(n * whole) or whole) for x, n in limits.items()}
     train = {x: rows(x, "train", counts[x]) for x in learned}
     dev = {x: rows(x, "dev", settings.embedded_tests) for x in learned}
     tests = {x: rows(x, "test", settings.embedded_tests) for x in options.languages(config)}
@@ -170,7 +170,7 @@ def _embedded(config: TransferRun, task: Task):
 def _of_files(config: TransferRun, task: Task):
     settings = config.transfer
     places = labelled_files.pairs(settings.train, "train")
-    most = labelled_files.limits(settings.rows, tuple(places), 0)
+    limits = labelled_files.limits(settings.rows, tuple(places), 0)
     skipped: collections.Counter[str] = collections.Counter()
     files: dict[str, Any] = {}
 
@@ -182,12 +182,12 @@ def _of_files(config: TransferRun, task: Task):
             path = tfds_sets.labelled(path, language, use, config.data.tfds_dir)
             where = path.origin
         files[f"{use} {language}"] = [path, os.path.getsize(where), os.path.getmtime(where)]
-        found: Examples = task.read(path, language)
-        for reason, count in found.skipped.items():
+        examples: Examples = task.read(path, language)
+        for reason, count in examples.skipped.items():
             skipped[f"{os.path.basename(path)}: {reason}"] += count
-        return found.rows
+        return examples.rows
 
-    train = {x: _part(rows(x, path, "train"), most[x], config.seed) for x, path in places.items()}
+    train = {x: _part(rows(x, path, "train"), limits[x], config.seed) for x, path in places.items()}
     if settings.dev:
         dev = {
             x: rows(x, path, "dev") for x, path in labelled_files.pairs(settings.dev, "dev").items()
@@ -202,19 +202,19 @@ def _of_files(config: TransferRun, task: Task):
             )  # fmt: skip
     wanted = options.languages(config)
     if settings.tests.startswith(labelled_files.PREFIX):
-        found = dict.fromkeys(wanted, settings.tests)
+        paths = dict.fromkeys(wanted, settings.tests)
     else:
-        found = task.files(settings.tests)
-    chosen = [x for x in wanted if x in found] if wanted else list(found)
+        paths = task.files(settings.tests)
+    chosen = [x for x in wanted if x in paths] if wanted else list(paths)
     if not chosen:
         raise ValueError(
-            f"config.transfer.tests={settings.tests} has files of {', '.join(sorted(found))}, none "
+            f"config.transfer.tests={settings.tests} has files of {', '.join(sorted(paths))}, none "
             f"of config.data.languages={config.data.languages}"
         )
     for language in wanted:
-        if language not in found:
+        if language not in paths:
             logging.warning("%s has no test file of %r", settings.tests, language)
-    tests = {x: rows(x, found[x], "test") for x in chosen}
+    tests = {x: rows(x, paths[x], "test") for x in chosen}
     if settings.test_rows:
         tests = {x: some[: settings.test_rows] for x, some in tests.items()}
     return train, dev, tests, skipped, files
@@ -226,7 +226,7 @@ def _split(task: Task, rows: Rows, seed: int) -> tuple[Rows, Rows]:
     for place, row in enumerate(rows):
         groups.setdefault(row.words if task.kind == "spans" else place, []).append(place)
     places = list(groups.values())
-    count = min(len(rows) // 2, max(_LEAST_DEV, len(rows) // _DEV_SHARE))
+    count = min(len(rows) // 2, max(_MIN_DEV, len(rows) // _DEV_SHARE))
     chosen: set[int] = set()
     for number in np.random.default_rng([seed, 7]).permutation(len(places)):
         if len(chosen) >= count:
@@ -235,9 +235,9 @@ def _split(task: Task, rows: Rows, seed: int) -> tuple[Rows, Rows]:
     return tuple([row for i, row in enumerate(rows) if (i in chosen) == first] for first in (True, False))
 
 
-def _part(rows: Rows, most: float, seed: int) -> Rows:
-    """Some of the rows at random, in their order; all where `most` is 0 or 1."""
-    count = len(rows) if most in (0, 1) else round(len(rows) * most) if most < 1 else int(most)
+def _part(rows: Rows, limit: float, seed: int) -> Rows:
+    """Some of the rows at random, in their order; all where `limit` is 0 or 1."""
+    count = len(rows) if limit in (0, 1) else round(len(rows) * limit) if limit < 1 else int(limit)
     if count >= len(rows):
         return rows
     order = np.random.default_rng([seed, 8]).permutation(len(rows))
@@ -251,16 +251,16 @@ def _of(task: Task, row: Any) -> tuple[str, ...]:
 
 
 def _labels(task: Task, train: Mapping[str, Rows]) -> tuple[str, ...]:
-    found = {label for rows in train.values() for row in rows for label in _of(task, row)}
+    labels = {label for rows in train.values() for row in rows for label in _of(task, row)}
     if task.metric == "f1" and task.kind == "tags":
-        kinds = {tag[2:] for tag in found if tag[:2] in ("B-", "I-")}
-        found |= {f"{mark}-{kind}" for kind in kinds for mark in "BI"} | {"O"}
-    if len(found) < 2:
+        kinds = {tag[2:] for tag in labels if tag[:2] in ("B-", "I-")}
+        labels |= {f"{mark}-{kind}" for kind in kinds for mark in "BI"} | {"O"}
+    if len(labels) < 2:
         raise ValueError(
-            f"config.transfer.train: all rows have the label {next(iter(found), '')!r}; a head "
+            f"config.transfer.train: all rows have the label {next(iter(labels), '')!r}; a head "
             "learns two labels or more"
         )
-    return tuple(sorted(found))
+    return tuple(sorted(labels))
 
 
 def _compare(
@@ -273,7 +273,7 @@ def _compare(
     if names and not names & set(labels):
         raise ValueError(
             f"The {where} has the labels {', '.join(strange[:8])}, and the training rows have "
-            f"{', '.join(labels[:8])}: the files are of different tasks, or in another tag set"
+            f"{', '.join(labels[:8])}: give files of one task, not of different tasks or tag sets"
         )
     if strange:
         count = sum(counts[label] for label in strange)

@@ -33,7 +33,7 @@ def opened(config: TransferRun, workdir: str, data: LabelledData) -> RowEncoder:
         return _learned(config, workdir, data)
     if where == loaded.JOINT:
         folder = os.path.join(workdir, loaded.ENCODER)
-        Static(_joint_config(config), folder).run()
+        Static(joint_config(config), folder).run()
         where = f"run:{folder}"
     model = load(config.encoder, where, data.languages)
     made_with: dict[str, Any] = {"encoder": where, "state": state_of(where)}
@@ -91,7 +91,7 @@ def _learned(config: TransferRun, workdir: str, data: LabelledData) -> RowEncode
     return RowEncoder(PieceTable(tokenizer), made_with, {"embedder/embedding": table})
 
 
-def _joint_config(config: TransferRun) -> StaticRun:
+def joint_config(config: TransferRun) -> StaticRun:
     """The config of the joint-align vectors."""
     joint = presets.joint_align(config.scale)
     joint.seed = config.seed

@@ -15,7 +15,7 @@ import numpy as np
 
 from clwe_jax import atomic
 from clwe_jax.data.arrays import ArraySource
-from clwe_jax.encoders.features import PieceTable, Table, Vectors, centered, joined, mean, of_spans
+from clwe_jax.encoders.features import PieceTable, Table, Vectors, centered, joined, mean, span_table
 from clwe_jax.models import labelling
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.transfer import TransferRun
@@ -39,7 +39,7 @@ def features(
     for split, sets in (("train", data.train), ("dev", data.dev), ("test", data.tests)):
         for language, rows in sets.items():
             spoken = data.spoken(language, split)
-            make = functools.partial(_table, encoder.reader, data, rows, spoken)
+            make = functools.partial(table_of, encoder.reader, data, rows, spoken)
             if isinstance(encoder.reader, PieceTable):
                 table = make()  # faster than reading a file
             else:
@@ -66,7 +66,7 @@ def test(
         predictor = layer.predictor
         for language in languages:
             table = _read(tables, layer.layers, "test", language)
-            labels[layer.name][language] = predictor.of_table(table, predictor.params)
+            labels[layer.name][language] = predictor.label_table(table, predictor.params)
     return labels
 
 
@@ -81,10 +81,11 @@ def _made_with(config: TransferRun, data: LabelledData, encoder: RowEncoder) -> 
     }  # fmt: skip
 
 
-def _table(reader: Vectors | PieceTable, data: LabelledData, rows: Rows, language: str) -> Table:
+def table_of(reader: Vectors | PieceTable, data: LabelledData, rows: Rows, language: str) -> Table:
+    """The features of rows in a language."""
     given = data.given(rows)
     if data.spans:
-        return of_spans(reader, given, language)
+        return span_table(reader, given, language)
     if data.tags:
         return reader.of_sentences(given, language)
     return reader.of_texts(given, language)
@@ -114,12 +115,7 @@ def _read(features: Features, layers: slice, split: str, language: str) -> Table
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FrozenTransfer:
-    """Trains the heads of all seeds at once; the heads are kept in the run's folder.
-
-    Attributes:
-      config, workdir: the run's.
-      data, encoder, features: what the heads read.
-    """
+    """Trains the heads of all seeds at once; the heads are kept in the run's folder."""
 
     config: TransferRun
     workdir: str
@@ -127,7 +123,7 @@ class FrozenTransfer:
     encoder: RowEncoder
     features: Features
 
-    def facts(self) -> dict[str, Any]:
+    def made_with(self) -> dict[str, Any]:
         """The options and data of the trained heads, for the records of what is kept."""
         return {
             **_made_with(self.config, self.data, self.encoder),
@@ -170,7 +166,7 @@ class FrozenTransfer:
         bare = self._bare(layers)
         path = os.path.join(self.workdir, HEADS, f"{name or 'head'}.npz")
         make = functools.partial(self._fit, bare, layers)
-        params, facts = CachedResult(path, self.facts(), make, _save_heads, _load_heads).result()
+        params, facts = CachedResult(path, self.made_with(), make, _save_heads, _load_heads).result()
         return Layer(name, layers, dataclasses.replace(bare, params=params), facts)
 
     def _fit(self, bare: Frozen, layers: slice) -> tuple[Any, dict[str, Any]]:
@@ -182,6 +178,7 @@ class FrozenTransfer:
             initial = {"embedder/mix_scale": labelling.unit_scale(table.values), **initial}
         gold = [label for rows in data.train.values() for label in data.numbers(rows)]
         columns, cut = self._columns(table, gold)
+        # Batches of all seeds have one width at each step, so that one program trains all heads.
         sources = [
             ArraySource(
                 columns, recipe.batch_size, seed=seed, buckets=widths(columns, recipe.batch_size),
@@ -198,8 +195,8 @@ class FrozenTransfer:
         def measure(params: Any) -> np.ndarray:
             predicted: list[Labels] = [[] for _ in seeds]
             for table, _ in dev:
-                for mine, found in zip(predicted, bare.of_table(table, params)):
-                    mine += found
+                for mine, labels in zip(predicted, bare.label_table(table, params)):
+                    mine += labels
             gold = [label for _, some in dev for label in some]
             return np.array([data.task.score(gold, mine)[data.task.metric] for mine in predicted])
 
@@ -208,35 +205,35 @@ class FrozenTransfer:
             "development rows", len(seeds), data.task.metric, sum(len(x) for _, x in dev),
         )  # fmt: skip
         clock = time.monotonic()
-        found = heads.fit(
+        trained = heads.fit(
             bare.labeller, table.values, sources, seeds, recipe,
             -(-len(gold) // recipe.batch_size), measure, initial,
         )  # fmt: skip
         facts = {
-            "history": found.history.tolist(), "losses": found.losses.tolist(),
-            "best": found.best.tolist(), "rows": found.rows, "seconds": found.seconds,
+            "history": trained.history.tolist(), "losses": trained.losses.tolist(),
+            "best": trained.best.tolist(), "rows": trained.rows, "seconds": trained.seconds,
             "all_seconds": time.monotonic() - clock, "cut": cut,
         }  # fmt: skip
-        return found.params, facts
+        return trained.params, facts
 
     def _columns(
         self, table: Table, gold: Sequence[Any]
     ) -> tuple[dict[str, Any], dict[str, int]]:
         """The rows as columns, and the number of those that are cut."""
-        most = self.config.transfer.length
-        count = sum(any(len(x) > most for x in row) for row in table.rows)
+        max_length = self.config.transfer.length
+        count = sum(any(len(x) > max_length for x in row) for row in table.rows)
         if count:
-            logging.warning("%d training rows have more than %d words and are cut", count, most)
+            logging.warning("%d training rows have more than %d words and are cut", count, max_length)
         blank = np.zeros(1, np.int32)  # a text without words has one row of padding
-        rows = [[x[:most] if len(x) else blank for x in row] for row in table.rows]
+        rows = [[x[:max_length] if len(x) else blank for x in row] for row in table.rows]
         columns: dict[str, Any] = {"words": [row[0] for row in rows]}
         if len(rows[0]) > 1:
             columns["words_b"] = [row[1] for row in rows]
         if self.data.tags:
-            columns["gold"] = [np.array(x[:most], np.int32) for x in gold]
+            columns["gold"] = [np.array(x[:max_length], np.int32) for x in gold]
         else:
             columns["gold"] = np.array(gold, np.int32)
-        return columns, {f"training rows longer than {most} words": count} if count else {}
+        return columns, {f"training rows longer than {max_length} words": count} if count else {}
 
 
 def seeds_of(config: TransferRun) -> list[int]:

@@ -33,7 +33,7 @@ _FAMILIES = {
     "Basque": "eu",
     "Other": "",
 }
-_LEAST_RATIO = 2  # of the largest text to the smallest, from which on the sizes are shown
+_MIN_RATIO = 2  # of the largest text to the smallest, from which on the sizes are shown
 _FAMILY_OF = {language: name for name, some in _FAMILIES.items() for language in some.split()}
 
 
@@ -46,8 +46,6 @@ def section(labelled: LabelledData, scores: Scores, encoder: str) -> data.Sectio
     """Tables and a curve; None where no family has two languages and the sizes are similar.
 
     Args:
-      labelled: the rows.
-      scores: the scores of the test rows.
       encoder: place of the encoder; the report of `run:DIR` has the size of its text.
     """
     task, metric = labelled.task, labelled.task.metric
@@ -59,7 +57,7 @@ def section(labelled: LabelledData, scores: Scores, encoder: str) -> data.Sectio
     sizes = {x: n for x, n in _words(encoder).items() if x in means and n > 0}
     families = sorted({family(language) for language in means})
     grouped = 1 < len(families) < len(means)
-    sized = bool(sizes) and max(sizes.values()) >= _LEAST_RATIO * min(sizes.values())
+    sized = bool(sizes) and max(sizes.values()) >= _MIN_RATIO * min(sizes.values())
     if not grouped and not sized:
         return None
     title = "F1" if metric == "f1" else "Accuracy"
@@ -105,6 +103,6 @@ def _words(encoder: str) -> dict[str, int]:
         return {}
     try:
         with open(os.path.join(where, "report.json"), encoding="utf-8") as file:
-            return {x: found["words"] for x, found in json.load(file)["languages"].items()}
+            return {x: entry["words"] for x, entry in json.load(file)["languages"].items()}
     except (OSError, KeyError, ValueError):
         return {}

@@ -16,11 +16,12 @@ import numpy as np
 from clwe_jax import atomic, options, registry
 from clwe_jax.encoders import load as encoders
 from clwe_jax.options.transfer import TransferRun
+from clwe_jax.runs import forecast
 from clwe_jax.runs.job import Job, Results, Stage
 from clwe_jax.training import allocator, build
 from clwe_jax.transfer import (
     data as transfer_data, encoder as transfer_encoder, frozen as transfer_frozen, loaded,
-    report as transfer_report, results as transfer_results, search, translate,
+    report as transfer_report, results as transfer_results, search, translate, trial,
 )  # fmt: skip
 from clwe_jax.transfer.data import LabelledData
 from clwe_jax.transfer.frozen import FrozenTransfer
@@ -94,6 +95,7 @@ class Transfer(Job):
         encoder = self.config.encoder
         if encoder == loaded.JOINT:
             yield f"encoder: joint-align vectors, trained first in {self.path(loaded.ENCODER)}"
+            yield from forecast.vectors(transfer_encoder.joint_config(self.config))
         elif encoder in build.LEARNED:
             yield f"encoder: {encoder}, which learns with the head from labelled rows alone"
         else:
@@ -108,19 +110,7 @@ class Transfer(Job):
             yield f"mapped by word-aligned sentences: {self.config.transfer.align.parallel}"
 
     def _about_training(self) -> Iterator[str]:
-        settings = self.config.transfer
-        if self.tunes:
-            yield (
-                f"training: backbone and head ({settings.head.name}), {self.config.train.epochs} "
-                f"epochs, {settings.seeds} seeds, one after the other"
-            )
-        else:
-            if settings.search.trials:
-                yield f"search: {settings.search.trials} trials of the regularisation"
-            yield (
-                f"training: head {settings.head.name}, at most {self.config.recipe.epochs} epochs, "
-                f"{settings.seeds} seeds at once"
-            )
+        yield from trial.lines(self.config, transfer_data.read(self.config))
 
     def _read(self) -> LabelledData:
         rows = transfer_data.read(self.config)

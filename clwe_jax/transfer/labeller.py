@@ -28,10 +28,10 @@ Labels = list[Any]
 class Predictor(Protocol):
     """Labellers of several seeds."""
 
-    def of_sentences(self, sentences: Sequence[Sequence[str]], language: str) -> list[Labels]:
+    def label_sentences(self, sentences: Sequence[Sequence[str]], language: str) -> list[Labels]:
         """For each seed the labels of each sentence's words."""
 
-    def of_texts(self, texts: Sequence[Sequence[str]], language: str) -> list[Labels]:
+    def label_texts(self, texts: Sequence[Sequence[str]], language: str) -> list[Labels]:
         """For each seed the label of each row of one or two texts."""
 
 
@@ -54,20 +54,20 @@ class Frozen:
     labels: Sequence[str]
     centers: Mapping[str, np.ndarray] | None = None
 
-    def of_sentences(self, sentences: Sequence[Sequence[str]], language: str) -> list[Labels]:
+    def label_sentences(self, sentences: Sequence[Sequence[str]], language: str) -> list[Labels]:
         table = self.centered(self.source.of_sentences(sentences, language), language)
-        return self.of_table(table, self.params)
+        return self.label_table(table, self.params)
 
-    def of_texts(self, texts: Sequence[Sequence[str]], language: str) -> list[Labels]:
+    def label_texts(self, texts: Sequence[Sequence[str]], language: str) -> list[Labels]:
         table = self.centered(self.source.of_texts(texts, language), language)
-        return self.of_table(table, self.params)
+        return self.label_table(table, self.params)
 
-    def of_spans(
+    def label_spans(
         self, rows: Sequence[tuple[Sequence[str], Sequence[tuple[int, int]]]], language: str
     ) -> list[Labels]:
-        """For each seed the labels of each row of words and spans; see `features.of_spans`."""
-        table = self.centered(features.of_spans(self.source, rows, language), language)
-        return self.of_table(table, self.params)
+        """For each seed the labels of each row of words and spans; see `features.span_table`."""
+        table = self.centered(features.span_table(self.source, rows, language), language)
+        return self.label_table(table, self.params)
 
     def centered(self, table: Table, language: str) -> Table:
         """The features without the language's mean, where the run subtracts it.
@@ -84,10 +84,10 @@ class Frozen:
             )
         return features.centered(table, self.centers[language])
 
-    def of_table(self, table: Table, params: Any) -> list[Labels]:
+    def label_table(self, table: Table, params: Any) -> list[Labels]:
         """For each seed the labels of each row of a table."""
         members = len(jax.tree.leaves(params)[0])
-        found: list[Labels] = [[None] * len(table.rows) for _ in range(members)]
+        labels: list[Labels] = [[None] * len(table.rows) for _ in range(members)]
         several = self.labeller.labelling.head.options.ending == "sigmoid"
         program = _frozen_program(self.labeller)
         for places, batch in features.batches(table, _ROWS):
@@ -102,8 +102,8 @@ class Frozen:
                         mine = tuple(self.labels[i] for i in mine[: len(table.rows[place][0])])
                     else:
                         mine = self.labels[int(mine)]
-                    found[member][place] = mine
-        return found
+                    labels[member][place] = mine
+        return labels
 
 
 
@@ -127,34 +127,34 @@ class Tuned:
     length: int
     types: bool = False
 
-    def of_sentences(self, sentences: Sequence[Sequence[str]], language: str) -> list[Labels]:
+    def label_sentences(self, sentences: Sequence[Sequence[str]], language: str) -> list[Labels]:
         rows = piece_rows.of_sentences(self.tokenizer, sentences, language, self.length)
-        found: list[Labels] = [[() for _ in sentences] for _ in self.variables]
+        labels: list[Labels] = [[() for _ in sentences] for _ in self.variables]
         parts = sorted(self._best(rows), key=lambda part: rows.places[part[1]])
         for member, place, best in parts:  # the rows of a sentence in their order
             count = len(rows.columns["words"][place])
             number = rows.places[place][0]
-            found[member][number] += tuple(self.labels[i] for i in best[:count])
-        return found
+            labels[member][number] += tuple(self.labels[i] for i in best[:count])
+        return labels
 
-    def of_texts(self, texts: Sequence[Sequence[str]], language: str) -> list[Labels]:
+    def label_texts(self, texts: Sequence[Sequence[str]], language: str) -> list[Labels]:
         rows = piece_rows.of_texts(self.tokenizer, texts, language, self.length, self.types)
-        found: list[Labels] = [[None] * len(texts) for _ in self.variables]
+        labels: list[Labels] = [[None] * len(texts) for _ in self.variables]
         for member, place, best in self._best(rows):
-            found[member][place] = self.labels[int(best)]
-        return found
+            labels[member][place] = self.labels[int(best)]
+        return labels
 
     def _best(self, rows: piece_rows.PieceRows) -> list[tuple[int, int, np.ndarray]]:
         """Triples of a seed's place, a row and its best labels."""
-        found, program = [], _tuned_program(self.objective)
+        triples, program = [], _tuned_program(self.objective)
         made = list(piece_rows.batches(rows, self.tokenizer, _ROWS, self.length))
         with terminal.task("batches", len(made) * len(self.variables)) as advance:
             for member, variables in enumerate(self.variables):
                 for places, batch in made:
                     best = np.asarray(program(variables, batch))
-                    found += [(member, place, best[line]) for line, place in enumerate(places)]
+                    triples += [(member, place, best[line]) for line, place in enumerate(places)]
                     advance(1)
-        return found
+        return triples
 
 
 @functools.lru_cache(maxsize=4)  # the predictors of one model share the compiled programs

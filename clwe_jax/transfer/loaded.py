@@ -31,7 +31,6 @@ class TrainedLabeller:
     """A trained tagger, classifier or probe.
 
     Attributes:
-      config: the run's config.
       labels: name of each label.
       kind: 'tags', 'texts' or 'spans': what has labels.
       texts: number of texts or spans of a row that has labels of its own.
@@ -73,8 +72,6 @@ def reader(
     """Makes the features of texts for a head.
 
     Args:
-      settings: those of the run.
-      model: the encoder.
       tags: whether each word has a label.
       layers: the option `layers`, or the chosen one.
       folder: see `features.Vectors`.
@@ -113,8 +110,8 @@ def load(workdir: str) -> TrainedLabeller:
         tokenizer = model.tokenizer
         maps = os.path.join(workdir, projected.FILE)
         if os.path.exists(maps):  # of `config.transfer.align`
-            found = projected.load(maps, model.objective, tokenizer.language_id)
-            model = dataclasses.replace(model, projection=found)
+            projection = projected.load(maps, model.objective, tokenizer.language_id)
+            model = dataclasses.replace(model, projection=projection)
     make = _tuned if config.transfer.mode == "tune" else _frozen
     predictor, seed = make(config, workdir, described, model, tokenizer)
     glossaries = {x: Glossary(**given) for x, given in described.get("translated", {}).items()}

@@ -32,7 +32,7 @@ from clwe_jax.types import Encoder
 POCKET = "pocket"
 _SEED = "maps"
 _PART = 512  # sentences whose vectors are in memory at once
-_LEAST = 100  # pairs of words, below which a map is refused
+_MIN_PAIRS = 100  # pairs of words, below which a map is refused
 
 Maps = Mapping[str, Mapping[str, np.ndarray]]  # 'orthogonal' -> language -> [layers, D, D]
 
@@ -45,8 +45,6 @@ def mapped(
     The maps are kept in WORKDIR/projection.npz, which `api.load` reads.
 
     Args:
-      config, workdir: the run's.
-      model: the encoder's model.
       languages: the languages of the labelled rows, that of the training rows first.
 
     Returns:
@@ -61,8 +59,7 @@ def mapped(
         return model, {}
     if not isinstance(model, LanguageModel) or model.projection is not None:
         raise ValueError(
-            f"config.transfer.align.parallel maps the layers of one language model, and "
-            f"config.encoder={config.encoder} is vectors, a pair of models or a projected model: "
+            f"config.encoder={config.encoder} is not one language model with its own layers: "
             "--config.transfer.align.parallel=''"
         )
     target, *sources = languages
@@ -75,11 +72,11 @@ def mapped(
 
     maps = CachedResult(
         os.path.join(workdir, projected.FILE), given, make,
-        lambda found, path: projected.save(path, found, "orthogonal"),
+        lambda made, path: projected.save(path, made, "orthogonal"),
         lambda path: projected.read(path)[0],
     ).result()["orthogonal"]  # fmt: skip
     objective = projected.Projected(
-        model.objective, {model.tokenizer.language_id(x): found for x, found in maps.items()}
+        model.objective, {model.tokenizer.language_id(x): matrices for x, matrices in maps.items()}
     )
     return dataclasses.replace(model, projection=objective), {"align": given}
 
@@ -96,10 +93,10 @@ def _fitted(settings: TransferOptions, encoder: Encoder, source: str, target: st
     logging.info(
         "%s-%s: %s pairs of words from %s sentences", source, target, f"{pairs:,}", f"{len(rows):,}"
     )
-    if pairs < _LEAST:
+    if pairs < _MIN_PAIRS:
         raise ValueError(
             f"config.transfer.align: {len(rows)} sentences of {source}-{target} have {pairs} links; "
-            f"a map needs {_LEAST}: give more sentences, or another method"
+            f"a map needs {_MIN_PAIRS}: give more sentences, or another method"
         )
     return np.stack([procrustes.polar(product) for product in products]).astype(np.float32)
 
@@ -115,9 +112,6 @@ def cross_products(
     """The sums of x y' over the vectors x and y of linked words, by layer.
 
     Args:
-      encoder: encoder of both languages.
-      rows: parallel sentences.
-      languages: those of both sides.
       aligner: links the words, unless `given`: then the sure links of the rows are taken.
       pool: a word's vector, of its pieces: 'first', 'mean' or 'max'.
 
@@ -135,12 +129,13 @@ def cross_products(
             if given:
                 links = np.array(sorted(row.sure), np.int64).reshape(-1, 2)
             else:
-                links = np.argwhere(aligner.of_sides(left, right, layers))
+                links = np.argwhere(aligner.link_words(left, right, layers))
             if len(links):
                 xs.append(features.pooled(*left, pool)[links[:, 0]])
                 ys.append(features.pooled(*right, pool)[links[:, 1]])
         if xs:
             x, y = (np.concatenate(side).swapaxes(0, 1) for side in (xs, ys))
+            # The sum over all parts is in float64; a part's own one is short enough for float32.
             product = np.matmul(x.swapaxes(1, 2), y, dtype=np.float32).astype(np.float64)
             total = product if total is None else total + product
             count += x.shape[1]

@@ -28,7 +28,7 @@ _ENCODERS = {
     "lstm": "an LSTM over piece embeddings (lstm)",
 }
 PREDICTIONS = "predictions"  # folder of the counts of the test rows
-_MOST_LABELS = 20  # of a table of confusions
+_MAX_LABELS = 20  # of a table of confusions
 
 
 def sections(
@@ -229,14 +229,14 @@ def _confusions(labelled: LabelledData, labels: Mapping[str, Labels]) -> data.Se
     names = labelled.task.metric == "f1" and labelled.tags
     blocks: list[Block] = []
     kinds = agreement.MARKS if names else labelled.labels
-    if len(kinds) > _MOST_LABELS:
+    if len(kinds) > _MAX_LABELS:
         return None
     for language, rows in labelled.tests.items():
-        gold, found = labelled.gold(rows), labels[language]
+        gold, predicted = labelled.gold(rows), labels[language]
         if names:
-            counts = agreement.marks_confusion(gold, found)
+            counts = agreement.marks_confusion(gold, predicted)
         else:
-            counts = agreement.label_confusion(gold, found, kinds)
+            counts = agreement.label_confusion(gold, predicted, kinds)
         totals = np.maximum(counts.sum(1, keepdims=True), 1)
         cells = [
             [label, *(Number(float(x), "percent", below=f"{n:,}") if n else "" for x, n in zip(line, row))]
@@ -261,10 +261,10 @@ def _by_label(labelled: LabelledData, labels: Mapping[str, Labels]) -> data.Sect
     """Precision, recall and F1 of each label of spans, of the first seed."""
     blocks: list[Block] = []
     for language, rows in labelled.tests.items():
-        gold, found = labelled.gold(rows), labels[language]
+        gold, predicted = labelled.gold(rows), labels[language]
         cells = []
         for label in labelled.labels:
-            pairs = [[[label] if label in x else [] for x in side] for side in (gold, found)]
+            pairs = [[[label] if label in x else [] for x in side] for side in (gold, predicted)]
             if any(pairs[0]):
                 score = labelled.task.score(*pairs)
                 shares = [Number(score[name], "percent") for name in ("f1", "precision", "recall")]
@@ -283,19 +283,19 @@ def _by_label(labelled: LabelledData, labels: Mapping[str, Labels]) -> data.Sect
 
 
 def _errors(
-    labelled: LabelledData, labels: Mapping[str, Labels], most: int
+    labelled: LabelledData, labels: Mapping[str, Labels], max_rows: int
 ) -> data.Section | None:
     """A few test rows of each language with wrong labels, of the first seed."""
-    if not most:
+    if not max_rows:
         return None
     blocks = []
     for language, rows in labelled.tests.items():
-        found = labels[language]
-        wrong = [place for place, row in enumerate(rows) if labelled.gold([row])[0] != found[place]]
-        places = np.unique(np.linspace(0, len(wrong) - 1, min(most, len(wrong))).astype(int))
+        predicted = labels[language]
+        wrong = [place for place, row in enumerate(rows) if labelled.gold([row])[0] != predicted[place]]
+        places = np.unique(np.linspace(0, len(wrong) - 1, min(max_rows, len(wrong))).astype(int))
         for place in (wrong[i] for i in places.tolist()):
             spoken = labelled.spoken(language)
-            blocks.append(_error(rows[place], found[place], spoken, labelled.task.kind))
+            blocks.append(_error(rows[place], predicted[place], spoken, labelled.task.kind))
     if not blocks:
         return None
     text = "Wrong labels of the first seed: the gold label, then the predicted one."
@@ -304,22 +304,22 @@ def _errors(
     )
 
 
-def _error(row: Any, found: Any, language: str, kind: str) -> Block:
+def _error(row: Any, predicted: Any, language: str, kind: str) -> Block:
     if kind == "spans":
         words = [
             Word(word, language, style="strong" if any(a <= k < b for a, b in row.spans) else "")
             for k, word in enumerate(row.words)
         ]
-        gold, mine = (", ".join(labels) or "no label" for labels in (row.labels, found))
+        gold, mine = (", ".join(labels) or "no label" for labels in (row.labels, predicted))
         return data.Sentence(language, [*words, Word(f"{gold} → {mine}", style="soft")])
     if kind == "texts":
         words = [Word(text, language) for text in row.texts]
-        return data.Sentence(language, [*words, Word(f"{row.label} → {found}", style="soft")])
+        return data.Sentence(language, [*words, Word(f"{row.label} → {predicted}", style="soft")])
     words = [
         Word(word, language)
         if gold == mine
         else Word(word, language, style="strong", below=f"{gold} → {mine}")
-        for word, gold, mine in zip(row.words, row.tags, found)
+        for word, gold, mine in zip(row.words, row.tags, predicted)
     ]
     return data.Sentence(language, words)
 

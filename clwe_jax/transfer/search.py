@@ -54,25 +54,25 @@ def search(frozen: FrozenTransfer) -> list[Trial]:
         name: optuna.distributions.FloatDistribution(low, high, log=name == _L2)
         for name, (low, high) in limits.items()
     }
-    trials = config.transfer.search.trials
-    sampler = optuna.samplers.TPESampler(seed=config.seed, n_startup_trials=max(2, trials // 3))
+    count = config.transfer.search.trials
+    sampler = optuna.samplers.TPESampler(seed=config.seed, n_startup_trials=max(2, count // 3))
     study = optuna.create_study(direction="maximize", sampler=sampler)
     own = {name: float(operator.attrgetter(name)(config)) for name in limits}
     study.enqueue_trial({x: min(max(own[x], low), high) for x, (low, high) in limits.items()})
-    found: list[Trial] = []
-    for number in range(trials):
+    trials: list[Trial] = []
+    for number in range(count):
         trial = study.ask(spaces)
         values = {name: float(trial.params[name]) for name in limits}
         changed = options.with_values(config, {**values, "transfer.seeds": 1})
         one = dataclasses.replace(frozen, config=changed)
         figure = CachedResult(
-            os.path.join(frozen.workdir, FOLDER, f"trial{number}.json"), one.facts(), one.development,
+            os.path.join(frozen.workdir, FOLDER, f"trial{number}.json"), one.made_with(), one.development,
             lambda x, path: atomic.write_json(path, x), _read,
         ).result()  # fmt: skip
         study.tell(trial, figure)
-        found.append(Trial(values, figure))
-        logging.info("trial %d of %d: %.4f with %s", number + 1, trials, figure, values)
-    return found
+        trials.append(Trial(values, figure))
+        logging.info("trial %d of %d: %.4f with %s", number + 1, count, figure, values)
+    return trials
 
 
 def best(trials: Sequence[Trial]) -> Trial:

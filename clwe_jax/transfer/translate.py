@@ -27,9 +27,7 @@ def translated(config: TransferRun, workdir: str, data: LabelledData) -> Labelle
     the first training language. A translated word keeps the label of its word.
 
     Args:
-      config: the run's config.
       workdir: folder of the run, which holds the embedded world's dictionaries.
-      data: rows as they are.
 
     Raises:
       ValueError, FileNotFoundError: no dictionary of two languages.
@@ -42,12 +40,12 @@ def translated(config: TransferRun, workdir: str, data: LabelledData) -> Labelle
     if folder == "pocket":
         folder = os.path.join(workdir, "pocket", "dictionaries")
         pocket.write_dictionaries(folder, [first, *others])
-    found = dictionaries.load(folder, [first, *others], normalizer=Normalizer())
+    dictionary = dictionaries.load(folder, [first, *others], normalizer=Normalizer())
     counts = _counts(data, data.train[first])
     glossaries, coverage, sets = {}, {}, dict(data.train if train else data.tests)
     for language in others:
         pair = (first, language) if train else (language, first)
-        made = glossary.of_dictionary(found, *pair, {} if train else counts)
+        made = glossary.of_dictionary(dictionary, *pair, {} if train else counts)
         rows = data.train[first] if train else data.tests[language]
         glossaries[language] = made
         coverage[language] = made.coverage(_sentences(data, rows, made))
@@ -63,11 +61,11 @@ def translated(config: TransferRun, workdir: str, data: LabelledData) -> Labelle
 def _counts(data: LabelledData, rows: Rows) -> collections.Counter[str]:
     """The counts of words in lower case."""
     normal, segmenter, language = Normalizer(), Segmenter(), data.labelled[0]
-    found: collections.Counter[str] = collections.Counter()
+    counts: collections.Counter[str] = collections.Counter()
     for row in rows:
         for text in row.words if data.tags else row.texts:
-            found.update(segmenter.words(normal(text, language), language))
-    return found
+            counts.update(segmenter.words(normal(text, language), language))
+    return counts
 
 
 def _sentences(data: LabelledData, rows: Rows, made: Glossary) -> list[Any]:

@@ -42,8 +42,6 @@ class TunedTransfer:
 
     def __init__(self, config: TransferRun, workdir: str, data: LabelledData, encoder: RowEncoder):
         """Args:
-        config, workdir: the run's.
-        data: labelled rows.
         encoder: the pretrained model; a run with other facts of it is trained again.
         """
         self._config, self._workdir, self._data = config, workdir, data
@@ -115,10 +113,10 @@ class TunedTransfer:
         wanted = json.loads(json.dumps(self._made_with))
         try:
             with open(path, encoding="utf-8") as file:
-                found = json.load(file)
+                kept = json.load(file)
         except (FileNotFoundError, ValueError):
-            found = None
-        if found == wanted:
+            kept = None
+        if kept == wanted:
             return
         if os.path.isdir(folder):
             logging.info("%s was made with other options; it is made again", folder)
@@ -147,11 +145,11 @@ class TunedTransfer:
 
     def _begun(self, labels: Sequence[int], first: int) -> list[int]:
         """The labels of a row; a constrained CRF cannot begin inside of a name, as a rest may do."""
-        names, found = self._data.labels, list(labels)
-        if first and found and self._objective.model.labelling.forbidden:
-            begun = names[found[0]].replace("I-", "B-", 1)
-            found[0] = names.index(begun) if begun in names else found[0]
-        return found
+        names, row = self._data.labels, list(labels)
+        if first and row and self._objective.model.labelling.forbidden:
+            begun = names[row[0]].replace("I-", "B-", 1)
+            row[0] = names.index(begun) if begun in names else row[0]
+        return row
 
     def _rows(self, rows: Rows, language: str) -> piece_rows.PieceRows:
         given, tokenizer = self._data.given(rows), self._model.tokenizer
@@ -182,17 +180,17 @@ class TunedTransfer:
         """For each seed the labels of rows of a language."""
         given = self._data.given(rows)
         if self._data.tags:
-            return predictor.of_sentences(given, language)
-        return predictor.of_texts(given, language)
+            return predictor.label_sentences(given, language)
+        return predictor.label_texts(given, language)
 
     def development(self, variables: Variables) -> float:
         """The development figure of variables."""
-        gold, found = [], []
+        gold, predicted = [], []
         predictor = self._predictor([variables])
         for language, rows in self._data.dev.items():
             gold += self._data.gold(rows)
-            found += self._predict(predictor, rows, language)[0]
-        return self._data.task.score(gold, found)[self._data.task.metric]
+            predicted += self._predict(predictor, rows, language)[0]
+        return self._data.task.score(gold, predicted)[self._data.task.metric]
 
 
 class _Development:

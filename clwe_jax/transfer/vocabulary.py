@@ -40,8 +40,8 @@ def tokenizer_of(config: TransferRun, workdir: str, data: LabelledData) -> Token
             texts = row.texts if data.task.kind == "texts" else row.words
             counter.update(x for t in texts for x in segmenter.words(normalizer(t, language), language))
         if source == "pocket" and language in pocket.LANGUAGES:
-            found = pocket.sentences(language, seed=config.seed)
-            for sentence in itertools.islice(found, config.data.pocket_sentences):
+            sentences = pocket.sentences(language, seed=config.seed)
+            for sentence in itertools.islice(sentences, config.data.pocket_sentences):
                 counter.update(segmenter.words(normalizer(sentence.text, language), language))
         elif source.startswith("text:"):
             corpus = corpora.TextCorpus(source.removeprefix("text:"), [language])

@@ -47,7 +47,7 @@ def test_links_equal_the_formulas(seed):
     source = [rng.integers(0, 6, rng.integers(1, 6)) for _ in range(8)]
     target = [rng.integers(0, 7, rng.integers(1, 6)) for _ in range(8)]
     table = rng.uniform(-0.5, 1, (6, 7))
-    options = dict(iterations=3, position=3.0, flat=0.05, pseudo_count=0.3, least=0.2)
+    options = dict(iterations=3, position=3.0, flat=0.05, pseudo_count=0.3, min_posterior=0.2)
     found = ibm1.align(source, target, lambda x, y: table[x, y], **options)
 
     args = 3, 3.0, 0.05, 0.3
@@ -79,7 +79,7 @@ def test_links_of_two_sentences_weigh_at_most_the_mean_of_their_lengths():
     rng = np.random.default_rng(1)
     source = [rng.permutation(9)[:5] for _ in range(20)]
     target = [rng.permutation(9)[:4] for _ in range(20)]
-    found = ibm1.align(source, target, lambda x, y: np.zeros(len(x)), least=0.0)
+    found = ibm1.align(source, target, lambda x, y: np.zeros(len(x)), min_posterior=0.0)
     assert found.counts.sum() <= 20 * np.sqrt(5 * 4) + 1e-6  # by Cauchy and Schwarz
 
 

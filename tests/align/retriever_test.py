@@ -24,11 +24,11 @@ def sides():
 @pytest.mark.parametrize("method", csls.METHODS)
 def test_the_results_are_those_of_many_queries(sides, method, least, monkeypatch):
     keys, pool = sides
-    monkeypatch.setattr(bounded, "_LEAST_KEYS", least)
+    monkeypatch.setattr(bounded, "_MIN_KEYS", least)
     monkeypatch.setattr(bounded, "_PART", 40)
     retriever = Retriever(keys, pool, method)
     queries = np.concatenate([pool[:40], keys[12:13] * 7])
-    monkeypatch.setattr(bounded, "_LEAST_KEYS", 10**6)
+    monkeypatch.setattr(bounded, "_MIN_KEYS", 10**6)
     places, scores = csls.nearest(queries, keys, 5, method, pool=pool)
     for query, expected, values in zip(queries, np.asarray(places), np.asarray(scores)):
         found, score = retriever.nearest(query, 5)
@@ -39,7 +39,7 @@ def test_the_results_are_those_of_many_queries(sides, method, least, monkeypatch
 
 def test_what_was_computed_is_kept(sides, monkeypatch):
     keys, pool = sides
-    monkeypatch.setattr(bounded, "_LEAST_KEYS", 1)
+    monkeypatch.setattr(bounded, "_MIN_KEYS", 1)
     retriever = Retriever(keys, pool)
     retriever.nearest(pool[0], 5)
     monkeypatch.delattr(Retriever, "_settle")

@@ -90,6 +90,6 @@ def test_cosines():
 def test_words_are_linked_where_any_piece_is():
     links = np.zeros((4, 3), bool)
     links[1, 0] = links[2, 2] = links[3, 2] = True
-    found = word_links.of_owners(links, np.array([0, 0, 1, 2]), np.array([0, 1, 1]))
+    found = word_links.from_pieces(links, np.array([0, 0, 1, 2]), np.array([0, 1, 1]))
     np.testing.assert_array_equal(found, [[True, False], [False, True], [False, True]])
-    assert word_links.of_owners(np.zeros((0, 2), bool), [], [0, 1]).shape == (0, 2)
+    assert word_links.from_pieces(np.zeros((0, 2), bool), [], [0, 1]).shape == (0, 2)

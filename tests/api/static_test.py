@@ -196,7 +196,7 @@ def test_it_is_an_encoder(planted):
     assert model.words("de3 HOTEL x", "de") == ["de3", "hotel", "x"]
     [(words, found)] = model.in_context(["de3 x"], "de")
     np.testing.assert_array_equal(found[0, 0], planted.vector("de3", "de"))
-    view = model.between("de", "en")
+    view = model.pairwise_space("de", "en")
     np.testing.assert_array_equal(
         view.vocabulary("de").vectors[:, 0], planted.space("de", "en")[0].vectors
     )

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 
 import jax
@@ -251,7 +252,7 @@ def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch
 
 
 def test_a_collapse_is_a_warning_of_the_report(config, monkeypatch, tmp_path):
-    monkeypatch.setattr(clcr_steps, "_LEAST_RANK", 1e3)
+    monkeypatch.setattr(clcr_steps, "_MIN_RANK", 1e3)
     values = {"clcr.sentences": 20, "clcr.transform.steps": 2, "clcr.predictor.steps": 2}
     config = with_values(config, values)
     assert clcr.run(config, str(tmp_path / "run"))
@@ -451,6 +452,16 @@ def test_a_run_as_printed_maps_plain_hidden_states(config, tmp_path, models):
     [expected] = tuned.encoder().of_words([mapped.test.rows[0].target], "en")
     np.testing.assert_allclose(mapped.test.words.common(1).of(0), expected[:, 0], atol=1e-5)
     assert mapped.threshold == pytest.approx(9 * clcr_steps.unit(mapped.train.words))
+
+
+def test_a_dry_run_forecasts_the_steps_of_encoders_and_maps(config, tmp_path, capsys):
+    run = with_values(config, {"clcr": dict(target="", encoder={"steps": 30, "layer": "0"})})
+    assert clcr.run(run, str(tmp_path / "run"), dry=True)
+    shown = capsys.readouterr().out
+    assert "target: en, a model that is trained first" in shown and "source: de, run:" in shown
+    assert re.search("training: 30 steps .*: about .* seconds", shown)
+    assert re.search("60 steps in each direction: at most about .* here, of sentences of 32 words", shown)
+    assert not (tmp_path / "run").exists()
 
 
 def test_development_sentences_are_no_test_sentences(config, tmp_path):

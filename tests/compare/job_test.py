@@ -65,7 +65,7 @@ def config_of(folder, **values):
         "compare.systems": f"floor,{folder / 'dictionary.py'},{folder / 'joint.py'}",
         **values,
     })  # fmt: skip
-    return compared_words.follow(found)
+    return compared_words.adopt_options(found)
 
 
 class Here:
@@ -106,15 +106,25 @@ def test_an_interrupted_comparison_ends_as_an_uninterrupted_one(folder, here, mo
     assert job.run(config, whole)
     assert len(here) == 3
 
-    def stop(*_):
-        sys.exit(terminal.UNFINISHED)
+    evaluated = one._evaluated
+
+    def stop(config, place, *rest):
+        if place.system.name == "dictionary":  # the first system that is trained
+            sys.exit(terminal.UNFINISHED)
+        return evaluated(config, place, *rest)
 
     with monkeypatch.context() as context:
-        context.setattr(one, "_evaluated", stop)  # after the training of the first system
+        context.setattr(one, "_evaluated", stop)
         assert not job.run(config, cut)
     assert not os.path.exists(os.path.join(cut, "results.json"))
+    assert here[3:] == ["floor", "dictionary"]
     here.clear()
+    trained = folder / "cut" / "systems" / "dictionary" / "seed0" / "record.json"
+    record = json.loads(trained.read_text())
+    record["seconds"]["wall"] = 600.0  # of the start that was stopped
+    trained.write_text(json.dumps(record))
     assert job.run(config, cut)
+    assert json.loads((folder / "cut" / "report.json").read_text())["speed"]["seconds"] > 600
     assert figures(cut) == figures(whole)
     assert figures(whole)["compare/dictionary/retrieval"] > 0.3
     with pytest.raises(ValueError, match="load one of them: .*dictionary/seed0, .*joint/seed0"):
@@ -146,6 +156,18 @@ def test_test_words_that_nobody_gives_are_held_out_of_the_dictionaries(folder, h
     assert config_of(folder).evals["bli"].data == str(folder / "dictionaries")
 
 
+def test_dictionaries_that_change_after_words_are_held_out_are_refused(folder):
+    config, workdir = config_of(folder, **{"compare.systems": "floor"}).resolved(), folder / "run"
+    shared.write(config, str(workdir))
+    kept = {x.name: x.read_text() for x in (workdir / "heldout").iterdir()}
+    shared.write(config, str(workdir))
+    assert {x.name: x.read_text() for x in (workdir / "heldout").iterdir()} == kept
+    changed = folder / "dictionaries" / "de-en.txt"
+    changed.write_text(changed.read_text() + "neu new\n")
+    with pytest.raises(ValueError, match="de-en.txt.*other dictionaries than at the first start"):
+        shared.write(config, str(workdir))
+
+
 def test_all_files_of_a_pair_are_held_out(folder, here):
     more = "".join(f"{word('de', n)}\t{word('en', n)}x\n" for n in range(WORDS))
     (folder / "dictionaries" / "de-en.wiktionary.txt").write_text(more)
@@ -158,7 +180,7 @@ def test_a_system_that_fails_leaves_the_others(folder, here, monkeypatch):
     def fail(config, place, folders, run):
         if place.system.name == "joint":
             raise ValueError("no luck")
-        return {}, {}, {}
+        return {}, {}, {}, {}
 
     monkeypatch.setattr(one, "_evaluated", fail)
     workdir = str(folder / "run")

@@ -4,18 +4,28 @@ import numpy as np
 import pytest
 
 from clwe_jax.compare import findings, orders, report, systems
-from clwe_jax.compare.measured import Measured, load, of_hits
+from clwe_jax.compare.measured import Measured, load, outcomes_of_hits
 from clwe_jax.compare.orders import Comparison
+from clwe_jax.evaluate.agreement import Outcomes, numbered
 from clwe_jax.options.compare import CompareRun
 
 
-def run(share, items=400, part="de-en", figure="retrieval", seed=0, key="k", minutes=1.0):
-    """Measurements with a share of right answers."""
+def run(
+    share, items=400, part="de-en", figure="retrieval", seed=0, key="k", minutes=1.0, shared=True
+):
+    """Measurements with a share of right answers; `shared`: of the same sentences in all parts."""
     hits = np.random.default_rng(seed).random(items) < share
     names = {"retrieval": "retrieval/{}/mean", "induction": "bli/{}/p@1_csls"}
-    outcomes = of_hits({names[figure].format(part): hits})
+    texts = (f"{'' if shared else part}{n}" for n in range(items))
+    outcomes, numbers = outcomes_of_hits({names[figure].format(part): Outcomes(hits, numbered(texts))})
     cost = {"minutes": minutes, "memory": 1e9, "disk": 1e6}
-    return Measured({"bli/coverage": 0.5}, outcomes, dict.fromkeys(outcomes, key), cost, "5 steps")
+    return Measured({"bli/coverage": 0.5}, outcomes, dict.fromkeys(outcomes, key), cost, "5 steps", items=numbers)
+
+
+def joined(*parts):
+    """Measurements of several parts."""
+    outcomes, items = ({k: v for x in parts for k, v in getattr(x, name).items()} for name in ("outcomes", "items"))
+    return Measured({}, outcomes, dict.fromkeys(outcomes, "k"), parts[0].cost, items=items)
 
 
 def comparison(**runs):
@@ -54,6 +64,17 @@ def test_an_order_that_changes_with_the_seed_is_not_told_apart():
     assert comparison(rcsls=made(0.6), geomm=made(0.4)).told_apart("retrieval", "rcsls", "geomm")
 
 
+def test_directions_of_the_same_sentences_are_one_test_set():
+    def width(shared):
+        parts = [run(0.5, part=part, seed=1, shared=shared) for part in ("de-en", "en-de", "fr-en", "en-fr")]
+        return np.ptp(comparison(mlm=joined(*parts)).interval("retrieval", "mlm"))
+
+    one = np.ptp(comparison(mlm=run(0.5, seed=1)).interval("retrieval", "mlm"))
+    # The directions are right together: four of them say as much as one.
+    assert width(shared=True) == pytest.approx(one, rel=0.1)
+    assert width(shared=False) == pytest.approx(one / 2, rel=0.15)
+
+
 def test_only_the_same_items_are_compared():
     found = comparison(rcsls=run(0.9), geomm=run(0.1, key="other"))
     assert found.gain("retrieval", "rcsls", "geomm") is None
@@ -73,9 +94,7 @@ def test_many_systems_are_told_apart():
 
 def test_a_higher_figure_over_fewer_parts_is_not_above():
     def both(easy, hard, seed):
-        parts = [run(easy, part="de-en", seed=seed), run(hard, part="ja-en", seed=seed + 10)]
-        outcomes = {name: x for part in parts for name, x in part.outcomes.items()}
-        return Measured({}, outcomes, dict.fromkeys(outcomes, "k"), parts[0].cost)
+        return joined(run(easy, part="de-en", seed=seed), run(hard, part="ja-en", seed=seed + 10))
 
     found = comparison(clcr=run(0.6, seed=1), rcsls=both(0.9, 0.1, 2))
     assert found.measured("retrieval")[0] == "clcr"
@@ -124,4 +143,9 @@ def test_measurements_are_the_same_from_their_file(tmp_path):
     assert (again.figures, again.keys, again.cost, again.used) == (
         made.figures, made.keys, made.cost, made.used
     )  # fmt: skip
-    np.testing.assert_array_equal(again.outcomes["retrieval/de-en"], made.outcomes["retrieval/de-en"])
+    for name in ("outcomes", "items"):
+        ours, theirs = getattr(again, name), getattr(made, name)
+        np.testing.assert_array_equal(ours["retrieval/de-en"], theirs["retrieval/de-en"])
+    made.items.clear()  # measured by an earlier version
+    made.save(path)
+    assert load(path).numbers("retrieval/de-en").tolist() == list(range(400))

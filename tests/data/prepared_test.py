@@ -187,16 +187,16 @@ def test_states_of_other_batches_are_refused(folder):
 
 def test_heldout_rows_are_dealt(folder):
     found = prepared.open_folder(folder)
-    one = found.heldout(batch_size=4, most=9)["de"]
+    one = found.heldout(batch_size=4, max_batches=9)["de"]
     assert [int(batch["segment_ids"].any(axis=1).sum()) for batch in one] == [4, 4, 2]
     halves = [
-        found.heldout(batch_size=2, most=9, process_index=host, process_count=2)["de"]
+        found.heldout(batch_size=2, max_batches=9, process_index=host, process_count=2)["de"]
         for host in range(2)
     ]
     for batch, *parts in zip(one, *halves, strict=True):
         merged = np.concatenate([part["inputs"] for part in parts])
         np.testing.assert_array_equal(merged, batch["inputs"])
-    assert len(found.heldout(batch_size=4, most=1)["de"]) == 1
+    assert len(found.heldout(batch_size=4, max_batches=1)["de"]) == 1
 
 
 def test_a_missing_or_unfinished_folder_is_named(tmp_path):
@@ -245,7 +245,7 @@ from clwe_jax.data import prepared
 found = prepared.open_folder(sys.argv[1])
 source = found.source(batch_size=8, seed=0)
 print([next(source)["inputs"].shape for _ in range(3)])
-print(found.tokenizer.words("Die Katze!", "de"), sorted(found.heldout(batch_size=2, most=1)))
+print(found.tokenizer.words("Die Katze!", "de"), sorted(found.heldout(batch_size=2, max_batches=1)))
 try:
     import clwe_jax.data.graph.pipeline
 except ModuleNotFoundError as error:

@@ -166,7 +166,7 @@ def test_spans_are_parts_of_sentences_that_are_encoded_once(setting, monkeypatch
     plain = encoder.of_words
     monkeypatch.setattr(encoder, "of_words", lambda x, *rest: seen.extend(x) or plain(x, *rest))
     words = ("bank", "ab", "x")
-    table = features.of_spans(source, [(words, [(0, 2), (1, 3)]), (words, [(2, 3), (0, 1)])], "de")
+    table = features.span_table(source, [(words, [(0, 2), (1, 3)]), (words, [(2, 3), (0, 1)])], "de")
     assert seen == [words]
     [whole] = plain([words], "de")
     for row, spans in zip(table.rows, [[(0, 2), (1, 3)], [(2, 3), (0, 1)]]):
@@ -176,7 +176,7 @@ def test_spans_are_parts_of_sentences_that_are_encoded_once(setting, monkeypatch
 
 def test_a_span_keeps_the_words_that_the_encoder_keeps():
     source = Vectors(_EverySecond(), "last")
-    table = features.of_spans(source, [("abcde", [(0, 3)]), ("abcde", [(1, 2)]), ("xy", [(0, 2)])], "de")
+    table = features.span_table(source, [("abcde", [(0, 3)]), ("abcde", [(1, 2)]), ("xy", [(0, 2)])], "de")
     read = ["".join(chr(int(x)) for x in table.values[row[0]].ravel()) for row in table.rows]
     assert read == ["ac", "", "x"]
 
@@ -222,7 +222,7 @@ def test_the_maximum_over_pieces_comes_after_the_mix():
 
 def test_pieces_of_words_are_joined_and_a_lost_end_is_logged(make_tokenizer, caplog):
     tokenizer = make_tokenizer(["bank"])
-    source = features.PieceTable(tokenizer, most=3)
+    source = features.PieceTable(tokenizer, max_pieces=3)
     short, long = (source.of_sentences([x], "de") for x in (["bank"], ["x", "abcde"]))
     assert short.values.shape[1] == 1 and long.values.shape[1] == 3
     assert "1 of 2 distinct words (de) have more than 3 pieces" in caplog.text

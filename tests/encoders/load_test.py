@@ -29,6 +29,14 @@ def test_files_of_different_widths_are_refused_with_their_lines(tmp_path):
         load.load(f"vec:en={tmp_path}/en.vec,de={tmp_path}/de.vec", ("en", "de"))
 
 
+@pytest.mark.parametrize("given", ["", "absent", "run:", "file:x"])
+def test_a_place_without_its_kind_is_refused_by_name(given, tmp_path):
+    with pytest.raises(ValueError, match=f"{given!r} has no kind: expected run:DIR"):
+        load.load(given, ("en",))
+    with pytest.raises(ValueError, match=f"=run:{tmp_path}"):
+        load.load(str(tmp_path), ("en",))
+
+
 def test_a_run_that_is_no_encoder_is_refused(tmp_path):
     options.write_config(options.parse(presets.laser_tagger("laptop", "ner")), str(tmp_path), ".")
     with pytest.raises(ValueError, match="run of the job 'transfer', which is no encoder"):

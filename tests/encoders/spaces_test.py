@@ -22,7 +22,7 @@ def test_vectors_in_float16_become_float32_and_two_languages_are_held(tmp_path):
         assert found.vectors.dtype == np.float32
         np.testing.assert_array_equal(found.vectors, raw[language].vectors)
     assert loaded.space("de", "de")[0].vectors.dtype == np.float32
-    assert len(loaded._hub_spaces) == 2
+    assert len(loaded._widened) == 2
     [near] = loaded.neighbours("de3", lang="de", to="en", k=1, method="csls")
     similar = np.asarray(loaded.vectors("en").vectors) @ loaded.vectors("de").vectors[3]
     assert near.language == "en" and near.word in raw["en"].words and similar.shape == (9,)

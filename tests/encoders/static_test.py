@@ -48,6 +48,27 @@ def test_the_protocol():
     np.testing.assert_array_equal(model.sentences(["a"], "de")[0, 0], [1, 0])
 
 
+def test_words_with_a_vector_by_their_spelling_have_it_everywhere():
+    def spelled(words, language):
+        """Of words that begin with s."""
+        return np.array([[0, 0, 2.0 * word.startswith("s")] for word in words], np.float32)
+
+    found = Vectors(["a", "b"], np.eye(2, 3, dtype=np.float32))
+    model = dataclasses.replace(encoder({"de": found}), spelled=spelled)
+    expected = [[1, 0, 0], [0, 0, 2], [0, 0, 0]]
+    [(_, alone)] = model.in_context(["a sx !"], "de")
+    [rows] = model.of_words([["a", "sx", "!"]], "de")
+    np.testing.assert_array_equal(alone[:, 0], expected)
+    np.testing.assert_array_equal(rows[:, 0], expected)
+    np.testing.assert_array_equal(model.sentences(["a sx !"], "de")[0, 0], [0.5, 0, 1])
+    assert model.coverage(["a sx !", "!"], "de") == 2 / 4
+    # A word of a labelled row that text is cut in has the mean of its parts.
+    [[part]] = model.of_words([["b sx !"]], "de")
+    np.testing.assert_array_equal(part[0], [0, 0.5, 1])
+    [(_, none)] = model.in_context(["!"], "de")
+    np.testing.assert_array_equal(none, np.zeros((1, 1, 3)))
+
+
 def test_two_languages_are_compared_where_their_aligner_does():
     class Spaces:
         languages = ("de", "en")
@@ -60,7 +81,7 @@ def test_two_languages_are_compared_where_their_aligner_does():
             return Vectors(["w"], own[source]), Vectors(["w"], own[target])
 
     model = StaticEncoder(Spaces(), split)
-    view = model.between("en", "de")
+    view = model.pairwise_space("en", "de")
     assert view.languages == ("en", "de") and view.vocabulary("de").vectors[0, 0, 0] == 2
     assert view.sentences(["w"], "en")[0, 0, 0] == 3 and model.sentences(["w"], "en")[0, 0, 0] == 1
 

@@ -336,18 +336,21 @@ def test_real_dictionaries():
     assert found["de-en"].entries["autonomen"] == {"autonomous", "autonomic"}
 
 
-def test_the_best_candidate_decides_where_it_is_right():
+def test_a_word_and_its_copy_are_two_questions():
     entries = {"radio": {"radio", "wireless"}, "taxi": {"taxi"}, "haus": {"house"}, "gone": {"taxi"}}
     test = test_dictionaries.TestSet("de", "en", {word: frozenset(some) for word, some in entries.items()})
     source = WordSpace(["radio", "taxi", "haus"], np.zeros((3, 1, 2)), 3)
     target = WordSpace(["radio", "wireless", "taxi", "house"], np.zeros((4, 1, 2)), 4)
     induced = Induced(test, source, target, {})
-    assert induced.right(np.array([0, 2, 3])).tolist() == [False, True, True]
-    assert induced.right(np.array([1, 0, 2])).tolist() == [True, False, False]
+    lines, right = induced.questions
+    assert lines.tolist() == [0, 1, 2, 0, 1]
+    assert right == [{0, 1}, {2}, {3}, {1}, set()]
+    places = induced.places(np.array([1, 2, 3, 4, 0]))
+    assert places.all.tolist() == [1, 2, 3, 0] and places.distinct.tolist() == [4, 0, 3, 0]
 
 
 def test_bounded_retrieval_has_the_figures_of_the_whole_product(tmp_path, monkeypatch):
-    """Also where right words are looked up no further, and others are."""
+    """Ranks are decided by few keys; the table of errors is the same too."""
     r = np.random.RandomState(0)
     x = r.standard_normal((300, 8)).astype(np.float32)
     y = x + 0.9 * r.standard_normal((300, 8)).astype(np.float32)
@@ -368,12 +371,9 @@ def test_bounded_retrieval_has_the_figures_of_the_whole_product(tmp_path, monkey
     )
     static = StaticEncoder(Spaces(), lambda text, language: text.split())
     expected, rows = dict(evaluator.run(static)), list(evaluator.details)
-    monkeypatch.setattr(bounded, "_LEAST_KEYS", 100)
+    monkeypatch.setattr(bounded, "_MIN_KEYS", 100)
     monkeypatch.setattr(bounded, "_MEMBERS", 20)
     monkeypatch.setattr(bounded, "_PART", 40)
     found = dict(evaluator.run(static))
     assert found == expected and 0.2 < found["bli/p@1_csls"] < 0.8
-    for row, other in zip(evaluator.details, rows, strict=True):
-        shown, whole = row.pop("found"), other.pop("found")
-        assert row == other and [word for word, _ in shown] == [word for word, _ in whole[: len(shown)]]
-        assert len(shown) in ((1, 5) if row["kind"] == "right" else (5,))
+    assert evaluator.details == rows and {"right", "near", "wrong"} <= {row["kind"] for row in rows}

@@ -24,7 +24,7 @@ class Model:
     def __init__(self, source, target):
         self.spaces = {"de": source, "en": target}
 
-    def between(self, source, target):
+    def pairwise_space(self, source, target):
         return self
 
     def vocabulary(self, language, wanted, sample):
@@ -148,7 +148,7 @@ def test_rows_say_what_went_wrong(world, measure):
     assert rows["missing"]["kind"] == "no vector" and rows["missing"]["found"] == []
     assert rows["absent"]["kind"] == "right" and rows["absent"]["rank"] is None
     assert rows["w1"]["kind"] == "no candidate" and rows["w1"]["rank"] == 2
-    scores = scores_of(source, target, "csls")
+    scores = scores_of(source, target, "nn")
     for word, row in rows.items():
         if row["rank"] is not None:
             first = target.words[int(np.argmax(scores[source.words.index(word)]))]

@@ -13,7 +13,7 @@ class Planted:
     def __init__(self, noise):
         self.noise = noise
 
-    def between(self, source, target):
+    def pairwise_space(self, source, target):
         return self
 
     def sentences(self, texts, language):

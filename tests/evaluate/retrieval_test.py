@@ -219,7 +219,7 @@ class Drawn:
 
     languages, layers = ("en", "de"), 1
 
-    def between(self, source, target):
+    def pairwise_space(self, source, target):
         return self
 
     def words(self, text, language):

@@ -79,7 +79,7 @@ def test_a_run_names_its_figures_and_its_coverage(tmp_path, said):
     words = {"en": vectors_of(list("abc"), 0), "de": vectors_of(list("uvw"), 1)}
 
     class Model:
-        def between(self, source, target):
+        def pairwise_space(self, source, target):
             return self
 
         def vocabulary(self, language, wanted, sample):

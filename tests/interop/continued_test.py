@@ -26,7 +26,7 @@ def a_config(folder, rate, steps):
     config.checkpoint.every_steps = 100
     config.evals.mlm.update(every_steps=0, batches=1)
     config.evals.retrieval.data = config.evals.bli.data = ""
-    run = configuration.follow(options.parse(config))
+    run = configuration.adopt_options(options.parse(config))
     run.resolved().check_all()
     return run
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import api
-from clwe_jax.encoders import export as writers, foreign
+from clwe_jax.encoders import export as writers, hf_model
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.interop import configuration, export, huggingface, to_huggingface
 from clwe_jax.models.transformer import Transformer
@@ -175,7 +175,7 @@ def test_exports_of_loaded_models(tmp_path):
     to_huggingface.write(objective, a_tokenizer(), variables, first)
     os.remove(os.path.join(first, "tokenizer.json"))
     (tmp_path / "first" / "vocab.txt").write_text("\n".join(PIECES), encoding="utf-8")
-    model = foreign.load(first, ("en",), {"en": ["the", "banks"]})
+    model = hf_model.load(first, ("en",), {"en": ["the", "banks"]})
     writers.write_huggingface(model, str(tmp_path / "again"))
     one, other = (huggingface.parameters(str(tmp_path / x)) for x in ("first", "again"))
     assert one.keys() == other.keys()

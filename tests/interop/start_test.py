@@ -31,7 +31,7 @@ def started(run, tokenizer):
     boxed = jax.jit(objective.init)(jax.random.key(0), a_batch(objective))
     params = partition.unbox(boxed["params"])
     initial = init.from_config(run.init, warm_start.names(tokenizer))
-    after, record = initial.into(params, partition.axes_of(boxed["params"]))
+    after, record = initial.apply_to(params, partition.axes_of(boxed["params"]))
     flat = [{k: np.asarray(v) for k, v in paths.flat(x).items()} for x in (params, after)]
     return objective, *flat, record, after
 
@@ -47,7 +47,7 @@ def a_batch(objective):
 
 def test_a_run_starts_as_the_model(folders, tmp_path):
     folder = folders.write(tmp_path)
-    run = configuration.follow(a_run(folder))
+    run = configuration.adopt_options(a_run(folder))
     loaded = huggingface.load(folder, ("en", "de"), max_length=9)
     objective, _, _, record, params = started(run, loaded.tokenizer)
     batch = a_batch(objective)
@@ -68,7 +68,7 @@ def test_rows_of_the_tokens_in_common(folders, tmp_path):
     folder = folders.write(tmp_path)
     pieces = ["[UNK]", "[MASK]", "[PAD]", "[CLS]", "[SEP]", "bank", "Haus", "##s", "the"]
     tokenizer = Tokenizer(("en", "de"), Normalizer(), Segmenter(), WordPieceVocabulary(pieces))
-    run = configuration.follow(a_run(folder))
+    run = configuration.adopt_options(a_run(folder))
     _, before, after, record, _ = started(run, tokenizer)
     theirs = huggingface.parameters(folder)
     assert record["common"] == {"vocab": 8}
@@ -84,7 +84,7 @@ def test_a_model_without_a_head(folders, tmp_path, caplog):
     arrays = folders.make_arrays("bert", len(folders.pieces))
     arrays = {k: v for k, v in arrays.items() if "cls" not in k}
     folder = folders.write(tmp_path, arrays=arrays)
-    run = configuration.follow(a_run(folder))
+    run = configuration.adopt_options(a_run(folder))
     tokenizer = huggingface.load(folder, ("en", "de")).tokenizer
     with caplog.at_level(logging.WARNING):
         _, before, after, record, _ = started(run, tokenizer)
@@ -99,7 +99,7 @@ def test_parts_leave_the_options_alone(folders, tmp_path):
     folder = folders.write(tmp_path)
     sizes = dict(width=8, heads=2, mlp_dim=16, layers=1)
     run = options.with_values(a_run(folder, huggingface.TOKENS), {"model": sizes})
-    assert configuration.follow(run) is run
+    assert configuration.adopt_options(run) is run
     tokenizer = huggingface.load(folder, ("en", "de")).tokenizer
     _, before, after, _, _ = started(run, tokenizer)
     changed = [path for path in after if not np.array_equal(after[path], before[path])]
@@ -107,24 +107,24 @@ def test_parts_leave_the_options_alone(folders, tmp_path):
 
 
 def test_the_options_that_follow(folders, tmp_path):
-    run = configuration.follow(a_run(folders.write(tmp_path / "a")))
+    run = configuration.adopt_options(a_run(folders.write(tmp_path / "a")))
     assert run.vocab.path == str(tmp_path / "a") and not run.data.lower_case
     assert (run.model.layers, run.model.types, run.model.norm) == (2, 2, "post")
     assert run.objective.dense and not run.model.language_embeddings
     folder = folders.write(tmp_path / "xlm", "xlm")
-    run = configuration.follow(a_run(folder))
+    run = configuration.adopt_options(a_run(folder))
     assert not run.objective.dense and run.model.language_embeddings
     _, _, after, _, _ = started(run, huggingface.load(folder, ("en", "de")).tokenizer)
     table = folders.make_arrays("xlm", len(folders.pieces))["transformer.lang_embeddings.weight"]
     np.testing.assert_array_equal(after[huggingface.LANGUAGES], table[:2])
     with pytest.raises(ValueError, match="config.data.sequence_length=12: .* has 11 positions"):
-        configuration.follow(a_run(folder, sequence_length=12))
+        configuration.adopt_options(a_run(folder, sequence_length=12))
     plain = options.parse({})
-    assert configuration.follow(plain) is plain
+    assert configuration.adopt_options(plain) is plain
 
 
 def test_the_tokenizer_of_xlm_makes_no_batches(folders, tmp_path):
     folder = folders.write(tmp_path, "xlm")
     (tmp_path / "vocab.txt").rename(tmp_path / "merges.txt")
     with pytest.raises(ValueError, match="XLM's tokenizer, which cannot make batches.*vocab.path"):
-        configuration.follow(a_run(folder))
+        configuration.adopt_options(a_run(folder))

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from clwe_jax.evaluate.agreement import Outcomes, numbered
 from clwe_jax.ledger import layout, orders, readme, record, render, rows, today
 from clwe_jax.options import shipped
 
@@ -107,10 +108,23 @@ def test_a_comparison_becomes_a_line_for_each_system():
     ]  # fmt: skip
 
 
+def test_the_figures_of_an_order_have_its_form():
+    found = {"x": [row("x", bleu__a=[40.25, 39.0, 41.5])], "y": [row("y", bleu__a=[30.0, 29.0, 31.0])]}
+    order = layout.Order(text="T", better="x", worse="y", metric="bleu/*", form="number")
+    assert re.sub(render.MARK, "", render._both(order, found)) == " (x 40.2 ± 1.2; y 30.0 ± 1.0)"
+    with pytest.raises(ValueError, match="T: form 'per cent' is none of"):
+        layout.Order(text="T", better="x", worse="y", metric="bleu/*", form="per cent")
+    # BLEU is no fraction.
+    own = [x for item in layout.items(rows.FOLDER)[2] for x in item.orders]
+    own += [x for table in layout.tables(rows.FOLDER)[1] for x in table.orders]
+    assert all((x.form == "number") == x.metric.startswith(("bleu/", "clcr/distance")) for x in own)
+
+
 def test_a_pattern_is_the_mean_of_its_figures():
     some = [row("x", bli__a=[0.2, 0.1, 0.3], bli__b=[0.4, 0.3, 0.5])]
     found = orders.figure(some, "bli/*")
-    assert found.value == pytest.approx(0.3) and found.error == pytest.approx(0.1 / 2**0.5)
+    # Both may be of the same items: the interval is no narrower than that of one.
+    assert found.value == pytest.approx(0.3) and found.error == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(
@@ -132,16 +146,43 @@ def test_the_same_items_are_paired():
     right[:200] = True
     other = right.copy()
     other[:20], other[396:] = False, True
+    numbers = numbered(map(str, range(400)))
     interval = [0.5, 0.45, 0.55], [0.46, 0.41, 0.51]
     some = [
-        {**row("x", a=figure), "outcomes": {"a": record.packed(items)}}
+        {**row("x", a=figure), **record._written({"a": Outcomes(items, numbers)})}
         for figure, items in zip(interval, (right, other))
     ]
     assert orders.verdict(some[:1], some[1:], "a") == orders.YES
     assert orders.verdict(some[1:], some[:1], "a") == orders.NO
     some[1]["data"] = [{"name": "pocket", "hash": "1"}]  # other items: the intervals decide
     assert orders.verdict(some[:1], some[1:], "a") == orders.SAME
-    assert record.unpacked(record.packed(other)).tolist() == other.tolist()
+    again = record.outcomes(some[1], "a")
+    assert again.right.tolist() == other.tolist() and again.items.tolist() == numbers.tolist()
+
+
+def test_directions_of_the_same_items_are_one_observation():
+    right = np.arange(400) < 200
+    better = right | (np.arange(400) >= 393)  # seven items more
+    numbers = {True: [np.arange(400)] * 4, False: np.split(np.arange(1_600), 4)}
+
+    def of(name, hits, shared):
+        parts = {f"a/{n}": Outcomes(hits, items) for n, items in enumerate(numbers[shared])}
+        share = hits.mean()
+        return {**row(name, **dict.fromkeys(parts, [share, share - 0.05, share + 0.05])),
+                **record._written(parts)}  # fmt: skip
+
+    errors = [orders.figure([of("x", right, shared)], "a/*").error for shared in (True, False)]
+    assert errors[0] == pytest.approx(1.96 * 0.5 / 400**0.5, rel=1e-3)
+    assert errors[1] == pytest.approx(errors[0] / 2)
+    # 28 wins are 7 in four directions: p = .016; three items in four directions are no 12 wins.
+    few = right | (np.arange(400) >= 397)
+    for shared, expected in ((True, orders.SAME), (False, orders.YES)):
+        found = [of(name, hits, shared) for name, hits in (("x", few), ("y", right))]
+        assert orders.verdict(found[:1], found[1:], "a/*") == expected
+    assert orders.verdict([of("x", better, True)], [of("y", right, True)], "a/*") == orders.YES
+    # A row without numbers counts items by their line.
+    bare = [{k: v for k, v in x.items() if k != "items"} for x in found]
+    assert orders.verdict(bare[:1], bare[1:], "a/*") == orders.SAME
 
 
 def test_seeds_are_paired():

@@ -127,7 +127,7 @@ def test_samples_have_the_decoders_distribution():
         counted[text] = counted.get(text, 0) + 1
     assert max(abs(counted.get(x, 0) / 4_000 - np.exp(score)) for x, score in texts.items()) < 0.03
     best = decode.greedy(step, state, 4_000, LENGTH, MARKS)
-    np.testing.assert_array_equal(draw(most=1).tokens, best.tokens)
+    np.testing.assert_array_equal(draw(top_k=1).tokens, best.tokens)
 
 
 def test_impossible_options_are_named(decoder):

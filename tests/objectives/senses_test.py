@@ -383,7 +383,7 @@ def test_the_language_to_translate_to_is_drawn_among_the_others_that_have_the_wo
     rows = jnp.array(np.repeat(table, 400, axis=0))
     for own in range(3):
         languages = jnp.full(len(rows), own)
-        drawn, into = sense_loss._of_another_language(rows, languages, jax.random.key(0))
+        drawn, into = sense_loss._draw_language(rows, languages, jax.random.key(0))
         into = np.array(into).reshape(-1, 400)
         for word, of_word in enumerate(np.array(drawn).reshape(-1, 400, 2)):
             choices = [x for x in range(3) if x != own and table[word, x, 0] >= 0]

@@ -146,7 +146,7 @@ def name_words(language, split):
     """The words of all names; the common nouns of institutions occur in every split."""
     known = names.names(language, split)
     chosen = (*known.women, *known.men, *known.cities, *known.companies)
-    return {w.lower() for key in chosen for w, tag in known.found[key].words if tag != "O"}
+    return {w.lower() for key in chosen for w, tag in known.by_id[key].words if tag != "O"}
 
 
 def test_names_of_test_rows_are_in_no_training_list_of_any_language():
@@ -175,7 +175,7 @@ def test_names_are_no_other_words(language):
 )
 def test_grammars_know_names(language, sentence):
     known = names.names(language, "train")
-    by_text = {"".join(w for w, _ in name.words): key for key, name in known.found.items()}
+    by_text = {"".join(w for w, _ in name.words): key for key, name in known.by_id.items()}
     verbs = {"de": "fly.move", "es": "travel", "fr": "return", "ja": "go", "zh": "fly.move"}
     who = {"en": "Emily", "de": "Greta", "es": "María", "fr": "Camille", "ja": "佐藤美咲さん",
            "zh": "王芳"}[language]  # fmt: skip
@@ -204,7 +204,7 @@ def test_people_work_at_companies(language, text):
     known = names.names(language, "train")
     person = known.women[1 if language == "zh" else 0]
     if language != "zh" and language != "ja":
-        person = next(k for k in known.women if len(known.found[k].words) == 1)
+        person = next(k for k in known.women if len(known.by_id[k].words) == 1)
     clause = Clause("event", NP(person, det="name"), "work",
                     place=Place("at", NP("company.0", det="name")))  # fmt: skip
     assert known.grammar.render(Meaning("say", "", clause, None, "")).text == text

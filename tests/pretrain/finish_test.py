@@ -194,7 +194,7 @@ def test_the_optimizer_keeps_frozen_groups_and_ratios_of_rates():
     made = finish.optimizer(config)
     assert isinstance(made, optim.Optimizer) and made.learning_rate == 0.01
     assert made.weight_decay == 0 and made.learning_groups == ("default", "table")
-    group = made.of_group("table")
+    group = made.for_group("table")
     assert group.learning_rate == pytest.approx(0.001)  # a tenth, as of 3e-3
     assert group.warmup_steps == config.finish.warmup_steps and group.weight_decay == 0
 

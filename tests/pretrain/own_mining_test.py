@@ -11,7 +11,7 @@ from clwe_jax.pretrain import job as pretrain, own_mining, warm_start
 from clwe_jax.pretrain.finish import Finish
 from clwe_jax.runs import inputs
 from clwe_jax.text import parallel
-from clwe_jax.text import world as worlds
+from clwe_jax.text import run_text as run_texts
 
 
 def tiny(**overrides):
@@ -43,8 +43,8 @@ def run(tmp_path_factory):
 
 def test_a_run_mines_once_and_trains_on_it(run, monkeypatch):
     folder = os.path.join(run, "mining", "mined")
-    assert worlds.mined_folder(tiny(), run) == folder
-    folders = worlds.folders_of(tiny(), run)
+    assert run_texts.mined_folder(tiny(), run) == folder
+    folders = run_texts.folders_of(tiny(), run)
     assert folders["parallel"] == folders["pairs"] == folder
     [files] = parallel.find(folder, ("en", "de"), "task.parallel")
     assert len(parallel.read(files).source) > 100
@@ -55,7 +55,7 @@ def test_a_run_mines_once_and_trains_on_it(run, monkeypatch):
 def test_batches_hold_the_mined_pairs(run):
     """A sentence and its translation a row, in the order of languages in the file's name."""
     config = tiny()
-    world = inputs.open_world(config, run)
+    world = inputs.open_run_text(config, run)
     batch = next(inputs.copies(config, world))
     assert {0} == set(batch["copy_language_ids"][batch["copy_segment_ids"] > 0])  # English
     assert {1} == set(batch["language_ids"][batch["segment_ids"] > 0])
@@ -73,8 +73,8 @@ def test_what_another_run_has_mined(run, tmp_path):
     """A folder of a run is parallel text for the tasks that read it."""
     place = os.path.join(run, "mining", "mined")
     config = tiny(**{"task.parallel": place, "finish.steps": 0})
-    worlds.check(config, str(tmp_path))
-    assert worlds.folders_of(config, str(tmp_path))["parallel"] == place
+    run_texts.check(config, str(tmp_path))
+    assert run_texts.folders_of(config, str(tmp_path))["parallel"] == place
     stages = [stage.name for stage in pretrain.Pretraining(config, str(tmp_path)).stages()]
     assert "mining" not in stages
 
@@ -83,15 +83,15 @@ def test_vectors_of_the_start_learn_from_it(run, tmp_path, monkeypatch):
     start = {"init.embeddings": "joint+dictionary", "init.mine": True}
     config = tiny(**start)
     place = str(tmp_path / "start" / "mined")
-    assert worlds.mined_folder(config, str(tmp_path)) == place
-    folders = worlds.folders_of(config, run)
+    assert run_texts.mined_folder(config, str(tmp_path)) == place
+    folders = run_texts.folders_of(config, run)
     found = warm_start.static_config(config, folders)
     assert found.static.mine and found.static.dictionary_dim == 16
     assert not warm_start.static_config(tiny(**start | {"init.mine": False}), folders).static.mine
     trained = []
     monkeypatch.setattr(warm_start, "train", lambda *arguments: trained.append(arguments[1]))
     monkeypatch.setattr(own_mining.Grown, "load", lambda _: Grown(rounds=[ROW | {"taken": 3}]))
-    monkeypatch.setattr(own_mining.worlds, "resolve_folders", lambda *_: folders)
+    monkeypatch.setattr(own_mining.run_texts, "resolve_folders", lambda *_: folders)
     own_mining.run(config, str(tmp_path))
     assert trained == [str(tmp_path)]  # one mining for both
 

@@ -16,7 +16,7 @@ from clwe_jax.encoders import spaces
 from clwe_jax.options.training import START_METHODS
 from clwe_jax.pretrain import job as pretrain, warm_start
 from clwe_jax.runs import shared_space
-from clwe_jax.text import world as worlds
+from clwe_jax.text import run_text as run_texts
 
 LANGUAGES = ("de", "en")
 NAMES = "abcdefghijkl"
@@ -60,7 +60,7 @@ def config_of(folder, embeddings, **init):
 
 @pytest.fixture(scope="module")
 def world(folder, tmp_path_factory):
-    return worlds.build(config_of(folder, ""), str(tmp_path_factory.mktemp("run")))
+    return run_texts.build(config_of(folder, ""), str(tmp_path_factory.mktemp("run")))
 
 
 def row(start, world, word):
@@ -68,7 +68,7 @@ def row(start, world, word):
 
 
 def test_no_vectors_no_start(folder, world, tmp_path):
-    assert warm_start.start(config_of(folder, ""), str(tmp_path), world) is None
+    assert warm_start.token_vectors(config_of(folder, ""), str(tmp_path), world) is None
     assert not os.listdir(tmp_path)
 
 
@@ -91,7 +91,7 @@ def test_vector_files(folder, world, written, style, center, tmp_path, monkeypat
     monkeypatch.chdir(place)
     source = ",".join(style.format(language) for language in LANGUAGES)
     config = config_of(folder, source, center=center, scale=3.0)
-    start = warm_start.start(config, str(tmp_path / "run"), world)
+    start = warm_start.token_vectors(config, str(tmp_path / "run"), world)
     assert start.scale == 3.0 and start.values.shape == (128, 8)
     assert start.record["words"] == {"de": 2, "en": 2} and start.known.sum() == 4
     space = {}
@@ -106,7 +106,7 @@ def test_vector_files(folder, world, written, style, center, tmp_path, monkeypat
 
 
 def test_a_dictionary_needs_no_training(folder, world, tmp_path):
-    start = warm_start.start(config_of(folder, "dictionary"), str(tmp_path), world)
+    start = warm_start.token_vectors(config_of(folder, "dictionary"), str(tmp_path), world)
     cosines = [row(start, world, f"de{x}") @ row(start, world, f"en{x}") for x in NAMES]
     np.testing.assert_allclose(cosines[:-2], 1, atol=0.05)  # nearly: means are taken away
     assert not start.known[world.tokenizer.vocabulary.id("de" + NAMES[-1])]  # a test word
@@ -115,7 +115,7 @@ def test_a_dictionary_needs_no_training(folder, world, tmp_path):
 @pytest.fixture(scope="module")
 def joint(folder, world, tmp_path_factory):
     workdir = str(tmp_path_factory.mktemp("joint"))
-    return workdir, warm_start.start(config_of(folder, "joint"), workdir, world)
+    return workdir, warm_start.token_vectors(config_of(folder, "joint"), workdir, world)
 
 
 def test_joint_vectors_are_trained_once(folder, world, joint, monkeypatch):
@@ -123,7 +123,7 @@ def test_joint_vectors_are_trained_once(folder, world, joint, monkeypatch):
     assert start.record["words"] == {"de": 12, "en": 12}
     message = "the vectors were trained twice"
     monkeypatch.setattr(train, "fasttext_with_subwords", lambda *_: pytest.fail(message))
-    again = warm_start.start(config_of(folder, "joint"), workdir, world)
+    again = warm_start.token_vectors(config_of(folder, "joint"), workdir, world)
     np.testing.assert_array_equal(again.values, start.values)
     figures = warm_start.figures(workdir)
     assert "start/bli/de-en/p@1" in figures and all(name.startswith("start/") for name in figures)
@@ -133,14 +133,15 @@ def test_joint_vectors_are_trained_once(folder, world, joint, monkeypatch):
 def test_the_same_as_of_a_static_run(folder, world, joint, tmp_path):
     workdir, start = joint
     place = os.path.join(workdir, "start")
-    found = warm_start.start(config_of(folder, place), str(tmp_path), world)
+    found = warm_start.token_vectors(config_of(folder, place), str(tmp_path), world)
     np.testing.assert_array_equal(found.values, start.values)
     assert warm_start.figures(str(tmp_path)) == {}
 
 
 def test_subword_vectors_of_the_joint_run(folder, world, tmp_path):
     """A word that is a token has its vector's own direction nearly: fastText adds the word itself."""
-    start = warm_start.start(config_of(folder, "joint", method="subword"), str(tmp_path), world)
+    config = config_of(folder, "joint", method="subword")
+    start = warm_start.token_vectors(config, str(tmp_path), world)
     place = os.path.join(tmp_path, "start")
     grams = Subwords.load(os.path.join(place, "trained", "subwords.npz"))
     assert grams.vectors.shape == (50, 4) and (grams.min_n, grams.max_n) == (3, 6)
@@ -161,7 +162,7 @@ def test_subword_vectors_of_the_joint_run(folder, world, tmp_path):
 def test_subword_vectors_need_n_grams(folder, world, joint, tmp_path):
     place = os.path.join(joint[0], "start")
     with pytest.raises(ValueError, match="has no subwords.npz.*keep_subwords=True"):
-        warm_start.start(config_of(folder, place, method="subword"), str(tmp_path), world)
+        warm_start.token_vectors(config_of(folder, place, method="subword"), str(tmp_path), world)
 
 
 @pytest.mark.parametrize(
@@ -195,8 +196,8 @@ def test_the_joint_vectors_are_of_the_runs_text_and_without_its_tests(folder, wo
 
 def test_a_run_that_has_begun_makes_no_start(folder, world, tmp_path, monkeypatch):
     job = pretrain.Pretraining(config_of(folder, "dictionary"), str(tmp_path))
-    made = warm_start.start(job.config, str(tmp_path), world)
-    monkeypatch.setattr(warm_start, "start", lambda *_: made)
+    made = warm_start.token_vectors(job.config, str(tmp_path), world)
+    monkeypatch.setattr(warm_start, "token_vectors", lambda *_: made)
     for steps, wanted in (((), made), ((500,), None)):
         monkeypatch.setattr(pretrain.checkpoint, "complete_steps", lambda _: steps)
         assert job._start(pretrain.Opened(world, None, {})) is wanted
@@ -226,7 +227,7 @@ def test_test_pairs_that_a_model_trains_on_are_counted(folder, caplog, tmp_path)
     logger.addHandler(caplog.handler)
     for excluded, wanted in ((True, {}), (False, {"de-en": (2, 2)})):
         config = options.with_values(config_of(folder, ""), {"data.exclude_tests": excluded})
-        built = worlds.build(config, str(tmp_path / str(excluded)))
+        built = run_texts.build(config, str(tmp_path / str(excluded)))
         assert pretrain.tested(config, built) == wanted
         assert ("2 of 2 test pairs are in the training" in caplog.text) == bool(wanted)
     logger.removeHandler(caplog.handler)
@@ -268,7 +269,7 @@ def test_vectors_of_two_spaces_are_refused(folder, world, tmp_path):
         files.write(str(tmp_path / f"{language}.vec"), Vectors(["x"], np.ones((1, dim), np.float32)))
     source = ",".join(f"{language}={tmp_path / language}.vec" for language in LANGUAGES)
     with pytest.raises(ValueError, match=r"vec, line 1: \d numbers a word, and \d in .*vec, line 1"):
-        warm_start.start(config_of(folder, source), str(tmp_path), world)
+        warm_start.token_vectors(config_of(folder, source), str(tmp_path), world)
 
 
 def test_words_without_a_count_weigh_by_the_text(folder, world):

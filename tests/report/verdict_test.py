@@ -36,6 +36,9 @@ def test_a_model_from_random_parameters_is_sent_to_the_warm_start(judged):
     assert "(chance: 0.1%)" in found.text and "below its floor" in found.text and "days" in found.text
     assert found.command == "clwe-jax --config=warm_dict_mlm --config.data.source=text:d"
 
+    _, small = judged(BELOW, {"scale": "small"}, {"command": command.split()})
+    assert small.command == "clwe-jax --config=warm_dict_mlm:small --config.data.source=text:d"
+
 
 def test_other_systems_have_other_next_steps(judged):
     _, warm = judged(BELOW, {"init": {"embeddings": "joint"}})

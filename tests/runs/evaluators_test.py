@@ -11,7 +11,7 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.evaluate.context import Context
 from clwe_jax.runs import evaluators
-from clwe_jax.text import world
+from clwe_jax.text import run_text
 
 WORDS = [f"w{chr(97 + i)}" for i in range(20)]
 CONTEXT = Context(languages=("de", "en"))
@@ -94,7 +94,7 @@ def test_the_embedded_world_serves_every_key(tmp_path):
     )  # fmt: skip
     data = dict(source=f"text:{tmp_path}", languages="en,de", dictionaries="")
     config = options.parse(dict(data=data, evals=evals))
-    folders = world.resolve_folders(config, str(tmp_path / "run"))
+    folders = run_text.resolve_folders(config, str(tmp_path / "run"))
     assert folders["evals.brought"] == "dir" and "evals.mlm" not in folders
     made = evaluators.build(
         config.evals, Context(languages=("en", "de")), {**folders, "evals.brought": ""}

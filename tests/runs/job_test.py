@@ -13,6 +13,7 @@ import pytest
 from absl import logging as absl_logging
 
 from clwe_jax import options, presets, registry
+from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.options import systems
 from clwe_jax.pretrain import job as pretrain
 from clwe_jax.runs import forecast, lock
@@ -50,7 +51,7 @@ class Counting(Job):
     def results(self, done):
         figures = {"b": done["two"], "a": done["one"]}
         report = {"notes": self.notes, "stages": list(self.seconds)}
-        return Results(figures, report, outcomes={"a": np.array([True, False, True])})
+        return Results(figures, report, outcomes={"a": Outcomes(np.array([True, False, True]), np.arange(3))})
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def test_stages_are_done_in_order_and_not_twice(config, tmp_path, caplog):
     assert report["cores"] and report["versions"]["jax"] and report["speed"]["seconds"] > 0
     record = read(tmp_path / "record.json")
     assert record["finished"] and record["figures"] == {"a": 1.0, "b": 2.0} and record["code"]
-    assert record["outcomes"]["a"].startswith("3:")
+    assert record["outcomes"]["a"].startswith("3:") and record["items"][0]["of"] == ["a"]
     assert (tmp_path / "report.html").exists()
     page = (tmp_path / "report.html").stat().st_mtime_ns
     absl_logging.get_absl_logger().addHandler(caplog.handler)
@@ -260,7 +261,7 @@ def test_options_are_checked_before_anything_is_written(config, tmp_path):
         ("data.dictionaries", "nowhere", "There is no dictionary directory"),
         ("evals.retrieval.data", "nowhere", "evals.retrieval.data=nowhere names no parallel text"),
         ("evals.bli.data", "nowhere", "nowhere is not a folder .config.evals.bli.data"),
-        ("data.languages", "en,itt", "not in 'itt'"),
+        ("data.languages", "en,itt", "does not speak itt"),
     ],
 )
 def test_a_language_model_starts_with_nothing_missing(config, tmp_path, path, value, expected):

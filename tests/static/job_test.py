@@ -74,6 +74,7 @@ def config_of(folder, training="joint", **overrides):
         "evals.bli.methods": "nn",
         "evals.bli.bootstrap": 0,
         "evals.retrieval.data": "",
+        "static.write_text": True,
         **overrides,
     })  # fmt: skip
     run.resolved().check_all()
@@ -270,6 +271,15 @@ def test_a_pair_without_a_test_dictionary(folder, tmp_path, said):
     assert "bli/de-en/p@1" in figures and "bli/de-fr/p@1" not in figures
     assert "no test dictionary of de-fr, fr-de, en-de" in said.text
     assert (tmp_path / "run" / "induced" / "de-fr.txt").exists()
+
+
+def test_all_pairs_and_those_of_the_hub(folder):
+    def chosen(pairs):
+        return options.pairs(config_of(folder, **{"static.pairs": pairs}))
+
+    ways = [("en", "de"), ("de", "en"), ("en", "fr"), ("fr", "en")]
+    assert set(chosen("")) == set(ways)
+    assert set(chosen("all")) == {*ways, ("de", "fr"), ("fr", "de")}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 
 import numpy as np
 import pytest
@@ -82,7 +83,7 @@ def brought(tmp_path):
 
 
 def test_a_rotation_is_recovered_and_everything_is_written(brought, tmp_path):
-    figures = brought.run()
+    figures = brought.run(**{"static.write_text": True})
     assert figures["bli/de-en/p@1"] == figures["bli/en-de/p@1"] == 1.0
     model = api.load(str(tmp_path / "run"))
     assert model.translate_word("dab", "de", "en", k=1)[0].word == "eab"
@@ -96,6 +97,19 @@ def test_a_rotation_is_recovered_and_everything_is_written(brought, tmp_path):
     assert set(induced.pairs("de", "en")) == set(zip(names("d"), names("e")))
     page = (tmp_path / "run" / "report.html").read_text()
     assert "Lexicon induction" in page and "before" in page and "after alignment" in page
+
+
+def test_packed_vectors_are_a_fraction_and_the_run_is_as_good(brought, tmp_path):
+    figures = brought.run(**{"static.stored": "packed", "evals.bli.methods": "csls"})
+    assert figures["bli/de-en/p@1_csls"] == figures["bli/en-de/p@1_csls"] == 1.0
+    model = api.load(str(tmp_path / "run"))
+    word = model.vector("eab", "en")
+    assert word.dtype == np.float32 and not model._widened, "one word widens the whole language"
+    np.testing.assert_allclose(model.encode(["eab"], "en")[0], word, rtol=1e-6)
+    np.testing.assert_array_equal(word, model.vectors("en").vectors[model.vectors("en").index["eab"]])
+    assert model.vectors("de").vectors.dtype == np.float32
+    assert model.translate_word("dab", "de", "en", k=1)[0].word == "eab"
+    assert not os.path.exists(tmp_path / "run" / "vectors")
 
 
 def test_started_again_it_says_that_it_is_finished(brought, tmp_path, said, monkeypatch):

@@ -32,7 +32,7 @@ def test_every_set_names_its_licence_and_its_options(capsys):
         data.main(["--help"])
     shown = capsys.readouterr().out
     for name, found in data.SETS.items():
-        assert name in shown and found.licence in shown and "{" in found.use
+        assert name in shown and found.licence in shown and "=DIR" in found.use("DIR", ["de"])
 
 
 def test_the_sums_of_tatoeba_are_whole():
@@ -70,7 +70,7 @@ def test_flores_is_unpacked(served, tmp_path, capsys):
         data.main(["flores", "--languages=de", f"--out={tmp_path}"])
 
 
-def test_a_treebank_is_found_by_the_tagger(served, tmp_path):
+def test_a_treebank_is_found_by_the_tagger(served, tmp_path, capsys):
     contents, _ = served
     base = data._UD.format("German-GSD")
     for part in ("train", "dev", "test"):
@@ -79,6 +79,9 @@ def test_a_treebank_is_found_by_the_tagger(served, tmp_path):
     data.main(["ud", "--languages=de", f"--out={tmp_path}"])
     assert folders.find(str(tmp_path)) == {"de": str(tmp_path / "de_gsd-ud-test.conllu")}
     assert (tmp_path / "licences" / "de_gsd" / "LICENSE.txt").exists()
+    # The command that it prints names a file that was fetched: of English only where English was.
+    assert f"transfer.train={tmp_path}/de_gsd-ud-train.conllu" in capsys.readouterr().out
+    assert "/en_ewt-ud-train.conllu" in data.SETS["ud"].use("x", ["de", "en"])
 
 
 def test_muse_comes_with_its_test_words(served, tmp_path):

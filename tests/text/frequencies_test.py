@@ -33,7 +33,7 @@ def test_a_pieces_share_is_of_all_pieces_of_its_language():
 
 
 def test_the_most_frequent_words_are_kept(monkeypatch):
-    monkeypatch.setattr(frequencies, "MOST", 2)
+    monkeypatch.setattr(frequencies, "MAX_WORDS", 2)
     found = frequencies.most_frequent({"en": {"the": 7, "cat": 2, "dog": 1}})
     assert found.totals == {"en": 10} and found.words == {"en": {"the": 7, "cat": 2}}
 

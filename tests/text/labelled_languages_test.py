@@ -26,7 +26,7 @@ def followed(tmp_path):
             for language in files.split(","):
                 (tmp_path / "tests" / f"{language}.test.tsv").write_text("")
             config.transfer.update(train="en:x", tests=str(tmp_path / "tests"))
-        found = labelled_languages.follow(options.parse(config))
+        found = labelled_languages.adopt_options(options.parse(config))
         found.check_all()
         return found.data.languages
 
@@ -58,7 +58,7 @@ def test_languages_that_are_given_stay(tmp_path):
     config = presets.transfer("laptop", "ner", "linear")
     config.data.languages = "en,xx"
     config = options.parse(config)
-    assert labelled_languages.follow(config) == config
+    assert labelled_languages.adopt_options(config) == config
     values = {"data.languages": "", "transfer": dict(train="en:x", tests="tfds:panx")}
     with pytest.raises(ValueError, match="tfds:panx needs the languages to test"):
-        labelled_languages.follow(options.with_values(config, values))
+        labelled_languages.adopt_options(options.with_values(config, values))

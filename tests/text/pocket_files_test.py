@@ -102,7 +102,7 @@ def test_other_parameters_have_files_of_their_own(tmp_path, other):
 
 def test_the_order_of_shared_lines_has_files_of_its_own():
     one, two = (
-        pocket_files.parts(config(pocket_shared=0.1, pocket_shared_order=order), LANGUAGES)
+        pocket_files.file_jobs(config(pocket_shared=0.1, pocket_shared_order=order), LANGUAGES)
         for order in ("documents", "scattered")
     )
     assert not {x.cached for x in one[:3]} & {x.cached for x in two[:3]}
@@ -110,7 +110,7 @@ def test_the_order_of_shared_lines_has_files_of_its_own():
 
 
 def test_other_code_has_files_of_its_own(monkeypatch):
-    part = pocket_files.Part("write_bli", (LANGUAGES,), "bli")
+    part = pocket_files.FileJob("write_bli", (LANGUAGES,), "bli")
     before = part.cached
     monkeypatch.setattr(pocket_files, "_code", lambda: "other")
     assert part.cached != before
@@ -121,7 +121,7 @@ def test_processes_beside_write_the_same_files(tmp_path, written, monkeypatch):
     monkeypatch.setattr(pocket_files.os, "cpu_count", lambda: 2)
     made = []
     monkeypatch.setattr(pocket_files, "keep", lambda part: made.append(part.function))
-    part = pocket_files.parts(config(among="money"), LANGUAGES)[0]
+    part = pocket_files.file_jobs(config(among="money"), LANGUAGES)[0]
     pocket_files._keep_beside([part])
     assert os.listdir(part.cached) == ["de.txt"] and not made
     pocket.write_corpus(tmp_path / "expected_money", ["de"], 50, 3, ("money",))
@@ -135,8 +135,8 @@ def test_an_unknown_domain_is_named(tmp_path, cache):
     assert not list(cache.iterdir())
 
 
-def test_an_unknown_language_is_named(tmp_path):
-    with pytest.raises(ValueError, match="does not speak xx"):
+def test_an_unknown_language_is_named(tmp_path, cache):
+    with pytest.raises(ValueError, match="does not speak 'xx'"):
         pocket_files.write(config(), ("de", "xx"), str(tmp_path / "run"))
 
 

@@ -97,7 +97,7 @@ def test_given_vocabulary_is_used(corpus, tmp_path):
 
 
 def test_no_text_and_no_vocabulary():
-    with pytest.raises(ValueError, match="--config.vocab.path="):
+    with pytest.raises(ValueError, match="--config.vocab.path"):
         build(None)
 
 

@@ -8,7 +8,7 @@ from absl import logging as absl_logging
 from clwe_jax import options, presets
 from clwe_jax.options import with_values
 from clwe_jax.options.pretrain import PretrainRun
-from clwe_jax.text import test_dictionaries, training_dictionary, world
+from clwe_jax.text import run_text, test_dictionaries, training_dictionary
 from clwe_jax.text.normalize import Normalizer
 
 
@@ -49,7 +49,7 @@ def test_test_words_are_not_trained_on(config, muse, tmp_path):
     found = load(config, muse, tmp_path)
     assert found.pairs("de", "en") == [("haus", "house"), ("baum", "tree"), ("hund", "dog")]
     # 'Katze cat' stands in two files and is one pair.
-    assert found.left_out == world.describe_dictionary(found)["left_out"] == 3
+    assert found.left_out == run_text.describe_dictionary(found)["left_out"] == 3
     assert load(config, muse, tmp_path).left_out == 3  # from the cache
 
 
@@ -127,7 +127,7 @@ def test_no_dictionary(config, tmp_path):
 def test_the_world_of_a_language_model_holds_no_test_pair(tmp_path):
     config = with_values(PretrainRun(), {"data": dict(languages="de,en", pocket_sentences=200)})
     config = config.resolved()
-    found = world.build(config, str(tmp_path))
+    found = run_text.build(config, str(tmp_path))
     tests = test_dictionaries.find(
         found.folders["evals.bli"], found.languages, found.tokenizer.normalizer
     )

@@ -39,7 +39,7 @@ def oracle(dictionary, vocabulary, word, language):
 @pytest.mark.parametrize("chosen", [None, ("en", "de"), ("ja", "en"), ("ja", "en", "de")])
 def test_equals_a_slow_reading(most, chosen):
     dictionary, vocabulary = random_world()
-    found = translations.table(dictionary, vocabulary, chosen, most=most)
+    found = translations.table(dictionary, vocabulary, chosen, max_translations=most)
     part = dictionary if chosen is None else dictionary.restricted(chosen)
     assert found.languages == (chosen or LANGUAGES) and found.ids.dtype == np.int32
     assert found.ids.shape == (len(vocabulary), len(found.languages), most)
@@ -97,6 +97,6 @@ def test_a_dictionary_that_covers_nothing_is_reported(monkeypatch):
 def test_tables_that_cannot_be():
     dictionary, vocabulary = random_world()
     with pytest.raises(ValueError, match="at least 1"):
-        translations.table(dictionary, vocabulary, most=0)
+        translations.table(dictionary, vocabulary, max_translations=0)
     with pytest.raises(ValueError, match="two languages or more, not en"):
         translations.table(dictionary, vocabulary, ("en",))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from clwe_jax.text import foreign, xlm
+from clwe_jax.text import hf_tokenizer, xlm
 from clwe_jax.text.tokenizer import Tokenizer
 
 PIECES = ["<s>", "</s>", "<pad>", "<unk>", *(f"<special{i}>" for i in range(10)), "a</w>", "b", "n",
@@ -37,7 +37,7 @@ def write(folder, pieces=PIECES, merges=MERGES, settings=None):
 @pytest.mark.parametrize("language, text, pieces", EXPECTED)
 def test_equals_the_tokenizer_of_transformers(language, text, pieces, tmp_path):
     pytest.importorskip("sacremoses")
-    tokenizer = foreign.tokenizer(write(tmp_path), ("en", "de", "fr", "ro"))
+    tokenizer = hf_tokenizer.tokenizer(write(tmp_path), ("en", "de", "fr", "ro"))
     ids, index = tokenizer.encode(text, language)
     wanted = [PIECES.index(x) if x in PIECES else 3 for x in pieces.split()]
     assert ids == wanted and len(index) == len(ids)
@@ -49,9 +49,9 @@ def test_equals_the_tokenizer_of_transformers(language, text, pieces, tmp_path):
 def test_case_and_languages(tmp_path):
     pytest.importorskip("sacremoses")
     path = write(tmp_path, settings={"do_lowercase_and_remove_accent": False})
-    tokenizer = foreign.tokenizer(path, ("en", "zh"))
+    tokenizer = hf_tokenizer.tokenizer(path, ("en", "zh"))
     assert tokenizer.words("The Bänk, Straße", "en") == ["The", "Bänk", ",", "Straße"]
-    assert foreign.is_folder(path) and not foreign.normalizer(path).lower_case
+    assert hf_tokenizer.is_folder(path) and not hf_tokenizer.normalizer(path).lower_case
     with pytest.raises(ValueError, match="XLM segments text of the language 'zh'"):
         tokenizer.words("银行", "zh")
 
@@ -72,7 +72,7 @@ def test_merges_in_their_order():
 )
 def test_damaged_files_are_named(pieces, merges, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        foreign.tokenizer(write(tmp_path, pieces, merges), ("en",))
+        hf_tokenizer.tokenizer(write(tmp_path, pieces, merges), ("en",))
     ids = {"a": 0, "b": 2}
     with pytest.raises(ValueError, match="vocab.json: expected the ids 0 to 1, each once"):
         xlm.read(ids, "")

@@ -85,7 +85,7 @@ def params():
 
 def test_any_mapping():
     given = {"model/table": np.full((4, 3), 2.0), "model/bias": [1.0, 2.0, 3.0]}
-    found, record = init.Initial(given, origin="config.encoder=run:a").into(params(), {})
+    found, record = init.Initial(given, origin="config.encoder=run:a").apply_to(params(), {})
     assert record["source"] == "config.encoder=run:a"
     np.testing.assert_array_equal(found["model"]["table"], given["model/table"])
     np.testing.assert_array_equal(found["model"]["bias"], [1, 2, 3])
@@ -111,7 +111,7 @@ def test_any_mapping():
 )
 def test_what_does_not_fit_is_named(given, parts, message):
     with pytest.raises(ValueError, match=message):
-        init.Initial(given, parts).into(params(), {})
+        init.Initial(given, parts).apply_to(params(), {})
 
 
 def test_a_run_of_another_shape_is_refused(toy, tmp_path, trained):
@@ -179,7 +179,7 @@ def main():
     mesh = partition.make_mesh(MeshOptions(fsdp=2, tensor=2))
     table = result.state.params["backbone"]["token_embedding"]
     given = {"table": np.arange(table.size).reshape(table.shape)}
-    again = init.Initial(given).into({"table": table}, {})[0]["table"]
+    again = init.Initial(given).apply_to({"table": table}, {})[0]["table"]
     assert again.sharding == table.sharding and table.sharding.mesh == mesh
     np.testing.assert_array_equal(np.asarray(again).ravel(), np.arange(table.size))
     np.savez(os.path.join(workdir, "params.npz"), **arrays(result.state.params))

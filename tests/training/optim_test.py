@@ -245,7 +245,7 @@ def test_a_group_is_pulled_to_its_start(name):
             update = update * np.linalg.norm(x) / np.linalg.norm(update)
         x = x - 0.05 * update
     np.testing.assert_allclose(found["dense/kernel"], x, rtol=2e-5)
-    plain = optimizer.of_group("default")
+    plain = optimizer.for_group("default")
     np.testing.assert_allclose(
         found["dense/bias"], flat(steps(plain, params, gradients))["dense/bias"], rtol=2e-5
     )

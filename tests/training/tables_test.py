@@ -37,9 +37,9 @@ def begun(objective, **options):
     boxed = dict(objective.init(jax.random.key(0), batch))["params"]
     rows = getattr(objective, "padded_vocab_size", 0) or objective.model.vocab_size
     values, known = vectors(rows, objective.model.options.width)
-    start = tables.Start(values, known, **options)
+    start = tables.TokenVectors(values, known, **options)
     old = partition.unbox(boxed)
-    new, record = start.into(old, partition.axes_of(boxed))
+    new, record = start.apply_to(old, partition.axes_of(boxed))
     flat = lambda tree: {path: np.asarray(x) for path, x in paths.flat(tree).items()}
     return flat(old), flat(new), start, record
 
@@ -178,7 +178,7 @@ def test_the_same_vocabulary_is_taken_whole(toy, tmp_path, theirs):
 def test_a_resumed_run_equals_a_whole_one(toy, tmp_path):
     """Also of a table that is pulled to its start, which the optimizer's state keeps."""
     values, known = vectors(64, 16)
-    start = tables.Start(values, known, record={"source": "made up"})
+    start = tables.TokenVectors(values, known, record={"source": "made up"})
     group = GroupOptions(pattern="backbone/token_embedding", pull=5.0, learning_rate=0.01)
     options = dict(optimizer=dict(name="adamw", schedule="constant", groups=dict(table=group)))
     whole = toy.fit(tmp_path / "whole", steps=6, initial=init.Initial(start=start), **options)

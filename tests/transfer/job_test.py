@@ -5,6 +5,7 @@ import itertools
 import json
 from multiprocessing.reduction import ForkingPickler
 import os
+import re
 import shutil
 
 import jax
@@ -516,11 +517,34 @@ def test_a_language_that_the_encoder_lacks_is_named(vectors, tmp_path):
 
 def test_a_dry_run_opens_the_encoder(vectors, tmp_path, capsys):
     assert transfer.run(tiny(vectors), str(tmp_path / "run"), dry=True)
-    assert ", StaticSpaces(en, de)" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert ", StaticSpaces(en, de)" in shown
+    assert re.search(r"head linear, at most 12 epochs, 2 seeds at once: at most about \d+ seconds here", shown)
     (tmp_path / "de.vec").write_text("haus 1 2\n")
     narrow = f"{vectors.partition(',')[0]},de={tmp_path}/de.vec"
     with pytest.raises(ValueError, match="de.vec, line 1: 2 numbers a word, and 32 in"):
         transfer.run(tiny(narrow), str(tmp_path / "run"), dry=True)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "encoder, values, said",
+    [
+        ("joint", {"transfer.search.trials": 4}, ["vectors, trained first", "100 dimensions.* timed words",
+                                                  "search: 4 trials .*: at most about"]),
+        ("bow", {}, ["learns with the head", "from 64 timed rows"]),
+    ],
+)  # fmt: skip
+def test_a_dry_run_forecasts_heads_on_encoders_that_are_not_there_yet(encoder, values, said, tmp_path, capsys):
+    assert transfer.run(with_values(tiny(encoder), values), str(tmp_path / "run"), dry=True)
+    shown = capsys.readouterr().out
+    assert all(re.search(line, shown) for line in said), shown
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_dry_run_forecasts_fine_tuning(pretrained, tmp_path, capsys):
+    assert transfer.run(tuning(pretrained), str(tmp_path / "run"), dry=True)
+    assert re.search(r"3 epochs, 1 seeds, one after the other: about \d+ seconds", capsys.readouterr().out)
     assert not (tmp_path / "run").exists()
 
 

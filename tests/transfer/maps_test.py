@@ -41,7 +41,7 @@ class Rotated:
         self.table = rng.normal(size=(26, 2, 6)).astype(np.float32)
         self.rotations = np.stack([np.linalg.qr(rng.normal(size=(6, 6)))[0] for _ in range(2)])
 
-    def between(self, source, target):
+    def pairwise_space(self, source, target):
         return self
 
     def of_words(self, rows, language, pool="mean", reduce=np.asarray):

@@ -20,7 +20,7 @@ class Frozen:
     trained: list[TransferRun]
     most: int = 99
 
-    def facts(self):
+    def made_with(self):
         return {x: options.to_dict(getattr(self.config, x)) for x in ("transfer", "recipe")}
 
     def development(self):

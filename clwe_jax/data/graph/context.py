@@ -35,7 +35,6 @@ class ContextModel:
         self, encoder: TextEncoder, texts: Iterable[tuple[tf.Tensor, tf.Tensor]], seed: int = 0
     ):
         """Args:
-        encoder: encoder with a dictionary.
         texts: sample of each language's text, in chunks of lines, [N] string, with their language
           ids, [N] int32.
         seed: seed of the random vectors.
@@ -81,9 +80,7 @@ class ContextModel:
         """Draws one synonym for each of some words of a chunk.
 
         Args:
-          words: words of the chunk.
           place: [M] int32, indices of words with entries.
-          random: random numbers of the chunk.
         """
         entries = tf.gather(words.entry, place)
         group, first, count = self._synonyms.draw_group(entries, random)

@@ -65,7 +65,6 @@ class CopyMaker(ExampleMaker):
 
         Args:
           segment: the number of each word's sentence, int32 [W], ascending without gaps.
-          random: random numbers of the chunk.
         """
         if not self._task.drop:
             return tf.ones_like(segment, tf.bool)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from clwe_jax.data.graph.pieces import PieceEncoder
+from clwe_jax.data.graph.piece_ids import PieceEncoder
 from clwe_jax.data.graph.segmentation import GraphSegmenter
 from clwe_jax.data.graph.synonyms import Synonyms, WordKeys
 from clwe_jax.text.dictionary import Dictionary

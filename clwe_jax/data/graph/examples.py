@@ -70,11 +70,7 @@ class ExampleMaker:
         context: ContextModel | None = None,
     ):
         """Args:
-        encoder: encoder of the text.
-        vocabulary: vocabulary of the run.
         task: `DictTlm` makes pairs of a text and its copy, the other tasks rows of running text.
-        length: number of positions of a row.
-        max_predictions: maximum number of masked pieces of a row.
         pairs: whether lines 2i and 2i + 1 translate each other; they share a segment, except
           in the task `Copies`.
         context: model that draws the synonyms for choice='context'; None for 'uniform'.

@@ -18,7 +18,6 @@ def choose(eligible: tf.Tensor, text: tf.Tensor, rate: float, random: draws.Draw
       eligible: [W] bool.
       text: [W] int32, the text of each word, in any order.
       rate: share of masked words.
-      random: random numbers of the chunk.
 
     Returns:
       [W] bool.

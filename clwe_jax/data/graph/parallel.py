@@ -19,9 +19,6 @@ class ParallelSource(sources.BlockSource):
     """The sentence pairs of two languages, in blocks of {'first', 'second', 'language'}.
 
     'language' is the number of the language pair. Each of several hosts reads its own lines.
-
-    Attributes:
-      languages: ids of the two languages.
     """
 
     def __init__(
@@ -30,8 +27,6 @@ class ParallelSource(sources.BlockSource):
         """Args:
         files: the files of the two sides, or one file with two columns separated by a tab.
         name: name of the language pair; each name is shuffled in its own order.
-        languages: ids of the two languages.
-        number: number of the language pair.
         buffer: size of the shuffle buffer in sentence pairs.
         """
         super().__init__()
@@ -83,10 +78,10 @@ def find(place: str, languages: Sequence[str], shuffle_lines: int) -> dict[str, 
       ValueError, FileNotFoundError: as of `text.parallel.find`; two sides differ in their numbers of
         lines.
     """
-    found = parallel.find(place, languages, "task.parallel")
-    buffer = sources.shuffle_share(shuffle_lines, len({files.name for files in found}))
+    pairs = parallel.find(place, languages, "task.parallel")
+    buffer = sources.shuffle_share(shuffle_lines, len({files.name for files in pairs}))
     result: dict[str, ParallelSource] = {}
-    for files in found:
+    for files in pairs:
         _check_lines(files.paths)
         number = sum(name.partition(".")[0] == files.name for name in result)
         name = f"{files.name}.{number}" if number else files.name
@@ -119,8 +114,6 @@ def pair_chunks(
     """Gathers blocks of pairs into chunks in which lines 2i and 2i + 1 translate each other.
 
     Args:
-      blocks: blocks of `ParallelSource`.
-      blocks_per_chunk: number of blocks of a chunk.
       languages: the ids of the two languages, for each number of a language pair.
 
     Returns:

@@ -29,11 +29,11 @@ from clwe_jax.options.tasks import BiLm, Copies, Task, Tlm
 from clwe_jax.options.text import BatchesOptions
 from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.dictionary import Dictionary
+from clwe_jax.text.run_text import RunText
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.world import World
 from clwe_jax.types import Batch
 
-_MOST_CALLS = 16  # maximum number of chunks that are processed in parallel
+_MAX_CALLS = 16  # maximum number of chunks that are processed in parallel
 _CONTEXT_BYTES = 1 << 21  # text of each language that choice='context' reads
 _SHOWN = 32  # blocks of each language that are searched for examples
 _SENTENCE = range(5, 31)  # numbers of words of an example
@@ -60,30 +60,29 @@ def build(
 
 def of_run(
     config: PretrainRun,
-    world: World,
+    run_text: RunText,
     batch_size: int,
     process_index: int = 0,
     process_count: int = 1,
     task: Task | None = None,
 ) -> texts.Pipeline:
-    """The pipeline of a run: a task on the text of its world.
+    """The pipeline of a run: a task on its text.
 
     Args:
       config: `data`, `task` and `seed`.
-      world: the text side of the run.
       batch_size, process_index, process_count: see `texts.Pipeline`.
       task: how examples are made; None: as `config.task` says.
     """
     if task is None:
         task = config.task
         if isinstance(task, Tlm):
-            task = dataclasses.replace(task, parallel=world.folders["parallel"])
+            task = dataclasses.replace(task, parallel=run_text.folders["parallel"])
     return build(
         config.data,
         task=task,
-        tokenizer=world.tokenizer,
-        dictionary=world.dictionary,
-        text=world.text,
+        tokenizer=run_text.tokenizer,
+        dictionary=run_text.dictionary,
+        text=run_text.text,
         batch_size=batch_size,
         seed=config.seed,
         process_index=process_index,
@@ -134,7 +133,7 @@ class PiecePipeline(texts.Pipeline):
     def examples(self, count: int) -> list[dict[str, list[Any]]]:
         """See `texts.Pipeline`. Sentences with a switched word come first, languages in turn."""
         masks = tf.constant(draws.fold("examples", self.seed), tf.int64)
-        found: list[tuple[bool, int, dict[str, list[Any]]]] = []
+        ranked: list[tuple[bool, int, dict[str, list[Any]]]] = []
         for number, text in enumerate(self.texts.values()):
             lines = next(iter(text.lines(shuffle=False, seed=0).batch(_SHOWN * text.block_lines)))
             chunk = chunks.of_language(chunks.training(lines, self.data.heldout_share), number)
@@ -142,9 +141,9 @@ class PiecePipeline(texts.Pipeline):
             place = 0
             for switched, example in self._sentences(number, *made):
                 place += switched
-                found.append((not switched, place, example))
-        found.sort(key=lambda item: item[:2])
-        return [example for _, _, example in found[:count]]
+                ranked.append((not switched, place, example))
+        ranked.sort(key=lambda item: item[:2])
+        return [example for _, _, example in ranked[:count]]
 
     def _sentences(self, number, words, after) -> Iterator[tuple[bool, dict[str, list[Any]]]]:
         """Yields (whether a word is switched, example) for each sentence of suitable length."""
@@ -212,7 +211,7 @@ class PiecePipeline(texts.Pipeline):
             tf.autograph.experimental.do_not_convert(
                 lambda number, chunk: maker.rows(tf.constant(seed, tf.int64), number, *chunk)
             ),
-            num_parallel_calls=min(os.cpu_count() or 1, _MOST_CALLS),
+            num_parallel_calls=min(os.cpu_count() or 1, _MAX_CALLS),
             deterministic=True,
         )
 

@@ -47,7 +47,6 @@ class RowBuilder:
         packed: bool = True,
     ):  # fmt: skip
         """Args:
-        pairs: whether a segment holds two texts.
         packed: whether a row holds several segments, in any order; else row i is segment i.
         """
         self._vocabulary = vocabulary
@@ -78,7 +77,6 @@ class RowBuilder:
           words: words of segments with at most `room` pieces and `max_predictions` masked pieces.
           pieces: int32, pieces of the chunk's words.
           synonym_pieces: int32, pieces of the dictionary's words; None if no word is switched.
-          random: random numbers of the chunk.
         """
         of_segment = tf.math.segment_sum(words.size, words.segment)
         sizes = of_segment + (self._length - self.room)

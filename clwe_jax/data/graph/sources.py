@@ -34,8 +34,6 @@ class Sample(NamedTuple):
     """A sample of a language's text.
 
     Attributes:
-      texts: lines or documents.
-      languages: language id of each text.
       times: size of the whole text / size of the sample; less than 1 where parts were read twice.
       lines: file -> estimated number of lines.
     """
@@ -75,18 +73,13 @@ class BlockSource(seqio.DataSource):
 
 
 class TextSource(BlockSource):
-    """Lines or documents of one language in blocks of {'lines', 'language'}.
-
-    Attributes:
-      block_lines: number of lines or documents of a block.
-    """
+    """Lines or documents of one language in blocks of {'lines', 'language'}."""
 
     block_lines: int
 
     def __init__(self, name: str, language: int, buffer: int):
         """Args:
         name: name of the text; each name is shuffled in its own order.
-        language: language id of the blocks.
         buffer: size of the shuffle buffer in lines or documents.
         """
         super().__init__()
@@ -168,7 +161,7 @@ class LineSource(TextSource):
     def _sampled(self) -> Sample:
         # Plain files are sampled at several places, compressed ones at their beginning.
         sizes = [os.path.getsize(name) for name in self._files]
-        found, read, whole, lines = [], 0, 0.0, {}
+        sampled, read, whole, lines = [], 0, 0.0, {}
         for name, size in zip(self._files, sizes):
             part = max(_SAMPLE_BYTES * size // max(sum(sizes), 1), 512)
             if name.endswith(".gz"):
@@ -183,11 +176,11 @@ class LineSource(TextSource):
             here = [line for text in texts for line in text.split(b"\n") if line]
             taken = sum(map(len, texts))
             lines[name] = max(len(here) * size / max(taken, 1), 1.0)
-            found += here
+            sampled += here
             read += taken
             whole += size
-        languages = [self._language] * len(found)
-        return Sample(found, languages, whole / max(read, 1), lines)
+        languages = [self._language] * len(sampled)
+        return Sample(sampled, languages, whole / max(read, 1), lines)
 
 
 def read_lines(name: str) -> tf.data.Dataset:
@@ -214,7 +207,6 @@ class DocumentSource(TextSource):
 
     def __init__(self, name: str, data_dir: str, language: int, buffer: int):
         """Args:
-        name: name of the data set.
         data_dir: folder of TFDS data sets; '' for the default folder of TFDS.
         language, buffer: see `TextSource`.
 

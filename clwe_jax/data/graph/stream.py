@@ -46,9 +46,6 @@ class GraphSource:
 
     The graph has pure operations only. The state holds the places in the files, the shuffle buffers
     and the elements that were made in advance.
-
-    Attributes:
-      batches: number of batches that were returned.
     """
 
     def __init__(
@@ -115,9 +112,9 @@ class GraphSource:
             fingerprint, batches, sums = own["fingerprint"], own["batches"], own["sums"]
         if fingerprint != self._fingerprint:
             raise ValueError(
-                "The saved state of the data belongs to a stream with other settings (task, "
-                "languages, text files, seed, batch size, sequence length or number of hosts). "
-                "Start in a new --workdir, or with the settings of the run."
+                "The saved place in the data belongs to other settings (task, languages, text "
+                "files, seed, batch size, sequence length, hosts): give those of the run, or a new "
+                "--workdir"
             )
         with tempfile.TemporaryDirectory() as folder:
             for name, content in files.items():

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from clwe_jax.data.graph import draws
-from clwe_jax.data.graph.pieces import PieceEncoder
+from clwe_jax.data.graph.piece_ids import PieceEncoder
 from clwe_jax.data.graph.segmentation import GraphSegmenter
 from clwe_jax.text.dictionary import Dictionary
 
@@ -71,7 +71,6 @@ class Synonyms:
     ):
         """Args:
         dictionary: merged dictionary; words of other languages are left out.
-        languages: languages of the run.
         keys, segmenter, encoder: fingerprints, segmenter and piece encoder of the run.
         """
         if dictionary.languages != tuple(languages):
@@ -139,9 +138,9 @@ def _encode_all(dictionary, language, keys, segmenter, encoder):
     )
     def encode(words, languages):
         # A dictionary word may be several words of text, so it is segmented like a line of text.
-        found = segmenter(words, languages)
-        ids, sizes = encoder(found.text)
-        sizes = tf.math.unsorted_segment_sum(sizes, found.line, tf.size(words))
+        segmented = segmenter(words, languages)
+        ids, sizes = encoder(segmented.text)
+        sizes = tf.math.unsorted_segment_sum(sizes, segmented.line, tf.size(words))
         return keys(words, languages), ids, sizes
 
     parts = [(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))]
@@ -151,8 +150,8 @@ def _encode_all(dictionary, language, keys, segmenter, encoder):
         data = dictionary.blob[begin:end].tobytes()
         bounds = (dictionary.offsets[first : last + 1] - begin).tolist()
         words = [data[a:b] for a, b in zip(bounds[:-1], bounds[1:])]
-        found = encode(tf.constant(words), tf.constant(language[first:last]))
-        parts.append(tuple(x.numpy() for x in found))
+        encoded = encode(tf.constant(words), tf.constant(language[first:last]))
+        parts.append(tuple(x.numpy() for x in encoded))
     word_keys, pieces, sizes = (np.concatenate(part) for part in zip(*parts))
     splits = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
     return word_keys, splits, pieces

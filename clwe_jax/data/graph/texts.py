@@ -37,8 +37,6 @@ class Pipeline(abc.ABC):
     """Makes one host's batches from text. `pipeline.build` picks the class by the task.
 
     Attributes:
-      data: `config.data`.
-      task: options of the examples.
       tokenizer: tokenizer of the run; its languages are read.
       dictionary: merged dictionary; None means that no word has a synonym.
       text: text files, or 'tfds:NAME'.
@@ -93,9 +91,9 @@ class Pipeline(abc.ABC):
         """
         result = {}
         for number, (language, text) in enumerate(self.texts.items()):
-            found = self._heldout(number, text, batches)
-            if found:
-                result[language] = found
+            heldout = self._heldout(number, text, batches)
+            if heldout:
+                result[language] = heldout
             else:
                 logging.warning(
                     "%s has no held-out text: raise config.data.heldout_share (%g) or bring more "
@@ -110,7 +108,6 @@ class Pipeline(abc.ABC):
 
     @functools.cached_property
     def texts(self) -> dict[str, sources.TextSource]:
-        """The text of each language."""
         return self._open(self.data.shuffle_lines)
 
     @functools.cached_property
@@ -174,12 +171,12 @@ class Pipeline(abc.ABC):
             for name, value in dataclasses.asdict(self.task).items()
             if name != "parallel"  # a folder
         }
-        found = draws.fold(
+        digest = draws.fold(
             shaping, type(self.task).__name__, making, self.tokenizer.languages,
             self.tokenizer.vocabulary.fingerprint(), self.batch_size, self.seed,
             self.process_index, self.process_count, *own,
         )  # fmt: skip
-        return f"{found:016x}"
+        return f"{digest:016x}"
 
 
 def rates(
@@ -196,12 +193,12 @@ def rates(
     words, pieces_per_line = {}, {}
     for language, text in texts.items():
         sample = text.sample()
-        found = encoder.encode(
+        encoded = encoder.encode(
             tf.constant(sample.texts, tf.string), tf.constant(sample.languages, tf.int32)
         )
-        found_words, found_pieces = len(found.size), int(tf.reduce_sum(found.size))
-        words[language] = max(found_words, 1) * sample.times
-        pieces_per_line[language] = max(found_pieces, 1) / max(len(sample.texts), 1)
+        word_count, piece_count = len(encoded.size), int(tf.reduce_sum(encoded.size))
+        words[language] = max(word_count, 1) * sample.times
+        pieces_per_line[language] = max(piece_count, 1) / max(len(sample.texts), 1)
     shares = temperature_shares(words, temperature)
     logging.info(
         "Shares of the languages at temperature %g: %s",

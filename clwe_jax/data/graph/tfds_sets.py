@@ -60,7 +60,6 @@ def labelled(value: str, language: str, use: str, data_dir: str) -> Provided:
 
     Args:
       value: 'tfds:NAME' or 'tfds:NAME@SPLIT', where {lang} stands for the language.
-      language: the language.
       use: 'train', 'dev' or 'test', which chooses the split.
       data_dir: folder of TFDS data sets; '' for the default folder of TFDS.
 
@@ -78,26 +77,24 @@ def labelled(value: str, language: str, use: str, data_dir: str) -> Provided:
 
 def _split(builder: Any, wanted: Sequence[str], where: str) -> str:
     there = list(builder.info.splits)
-    found = next((x for x in wanted if x in there), None)
-    if found is None:
+    split = next((x for x in wanted if x in there), None)
+    if split is None:
         raise ValueError(
             f"{where}: {builder.info.full_name} has the splits {', '.join(there)}, not "
             f"{' or '.join(wanted)}; choose one of them (an option's value ends in @{there[0]})"
         )
-    return found
+    return split
 
 
 def write_pairs(
-    name: str, split: str, languages: Sequence[str], most: int, data_dir: str, out: str
+    name: str, split: str, languages: Sequence[str], max_rows: int, data_dir: str, out: str
 ) -> dict[str, int]:
     """Writes the parallel text of a data set as tables OUT/xx-yy.tsv.
 
     Args:
       name, data_dir: see `prepared`.
-      split: the split to read.
       languages: those to write; all where there are none.
-      most: most rows to read, from the beginning; 0: all.
-      out: the folder.
+      max_rows: number of rows to read, from the beginning; 0: all.
 
     Returns:
       Path -> number of sentence pairs; a row without one of the two sides is no pair of them.
@@ -118,7 +115,7 @@ def write_pairs(
     counts: collections.Counter[str] = collections.Counter()
     with contextlib.ExitStack() as stack:
         files: dict[str, Any] = {}
-        for row in tfds.as_numpy(rows.take(most or -1)):
+        for row in tfds.as_numpy(rows.take(max_rows or -1)):
             texts = _translations(row[key] if key else row)
             there = sorted(x for x in texts if texts[x] and x in (languages or texts))
             for first, second in itertools.combinations(there, 2):

@@ -30,7 +30,6 @@ class ChunkEncoder:
     def __init__(self, texts: TextEncoder, unknown: int, at_marks: bool):
         """Args:
         texts: encoder of lines, with a word-level vocabulary and no dictionary.
-        unknown: id of unknown words.
         at_marks: whether sentences end at marks as well as at line breaks.
         """
         self._encode = texts.encode
@@ -77,7 +76,6 @@ class Spellings:
 
     Attributes:
       size: size of the vocabulary, and number of the first unknown word.
-      unknown: id of unknown words.
     """
 
     def __init__(self, vocabulary: WordVocabulary, max_characters: int):
@@ -92,13 +90,13 @@ class Spellings:
 
     def numbers(self, words: Sequence[bytes]) -> np.ndarray:
         """int32 [len(words)]: the numbers of unknown words; a new word gets the next number."""
-        found = np.empty(len(words), np.int32)
+        numbers = np.empty(len(words), np.int32)
         for place, word in enumerate(words):
             number = self._number.setdefault(word, self.size + len(self._words))
             if number == self.size + len(self._words):
                 self._words.append(word)
-            found[place] = number
-        return found
+            numbers[place] = number
+        return numbers
 
     def characters(self, numbers: np.ndarray) -> np.ndarray:
         """int32 [N] word numbers, ascending -> uint16 [N, max_characters]."""
@@ -149,7 +147,6 @@ def frame(
     """The texts of a chunk that have words, in order, and the chunk's counters.
 
     Args:
-      chunk: arrays of `ChunkEncoder`.
       spellings: spellings, to which the unknown words are added.
       begin, end: ids of `<S>` and `</S>`.
     """
@@ -171,8 +168,8 @@ def frame(
     words[place[first_words] - 1] = begin
     first_sentences = first_words[np.diff(chunk["text"][first_words], prepend=-1) > 0]
     bounds = np.append(place[first_sentences] - 1, len(words))
-    found = assemble(words, np.diff(bounds), chunk["language"][first_sentences])
-    return found, counters
+    texts = assemble(words, np.diff(bounds), chunk["language"][first_sentences])
+    return texts, counters
 
 
 def assemble(words: np.ndarray, sizes: np.ndarray, languages: np.ndarray) -> list[np.ndarray]:

@@ -14,7 +14,7 @@ from clwe_jax.data.graph.encoding import TextEncoder
 from clwe_jax.data.graph.sources import TextSource
 
 _MULTIPLE = 128  # an estimate is a multiple of it, so that arrays can be sharded
-_LEAST = 8
+_MIN_WORDS = 8
 _TRIALS = 3
 _SPARE = 1.15
 _HASHES = 2**63 - 1
@@ -33,20 +33,18 @@ def distinct_words(
     Args:
       given: `config.data.distinct_words`, the result unless it is 0; 0 estimates the number from
         batches drawn from a sample of the text, with some spare room.
-      words: number of words of a batch.
       texts, rates: language -> its text and its share of the blocks.
-      encoder: encoder of the text.
 
     Raises:
       ValueError: `given` is too small.
     """
     if not given:
-        most = -(-words // _MULTIPLE) * _MULTIPLE
+        whole = -(-words // _MULTIPLE) * _MULTIPLE
         expected = _SPARE * _expected(words, texts, rates, encoder)
-        return min(most, -(-int(expected) // _MULTIPLE) * _MULTIPLE)
-    if given < _LEAST:
+        return min(whole, -(-int(expected) // _MULTIPLE) * _MULTIPLE)
+    if given < _MIN_WORDS:
         raise ValueError(
-            f"config.data.distinct_words={given}: must be at least {_LEAST}, or 0 for an "
+            f"config.data.distinct_words={given}: must be at least {_MIN_WORDS}, or 0 for an "
             "estimate from the text"
         )
     return given
@@ -57,33 +55,33 @@ def _expected(words, texts, rates, encoder) -> float:
     hashed, lines = {}, {}
     for language, text in texts.items():
         sample = text.sample()
-        found = encoder.encode(
+        encoded = encoder.encode(
             tf.constant(sample.texts, tf.string), tf.constant(sample.languages, tf.int32)
         )
-        hashed[language] = tf.strings.to_hash_bucket_fast(found.text, _HASHES).numpy()
-        bounds = np.searchsorted(found.line.numpy(), np.arange(len(sample.texts) + 1))
+        hashed[language] = tf.strings.to_hash_bucket_fast(encoded.text, _HASHES).numpy()
+        bounds = np.searchsorted(encoded.line.numpy(), np.arange(len(sample.texts) + 1))
         lines[language] = list(zip(bounds[:-1].tolist(), bounds[1:].tolist()))
     # A language's share of the words is its share of the lines times their mean length.
     weights = {x: rates[x] * len(hashed[x]) / max(1, len(lines[x])) for x in texts}
     whole = sum(weights.values()) or 1.0
-    most = 0.0
+    highest = 0.0
     for trial in range(_TRIALS):
         random = np.random.default_rng(trial)
         total = 0.0
-        for language, found in hashed.items():
+        for language, hashes in hashed.items():
             wanted = words * weights[language] / whole
             chosen, count = [], 0
             for line in random.permutation(len(lines[language])):
                 first, last = lines[language][line]
-                chosen.append(found[first:last])
+                chosen.append(hashes[first:last])
                 count += last - first
                 if count >= wanted:
                     break
             if count:
                 # A sample that is too small is extrapolated, with the same rate of new words.
                 total += len(np.unique(np.concatenate(chosen))) * max(1.0, wanted / count)
-        most = max(most, total)
-    return most
+        highest = max(highest, total)
+    return highest
 
 
 def check_length(
@@ -97,32 +95,27 @@ def check_length(
     """Checks that the training text fills a window; warns where it does not fill a batch.
 
     Args:
-      length: length of a window in words.
-      rows: number of rows of a batch.
       texts: language -> its text.
-      heldout_share: share of the lines that are held out.
-      encoder: encoder of the text.
-      shard: shard of this host.
 
     Raises:
       ValueError: a window is longer than the text, or a language has no text to train on.
     """
     total = 0
     for number, (language, text) in enumerate(texts.items()):
-        found = 0
+        count = 0
         for lines in text.lines(shuffle=False, seed=0, shard=shard).batch(_LINES):
             chunk = chunks.of_language(chunks.training(lines, heldout_share), number)
             words = encoder.encode(*chunk).line.numpy()
-            found += len(words) + 2 * len(np.unique(words))  # with <S> and </S>
-            if found >= length * rows:
+            count += len(words) + 2 * len(np.unique(words))  # with <S> and </S>
+            if count >= length * rows:
                 break
-        if not found and shard.num_shards == 1:
+        if not count and shard.num_shards == 1:
             raise ValueError(
                 f"{language} has no text to train on: its lines are empty or all held out. "
                 f"Add text, lower config.data.heldout_share ({heldout_share:g}), or take "
                 f"{language} out of --config.data.languages"
             )
-        total += found
+        total += count
     if total < length:
         raise ValueError(
             f"config.data.sequence_length={length}: a window is longer than the whole text, "

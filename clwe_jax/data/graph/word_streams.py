@@ -79,14 +79,13 @@ class WordPipeline(texts.Pipeline):
             self.batch_size * self.process_count, self.data.sequence_length, vocabulary.pad_id
         )
         framed = self._framed(self._heldout_chunks(number, text), spellings)
-        found: list[Batch] = []
-        while len(found) < batches and (window := rows.window(framed)) is not None:
+        heldout: list[Batch] = []
+        while len(heldout) < batches and (window := rows.window(framed)) is not None:
             mine = {name: x[first : first + self.batch_size] for name, x in window.items()}
-            found.append(maker(mine))
-        return found
+            heldout.append(maker(mine))
+        return heldout
 
     def _framed(self, lines: Iterator[chunks.Chunk], spellings: Spellings) -> Iterator[np.ndarray]:
-        """The texts of chunks of lines."""
         for chunk in lines:
             arrays = {name: x.numpy() for name, x in self._chunk_encoder(*chunk).items()}
             yield from frame(arrays, spellings, self.vocabulary.cls_id, self.vocabulary.sep_id)[0]
@@ -213,11 +212,11 @@ class WordStream(GraphSource):
             if chunk is None:
                 return
             arrays = {name: value.numpy() for name, value in chunk.items()}
-            found, counters = frame(arrays, self._spellings, self._begin, self._end)
+            framed, counters = frame(arrays, self._spellings, self._begin, self._end)
             self._add_counters(counters)
             # A chunk has several lines of one language in succession; a row should not.
             order = np.random.default_rng([self._seed, int(arrays["number"])])
-            self._waiting = [found[place] for place in order.permutation(len(found))]
+            self._waiting = [framed[place] for place in order.permutation(len(framed))]
 
     def get_state(self) -> bytes:
         words, limit = self._spellings.state()

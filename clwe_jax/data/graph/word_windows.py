@@ -16,8 +16,6 @@ class Rows:
 
     def __init__(self, rows: int, length: int, padding: int):
         """Args:
-        rows: number of rows.
-        length: length of a window.
         padding: id after the end of a row.
         """
         self._length = length
@@ -125,7 +123,6 @@ class BatchMaker:
         self.unspelt = 0
 
     def __call__(self, window: Mapping[str, np.ndarray]) -> Batch:
-        """A batch of a window of `Rows.window`."""
         begin, end = self._vocabulary.cls_id, self._vocabulary.sep_id
         numbers = window["words"]
         words = self._ids(numbers)

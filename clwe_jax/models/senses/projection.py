@@ -58,6 +58,7 @@ def principal_components(queue: Array, filled: Array, components: int) -> Array:
     _, rows, count = moments(queue, filled)
     covariance = jnp.matmul(rows.T, rows, precision=jax.lax.Precision.HIGHEST) / count
     _, vectors = jnp.linalg.eigh(covariance)
+    # `eigh` sorts by rising variance, and leaves the sign open.
     vectors = vectors[:, ::-1][:, :components]
     largest = jnp.take_along_axis(vectors, jnp.abs(vectors).argmax(0)[None], axis=0)
     return vectors * jnp.where(largest < 0, -1.0, 1.0)

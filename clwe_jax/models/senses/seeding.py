@@ -36,6 +36,7 @@ def remember(sample: Array, seen: Array, words: Array, h: Array, kept: Array) ->
     first = jnp.searchsorted(words, words, side="left")
     after = jnp.searchsorted(words, words, side="right")
     place = (seen.at[words].get(mode="fill", fill_value=0) + row - first) % size
+    # The others get a place beyond the ring, where writes are dropped.
     place = jnp.where((words < beyond) & (row >= after - size), place, size)
     return sample.at[words, place].set(h[order].astype(sample.dtype), mode="drop")
 
@@ -67,6 +68,7 @@ def clusters(sample: Array, seen: Array, projection: Array, count: int, key: Arr
     for cluster in range(count):
         draws = jax.random.gumbel(jax.random.fold_in(key, cluster), (words, size))
         odds = jnp.where(nearest > _APART, jnp.log(jnp.maximum(nearest, _APART)), -jnp.inf)
+        # With Gumbel noise the argmax is a draw: k-means++, by the squared distance to the nearest.
         pick = (odds + draws).argmax(-1)
         fits.append((nearest > _APART).any(-1))
         centers.append(jnp.take_along_axis(points, pick[:, None, None], axis=1))

@@ -134,11 +134,11 @@ def _score(hidden: Array, vectors: Array, shift: Array) -> Array:
 
 def _parts(words: int, chunk: int) -> tuple[int, int]:
     """The number of parts of the words, and the padding words that make all parts equal."""
-    least = -(-words // chunk)
-    parts = cuts.even(words, range(least, 2 * least + 1))
+    min_parts = -(-words // chunk)
+    parts = cuts.even(words, range(min_parts, 2 * min_parts + 1))
     if parts is not None:
         return parts, 0
-    return least, -words % least
+    return min_parts, -words % min_parts
 
 
 def log_partition(hidden: Array, table: Array, offset: Array, chunk: int = CHUNK) -> Array:

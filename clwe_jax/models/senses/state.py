@@ -159,6 +159,7 @@ def update(
     before = state.total.at[words, senses].get(**read)
     uses = total.at[words, senses].get(**read) - before
     left = _left(config, state.warm, before, uses)
+    # The moves of one center are added: each goes an equal share of the whole way.
     share = (1.0 - left) / jnp.maximum(uses, 1)
     h = jnp.where(counted[:, None], h.astype(jnp.float32), 0.0)
     if state.counts.shape[2] == 1:
@@ -202,8 +203,8 @@ def refresh_projection(state: SenseState) -> SenseState:
     P stays while the queue holds no more rows than components.
     """
     components = state.projection.shape[1]
-    found = projections.principal_components(state.queue, state.queue_filled, components)
-    projection = jnp.where(state.queue_filled > components, found, state.projection)
+    principal = projections.principal_components(state.queue, state.queue_filled, components)
+    projection = jnp.where(state.queue_filled > components, principal, state.projection)
     return state.replace(projection=projection, projected=project(state.centers, projection))
 
 
@@ -245,9 +246,9 @@ def prune(state: SenseState, config: SenseOptions) -> SenseState:
     uses = jnp.where(state.enabled, state.counts.sum(2), 0)
     word_uses = uses.sum(1, keepdims=True)
     rare = uses < config.prune_share * word_uses
-    most = jnp.arange(uses.shape[1]) == uses.argmax(1)[:, None]
+    most_used = jnp.arange(uses.shape[1]) == uses.argmax(1)[:, None]
     judged = word_uses >= max(config.prune_least, 1)
-    enabled = state.enabled & ~(rare & ~most & judged)
+    enabled = state.enabled & ~(rare & ~most_used & judged)
     return state.replace(enabled=enabled)
 
 

@@ -30,9 +30,9 @@ def choose(
       int32 [N], words; int32 [N], slots; bool [N], whether the word has a translation. Word and
       slot are 0 without a translation.
     """
-    found = cosines(state, config, translations, into, h)
-    count, _, slots = found.shape
-    best = found.reshape(count, -1).argmax(-1).astype(jnp.int32)
+    similarities = cosines(state, config, translations, into, h)
+    count, _, slots = similarities.shape
+    best = similarities.reshape(count, -1).argmax(-1).astype(jnp.int32)
     word = jnp.take_along_axis(jnp.maximum(translations, 0), best[:, None] // slots, axis=1)[:, 0]
     has = (translations >= 0).any(-1)
     none = jnp.int32(0)

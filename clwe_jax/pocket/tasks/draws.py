@@ -71,7 +71,6 @@ class Draws(heldout.SplitSampler):
         """Distinct rows (texts, label) without end, the labels in turns.
 
         Args:
-          labels: the labels.
           kinds: functions (draws, label) -> (template, parts), or None where a draw does not fit;
             a row draws one. A kind that the split has no words for is left out.
           render: parts -> texts.
@@ -158,8 +157,8 @@ class Draws(heldout.SplitSampler):
 
     def other(self, options, *taken: str) -> str | None:
         """An entry of a table; None where it is one of `taken`."""
-        found = self.pick(options)
-        return None if found in taken else found
+        entry = self.pick(options)
+        return None if entry in taken else entry
 
     def comparison(self) -> tuple[Clause, tuple] | None:
         """'A is bigger than B' with an adjective that has an opposite, and the nouns to compare."""

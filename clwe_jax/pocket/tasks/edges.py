@@ -30,7 +30,6 @@ class _Traced(NamedTuple):
     """A sentence and the places of its phrases.
 
     Attributes:
-      meaning: its meaning.
       sentence: its words.
       phrases: `NP`, `Place` or the concept of an adverbial -> its span.
     """
@@ -44,9 +43,9 @@ def _traced(language: str, meaning: Meaning) -> _Traced:
     sentence, made = grammar(language).traced(meaning)
     phrases: dict[Any, Span] = {}
     for phrase, tokens in made:
-        found = _places(sentence.tokens, tokens)
-        if len(found) == 1:
-            phrases[phrase] = found[0]
+        places = _places(sentence.tokens, tokens)
+        if len(places) == 1:
+            phrases[phrase] = places[0]
     return _Traced(meaning, sentence, phrases)
 
 
@@ -63,7 +62,7 @@ def _plain(tokens: tuple[Token, ...]) -> list[tuple[str, str | None]]:
 
 def _constituents(traced: _Traced) -> list[Target]:
     """Every phrase with its kind: NP, PP or ADVP."""
-    tokens, found = traced.sentence.tokens, {}
+    tokens, labels = traced.sentence.tokens, {}
     for phrase, span in traced.phrases.items():
         if isinstance(phrase, str):
             label = "ADVP"
@@ -71,13 +70,13 @@ def _constituents(traced: _Traced) -> list[Target]:
             label = "PP"
         else:
             label = "NP"
-        found[span] = label
-    return [((span,), label) for span, label in sorted(found.items())]
+        labels[span] = label
+    return [((span,), label) for span, label in sorted(labels.items())]
 
 
 def _roles(traced: _Traced) -> list[Target]:
     """Each verb with each of its arguments and adverbials, and the role."""
-    found = []
+    targets = []
     for c in _clauses(traced.meaning):
         verbs = [k for k, x in enumerate(traced.sentence.tokens) if c.verb and x.concept == c.verb]
         if len(verbs) != 1:
@@ -87,8 +86,8 @@ def _roles(traced: _Traced) -> list[Target]:
             if span is None and isinstance(getattr(c, part), Place):  # one phrase in some languages
                 span = traced.phrases.get(getattr(c, part).ground)
             if span is not None and not span[0] <= verbs[0] < span[1]:
-                found.append((((verbs[0], verbs[0] + 1), span), role))
-    return found
+                targets.append((((verbs[0], verbs[0] + 1), span), role))
+    return targets
 
 
 def _clauses(meaning: Meaning) -> list[Clause]:
@@ -120,10 +119,10 @@ def _rows(
     seen, without = set(), 0
     for meaning in heldout.meanings(task, language, split, seed, domains):
         traced = _traced(language, meaning)
-        found = targets(traced)
-        if found and traced.sentence.text not in seen:
+        spans = targets(traced)
+        if spans and traced.sentence.text not in seen:
             seen.add(traced.sentence.text)
-            yield tuple(token.text for token in traced.sentence.tokens), found
+            yield tuple(token.text for token in traced.sentence.tokens), spans
             without = 0
         without += 1
         if without > _PATIENCE:

@@ -90,7 +90,7 @@ class _Renamer:
         return NP(first, det="name", other=NP(other, det="name"))
 
     def _words(self, name: str) -> set[str]:
-        return {word for word, tag in self.known.found[name].words if tag != "O"}
+        return {word for word, tag in self.known.by_id[name].words if tag != "O"}
 
     def _one(self, kind: str) -> str:
         return self.random.choice(self.known.women if kind == "woman" else self.known.men)
@@ -112,7 +112,7 @@ def _labelled(sentence: Sentence, known: Names) -> Row:
     """The words of a sentence and their tags; a name's token becomes its words."""
     pairs = []
     for token in sentence.tokens:
-        name = known.found.get(token.concept or "")
+        name = known.by_id.get(token.concept or "")
         pairs += name.words if name else [(token.text, "O")]
     words, tags = zip(*pairs)
     return words, tags
@@ -129,9 +129,6 @@ def named_entities(
     Args:
       language: one of `pocket.LANGUAGES`.
       split: 'train', 'dev' or 'test'.
-      rows: number of rows.
-      seed: seed of the draws.
-      domains: names of domains.
 
     Raises:
       ValueError: an unknown language, split or domain.
@@ -171,10 +168,9 @@ def _rows(stream: Iterator[Meaning], known: Names, renamer: _Renamer) -> Iterato
 
 
 def _types(meaning: Meaning) -> set[str]:
-    """The types of the names in a meaning."""
-    found = set()
+    types = set()
     for c in filter(None, (meaning.first, meaning.second)):
         grounds = [place.ground for place in (c.place, c.goal) if place]
         for np in filter(None, (c.subject, c.obj, c.receiver, *grounds)):
-            found.add(TYPE.get(np.noun.rpartition(".")[0]))
-    return found - {None}
+            types.add(TYPE.get(np.noun.rpartition(".")[0]))
+    return types - {None}

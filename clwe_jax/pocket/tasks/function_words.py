@@ -115,18 +115,18 @@ _NAMES = (
 def _words(language: str) -> dict[str, str]:
     """Function word -> its only tag."""
     lines = [line.split() for line in _TABLES[language].strip().splitlines()]
-    found = {word: line[0] for line in lines for word in line[1:]}
+    tags = {word: line[0] for line in lines for word in line[1:]}
     if language in ("ja", "zh"):
         # Counters and classifiers, and the Chinese prepositions of verbs.
         for entry in load().nouns.values():
-            found.setdefault(entry[language].partition(":")[2] or "个", "NOUN")
-        found |= dict.fromkeys(("人", "匹", "つ", "個"), "NOUN") if language == "ja" else {}
+            tags.setdefault(entry[language].partition(":")[2] or "个", "NOUN")
+        tags |= dict.fromkeys(("人", "匹", "つ", "個"), "NOUN") if language == "ja" else {}
     if language == "zh":
         for entry in load().verbs.values():
             rest = entry["zh"].partition(" ")[2]
             if rest[:1] in (">", "+"):
-                found.setdefault(rest[1:], "ADP")
-    return found
+                tags.setdefault(rest[1:], "ADP")
+    return tags
 
 
 WORDS = {language: _words(language) for language in _TABLES}
@@ -176,8 +176,8 @@ class _Place:
     def verb(self) -> str:
         """The concept of the nearest verb before; '' without one."""
         before = range(-1, -self.place - 1, -1)
-        found = next((step for step in before if self.kind(step) == "VERB"), None)
-        return self.tokens[self.place + found].concept if found else ""
+        offset = next((step for step in before if self.kind(step) == "VERB"), None)
+        return self.tokens[self.place + offset].concept if offset else ""
 
     def verb_follows(self) -> bool:
         """Whether the clause has a verb after this place."""

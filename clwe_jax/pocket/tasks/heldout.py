@@ -69,11 +69,11 @@ def _parts() -> dict[str, str]:
     groups = collections.defaultdict(list)
     for concept in lexicon.concepts:
         groups[root(concept)].append(concept)
-    found = {}
+    split_of = {}
     for group in groups.values():
         split = "train" if common & set(group) else _bucket(min(group), _WORD_BUCKETS, 3)
-        found |= dict.fromkeys(group, split)
-    return found
+        split_of |= dict.fromkeys(group, split)
+    return split_of
 
 
 def _common(lexicon: Lexicon, concept: str) -> bool:
@@ -101,7 +101,6 @@ class SplitSampler(Sampler):
     Args:
       key: the seed.
       part: 'train', 'dev' or 'test'.
-      domains: names of domains.
 
     Raises:
       ValueError: an unknown split or domain.
@@ -116,11 +115,11 @@ class SplitSampler(Sampler):
     def pick(self, table):
         # `fits` decides; drawing again only saves draws that it would refuse.
         for _ in range(_REDRAWS):
-            found = super().pick(table)
-            word = found[1] if isinstance(found, tuple) and len(found) == 2 else found
+            entry = super().pick(table)
+            word = entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry
             if not isinstance(word, str) or word not in self.absent:
                 break
-        return found
+        return entry
 
 
 def template_part(template: str) -> str:
@@ -149,18 +148,18 @@ def concepts_of(meaning: Meaning) -> set[str]:
 
 def concepts_in(c: Clause) -> set[str]:
     """The concepts of a clause; pronouns are none."""
-    found = {c.verb, c.adj, c.time, c.often, c.manner, c.modal}
+    concepts = {c.verb, c.adj, c.time, c.often, c.manner, c.modal}
     grounds = [place.ground for place in (c.place, c.goal) if place]
     phrases = [c.subject, c.obj, c.receiver, c.tool, *grounds]
     while phrases:
         np = phrases.pop()
         if np:
-            found |= {np.noun, np.adj, np.count}
+            concepts |= {np.noun, np.adj, np.count}
             phrases += [np.owner, np.other]
             if np.relative:
-                found |= {np.relative.verb}
+                concepts |= {np.relative.verb}
                 phrases.append(np.relative.obj)
-    return found & _parts().keys()
+    return concepts & _parts().keys()
 
 
 def meanings(
@@ -171,7 +170,6 @@ def meanings(
     Args:
       task: name of the task; tasks draw different meanings.
       language, split, seed: as of the tasks.
-      domains: names of domains.
 
     Raises:
       ValueError: an unknown split or domain.

@@ -52,8 +52,8 @@ def _drawn(draws: Draws, rows: int) -> list[tuple[tuple[str, ...], tuple[Clause,
         meant.setdefault(texts, clauses)
         return texts
 
-    found = itertools.islice(draws.rows(LABELS, kinds, render), rows)
-    return [(texts, meant[texts], label) for texts, label in found]
+    labelled = itertools.islice(draws.rows(LABELS, kinds, render), rows)
+    return [(texts, meant[texts], label) for texts, label in labelled]
 
 
 def _negated(c: Clause) -> Clause:
@@ -71,7 +71,7 @@ def _fewer(draws: Draws, c: Clause) -> Clause | None:
         "subject": c.subject.adj and c._replace(subject=c.subject._replace(adj=None)),
         "obj": c.obj and c.obj.adj and c._replace(obj=c.obj._replace(adj=None)),
     }
-    have = [key for key, found in less.items() if found]
+    have = [key for key, clause in less.items() if clause]
     if not have:
         return None
     drop = [key for key in have if draws.uniform() < 0.6] or [draws.pick(have)]
@@ -118,10 +118,10 @@ def _unrelated(draws: Draws):
 
 def _compared(draws: Draws, label: str):
     """'A is bigger than B' with 'B is smaller than A', or with a third thing."""
-    found = draws.comparison()
-    if found is None:
+    comparison = draws.comparison()
+    if comparison is None:
         return None
-    first, nouns = found
+    first, nouns = comparison
     turned = first._replace(subject=first.obj, obj=first.subject)
     if label == "entailment":
         second = opposite(turned)

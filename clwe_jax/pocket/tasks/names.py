@@ -37,7 +37,7 @@ class Names(NamedTuple):
     """The names of one language in one split, by id, and the grammar that knows them."""
 
     grammar: Grammar
-    found: dict[str, Name]
+    by_id: dict[str, Name]
     women: tuple[str, ...]
     men: tuple[str, ...]
     cities: tuple[str, ...]
@@ -49,15 +49,15 @@ class Names(NamedTuple):
 def _lists() -> dict[str, list[str]]:
     """The sections of names.txt: lines of tables, words of lists."""
     path = resources.files("clwe_jax.pocket.tasks") / "names.txt"
-    found: dict[str, list[str]] = {}
+    sections: dict[str, list[str]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         line = line.split("#")[0].strip()
         if line.startswith("=="):
             section = line.strip("= ")
-            found[section] = []
+            sections[section] = []
         elif line:
-            found[section] += [line] if "|" in line else line.split()
-    return found
+            sections[section] += [line] if "|" in line else line.split()
+    return sections
 
 
 def part(items: list[str], split: str) -> list[str]:
@@ -85,8 +85,7 @@ def _tagged(name: str, type_: str) -> tuple[tuple[str, str], ...]:
 
 @functools.cache
 def names(language: str, split: str) -> Names:
-    """The names of a language in a split."""
-    lists, found = _lists(), {}
+    lists, by_id = _lists(), {}
     families = part(lists[f"families {language}"], split)
     people: dict[str, list[str]] = {"women": [], "men": []}
     for kind, flag, articles in (
@@ -101,30 +100,30 @@ def names(language: str, split: str) -> Names:
         for number, (a, b) in enumerate([*pairs, *short]):
             key = f"{kind}.{number}"
             words = _person(a, b, language)
-            found[key] = Name(words, (flag,), articles.get(language, ""), "name")
+            by_id[key] = Name(words, (flag,), articles.get(language, ""), "name")
             people[kind].append(key)
     cities, companies, kinds = [], [], {}
     for number, line in enumerate(part(lists["cities"], split)):
         cells = dict(zip(COLUMNS, map(str.strip, line.split("|")), strict=True))
         key = f"city.{number}"
         gender = {"de": "das", "es": "f", "fr": "f"}.get(language, "")
-        found[key] = Name(_tagged(cells[language], "LOC"), _CITY_FLAGS, gender, "name")
+        by_id[key] = Name(_tagged(cells[language], "LOC"), _CITY_FLAGS, gender, "name")
         cities.append(key)
     for number, line in enumerate(part(lists["organisations"], split)):
         latin, *others = map(str.strip, line.split("|"))
         stem = dict(zip(_UNSPACED, others, strict=True)).get(language, latin)
         key = f"{COMPANY}.{number}"
         gender = {"de": "die", "es": "f", "fr": "f"}.get(language, "")
-        found[key] = Name(_tagged(stem, "ORG"), _COMPANY_FLAGS, gender, "name")
+        by_id[key] = Name(_tagged(stem, "ORG"), _COMPANY_FLAGS, gender, "name")
         companies.append(key)
         for kind in KINDS:
             key = f"{kind}.{number}"
-            found[key] = _institution(kind, stem, language)
+            by_id[key] = _institution(kind, stem, language)
             kinds.setdefault(kind, []).append(key)
     women, men = tuple(people["women"]), tuple(people["men"])
-    grammar = _grammar(language, found)
+    grammar = _grammar(language, by_id)
     kinds = {kind: tuple(keys) for kind, keys in kinds.items()}
-    return Names(grammar, found, women, men, tuple(cities), tuple(companies), kinds)
+    return Names(grammar, by_id, women, men, tuple(cities), tuple(companies), kinds)
 
 
 def _institution(kind: str, stem: str, language: str) -> Name:
@@ -140,14 +139,14 @@ def _institution(kind: str, stem: str, language: str) -> Name:
     )
 
 
-def _grammar(language: str, found: dict[str, Name]) -> Grammar:
+def _grammar(language: str, by_id: dict[str, Name]) -> Grammar:
     """A grammar whose lexicon has the names, too."""
     base, space = load(), "" if language in _UNSPACED else " "
     lexicon = Lexicon()
     lexicon.verbs, lexicon.adjectives = base.verbs, base.adjectives
     lexicon.times, lexicon.adverbs = base.times, base.adverbs
     lexicon.nouns = dict(base.nouns)
-    for key, name in found.items():
+    for key, name in by_id.items():
         text = space.join(word for word, _ in name.words)
         spec = f"{name.article} {text}/-".lstrip() if space else text
         lexicon.nouns[key] = {language: spec, "flags": name.flags, "mass": True}

@@ -52,12 +52,12 @@ def reviews(language: str, split: str, rows: int, seed: int, domains: tuple[str,
 def _review(draws: Draws, label: str):
     """A neutral event in half of the reviews, and one or two opinions of one domain."""
     domain = draws.pick(draws.domains)
-    events, found, templates = draws.world.events[domain], [], []
+    events, clauses, templates = draws.world.events[domain], [], []
     if draws.uniform() < 0.5:
         event = draws.event(draws.pick(events), domain, "past", simple=True)
         if event.verb in _FEELINGS:
             return None
-        found.append(("say", event))
+        clauses.append(("say", event))
         templates.append("event")
     for _ in range(1 + (draws.uniform() < 0.4)):
         negated = draws.uniform() < _NEGATED
@@ -65,11 +65,11 @@ def _review(draws: Draws, label: str):
         kinds = [_property, _mood] if not negated else [_property]
         kinds += [_feeling] if (label == "neg") == negated else []
         made = draws.pick(kinds)(draws, label, domain, negated)
-        if made is None or made[1] in found:
+        if made is None or made[1] in clauses:
             return None
         templates.append(made[0])
-        found.append(made[1])
-    return "+".join(templates), found
+        clauses.append(made[1])
+    return "+".join(templates), clauses
 
 
 def _property(draws: Draws, label: str, domain: str, negated: bool):
@@ -124,15 +124,15 @@ def topics(language: str, split: str, rows: int, seed: int, domains: tuple[str, 
     streams = [
         heldout.meanings(f"topics/{domain}", language, split, seed, (domain,)) for domain in domains
     ]
-    found: dict[tuple[str], str] = {}
+    domain_of: dict[tuple[str], str] = {}
     for domain, stream in itertools.cycle(zip(domains, streams)):
-        if len(found) == rows:
+        if len(domain_of) == rows:
             break
         own = (m for m in stream if any(known[x] == domain for x in heldout.concepts_of(m)))
-        while (text := _text(rules, own)) in found:
+        while (text := _text(rules, own)) in domain_of:
             pass
-        found[text] = domain
-    return list(found.items())
+        domain_of[text] = domain
+    return list(domain_of.items())
 
 
 def _text(rules: Grammar, meanings: Iterator[Meaning]) -> tuple[str]:

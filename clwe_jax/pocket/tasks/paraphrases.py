@@ -15,7 +15,7 @@ from clwe_jax.pocket.tasks.heldout import shape_of
 
 Row = tuple[tuple[str, ...], str]
 DIFFERENT, PARAPHRASE = "different", "paraphrase"
-_MOST = 5  # the score of sentences that mean the same
+_MAX_SCORE = 5  # the score of sentences that mean the same
 
 
 def paraphrase_pairs(
@@ -72,10 +72,10 @@ def _turned(draws: Draws, label: str):
 
 def _compared(draws: Draws, label: str):
     """'A is bigger than B': 'B is smaller than A', or the same the wrong way round."""
-    found = draws.comparison()
-    if found is None:
+    comparison = draws.comparison()
+    if comparison is None:
         return None
-    first = found[0]
+    first = comparison[0]
     turned = first._replace(subject=first.obj, obj=first.subject)
     if label == PARAPHRASE:
         second = opposite(turned)
@@ -95,13 +95,13 @@ def similar_pairs(
     Args, errors: as of `named_entities`.
     """
     draws = Draws("similarity", language, split, seed, domains)
-    levels = [str(level) for level in range(_MOST + 1)]
+    levels = [str(level) for level in range(_MAX_SCORE + 1)]
 
     def render(pair) -> tuple[str, str]:
         return draws.text(pair[0]), draws.text(pair[1])
 
-    found = itertools.islice(draws.rows(levels, (_graded,), render), rows)
-    return [(texts, f"{float(level):.1f}") for texts, level in found]
+    graded = itertools.islice(draws.rows(levels, (_graded,), render), rows)
+    return [(texts, f"{float(level):.1f}") for texts, level in graded]
 
 
 def _graded(draws: Draws, label: str):
@@ -115,9 +115,9 @@ def _graded(draws: Draws, label: str):
         other = draws.statement()
         return (template, (c, other.clause)) if other and other.domain != event.domain else None
     parts = ["subject", "verb", *(x for x in ("obj", "place", "time") if getattr(c, x))]
-    kept = round(len(parts) * int(label) / _MOST)
+    kept = round(len(parts) * int(label) / _MAX_SCORE)
     # A sentence of few parts has the scores of its own only roughly.
-    if abs(_MOST * kept / len(parts) - int(label)) > 0.7:
+    if abs(_MAX_SCORE * kept / len(parts) - int(label)) > 0.7:
         return None
     fixed = [part for part in parts if part == "verb" and len(set(table.verbs)) == 1]
     changed = set(parts)
@@ -150,5 +150,5 @@ def _changed(draws: Draws, c: Clause, part: str, table) -> Clause | None:
     noun = draws.other(options, getattr(c, part).noun)
     if noun is None:
         return None
-    found = draws.noun_phrase(noun, "subject" if part == "subject" else "object")
-    return c._replace(**{part: found._replace(adj=None)})
+    phrase = draws.noun_phrase(noun, "subject" if part == "subject" else "object")
+    return c._replace(**{part: phrase._replace(adj=None)})

@@ -16,14 +16,14 @@ def parts_of_speech(
 
     Args, errors: as of `named_entities`.
     """
-    render, found, seen = grammar(language).render, [], set()
+    render, tagged, seen = grammar(language).render, [], set()
     for meaning in heldout.meanings("speech", language, split, seed, domains):
-        if len(found) == rows:
+        if len(tagged) == rows:
             break
         sentence = render(meaning)
         if sentence.text not in seen:
             seen.add(sentence.text)
             tokens = sentence.tokens
             tags = tuple(tag(tokens, place, language) for place in range(len(tokens)))
-            found.append((tuple(token.text for token in tokens), tags))
-    return found
+            tagged.append((tuple(token.text for token in tokens), tags))
+    return tagged

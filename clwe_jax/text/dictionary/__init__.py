@@ -27,7 +27,7 @@ from clwe_jax.text.pair_files import PairFile, Pairs, read_pairs
 __all__ = ["CLEANINGS", "Dictionary", "load", "read_pairs", "test_words"]
 
 CLEANINGS = ("identical", "one_to_many")
-_MOST_TRANSLATIONS = 8  # default number of one_to_many
+_MAX_TRANSLATIONS = 8  # default number of one_to_many
 _CACHE_VERSION = 4
 _ABOUT = ("languages", "skipped", "unpaired", "left_out", "windows")  # cached beside the arrays
 _SAMPLE = 500  # words of each column that the test for swapped columns looks up
@@ -107,7 +107,7 @@ def load(
         unknown.
     """
     languages = tuple(languages) if languages else None
-    most_translations = _most_translations(clean)
+    max_translations = _max_translations(clean)
     files = dictionary_files.find(directory_or_files, languages)
     tests = dictionary_files.tests(exclude, languages)
     options = [normalizer.lower_case, normalizer.simplify_chinese, languages, sorted(clean)]
@@ -115,14 +115,14 @@ def load(
     dictionary = _from_cache(path) if path else None
     if dictionary is None:
         merger = _Merger(normalizer)
-        found = _read_all(files, merger, languages)
+        notes = _read_all(files, merger, languages)
         left_out = _leave_out(merger, tests)
         if any(option.startswith("identical") for option in clean):
             _leave_out_identical(merger)
-        dictionary = _merge(merger, languages, most_translations, left_out=left_out, **found)
+        dictionary = _merge(merger, languages, max_translations, left_out=left_out, **notes)
         if not dictionary.pair_count:
             raise ValueError(
-                dictionary_files.without_pairs(files, found["skipped"], left_out, clean)
+                dictionary_files.without_pairs(files, notes["skipped"], left_out, clean)
             )
         if path:
             _to_cache(dictionary, path)
@@ -143,8 +143,6 @@ def test_words(
 
     Args:
       exclude: see `load`.
-      source, target: languages.
-      normalizer: normalizer of each word.
 
     Raises:
       FileNotFoundError, ValueError: as of `load`.
@@ -154,8 +152,8 @@ def test_words(
     return {word for numbers in merger.numbers.values() for word in numbers}
 
 
-def _most_translations(clean: Sequence[str]) -> int:
-    most = 0
+def _max_translations(clean: Sequence[str]) -> int:
+    max_count = 0
     for option in clean:
         name, _, number = option.partition(":")
         if name not in CLEANINGS or (number and (name != "one_to_many" or not number.isdigit())):
@@ -164,8 +162,8 @@ def _most_translations(clean: Sequence[str]) -> int:
                 "(one_to_many:5 sets the most translations)"
             )
         if name == "one_to_many":
-            most = int(number or _MOST_TRANSLATIONS)
-    return most
+            max_count = int(number or _MAX_TRANSLATIONS)
+    return max_count
 
 
 def _read_all(
@@ -273,7 +271,7 @@ def _leave_out_identical(merger: _Merger) -> None:
     _filter(merger, keep)
 
 
-def _merge(merger: _Merger, languages, most_translations, **found) -> Dictionary:
+def _merge(merger: _Merger, languages, max_translations, **notes) -> Dictionary:
     languages = languages or tuple(sorted(merger.numbers))
     words = [list(merger.numbers.get(language, ())) for language in languages]
     first = dict(zip(languages, np.cumsum([0] + [len(part) for part in words])))
@@ -286,8 +284,8 @@ def _merge(merger: _Merger, languages, most_translations, **found) -> Dictionary
         words,
         np.concatenate(sources) if sources else np.zeros(0, np.int64),
         np.concatenate(targets) if targets else np.zeros(0, np.int64),
-        most_translations=most_translations,
-        **found,
+        max_translations=max_translations,
+        **notes,
     )
 
 

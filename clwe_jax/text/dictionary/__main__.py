@@ -70,15 +70,15 @@ def _show(options: argparse.Namespace) -> None:
             f"There are no words in {options.lang!r}; languages: {', '.join(dictionary.languages)}"
         )
     normalizer = Normalizer(lower_case=not options.keep_case)
-    found = False
+    known = False
     for language in [options.lang] if options.lang else dictionary.languages:
         word = normalizer(options.word, language)
         synonyms = dictionary.synonyms(word, language)
         if synonyms:
-            found = True
+            known = True
             listed = [f"{name}:{each}" for name, several in synonyms.items() for each in several]
             print(f"{language}: {word}   {', '.join(listed)}")
-    if not found:
+    if not known:
         where = f" as a word in {options.lang}" if options.lang else ""
         raise ValueError(f"{options.directory} has no {options.word!r}{where}")
 

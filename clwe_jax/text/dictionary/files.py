@@ -43,24 +43,24 @@ def find(
         for path in paths:
             if not os.path.isfile(path):
                 raise FileNotFoundError(f"There is no dictionary file {path}. {hint}")
-    found = []
+    files = []
     for path in paths:
         file = pair_files.parse_name(path)
         whole = file and file.split in ("", pair_files.WIKTIONARY)
         if whole and file.source != file.target:
-            found.append(file)
+            files.append(file)
         elif _JMDICT_FILE.fullmatch(os.path.basename(path)):
-            found.append(PairFile(path, "ja", "", ""))
+            files.append(PairFile(path, "ja", "", ""))
     wrong = pair_files.misspelled(map(os.path.basename, paths))
-    if not found:
+    if not files:
         raise ValueError(
             f"{name_of(directory_or_files)} holds no xx-yy.txt and no JMdict. {wrong}{hint}"
         )
     if languages is None:
-        return found
-    wanted = [f for f in found if {f.source, f.target} <= {*languages, ""}]
+        return files
+    wanted = [f for f in files if {f.source, f.target} <= {*languages, ""}]
     if not wanted:
-        there = ", ".join(sorted({f"{f.source}-{f.target}" for f in found if f.target}))
+        there = ", ".join(sorted({f"{f.source}-{f.target}" for f in files if f.target}))
         raise ValueError(
             f"{name_of(directory_or_files)} holds no dictionary between any two of "
             f"{','.join(languages)}; it has {there or 'JMdict (ja)'}. {wrong}Change "
@@ -79,7 +79,7 @@ def tests(
     """
     if not exclude:
         return []
-    found = []
+    all_files = []
     for place in [exclude] if isinstance(exclude, str) else exclude:
         if not os.path.exists(place):
             raise FileNotFoundError(
@@ -90,12 +90,12 @@ def tests(
         else:
             files = [f for f in [pair_files.parse_name(place)] if f]
         files = [f for f in files if _TEST_SPLIT.fullmatch(f.split)]
-        found += files
+        all_files += files
         if not files:
             raise ValueError(f"{place} holds no test dictionary (xx-yy.5000-6500.txt, xx-yy.txt)")
     if languages is None:
-        return found
-    return [f for f in found if f.source in languages and f.target in languages]
+        return all_files
+    return [f for f in all_files if f.source in languages and f.target in languages]
 
 
 def without_pairs(

@@ -16,7 +16,6 @@ class Tagged(NamedTuple):
     """A sentence with one tag a word; the words are the file's own, never segmented again.
 
     Attributes:
-      words: the words.
       tags: named entities in IOB2 ('B-PER', 'I-PER', 'O'), or universal parts of speech.
     """
 
@@ -28,7 +27,6 @@ class Labelled(NamedTuple):
     """One text, or a pair of texts, with one label.
 
     Attributes:
-      texts: one text or two.
       label: one of the task's labels; for `sts` a number as text.
     """
 
@@ -40,7 +38,6 @@ class Spanned(NamedTuple):
     """One span of a sentence, or a pair of spans, with labels.
 
     Attributes:
-      words: the words of the sentence.
       spans: one or two, each (first word, word after the last one).
       labels: distinct and sorted; of most tasks one.
     """
@@ -86,7 +83,6 @@ class Task(Protocol):
         """The rows of a file in one of the task's published formats; `.gz` is unpacked.
 
         Args:
-          path: the file.
           language: the language to read where a file holds several.
 
         Raises:
@@ -106,8 +102,6 @@ class Task(Protocol):
         Args:
           language: one of the embedded world's languages.
           split: 'train', 'dev' or 'test'; the last two have words and templates of their own.
-          rows: number of rows.
-          seed: seed of the draws.
 
         Raises:
           ValueError: an unknown language or split, or no rows of the task in the language.

@@ -46,7 +46,6 @@ class _Edges:
     embedded = False
 
     def read(self, path: str, language: str) -> Examples:
-        """As `Task.read`."""
         lines = [(number, line) for number, line in read_lines(path) if line.strip()]
         if lines and lines[0][1].lstrip().startswith("{"):
             rows = [row for number, line in lines for row in self._targets(path, number, line)]
@@ -60,8 +59,8 @@ class _Edges:
     def _targets(self, path: str, number: int, line: str) -> Iterator[Spanned]:
         """The targets of a line of JSON."""
         try:
-            found = json.loads(line)
-            words, targets = tuple(found["text"].split()), list(found["targets"])
+            sentence = json.loads(line)
+            words, targets = tuple(sentence["text"].split()), list(sentence["targets"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             fault(path, number, f"{error!r} in {shown(line)}: {_EXPECTED}")
         names = ("span1", "span2")[: self.texts]
@@ -94,14 +93,12 @@ class _Edges:
         fault(path, read_lines(path)[0][0], f"no JSON: {_EXPECTED}")
 
     def files(self, directory: str) -> dict[str, str]:
-        """As `Task.files`."""
         return folders.find(directory)
 
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
-        """As `Task.generate`."""
         sentences = pocket.SPANS[self.name](language, split, seed, pocket.named(self.domains))
-        found = (Spanned(words, x, (label,)) for words, targets in sentences for x, label in targets)
-        return Examples(tuple(itertools.islice(found, rows)))
+        targets = (Spanned(words, x, (y,)) for words, pairs in sentences for x, y in pairs)
+        return Examples(tuple(itertools.islice(targets, rows)))
 
     def score(
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
@@ -112,7 +109,6 @@ class _Edges:
     def counts(
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
     ) -> np.ndarray:
-        """As `Task.counts`."""
         return scores.label_counts(gold, predicted)
 
 
@@ -135,14 +131,13 @@ class PartsOfSpeech(_Edges):
     embedded = True
 
     def _tagged(self, path, language):
-        found = Pos(self.tags).read(path, language)
-        return list(_of_words(found)), dict(found.skipped)
+        tagged = Pos(self.tags).read(path, language)
+        return list(_word_spans(tagged)), dict(tagged.skipped)
 
     def generate(self, language, split, rows, seed):
-        """As `Task.generate`."""
         # A sentence has three words or more.
-        found = Pos(self.tags, self.domains).generate(language, split, rows // 3 + 1, seed)
-        return Examples(tuple(itertools.islice(_of_words(found), rows)))
+        tagged = Pos(self.tags, self.domains).generate(language, split, rows // 3 + 1, seed)
+        return Examples(tuple(itertools.islice(_word_spans(tagged), rows)))
 
 
 class Constituents(_Edges):
@@ -189,14 +184,13 @@ class Entities(_Edges):
     embedded = True
 
     def _tagged(self, path, language):
-        found = Ner(self.types, self.ignored).read(path, language)
-        return list(_of_names(found)), dict(found.skipped)
+        tagged = Ner(self.types, self.ignored).read(path, language)
+        return list(_name_spans(tagged)), dict(tagged.skipped)
 
     def generate(self, language, split, rows, seed):
-        """As `Task.generate`."""
         # A tenth of the sentences has no name, the others have one or more.
-        found = Ner(domains=self.domains).generate(language, split, rows + rows // 5 + 1, seed)
-        return Examples(tuple(itertools.islice(_of_names(found), rows)))
+        tagged = Ner(domains=self.domains).generate(language, split, rows + rows // 5 + 1, seed)
+        return Examples(tuple(itertools.islice(_name_spans(tagged), rows)))
 
 
 class Roles(_Edges):
@@ -229,13 +223,13 @@ class Relations(_Edges):
     title = "Edges: relations"
 
 
-def _of_words(found: Examples) -> Iterator[Spanned]:
-    for words, tags in found.rows:
+def _word_spans(tagged: Examples) -> Iterator[Spanned]:
+    for words, tags in tagged.rows:
         for place, tag in enumerate(tags):
             yield Spanned(words, ((place, place + 1),), (tag,))
 
 
-def _of_names(found: Examples) -> Iterator[Spanned]:
-    for words, tags in found.rows:
+def _name_spans(tagged: Examples) -> Iterator[Spanned]:
+    for words, tags in tagged.rows:
         for name in entities(tags):
             yield Spanned(words, ((name.first, name.last + 1),), (name.type,))

@@ -34,16 +34,16 @@ def is_tag(tag: str) -> bool:
 
 def entities(tags: Sequence[str]) -> list[Entity]:
     """The entities of a sentence, or of sentences with 'O' between them, as seqeval finds them."""
-    found: list[Entity] = []
+    chunks: list[Entity] = []
     before, type_before, first = "O", "", 0
     for place, tag in enumerate([*tags, "O"]):
         prefix, type_ = tag[0], tag[1:].split("-", maxsplit=1)[-1] or "_"
         if _ends(before, prefix, type_before, type_):
-            found.append(Entity(type_before, first, place - 1))
+            chunks.append(Entity(type_before, first, place - 1))
         if _begins(before, prefix, type_before, type_):
             first = place
         before, type_before = prefix, type_
-    return found
+    return chunks
 
 
 def _ends(before: str, prefix: str, type_before: str, type_: str) -> bool:

@@ -53,7 +53,7 @@ def find(directory: str) -> dict[str, str]:
         hidden = name.startswith(".") or not os.path.isfile(os.path.join(directory, name))
         if language and rank != _NEVER and not hidden:
             ranked.setdefault(language, {}).setdefault(rank, []).append(name)
-    found = {}
+    files = {}
     for language, by_rank in sorted(ranked.items()):
         best = by_rank[min(by_rank)]
         if len(best) > 1:
@@ -61,30 +61,29 @@ def find(directory: str) -> dict[str, str]:
                 f"{directory} holds several test files of {language}: {', '.join(best)}. Keep one "
                 "of them, or put the others into another folder"
             )
-        found[language] = os.path.join(directory, best[0])
-    if not found:
+        files[language] = os.path.join(directory, best[0])
+    if not files:
         wrong = [x for x in names if not split_name(x)[0] and split_name(x.lower())[0]]
         hint = f"; rename {wrong[0]} to {wrong[0].lower()}" if wrong else ""
         raise ValueError(
             f"{directory} holds no test file of a language: expected names such as de.tsv, "
             f"de.test.tsv, test-de.tsv or de_gsd-ud-test.conllu{hint}"
         )
-    return found
+    return files
 
 
 def shared(directory: str, languages: Callable[[str], Sequence[str]]) -> dict[str, str]:
     """Language -> a file that holds several languages and whose name has none.
 
     Args:
-      directory: the folder.
       languages: path -> the languages that a file names in a column.
     """
     names = [(split_name(name), name) for name in sorted(os.listdir(directory))]
     kept = sorted((rank, name) for (language, rank), name in names if not language)
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     for rank, name in kept:
         path = os.path.join(directory, name)
         if rank != _NEVER and not name.startswith(".") and os.path.isfile(path):
             for language in languages(path):
-                found.setdefault(language, path)
-    return found
+                files.setdefault(language, path)
+    return files

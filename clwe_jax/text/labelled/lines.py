@@ -15,7 +15,6 @@ class Provided(str):
     """The name of text that is no file of its own; readers take it where they take a path.
 
     Attributes:
-      text: the text.
       origin: a file that changes where the text does.
     """
 
@@ -23,9 +22,9 @@ class Provided(str):
     origin: str
 
     def __new__(cls, name: str, text: str, origin: str) -> Provided:
-        found = super().__new__(cls, name)
-        found.text, found.origin = text, origin
-        return found
+        cell = super().__new__(cls, name)
+        cell.text, cell.origin = text, origin
+        return cell
 
 
 def read_text(path: str) -> str:

@@ -73,9 +73,9 @@ def _counts(rows: Sequence[tuple[int, int, int]]) -> np.ndarray:
 
 
 def _f1(counts: np.ndarray) -> dict[str, float]:
-    right, wanted, found = counts.sum(0).tolist()
-    precision = right / found if found else 0.0
-    recall = right / wanted if wanted else 0.0
+    right, gold, predicted = counts.sum(0).tolist()
+    precision = right / predicted if predicted else 0.0
+    recall = right / gold if gold else 0.0
     both = precision + recall
     f1 = 2 * precision * recall / both if both else 0.0
     return {"f1": f1, "precision": precision, "recall": recall}

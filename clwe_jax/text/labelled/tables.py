@@ -56,12 +56,12 @@ def _first(path: str) -> list[str]:
 
 
 def _columns(cells: Sequence[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    columns: dict[str, int] = {}
     for place, cell in enumerate(cells):
         meaning = _NAMES.get(cell.strip().lower())
         if meaning:
-            found.setdefault(meaning, place)
-    return found if "label" in found and "first" in found else {}
+            columns.setdefault(meaning, place)
+    return columns if "label" in columns and "first" in columns else {}
 
 
 def read(path: str, order: Mapping[str, int], expected: str, more: bool = False) -> list[Cells]:
@@ -85,13 +85,13 @@ def read(path: str, order: Mapping[str, int], expected: str, more: bool = False)
         columns, order, rows = len(rows[0][1]), named, rows[1:]
     if not rows:
         raise ValueError(f"{path} holds no row: expected {expected}")
-    found = []
+    table = []
     for number, cells in rows:
         if len(cells) != columns and not (more and len(cells) > columns):
             fault(path, number, f"expected {columns} columns ({expected}), found {len(cells)}: "
                   f"{shown(' | '.join(cells))}")  # fmt: skip
-        found.append(Cells(number, {key: cells[place].strip() for key, place in order.items()}))
-    return found
+        table.append(Cells(number, {key: cells[place].strip() for key, place in order.items()}))
+    return table
 
 
 def _split(path: str, lines: Sequence[tuple[int, str]]) -> list[tuple[int, list[str]]]:

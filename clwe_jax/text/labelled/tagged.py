@@ -51,13 +51,13 @@ def _sentences(path: str) -> list[list[_Row]]:
     """
     lines = read_lines(path)
     separator = "\t" if any("\t" in line for _, line in lines) else " "
-    found: list[list[_Row]] = [[]]
+    sentences: list[list[_Row]] = [[]]
     width = 0
     for number, line in lines:
         # A word may be a no-break or ideographic space, which strip() would remove.
         line = line.strip(" \r") if separator == " " else line.rstrip(" \r")
         if not line.strip("\t"):
-            found.append([])
+            sentences.append([])
             continue
         comment = line[0] == "#" and (
             separator == "\t" and "\t" not in line or _COMMENT.match(line)
@@ -73,11 +73,11 @@ def _sentences(path: str) -> list[list[_Row]]:
                 f"expected {max(width, 2)} columns with {marks} between them, as in the first line "
                 f"of the file, found {len(columns)}: {shown(line)}",
             )  # fmt: skip
-        found[-1].append(_Row(number, columns))
-    found = [rows for rows in found if rows]
-    if not found:
+        sentences[-1].append(_Row(number, columns))
+    sentences = [rows for rows in sentences if rows]
+    if not sentences:
         raise ValueError(f"{path} holds no tagged word: expected a word and its tag on each line")
-    return found
+    return sentences
 
 
 def _tag_column(sentences: list[list[_Row]], is_known: Callable[[str], bool], first: bool) -> int:
@@ -132,7 +132,7 @@ def arcs(path: str) -> list[tuple[tuple[str, ...], list[tuple[int, str]]]]:
     Raises:
       ValueError: a file without ten columns, or a head that is no word of the sentence.
     """
-    found = []
+    sentences = []
     for rows in _sentences(path):
         rows = [row for row in rows if row.columns[0].isdigit() or len(row.columns) != _CONLLU]
         heads = []
@@ -146,8 +146,8 @@ def arcs(path: str) -> list[tuple[tuple[str, ...], list[tuple[int, str]]]]:
                       f"number, 1 to {len(rows)}")  # fmt: skip
             heads.append((int(head) - 1 if int(head) else place, columns[7].partition(":")[0]))
         if rows:
-            found.append((tuple(row.columns[1] for row in rows), heads))
-    return found
+            sentences.append((tuple(row.columns[1] for row in rows), heads))
+    return sentences
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,9 +181,9 @@ class Ner:
             if not is_tag(tag) or tag[2:] and tag[2:] not in known | ignored:
                 self._refuse(path, sentences, tag_column, tag)
         skipped: collections.Counter[str] = collections.Counter()
-        found = scheme(tags)
+        tag_scheme = scheme(tags)
         converted = [to_iob2(row) for row in tags]
-        if found == "IOB2":
+        if tag_scheme == "IOB2":
             skipped["I- without B- before it, read as B-"] = sum(
                 a != b for row, new in zip(tags, converted) for a, b in zip(row, new)
             )
@@ -207,13 +207,11 @@ class Ner:
         )  # fmt: skip
 
     def files(self, directory: str) -> dict[str, str]:
-        """As `Task.files`."""
         return folders.find(directory)
 
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
-        """As `Task.generate`."""
-        found = pocket.named_entities(language, split, rows, seed, pocket.named(self.domains))
-        return Examples(tuple(Tagged(words, tags) for words, tags in found))
+        sentences = pocket.named_entities(language, split, rows, seed, pocket.named(self.domains))
+        return Examples(tuple(Tagged(words, tags) for words, tags in sentences))
 
     def score(
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
@@ -224,7 +222,6 @@ class Ner:
     def counts(
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
     ) -> np.ndarray:
-        """As `Task.counts`."""
         return scores.entity_counts(gold, predicted)
 
 
@@ -286,22 +283,22 @@ class Pos:
     def _column(self, sentences: list[list[_Row]], language: str) -> int:
         """The column of universal tags; where they are a minority in it, that of the own tags."""
         column = _tag_column(sentences, _UNIVERSAL.__contains__, first=True)
-        rows = [row.columns for found in sentences for row in found]
+        rows = [row.columns for sentence in sentences for row in sentence]
         if 2 * sum(row[column] in _UNIVERSAL for row in rows) > len(rows):
             return column
         own = lambda tag: bool(petrov.converted(tag, language))
         return _tag_column(sentences, lambda tag: own(tag) or tag in _UNIVERSAL, first=True)
 
     def files(self, directory: str) -> dict[str, str]:
-        """As `Task.files`."""
         return folders.find(directory)
 
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
-        """As `Task.generate`."""
-        found = pocket.parts_of_speech(language, split, rows, seed, pocket.named(self.domains))
+        sentences = pocket.parts_of_speech(language, split, rows, seed, pocket.named(self.domains))
         if self.tags == 12:
-            found = [(words, tuple(_TO_PETROV.get(t, t) for t in tags)) for words, tags in found]
-        return Examples(tuple(Tagged(words, tags) for words, tags in found))
+            sentences = [
+                (words, tuple(_TO_PETROV.get(t, t) for t in tags)) for words, tags in sentences
+            ]
+        return Examples(tuple(Tagged(words, tags) for words, tags in sentences))
 
     def score(
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
@@ -313,5 +310,4 @@ class Pos:
     def counts(
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
     ) -> np.ndarray:
-        """As `Task.counts`."""
         return scores.tag_counts(gold, predicted)

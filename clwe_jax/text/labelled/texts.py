@@ -25,7 +25,7 @@ from clwe_jax.text.labelled import Examples, Labelled, folders, scores, tables
 from clwe_jax.text.labelled.lines import fault, read_text
 
 _NOT_TRANSLATED = "NS"  # PAWS-X's mark of a sentence that was not translated
-_MOST = 5.0  # the highest score of STS
+_MAX_SCORE = 5.0  # the highest score of STS
 
 
 class _Format(NamedTuple):
@@ -78,7 +78,6 @@ class _Texts:
     format = _MLDOC
 
     def read(self, path: str, language: str) -> Examples:
-        """As `Task.read`."""
         skipped: collections.Counter[str] = collections.Counter()
         cells = self._cells(path)
         named = {row.cells["language"] for row in cells if "language" in row.cells}
@@ -89,8 +88,8 @@ class _Texts:
         rows = []
         for row in cells:
             if row.cells.get("language", language) == language:
-                found = self._row(path, row, skipped)
-                rows += [found] if found else []
+                example = self._row(path, row, skipped)
+                rows += [example] if example else []
         if not rows:
             raise ValueError(f"{path} has no row with text and a label: {dict(skipped)}")
         return Examples(tuple(rows), dict(skipped))
@@ -112,7 +111,6 @@ class _Texts:
         return None
 
     def _parts(self, cells: Mapping[str, str]) -> tuple[str, ...]:
-        """The texts of a row."""
         return (cells["first"], cells["second"]) if self.texts == 2 else (cells["first"],)
 
     def _label(self, path: str, row: tables.Cells) -> str:
@@ -129,22 +127,20 @@ class _Texts:
         try:
             return folders.find(directory)
         except ValueError:
-            found = folders.shared(directory, tables.languages)
-            if not found:
+            files = folders.shared(directory, tables.languages)
+            if not files:
                 raise
-            return found
+            return files
 
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
-        """As `Task.generate`."""
-        found = pocket.TEXTS[self.name](language, split, rows, seed, pocket.named(self.domains))
-        return Examples(tuple(Labelled(texts, label) for texts, label in found))
+        pairs = pocket.TEXTS[self.name](language, split, rows, seed, pocket.named(self.domains))
+        return Examples(tuple(Labelled(texts, label) for texts, label in pairs))
 
     def score(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
         """{'acc'}: the share of right labels."""
         return {"acc": scores.accuracy(gold, predicted)}
 
     def counts(self, gold: Sequence[str], predicted: Sequence[str]) -> np.ndarray:
-        """As `Task.counts`."""
         return scores.row_counts(gold, predicted)
 
 
@@ -203,7 +199,7 @@ def _reviews(path: str, text: str) -> list[tables.Cells]:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
         fault(path, error.position[0], f"not XML: {error}")
-    found = []
+    reviews = []
     for number, item in enumerate(root.iter("item"), 1):
         rating = item.findtext("rating", "")
         try:
@@ -215,8 +211,8 @@ def _reviews(path: str, text: str) -> list[tables.Cells]:
         label = "pos" if stars > 3 else "neg" if stars < 3 else "-"
         cells = {"label": label, "first": " ".join(item.findtext("text", "").split()),
                  "second": " ".join(item.findtext("summary", "").split())}  # fmt: skip
-        found.append(tables.Cells(number, cells))
-    return found
+        reviews.append(tables.Cells(number, cells))
+    return reviews
 
 
 class Sts(_Texts):
@@ -239,7 +235,7 @@ class Sts(_Texts):
             score = float(label)
         except ValueError:
             score = math.nan
-        if not 0 <= score <= _MOST:
+        if not 0 <= score <= _MAX_SCORE:
             fault(path, row.number, f"{label!r} is no score of 0 to 5 ({self.format.expected})")
         return label
 

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from clwe_jax.data.graph.encoding import TextEncoder
-from clwe_jax.data.graph.pieces import PieceEncoder
+from clwe_jax.data.graph.piece_ids import PieceEncoder
 from clwe_jax.text import vocab
 
 

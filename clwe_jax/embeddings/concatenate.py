@@ -19,7 +19,7 @@ from clwe_jax.embeddings.vectors import Vectors
 _ROWS = 10_000  # that are copied at once
 
 
-def concatenated(
+def vectors(
     dictionary: Mapping[str, Vectors], trained: Mapping[str, Vectors], length: float
 ) -> Made[Vectors]:
     """The vectors of both, one behind the other, for every word that either has.

@@ -13,7 +13,7 @@ from clwe_jax.report.data import (
 )  # fmt: skip
 from clwe_jax.report.run_folder import Run, finite
 
-_MOST_COLUMNS = 8  # columns of a table that shows all of them at once
+_MAX_COLUMNS = 8  # columns of a table that shows all of them at once
 _OTHERS = (NEUTRAL, RED, VIOLET, ORANGE)  # colours of other runs in a chart of one metric
 
 
@@ -21,7 +21,6 @@ def filled(blocks: Sequence[Block], runs: Sequence[Run]) -> list[Block]:
     """The blocks with their metrics replaced by figures; empty blocks are left out.
 
     Args:
-      blocks: blocks of a section.
       runs: the page's run, then the runs beside it.
     """
     made = (_block(block, runs) for block in blocks)
@@ -36,7 +35,7 @@ def filled(blocks: Sequence[Block], runs: Sequence[Run]) -> list[Block]:
 def _folded(table: Table) -> list[Table]:
     """A wide table as its main columns, and the whole table closed below them."""
     main = [i for i, column in enumerate(table.columns) if not i or column.main]
-    few = len(table.columns) <= _MOST_COLUMNS or len(main) < 2
+    few = len(table.columns) <= _MAX_COLUMNS or len(main) < 2
     if few or len(main) == len(table.columns) or table.closed or table.filters:
         return [table]
 

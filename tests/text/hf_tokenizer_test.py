@@ -8,7 +8,7 @@ import pytest
 import sentencepiece as spm
 from sentencepiece import sentencepiece_model_pb2
 
-from clwe_jax.text import foreign
+from clwe_jax.text import hf_tokenizer
 from clwe_jax.text.tokenizer import Tokenizer
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "The", "bank", "##s", ",", "東", "cafe",
@@ -77,10 +77,10 @@ def pieces_of(tokenizer, text):
 )
 def test_vocab_txt(settings, found, tmp_path):
     path = bert(tmp_path, settings)
-    assert foreign.is_folder(path) == (settings is not None)
-    tokenizer = foreign.tokenizer(path, ("en", "de"))
+    assert hf_tokenizer.is_folder(path) == (settings is not None)
+    tokenizer = hf_tokenizer.tokenizer(path, ("en", "de"))
     assert " ".join(pieces_of(tokenizer, "The banks, 東京 café CAFÉ")) == found
-    assert tokenizer.normalizer == foreign.normalizer(path)
+    assert tokenizer.normalizer == hf_tokenizer.normalizer(path)
     tokenizer.save(str(tmp_path / "vocab"))
     again = Tokenizer.load(str(tmp_path / "vocab"))
     assert again.encode("The banks, 東京", "de") == tokenizer.encode("The banks, 東京", "de")
@@ -93,22 +93,32 @@ def test_tokenizer_json_of_bert(tmp_path):
     added = [{"id": 12, "content": "<new>", "special": False}]
     found = {"model": {"type": "WordPiece", "vocab": vocab}, "normalizer": step}
     path = write(tmp_path, "tokenizer.json", found | {"added_tokens": added})
-    tokenizer = foreign.tokenizer(path, ("en",))
+    tokenizer = hf_tokenizer.tokenizer(path, ("en",))
     assert tokenizer.vocabulary.pieces == [*PIECES[:-1], "<new>"]
     assert pieces_of(tokenizer, "The bank, THE") == ["The", "bank", ",", "[UNK]"]
     # As in transformers, tokenizer_config.json goes first.
     write(tmp_path, "tokenizer_config.json", {"do_lower_case": True})
-    assert pieces_of(foreign.tokenizer(path, ("en",)), "The bank, THE") == ["the", "bank", ",", "the"]
+    assert pieces_of(hf_tokenizer.tokenizer(path, ("en",)), "The bank, THE") == [
+        "the",
+        "bank",
+        ",",
+        "the",
+    ]
 
 
 def test_ids_of_xlm_r_are_those_of_its_model_and_one(sentencepiece, tmp_path):
     (tmp_path / "sentencepiece.bpe.model").write_bytes(sentencepiece)
-    tokenizer = foreign.tokenizer(str(tmp_path), ("en", "de"))
+    tokenizer = hf_tokenizer.tokenizer(str(tmp_path), ("en", "de"))
     own = spm.SentencePieceProcessor(model_proto=sentencepiece)
     vocabulary = tokenizer.vocabulary
     assert vocabulary.pieces[:4] == ["<s>", "<pad>", "</s>", "<unk>"]
     assert vocabulary.pieces[-1] == "<mask>" and len(vocabulary) == len(own) + 2
-    assert (vocabulary.cls_id, vocabulary.pad_id, vocabulary.sep_id, vocabulary.unk_id) == (0, 1, 2, 3)
+    assert (vocabulary.cls_id, vocabulary.pad_id, vocabulary.sep_id, vocabulary.unk_id) == (
+        0,
+        1,
+        2,
+        3,
+    )
     for text in ("The Ｂank gives,  money!", "東京 <s> 2026\u00a0x", "", " \t "):
         wanted = [i + 1 if i else 3 for i in own.encode(text)]
         assert tokenizer.encode(text, "en")[0] == wanted, text
@@ -127,7 +137,7 @@ def test_both_files_of_xlm_r_are_one_tokenizer(sentencepiece, tmp_path):
     (tmp_path / "a" / "sentencepiece.bpe.model").write_bytes(sentencepiece)
     (tmp_path / "b").mkdir()
     write(tmp_path / "b", "tokenizer.json", tokenizer_json(sentencepiece))
-    one, other = (foreign.tokenizer(str(tmp_path / x), ("en",)) for x in "ab")
+    one, other = (hf_tokenizer.tokenizer(str(tmp_path / x), ("en",)) for x in "ab")
     assert one.vocabulary.fingerprint() == other.vocabulary.fingerprint()
     for text in [*TEXT[:3], "Ｆall <mask> </s> \u00e9x \u3000 !"]:
         assert one.encode(text, "en") == other.encode(text, "en")
@@ -147,7 +157,7 @@ def test_other_tokenizers_are_refused(change, message, sentencepiece, tmp_path):
     found = tokenizer_json(sentencepiece)
     change(found)
     with pytest.raises(ValueError, match=f"tokenizer.json.*{message}"):
-        foreign.tokenizer(write(tmp_path, "tokenizer.json", found), ("en",))
+        hf_tokenizer.tokenizer(write(tmp_path, "tokenizer.json", found), ("en",))
 
 
 @pytest.mark.parametrize(
@@ -163,7 +173,7 @@ def test_other_tokenizers_are_refused(change, message, sentencepiece, tmp_path):
 def test_damaged_files_are_named(name, content, message, tmp_path):
     bert(tmp_path) if name == "tokenizer_config.json" else None
     with pytest.raises(ValueError, match=message):
-        foreign.tokenizer(write(tmp_path, name, content), ("en",))
+        hf_tokenizer.tokenizer(write(tmp_path, name, content), ("en",))
 
 
 def test_a_model_of_another_order_is_refused(sentencepiece, tmp_path):
@@ -171,4 +181,4 @@ def test_a_model_of_another_order_is_refused(sentencepiece, tmp_path):
     model.pieces[1].piece = "<pad>"
     (tmp_path / "sentencepiece.bpe.model").write_bytes(model.SerializeToString())
     with pytest.raises(ValueError, match="first pieces are <unk>, <pad>, </s>"):
-        foreign.tokenizer(str(tmp_path), ("en",))
+        hf_tokenizer.tokenizer(str(tmp_path), ("en",))

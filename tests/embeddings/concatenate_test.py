@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from clwe_jax.embeddings import beside
+from clwe_jax.embeddings import concatenate
 from clwe_jax.embeddings.vectors import Vectors
 
 
@@ -23,7 +23,7 @@ def test_cosines_are_weighted_means_of_both():
         language: Vectors(v.words, v.vectors / np.linalg.norm(v.vectors, axis=1, keepdims=True))
         for language, v in dictionary.items()
     }
-    found = beside.concatenated(dictionary, trained, 0.5)
+    found = concatenate.vectors(dictionary, trained, 0.5)
     centered = {x: v.vectors - v.vectors.mean(0) for x, v in trained.items()}
     for i in range(4):
         for j in range(4):
@@ -38,7 +38,7 @@ def test_cosines_are_weighted_means_of_both():
 def test_each_word_has_the_parts_that_know_it():
     dictionary = _made(0, "de", words=("haus", "tür"), counts=(2, 8))
     trained = _made(1, "de", width=4, words=("haus", "xylophon", "dach"), counts=(2, 5, 4))
-    found = beside.concatenated(dictionary, trained, 0.5)["de"]
+    found = concatenate.vectors(dictionary, trained, 0.5)["de"]
     assert found.words == ["tür", "xylophon", "dach", "haus"]  # most frequent first
     assert found.counts.tolist() == [8, 5, 4, 2]
     rows = dict(zip(found.words, found.vectors))
@@ -50,5 +50,5 @@ def test_each_word_has_the_parts_that_know_it():
 
 def test_trained_vectors_that_are_the_mean_stay_finite():
     trained = {"de": Vectors(["haus"], np.ones((1, 4), np.float32))}
-    found = beside.concatenated(_made(0, "de", words=("haus",), counts=(1,)), trained, 0.5)
+    found = concatenate.vectors(_made(0, "de", words=("haus",), counts=(1,)), trained, 0.5)
     assert np.isfinite(found["de"].vectors).all()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from absl import logging
 import jax
 import numpy as np
+from absl import logging
 
 from clwe_jax.interop import huggingface
 from clwe_jax.interop.configuration import describe
-from clwe_jax.text import foreign as tokenizers
+from clwe_jax.text import hf_tokenizer
 from clwe_jax.training import paths, tables
 
 
@@ -20,7 +20,6 @@ def arrays(
     """The parameters of a model, by our paths, with this run's rows of tokens and languages.
 
     Args:
-      directory: the folder.
       params: initialised parameters of this run, placed on their devices.
       axes: path -> their logical axes.
       names: this run's tokens and languages, by logical axis.
@@ -34,9 +33,9 @@ def arrays(
     """
     ours = paths.flat(params)
     length = ours[huggingface.POSITIONS].shape[0] if huggingface.POSITIONS in ours else 0
-    found: dict[str, Any] = dict(huggingface.parameters(directory, length))
+    loaded: dict[str, Any] = dict(huggingface.parameters(directory, length))
     described = describe(directory)
-    vocabulary = tokenizers.tokenizer(directory, ()).vocabulary
+    vocabulary = hf_tokenizer.tokenizer(directory, ()).vocabulary
     theirs = {tables.TOKENS: vocabulary.pieces}
     if described.languages:
         theirs[tables.LANGUAGES] = described.languages
@@ -45,17 +44,17 @@ def arrays(
         theirs[tables.TOKENS] = [special.get(n, x) for n, x in enumerate(vocabulary.pieces)]
     differ = tables.common(directory, theirs, {x: y for x, y in names.items() if x in theirs})
     rows = {axis: (np.arange(len(x)),) * 2 for axis, x in theirs.items()} | differ
-    for path in found.keys() & ours.keys():
+    for path in loaded.keys() & ours.keys():
         if tables.TOKENS in axes[path] or tables.LANGUAGES in axes[path]:
-            found[path] = tables.with_rows(ours[path], found[path], axes[path], rows)
-    for path in found.keys() - ours.keys():
+            loaded[path] = tables.with_rows(ours[path], loaded[path], axes[path], rows)
+    for path in loaded.keys() - ours.keys():
         if "pooler" in path:
-            del found[path]
+            del loaded[path]
             logging.info("%s is left out: --config.model.pooler=True keeps it", path)
-    if huggingface.BIAS in found:
-        return found, differ, frozenset()
+    if huggingface.BIAS in loaded:
+        return loaded, differ, frozenset()
     absent = frozenset(path for path in ours if path.startswith("head/"))
     logging.warning(
         "%s has no MLM head: %s keep their initial values", directory, ", ".join(sorted(absent))
     )
-    return found, differ, absent
+    return loaded, differ, absent

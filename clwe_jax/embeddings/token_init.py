@@ -13,12 +13,12 @@ from scipy import sparse
 from clwe_jax.options.training import START_METHODS
 
 _NEIGHBOURS, _TEMPERATURE = 10, 0.1  # of WECHSEL
-_MOST_ANCHORS = 20_000
+_MAX_ANCHORS = 20_000
 _ROWS = 1_024  # tokens that are compared with all anchors at once
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Words:
+class CutWords:
     """Words with their vectors and the tokens that they are cut into.
 
     Attributes:
@@ -49,17 +49,17 @@ def prepared(vectors: np.ndarray, mean: np.ndarray | None) -> np.ndarray:
     return _unit(vectors if mean is None else vectors - mean)
 
 
-def language_shares(words: Words, size: int) -> np.ndarray:
+def language_shares(words: CutWords, size: int) -> np.ndarray:
     """The languages' shares of each token's occurrences, float64 [V, languages]; zeros for none."""
     owners = np.repeat(np.arange(len(words.weights)), np.diff(words.splits))
-    found = np.zeros((size, int(words.languages.max()) + 1))
-    np.add.at(found, (words.tokens, words.languages[owners]), words.weights[owners])
-    return found / np.maximum(found.sum(1, keepdims=True), 1e-30)
+    weights = np.zeros((size, int(words.languages.max()) + 1))
+    np.add.at(weights, (words.tokens, words.languages[owners]), words.weights[owners])
+    return weights / np.maximum(weights.sum(1, keepdims=True), 1e-30)
 
 
-def start(
+def token_vectors(
     method: str,
-    words: Words,
+    words: CutWords,
     size: int,
     width: int,
     seed: int = 0,
@@ -100,7 +100,7 @@ def start(
     return values, known
 
 
-def mean_of_words(words: Words, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def mean_of_words(words: CutWords, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The mean vector of the words that contain a token, weighted by frequency and occurrences.
 
     A token that is a word by itself has the mean of these words only (of several languages).
@@ -127,12 +127,12 @@ def mean_of_words(words: Words, size: int) -> tuple[np.ndarray, np.ndarray, np.n
 
     alone = lengths[owners] == 1
     own, whole = averaged(alone)
-    found, known = averaged(~alone)
-    values = np.where(whole[:, None], own, found)
+    inside, known = averaged(~alone)
+    values = np.where(whole[:, None], own, inside)
     return values.astype(np.float32), known | whole, whole
 
 
-def by_hub_words(values: np.ndarray, known: np.ndarray, words: Words) -> np.ndarray:
+def by_hub_words(values: np.ndarray, known: np.ndarray, words: CutWords) -> np.ndarray:
     """Tokens as mixtures of the hub's words most like them (WECHSEL, Minixhofer et al. 2022).
 
     The weights are the softmax of cosine / 0.1 over the 10 nearest. The paper mixes the source
@@ -147,7 +147,7 @@ def by_hub_words(values: np.ndarray, known: np.ndarray, words: Words) -> np.ndar
       float32 [V, D].
     """
     anchors = np.flatnonzero(words.languages == words.hub)
-    order = np.argsort(-words.weights[anchors], kind="stable")[:_MOST_ANCHORS]
+    order = np.argsort(-words.weights[anchors], kind="stable")[:_MAX_ANCHORS]
     anchors = words.vectors[anchors[order]]
     count = min(_NEIGHBOURS, len(anchors))
 
@@ -155,9 +155,9 @@ def by_hub_words(values: np.ndarray, known: np.ndarray, words: Words) -> np.ndar
         nearest = np.argpartition(-cosines, count - 1, axis=1)[:, :count]
         near = np.take_along_axis(cosines, nearest, axis=1) / _TEMPERATURE
         near = np.exp(near - near.max(1, keepdims=True))
-        found = np.zeros_like(cosines)
-        np.put_along_axis(found, nearest, near / near.sum(1, keepdims=True), axis=1)
-        return found
+        weights = np.zeros_like(cosines)
+        np.put_along_axis(weights, nearest, near / near.sum(1, keepdims=True), axis=1)
+        return weights
 
     return _mixed(values, known, anchors, shares)
 

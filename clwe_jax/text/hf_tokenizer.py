@@ -50,13 +50,13 @@ def normalizer(path: str) -> Normalizer:
     """The normalizer of the text that `tokenizer` reads; see there."""
     if own := _own(path):
         return own.normalizer
-    tokenizer_json = _optional(path, TOKENIZER_FILE)
-    if tokenizer_json is not None and _kind(path, tokenizer_json) != "WordPiece":
+    spec = _optional(path, TOKENIZER_FILE)
+    if spec is not None and _kind(path, spec) != "WordPiece":
         return Normalizer(lower_case=False)
-    if tokenizer_json is None and not os.path.exists(os.path.join(path, WORDPIECE_FILE)):
+    if spec is None and not os.path.exists(os.path.join(path, WORDPIECE_FILE)):
         lower = is_xlm(path) and _lower_case_of_xlm(path)
         return Normalizer(lower, False, bert=is_xlm(path), strip_accents=lower)
-    return _basic(path, tokenizer_json or {})
+    return _basic(path, spec or {})
 
 
 def own_languages(path: str) -> tuple[str, ...]:
@@ -79,8 +79,8 @@ def is_xlm(path: str) -> bool:
 
 
 def _lower_case_of_xlm(path: str) -> bool:
-    found = (_optional(path, CONFIG_FILE) or {}).get("do_lowercase_and_remove_accent", True)
-    return bool(found)
+    lower_case = (_optional(path, CONFIG_FILE) or {}).get("do_lowercase_and_remove_accent", True)
+    return bool(lower_case)
 
 
 def tokenizer(
@@ -91,7 +91,6 @@ def tokenizer(
     Args:
       path: the folder: an export of ours, or one with tokenizer.json, vocab.txt or sentencepiece.bpe.model, and for BERT
         tokenizer_config.json, which says whether the text is lower-cased.
-      languages: languages of the model.
       lexicons: of the `Segmenter`, whose words are those of `Tokenizer.words`; BERT uses none.
 
     Raises:
@@ -100,24 +99,24 @@ def tokenizer(
     """
     if own := _own(path):
         return Tokenizer(languages, own.normalizer, own.segmenter, own.vocabulary, own.whole_text)
-    found = _optional(path, TOKENIZER_FILE)
+    spec = _optional(path, TOKENIZER_FILE)
     sentencepiece = os.path.join(path, SENTENCEPIECE_FILE)
     text = os.path.join(path, WORDPIECE_FILE)
-    if found is not None and _kind(path, found) == "Unigram":
-        model = _of_unigram(os.path.join(path, TOKENIZER_FILE), found)
-    elif found is not None or os.path.exists(text):
-        pieces = _wordpieces(os.path.join(path, TOKENIZER_FILE), found) if found else _lines(text)
+    if spec is not None and _kind(path, spec) == "Unigram":
+        model = _unigram_model(os.path.join(path, TOKENIZER_FILE), spec)
+    elif spec is not None or os.path.exists(text):
+        pieces = _wordpieces(os.path.join(path, TOKENIZER_FILE), spec) if spec else _lines(text)
         try:
             vocabulary = WordPieceVocabulary(pieces)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
         return Tokenizer(languages, normalizer(path), Segmenter({}, bert=True), vocabulary)
     elif is_xlm(path):
-        vocabulary = _of_xlm(path)
+        vocabulary = _xlm_vocabulary(path)
         segmenter = xlm.MosesSegmenter(_lower_case_of_xlm(path))
         return Tokenizer(languages, normalizer(path), segmenter, vocabulary)
     elif os.path.exists(sentencepiece):
-        model = _of_sentencepiece(sentencepiece)
+        model = _sentencepiece_model(sentencepiece)
     else:
         raise FileNotFoundError(f"{path} has no vocabulary that this program reads: {_EXPECTED}")
     vocabulary = SentencePieceVocabulary(model)
@@ -132,12 +131,12 @@ def read_json(path: str) -> dict[str, Any]:
     """
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+            content = json.load(file)
     except ValueError as error:  # of json or of UTF-8
         raise ValueError(f"{path} is damaged: {error}") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} is damaged: expected an object, found {type(found).__name__}")
-    return found
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} is damaged: expected an object, found {type(content).__name__}")
+    return content
 
 
 def _optional(path: str, name: str) -> dict[str, Any] | None:
@@ -145,8 +144,8 @@ def _optional(path: str, name: str) -> dict[str, Any] | None:
     return read_json(whole) if os.path.exists(whole) else None
 
 
-def _kind(path: str, found: Mapping[str, Any]) -> str:
-    kind = (found.get("model") or {}).get("type", "without a type")
+def _kind(path: str, spec: Mapping[str, Any]) -> str:
+    kind = (spec.get("model") or {}).get("type", "without a type")
     if kind not in ("WordPiece", "Unigram"):
         raise ValueError(
             f"{os.path.join(path, TOKENIZER_FILE)} is a tokenizer of the kind {kind}; expected "
@@ -155,9 +154,9 @@ def _kind(path: str, found: Mapping[str, Any]) -> str:
     return kind
 
 
-def _basic(path: str, found: Mapping[str, Any]) -> Normalizer:
+def _basic(path: str, spec: Mapping[str, Any]) -> Normalizer:
     """BERT's normalizer; tokenizer_config.json goes before tokenizer.json, as in transformers."""
-    step = found.get("normalizer") or {"type": "BertNormalizer", "lowercase": True}
+    step = spec.get("normalizer") or {"type": "BertNormalizer", "lowercase": True}
     if step.get("type") != "BertNormalizer" or not step.get("clean_text", True):
         raise ValueError(
             f"{os.path.join(path, TOKENIZER_FILE)}: the normalizer {step.get('type')} with "
@@ -176,7 +175,9 @@ def _basic(path: str, found: Mapping[str, Any]) -> Normalizer:
         )
     lower = bool(option("do_lower_case", "lowercase", True))
     strip = option("strip_accents", "strip_accents", None)
-    return Normalizer(lower, False, bert=True, strip_accents=lower if strip is None else bool(strip))
+    return Normalizer(
+        lower, False, bert=True, strip_accents=lower if strip is None else bool(strip)
+    )
 
 
 def _lines(path: str) -> list[str]:
@@ -192,8 +193,8 @@ def _lines(path: str) -> list[str]:
     return [line.removesuffix("\r") for line in lines]
 
 
-def _wordpieces(path: str, found: Mapping[str, Any]) -> list[str]:
-    model = found["model"]
+def _wordpieces(path: str, spec: Mapping[str, Any]) -> list[str]:
+    model = spec["model"]
     prefix = model.get("continuing_subword_prefix", "##")
     longest = model.get("max_input_chars_per_word", 100)
     if (prefix, longest) != ("##", 100):
@@ -201,16 +202,16 @@ def _wordpieces(path: str, found: Mapping[str, Any]) -> list[str]:
             f"{path}: pieces inside a word begin with {prefix!r}, and words have at most {longest} "
             "characters; expected '##' and 100, as in BERT"
         )
-    ids = dict(model.get("vocab") or {}) | _added(path, found, model.get("vocab") or {})
+    ids = dict(model.get("vocab") or {}) | _added(path, spec, model.get("vocab") or {})
     pieces = sorted(ids, key=ids.get)
     _check_ids(path, [ids[piece] for piece in pieces])
     return pieces
 
 
-def _added(path: str, found: Mapping[str, Any], known: Iterable[str]) -> dict[str, int]:
+def _added(path: str, spec: Mapping[str, Any], known: Iterable[str]) -> dict[str, int]:
     """The pieces of `added_tokens` that the vocabulary lacks, with their ids."""
     known = set(known)
-    rows = [row for row in found.get("added_tokens") or () if row["content"] not in known]
+    rows = [row for row in spec.get("added_tokens") or () if row["content"] not in known]
     words = [row["content"] for row in rows if not row.get("special")]
     if words:
         logging.warning(
@@ -226,24 +227,26 @@ def _check_ids(path: str, ids: Sequence[int]) -> None:
         raise ValueError(f"{path}: no piece has the id {gap}; expected the ids 0 to {len(ids) - 1}")
 
 
-def _of_unigram(path: str, found: Mapping[str, Any]) -> bytes:
+def _unigram_model(path: str, spec: Mapping[str, Any]) -> bytes:
     """The SentencePiece model of a tokenizer.json whose model is Unigram."""
-    steps = [*_steps(found.get("normalizer")), *_steps(found.get("pre_tokenizer"))]
+    steps = [*_steps(spec.get("normalizer")), *_steps(spec.get("pre_tokenizer"))]
     others = sorted({step["type"] for step in steps} - set(_INCLUDED))
-    if others or found["model"].get("byte_fallback"):
+    if others or spec["model"].get("byte_fallback"):
         raise ValueError(
             f"{path}: {', '.join(others) or 'byte_fallback'} is no part of XLM-R's tokenizer; "
             f"expected {', '.join(_INCLUDED)}"
         )
-    pieces = [(piece, float(score)) for piece, score in found["model"]["vocab"]]
-    unknown = found["model"].get("unk_id")
+    pieces = [(piece, float(score)) for piece, score in spec["model"]["vocab"]]
+    unknown = spec["model"].get("unk_id")
     if unknown is None or not 0 <= unknown < len(pieces):
         raise ValueError(f"{path}: unk_id={unknown}: expected the id of a piece")
-    added = _added(path, found, (piece for piece, _ in pieces))
+    added = _added(path, spec, (piece for piece, _ in pieces))
     _check_ids(path, [*range(len(pieces)), *sorted(added.values())])
     pieces += [(piece, 0.0) for piece in sorted(added, key=added.get)]
-    special = {row["content"] for row in found.get("added_tokens") or ()}
-    maps = [base64.b64decode(x["precompiled_charsmap"]) for x in steps if x["type"] == "Precompiled"]
+    special = {row["content"] for row in spec.get("added_tokens") or ()}
+    maps = [
+        base64.b64decode(x["precompiled_charsmap"]) for x in steps if x["type"] == "Precompiled"
+    ]
     model = _model(maps[0] if maps else b"")
     for number, (piece, score) in enumerate(pieces):
         kind = _UNKNOWN if number == unknown else _CONTROL if piece in special else _NORMAL
@@ -251,7 +254,7 @@ def _of_unigram(path: str, found: Mapping[str, Any]) -> bytes:
     return model.SerializeToString(deterministic=True)
 
 
-def _of_xlm(path: str) -> xlm.FastBpeVocabulary:
+def _xlm_vocabulary(path: str) -> xlm.FastBpeVocabulary:
     ids = read_json(os.path.join(path, FASTBPE_FILE))
     with open(os.path.join(path, MERGES_FILE), encoding="utf-8") as file:
         merges = file.read()
@@ -268,10 +271,10 @@ def _steps(step: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
     if step["type"] != "Sequence":
         return [step]
     inner = step.get("normalizers") or step.get("pretokenizers") or ()
-    return [found for one in inner for found in _steps(one)]
+    return [leaf for one in inner for leaf in _steps(one)]
 
 
-def _of_sentencepiece(path: str) -> bytes:
+def _sentencepiece_model(path: str) -> bytes:
     """XLM-R's SentencePiece model with the ids of XLM-R, which differ from its own."""
     from sentencepiece import sentencepiece_model_pb2  # protobuf is needed here alone
 

@@ -13,7 +13,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax import options, pocket
-from clwe_jax.text import corpora, foreign, parallel, pocket_files, training_dictionary
+from clwe_jax.text import corpora, hf_tokenizer, parallel, pocket_files, training_dictionary
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.merged import Dictionary
@@ -28,7 +28,7 @@ _PARALLEL = {"parallel": "task.parallel", "pairs": "finish.pairs"}  # key of a f
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class World:
+class RunText:
     """The text side of a run: all that is not a batch.
 
     Attributes:
@@ -103,18 +103,20 @@ def folders_of(config: options.Run, workdir: str) -> dict[str, str]:
     evaluated = [getattr(spec, "data", "") for spec in config.evals.values()]
     if "pocket" in [*evaluated, *(value for value, _ in wanted.values())]:
         _check_spoken(options.languages(config))
-    found = {
+    folders = {
         key: os.path.join(folder, name) if value == "pocket" else value
         for key, (value, name) in wanted.items()
     }
-    mined = {key: mined_folder(config, workdir) for key in _PARALLEL if found[key] == options.MINED}
-    return found | mined
+    mined = {
+        key: mined_folder(config, workdir) for key in _PARALLEL if folders[key] == options.MINED
+    }
+    return folders | mined
 
 
 def mined_folder(config: options.Run, workdir: str) -> str:
     """The folder of the sentences that a language model mines in its own text.
 
-    They are those of the vectors that it starts from, or the run mines for nothing else.
+    The training of its start vectors mines them where these learn from them; else a stage of its own.
     """
     return os.path.join(workdir, "start" if config.learns_from_mined else "mining", "mined")
 
@@ -149,15 +151,14 @@ def _check_spoken(languages: Sequence[str]) -> None:
     absent = [language for language in languages if language not in pocket.LANGUAGES]
     if absent:
         raise ValueError(
-            f"config.data.languages={','.join(languages)}: the embedded world (the value 'pocket' "
-            f"of an option) has text in {', '.join(pocket.LANGUAGES)}, not in "
-            f"{', '.join(map(repr, absent))}. For your own text give "
-            "--config.data.source=text:DIR, and set config.data.dictionaries, "
-            "config.evals.retrieval.data and config.evals.bli.data to folders or to ''."
+            f"config.data.languages={','.join(languages)}: the embedded world does not speak "
+            f"{', '.join(absent)}, only {', '.join(pocket.LANGUAGES)}. Bring your own text with "
+            "--config.data.source=text:DIR; data.dictionaries, evals.retrieval.data and "
+            "evals.bli.data are folders or '' then"
         )
 
 
-def build(config: options.Run, workdir: str) -> World:
+def build(config: options.Run, workdir: str) -> RunText:
     """Reads or makes the text side of a run.
 
     Raises:
@@ -175,19 +176,19 @@ def build(config: options.Run, workdir: str) -> World:
     statistics, sample = {}, {}
     if corpus is not None:
         statistics = corpora.inspect(corpus, tokenizer.words, dictionary)
-        most = config.data.sample_bytes
-        sample = {language: list(corpus.lines(language, most)) for language in languages}
-    for language, found in statistics.items():
+        max_bytes = config.data.sample_bytes
+        sample = {language: list(corpus.lines(language, max_bytes)) for language in languages}
+    for language, stats in statistics.items():
         logging.info(
-            "%s: %s lines, %s words, dictionary coverage %.1f%%", language, f"{found.lines:,}",
-            f"{found.words:,}", 100 * found.coverage,
+            "%s: %s lines, %s words, dictionary coverage %.1f%%", language, f"{stats.lines:,}",
+            f"{stats.words:,}", 100 * stats.coverage,
         )  # fmt: skip
-    return World(
+    return RunText(
         tokenizer=tokenizer,
         folders=folders,
         text=corpus if corpus is not None else config.data.source,
         dictionary=dictionary,
-        frequent={language: found.frequent for language, found in statistics.items()},
+        frequent={language: stats.frequent for language, stats in statistics.items()},
         frequencies=_frequencies(statistics) if statistics else None,
         sample=sample,
         description=_described(tokenizer, dictionary, statistics, config.data.temperature),
@@ -205,16 +206,16 @@ def normalizer_of(config: options.Run) -> Normalizer:
     """
     wanted = Normalizer(config.data.lower_case, config.data.simplify_chinese)
     path = config.vocabulary_path
-    if not path or not foreign.is_folder(path):
+    if not path or not hf_tokenizer.is_folder(path):
         return wanted
-    found = foreign.normalizer(path)
-    if (found.lower_case, False) != (wanted.lower_case, wanted.simplify_chinese):
+    own = hf_tokenizer.normalizer(path)
+    if (own.lower_case, False) != (wanted.lower_case, wanted.simplify_chinese):
         raise ValueError(
             f"config.vocab.path={path} has a vocabulary of text "
-            f"{'in lower case' if found.lower_case else 'with its case'}: "
-            f"--config.data.lower_case={found.lower_case} --config.data.simplify_chinese=False"
+            f"{'in lower case' if own.lower_case else 'with its case'}: "
+            f"--config.data.lower_case={own.lower_case} --config.data.simplify_chinese=False"
         )
-    return found
+    return own
 
 
 def _tokenizer(
@@ -235,10 +236,10 @@ def _tokenizer(
                 f"config.vocab.path={config.vocab.path} is the tokenizer of "
                 f"{','.join(tokenizer.languages)}; config.data.languages={config.data.languages}"
             )
-    elif config.vocab.path and foreign.is_folder(config.vocab.path):
+    elif config.vocab.path and hf_tokenizer.is_folder(config.vocab.path):
         languages = options.languages(config)
         lexicons = {x: dictionary.lexicon(x) for x in languages} if dictionary is not None else {}
-        tokenizer = foreign.tokenizer(config.vocab.path, languages, lexicons)
+        tokenizer = hf_tokenizer.tokenizer(config.vocab.path, languages, lexicons)
     else:
         tokenizer = Tokenizer.build(
             languages=options.languages(config),
@@ -259,8 +260,8 @@ def _tokenizer(
 
 def _frequencies(statistics: Mapping[str, corpora.LanguageStats]) -> Frequencies:
     return Frequencies(
-        {language: found.counted for language, found in statistics.items()},
-        {language: found.counts for language, found in statistics.items()},
+        {language: stats.counted for language, stats in statistics.items()},
+        {language: stats.counts for language, stats in statistics.items()},
     )
 
 
@@ -270,9 +271,9 @@ def _described(
     statistics: Mapping[str, corpora.LanguageStats],
     temperature: float,
 ) -> dict[str, Any]:
-    """`World.description`; 'target_share' follows from the temperature of the language sampling."""
+    """`RunText.description`; 'target_share' follows from the temperature of the sampling."""
     vocabulary = tokenizer.vocabulary
-    sizes = {language: found.words for language, found in statistics.items()}
+    sizes = {language: stats.words for language, stats in statistics.items()}
     shares = corpora.temperature_shares(sizes, temperature) if sizes else {}
     described: dict[str, Any] = {
         "vocabulary": {
@@ -282,13 +283,13 @@ def _described(
         },
         "languages": {
             language: {
-                "lines": found.lines,
-                "words": found.words,
-                "coverage": found.coverage,
+                "lines": stats.lines,
+                "words": stats.words,
+                "coverage": stats.coverage,
                 "target_share": shares[language],
-                "repaired": found.repaired_lines,
+                "repaired": stats.repaired_lines,
             }
-            for language, found in statistics.items()
+            for language, stats in statistics.items()
         },
         "skipped": corpora.mended(statistics),
     }

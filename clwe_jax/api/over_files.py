@@ -1,0 +1,143 @@
+"""Runs a model over files: clwe-jax align, clwe-jax mine and clwe-jax tag.
+
+    clwe-jax align --model=RUN --languages=de,en FILE FILE      # 0-0 1-2 ..., a line a pair of sentences
+    clwe-jax mine  --model=RUN --languages=de,en FILE FILE      # margin, sentence and translation, by tabs
+    clwe-jax tag   --model=RUN --languages=de    FILE           # a word and its label a line, as CoNLL
+
+A line of a file (also .gz) is a sentence. Files are read and written in parts, so that memory does not
+grow with them; `mine` holds a vector for each sentence. RUN is anything that `api.load` opens. Without
+--out the result goes to the standard output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import sys
+from typing import IO, Callable, Iterable, Iterator, Sequence
+
+from absl import logging
+
+from clwe_jax import api, atomic, terminal
+from clwe_jax.api.loaded import LoadedModel
+from clwe_jax.text import corpora
+
+_AT_ONCE = 1_024  # lines read, labelled and written together
+_END = object()
+
+
+def align(model: LoadedModel, files: Sequence[str], languages: Sequence[str]) -> Iterator[str]:
+    """Yields the links of each line's words with those of the other file's line, '0-0 1-2'."""
+    for source, target in _parallel(files):
+        for links in model.align_all(source, target, *languages):
+            yield " ".join(f"{link.source_place}-{link.target_place}" for link in links)
+
+
+def mine(
+    model: LoadedModel, files: Sequence[str], languages: Sequence[str], least: float
+) -> Iterator[str]:
+    """Yields margin, sentence and translation of the pairs that `LoadedModel.mine` finds, best first."""
+    texts, others = ([line for line in _lines(file) if line.strip()] for file in files)
+    for i, j, margin in model.mine(texts, languages[0], others, languages[1], least):
+        yield "\t".join([f"{margin:.4f}", *(x.replace("\t", " ") for x in (texts[i], others[j]))])
+
+
+def tag(model: LoadedModel, files: Sequence[str], languages: Sequence[str]) -> Iterator[str]:
+    """Yields 'word<tab>label' for the words of each line, and '' after a line."""
+    for lines in _parts(_lines(files[0])):
+        for pairs in model.tag(lines, languages[0]):
+            yield "".join(f"{word}\t{label}\n" for word, label in pairs)
+
+
+# Command -> its number of files, and what it does.
+_COMMANDS: dict[str, tuple[int, Callable[..., Iterator[str]]]] = {
+    "align": (2, align), "mine": (2, mine), "tag": (1, tag),
+}  # fmt: skip
+
+
+def _lines(path: str) -> Iterator[str]:
+    return (line.rstrip("\r\n") for line in corpora.file_lines(path))
+
+
+def _parts(lines: Iterable[str]) -> Iterator[list[str]]:
+    lines = iter(lines)
+    while part := list(itertools.islice(lines, _AT_ONCE)):
+        yield part
+
+
+def _parallel(files: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
+    """Yields parts of two files.
+
+    Raises:
+      ValueError: one file has more lines.
+    """
+    pairs = itertools.zip_longest(*map(_lines, files), fillvalue=_END)
+    done = 0
+    while part := list(itertools.islice(pairs, _AT_ONCE)):
+        for number, pair in enumerate(part, done + 1):
+            if _END in pair:
+                shorter = files[pair.index(_END)]
+                raise ValueError(
+                    f"{shorter} ends after {number - 1:,} lines, and {files[1 - pair.index(_END)]} goes on: line n of "
+                    "one file has to be the translation of line n of the other"
+                )
+        done += len(part)
+        yield tuple(map(list, zip(*part)))
+
+
+@contextlib.contextmanager
+def _output(path: str) -> Iterator[IO[str]]:
+    if path:
+        with atomic.writing(path, "w") as file:
+            yield file
+    else:
+        yield sys.stdout
+        sys.stdout.flush()
+
+
+def _arguments(command: str, argv: Sequence[str]) -> argparse.Namespace:
+    count, _ = _COMMANDS[command]
+    parser = argparse.ArgumentParser(
+        prog=f"clwe-jax {command}",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--model", required=True, help="a run's folder, hf:DIR or files of vectors")
+    parser.add_argument("--languages", required=True, help="codes of the files' languages, in their order")
+    parser.add_argument("--out", default="", help="file to write; without it, the standard output")
+    if command == "mine":
+        parser.add_argument("--least", type=float, default=1.05, help="smallest margin of a pair")
+    parser.add_argument("files", nargs=count, metavar="FILE")
+    given = parser.parse_args(argv)
+    given.languages = given.languages.split(",")
+    if len(given.languages) != count:
+        parser.error(f"--languages={','.join(given.languages)}: expected {count}, one for each file")
+    return given
+
+
+def main(command: str, argv: Sequence[str]) -> None:
+    """The command line.
+
+    Args:
+      command: align, mine or tag.
+      argv: its arguments.
+    """
+    given = _arguments(command, argv)
+    logging.set_verbosity(logging.WARNING)
+    terminal.plain_log()
+    try:
+        model = api.load(given.model, languages=given.languages if given.model.startswith("hf:") else ())
+        total = sum(1 for _ in _lines(given.files[0]))
+        more = {"least": given.least} if command == "mine" else {}
+        lines = _COMMANDS[command][1](model, given.files, given.languages, **more)
+        with _output(given.out) as out, terminal.task("lines", total) as advance:
+            for line in lines:
+                out.write(line + "\n")
+                advance(1)
+    except (ValueError, OSError) as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[0].split()[-1], sys.argv[1:])

@@ -1,0 +1,89 @@
+"""Ranks of right answers by few exact numbers are those of whole lists."""
+
+import numpy as np
+import pytest
+
+from clwe_jax.align import bounded, csls, ranks
+
+
+def made_up(seed, queries, keys, pool, width=16, topics=30):
+    """Vectors in clusters, which have hubs and near misses."""
+    r = np.random.RandomState(seed)
+    centers = r.standard_normal((topics, width))
+
+    def draw(count):
+        return centers[r.randint(topics, size=count)] + 0.7 * r.standard_normal((count, width))
+
+    source = draw(pool)
+    target = source[r.randint(pool, size=keys)] + 0.5 * r.standard_normal((keys, width))
+    found = source[r.randint(pool, size=queries)], target, source
+    return [np.float32(x) for x in found]
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Limits so small that every step is needed; returns the numbers of keys that were settled."""
+    for name, value in dict(_PART=20, _CENTERS=12, _MEMBERS=4, _SLABS=(16, 4), _LEAST_KEYS=50).items():
+        monkeypatch.setattr(bounded, name, value)
+    monkeypatch.setattr(ranks, "_WIDTH", 3)
+    settled, settle = [], bounded.Around.settle
+    monkeypatch.setattr(
+        bounded.Around, "settle", lambda self, rows, whole: settled.append(len(rows)) or settle(self, rows, whole)
+    )
+    return settled
+
+
+def answers(seed, queries, keys, most=4):
+    """Up to `most` right keys of each query, some of which have none."""
+    r = np.random.RandomState(seed)
+    return [set(r.choice(keys, r.randint(most + 1), replace=False).tolist()) for _ in range(queries)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("method", csls.METHODS)
+@pytest.mark.parametrize("k", [1, 5, 10])
+def test_equal_the_places_in_whole_lists(small, monkeypatch, seed, method, k):
+    x, y, pool = made_up(seed, 70, 900, 500)
+    right = answers(seed, 70, 900)
+    # Of half of the queries, right keys are near.
+    options = dict(pool=pool, neighbourhood=7, beta=12.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(bounded, "_LEAST_KEYS", 10**9)
+        found = np.asarray(csls.nearest(x, y, 12, method, **options)[0])
+        for line in range(0, 70, 2):
+            right[line] |= {int(found[line, line // 10])}
+        expected = ranks.first(found[:, :k], right)
+    assert len(set(expected.tolist())) > (1 if k == 1 else 4)
+    np.testing.assert_array_equal(ranks.of_right(x, y, right, k, method, **options), expected)
+    assert bool(small) == (method != "cosine")
+
+
+def test_far_fewer_keys_are_settled_than_for_lists(small):
+    x, y, pool = made_up(5, 100, 2000, 1500, width=64)
+    right = answers(5, 100, 2000, most=1)
+    lists = csls.Shared(("csls",))
+    csls.nearest(x, y, 10, "csls", pool=pool, shared=lists)
+    of_lists = sum(small)
+    small.clear()
+    ranks.of_right(x, y, right, 10, "csls", pool=pool)
+    assert 0 < sum(small) < of_lists / 2
+
+
+def test_no_right_keys_and_numbers_that_are_none(small):
+    x, y, pool = made_up(1, 6, 100, 60)
+    assert not ranks.of_right(x, y, [()] * 6, 3, "csls", pool=pool).any() and not small
+    y[:] = np.nan
+    assert not ranks.of_right(x, y, [(1,)] * 6, 3, "csls", pool=pool).any()
+    with pytest.raises(ValueError, match="row 2"):
+        x[2] = np.inf
+        ranks.of_right(x, y, [(1,)] * 6, 3, "csls", pool=pool)
+
+
+def test_of_equal_keys_the_first_one_is_nearer(small):
+    x, y, pool = made_up(2, 20, 60, 100)
+    y = np.concatenate([y, y, y])
+    right = [{int(i)} for i in np.random.RandomState(0).randint(180, size=20)]
+    found = np.asarray(csls.nearest(x, y, 30, "csls", pool=pool)[0])
+    np.testing.assert_array_equal(
+        ranks.of_right(x, y, right, 30, "csls", pool=pool), ranks.first(found, right)
+    )

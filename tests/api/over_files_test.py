@@ -1,0 +1,98 @@
+"""The commands over files give what the methods of a model give, line by line."""
+
+import gzip
+import io
+
+import numpy as np
+import pytest
+
+from clwe_jax import api
+from clwe_jax.api import over_files
+from clwe_jax.embeddings import files
+from clwe_jax.embeddings.vectors import Vectors
+
+WORDS = 30
+
+
+@pytest.fixture
+def model(tmp_path):
+    """Files of vectors of two languages, in which word n translates word n."""
+    x = np.random.default_rng(0).standard_normal((WORDS, 16)).astype(np.float32)
+    for prefix, language in (("d", "de"), ("e", "en")):
+        files.write(str(tmp_path / f"{language}.vec"), Vectors(names(prefix), x))
+    return f"vec:de={tmp_path / 'de.vec'},en={tmp_path / 'en.vec'}"
+
+
+def names(prefix):
+    return [prefix + chr(97 + i // 26) + chr(97 + i % 26) for i in range(WORDS)]
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """A German and an English file, the words of whose lines are in other orders; line 3 is empty."""
+    r = np.random.default_rng(1)
+    orders = [r.permutation(WORDS)[:5] for _ in range(40)]
+    orders[3] = orders[3][:0]
+    lines = [[" ".join(names(x)[i] for i in order) for order in orders] for x in "de"]
+    lines[1] = [" ".join(reversed(line.split())) for line in lines[1]]
+    (tmp_path / "a.txt").write_text("\n".join(lines[0]) + "\n")
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(("\n".join(lines[1])).encode()))
+    return (str(tmp_path / "a.txt"), str(tmp_path / "b.txt.gz")), lines
+
+
+def run(command, *arguments, capsys):
+    over_files.main(command, arguments)
+    return capsys.readouterr().out
+
+
+def test_words_are_linked_line_by_line(model, texts, tmp_path, capsys, monkeypatch):
+    paths, (left, right) = texts
+    monkeypatch.setattr(over_files, "_AT_ONCE", 7)  # several parts, the last one shorter
+    out = run("align", f"--model={model}", "--languages=de,en", *paths, capsys=capsys)
+    found = out.split("\n")
+    assert len(found) == 41 and found[3] == found[40] == ""
+    assert set(found[0].split()) == {"0-4", "1-3", "2-2", "3-1", "4-0"}
+    loaded = api.load(model)
+    for line, a, b in zip(found, left, right):
+        links = loaded.align(a, b, "de", "en")
+        assert line == " ".join(f"{x.source_place}-{x.target_place}" for x in links)
+    out_file = str(tmp_path / "links")
+    assert not run("align", f"--model={model}", "--languages=de,en", f"--out={out_file}", *paths, capsys=capsys)
+    assert open(out_file).read() == out
+
+
+def test_translations_are_found(model, texts, capsys):
+    paths, (left, right) = texts
+    out = run("mine", f"--model={model}", "--languages=de,en", "--least=1.01", *paths, capsys=capsys)
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert len(rows) > 30 and all(float(margin) >= 1.01 for margin, _, _ in rows)
+    assert {(a, b) for _, a, b in rows} <= set(zip(left, right))
+    assert [float(x) for x, *_ in rows] == sorted((float(x) for x, *_ in rows), reverse=True)
+
+
+def test_words_are_labelled(texts, capsys, monkeypatch):
+    class Tagger:
+        def tag(self, lines, lang):
+            assert lang == "de" and len(lines) <= 7
+            return [[(word, word[-1].upper()) for word in line.split()] for line in lines]
+
+    monkeypatch.setattr(over_files, "_AT_ONCE", 7)
+    monkeypatch.setattr(over_files.api, "load", lambda *a, **k: Tagger())
+    paths, (left, _) = texts
+    out = run("tag", "--model=run", "--languages=de", paths[0], capsys=capsys)
+    sentences = out.removesuffix("\n").split("\n\n")
+    first = left[0].split()
+    assert sentences[0] == "\n".join(f"{word}\t{word[-1].upper()}" for word in first)
+    assert out.count("\n\n") >= 39 and io.StringIO(out).readline() == f"{first[0]}\t{first[0][-1].upper()}\n"
+
+
+def test_files_that_do_not_fit_are_named(model, texts, tmp_path, capsys):
+    (tmp_path / "short.txt").write_text("ea eb\n")
+    short = str(tmp_path / "short.txt")
+    with pytest.raises(SystemExit, match="short.txt ends after 1 lines"):
+        run("align", f"--model={model}", "--languages=de,en", texts[0][0], short, capsys=capsys)
+    with pytest.raises(SystemExit, match="nowhere"):
+        run("align", f"--model={model}", "--languages=de,en", "nowhere", short, capsys=capsys)
+    with pytest.raises(SystemExit):
+        run("tag", "--model=x", "--languages=de,en", short, capsys=capsys)
+    assert "expected 1, one for each file" in capsys.readouterr().err
