@@ -180,11 +180,11 @@ class WordGraph:
 
     @functools.cached_property
     def _hub_strings(self) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers of strings that are entries of the hub, and the rows of these, int [strings];
-        of a fixed hub, all of its words are."""
-        entries, index = np.zeros(len(self.words[self.hub]), np.bool_), self.index[self.hub]
-        entries[: self._known[self.hub]] = True
-        entries |= self._fixed_rows >= 0
+        """The numbers of strings that a fixed hub has without an entry, and their rows, int [strings]."""
+        entries, index = self._fixed_rows >= 0, self.index[self.hub]
+        if self.fixed:
+            own = set(self.fixed.regression.words)  # the entries that the finished run had
+            entries &= np.array([word not in own for word in self.words[self.hub]], np.bool_)
         rows = np.array([index.get(word, -1) for word in self._strings], np.int64)
         numbers = np.flatnonzero((rows >= 0) & entries[rows])
         return numbers, rows[numbers]

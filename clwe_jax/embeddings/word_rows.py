@@ -111,7 +111,7 @@ class Rows:
 
     @functools.cached_property
     def _directions(self) -> np.ndarray:
-        """The same for other languages than the hub, whose entries have their vector: [strings, width]."""
+        """The same for other languages than a fixed hub, whose words have their vector: [strings, width]."""
         directions = np.zeros((len(self._draws), self.width), np.float32)
         directions[:, : self.dim] = self._draws
         numbers, entries = self.graph._hub_strings
@@ -194,7 +194,7 @@ class Rows:
 
     def _add_strings(self, language: str, rows: np.ndarray) -> None:
         """Adds the shared string of each word that the dictionary lacks, as a vector of length
-        `_SAME`, to the words' vectors in place: its own direction, or the vector of the hub's entry."""
+        `_SAME`, to the words' vectors in place: its own direction, or the vector of a fixed hub."""
         places = self.graph._string_numbers(language)
         shared = np.flatnonzero(places >= 0)
         directions = self._draws if language == self.graph.hub else self._directions

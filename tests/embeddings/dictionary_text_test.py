@@ -82,9 +82,10 @@ def test_a_string_of_two_texts_is_one_word_and_one_of_a_single_text_is_none():
     assert "xylophon" not in found["de"]
 
 
-def test_a_string_that_is_an_entry_of_the_hub_alone_has_its_vector():
+def test_an_entry_of_the_hub_is_no_word_of_a_text_that_spells_alike():
+    """Short words of two languages are often false friends, such as the Galician "son", are."""
     found, _ = _made({**_COUNTS, "fr": {"eau": 3, "dog": 1}})
-    np.testing.assert_allclose(found["fr"]["dog"], 0.6 * found["en"]["dog"], atol=1e-5)
+    assert abs(found["fr"]["dog"] @ found["en"]["dog"]) < 0.4
 
 
 def test_other_words_are_near_those_that_begin_alike():

@@ -226,7 +226,9 @@ def test_runs_share_what_is_trained(whole, folder, tmp_path, monkeypatch):
 
 def test_vectors_beside_those_of_the_dictionary(whole, folder, tmp_path):
     trained = os.path.join(whole, "trained")
-    words = {"static.words.spelling_dim": 0, "static.words.unknown": "beginnings"}
+    words = {
+        "static.words.spelling_dim": 0, "static.words.unknown": "beginnings", "static.words.meanings": "",
+    }  # fmt: skip
     config = config_of(folder, **{"static.trained": trained, "static.dictionary_dim": 6, **words})
     static.run(config, str(tmp_path / "run"))
     model = api.load(str(tmp_path / "run"))
