@@ -87,8 +87,7 @@ def test_any_string_has_the_vector_that_the_text_would_have_given_it():
     spelling = dictionary_text.spelling(word_rows.rows(graph, 64, 1), behind=3)
     found = spelling.vectors(["knihach", "unseen"], "hsb")
     assert found.shape == (2, 64 + 16 + 3) and found[1].any() and not found[:, -3:].any()
-    # Half of the tolerance is that of conjugate gradients.
-    np.testing.assert_allclose(found[0, :80], table.vectors[table.index["knihach"]], atol=2e-3)
+    np.testing.assert_allclose(found[0, :80], table.vectors[table.index["knihach"]], atol=1e-3)
 
 
 def test_the_english_side_of_a_phrase_is_made_of_its_words():
