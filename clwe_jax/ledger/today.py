@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import shlex
+import sys
 from typing import Any, Mapping
 
 from absl import flags
@@ -30,7 +31,7 @@ def changes(row: Mapping[str, Any]) -> list[str]:
     arguments = tuple(word for word in words[words.index("clwe_jax.main") + 1 :])
     try:
         run = _run(arguments)
-    except (ValueError, OSError, KeyError, AttributeError):
+    except (ValueError, OSError, KeyError, AttributeError, flags.Error):
         return ["options"]  # an option or a config that is gone
     changed = ["code"] if row["code"] != _code(arguments) else []
     if [entry["name"] for entry in row["data"]] != [hashes.POCKET]:
@@ -69,13 +70,16 @@ def _run(arguments: tuple[str, ...]) -> options.Run:
     """The options of a command, as its record has hashed them."""
     values = flags.FlagValues()
     config = config_flags.DEFINE_config_file("config", flag_values=values)
-    before = os.getcwd()
+    before = os.getcwd(), sys.argv
     os.chdir(ROOT)
+    # The library defines the flags of overrides by sys.argv, whatever is parsed.
+    sys.argv = ["main", *(x for x in arguments if x.startswith(("--config", "-config")))]
     try:
-        values(["main", *(x for x in arguments if x.startswith(("--config", "-config")))])
+        values(sys.argv)
         run = options.parse(config.value)
         if run.job in registry.TABLES["adopt_options"]:
             run = registry.lookup("adopt_options", run.job)(run)
         return run.resolved()
     finally:
-        os.chdir(before)
+        os.chdir(before[0])
+        sys.argv = before[1]

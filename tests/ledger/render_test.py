@@ -204,6 +204,15 @@ def test_a_row_of_other_code_or_options_is_marked(monkeypatch):
     assert today.changes(outside) == ["code"]
 
 
+def test_options_of_a_command_are_read():
+    command = f"{MAIN}mbert.py --config.seed=1"
+    some = {**row("mbert"), "options": {"seed": 1, "train": {}}, "commands": [command]}
+    assert today.changes(some) == ["data", "code"]
+    assert today.changes({**some, "options": {"seed": 2}}) == ["options", "data", "code"]
+    gone = {**some, "commands": [f"{command} --config.train.an_option_that_is_gone=1"]}
+    assert today.changes(gone) == ["options"]
+
+
 def test_only_options_of_both_sides_are_compared():
     row_of = lambda **train: {**row("mbert"), "options": {"train": train}}
     assert today.changes(row_of()) == ["data", "code"]
