@@ -143,9 +143,9 @@ def record(figures: Mapping[str, float], options: Any, facts: Mapping[str, Any] 
     name = rows.name_of(" ".join(["python", script, *sys.argv[1:]]))
     folder = os.path.join("runs", "benchmarks", re.sub(r"[^\w.=,-]+", "_", name))
     os.makedirs(folder, exist_ok=True)
-    values = dict(options if isinstance(options, Mapping) else vars(options))
-    values = {x: y for x, y in values.items() if x.replace("_", "-") not in rows.PLACES}
-    recorder = records.Recorder(folder, values, values.get("seed"), started=STARTED)
+    values = options if isinstance(options, Mapping) else vars(options)
+    how = {x: y for x, y in values.items() if x.replace("_", "-") not in rows.PLACES}
+    recorder = records.Recorder(folder, how, values.get("seed"), started=STARTED)
     recorder.write(figures, hashes.of_script(script), facts={x: str(y) for x, y in facts.items()})
     print(f"To keep these figures: python -m clwe_jax.ledger add {folder}")
 

@@ -31,7 +31,7 @@ def stages(
       dictionary: the dictionary whose pairs are joined by lines; None: no lines.
     """
     hub, pictures = model.hub, {}
-    for language in model.raw:
+    for language in vocabularies.raw:
         if language == hub:
             continue
         pairs = dictionary.pairs(language, hub) if dictionary is not None else []

@@ -23,7 +23,7 @@ def made_up(seed, queries, keys, pool, width=16, topics=30):
 @pytest.fixture
 def small(monkeypatch):
     """Limits so small that every step is needed; returns the numbers of keys that were settled."""
-    for name, value in dict(_PART=20, _CENTERS=12, _MEMBERS=4, _SLABS=(16, 4), _LEAST_KEYS=50).items():
+    for name, value in dict(_PART=20, _CENTERS=12, _MEMBERS=4, _SLABS=(16, 4), _MIN_KEYS=50).items():
         monkeypatch.setattr(bounded, name, value)
     monkeypatch.setattr(ranks, "_WIDTH", 3)
     settled, settle = [], bounded.Around.settle
@@ -48,7 +48,7 @@ def test_equal_the_places_in_whole_lists(small, monkeypatch, seed, method, k):
     # Of half of the queries, right keys are near.
     options = dict(pool=pool, neighbourhood=7, beta=12.0)
     with monkeypatch.context() as patch:
-        patch.setattr(bounded, "_LEAST_KEYS", 10**9)
+        patch.setattr(bounded, "_MIN_KEYS", 10**9)
         found = np.asarray(csls.nearest(x, y, 12, method, **options)[0])
         for line in range(0, 70, 2):
             right[line] |= {int(found[line, line // 10])}
