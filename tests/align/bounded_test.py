@@ -7,19 +7,6 @@ import pytest
 from clwe_jax.align import bounded, csls, search
 
 
-def made_up(seed, queries, keys, pool, width=16, topics=30):
-    """Vectors in clusters, which have hubs and near misses."""
-    r = np.random.RandomState(seed)
-    centers = r.standard_normal((topics, width))
-
-    def draw(count):
-        return centers[r.randint(topics, size=count)] + 0.7 * r.standard_normal((count, width))
-
-    source = draw(pool)
-    target = source[r.randint(pool, size=keys)] + 0.5 * r.standard_normal((keys, width))
-    return source[r.randint(pool, size=queries)], target, source
-
-
 BETA = 12.0
 
 
@@ -75,7 +62,7 @@ def check(same_ranking):
     [(1, 10, "csls"), (10, 10, "csls"), (3, 1, "csls"), (1, 10, "inverted_softmax"),
      (10, 10, "inverted_softmax")],
 )  # fmt: skip
-def test_equals_the_whole_product(small, check, seed, k, neighbourhood, method):
+def test_equals_the_whole_product(small, check, seed, k, neighbourhood, method, made_up):
     vectors = made_up(seed, 70, 900, 500)
     check(vectors, k, neighbourhood, run(*vectors, k, neighbourhood, method), method)
 
@@ -83,17 +70,17 @@ def test_equals_the_whole_product(small, check, seed, k, neighbourhood, method):
 @pytest.mark.parametrize(
     "pool, method", [(1, "csls"), (5, "csls"), (19, "csls"), (19, "inverted_softmax")]
 )
-def test_a_pool_smaller_than_the_first_bound(small, check, pool, method):
+def test_a_pool_smaller_than_the_first_bound(small, check, pool, method, made_up):
     vectors = made_up(0, 9, 100, pool)
     check(vectors, 2, 10, run(*vectors, 2, 10, method), method)
 
 
-def test_all_keys_asked_for(small, check):
+def test_all_keys_asked_for(small, check, made_up):
     vectors = made_up(1, 5, 40, 60)
     check(vectors, 40, 4, run(*vectors, 40, 4))
 
 
-def test_copies_of_a_key_are_all_found(small, same_ranking):
+def test_copies_of_a_key_are_all_found(small, same_ranking, made_up):
     queries, keys, pool = made_up(2, 20, 60, 100)
     copies = np.concatenate([keys, keys, keys])
     found, _ = run(queries, copies, pool, 6, 4)
@@ -104,7 +91,7 @@ def test_copies_of_a_key_are_all_found(small, same_ranking):
     assert all(len(set(row)) == 6 for row in found.tolist())
 
 
-def test_the_search_ends_when_it_has_seen_every_key(small, monkeypatch):
+def test_the_search_ends_when_it_has_seen_every_key(small, monkeypatch, made_up):
     """Scores of NaN prove nothing; more keys than there are would not change that."""
     searched, search_once = [], bounded._search
 
@@ -126,21 +113,21 @@ def test_the_search_ends_when_it_has_seen_every_key(small, monkeypatch):
 @pytest.mark.parametrize("method", csls.METHODS)
 @pytest.mark.parametrize("array", [np.asarray, jnp.asarray])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_query_that_is_not_finite_is_refused_with_its_row(method, array, value):
+def test_a_query_that_is_not_finite_is_refused_with_its_row(method, array, value, made_up):
     queries, keys, _ = made_up(7, 6, 100, 60)
     queries[3, 1] = value
     with pytest.raises(ValueError, match="1 of 6 queries .* row 3"):
         csls.nearest(array(queries, np.float32), keys, 2, method)
 
 
-def test_a_hub_is_passed_over(small, check):
+def test_a_hub_is_passed_over(small, check, made_up):
     """A key near all queries wins by cosine and must not win here, though it is found late."""
     queries, keys, pool = made_up(3, 50, 800, 400)
     keys[700] = pool.mean(0)
     check((queries, keys, pool), 1, 10, run(queries, keys, pool, 1, 10))
 
 
-def test_bounds_are_below_the_numbers_and_near_them(small):
+def test_bounds_are_below_the_numbers_and_near_them(small, made_up):
     _, keys, pool = made_up(4, 1, 900, 700)
     found = around(keys, pool, 10)
     y, p = (np.asarray(search.unit(v), np.float64) for v in (keys, pool))
@@ -178,7 +165,7 @@ def test_groups_without_a_part_have_at_least_the_mass_of_their_mean(small):
     "k, most, method",
     [(1, 200, "csls"), (10, 1_200, "csls"), (1, 300, "inverted_softmax")],
 )
-def test_few_keys_are_computed(monkeypatch, check, k, most, method):
+def test_few_keys_are_computed(monkeypatch, check, k, most, method, made_up):
     computed = []
     settle = bounded.Around.settle
 
@@ -195,7 +182,7 @@ def test_few_keys_are_computed(monkeypatch, check, k, most, method):
     assert len(set(computed)) == len(computed) <= most
 
 
-def test_methods_share_what_they_compute_of_a_key(small, monkeypatch, check):
+def test_methods_share_what_they_compute_of_a_key(small, monkeypatch, check, made_up):
     settled, settle = [], bounded.Around.settle
     monkeypatch.setattr(
         bounded.Around, "settle", lambda self, rows, whole: settled.extend(rows) or settle(self, rows, whole)
@@ -212,7 +199,7 @@ def test_methods_share_what_they_compute_of_a_key(small, monkeypatch, check):
     assert len(settled) > len(set(settled)), "another neighbourhood needs numbers of its own"
 
 
-def test_retrieval_uses_it_where_it_pays(monkeypatch, check):
+def test_retrieval_uses_it_where_it_pays(monkeypatch, check, made_up):
     vectors = made_up(6, 20, 1_000, 300)
     check(vectors, 5, 10, csls.nearest(*vectors[:2], 5, "csls", pool=vectors[2]))
     calls = []

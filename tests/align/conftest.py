@@ -1,4 +1,4 @@
-"""Comparison of rankings that rounding cannot upset."""
+"""Vectors for retrieval, and a comparison of rankings that rounding cannot upset."""
 
 import numpy as np
 import pytest
@@ -29,3 +29,22 @@ def check_ranking(found, scores, tolerance=1e-5, most=0.01):
 def same_ranking():
     """The function `check_ranking`."""
     return check_ranking
+
+
+def clusters(seed, queries, keys, pool, width=16, topics=30):
+    """Vectors in clusters, which have hubs and near misses."""
+    r = np.random.RandomState(seed)
+    centers = r.standard_normal((topics, width))
+
+    def draw(count):
+        return centers[r.randint(topics, size=count)] + 0.7 * r.standard_normal((count, width))
+
+    source = draw(pool)
+    target = source[r.randint(pool, size=keys)] + 0.5 * r.standard_normal((keys, width))
+    return source[r.randint(pool, size=queries)], target, source
+
+
+@pytest.fixture
+def made_up():
+    """The function `clusters`."""
+    return clusters

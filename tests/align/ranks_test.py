@@ -6,20 +6,6 @@ import pytest
 from clwe_jax.align import bounded, csls, ranks
 
 
-def made_up(seed, queries, keys, pool, width=16, topics=30):
-    """Vectors in clusters, which have hubs and near misses."""
-    r = np.random.RandomState(seed)
-    centers = r.standard_normal((topics, width))
-
-    def draw(count):
-        return centers[r.randint(topics, size=count)] + 0.7 * r.standard_normal((count, width))
-
-    source = draw(pool)
-    target = source[r.randint(pool, size=keys)] + 0.5 * r.standard_normal((keys, width))
-    found = source[r.randint(pool, size=queries)], target, source
-    return [np.float32(x) for x in found]
-
-
 @pytest.fixture
 def small(monkeypatch):
     """Limits so small that every step is needed; returns the numbers of keys that were settled."""
@@ -42,8 +28,8 @@ def answers(seed, queries, keys, most=4):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("method", csls.METHODS)
 @pytest.mark.parametrize("k", [1, 5, 10])
-def test_equal_the_places_in_whole_lists(small, monkeypatch, seed, method, k):
-    x, y, pool = made_up(seed, 70, 900, 500)
+def test_equal_the_places_in_whole_lists(small, monkeypatch, seed, method, k, made_up):
+    x, y, pool = map(np.float32, made_up(seed, 70, 900, 500))
     right = answers(seed, 70, 900)
     # Of half of the queries, right keys are near.
     options = dict(pool=pool, neighbourhood=7, beta=12.0)
@@ -58,8 +44,8 @@ def test_equal_the_places_in_whole_lists(small, monkeypatch, seed, method, k):
     assert bool(small) == (method != "cosine")
 
 
-def test_far_fewer_keys_are_settled_than_for_lists(small):
-    x, y, pool = made_up(5, 100, 2000, 1500, width=64)
+def test_far_fewer_keys_are_settled_than_for_lists(small, made_up):
+    x, y, pool = map(np.float32, made_up(5, 100, 2000, 1500, width=64))
     right = answers(5, 100, 2000, most=1)
     lists = csls.Shared(("csls",))
     csls.nearest(x, y, 10, "csls", pool=pool, shared=lists)
@@ -69,8 +55,8 @@ def test_far_fewer_keys_are_settled_than_for_lists(small):
     assert 0 < sum(small) < of_lists / 2
 
 
-def test_no_right_keys_and_numbers_that_are_none(small):
-    x, y, pool = made_up(1, 6, 100, 60)
+def test_no_right_keys_and_numbers_that_are_none(small, made_up):
+    x, y, pool = map(np.float32, made_up(1, 6, 100, 60))
     assert not ranks.of_right(x, y, [()] * 6, 3, "csls", pool=pool).any() and not small
     y[:] = np.nan
     assert not ranks.of_right(x, y, [(1,)] * 6, 3, "csls", pool=pool).any()
@@ -79,8 +65,8 @@ def test_no_right_keys_and_numbers_that_are_none(small):
         ranks.of_right(x, y, [(1,)] * 6, 3, "csls", pool=pool)
 
 
-def test_of_equal_keys_the_first_one_is_nearer(small):
-    x, y, pool = made_up(2, 20, 60, 100)
+def test_of_equal_keys_the_first_one_is_nearer(small, made_up):
+    x, y, pool = map(np.float32, made_up(2, 20, 60, 100))
     y = np.concatenate([y, y, y])
     right = [{int(i)} for i in np.random.RandomState(0).randint(180, size=20)]
     found = np.asarray(csls.nearest(x, y, 30, "csls", pool=pool)[0])
