@@ -13,13 +13,12 @@ import functools
 import zlib
 from typing import Iterable, Mapping, Sequence
 
-from anyascii import anyascii
 import numpy as np
 from scipy import linalg, sparse
 
 from clwe_jax import atomic
 from clwe_jax.embeddings.dictionary_vectors import unit
-from clwe_jax.text.words import is_unspaced
+from clwe_jax.text.words import is_unspaced, latin
 
 _BUCKETS = 1 << 16  # of hashed n-grams
 _SHORTEST, _LONGEST = 2, 5  # characters of an n-gram; 1 in scripts without spaces between words
@@ -256,9 +255,7 @@ def buckets(word: str) -> np.ndarray:
     """The buckets of a word's n-grams, int64 [n-grams]; an n-gram that occurs twice has two."""
     # Scripts without spaces have words of one or two characters, whose Latin form says little.
     unspaced = is_unspaced(word)
-    # Marks of the Latin form (Armenian t') are no letters of the name.
-    latin = "" if unspaced else "".join(filter(str.isalnum, anyascii(word).lower()))
-    marked = f"<{latin or word}>"
+    marked = f"<{word if unspaced else latin(word) or word}>"
     numbers = [
         zlib.crc32(marked[start : start + length].encode("utf-8", errors="replace")) % _BUCKETS
         for length in range(1 if unspaced else _SHORTEST, _LONGEST + 1)

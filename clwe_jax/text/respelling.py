@@ -15,11 +15,10 @@ import math
 from typing import Iterable, Mapping, Sequence
 import unicodedata
 
-from anyascii import anyascii
 import numpy as np
 
 from clwe_jax.text.merged import Dictionary
-from clwe_jax.text.words import is_unspaced
+from clwe_jax.text.words import is_unspaced, latin
 
 _FEWEST = 20  # entries in another script, and pairs that teach letters
 _SHARE = 0.02  # of a language's entries, for the same
@@ -84,8 +83,8 @@ def _forms(dictionary: Dictionary, language: str, counts: Mapping[str, int]) -> 
         return {}
     known = set(range(len(words))).difference(foreign)
     pairs = _pairs(dictionary, language, words, foreign, known)
-    latin = {_latin(word): word for word in reversed(list(counts)) if _scripts([word]) == {script: 1}}
-    pairs += [(words[row], latin[form]) for row in foreign if (form := _latin(words[row])) in latin]
+    by_form = {latin(word): word for word in reversed(list(counts)) if _scripts([word]) == {script: 1}}
+    pairs += [(words[row], by_form[form]) for row in foreign if (form := latin(words[row])) in by_form]
     letters = _learned(sorted(set(pairs)))
     if letters is None:
         return {}
@@ -162,7 +161,7 @@ def _aligned(a: str, b: str, letters: Letters | None) -> tuple[float, list[tuple
 def _cost(left: str, right: str, letters: Letters | None) -> float:
     if letters is not None:
         return -math.log(letters.get(left, {}).get(right, math.exp(-4)))
-    return 0.1 * len(left) if _latin(left) == _latin(right) else _COSTS[len(left), len(right)]
+    return 0.1 * len(left) if latin(left) == latin(right) else _COSTS[len(left), len(right)]
 
 
 def _spelled(word: str, letters: Letters, counts: Mapping[str, int]) -> str:
@@ -185,11 +184,6 @@ def _spelled(word: str, letters: Letters, counts: Mapping[str, int]) -> str:
                         beams[place + length][ahead] = total
     ends = sorted(beams[-1], key=lambda string: (-beams[-1][string], string))
     return next((string for string in ends if string in counts), ends[0] if ends else "")
-
-
-@functools.lru_cache(maxsize=1 << 16)
-def _latin(word: str) -> str:
-    return "".join(filter(str.isalnum, anyascii(word).lower()))
 
 
 def _scripts(words: Iterable[str] | Mapping[str, int]) -> dict[str, int]:

@@ -6,6 +6,7 @@ import functools
 import re
 from typing import Iterable, Iterator, Mapping, Sequence
 
+from anyascii import anyascii
 import numpy as np
 
 from clwe_jax.text import characters
@@ -31,6 +32,13 @@ def _bert_pattern() -> re.Pattern:
     table = characters.bert_class_table()
     code_points = [np.flatnonzero(table == value) for value in (WORD, SINGLE)]
     return re.compile("[{}]+|[{}]".format(*map(characters.character_class, code_points)))
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def latin(word: str) -> str:
+    """The letters and numbers of a word in Latin letters and lower case; '' where it has none."""
+    # Marks of the Latin form (Armenian t') are no letters of the word.
+    return "".join(filter(str.isalnum, anyascii(word).lower()))
 
 
 def is_unspaced(word: str) -> bool:
