@@ -179,6 +179,18 @@ def progress(shown: bool | None) -> Iterator[None]:
         _shown = before
 
 
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """In the block neither progress nor reports of steps are shown: trials are timed in it."""
+    before = logging.get_verbosity()
+    logging.set_verbosity(logging.WARNING)
+    try:
+        with progress(False):
+            yield
+    finally:
+        logging.set_verbosity(before)
+
+
 _open: list[Line] = []  # the line that was opened last is shown
 _stages: list[str] = []  # names of the stages that have begun, the outer first
 

@@ -9,10 +9,9 @@ import os
 import time
 from typing import Any, Callable, Iterator
 
-from absl import logging
 import numpy as np
 
-from clwe_jax import options
+from clwe_jax import options, terminal
 from clwe_jax.align import csls, induce
 from clwe_jax.options.static import StaticRun
 from clwe_jax.report import plots
@@ -45,9 +44,8 @@ def stages(config: StaticRun) -> Iterator[str]:
         own = slice(0, config.embeddings.dim)
         pairs = np.stack([np.arange(timed // 2, dtype=np.int32)] * 2, 1)
         aligner = refine.aligner(config.align, config.seed)
-        logging.set_verbosity(logging.WARNING)  # the aligner reports its steps
-        seconds = _seconds(lambda: aligner.fit(source[:, own], target[:, own], pairs))
-        logging.set_verbosity(logging.INFO)
+        with terminal.quiet():  # the aligner reports its steps
+            seconds = _seconds(lambda: aligner.fit(source[:, own], target[:, own], pairs))
         yield _line("alignment", others * seconds * max(1.0, words / timed), words)
     kinds = [spec.name for spec in config.evals.values() if getattr(spec, "data", "")]
     if kinds:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import tempfile
 import time
 from typing import Any, Iterator
 
-from absl import logging
 import numpy as np
 
 from clwe_jax import options, terminal
@@ -32,7 +30,7 @@ def lines(config: TransferRun, data: LabelledData) -> Iterator[str]:
     batch = (config.train if tunes else config.recipe).batch_size
     count = sum(map(len, data.train.values()))
     small = _few(data, _BATCHES * batch)
-    with _quiet(), tempfile.TemporaryDirectory() as folder:
+    with terminal.quiet(), tempfile.TemporaryDirectory() as folder:
         rates = _tuned(config, small, folder) if tunes else _frozen(config, small, folder)
     if tunes:
         epochs = config.train.epochs
@@ -105,14 +103,3 @@ def _tuned(config: TransferRun, data: LabelledData, folder: str) -> dict[str, fl
     encoder = transfer_encoder.opened(short, folder, data)
     training: Any = TunedTransfer(short, folder, data, encoder).train()
     return {"steps": training.speed.get("speed/steps_per_second", float("inf"))}
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    before = logging.get_verbosity()
-    logging.set_verbosity(logging.WARNING)
-    try:
-        with terminal.progress(False):
-            yield
-    finally:
-        logging.set_verbosity(before)
