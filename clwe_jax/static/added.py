@@ -14,6 +14,7 @@ from typing import Mapping
 import numpy as np
 
 from clwe_jax import options
+from clwe_jax.align import procrustes
 from clwe_jax.embeddings.dictionary_vectors import unit
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import FixedHub
@@ -60,11 +61,10 @@ class Finished:
         rows = np.where((rows >= 0) & (np.abs(known[rows]).max(1) > 0), rows, -1)
         both = np.flatnonzero(rows >= 0)
         here, there = unit(new.vectors - new.vectors.mean(0))[both], unit(known[rows[both]])
-        left, _, right = np.linalg.svd(here.T @ there)
-        turn = (left @ right).astype(np.float32)
+        turn = procrustes.orthogonal(here, there).astype(np.float32)
         return {
-            language: dataclasses.replace(found, vectors=found.vectors @ turn)
-            for language, found in trained.items()
+            language: dataclasses.replace(own, vectors=own.vectors @ turn)
+            for language, own in trained.items()
         }
 
     def merged(self, new: StaticSpaces) -> StaticSpaces:
