@@ -9,7 +9,7 @@ from typing import Annotated, Mapping
 from clwe_jax import registry
 from clwe_jax.options import derived as shared, evaluators
 from clwe_jax.options.section import (
-    Amount, Count, OneOf, Range, Section, Share, Size, entries, option, section,
+    AT, Amount, Count, OneOf, OptionError, Range, Section, Share, Size, entries, option, section,
 )  # fmt: skip
 from clwe_jax.options.systems import Run
 from clwe_jax.options.tasks import check_source
@@ -138,8 +138,8 @@ class WordsOptions(Section):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.meanings not in ("", "text") and not self.meanings.startswith(("hf:", "run:")):
-            raise ValueError(
-                f"config.static.words.meanings={self.meanings!r}: expected text, hf:DIR, run:DIR or ''"
+            raise OptionError(
+                f"{AT}.meanings={self.meanings!r}: expected text, hf:DIR, run:DIR or ''"
             )
 
 
