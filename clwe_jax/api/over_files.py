@@ -15,7 +15,7 @@ import argparse
 import contextlib
 import itertools
 import sys
-from typing import IO, Callable, Iterable, Iterator, Sequence
+from typing import IO, Callable, Iterator, Sequence, TypeVar
 
 from absl import logging
 
@@ -25,6 +25,7 @@ from clwe_jax.text import corpora
 
 _AT_ONCE = 1_024  # lines read, labelled and written together
 _END = object()
+_Line = TypeVar("_Line")
 
 
 def align(model: LoadedModel, files: Sequence[str], languages: Sequence[str]) -> Iterator[str]:
@@ -60,8 +61,7 @@ def _lines(path: str) -> Iterator[str]:
     return (line.rstrip("\r\n") for line in corpora.file_lines(path))
 
 
-def _parts(lines: Iterable[str]) -> Iterator[list[str]]:
-    lines = iter(lines)
+def _parts(lines: Iterator[_Line]) -> Iterator[list[_Line]]:
     while part := list(itertools.islice(lines, _AT_ONCE)):
         yield part
 
@@ -72,9 +72,8 @@ def _parallel(files: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
     Raises:
       ValueError: one file has more lines.
     """
-    pairs = itertools.zip_longest(*map(_lines, files), fillvalue=_END)
     done = 0
-    while part := list(itertools.islice(pairs, _AT_ONCE)):
+    for part in _parts(itertools.zip_longest(*map(_lines, files), fillvalue=_END)):
         for number, pair in enumerate(part, done + 1):
             if _END in pair:
                 shorter = files[pair.index(_END)]
@@ -137,7 +136,3 @@ def main(command: str, argv: Sequence[str]) -> None:
                 advance(1)
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[0].split()[-1], sys.argv[1:])

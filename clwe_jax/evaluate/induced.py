@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
@@ -92,7 +93,7 @@ class Induced:
                 self._test.name, len(self._words), 100 * (~self.known).mean(),
             )  # fmt: skip
 
-    @property
+    @functools.cached_property
     def questions(self) -> tuple[np.ndarray, list[set[int]]]:
         """Lines among the words that have a vector, int [Q], and the candidates that are right there.
 
