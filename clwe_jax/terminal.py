@@ -180,13 +180,12 @@ def progress(shown: bool | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """In the block neither progress nor reports of steps are shown: trials are timed in it."""
+def warnings_only() -> Iterator[None]:
+    """In the block only warnings and errors are logged."""
     before = logging.get_verbosity()
     logging.set_verbosity(logging.WARNING)
     try:
-        with progress(False):
-            yield
+        yield
     finally:
         logging.set_verbosity(before)
 

@@ -1,5 +1,6 @@
 """The environment of all tests, set before the first import of jax or TensorFlow."""
 
+import logging
 import os
 import pathlib
 import platform
@@ -137,3 +138,15 @@ def run_python():
 def environment_of():
     """The function `python_environment` of this file."""
     return python_environment
+
+
+@pytest.fixture
+def said(caplog):
+    """What is logged from the level INFO on, whatever level a test before has left."""
+    from absl import logging as absl_logging  # after the variables above are set
+
+    logger = absl_logging.get_absl_logger()
+    logger.addHandler(caplog.handler)
+    with caplog.at_level(logging.INFO), caplog.at_level(logging.INFO, logger=logger.name):
+        yield caplog
+    logger.removeHandler(caplog.handler)

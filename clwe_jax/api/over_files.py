@@ -17,8 +17,6 @@ import itertools
 import sys
 from typing import IO, Callable, Iterator, Sequence, TypeVar
 
-from absl import logging
-
 from clwe_jax import api, atomic, terminal
 from clwe_jax.api.loaded import LoadedModel
 from clwe_jax.text import corpora
@@ -123,16 +121,20 @@ def main(command: str, argv: Sequence[str]) -> None:
       argv: its arguments.
     """
     given = _arguments(command, argv)
-    logging.set_verbosity(logging.WARNING)
     terminal.plain_log()
     try:
-        model = api.load(given.model, languages=given.languages if given.model.startswith("hf:") else ())
-        total = sum(1 for _ in _lines(given.files[0]))
-        more = {"least": given.least} if command == "mine" else {}
-        lines = _COMMANDS[command][1](model, given.files, given.languages, **more)
-        with _output(given.out) as out, terminal.task("lines", total) as advance:
-            for line in lines:
-                out.write(line + "\n")
-                advance(1)
+        with terminal.warnings_only():
+            _run(command, given)
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
+
+
+def _run(command: str, given: argparse.Namespace) -> None:
+    model = api.load(given.model, languages=given.languages if given.model.startswith("hf:") else ())
+    total = sum(1 for _ in _lines(given.files[0]))
+    more = {"least": given.least} if command == "mine" else {}
+    lines = _COMMANDS[command][1](model, given.files, given.languages, **more)
+    with _output(given.out) as out, terminal.task("lines", total) as advance:
+        for line in lines:
+            out.write(line + "\n")
+            advance(1)

@@ -44,7 +44,7 @@ def stages(config: StaticRun) -> Iterator[str]:
         own = slice(0, config.embeddings.dim)
         pairs = np.stack([np.arange(timed // 2, dtype=np.int32)] * 2, 1)
         aligner = refine.aligner(config.align, config.seed)
-        with terminal.quiet():  # the aligner reports its steps
+        with terminal.warnings_only():  # the aligner reports its steps
             seconds = _seconds(lambda: aligner.fit(source[:, own], target[:, own], pairs))
         yield _line("alignment", others * seconds * max(1.0, words / timed), words)
     kinds = [spec.name for spec in config.evals.values() if getattr(spec, "data", "")]

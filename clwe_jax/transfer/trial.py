@@ -30,7 +30,7 @@ def lines(config: TransferRun, data: LabelledData) -> Iterator[str]:
     batch = (config.train if tunes else config.recipe).batch_size
     count = sum(map(len, data.train.values()))
     small = _few(data, _BATCHES * batch)
-    with terminal.quiet(), tempfile.TemporaryDirectory() as folder:
+    with terminal.warnings_only(), terminal.progress(False), tempfile.TemporaryDirectory() as folder:
         rates = _tuned(config, small, folder) if tunes else _frozen(config, small, folder)
     if tunes:
         epochs = config.train.epochs

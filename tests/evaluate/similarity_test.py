@@ -1,24 +1,12 @@
 """Word similarity: files as they come, and Spearman against its definition."""
 
-import logging
-
 import numpy as np
 import pytest
-from absl import logging as absl_logging
 
 from clwe_jax.evaluate import similarity
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.similarity import WordSimilarity
 from clwe_jax.types import WordSpace
-
-
-@pytest.fixture
-def said(caplog):
-    logger = absl_logging.get_absl_logger()
-    logger.addHandler(caplog.handler)
-    with caplog.at_level(logging.INFO):
-        yield caplog
-    logger.removeHandler(caplog.handler)
 
 
 def vectors_of(words, seed):

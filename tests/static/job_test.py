@@ -1,12 +1,10 @@
 """Whole runs of static embeddings on a few sentences: stages, their reuse, what is left."""
 
 import json
-import logging
 import os
 
 import numpy as np
 import pytest
-from absl import logging as absl_logging
 
 from clwe_jax import api, options, presets
 from clwe_jax.embeddings import files, train
@@ -16,15 +14,6 @@ from clwe_jax.text import dictionary as dictionaries
 
 ANIMALS = 12
 LANGUAGES = ("de", "en", "fr")
-
-
-@pytest.fixture
-def said(caplog):
-    logger = absl_logging.get_absl_logger()
-    logger.addHandler(caplog.handler)
-    with caplog.at_level(logging.INFO):
-        yield caplog
-    logger.removeHandler(caplog.handler)
 
 
 def word(language, number):

@@ -1,12 +1,10 @@
 """Vectors that people bring: aligned whole runs, and what is said of files that do not fit."""
 
 import json
-import logging
 import os
 
 import numpy as np
 import pytest
-from absl import logging as absl_logging
 
 from clwe_jax import api, options, presets
 from clwe_jax.embeddings import files
@@ -15,15 +13,6 @@ from clwe_jax.static import job as static, provided, refine
 from clwe_jax.text import dictionary as dictionaries
 
 WORDS, DIM = 40, 6
-
-
-@pytest.fixture
-def said(caplog):
-    logger = absl_logging.get_absl_logger()
-    logger.addHandler(caplog.handler)
-    with caplog.at_level(logging.INFO):
-        yield caplog
-    logger.removeHandler(caplog.handler)
 
 
 def names(prefix):
