@@ -1,7 +1,5 @@
 """The dictionary floor: its figures by hand, and the runs that have none."""
 
-import logging
-
 from absl import logging as absl_logging
 import numpy as np
 import pytest
@@ -16,15 +14,6 @@ from clwe_jax.text.merged import Dictionary
 
 WORDS = [chr(97 + i) + chr(97 + j) for i in range(6) for j in range(10)]
 TESTED = WORDS[:10]
-
-
-@pytest.fixture
-def said(caplog):
-    logger = absl_logging.get_absl_logger()
-    logger.addHandler(caplog.handler)
-    with caplog.at_level(logging.INFO):
-        yield caplog
-    logger.removeHandler(caplog.handler)
 
 
 @pytest.fixture

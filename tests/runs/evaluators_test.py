@@ -1,8 +1,5 @@
 """config.evals to evaluators: keys, folders, data that are absent, training's variables."""
 
-import logging
-
-from absl import logging as absl_logging
 import numpy as np
 import pytest
 
@@ -102,9 +99,7 @@ def test_the_embedded_world_serves_every_key(tmp_path):
     assert [each.prefix for each in made] == ["here/", "there/"]
 
 
-def test_evaluators_without_data_are_left_out_and_named(caplog):
-    logger = absl_logging.get_absl_logger()
-    logger.addHandler(caplog.handler)
+def test_evaluators_without_data_are_left_out_and_named(said):
     config = config_of(
         mlm=dict(name="mlm", batches=2),
         retrieval=dict(name="retrieval", data=""),
@@ -113,10 +108,8 @@ def test_evaluators_without_data_are_left_out_and_named(caplog):
         senses=dict(name="senses", data=""),
         wsd=dict(name="wsd", training=""),
     )
-    with caplog.at_level(logging.INFO):
-        assert evaluators.build(config.evals, CONTEXT) == []
-    logger.removeHandler(caplog.handler)
-    [line] = {x.getMessage() for x in caplog.records if "name no data" in x.getMessage()}
+    assert evaluators.build(config.evals, CONTEXT) == []
+    [line] = {x.getMessage() for x in said.records if "name no data" in x.getMessage()}
     named = [f"config.evals.{key}.data" for key in ("retrieval", "bli", "similarity", "senses")]
     assert all(name in line for name in [*named, "config.evals.wsd"])
     assert "mlm" in line  # it has no held-out text here

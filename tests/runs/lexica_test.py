@@ -1,25 +1,13 @@
 """Which dictionaries a static run tests on and writes."""
 
-import logging
-
 import numpy as np
 import pytest
-from absl import logging as absl_logging
 
 from clwe_jax import options, presets
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.runs import lexica
 from clwe_jax.text import dictionary as dictionaries
 from clwe_jax.text.normalize import Normalizer
-
-
-@pytest.fixture
-def said(caplog):
-    logger = absl_logging.get_absl_logger()
-    logger.addHandler(caplog.handler)
-    with caplog.at_level(logging.INFO):
-        yield caplog
-    logger.removeHandler(caplog.handler)
 
 
 @pytest.fixture
