@@ -25,6 +25,8 @@ _NO_FIGURES = {
     "options", "presets", "report", "ledger", "registry", "atomic", "terminal", "main", "reevaluate",
     "pocket",
 }  # fmt: skip
+# Modules of any room that show, forecast or guard a run and change none of its figures.
+_SHOWING = {"report", "pictures", "shown_words", "forecast", "times", "lock"}
 
 
 def of_data(values: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -131,6 +133,8 @@ def _module_path(name: str) -> str:
     """The file of a module whose code decides figures; '' for any other."""
     parts_of_name = name.split(".")
     if parts_of_name[0] != "clwe_jax" or not parts_of_name[1:] or parts_of_name[1] in _NO_FIGURES:
+        return ""
+    if parts_of_name[-1] in _SHOWING:
         return ""
     path = os.path.join(ROOT, *parts_of_name)
     for file in (f"{path}.py", os.path.join(path, "__init__.py")):

@@ -101,3 +101,12 @@ def test_the_hash_of_code_follows_imports(tmp_path):
         (folder / "script.py").write_text("import helper\n")
     first, second = (hashes.of_code([str(tmp_path / x / "script.py")]) for x in ("one", "two"))
     assert first != second
+
+
+@pytest.mark.parametrize("module, counts", [("static.pictures", False), ("align.csls", True)])
+def test_modules_that_only_show_a_run_do_not_change_the_hash_of_code(tmp_path, module, counts):
+    script = tmp_path / "script.py"
+    script.write_text("x = 1\n")
+    importing = tmp_path / "importing.py"
+    importing.write_text(f"import clwe_jax.{module}\nx = 1\n")
+    assert (hashes.of_code([str(script)]) != hashes.of_code([str(importing)])) is counts
