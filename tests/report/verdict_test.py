@@ -70,6 +70,78 @@ def test_it_is_the_first_sentence_of_the_page_and_the_end_of_the_run(judged, pag
     assert last.endswith(f"{found.text} {found.command}")
 
 
+@pytest.fixture
+def of(tmp_path):
+    """The verdict on a run with these figures and options."""
+
+    def made(figures, **options):
+        (tmp_path / "config.json").write_text(json.dumps(options))
+        (tmp_path / "results.json").write_text(json.dumps(figures))
+        (tmp_path / "report.json").write_text(json.dumps({"command": ["x", "--config=joint_align"]}))
+        return verdict.of(run_folder.read(tmp_path))
+
+    return made
+
+
+NLI = {"job": "transfer", "transfer": {"task": "xnli", "train": "en"}}
+ACCURACIES = {"xnli/en/acc": 0.7, "xnli/de/acc": 0.4, "xnli/fr/acc": 0.36, "zero_shot/xnli/mean_acc": 0.38}
+
+
+def test_labels_stand_beside_the_most_frequent_one(of):
+    low = ACCURACIES | {f"xnli/{x}/majority": 0.335 for x in ("en", "de", "fr")}
+    found = of(low, **NLI)
+    assert "accuracy: 38.0% in languages without labels (de, fr); 70.0% in en" in found.text
+    assert "is 33.5%: +4.5 points." in found.text and not found.command
+    found = of(low | {"xnli/de/majority": 0.5}, **NLI)
+    assert "is 41.8%: this run is below its floor." in found.text
+    assert found.command == "clwe-jax guide transfer"
+
+
+def test_names_have_no_floor(of):
+    names = {"job": "transfer", "transfer": {"task": "ner", "train": "en"}}
+    found = of({"ner/en/f1": 0.97, "ner/de/f1": 0.6, "zero_shot/ner/mean_f1": 0.6}, **names)
+    assert "F1: 60.0% in languages without labels (de); 97.0% in en" in found.text
+    assert "no floor" in found.text and found.command == "clwe-jax guide results"
+    assert of({"ner/en/f1": 0.97}, **names).text.endswith("F1: 97.0% in en, whose labels were learned.")
+
+
+def test_a_translator_stands_beside_its_words_one_by_one(of):
+    figures = {"bleu/de-en": 4.0, "bleu/en-de": 6.0, "bleu/mean": 5.0, "floor/bleu/mean": 7.25}
+    translator = {"job": "pretrain", "objective": {"name": "unsupervised_translation"}}
+    found = of(figures, **translator)
+    assert found.text.startswith("BLEU 5.0 of 100, mean of 2 directions. The floor") and "7.2" in found.text
+    assert "below its floor" in found.text and found.command == "clwe-jax guide translation"
+    assert not of(figures | {"bleu/mean": 8.0}, **translator).command
+    both = of({**figures, "bleu/mean": 8.0, "retrieval/mean": 0.5}, **translator)
+    assert "BLEU 8.0" in both.text and "50.0% of the sentences" in both.text
+    assert of(figures, job="static") is None
+
+
+def test_clcr_stands_beside_regression(of):
+    figures = {"clcr/f1/annealed": 0.81, "clcr/f1/regression": 0.6}
+    assert "81.0% by the map. The floor, linear regression, is 60.0%: +21.0" in of(figures, job="clcr").text
+    assert of(figures | {"clcr/f1/regression": 0.9}, job="clcr").command == "clwe-jax guide clcr"
+
+
+def test_words_where_no_sentences_were_compared(of):
+    figures = {"bli/p@1_csls": 0.2, "bli/chance": 0.0005, "floor/bli/p@1_csls": 0.1}
+    found = of(figures, job="static")
+    assert found.text.startswith("20.0% of the words find their translation by CSLS (chance: 0.05%).")
+    assert "is 10.0%: +10.0 points." in found.text
+    assert of(figures | {"bli/p@1_csls": 0.05}, job="static").command.startswith("clwe-jax --config=joint_dic")
+
+
+def test_a_run_without_test_sets_says_how_it_is_measured(of, tmp_path):
+    found = of({}, job="static", evals={"retrieval": {"data": ""}}, data={"languages": "en,de"})
+    assert "No translations were compared" in found.text and "--languages=en,de" in found.text
+    assert found.command == (
+        f"clwe-jax --config=joint_align --workdir={tmp_path} --config.job=evaluate "
+        "--config.evals.retrieval.data=tatoeba"
+    )
+    (tmp_path / "results.json").unlink()
+    assert verdict.of(run_folder.read(tmp_path)) is None
+
+
 def test_the_floor_of_static_vectors_weighs_words_as_they_do(judged):
     own = {"retrieval/mean_csls": 0.7, "floor/retrieval/mean_csls": 0.65}
     folder, _ = judged(own | BELOW)
