@@ -17,7 +17,7 @@ from side_by_side import record
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from clwe_jax.api import encoders
+from clwe_jax.encoders import load as encoders
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
 
