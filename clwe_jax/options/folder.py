@@ -96,13 +96,14 @@ def placed(path: str, workdir: str | os.PathLike[str]) -> str:
     """The path of a file or folder that an option of the run in `workdir` names.
 
     A relative path begins in the folder where the run was started. This folder is kept as seen from
-    `workdir`, so that both may be moved together; where nothing is there, the path stays as it is.
+    `workdir`, so that both may be moved together. Where nothing is there, a copy in the run's own
+    folder counts, under the path's last name; without one the path stays as it is.
     """
-    if os.path.isabs(path):
-        return path
-    started_in = _stored(workdir).get(_STARTED_IN, "")
+    started_in = "" if os.path.isabs(path) else _stored(workdir).get(_STARTED_IN, "")
     joined = os.path.normpath(os.path.join(os.path.abspath(workdir), started_in, path))
-    return joined if os.path.exists(joined) else path
+    name = os.path.basename(os.path.normpath(path))
+    inside = os.path.join(os.path.abspath(workdir), name)
+    return next((place for place in (joined, path, inside) if os.path.exists(place)), path)
 
 
 def _stored(workdir: str | os.PathLike[str]) -> dict[str, Any]:

@@ -226,7 +226,7 @@ def test_a_loaded_tagger_labels_text_and_given_words(frozen):
         model.tag(["x"], lang="fr")
 
 
-def test_a_run_that_is_moved_with_its_encoder_loads_from_any_folder(
+def test_a_run_that_is_moved_or_zipped_with_its_encoder_loads_from_any_folder(
     tmp_path, vectors, monkeypatch
 ):
     (tmp_path / "here" / "space").mkdir(parents=True)
@@ -243,6 +243,13 @@ def test_a_run_that_is_moved_with_its_encoder_loads_from_any_folder(
     os.rename(moved, tmp_path / "alone")
     with pytest.raises(FileNotFoundError, match="alone needs its encoder.*move the run and its"):
         api.load(tmp_path / "alone")
+    for path in (tmp_path / "there" / "space").iterdir():
+        shutil.copy(path, tmp_path / "alone")
+    shutil.rmtree(tmp_path / "there")
+    zipped = shutil.make_archive(str(tmp_path / "passed_on"), "zip", tmp_path / "alone")
+    shutil.rmtree(tmp_path / "alone")
+    shutil.unpack_archive(zipped, tmp_path / "elsewhere" / "unzipped")
+    assert api.load(tmp_path / "elsewhere" / "unzipped").tag(["Anna"], lang="de")
 
 
 def test_words_are_read_in_lower_case(frozen, vectors):
