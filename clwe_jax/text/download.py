@@ -110,7 +110,15 @@ def download_files(
             logging.info("%s exists", path)
         else:
             logging.info("%d/%d %s%s", number, len(names), address, name)
-            _fetch(address + urllib.parse.quote(name), path, attempts, timeout, known)
+            try:
+                _fetch(address + urllib.parse.quote(name), path, attempts, timeout, known)
+            except ValueError as error:
+                if name in sums:
+                    raise
+                raise ValueError(
+                    f"{error}. If the server has a new version, remove the file's entry from "
+                    f"{os.path.join(directory, MANIFEST)}"
+                ) from error
             digest = _digest(path)
         entry = {"size": os.path.getsize(path), "sha256": digest}
         if manifest.get(name) != entry:
@@ -132,8 +140,8 @@ def _fetch(url: str, path: str, attempts: int, timeout: float, known: str | None
         pooch.retrieve(url, known and f"sha256:{known}", name, folder, downloader=resumed)
     except ValueError as error:
         raise ValueError(
-            f"{url} differs in SHA-256 from the sum that is known of it. If the server has a new version, "
-            f"remove the file's entry from {os.path.join(folder, MANIFEST)}"
+            f"{url} differs in SHA-256 from the sum that is known of it: the transfer damaged it, or "
+            "another file is there now"
         ) from error
 
 
