@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging as python_logging
 import os
 import sys
 import traceback
@@ -40,8 +39,6 @@ def main(argv: list[str]) -> None:
         sys.exit(f"error: unknown arguments {argv[1:]}; options start with --. See --help.")
     logging.set_verbosity(logging.INFO)
     terminal.plain_log()
-    for name in ("jax", "gensim"):  # lines on absent backends, and on each epoch of vectors
-        python_logging.getLogger(name).setLevel(python_logging.WARNING)
     workdir = os.path.abspath(_WORKDIR.value or os.path.join("runs", _run_name()))
     try:
         options.check_folder(workdir)

@@ -30,6 +30,8 @@ _AGAIN_SECONDS = 1.0  # after which a signal that a library has dropped is raise
 def plain_log() -> None:
     """Logs messages without the time, the thread and the file; warnings and errors are named."""
     logging.get_absl_handler().setFormatter(_Plain())
+    for name in ("jax", "gensim"):  # lines on absent backends, and on each epoch of vectors
+        python_logging.getLogger(name).setLevel(python_logging.WARNING)
 
 
 class _Plain(python_logging.Formatter):

@@ -172,3 +172,14 @@ def test_tensorflow_is_silent(run_python):
     )
     done = run_python("-c", code)
     assert done.stdout + done.stderr == ""
+
+
+def test_libraries_log_their_warnings_alone():
+    loggers = [python_logging.getLogger(name) for name in ("jax", "gensim")]
+    levels = [logger.level for logger in loggers]
+    try:
+        terminal.plain_log()
+        assert [logger.level for logger in loggers] == [python_logging.WARNING] * 2
+    finally:
+        for logger, level in zip(loggers, levels):
+            logger.setLevel(level)
