@@ -8,7 +8,6 @@ import json
 import logging as python_logging
 import os
 import shutil
-import time
 from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
@@ -72,6 +71,7 @@ class Job:
       workdir: the run's folder.
       recorder: writes record.json, which has the time and memory of all starts of the job.
       seconds: stage -> wall time in seconds.
+      processor_seconds: stage -> the processor's time; a stage whose result was kept takes next to none.
       notes: the warnings of the stages without repetitions, for the report.
     """
 
@@ -84,6 +84,7 @@ class Job:
             workdir, to_dict(self.config), self.config.seed, again=not self.writes_config
         )
         self.seconds: dict[str, float] = {}
+        self.processor_seconds: dict[str, float] = {}
         self.notes: list[str] = []
 
     def check(self) -> None:
@@ -213,18 +214,22 @@ class Job:
         """Stage -> its result; None where a signal stopped one."""
         done: dict[str, Any] = {}
         for stage in self.stages():
-            start = time.monotonic()
+            wall, processor = record.clocks()
             result = stage.do(*(done.get(name) for name in stage.needs))
             if first_host:
                 self.recorder.write()
             if result is STOPPED:
                 return None
             done[stage.name] = result
-            self.seconds[stage.name] = time.monotonic() - start
+            now = record.clocks()
+            self.seconds[stage.name] = now[0] - wall
+            self.processor_seconds[stage.name] = now[1] - processor
         return done
 
     def _write(self, results: Results) -> None:
-        self.recorder.write(results.figures, hashes.of_run(self.config), results.outcomes)
+        stages = {f"stage/{name}": value for name, value in self.processor_seconds.items()}
+        figures = {**results.figures, **stages}
+        self.recorder.write(figures, hashes.of_run(self.config), results.outcomes)
         if results.report is not None:
             atomic.write_json(self.path(REPORT), self._with_cost(results.report))
         atomic.write_json(self.path(FIGURES), dict(sorted(results.figures.items())))
