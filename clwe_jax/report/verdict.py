@@ -159,7 +159,8 @@ def _unmeasured(run: Run) -> Verdict | None:
     """What to name, for a run whose evaluators had no test sets."""
     if run.option("job") not in ("pretrain", "static") or not run.option("evals.retrieval"):
         return None
-    named = [word for word in overview.command(run) if word.startswith("--config=")]
+    own = ("--config.evals.retrieval.data=", "--config.job=")
+    named = [x for x in overview.command(run) if x.startswith("--config") and not x.startswith(own)]
     text = "No translations were compared, because no test set was named."
     if not named:
         return Verdict(text, "clwe-jax guide evaluate")

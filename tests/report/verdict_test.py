@@ -70,6 +70,9 @@ def test_it_is_the_first_sentence_of_the_page_and_the_end_of_the_run(judged, pag
     assert last.endswith(f"{found.text} {found.command}")
 
 
+COMMAND = "x --config=joint_align --workdir=w --config.data.source=text:d --config.evals.retrieval.data="
+
+
 @pytest.fixture
 def of(tmp_path):
     """The verdict on a run with these figures and options."""
@@ -77,7 +80,7 @@ def of(tmp_path):
     def made(figures, **options):
         (tmp_path / "config.json").write_text(json.dumps(options))
         (tmp_path / "results.json").write_text(json.dumps(figures))
-        (tmp_path / "report.json").write_text(json.dumps({"command": ["x", "--config=joint_align"]}))
+        (tmp_path / "report.json").write_text(json.dumps({"command": COMMAND.split()}))
         return verdict.of(run_folder.read(tmp_path))
 
     return made
@@ -135,8 +138,8 @@ def test_a_run_without_test_sets_says_how_it_is_measured(of, tmp_path):
     found = of({}, job="static", evals={"retrieval": {"data": ""}}, data={"languages": "en,de"})
     assert "No translations were compared" in found.text and "--languages=en,de" in found.text
     assert found.command == (
-        f"clwe-jax --config=joint_align --workdir={tmp_path} --config.job=evaluate "
-        "--config.evals.retrieval.data=tatoeba"
+        f"clwe-jax --config=joint_align --config.data.source=text:d --workdir={tmp_path} "
+        "--config.job=evaluate --config.evals.retrieval.data=tatoeba"
     )
     (tmp_path / "results.json").unlink()
     assert verdict.of(run_folder.read(tmp_path)) is None
