@@ -8,6 +8,7 @@ comparison, whose config.json it reads; `compare.job` starts it.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -24,6 +25,7 @@ from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.place import Place
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.spaces import StaticSpaces
+from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.evaluate.context import Context
 from clwe_jax.ledger import environment, record
 from clwe_jax.options.compare import CompareRun
@@ -159,6 +161,9 @@ def _evaluated(
     languages = _languages(config, run)
     corpus = corpora.TextCorpus(folders["text"], languages)
     encoder, normalizer = _encoder(config, place, folders, corpus)
+    if isinstance(encoder, StaticEncoder):
+        # As many as of a language model: among fewer candidates more words are translated rightly.
+        encoder = dataclasses.replace(encoder, candidates=config.evals["bli"].max_words)
     max_bytes = config.data.sample_bytes
     tokenizer = encoder.tokenizer if isinstance(encoder, HasObjective) else None
     context = Context(

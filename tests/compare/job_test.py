@@ -141,6 +141,20 @@ def test_an_interrupted_comparison_ends_as_an_uninterrupted_one(folder, here, mo
     assert "When to use which" in page and "What the figures say" in page
 
 
+def test_all_systems_choose_a_translation_among_equally_many_words(folder, here, monkeypatch):
+    measure, chosen = one.evaluators.measure, []
+
+    def seen(made, encoder):
+        chosen.append(encoder.vocabulary("de").frequent)
+        return measure(made, encoder)
+
+    monkeypatch.setattr(one.evaluators, "measure", seen)
+    systems_ = f"floor,{folder / 'dictionary.py'}"
+    config = config_of(folder, **{"compare.systems": systems_, "evals.bli.max_words": 7})
+    assert job.run(config, str(folder / "run"))
+    assert chosen[0] == chosen[-1] == 7  # between them the run measures itself
+
+
 def test_test_words_that_nobody_gives_are_held_out_of_the_dictionaries(folder, here):
     config, workdir = config_of(folder, **{"compare.systems": "floor"}), str(folder / "run")
     place = shared.write(config.resolved(), workdir)
