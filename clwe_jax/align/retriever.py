@@ -12,8 +12,8 @@ import numpy as np
 from clwe_jax.align import bounded, csls, search
 from clwe_jax.options import section
 
-_MORE = 8  # keys beyond k whose numbers are computed together
-_TOGETHER = 16  # keys of one product: one shape to compile
+_MORE = 3  # keys beyond k whose numbers are computed together
+_TOGETHER = 8  # keys of one product: one shape to compile
 
 
 class Retriever:
@@ -42,6 +42,7 @@ class Retriever:
         self._keys, pool = (np.asarray(x, np.float32) for x in (keys, pool))
         search.check(pool, self._keys, k=1)
         self._inverse = _inverse(self._keys)
+        self._on_device = jnp.asarray(self._keys)
         self._method, self._neighbourhood, self._beta = method, neighbourhood, beta
         self._scale = {"cosine": 1.0, "csls": 2.0, "inverted_softmax": beta}[method]
         # The number of each key, or less, and whether it is the number.
@@ -49,7 +50,8 @@ class Retriever:
         self._exact = np.ones(len(self._keys), bool)
         if method == "cosine":
             return
-        self._pool = jnp.asarray(pool * _inverse(pool)[:, None])
+        # [D, P]: XLA multiplies few keys with columns faster than with rows.
+        self._pool = jnp.asarray((pool * _inverse(pool)[:, None]).T.copy())
         limits = dict(memory_bytes=search.MEMORY_BYTES)
         if bounded.pays(1, len(self._keys)):
             around = bounded.Around(
@@ -71,7 +73,8 @@ class Retriever:
         search.check(query[None], self._keys, k)
         if not np.isfinite(query).all():
             raise ValueError("the query holds NaN or infinity")
-        cosines = (self._keys @ (query * _inverse(query[None]))) * self._inverse
+        cosines = np.asarray(_product(self._on_device, query * _inverse(query[None])))
+        cosines = cosines * self._inverse
         scores = self._scale * cosines - self._numbers
         while True:
             best = _best(scores, k)
@@ -100,10 +103,17 @@ class Retriever:
         self._exact[wanted] = True
 
 
+# XLA takes half the time of BLAS for one or few keys.
+@jax.jit
+def _product(keys: jax.Array, query: jax.Array) -> jax.Array:
+    """Inner products of keys [N, D] with a query [D]."""
+    return jnp.dot(query[None], keys.T, precision=jax.lax.Precision.HIGHEST)[0]
+
+
 @jax.jit
 def _products(keys: jax.Array, pool: jax.Array) -> jax.Array:
-    """Cosines of unit vectors, [K, P]: XLA takes half the time of BLAS for few keys."""
-    return jnp.dot(keys, pool.T, precision=jax.lax.Precision.HIGHEST)
+    """Cosines of unit vectors: [K, P] of [K, D] and [D, P]."""
+    return jnp.dot(keys, pool, precision=jax.lax.Precision.HIGHEST)
 
 
 def _inverse(x: np.ndarray) -> np.ndarray:
