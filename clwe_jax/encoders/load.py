@@ -94,7 +94,7 @@ def of_run(encoder: str, languages: Sequence[str], workdir: str) -> LoadedEncode
         if not os.path.exists(path):
             raise FileNotFoundError(
                 f"{workdir} needs its encoder, config.encoder={encoder}, and {path} is missing: move the "
-                "run and its encoder together, or load it in the folder where the run was started"
+                f"run and its encoder together, or copy {os.path.basename(path)} into {workdir}"
             )
     return load(f"{kind}:{','.join(map(''.join, parts))}", languages)
 
