@@ -122,7 +122,10 @@ class Pieces(nn.Module):
         if self.kind == "bow":
             return x.sum(2) / jnp.maximum(count, 1)[..., None]
         flat = x.reshape(-1, *x.shape[2:])
-        outputs = nn.RNN(nn.GRUCell(width), name="gru")(flat)
+        # Not flax's orthogonal start: jaxlib's QR of several members waits for threads of the pool that
+        # it runs in, and a run hung for ever on two cores.
+        cell = nn.GRUCell(width, recurrent_kernel_init=nn.initializers.lecun_normal())
+        outputs = nn.RNN(cell, name="gru")(flat)
         return _longest(outputs.reshape(*x.shape[:3], -1), real)
 
     def _sentence(self, embedding: Array, ids: Array, real: Array) -> Array:

@@ -254,6 +254,15 @@ def test_embedders_read_the_pieces_of_real_words(kind):
         assert abs(other[0, 0] - found[0, 0]).max() > 1e-4
 
 
+@pytest.mark.parametrize("kind", ["bow", "gru", "lstm"])
+def test_embedders_start_without_linear_algebra_of_several_members(kind):
+    """jaxlib's batched QR waits for threads of the pool that it runs in: on two cores it hung."""
+    module = labelling.Pieces(SIZES, kind, vocab_size=5)
+    start = jax.vmap(lambda key: module.init(key, TABLE, IDS))
+    keys = jax.random.split(jax.random.key(0), 3)
+    assert "lapack" not in jax.jit(start).lower(keys).as_text()
+
+
 def test_the_lstm_reads_every_piece_of_long_words():
     """Eight words of five pieces: a limit on the pieces of a row would leave words without any."""
     table = np.concatenate([np.full((1, 5), -1), np.arange(40).reshape(8, 5) % 9]).astype(np.int32)
