@@ -19,6 +19,7 @@ from clwe_jax.report.figures import SENTENCE_METHODS
 # Headline figures of lexicon induction, as in the report, and the papers'.
 _WORDS = ("bli/p@1_csls_distinct_covered", "bli/p@1", "bli/p@1_csls")
 _MAX_ROWS = 12  # rows of a table; the report has all of them
+_LOG_WIDTH = 140  # characters of a line that no terminal limits
 
 
 def print_summary(
@@ -33,7 +34,7 @@ def print_summary(
       workdir: the run's folder.
       console: the console to print to; None: standard output.
     """
-    console = console or Console()
+    console = console or _standard_console()
     run = dataclasses.replace(run_folder.read(workdir), results=dict(results), series={})
     sections = [f(run, ()) for f in (measures.retrieval, training.section, measures.induction)]
     for given in run.extras.get("sections") or ():
@@ -76,9 +77,17 @@ def print_projection(
         for name in (*names, *_WORDS)
         if name in before or any(f"projected/{m}/{name}" in after for m in methods)
     ]
-    (console or Console()).print(
+    (console or _standard_console()).print(
         _table("Projection", data.Table([Column("figure"), *columns], rows))
     )
+
+
+def _standard_console() -> Console:
+    """Standard output; a log file has room for all columns of a comparison, which 80 characters cut."""
+    console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _LOG_WIDTH
+    return console
 
 
 def _table(title: str, block: data.Table) -> Table:

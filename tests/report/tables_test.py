@@ -62,3 +62,10 @@ def test_sentences_and_stacks_are_printed_as_their_words(write_run):
 def test_many_languages_are_cut_and_counted(write_run):
     text = printed({f"eval/mlm/l{i:03}/loss": 2.0 for i in range(104)}, write_run())
     assert "l011" in text and "l012" not in text and "92 more in the report" in text
+
+
+def test_a_log_has_room_for_all_columns(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert tables._standard_console().width == 140
+    monkeypatch.setenv("COLUMNS", "90")
+    assert tables._standard_console().width == 90
