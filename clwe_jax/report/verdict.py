@@ -66,11 +66,23 @@ def _beside_dictionary(run: Run, text: str, value: float, level: float | None) -
     """The verdict on a figure beside the dictionary's, if that was measured."""
     if level is None:
         return Verdict(text)
-    text += f" The dictionary floor, the dictionary alone without training, is {figures.percent(level)}"
-    if value >= level:
-        return Verdict(f"{text}: {figures.points(value - level)} points.")
     system, why = _next(run)
-    return Verdict(f"{text}: {_BELOW} {why}", _command(run, system) if system else "")
+    return _judged(
+        f"{text} The dictionary floor, the dictionary alone without training, is {figures.percent(level)}",
+        value >= level,
+        _gain(value, level),
+        why,
+        _command(run, system) if system else "",
+    )
+
+
+def _judged(text: str, passes: bool, gain: str, why: str, command: str) -> Verdict:
+    """The verdict on a figure beside its floor: the gain, or why the run is below it and what is next."""
+    return Verdict(f"{text}{gain}.") if passes else Verdict(f"{text}: {_BELOW} {why}", command)
+
+
+def _gain(value: float, level: float) -> str:
+    return f": {figures.points(value - level)} points"
 
 
 def _directions(run: Run, prefix: str) -> str:
@@ -93,11 +105,13 @@ def _translation(run: Run) -> Verdict | None:
     level = run.figures.get("floor/bleu/mean")
     if level is None:
         return Verdict(text)
-    text += f" The floor, the dictionary alone word by word, is {level:.1f}"
-    if value >= level:
-        return Verdict(f"{text}.")
-    why = "More steps help, as long as the curve in the report rises; the guide says what else:"
-    return Verdict(f"{text}: {_BELOW} {why}", "clwe-jax guide translation")
+    return _judged(
+        f"{text} The floor, the dictionary alone word by word, is {level:.1f}",
+        value >= level,
+        "",
+        "More steps help, as long as the curve in the report rises; the guide says what else:",
+        "clwe-jax guide translation",
+    )
 
 
 def _labels(run: Run) -> Verdict | None:
@@ -106,7 +120,6 @@ def _labels(run: Run) -> Verdict | None:
         return None
     task = registry.lookup("transfer_task", run.option("transfer.task"))
     learned = labelled_files.training_languages(run.option("transfer.train"))
-    ending = f"/{task.metric}"
     tested = {
         language: metrics[task.metric]
         for language, metrics in figures.by_subject(run.figures, task.name).items()
@@ -130,14 +143,14 @@ def _labels(run: Run) -> Verdict | None:
         text += f" {named} has no floor; the results say what other encoders and heads reach:"
         return Verdict(text, "clwe-jax guide results")
     level = sum(levels) / len(levels)
-    text += f" The floor, always the most frequent label, is {figures.percent(level)}"
-    if value > level:
-        return Verdict(f"{text}: {figures.points(value - level)} points.")
-    why = (
+    return _judged(
+        f"{text} The floor, always the most frequent label, is {figures.percent(level)}",
+        value > level,  # a head that always gives this label has learned nothing
+        _gain(value, level),
         "The vectors of the encoder do not carry this task into other languages; joint_dictionary "
-        "and warm_dict_mlm train others for --config.encoder=run:DIR:"
+        "and warm_dict_mlm train others for --config.encoder=run:DIR:",
+        "clwe-jax guide transfer",
     )
-    return Verdict(f"{text}: {_BELOW} {why}", "clwe-jax guide transfer")
 
 
 def _clcr(run: Run) -> Verdict | None:
@@ -148,11 +161,13 @@ def _clcr(run: Run) -> Verdict | None:
     text = f"Words and their translations in a sentence: F1 {figures.percent(value)} by the map."
     if level is None:
         return Verdict(text)
-    text += f" The floor, linear regression, is {figures.percent(level)}"
-    if value >= level:
-        return Verdict(f"{text}: {figures.points(value - level)} points.")
-    why = "The guide says what its options change:"
-    return Verdict(f"{text}: {_BELOW} {why}", "clwe-jax guide clcr")
+    return _judged(
+        f"{text} The floor, linear regression, is {figures.percent(level)}",
+        value >= level,
+        _gain(value, level),
+        "The guide says what its options change:",
+        "clwe-jax guide clcr",
+    )
 
 
 def _unmeasured(run: Run) -> Verdict | None:
