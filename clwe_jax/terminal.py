@@ -16,7 +16,7 @@ import tempfile
 import time
 from typing import IO, Any, Callable, Iterator, Sequence
 
-from absl import logging
+from absl import flags, logging
 
 _LOG_SECONDS = 10.0  # between two lines of the log about one task
 _DRAW_SECONDS = 0.1  # between two changes of a line that shows the same task
@@ -32,6 +32,14 @@ def plain_log() -> None:
     logging.get_absl_handler().setFormatter(_Plain())
     for name in ("jax", "gensim"):  # lines on absent backends, and on each epoch of vectors
         python_logging.getLogger(name).setLevel(python_logging.WARNING)
+
+
+def command_log(level: int) -> None:
+    """`plain_log` for a command that absl does not start, at a level of absl's logging."""
+    logging.use_absl_handler()
+    flags.FLAGS.mark_as_parsed()  # or the log begins with a warning
+    plain_log()
+    logging.set_verbosity(level)
 
 
 class _Plain(python_logging.Formatter):

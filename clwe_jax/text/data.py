@@ -15,7 +15,7 @@ import sys
 import tarfile
 from typing import Callable, Mapping, Sequence
 
-from absl import flags, logging
+from absl import logging
 
 from clwe_jax import atomic, terminal
 from clwe_jax.options.section import nearest
@@ -188,10 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--languages", required=True, help="such as en,de,zh")
     parser.add_argument("--out", default="", metavar="DIR", help="the folder; default: SET's name")
     given = parser.parse_args(arguments)
-    logging.use_absl_handler()
-    flags.FLAGS.mark_as_parsed()  # or the log begins with a warning
-    terminal.plain_log()
-    logging.set_verbosity(logging.INFO)
+    terminal.command_log(logging.INFO)
     chosen, out = SETS[given.set], given.out or given.set
     languages = [x.strip() for x in given.languages.split(",") if x.strip()]
     print(chosen.licence)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Sequence
 
-from absl import flags, logging
+from absl import logging
 
 from clwe_jax import atomic, terminal
 from clwe_jax.text import corpora, download, wiktionary
@@ -45,10 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     fetch.add_argument("--splits", action="store_true", help="of muse: train and test splits too")
     fetch.add_argument("--address", default="", help="another folder, a URL with a slash at the end")
     options = parser.parse_args(arguments)
-    logging.use_absl_handler()
-    flags.FLAGS.mark_as_parsed()  # or the log begins with a warning
-    terminal.plain_log()
-    logging.set_verbosity(logging.INFO if options.command == "download" else logging.WARNING)
+    terminal.command_log(logging.INFO if options.command == "download" else logging.WARNING)
     try:
         {"show": _show, "stats": _stats, "download": _download}[options.command](options)
     except (OSError, ValueError) as error:
