@@ -132,9 +132,9 @@ def of_code(paths: Iterable[str]) -> str:
 def _module_path(name: str) -> str:
     """The file of a module whose code decides figures; '' for any other."""
     parts_of_name = name.split(".")
-    if parts_of_name[0] != "clwe_jax" or not parts_of_name[1:] or parts_of_name[1] in _NO_FIGURES:
+    if parts_of_name[0] != "clwe_jax" or not parts_of_name[1:]:
         return ""
-    if parts_of_name[-1] in _SHOWING:
+    if parts_of_name[1] in _NO_FIGURES or parts_of_name[-1] in _SHOWING:
         return ""
     path = os.path.join(ROOT, *parts_of_name)
     for file in (f"{path}.py", os.path.join(path, "__init__.py")):
