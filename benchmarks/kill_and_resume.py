@@ -33,17 +33,20 @@ _LANGUAGE_MODEL = """
 --config.evals.retrieval.data= --config.evals.bli.data=
 """
 SYSTEMS = {
-    "dict_mlm_50": _LANGUAGE_MODEL + """
+    "dict_mlm_50": _LANGUAGE_MODEL
+    + """
 --config.data.sequence_length=32 --config.model.layers=2 --config.model.width=64
 --config.model.heads=2 --config.model.mlp_dim=128 --config.model.dropout=0.1
 """,
     # With a contrastive finish, in which it is killed too.
-    "mbert": _LANGUAGE_MODEL + """
+    "mbert": _LANGUAGE_MODEL
+    + """
 --config.data.sequence_length=32 --config.model.layers=1 --config.model.width=32
 --config.model.heads=2 --config.model.mlp_dim=64 --config.model.dropout=0.1
 --config.finish.steps=300 --config.finish.batch_size=32
 """,
-    "bi_saelmo": _LANGUAGE_MODEL + """
+    "bi_saelmo": _LANGUAGE_MODEL
+    + """
 --config.data.sequence_length=10 --config.model.width=32 --config.model.cells=64
 --config.model.dropout=0.1 --config.objective.senses.warmup_steps=100
 --config.evals.senses.data=
@@ -72,7 +75,9 @@ def main() -> None:
     killed = 0
     while True:
         process = start(arguments, "broken", folder)
-        if killed < arguments.kills and wait_for_training(process, folder / "broken", arguments.system):
+        if killed < arguments.kills and wait_for_training(
+            process, folder / "broken", arguments.system
+        ):
             time.sleep(moments.uniform(0, arguments.seconds))
         if killed < arguments.kills and process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)
@@ -88,7 +93,7 @@ def main() -> None:
     different = [name for name in one if not np.array_equal(one[name], two[name])]
     print(f"{killed} kills; {len(different)} of {len(one)} arrays differ {different[:3]}")
     figures = {"kills": killed, "arrays": len(one), "arrays that differ": len(different)}
-    record(figures, arguments)
+    record(figures, arguments, runs=[str(folder / name) for name in ("unbroken", "broken")])
     sys.exit(bool(different))
 
 

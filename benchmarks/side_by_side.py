@@ -15,7 +15,7 @@ import statistics
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 STARTED = time.monotonic(), 0.0  # wall and processor seconds at the start of this process
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -103,7 +103,9 @@ class Comparison:
         """The medians of both rates and of the ratio, with the lowest and highest round."""
         ratios = [a / b for a, b in zip(self.ours, self.theirs, strict=True)]
         rates = {"clwe_jax": self.ours, name: self.theirs}
-        found = {key: value for side in rates for key, value in spread(f"{side}, {unit}", rates[side])}
+        found = {
+            key: value for side in rates for key, value in spread(f"{side}, {unit}", rates[side])
+        }
         return found | dict(spread("ratio", ratios))
 
     def table(self, name: str, facts: Mapping[str, Any], unit: str = "tokens/s") -> str:
@@ -128,16 +130,22 @@ def spread(name: str, values: Iterable[float]) -> list[tuple[str, float]]:
     return [(name, statistics.median(rounds)), *ends]
 
 
-def record(figures: Mapping[str, float], options: Any, facts: Mapping[str, Any] = {}) -> None:
+def record(
+    figures: Mapping[str, float],
+    options: Any,
+    facts: Mapping[str, Any] = {},
+    runs: Sequence[str] = (),
+) -> None:
     """Writes the record of this benchmark, which becomes a line of the ledger.
 
     Args:
       figures: name -> value; NAME_low and NAME_high are the ends of NAME's interval.
       options: the parsed command line.
       facts: sizes, and the versions of the other program.
+      runs: the folders of the runs that the figures come from.
     """
     sys.path.insert(0, os.path.dirname(HERE))
-    from clwe_jax.ledger import hashes, record as records, rows
+    from clwe_jax.ledger import record as records, rows
 
     script = os.path.join("benchmarks", os.path.basename(sys.argv[0]))
     name = rows.name_of(" ".join(["python", script, *sys.argv[1:]]))
@@ -146,7 +154,8 @@ def record(figures: Mapping[str, float], options: Any, facts: Mapping[str, Any] 
     values = options if isinstance(options, Mapping) else vars(options)
     how = {x: y for x, y in values.items() if x.replace("_", "-") not in rows.PLACES}
     recorder = records.Recorder(folder, how, values.get("seed"), started=STARTED)
-    recorder.write(figures, hashes.of_script(script), facts={x: str(y) for x, y in facts.items()})
+    code = {module for run in runs for module in records.read(run)["code"]}
+    recorder.write(figures, code=code, facts={x: str(y) for x, y in facts.items()})
     print(f"To keep these figures: python -m clwe_jax.ledger add {folder}")
 
 

@@ -91,7 +91,12 @@ class Compare(Job):
         return [
             Stage(_DATA, write, about=about),
             *(
-                Stage(_name(x), functools.partial(self._one, x), (_DATA,), functools.partial(self._about, x))
+                Stage(
+                    _name(x),
+                    functools.partial(self._one, x),
+                    (_DATA,),
+                    functools.partial(self._about, x),
+                )
                 for x in self._places
             ),
         ]
@@ -183,7 +188,8 @@ class Compare(Job):
                 "systems": {name: len(some) for name, some in runs.items()},
             },
         }  # fmt: skip
-        return Results(figures, made)
+        code = {x for some in runs.values() for one in some for x in one.code}
+        return Results(figures, made, code=code)
 
 
 class _Stopped(Exception):
@@ -196,5 +202,3 @@ class _Failure(Exception):
 
 def _name(place: Place) -> str:
     return f"{place.system.name}, seed {place.seed}"
-
-

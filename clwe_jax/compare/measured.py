@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from typing import Any, Iterable, Mapping
+from typing import Any, Collection, Iterable, Mapping
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class Measured:
       device: the devices of its process.
       items: 'FIGURE/PART' -> numbers of the test items, as of `agreement.Outcomes`; absent: the numbers of
         the rows.
+      code: the hashes of the modules that its processes have loaded.
     """
 
     figures: Mapping[str, float]
@@ -45,12 +46,13 @@ class Measured:
     used: str = ""
     device: str = ""
     items: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    code: Collection[str] = ()
 
     def save(self, path: str) -> None:
         """Writes a file for `load`."""
         record = {
             "figures": dict(self.figures), "keys": dict(self.keys), "cost": dict(self.cost),
-            "used": self.used, "device": self.device,
+            "used": self.used, "device": self.device, "code": list(self.code),
         }  # fmt: skip
         with atomic.writing(path) as file:
             items = {f"{_ITEMS}{name}": numbers for name, numbers in self.items.items()}
@@ -98,5 +100,7 @@ def parts(runs: Iterable[Measured], name: str) -> list[str]:
     runs = list(runs)
     candidates = [x for x in runs[0].outcomes if x.rpartition("/")[0] == name]
     return [
-        x for x in candidates if all(x in run.outcomes and run.keys[x] == runs[0].keys[x] for run in runs)
+        x
+        for x in candidates
+        if all(x in run.outcomes and run.keys[x] == runs[0].keys[x] for run in runs)
     ]

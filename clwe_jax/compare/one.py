@@ -27,7 +27,7 @@ from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.evaluate.context import Context
-from clwe_jax.ledger import environment, record
+from clwe_jax.ledger import environment, hashes, record
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.objectives import SenseLossOptions
 from clwe_jax.options.pretrain import PretrainRun
@@ -61,6 +61,7 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
         if not registry.lookup("job", run.job)(run, place.folder):
             return None
     cost, start = _cost(place.folder) if run else {}, time.monotonic()
+    ran = [place.folder] if run else []
     figures, outcomes, keys, items = _evaluated(config, place, folders, run)
     cost["all_minutes"] = cost.get("wall_minutes", 0.0) + (time.monotonic() - start) / 60
     for task in tasks.names(config) if place.encoder else ():
@@ -73,9 +74,13 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
         counts, more = tasks.outcomes(task, place.task(task), job)
         outcomes, keys = {**outcomes, **counts}, {**keys, **more}
         cost["all_minutes"] += _cost(place.task(task))["wall_minutes"]
+        ran.append(place.task(task))
     if place.encoder:
         cost["disk"] = float(_bytes(place))
-    return Measured(figures, outcomes, keys, cost, used, environment.machine()["device"], items)
+    device = environment.machine()["device"]
+    # The records have also what an earlier start of this process has loaded.
+    code = {*hashes.of_process(), *(x for folder in ran for x in record.read(folder)["code"])}
+    return Measured(figures, outcomes, keys, cost, used, device, items, sorted(code))
 
 
 def _languages(config: CompareRun, run: options.Run | None) -> tuple[str, ...]:
@@ -180,7 +185,9 @@ def _evaluated(
         names |= {"senses", "wsd"}
     made = evaluators.build(config.evals, context, folders, names)
     figures, rows = evaluators.measure(made, encoder)
-    outcomes, items = measured.outcomes_of_hits({x: y for keyed in made for x, y in keyed.outcomes.items()})
+    outcomes, items = measured.outcomes_of_hits(
+        {x: y for keyed in made for x, y in keyed.outcomes.items()}
+    )
     keys = {name: f"{counts.shape[1]} items" for name, counts in outcomes.items()}
     asked: dict[str, list[str]] = {}
     for row in rows:

@@ -6,15 +6,15 @@ import ast
 import functools
 import hashlib
 import os
-from typing import Any, Iterable, Iterator, Mapping
+import sys
+from typing import Any, Iterator, Mapping
 
-from clwe_jax import registry
 from clwe_jax.ledger.environment import ROOT
-from clwe_jax.options.section import Section
-from clwe_jax.options.systems import parts
 
-_PACKAGE = os.path.join(ROOT, "clwe_jax")
+_PACKAGE = os.path.join(os.path.realpath(ROOT), "clwe_jax")
+_BENCHMARKS = os.path.join(os.path.realpath(ROOT), "benchmarks")
 _DIGITS = 16
+_CODE_DIGITS = 8  # of one module: a run loads some 150
 _BLOCK = 1 << 20
 # Of a longer file the size, the beginning and the end are hashed.
 _WHOLE = 256 * _BLOCK
@@ -74,7 +74,7 @@ def _content(path: str) -> dict[str, Any]:
     digest, size = hashlib.sha256(), 0
     for file in files:
         if file.endswith(".py"):  # of the embedded world: comments do not change its text
-            digest.update(_module(file)[0].encode())
+            digest.update(_code(file).encode())
         else:
             digest.update(os.path.relpath(file, path).encode())
             _update(digest, file)
@@ -103,84 +103,57 @@ def _update(digest: Any, path: str) -> None:
         digest.update(file.read(_BLOCK))
 
 
-def of_run(run: Section) -> str:
-    """The hash of the code that a run's figures come from: its job, and what its options choose."""
-    modules = {registry.TABLES["job"][run.job].partition(":")[0]}
-    for _, part in parts(run):
-        for table in registry.TABLES.values():
-            entry = table.get(part.name, "") if part.name else ""
-            modules.add((entry if isinstance(entry, str) else entry[0]).partition(":")[0])
-    return of_code(_module_path(name) for name in modules if name)
+def of_process() -> list[str]:
+    """The hashes of the modules that this process has loaded and that may decide figures.
 
-
-def of_script(path: str) -> str:
-    """The hash of the code of a benchmark: a script, and the modules that it imports."""
-    return of_code([os.path.join(ROOT, path)])
-
-
-def of_code(paths: Iterable[str]) -> str:
-    """The hash of source files and of all that they import of this project, without comments."""
-    todo, sources = [path for path in paths if path], {}
-    while todo:
-        path = todo.pop()
-        if path not in sources:
-            sources[path], imports = _module(path)
-            todo += imports
-    return _hash("\n".join(sorted(sources.values())).encode())
-
-
-def _module_path(name: str) -> str:
-    """The file of a module whose code decides figures; '' for any other."""
-    parts_of_name = name.split(".")
-    if parts_of_name[0] != "clwe_jax" or not parts_of_name[1:]:
-        return ""
-    if parts_of_name[1] in _NO_FIGURES or parts_of_name[-1] in _SHOWING:
-        return ""
-    path = os.path.join(ROOT, *parts_of_name)
-    for file in (f"{path}.py", os.path.join(path, "__init__.py")):
-        if os.path.exists(file):
-            return file
-    return ""
+    Its own files are those of the package and, of a benchmark, the scripts beside the one that runs.
+    """
+    files = {
+        os.path.realpath(getattr(module, "__file__", None) or "")
+        for module in list(sys.modules.values())
+    }
+    return sorted({of_module(file) for file in files if _decides_figures(file)})
 
 
 @functools.cache
-def _module(path: str) -> tuple[str, tuple[str, ...]]:
-    """A module's code, and the files of this project that it imports, also inside functions.
+def of_project() -> frozenset[str]:
+    """The hashes of all modules as they are today, by which a row is compared, wherever they lie."""
+    folders = (_PACKAGE, _BENCHMARKS)
+    files = (file for folder in folders for file in _files(folder) if file.endswith(".py"))
+    return frozenset(map(of_module, files))
 
-    The code is without comments, docstrings, layout and imports: a move of files changes no figure.
+
+def _decides_figures(file: str) -> bool:
+    if os.path.dirname(file) == _BENCHMARKS:
+        return True
+    if not file.startswith(_PACKAGE + os.sep):
+        return False
+    names = os.path.splitext(os.path.relpath(file, _PACKAGE))[0].split(os.sep)
+    return names[0] not in _NO_FIGURES and names[-1] not in _SHOWING
+
+
+@functools.cache
+def of_module(path: str) -> str:
+    """The hash of a module's code without comments, docstrings, layout and imports.
+
+    Without imports, a move of files changes nothing.
     """
+    return hashlib.sha256(_code(path).encode()).hexdigest()[:_CODE_DIGITS]
+
+
+def _code(path: str) -> str:
     with open(path, encoding="utf-8") as file:
         tree = ast.parse(file.read())
-    imported: list[ast.stmt] = []
     todo: list[ast.AST] = [tree]
     while todo:  # statements alone: an expression holds neither imports nor docstrings
         node = todo.pop()
         for field in ("body", "orelse", "finalbody", "handlers", "cases"):
             inner = getattr(node, field, None)
             if isinstance(inner, list):
-                imported += [x for x in inner if isinstance(x, (ast.Import, ast.ImportFrom))]
                 inner[:] = [x for x in inner if not isinstance(x, (ast.Import, ast.ImportFrom))]
                 todo += inner
         body = getattr(node, "body", None)
         if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
             if isinstance(body[0].value, ast.Constant):
                 del body[0]
-    files = {file for node in imported for file in _files_of(node, path)}
-    return ast.dump(tree), tuple(files - {""})
-
-
-def _files_of(node: ast.stmt, path: str) -> Iterator[str]:
-    """The files that an import statement of the file `path` may mean; '' for those that do not count."""
-    if isinstance(node, ast.Import):
-        names = [alias.name for alias in node.names]
-    else:
-        assert isinstance(node, ast.ImportFrom)
-        names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
-    for name in names:
-        sibling = os.path.join(os.path.dirname(path), f"{name}.py")
-        is_script = not path.startswith(_PACKAGE + os.sep) and os.path.exists(sibling)
-        yield sibling if is_script else _module_path(name)
-
-
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:_DIGITS]
+    return ast.dump(tree)

@@ -7,7 +7,7 @@ import json
 import os
 import shlex
 import time
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping
 
 import numpy as np
 
@@ -57,8 +57,8 @@ class Recorder:
     def write(
         self,
         figures: Mapping[str, float] | None = None,
-        code: str = "",
         outcomes: Mapping[str, Outcomes] = {},
+        code: Iterable[str] = (),
         **more: Any,
     ) -> None:
         """Writes the record as it is now.
@@ -66,8 +66,8 @@ class Recorder:
         Args:
           figures: metric -> value of a finished command; METRIC_low and METRIC_high are the ends
             of METRIC's interval. None: the command goes on.
-          code: the hash of the code that the figures come from; see `hashes`.
           outcomes: metric -> whether each test item was right.
+          code: the hashes of the modules that other processes have loaded for this command.
           more: further facts, values that JSON can hold.
         """
         if self._before is None:
@@ -89,7 +89,8 @@ class Recorder:
                 "finished": figures is not None,
                 "starts": old.get("starts", 0) + 1,
                 **self._made,
-                **({"code": code} if code else {}),
+                # Of all starts: one that goes on loads no more what trained the earlier stages.
+                "code": sorted({*hashes.of_process(), *code, *old.get("code", ())}),
                 "versions": environment.versions(),
                 "machine": environment.machine(),
                 **({} if self._seed is None else {"seed": self._seed}),
@@ -100,7 +101,8 @@ class Recorder:
                     ),
                 },
                 "memory": {
-                    name: max(size, old.get("memory", {}).get(name, 0)) for name, size in peak.items()
+                    name: max(size, old.get("memory", {}).get(name, 0))
+                    for name, size in peak.items()
                 },
                 **more,
                 "figures": with_intervals(figures or {}),
@@ -169,7 +171,9 @@ def outcomes(entry: Mapping[str, Any], metric: str) -> Outcomes | None:
     number, _, bits = entry["outcomes"][metric].partition(":")
     right = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8))[: int(number)]
     numbers = (x["numbers"] for x in entry.get("items", ()) if metric in x["of"])
-    shared = next((np.frombuffer(base64.b64decode(x), "<u2") for x in numbers), np.arange(len(right)))
+    shared = next(
+        (np.frombuffer(base64.b64decode(x), "<u2") for x in numbers), np.arange(len(right))
+    )
     return Outcomes(right.astype(bool), shared)
 
 

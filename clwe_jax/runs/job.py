@@ -8,7 +8,7 @@ import json
 import logging as python_logging
 import os
 import shutil
-from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
 import jax
@@ -16,7 +16,7 @@ from jax.experimental import multihost_utils
 
 from clwe_jax import atomic, options
 from clwe_jax.evaluate.agreement import Outcomes
-from clwe_jax.ledger import environment, hashes, record
+from clwe_jax.ledger import environment, record
 from clwe_jax.options.section import to_dict
 from clwe_jax.report import html, tables
 from clwe_jax.runs import cached, lock
@@ -55,12 +55,14 @@ class Results:
       report: the content of report.json; None leaves the file as it is.
       measured: the figures that are printed; None: all.
       outcomes: metric -> whether each test item was right, for tests of orders.
+      code: the hashes of the modules that other processes have loaded for the figures.
     """
 
     figures: Mapping[str, float]
     report: Mapping[str, Any] | None = None
     measured: Mapping[str, float] | None = None
     outcomes: Mapping[str, Outcomes] = dataclasses.field(default_factory=dict)
+    code: Collection[str] = ()
 
 
 class Job:
@@ -229,7 +231,7 @@ class Job:
     def _write(self, results: Results) -> None:
         stages = {f"stage/{name}": value for name, value in self.processor_seconds.items()}
         figures = {**results.figures, **stages}
-        self.recorder.write(figures, hashes.of_run(self.config), results.outcomes)
+        self.recorder.write(figures, results.outcomes, results.code)
         if results.report is not None:
             atomic.write_json(self.path(REPORT), self._with_cost(results.report))
         atomic.write_json(self.path(FIGURES), dict(sorted(results.figures.items())))
@@ -242,7 +244,9 @@ class Job:
             **environment.environment(),
             **report,
             "speed": {"seconds": self.recorder.seconds, **report.get("speed", {})},
-            "memory": {f"peak_{side}_bytes": peaks.get(f"{side}_peak") for side in ("host", "device")},
+            "memory": {
+                f"peak_{side}_bytes": peaks.get(f"{side}_peak") for side in ("host", "device")
+            },
         }
 
     def _publish(self, figures: Mapping[str, float]) -> None:

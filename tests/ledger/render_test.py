@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.evaluate.agreement import Outcomes, numbered
-from clwe_jax.ledger import layout, orders, readme, record, render, rows, today
+from clwe_jax.ledger import hashes, layout, orders, readme, record, render, rows, today
 from clwe_jax.options import shipped
 
 ROOT = pathlib.Path(rows.ROOT)
@@ -18,7 +18,7 @@ def row(name, seed=0, **figures):
     figures = {key.replace("__", "/"): value for key, value in figures.items()}
     return {"name": name, "seed": seed, "figures": figures, "commands": [f"{MAIN}{name}.py"],
             "seconds": {"processor": 120.0}, "memory": {"host_peak": 2e9}, "options": "0",
-            "data": [{"name": "pocket", "hash": "0"}], "code": "0"}  # fmt: skip
+            "data": [{"name": "pocket", "hash": "0"}], "code": ["0"]}  # fmt: skip
 
 
 def test_the_pages_are_those_of_the_ledger():
@@ -109,7 +109,10 @@ def test_a_comparison_becomes_a_line_for_each_system():
 
 
 def test_the_figures_of_an_order_have_its_form():
-    found = {"x": [row("x", bleu__a=[40.25, 39.0, 41.5])], "y": [row("y", bleu__a=[30.0, 29.0, 31.0])]}
+    found = {
+        "x": [row("x", bleu__a=[40.25, 39.0, 41.5])],
+        "y": [row("y", bleu__a=[30.0, 29.0, 31.0])],
+    }
     order = layout.Order(text="T", better="x", worse="y", metric="bleu/*", form="number")
     assert re.sub(render.MARK, "", render._both(order, found)) == " (x 40.2 ± 1.2; y 30.0 ± 1.0)"
     with pytest.raises(ValueError, match="T: form 'per cent' is none of"):
@@ -202,6 +205,8 @@ def test_a_row_of_other_code_or_options_is_marked(monkeypatch):
     assert today.changes({**row("x"), "commands": ["python benchmarks/absent.py"]}) == ["code"]
     outside = {**row("mbert"), "data": [{"name": "text", "hash": "0"}]}
     assert today.changes(outside) == ["code"]
+    assert today.changes({**outside, "code": []}) == ["code"]
+    assert today.changes({**outside, "code": sorted(hashes.of_project())[:2]}) == []
 
 
 def test_options_of_a_command_are_read():
