@@ -104,6 +104,7 @@ class PretrainRun(Run):
         if self.init.embeddings:
             _check_vectors(self)
         _check_mining(self)
+        _check_heldout(self)
         if self.finish.steps:
             _check_finish(self)
 
@@ -180,6 +181,22 @@ def _check_mining(run: PretrainRun) -> None:
             f"{names[0]} finds translations by a dictionary: set --config.data.dictionaries=DIR, and "
             "two languages or more in config.data.languages"
         )
+
+
+def _check_heldout(run: PretrainRun) -> None:
+    """Checks that an evaluation says how many held-out batches are made with those of the training."""
+    pairs = isinstance(run.task, tasks.Translation | tasks.Sentences)
+    if run.job != "pretrain" or pairs and not run.data.source.startswith("batches:"):
+        return
+    names = {key: spec.name for key, spec in run.evals.items()}
+    if names.get("mlm") == "mlm":
+        return
+    mend = "set it to options.named('evaluator', 'mlm', batches=8)"
+    if others := [key for key, name in names.items() if name == "mlm"]:
+        mend = f"config.evals.{others[0]} has another key: call it config.evals.mlm"
+    raise ValueError(
+        f"config.evals.mlm: the held-out batches of the training are those of this evaluation: {mend}"
+    )
 
 
 def _check_finish(run: PretrainRun) -> None:

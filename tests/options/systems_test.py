@@ -1,6 +1,7 @@
 """All options of a run: what is checked across sections, and what follows the source of the text."""
 
 import json
+import re
 
 import pytest
 
@@ -76,6 +77,41 @@ def test_an_evaluation_can_be_left_out_and_another_added():
     found = options.with_values(run, {"evals.tatoeba": {"name": "retrieval", "data": "DIR"}})
     assert set(found.evals) == {"mlm", "retrieval", "bli", "tatoeba"}
     assert (found.evals["tatoeba"].data, found.evals["tatoeba"].max_sentences) == ("DIR", 1_000)
+
+
+def removed(evals):
+    del evals.mlm
+
+
+def renamed(evals):
+    evals.heldout = evals.mlm
+    del evals.mlm
+
+
+def replaced(evals):
+    evals.mlm = options.named("evaluator", "retrieval")
+
+
+@pytest.mark.parametrize(
+    "change, mend",
+    [
+        (removed, "options.named('evaluator', 'mlm', batches=8)"),
+        (renamed, "config.evals.heldout has another key: call it config.evals.mlm"),
+        (replaced, "options.named('evaluator', 'mlm', batches=8)"),
+    ],
+)
+def test_held_out_batches_are_those_of_the_evaluation_mlm(change, mend):
+    config = presets.bert("laptop")
+    change(config.evals)
+    with pytest.raises(ValueError, match=f"config.evals.mlm: .*{re.escape(mend)}$"):
+        checked(config, {})
+    checked(config, {"job": "evaluate"})  # makes no batches
+    translating = presets.translation("laptop")
+    assert "mlm" not in translating.evals
+    checked(translating, {})
+    prepared = {"data.source": "batches:DIR", "task.parallel": "DIR", "init.embeddings": ""}
+    with pytest.raises(ValueError, match="config.evals.mlm: "):
+        checked(translating, prepared)
 
 
 def test_a_config_is_complete_and_comes_back_from_json():
