@@ -80,10 +80,15 @@ def reach(dictionary: Dictionary, rows: np.ndarray, known: np.ndarray) -> None:
             break
 
 
-def unit(rows: np.ndarray) -> np.ndarray:
-    """The rows with length 1; rows of zeros stay zeros."""
+def unit(rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """The rows with length 1; rows of zeros stay zeros.
+
+    Args:
+      rows: [N, D].
+      out: the array that they are written to, such as `rows` itself; None: a new one.
+    """
     squares = np.einsum("nd,nd->n", rows, rows)  # without a copy of the rows, unlike linalg.norm
-    return rows / np.maximum(np.sqrt(squares), 1e-12)[:, None]
+    return np.divide(rows, np.maximum(np.sqrt(squares), 1e-12)[:, None], out=out)
 
 
 def _means(

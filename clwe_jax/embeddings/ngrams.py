@@ -133,7 +133,8 @@ class Regression:
         sure = np.sqrt(np.minimum(1, lengths / _SURE))
         long = np.fromiter((len(word) >= _GUESSED for word in words), np.bool_, len(words))
         sure *= _spelled(words) & (long | ~_unspaced(words))
-        return rows * (sure / np.maximum(lengths, 1e-12)).astype(np.float32)[:, None]
+        rows *= (sure / np.maximum(lengths, 1e-12)).astype(np.float32)[:, None]
+        return rows
 
     def _answers(self, ngrams: Ngrams, words: Sequence[str]) -> np.ndarray:
         """The weighted sums of factors, of any length: float32 [words, D]."""

@@ -78,8 +78,8 @@ class WordGraph:
         fixed: FixedHub | None = None,
     ):
         """Args:
-          dictionary: merged dictionary; entries in another script than the text's are also read in that
-            of the text (`text.respelling`).
+        dictionary: merged dictionary; entries in another script than the text's are also read in that
+          of the text (`text.respelling`).
         counts: language -> word of its text -> occurrences.
         meanings: words of the hub -> their vectors by another model, float32 [words, M] of unit
           length or zeros, which stand behind the random directions; None: no such part.
@@ -145,7 +145,8 @@ class WordGraph:
             return unit(self._alike(language) @ rows) * np.float32(GUESSED_LENGTH)
         others = self.words[language][self._known[language] :]
         guessed = self.regression(language, rows, prior).vectors(self.ngrams, others)
-        return guessed * np.float32(GUESSED_LENGTH)
+        guessed *= np.float32(GUESSED_LENGTH)
+        return guessed
 
     def regression(
         self, language: str, rows: np.ndarray, prior: Regression | None = None

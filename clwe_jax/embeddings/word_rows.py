@@ -16,6 +16,7 @@ from clwe_jax.embeddings.word_graph import Links, WordGraph
 
 _SAME = 0.6  # length of the vector of a string that several languages share
 _KNOWN = 3.0  # links of a word that weigh as much as its entry in the dictionary
+_BLOCK = 10_000  # rows that are computed at once
 _GUESSED = 1.0  # links that weigh as much as a vector that follows from spelling
 
 
@@ -75,7 +76,8 @@ class Rows:
         linked, sums = self._linked(language)
         known = linked < self.graph._known[language]
         prior = np.where(known, _KNOWN, _GUESSED).astype(np.float32)[:, None]
-        rows[linked] = unit(prior * rows[linked] + sums)
+        sums += prior * rows[linked]
+        rows[linked] = unit(sums, sums)
         return rows
 
     def _linked(self, language: str) -> tuple[np.ndarray, np.ndarray]:
@@ -130,7 +132,7 @@ class Rows:
         meant[:] = graph.meanings
         phrases = np.flatnonzero(graph.parts.getnnz(1))
         rows[phrases] = unit(graph.parts[phrases] @ rows[:known])
-        return self._with_fixed(unit(rows))
+        return self._with_fixed(unit(rows, rows))
 
     def _with_fixed(self, rows: np.ndarray) -> np.ndarray:
         """The rows of the hub's words, those of fixed ones replaced in place."""
@@ -143,9 +145,33 @@ class Rows:
     def _hub(self) -> np.ndarray:
         """The vectors of the hub's words, after synonyms have approached each other."""
         graph, hub = self.graph, self.graph.hub
+        known, start = graph._known[hub], self._start()
+        back, translated = self._synonyms(start)
+        start += unit(back, back)
+        del back  # as large as the rows
+        meanings = start[known:, self.dim :].copy()
+        rows = unit(start, start)
+        others = ~translated
+        if others.any():
+            guessed = graph.guesses(hub, rows[:known])
+            meant = np.abs(meanings).max(1, initial=0) > 0
+            guessed[meant, self.dim :] = meanings[meant]  # no guess is needed
+            self._add_strings(hub, guessed)
+            rows[others] = guessed[others[known:]]
+        return self._with_fixed(rows)
+
+    def _synonyms(self, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """From each word of the hub to its translations, and back from these.
+
+        Args:
+          start: the directions of the hub's words, float32 [words, width].
+
+        Returns:
+          The weighted sums of the translations' vectors, float32 [words, width], and whether a word
+          has an entry or a link, bool [words].
+        """
+        graph, hub = self.graph, self.graph.hub
         known, span = graph._known[hub], graph._span(hub)
-        # A hub word's synonyms: from the word to its translations, and back from these.
-        start = self._start()
         back = np.zeros_like(start)
         translated = np.arange(len(back)) < known
         for language in graph.words:
@@ -156,21 +182,12 @@ class Rows:
             if linked is not None:
                 words = np.union1d(words, np.flatnonzero(linked.getnnz(1)))
             near = self._entries(language, start, words)
-            back[:known] += graph._graph[span, own] @ near[: graph._known[language]]
+            _add_product(back[:known], graph._graph[span, own], near[: graph._known[language]])
             if linked is not None:
                 matrix = linked[words].T.tocsr()
-                back += matrix @ near
+                _add_product(back, matrix, near)
                 translated |= matrix.getnnz(1) > 0
-        start += unit(back)
-        rows = unit(start)
-        others = ~translated
-        if others.any():
-            guessed = graph.guesses(hub, rows[:known])
-            meant = np.abs(start[known:, self.dim :]).max(1, initial=0) > 0
-            guessed[meant, self.dim :] = start[known:][meant, self.dim :]  # no guess is needed
-            self._add_strings(hub, guessed)
-            rows[others] = guessed[others[known:]]
-        return self._with_fixed(rows)
+        return back, translated
 
     @functools.cached_property
     def hub_regression(self) -> Regression | None:
@@ -205,9 +222,14 @@ class Rows:
         graph = self.graph
         known, rows = graph._known[language], np.zeros((len(words), self.width), np.float32)
         own, span = words[words < known] + graph._span(language).start, graph._span(graph.hub)
-        rows[: len(own)] = unit(graph._graph[own, span] @ hub_rows[: graph._known[graph.hub]])
+        _add_product(rows, graph._graph[own, span], hub_rows[: graph._known[graph.hub]])
+        unit(rows, rows)
         matrix = self.links.get((language, graph.hub))
-        return rows if matrix is None else unit(_KNOWN * rows + matrix[words] @ hub_rows)
+        if matrix is not None:
+            rows *= np.float32(_KNOWN)
+            _add_product(rows, matrix[words], hub_rows)
+            unit(rows, rows)
+        return rows
 
     def _translations(self, entries: np.ndarray, hub_rows: np.ndarray) -> np.ndarray:
         """The unit means of the dictionary's entries: of their translations into the hub language,
@@ -217,7 +239,7 @@ class Rows:
         depth = graph._depth[entries]
         direct = depth == 1
         means = graph._graph[entries[direct], span] @ hub_rows[: graph._known[graph.hub]]
-        rows[direct] = unit(means)
+        rows[direct] = unit(means, means)
         far = depth > 1
         if far.any():
             ahead = graph._graph[entries[far]].astype(bool).astype(np.float32)
@@ -231,6 +253,13 @@ class Rows:
                 sums = ahead[chosen][:, nearer[before]] @ there[before]
                 rows[np.flatnonzero(far)[chosen]] = unit(sums)
         return rows
+
+
+def _add_product(rows: np.ndarray, matrix: sparse.csr_matrix, others: np.ndarray) -> None:
+    """Adds matrix @ others to the first rows, in place and in blocks: the whole product is as large."""
+    for start in range(0, matrix.shape[0], _BLOCK):
+        some = slice(start, start + _BLOCK)
+        rows[: matrix.shape[0]][some] += matrix[some] @ others
 
 
 def _random(count: int, dim: int, seed: int | list[int]) -> np.ndarray:
