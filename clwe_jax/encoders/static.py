@@ -122,15 +122,12 @@ class StaticEncoder:
         """See `features.EncodesWords`; zeros for a word without a vector, and `pool` has no effect.
 
         A word that has no vector as it is written is the mean of the words that `split` finds in it.
+        None is guessed from its spelling: labels of single words lose by a guess, or gain nothing.
         """
-        own = self._vectors(language).index
-        cut = {
-            word: [word] if word in own else self.words(word, language)
-            for word in {word for words in sentences for word in words}
-        }
-        vectors = self._of(cut.values(), language)
+        vectors = self._vectors(language)
         known: dict[str, np.ndarray] = {}
-        for word, parts in cut.items():
+        for word in {word for words in sentences for word in words}:
+            parts = [word] if word in vectors.index else self.words(word, language)
             rows = [vectors.index[part] for part in parts if part in vectors.index]
             some = vectors.vectors[rows] if rows else np.zeros((1, vectors.dim), np.float32)
             known[word] = some.mean(0, dtype=np.float32)
