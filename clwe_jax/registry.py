@@ -54,6 +54,15 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "transfer": "clwe_jax.transfer.job:run",
         "clcr": "clwe_jax.clcr.job:run",
     },
+    # What a wing says of its runs on their page and in the terminal, classes of `report.page.Page`.
+    "page": {
+        "pretrain": "clwe_jax.pretrain.report:Page",
+        "project": "clwe_jax.pretrain.report:Projected",
+        "static": "clwe_jax.static.report:Page",
+        "transfer": "clwe_jax.transfer.report:Page",
+        "clcr": "clwe_jax.clcr.report:Page",
+        "compare": "clwe_jax.compare.report:Page",
+    },
     # Functions (workdir, step, opened) -> the encoder of a run; `opened` opens other encoders.
     "loader": {
         "pretrain": "clwe_jax.encoders.language_model:load",

@@ -140,6 +140,8 @@ def chosen(module: str) -> set[str]:
 CHOSEN_ABOVE = {
     "clwe_jax.interop.export": {"encoders"},  # a command: it loads a run and writes it
     "clwe_jax.options.transfer": {"text"},  # asks a task for the kind of its labels
+    # Asks the wing of a finished run what it says of it.
+    "clwe_jax.report.pages": {"pretrain", "static", "transfer", "clcr", "compare"},
 }
 
 

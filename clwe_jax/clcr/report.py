@@ -1,280 +1,30 @@
-"""The report's sections of a CLCR run: distances, alignment, pivots, orders."""
+"""What the page and the terminal say of a CLCR run."""
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
-
-import numpy as np
-
-from clwe_jax import options
-from clwe_jax.align import pivots, reorder
-from clwe_jax.clcr import entailment, steps
-from clwe_jax.clcr.results import Reordered, Split, Transformed
-from clwe_jax.clcr.steps import Extraction
-from clwe_jax.options.clcr import ClcrOptions, ClcrRun
-from clwe_jax.report import data, word_links
-from clwe_jax.report.data import (
-    Block, Chart, Column, Facts, Language, Line, Metric, Table, Text, Word,
-)  # fmt: skip
-from clwe_jax.report.measures import pair_name
-
-_NAMES = {
-    "regression": "linear regression", "flat": "attention, T = 1",
-    "slow": "annealed, beta .001", steps.MAIN: "annealed",
-    steps.TUNED: "annealed, encoders fine-tuned",
-}  # fmt: skip
-_ALIGNERS = {
-    "mutual_argmax": "mutual argmax (SimAlign)", "itermax": "itermax (SimAlign)",
-    "softmax": "softmax intersection (awesome-align)",
-}  # fmt: skip
-_FIRST = 50  # pivots without which a precision says little
-_SHOWN = 3  # sentences of each kind
-_WORDS = range(5, 13)  # number of words of a sentence that is shown
+from clwe_jax.report import figures, page, verdict
+from clwe_jax.report.run_folder import Run
 
 
-def sections(
-    config: ClcrRun,
-    figures: Mapping[str, float],
-    mapped: Transformed,
-    extractions: Mapping[str, Extraction],
-    reordered: Reordered,
-) -> list[Any]:
-    """The sections of a finished run, as JSON.
+class Page(page.Page):
+    """The page of a CLCR run."""
 
-    Args:
-      extractions: language -> its predictors of pivots.
-    """
-    languages = options.languages(config)
-    optional = (
-        _transform(languages, figures, mapped),
-        _extract(languages, config.clcr, mapped, extractions),
-        _reorder(languages, mapped.test, reordered),
-        _entailment(languages, config.clcr.entailment.seeds, figures),
-        _hub(languages[1], figures),
-    )
-    return [data.to_json(section) for section in optional if section is not None]
+    def verdicts(self, run):
+        return [*super().verdicts(run), _map(run)]
 
 
-def _transform(
-    languages: Sequence[str], figures: Mapping[str, float], mapped: Transformed
-) -> data.Section:
-    test, (source, target) = mapped.test, languages
-    rows = [
-        [_NAMES[name], *(Metric(f"clcr/{x}/{name}") for x in (
-            "distance", "distance_back", "nearest", "cosine", "cosine_back", "f1"
-        ))]
-        for name in (*steps.ROWS, steps.TUNED) if f"clcr/distance/{name}" in figures
-    ]  # fmt: skip
-    columns = [
-        Column("Map"), Column(f"{source} → {target}", ""),
-        Column(f"{target} → {source}", ""), Column("One word", ""), Column("Cosine", "", main=False),
-        Column("Cosine back", "", main=False), Column("F1", "percent"),
-    ]  # fmt: skip
-    blocks: list[Block] = [Table(columns, rows)]
-    if test.gold:
-        aligner_rows = [[name, Metric(f"clcr/f1/{key}")] for key, name in _ALIGNERS.items()]
-        aligner_rows.append(["symmetric distance", Metric("clcr/alignment_f1")])
-        blocks.append(Table([Column("Aligner on the mapped words"), Column("F1", "percent")], aligner_rows))
-    lines = [
-        Line(f"{_NAMES[name]}, {' → '.join(pair)}", points=match.history)
-        for name in ("flat", steps.MAIN)
-        for pair, match in zip(((source, target), (target, source)), mapped.maps[name])
-    ]
-    blocks.append(Chart("Distance on training sentences", lines, y="squared error a dimension"))
-    if mapped.phases:
-        tuned = [
-            Line(f"model of {language}, round {number}", points=history.tolist())
-            for language, rounds in mapped.phases.items() for number, history in enumerate(rounds, 1)
-        ]  # fmt: skip
-        blocks.append(Chart("Distance while the models learn", tuned, y="squared error a dimension"))
-    blocks.append(
-        Facts({
-            "dimensions": " → ".join(str(x.vectors.shape[1]) for x in test.words.own),
-            "variance of a mapped dimension": Metric("clcr/variance/mapped"),
-            "of a target dimension": Metric("clcr/variance/target"),
-            "effective rank, mapped": Metric("clcr/rank/mapped"),
-            "effective rank, target": Metric("clcr/rank/target"),
-        })
-    )  # fmt: skip
-    for place in _chosen(test)[:1]:
-        row = test.rows[place]
-        shown = {"languages": languages, "source": row.source, "target": row.target,
-                 "sure": sorted(row.sure), "found": np.argwhere(test.links[place]).tolist()}
-        blocks.append(word_links.picture(shown, "found", "pivots as"))
-        if test.gold:
-            blocks.append(word_links.picture(shown, "sure", "gold, sure"))
-    text = (
-        "The squared error a dimension between target words and the attended, mapped source words of "
-        "test sentences (Table 1), in units of the variance: 1 is the distance to the mean. Each map "
-        "is measured at its own final temperature, and from source to target with attention to one "
-        "word. F1 is that of mutually nearest words against the gold alignment. A collapse would show as a variance near 0 and a rank near 1."
-    )
-    return data.Section("CLCR: transform", text, blocks)
-
-
-def _extract(
-    languages: Sequence[str],
-    settings: ClcrOptions,
-    mapped: Transformed,
-    extractions: Mapping[str, Extraction],
-) -> data.Section:
-    test, rows = mapped.test, []
-    for language in languages:
-        for name in ("plain", "confident"):
-            for threshold in steps.THRESHOLDS:
-                path = f"clcr/extract/{language}/{name}"
-                rows.append([
-                    Language(language), name, threshold,
-                    *(Metric(f"{path}/{threshold}/{x}") for x in ("accuracy", "precision", "recall")),
-                    Metric(f"{path}/clear"),
-                ])  # fmt: skip
-    columns = [
-        "Language", "Labels", "Threshold", Column("Accuracy", "percent"),
-        Column("Precision", "percent"), Column("Recall", "percent"),
-        Column("Clear", "percent", main=False),
-    ]  # fmt: skip
-    blocks: list[Block] = [Table(columns, rows)]
-    if mapped.curve is not None:
-        names = ("precision", "recall", "f1", "aer")
-        every = ["mutually nearest words", *(Metric(f"clcr/alignment_{x}") for x in names)]
-        pivot = [f"pivots, nearer than {settings.threshold:g}", *(Metric(f"clcr/pivots/{x}") for x in names)]
-        heads = [Column("Links"), *(Column(x, "percent") for x in ("Precision", "Recall", "F1", "Error rate"))]
-        blocks.append(Table(heads, [every, pivot], title="Links against the gold alignment"))
-        at = Metric(f"clcr/pivots/precision@{steps.RECALL}")
-        blocks.append(Facts({f"precision at a recall of {steps.RECALL:.0%}": at}))
-        points = np.stack([mapped.curve.recall, mapped.curve.precision], 1)[_FIRST:].tolist()
-        line = Line("mutually nearest words, by the threshold", points=points)
-        blocks.append(Chart("Precision of pivots by their recall", [line], "recall", "precision", "percent"))
-    shown = [
-        row for side, language in enumerate(languages) for place in _chosen(test)[:_SHOWN]
-        for row in _predicted(test, place, side, language, extractions[language], settings.pivot_probability)
-    ]  # fmt: skip
-    blocks.append(Table(["Language", "Pivots", "Words"], shown, title="Pivots of sentences"))
-    text = (
-        f"Pivots are mutually nearest words whose {_distance(settings.contrast)} is below "
-        f"{settings.threshold:g}. A classifier predicts them in one sentence alone (Table 2): "
-        "accuracy, precision and recall against the pivots of test sentences, with the labels as they "
-        "are and with confident labels, and the share of words with a probability below .2 or above "
-        ".8. Below, the pivots of some sentences stand out: those found with the translation, and those that "
-        "the predictors of both kinds of labels find in the sentence alone (Fig. 2)."
-    )
-    return data.Section("CLCR: extract", text, blocks)
-
-
-def _predicted(
-    test: Split, place: int, side: int, language: str, extraction: Extraction, min_probability: float
-) -> list[list[Any]]:
-    """Rows of a table: a sentence with the pivots found, and with those of each predictor."""
-    words, vectors = test.rows[place][side], test.words.common(side).of(place)
-    marked = {"with the translation": test.links[place].any(1 - side)}
-    for name, predictor in extraction._asdict().items():
-        marked[f"predicted, {name} labels"] = predictor.probabilities(vectors)[:, 1] >= min_probability
-    return [
-        [Language(language), name, [Word(x, language, "strong" if y else "soft") for x, y in zip(words, marks)]]
-        for name, marks in marked.items()
-    ]
-
-
-def _reorder(languages: Sequence[str], test: Split, reordered: Reordered) -> data.Section:
-    sides = reordered.moved, 1 - reordered.moved
-    source, target = (languages[side] for side in sides)
-    names = ("bleu2", "bleu3", "bleu4", "tau", "lowest")
-    rows = [
-        [title, *(Metric(f"clcr/reorder/{path}/{name}") for name in names)]
-        for title, path in (
-            (f"the order of {source}", "identity"),
-            *((f"{method}, beam {beam}", f"{method}/beam{beam}")
-              for method in ("absolute", "relative") for beam in steps.BEAMS),
-        )
-    ]  # fmt: skip
-    forms = ("percent", "percent", "percent", "", "percent")
-    columns = [Column("Order"), *(Column(x, form) for x, form in zip(
-        ("BLEU-2", "BLEU-3", "BLEU-4", "Kendall's tau", "Lowest cost found"), forms
-    ))]  # fmt: skip
-    blocks: list[Block] = [
-        Table(columns, rows),
-        Facts({
-            "BLEU-4 above the own order": Metric("clcr/reorder/bleu4_gain"),
-            "tau above the own order": Metric("clcr/reorder/tau_gain"),
-        }),
-    ]  # fmt: skip
-    places = _chosen(test)[:_SHOWN]
-    given, every = [reordered.given[place] for place in places], test.words.common(reordered.moved)
-    vectors = every._replace(rows=every.rows[places])
-    costs = steps.order_costs(reordered.predictors, vectors, given)
-    predicted = steps.predicted(costs, steps.BEAMS[-1])["relative"]
-    for place, order, mine in zip(places, given, predicted):
-        own, other = (test.rows[place][side] for side in sides)
-        words = np.array(own, object)[order.places]
-        points = [
-            f"{source}: {' '.join(words)}", f"predicted: {' '.join(words[mine])}",
-            f"order of {target}: {' '.join(words[order.gold])}",
-        ]  # fmt: skip
-        blocks.append(Text(" ".join(other), points=points))
-    text = (
-        f"Linked words of {source}, brought into the order of {target} (Table 3): the share of the 2-, "
-        "3- and 4-grams of words that stand together in that order, and Kendall's tau; and of sentences "
-        f"of up to {reorder.MAX_EXHAUSTIVE} words, the share in which the search finds the order of lowest "
-        "cost among all. "
-        + ("The orders are those of the gold alignment." if test.gold else
-           "The orders are those of the pivots found.")
-    )  # fmt: skip
-    return data.Section("CLCR: reorder", text, blocks)
-
-
-def _entailment(
-    languages: Sequence[str], seeds: int, figures: Mapping[str, float]
-) -> data.Section | None:
-    source, target = languages
-    rows = [
-        [title, *(Metric(f"clcr/entailment/{name}/{x}") for x in (target, source, "gap"))]
-        for name, title in entailment.TITLES.items()
-        if f"clcr/entailment/{name}/{source}" in figures
-    ]
-    if not rows:
+def _map(run: Run) -> verdict.Verdict | None:
+    """The verdict on CLCR's map; linear regression is its floor."""
+    value, level = (run.figures.get(f"clcr/f1/{x}") for x in ("annealed", "regression"))
+    if value is None:
         return None
-    heads = (target, f"{source}, zero-shot", "Gap")
-    columns = [Column("Words and order"), *(Column(head, "percent") for head in heads)]
-    text = (
-        f"Accuracy of entailment by ESIM on frozen vectors (Table 4): learned from sentences in {target} "
-        f"alone, except translate-train; {seeds} heads a row, with 95% intervals. The reports of the rows "
-        f"are in the folder {entailment.FOLDER}."
+    text = f"Words and their translations in a sentence: F1 {figures.percent(value)} by the map."
+    if level is None:
+        return verdict.Verdict(text)
+    return verdict.judged(
+        f"{text} The floor, linear regression, is {figures.percent(level)}",
+        value >= level,
+        verdict.gain(value, level),
+        "The guide says what its options change:",
+        "clwe-jax guide clcr",
     )
-    return data.Section("CLCR: entailment", text, [Table(columns, rows)])
-
-
-def _hub(target: str, figures: Mapping[str, float]) -> data.Section | None:
-    names = ("f1", "precision", "recall", "aer")
-    pairs = sorted({name.split("/")[2] for name in figures if name.startswith("clcr/hub/")})
-    if not pairs:
-        return None
-    rows = [[pair_name(pair), *(Metric(f"clcr/hub/{pair}/{x}") for x in names)] for pair in pairs]
-    heads = ("F1", "Precision", "Recall", "Alignment error rate")
-    columns = [Column("Pair"), *(Column(head, "percent") for head in heads)]
-    text = (
-        f"All languages in the space of {target}, each by a T of its own: mutually nearest words "
-        "by the distance in that space, against the gold alignment. Two sources have never seen "
-        "sentences of each other."
-    )
-    return data.Section("CLCR: hub", text, [Table(columns, rows)])
-
-
-def _distance(others: int) -> str:
-    """The name of the measure of `clcr.contrast`."""
-    plain = "symmetric distance"
-    return f"{plain}, in units of that to the nearest word of {others} other sentences," if others else plain
-
-
-def _chosen(test: Split) -> Sequence[int]:
-    """Test sentences of moderate length, those whose pivots cross most first."""
-    fitting = [
-        place for place, row in enumerate(test.rows)
-        if len(row.source) in _WORDS and len(row.target) in _WORDS
-    ]  # fmt: skip
-    fitting = fitting or list(range(min(len(test.rows), _SHOWN)))
-    return sorted(fitting, key=lambda place: _inversions(test.links[place]), reverse=True)
-
-
-def _inversions(links: np.ndarray) -> int:
-    ranks = pivots.orders(links)[1]
-    return int((np.triu(ranks[:, None] > ranks[None], 1)).sum())

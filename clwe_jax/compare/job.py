@@ -14,7 +14,7 @@ from absl import logging
 import jax
 
 from clwe_jax import terminal
-from clwe_jax.compare import measured, report, shared, systems, tasks
+from clwe_jax.compare import measured, pictures as report, shared, systems, tasks
 from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.compare.place import Place

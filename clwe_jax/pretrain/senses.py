@@ -12,7 +12,8 @@ from clwe_jax import atomic, pocket
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.sense_view import Sense, SenseView
 from clwe_jax.options.pretrain import PretrainRun
-from clwe_jax.report import projection, senses as pictures
+from clwe_jax.pretrain import pictures
+from clwe_jax.report import projection
 from clwe_jax.runs import shown_words
 
 FOLDER = "senses"

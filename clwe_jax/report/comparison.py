@@ -11,7 +11,7 @@ from clwe_jax.report.run_folder import Run, differences
 # Prefixes of the figures that other sections show.
 _SHOWN = (
     "retrieval/", "bli/", "eval/mlm/", "train/", "similarity/", "floor/retrieval/", "floor/bli/",
-    "speed/", "compare/", "order/",
+    "speed/",
 )  # fmt: skip
 # Means over languages or pairs of the measurements that runs are compared by.
 _MAIN = re.compile(
@@ -70,13 +70,17 @@ def section(run: Run, others: Sequence[Run]) -> Section | None:
     return Section("Comparison", text, blocks)
 
 
-def other_figures(run: Run, others: Sequence[Run]) -> Section | None:
-    """The results that no other section shows, under their metric names."""
+def other_figures(run: Run, others: Sequence[Run], elsewhere: Sequence[str] = ()) -> Section | None:
+    """The results that no other section shows, under their metric names.
+
+    Args:
+      elsewhere: beginnings of the names of results that further sections show.
+    """
     shown = set(_metrics(run.extras.get("sections")))
     names = [
         name
         for name in sorted(run.results)
-        if not name.startswith(_SHOWN)
+        if not name.startswith((*_SHOWN, *elsewhere))
         and name.removesuffix("_low").removesuffix("_high") not in shown
     ]
     return Section("Other figures", "", [_table(run, names)]) if names else None

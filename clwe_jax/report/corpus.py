@@ -1,4 +1,4 @@
-"""The page's sections on text: languages, dictionary, training examples, nearest neighbours."""
+"""The page's sections on text: languages, dictionary, nearest neighbours."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from typing import Any, Mapping, Sequence
 
 from clwe_jax.report import figures
 from clwe_jax.report.data import (
-    Block, Cell, Column, Facts, Language, Number, Section, Sentence, Table, Text, Word,
+    Block, Cell, Column, Facts, Language, Number, Section, Table, Word,
 )  # fmt: skip
 from clwe_jax.report.run_folder import Run
-
-_MAX_EXAMPLES = 14
-_MAX_WORDS = 60  # words of an example
 
 
 def languages(run: Run, others: Sequence[Run]) -> Section | None:
@@ -96,44 +93,6 @@ def _vocabulary(run: Run) -> list[Block]:
         ]
         blocks.append(Table(["Language", "Pieces"], rows, closed="Sample pieces"))
     return blocks
-
-
-def examples(run: Run, others: Sequence[Run]) -> Section | None:
-    """Code-switched inputs, as in Fig. 1 of the DICT-MLM paper."""
-    rows = run.extras.get("examples")
-    if not rows:
-        return None
-    columns = ("original", "transformed", "masked", "languages")
-    whole = [row for row in rows if len({len(row[key]) for key in columns}) == 1]
-    text = (
-        "The model is trained to predict the words in bold, which are masked in its input. "
-        "A coloured tag names the language of a switched word; the original word is below it where "
-        "the two differ."
-    )
-    blocks: list[Block] = [_example(row) for row in whole[:_MAX_EXAMPLES]]
-    damaged = len(rows) - len(whole)
-    if damaged:
-        blocks.append(Text(f"{damaged} examples with lists of unequal length are left out."))
-    return Section("Code-switched examples", text, blocks)
-
-
-def _example(row: Mapping[str, Any]) -> Sentence:
-    own = row["language"]
-    columns = zip(row["original"], row["transformed"], row["masked"], row["languages"])
-    words = [
-        Word(
-            after,
-            language,
-            style="strong" if masked else "",
-            tagged=language != own,
-            below=before if before != after else "",
-        )
-        for before, after, masked, language in columns
-    ]
-    left_out = len(words) - _MAX_WORDS
-    if left_out > 0:
-        words = [*words[:_MAX_WORDS], Word(f"… {left_out} more words", style="soft")]
-    return Sentence(own, words)
 
 
 def neighbours(run: Run, others: Sequence[Run]) -> Section | None:

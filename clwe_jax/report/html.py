@@ -18,25 +18,18 @@ import markupsafe
 
 from clwe_jax import atomic
 from clwe_jax.report import (
-    card, comparison, corpus, figures, fill_metrics, measures, overview, plots, projection, run_folder,
-    senses, space, static, training, verdict,
+    comparison, corpus, figures, fill_metrics, measures, overview, pages, plots, run_folder, space,
+    training,
 )  # fmt: skip
 from clwe_jax.report.data import Chart, Number, Picture, Section, Table, section_from_json
+from clwe_jax.report.page import Builder, Page
 from clwe_jax.report.run_folder import Run
 
-# (run, other runs) -> a section, None without figures; in the order of the page. The first section
-# stands before the headline figures, those of report.json between the second and the third list.
-_Builder = Callable[[Run, Sequence[Run]], Section | None]
+# The sections of every page in their order. The first one stands before the headline figures, those of
+# report.json between the second and the third list.
 _FIRST = space.section
-_FIGURES: tuple[_Builder, ...] = (
-    measures.retrieval, measures.induction, projection.section, static.errors, static.vocabulary,
-    static.refinement, measures.similarity, senses.section,
-)  # fmt: skip
-_RUN: tuple[_Builder, ...] = (
-    training.section, static.files, corpus.languages, corpus.examples, corpus.neighbours,
-    overview.machine, comparison.other_figures, overview.notes, comparison.section,
-    overview.configuration, card.intended_use, card.usage,
-)  # fmt: skip
+_FIGURES: tuple[Builder, ...] = (measures.retrieval, measures.induction, measures.similarity)
+_RUN: tuple[Builder, ...] = (training.section, corpus.languages, corpus.neighbours)
 # Errors that figures of an unexpected type raise.
 _DAMAGED = (AttributeError, IndexError, KeyError, TypeError, ValueError, jinja2.TemplateError)
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -90,11 +83,11 @@ def page(runs: Sequence[Run], problems: Sequence[str]) -> str:
     """
     run, *others = runs
     warned = list(problems)
-    environment = _environment(run)
-    first, *shown = _sections(environment, runs, warned)
-    tiles = _attempt("the headline figures", warned, lambda: overview.tiles(run, others))
+    environment, said = _environment(run), pages.of(run)
+    first, *shown = _sections(environment, said, runs, warned)
+    tiles = _attempt("the headline figures", warned, lambda: said.tiles(run, others))
     lead = _attempt("the summary", warned, lambda: overview.summary(run))
-    judged = _attempt("the verdict", warned, lambda: verdict.of(run))
+    judged = _attempt("the verdict", warned, lambda: said.verdict(run))
     warnings = [("Mind this", overview.unfinished(run) + training.skipped_steps(run) + warned)]
     unfair = [
         (f"Compared with {other.name}, but under other conditions", comparison.fairness(run, other))
@@ -118,7 +111,7 @@ def page(runs: Sequence[Run], problems: Sequence[str]) -> str:
 
 
 def _sections(
-    environment: jinja2.Environment, runs: Sequence[Run], problems: list[str]
+    environment: jinja2.Environment, said: Page, runs: Sequence[Run], problems: list[str]
 ) -> Iterator[tuple[str, str, str] | None]:
     """(id, title, content) of each section that has content; first of `_FIRST`, None without it."""
     template = environment.get_template("section.html")
@@ -127,12 +120,17 @@ def _sections(
     if not isinstance(given, list):
         problems.append("report.json: sections is left out: it is not a list.")
         given = []
-    builders = (_FIRST, *_FIGURES, *_RUN)
+    shown = [[x for own in some for x in (own, *said.behind.get(own, ()))] for some in (_FIGURES, _RUN)]
+    last = (
+        said.machine, said.other_figures, overview.notes, comparison.section, overview.configuration,
+        said.intended_use, said.usage,
+    )  # fmt: skip
+    builders = (_FIRST, *shown[0], *shown[1], *last)
     makers = [(_name(f), functools.partial(f, run, others)) for f in builders]
     made = [
         (f"sections[{i}]", functools.partial(section_from_json, x)) for i, x in enumerate(given)
     ]
-    place = 1 + len(_FIGURES)
+    place = 1 + len(shown[0])
     makers[place:place] = made
 
     def content(make: Callable[[], Section | None]) -> tuple[str, str] | None:
@@ -151,8 +149,10 @@ def _sections(
             yield None
 
 
-def _name(builder: _Builder) -> str:
-    return f"{builder.__module__.rpartition('.')[2]}.{builder.__name__}"
+def _name(builder: Builder) -> str:
+    """'measures.retrieval', or 'static.errors' of a wing."""
+    room, module = builder.__module__.split(".")[-2:]
+    return f"{module if room == 'report' else room}.{builder.__name__}"
 
 
 def _attempt(what: str, problems: list[str], make: Callable[[], Any]) -> Any:

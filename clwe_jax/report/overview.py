@@ -5,14 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import shlex
-from typing import Sequence
+from typing import Mapping, Sequence
 
-from clwe_jax import registry
-from clwe_jax.report import figures, floor, meaning, static, test_sets
-from clwe_jax.report.data import Closed, Column, Facts, Number, Section, Table, Text
+from clwe_jax.report import figures, floor, meaning, test_sets
+from clwe_jax.report.data import Cell, Closed, Column, Facts, Number, Section, Table, Text
 from clwe_jax.report.figures import SENTENCE_METHODS
 from clwe_jax.report.run_folder import Run
-from clwe_jax.text import labelled_files
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,8 +22,12 @@ class Tile:
     notes: Sequence[str] = ()
 
 
-def tiles(run: Run, others: Sequence[Run]) -> list[Tile]:
-    """The headline figures."""
+def tiles(run: Run, others: Sequence[Run], headlines: Mapping[str, str] = {}) -> list[Tile]:
+    """The headline figures.
+
+    Args:
+      headlines: label -> path of shares that are shown beside those of retrieval and induction.
+    """
     main, ending = figures.word_method(run.figures)
     named = {
         f"Retrieval, {name}": f"retrieval/mean_last4{x}" for name, x in SENTENCE_METHODS.items()
@@ -34,7 +36,7 @@ def tiles(run: Run, others: Sequence[Run]) -> list[Tile]:
         f"Lexicon induction, P@1 {main}": f"bli/p@1{ending}_distinct_covered",
         "all test words, the papers' convention": f"bli/p@1{ending}",
     }
-    named |= _labelled(run)
+    named |= headlines
     sentence = [name for name in SENTENCE_METHODS if _own(name) in run.figures][-1:]
     named |= {f"Sentence vectors, retrieval, {name}": _own(name) for name in sentence}
     made: list[Tile] = []
@@ -56,8 +58,6 @@ def tiles(run: Run, others: Sequence[Run]) -> list[Tile]:
             notes.append(sentence)
             said.add(sentence)
         made.append(Tile(label, figures.percent(run.figures[name]), notes))
-    if "translation" in (run.option("objective.name") or "") and "bleu/mean" in run.figures:
-        made.insert(0, _bleu(run, others))
     for name, where in (("eval/mlm/loss", "held-out"), ("train/loss", "training")):
         if name in run.figures:
             value = figures.decimal(run.figures[name])
@@ -67,31 +67,6 @@ def tiles(run: Run, others: Sequence[Run]) -> list[Tile]:
     if speed:  # 0: this start took no step
         made.append(Tile("Speed", figures.count(speed), ["pieces per second"]))
     return made
-
-
-def _labelled(run: Run) -> dict[str, str]:
-    """Label -> path of the headline figures of a transfer run."""
-    if run.option("job") != "transfer":
-        return {}
-    task = registry.lookup("transfer_task", run.option("transfer.task"))
-    title = f"{task.title}, {'F1' if task.metric == 'f1' else 'accuracy'}"
-    learned = labelled_files.training_languages(run.option("transfer.train"))
-    paths = {f"{title}, mean of the languages without labels": f"zero_shot/{task.name}/mean_{task.metric}"}
-    return paths | {
-        f"{title}, {x}, whose labels were learned": f"{task.name}/{x}/{task.metric}" for x in learned
-    }
-
-
-def _bleu(run: Run, others: Sequence[Run]) -> Tile:
-    """The headline figure of a translator."""
-    notes = [f"{test_sets.folder(run, 'bleu')}, mean of the directions, 0 to 100, by sacrebleu in normalised words"]
-    for path, of in (("start/bleu/mean", "vectors of the start"), ("floor/bleu/mean", "dictionary")):
-        if path in run.figures:
-            notes.append(f"word by word, {of}: {figures.decimal(run.figures[path])}")
-    for other in others:
-        if "bleu/mean" in other.figures:
-            notes.append(f"{other.name} {figures.decimal(other.figures['bleu/mean'])}")
-    return Tile("BLEU", figures.decimal(run.figures["bleu/mean"]), notes)
 
 
 def _floor(run: Run, name: str) -> float | None:
@@ -162,8 +137,8 @@ def unfinished(run: Run) -> list[str]:
     return []
 
 
-def machine(run: Run, others: Sequence[Run]) -> Section:
-    """Speed, memory and the machine."""
+def machine(run: Run, others: Sequence[Run], more: Mapping[str, Cell] = {}) -> Section:
+    """Speed, memory and the machine; in a second list `more`."""
     extras = run.extras
     speed, memory, versions = (extras.get(x) or {} for x in ("speed", "memory", "versions"))
     flops, rate = speed.get("step_flops"), speed.get("steps_per_second")
@@ -183,7 +158,7 @@ def machine(run: Run, others: Sequence[Run]) -> Section:
         "Peak device memory": figures.shown(figures.size, memory.get("peak_device_bytes") or None),
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()) or None,
     }
-    facts = [Facts(values) for values in (known, static.stages(run)) if any(values.values())]
+    facts = [Facts(values) for values in (known, more) if any(values.values())]
     return Section("Speed and memory", "", facts)
 
 

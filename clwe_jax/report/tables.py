@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from clwe_jax.report import data, figures, fill_metrics, measures, run_folder, training, verdict
+from clwe_jax.report import data, figures, fill_metrics, measures, pages, run_folder, training
 from clwe_jax.report.data import Cell, Column, Language, Number, Stack, Word
 from clwe_jax.report.figures import SENTENCE_METHODS
 
@@ -48,7 +48,7 @@ def print_summary(
             if any(x.main for x in block.columns[1:]):
                 title = f"{section.title}: {block.title}" if block.title else section.title
                 console.print(_table(title, block))
-    judged = verdict.of(run)
+    judged = pages.of(run).verdict(run)
     if judged is not None:
         console.print(judged.text, markup=False, highlight=False)
         if judged.command:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import dataclasses
 import shlex
 
-from clwe_jax import registry
 from clwe_jax.report import figures, floor, overview
 from clwe_jax.report.figures import SENTENCE_METHODS
 from clwe_jax.report.run_folder import Run
-from clwe_jax.text import labelled_files
 
 _BELOW = "this run is below its floor."
 _KEPT = ("--config.data.", "--config.evals.", "--config.seed")  # of the command, for the next one
@@ -23,20 +21,16 @@ class Verdict:
     command: str = ""
 
 
-def of(run: Run) -> Verdict | None:
-    """The verdict on a run; None for a run that has written no results."""
-    if not run.has_results:
-        return None
-    subjects = (_translation, _sentences, _labels, _clcr)
-    verdicts = [x for x in (subject(run) for subject in subjects) if x is not None]
-    if not verdicts:
-        return _words(run) or _unmeasured(run)
-    commands = [x.command for x in verdicts if x.command]
-    return Verdict(" ".join(x.text for x in verdicts), commands[0] if commands else "")
+# A run's next step: the config of a system ('' for none), and the reason.
+Step = tuple[str, str]
 
 
-def _sentences(run: Run) -> Verdict | None:
-    """The verdict on sentence retrieval."""
+def sentences(run: Run, step: Step) -> Verdict | None:
+    """The verdict on sentence retrieval; None where it was not measured.
+
+    Args:
+      step: for a run below the dictionary.
+    """
     headline = _headline(run)
     if headline is None:
         return None
@@ -44,48 +38,52 @@ def _sentences(run: Run) -> Verdict | None:
     value, level = run.figures[name], _floor(run, name, how)
     text = (
         f"{figures.percent(value)} of the sentences find their translation by {how}"
-        f"{_directions(run, 'retrieval')}{_chance(run, 'retrieval')}."
+        f"{directions(run, 'retrieval')}{_chance(run, 'retrieval')}."
     )
-    return _beside_dictionary(run, text, value, level)
+    return _beside_dictionary(run, text, value, level, step)
 
 
-def _words(run: Run) -> Verdict | None:
-    """The verdict on lexicon induction, of a run that compared no sentences."""
+def words(run: Run, step: Step) -> Verdict | None:
+    """The verdict on lexicon induction, of a run that compared no sentences; as `sentences`."""
     method, ending = figures.word_method(run.figures)
     name = f"bli/p@1{ending}"
     if name not in run.figures:
         return None
     text = (
         f"{figures.percent(run.figures[name])} of the words find their translation by {method}"
-        f"{_directions(run, 'bli')}{_chance(run, 'bli')}."
+        f"{directions(run, 'bli')}{_chance(run, 'bli')}."
     )
-    return _beside_dictionary(run, text, run.figures[name], run.figures.get(f"floor/{name}"))
+    return _beside_dictionary(run, text, run.figures[name], run.figures.get(f"floor/{name}"), step)
 
 
-def _beside_dictionary(run: Run, text: str, value: float, level: float | None) -> Verdict:
+def _beside_dictionary(
+    run: Run, text: str, value: float, level: float | None, step: Step
+) -> Verdict:
     """The verdict on a figure beside the dictionary's, if that was measured."""
     if level is None:
         return Verdict(text)
-    system, why = _next(run)
-    return _judged(
+    system, why = step
+    return judged(
         f"{text} The dictionary floor, the dictionary alone without training, is {figures.percent(level)}",
         value >= level,
-        _gain(value, level),
+        gain(value, level),
         why,
-        _command(run, system) if system else "",
+        command(run, system) if system else "",
     )
 
 
-def _judged(text: str, passes: bool, gain: str, why: str, command: str) -> Verdict:
+def judged(text: str, passes: bool, more: str, why: str, command: str) -> Verdict:
     """The verdict on a figure beside its floor: the gain, or why the run is below it and what is next."""
-    return Verdict(f"{text}{gain}.") if passes else Verdict(f"{text}: {_BELOW} {why}", command)
+    return Verdict(f"{text}{more}.") if passes else Verdict(f"{text}: {_BELOW} {why}", command)
 
 
-def _gain(value: float, level: float) -> str:
+def gain(value: float, level: float) -> str:
+    """': +3.1 points', of a figure above its floor."""
     return f": {figures.points(value - level)} points"
 
 
-def _directions(run: Run, prefix: str) -> str:
+def directions(run: Run, prefix: str) -> str:
+    """', mean of 6 directions' of translation; '' for one."""
     pairs = {name.split("/")[1] for name in run.figures if name.startswith(f"{prefix}/")}
     count = sum("-" in pair for pair in pairs)
     return f", mean of {count} directions" if count > 1 else ""
@@ -96,83 +94,9 @@ def _chance(run: Run, prefix: str) -> str:
     return f" (chance: {figures.percent(chance, 1 if chance >= 0.001 else 2)})" if chance else ""
 
 
-def _translation(run: Run) -> Verdict | None:
-    """The verdict on a translator; its floors translate word by word."""
-    value = run.figures.get("bleu/mean")
-    if value is None or "translation" not in (run.option("objective.name") or ""):
-        return None
-    text = f"BLEU {value:.1f} of 100{_directions(run, 'bleu')}."
-    level = run.figures.get("floor/bleu/mean")
-    if level is None:
-        return Verdict(text)
-    return _judged(
-        f"{text} The floor, the dictionary alone word by word, is {level:.1f}",
-        value >= level,
-        "",
-        "More steps help, as long as the curve in the report rises; the guide says what else:",
-        "clwe-jax guide translation",
-    )
-
-
-def _labels(run: Run) -> Verdict | None:
-    """The verdict on labels that one language taught and others are tested on."""
-    if run.option("job") != "transfer":
-        return None
-    task = registry.lookup("transfer_task", run.option("transfer.task"))
-    learned = labelled_files.training_languages(run.option("transfer.train"))
-    tested = {
-        language: metrics[task.metric]
-        for language, metrics in figures.by_subject(run.figures, task.name).items()
-        if task.metric in metrics
-    }
-    others = run.in_order(x for x in tested if x not in learned)
-    own = [f"{figures.percent(tested[x])} in {x}, whose labels were learned" for x in learned if x in tested]
-    if not tested:
-        return None
-    named = {"f1": "F1", "acc": "accuracy", "spearman": "rank correlation"}.get(task.metric, task.metric)
-    value = run.figures.get(f"zero_shot/{task.name}/mean_{task.metric}")
-    if not others or value is None:
-        return Verdict(f"{task.title}, {named}: {', '.join(own)}.")
-    listed = ", ".join(others) if len(others) <= 12 else f"{len(others)} languages"
-    text = (
-        f"{task.title}, {named}: {figures.percent(value)} in languages without labels ({listed})"
-        f"{''.join(f'; {x}' for x in own)}."
-    )
-    levels = [run.figures.get(f"{task.name}/{x}/majority") for x in others]
-    if None in levels:
-        text += f" {named} has no floor; the results say what other encoders and heads reach:"
-        return Verdict(text, "clwe-jax guide results")
-    level = sum(levels) / len(levels)
-    return _judged(
-        f"{text} The floor, always the most frequent label, is {figures.percent(level)}",
-        value > level,  # a head that always gives this label has learned nothing
-        _gain(value, level),
-        "The vectors of the encoder do not carry this task into other languages; joint_dictionary "
-        "and warm_dict_mlm train others for --config.encoder=run:DIR:",
-        "clwe-jax guide transfer",
-    )
-
-
-def _clcr(run: Run) -> Verdict | None:
-    """The verdict on CLCR's map; linear regression is its floor."""
-    value, level = (run.figures.get(f"clcr/f1/{x}") for x in ("annealed", "regression"))
-    if run.option("job") != "clcr" or value is None:
-        return None
-    text = f"Words and their translations in a sentence: F1 {figures.percent(value)} by the map."
-    if level is None:
-        return Verdict(text)
-    return _judged(
-        f"{text} The floor, linear regression, is {figures.percent(level)}",
-        value >= level,
-        _gain(value, level),
-        "The guide says what its options change:",
-        "clwe-jax guide clcr",
-    )
-
-
-def _unmeasured(run: Run) -> Verdict | None:
+def unmeasured(run: Run) -> Verdict | None:
     """What to name, for a run whose evaluators had no test sets."""
-    if run.option("job") not in ("pretrain", "static") or not run.option("evals.retrieval"):
+    if not run.option("evals.retrieval"):
         return None
     own = ("--config.evals.retrieval.data=", "--config.job=")
     named = [x for x in overview.command(run) if x.startswith("--config") and not x.startswith(own)]
@@ -203,25 +127,7 @@ def _floor(run: Run, name: str, how: str) -> float | None:
     return floor.mean(run, floor.retrieval_path(run, SENTENCE_METHODS[how], "last4" not in name))
 
 
-def _next(run: Run) -> tuple[str, str]:
-    """The config of the next step for a run below its floor ('' for none), and the reason."""
-    if run.option("job") == "static":
-        if run.option("static.training") == "dictionary" or run.option("static.dictionary_dim"):
-            return "", (
-                "More pairs in the dictionary or more text help: `clwe-jax data wiktionary`, "
-                "docs/vectors.md."
-            )
-        return "joint_dictionary", "The dictionary's vectors beside the trained ones are above both:"
-    if run.option("init.embeddings") or run.option("init.parameters"):
-        return "joint_dictionary", "Static vectors of the same text and dictionary are a safe choice:"
-    return "warm_dict_mlm", (
-        "That is expected: a language model that starts from random parameters needs days on an "
-        "accelerator to pass it. Started from word vectors, it is above the floor in the same minutes "
-        "with the same text:"
-    )
-
-
-def _command(run: Run, system: str) -> str:
+def command(run: Run, system: str) -> str:
     """The command that trains another system on the run's data at its scale."""
     kept = [word for word in overview.command(run) if word.startswith(_KEPT)]
     scale = run.option("scale", "laptop")

@@ -16,7 +16,7 @@ from clwe_jax.embeddings.grown import Grown, Pairs
 from clwe_jax.embeddings.word_graph import Links
 from clwe_jax.encoders import load as encoders
 from clwe_jax.encoders.encode import select
-from clwe_jax.report import mined as page
+from clwe_jax.static import report as page
 from clwe_jax.text import corpora
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.types import Encoder

@@ -23,7 +23,7 @@ Pairs = Sequence[tuple[str, str]]
 def stages(
     vocabularies: Vocabularies, model: StaticSpaces, dictionary: Dictionary | None
 ) -> dict[str, dict[str, Any]]:
-    """'{language}-{hub}' -> stage -> the picture after it, for `projection.section`.
+    """'{language}-{hub}' -> stage -> the picture after it, for `report.projection`.
 
     Args:
       vocabularies: the vocabularies before and after reallocation.

@@ -21,7 +21,7 @@ from clwe_jax.runs.job import Job, Results, Stage
 from clwe_jax.training import allocator, build
 from clwe_jax.transfer import (
     data as transfer_data, encoder as transfer_encoder, frozen as transfer_frozen, loaded,
-    report as transfer_report, results as transfer_results, search, translate, trial,
+    pictures as transfer_report, results as transfer_results, search, translate, trial,
 )  # fmt: skip
 from clwe_jax.transfer.data import LabelledData
 from clwe_jax.transfer.frozen import FrozenTransfer

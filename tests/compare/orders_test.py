@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clwe_jax.compare import findings, orders, report, systems
+from clwe_jax.compare import findings, orders, pictures as report, systems
 from clwe_jax.compare.measured import Measured, load, outcomes_of_hits
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.evaluate.agreement import Outcomes, numbered

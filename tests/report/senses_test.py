@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from clwe_jax.report import senses
+from clwe_jax.pretrain import pictures as senses
 
 
 def near(word, language, score):
@@ -140,7 +140,7 @@ def test_damaged_extras_are_named_or_left_out(write_run, page_of, damaged):
     without = ("metrics.jsonl", "results.json")
     page = page_of(write_run(without=without, extras={"senses": damaged}))
     assert page.section("Senses") is None and page.section("Languages")
-    assert bool(damaged) == ("senses.section is left out" in page.text)
+    assert bool(damaged) == ("pretrain.senses is left out" in page.text)
 
 
 def test_a_run_without_senses_has_no_section(write_run, section):

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from clwe_jax.report import card, figures, fill_metrics, meaning, plots, space
+from clwe_jax.report import figures, fill_metrics, meaning, plots, space
 from clwe_jax.report.data import Chart, Column, Dots, Line, Metric, Picture, Table
+from clwe_jax.report.page import Page
 from clwe_jax.report.run_folder import Run
 from clwe_jax.runs import shared_space
 from clwe_jax.text.merged import Dictionary
@@ -105,15 +106,15 @@ def test_a_sentence_names_chance_and_a_good_value():
 def test_the_card_names_data_licences_and_code():
     own = {"data": {"languages": "de,it", "source": "text:corpora", "dictionaries": "muse"}}
     trained = run(config=own, neighbours=[{"word": "città", "language": "it", "neighbours": []}])
-    rows = card.intended_use(trained, ()).blocks[1].rows
+    rows = Page().intended_use(trained, ()).blocks[1].rows
     assert [row[0] for row in rows] == ["Text", "Dictionaries"]
     assert "unknown licence" in rows[0][2] and "CC BY-NC" in rows[1][2]
-    assert "demonstration" in str(card.intended_use(run(), ()).blocks[0].points)
-    (text,) = card.usage(trained, ()).blocks
+    assert "demonstration" in str(Page().intended_use(run(), ()).blocks[0].points)
+    (text,) = Page().usage(trained, ()).blocks
     assert "model = api.load('runs/x')" in text.code
     assert "translate_word('città', lang='it', to='de')" in text.code
     compile(text.code, "snippet", "exec")
-    assert "translate_word" not in card.usage(run(config={"data": {"languages": "en"}}), ()).blocks[0].code
+    assert "translate_word" not in Page().usage(run(config={"data": {"languages": "en"}}), ()).blocks[0].code
 
 
 def test_many_dots_make_a_small_drawing():

@@ -8,7 +8,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from clwe_jax.report import html, projection, static, tables
+from clwe_jax.report import html, projection, tables
+from clwe_jax.static import report as static
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 LANGUAGES = ("en", "de", "zh")

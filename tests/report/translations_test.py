@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from clwe_jax.report import data, overview, translations
+from clwe_jax.report import data, pages, translations
 from clwe_jax.report.run_folder import Run
 
 FIGURES = {
@@ -48,8 +48,8 @@ def test_no_section_without_figures():
 def test_a_translator_has_bleu_among_its_headlines():
     """Static vectors, which translate word by word, do not."""
     run = Run("", {"objective": {"name": "translation"}}, {**FIGURES, "floor/bleu/mean": 6.0}, {}, {})
-    tile = overview.tiles(run, ())[0]
+    tile = pages.of(run).tiles(run, ())[0]
     assert (tile.label, tile.value) == ("BLEU", "31")
     assert "word by word, dictionary: 6" in tile.notes
     static = dataclasses.replace(run, config={"job": "static"})
-    assert "BLEU" not in [x.label for x in overview.tiles(static, ())]
+    assert "BLEU" not in [x.label for x in pages.of(static).tiles(static, ())]

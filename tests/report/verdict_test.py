@@ -5,7 +5,12 @@ import json
 import pytest
 from rich.console import Console
 
-from clwe_jax.report import run_folder, tables, verdict
+from clwe_jax.report import pages, run_folder, tables
+
+def verdict_on(folder):
+    run = run_folder.read(folder)
+    return pages.of(run).verdict(run)
+
 
 BELOW = {"floor/retrieval/sif/mean_csls": 0.999, "retrieval/chance": 0.001}
 
@@ -24,7 +29,7 @@ def judged(write_run):
         for name, more in (("config.json", options), ("report.json", extras)):
             path = folder / name
             path.write_text(json.dumps(json.loads(path.read_text()) | more))
-        return folder, verdict.of(run_folder.read(folder))
+        return folder, verdict_on(folder)
 
     return made
 
@@ -81,7 +86,7 @@ def of(tmp_path):
         (tmp_path / "config.json").write_text(json.dumps(options))
         (tmp_path / "results.json").write_text(json.dumps(figures))
         (tmp_path / "report.json").write_text(json.dumps({"command": COMMAND.split()}))
-        return verdict.of(run_folder.read(tmp_path))
+        return verdict_on(tmp_path)
 
     return made
 
@@ -142,7 +147,7 @@ def test_a_run_without_test_sets_says_how_it_is_measured(of, tmp_path):
         "--config.job=evaluate --config.evals.retrieval.data=tatoeba"
     )
     (tmp_path / "results.json").unlink()
-    assert verdict.of(run_folder.read(tmp_path)) is None
+    assert verdict_on(tmp_path) is None
 
 
 def test_the_floor_of_static_vectors_weighs_words_as_they_do(judged):
@@ -152,5 +157,5 @@ def test_the_floor_of_static_vectors_weighs_words_as_they_do(judged):
     kept = {x: y for x, y in json.loads(path.read_text()).items() if "last4" not in x}
     path.write_text(json.dumps(kept))
     (folder / "metrics.jsonl").unlink()  # figures of steps count too
-    found = verdict.of(run_folder.read(folder))
+    found = verdict_on(folder)
     assert found.text.startswith("70.0%") and "is 65.0%: +5.0 points." in found.text

@@ -6,7 +6,7 @@ import pytest
 
 from clwe_jax import options, presets
 from clwe_jax.text.labelled import Labelled, Spanned, Tagged
-from clwe_jax.transfer import report, results
+from clwe_jax.transfer import pictures as report, results
 
 GOLD = {"en": [Tagged(("a", "b"), ("NOUN", "VERB"))], "de": [Tagged(("c", "d"), ("NOUN", "NOUN"))]}
 

@@ -1,4 +1,4 @@
-"""The page's section on the senses of words, and their pictures as files."""
+"""The section on the senses of words, and their pictures as files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _CHARTS = (
 )  # fmt: skip
 
 
-def section(run: Run, others: Sequence[Run]) -> Section | None:
+def senses(run: Run, others: Sequence[Run]) -> Section | None:
     """The senses of a few words, the numbers of living and dead senses, and curves of training."""
     entry = run.extras.get("senses") or {}
     blocks: list[Block] = []

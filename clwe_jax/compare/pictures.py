@@ -1,0 +1,229 @@
+"""The sections of a comparison: one table, orders, costs beside quality, and when to use which."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from clwe_jax.compare import findings
+from clwe_jax.compare.orders import Comparison
+from clwe_jax.options.compare import CompareRun
+from clwe_jax.report import data
+from clwe_jax.report.data import BLUE, NEUTRAL, Cell, Column, Dots, Number, Picture, Table, Text, Word
+
+_SEEDED = {True: "their seeds and the test items", False: "the test items"}
+
+
+def sections(comparison: Comparison, config: CompareRun, budget: str) -> list[Any]:
+    """The sections as JSON.
+
+    Args:
+      budget: the budget in words.
+    """
+    made = (
+        _findings(comparison), _table(comparison, config, budget), _pareto(comparison), _orders(comparison),
+        _advice(comparison), _by_part(comparison), _costs(comparison, budget), _senses(comparison),
+    )  # fmt: skip
+    return [data.to_json(section) for section in made if section is not None]
+
+
+def _findings(comparison: Comparison) -> data.Section | None:
+    points = findings.sentences(comparison)
+    text = "Each sentence follows from the figures below."
+    return data.Section("What the figures say", text, [Text(points=points)]) if points else None
+
+
+def _table(comparison: Comparison, config: CompareRun, budget: str) -> data.Section:
+    rows = []
+    for name in _ordered(comparison):
+        cells: list[Cell] = [comparison.systems[name].title]
+        for figure in comparison.titles:
+            cells.append(_figure(comparison, figure, name))
+            if figure == "induction":
+                cells.append(Number(comparison.mean(name, "bli/coverage")))
+        cells += [Number(comparison.cost(name, kind)) for kind in ("minutes", "memory", "disk")]
+        rows.append(cells)
+    columns: list[Column | str] = ["System"]
+    for figure, title in comparison.titles.items():
+        columns.append(Column(title, "percent"))
+        if figure == "induction":
+            columns.append(Column("Coverage", "percent", main=False))
+    columns += [
+        Column("Processor minutes"), Column("Peak memory", "size"), Column("On disk", "size"),
+    ]  # fmt: skip
+    several = config.compare.seeds > 1
+    text = (
+        f"All systems read the same text and dictionary; the budget of training is {budget}. Below a "
+        f"figure stands its 95% interval over {_SEEDED[several]}; 'best' is the highest figure of a "
+        "column, '≈ best' is not told apart from it (paired bootstrap, p < .05 after Holm's correction). "
+        "Retrieval: nearest sentence by cosine, or by CSLS. Induction: P@1 by CSLS over all test words; a "
+        "word without a vector is wrong unless it is spelled alike; coverage is the share of words that "
+        "can be right. Tasks: labels are learned in one language, the figure is the mean of the others."
+    )
+    if config.compare.seeds > 1:
+        text += f" Figures and costs are means of {config.compare.seeds} seeds."
+    return data.Section("Systems", text, [Table(columns, rows)])
+
+
+def _ordered(comparison: Comparison) -> list[str]:
+    """The systems by their first figure, then those without it."""
+    first = next(iter(comparison.titles), "")
+    names = comparison.measured(first) if first else []
+    return [*names, *(name for name in comparison.runs if name not in names)]
+
+
+def _figure(comparison: Comparison, figure: str, name: str) -> Cell:
+    if not comparison.parts(figure, name):
+        return Number(None)
+    low, high = comparison.interval(figure, name)
+    best = comparison.best(figure)
+    mark = "" if len(comparison.measured(figure)) < 2 or name not in best else "≈ best"
+    if mark and name == best[0]:
+        mark = "best"
+    every = set().union(*(comparison.parts(figure, x) for x in comparison.measured(figure)))
+    own = len(comparison.parts(figure, name))
+    if own < len(every):
+        mark = f"{mark} {own} of {len(every)} parts".strip()
+    return Number(comparison.value(figure, name), low=low, high=high, below=mark)
+
+
+def _pareto(comparison: Comparison) -> data.Section | None:
+    """Quality against minutes: the systems that none beats in both are joined."""
+    pictures = []
+    for figure, title in comparison.titles.items():
+        places = {
+            name: (comparison.cost(name, "minutes") or 0.0, comparison.value(figure, name))
+            for name in comparison.measured(figure)
+            if comparison.systems[name].config
+        }
+        if len(places) < 2:
+            continue
+        front = sorted(
+            name for name, (x, y) in places.items()
+            if not any(a <= x and b >= y and (a, b) != (x, y) for a, b in places.values())
+        )  # fmt: skip
+        front.sort(key=places.__getitem__)
+        groups = []
+        for label, some, colour in (
+            ("beaten by none in both", front, BLUE),
+            ("beaten by another", [x for x in places if x not in front], NEUTRAL),
+        ):
+            if some:
+                titles = [comparison.systems[x].title for x in some]
+                groups.append(Dots(label, [places[x] for x in some], titles, colour))
+        joins = [(places[a], places[b]) for a, b in itertools.pairwise(front)]
+        pictures.append(Picture(f"{title} and cost", groups, joins, x="minutes of a processor", y=title))
+    if not pictures:
+        return None
+    text = (
+        "Quality against the minutes of a processor that the training took. Whoever is above and to the "
+        "left of another is better and cheaper; the line joins those that none beats in both."
+    )
+    rest = [data.Closed("The other figures", pictures[1:])] if pictures[1:] else []
+    return data.Section("Quality and cost", text, [pictures[0], *rest])
+
+
+def _orders(comparison: Comparison) -> data.Section:
+    tables = []
+    for figure, title in comparison.titles.items():
+        rows: list[list[Cell]] = []
+        names = comparison.measured(figure)
+        for place, name in enumerate(names):
+            low, high = comparison.interval(figure, name)
+            after = next(iter(names[place + 1 :]), None)
+            gain = after and comparison.gain(figure, name, after)
+            cells: list[Cell] = [
+                comparison.systems[name].title, Number(comparison.value(figure, name), low=low, high=high)
+            ]
+            if gain:
+                apart = comparison.told_apart(figure, name, after)
+                order = "above it" if comparison.above(figure, name, after) else "below it"
+                p = comparison.p_values(figure)[frozenset((name, after))]
+                cells += [
+                    comparison.systems[after].title, Number(gain.value, low=gain.low, high=gain.high),
+                    Number(p), order if apart else Word("not told apart", style="soft"),
+                ]  # fmt: skip
+            else:
+                cells += ["", Number(None), Number(None), ""]
+            same = [x for x in names if x != name and not comparison.told_apart(figure, name, x)]
+            cells.append(", ".join(comparison.systems[x].title for x in same))
+            rows.append(cells)
+        columns = [
+            "System", Column(title, "percent"), "The next one", Column("Difference", "percent"), "p", "Order",
+            Column("Not told apart from", main=False),
+        ]  # fmt: skip
+        first = next(iter(comparison.titles))
+        tables.append(
+            Table(columns, rows, title=title) if figure == first else Table(columns, rows, closed=title)
+        )
+    text = (
+        "Each system beside the next one: the difference over the parts that both have, its 95% interval, "
+        "and p of a paired bootstrap over test items and seeds, after Holm's correction for all pairs of the "
+        "figure. An order without significance is 'not told apart'."
+    )
+    return data.Section("Orders", text, tables)
+
+
+def _advice(comparison: Comparison) -> data.Section:
+    rows = [[x.title, x.when, x.when_not] for x in comparison.systems.values()]
+    columns = ["System", Column("Use it when", main=False), Column("Do not when", main=False)]
+    return data.Section("When to use which", "", [Table(columns, rows)])
+
+
+def _by_part(comparison: Comparison) -> data.Section:
+    tables = []
+    for figure, title in comparison.titles.items():
+        names = comparison.measured(figure)
+        parts = sorted(set().union(*(comparison.parts(figure, name) for name in names)))
+        rows: list[list[Cell]] = [
+            [comparison.systems[name].title, *(_part(comparison, figure, name, part) for part in parts)]
+            for name in names
+        ]
+        columns = ["System", *(Column(part.rpartition("/")[2], "percent") for part in parts)]
+        tables.append(Table(columns, rows, closed=title))
+    return data.Section("By language", "The figures of each direction or language.", tables)
+
+
+def _part(comparison: Comparison, figure: str, name: str, part: str) -> Number:
+    if part not in comparison.parts(figure, name):
+        return Number(None)
+    return Number(comparison.part_value(name, part))
+
+
+def _costs(comparison: Comparison, budget: str) -> data.Section:
+    rows = [
+        [
+            x.title,
+            comparison.runs[name][0].used or ("not trained" if not x.config else "no training"),
+            Number(comparison.cost(name, "minutes")), Number(comparison.cost(name, "wall_minutes")),
+            Number(comparison.cost(name, "memory")), Number(comparison.cost(name, "disk")),
+        ]
+        for name, x in comparison.systems.items()
+    ]  # fmt: skip
+    columns = [
+        "System",
+        *(Column(x, main=False) for x in ("Training", "Processor minutes", "Wall minutes")),
+        *(Column(x, "size", main=False) for x in ("Peak memory", "On disk")),
+    ]  # fmt: skip
+    text = (
+        f"The budget: {budget}. Static vectors, dictionaries and models that were given have none: they use "
+        "what their configs say. Minutes are those of the whole training, with vectors at the start and "
+        "compilation; evaluations are not in them. On disk: the run's whole folder."
+    )
+    return data.Section("Cost", text, [Table(columns, rows)])
+
+
+def _senses(comparison: Comparison) -> data.Section | None:
+    paths = sorted({
+        x for runs in comparison.runs.values() for run in runs for x in run.figures
+        if x.startswith(("senses/", "wsd/")) and x.count("/") == 1
+    })  # fmt: skip
+    if not paths:
+        return None
+    names = [name for name in comparison.runs if any(comparison.mean(name, x) is not None for x in paths)]
+    rows: list[list[Cell]] = [
+        [Word(path, style="code"), *(Number(comparison.mean(name, path)) for name in names)] for path in paths
+    ]
+    columns = ["Figure", *(Column(comparison.systems[name].title) for name in names)]
+    text = "Of language models of words; docs/senses.md describes the figures."
+    return data.Section("Senses", text, [Table(columns, rows, closed="All figures of senses")])

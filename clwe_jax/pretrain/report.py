@@ -1,0 +1,118 @@
+"""What the page and the terminal say of a language model or a translator."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Sequence
+
+from clwe_jax.pretrain import pictures
+from clwe_jax.report import corpus, figures, measures, page, test_sets, verdict
+from clwe_jax.report.data import Block, Section, Sentence, Text, Word
+from clwe_jax.report.overview import Tile
+from clwe_jax.report.run_folder import Run
+
+_MAX_EXAMPLES = 14
+_MAX_WORDS = 60  # words of an example
+
+
+def examples(run: Run, others: Sequence[Run]) -> Section | None:
+    """Code-switched inputs, as in Fig. 1 of the DICT-MLM paper."""
+    rows = run.extras.get("examples")
+    if not rows:
+        return None
+    columns = ("original", "transformed", "masked", "languages")
+    whole = [row for row in rows if len({len(row[key]) for key in columns}) == 1]
+    text = (
+        "The model is trained to predict the words in bold, which are masked in its input. "
+        "A coloured tag names the language of a switched word; the original word is below it where "
+        "the two differ."
+    )
+    blocks: list[Block] = [_example(row) for row in whole[:_MAX_EXAMPLES]]
+    damaged = len(rows) - len(whole)
+    if damaged:
+        blocks.append(Text(f"{damaged} examples with lists of unequal length are left out."))
+    return Section("Code-switched examples", text, blocks)
+
+
+def _example(row: Mapping[str, Any]) -> Sentence:
+    own = row["language"]
+    columns = zip(row["original"], row["transformed"], row["masked"], row["languages"])
+    words = [
+        Word(
+            after,
+            language,
+            style="strong" if masked else "",
+            tagged=language != own,
+            below=before if before != after else "",
+        )
+        for before, after, masked, language in columns
+    ]
+    left_out = len(words) - _MAX_WORDS
+    if left_out > 0:
+        words = [*words[:_MAX_WORDS], Word(f"… {left_out} more words", style="soft")]
+    return Sentence(own, words)
+
+
+class Page(page.Page):
+    """The page of a pretraining run."""
+
+    behind = {measures.similarity: (pictures.senses,), corpus.languages: (examples,)}
+
+    def verdicts(self, run):
+        return [_translation(run), *super().verdicts(run)]
+
+    def next_step(self, run):
+        if run.option("init.embeddings") or run.option("init.parameters"):
+            return "joint_dictionary", "Static vectors of the same text and dictionary are a safe choice:"
+        return "warm_dict_mlm", (
+            "That is expected: a language model that starts from random parameters needs days on an "
+            "accelerator to pass it. Started from word vectors, it is above the floor in the same minutes "
+            "with the same text:"
+        )
+
+    def unmeasured(self, run):
+        return verdict.unmeasured(run)
+
+    def tiles(self, run, others):
+        made = super().tiles(run, others)
+        return [_bleu(run, others), *made] if _translates(run) else made
+
+
+class Projected(Page):
+    """The page of models that a projection joins, which follows their own runs."""
+
+    def unmeasured(self, run):
+        return None
+
+
+def _translates(run: Run) -> bool:
+    return "translation" in (run.option("objective.name") or "") and "bleu/mean" in run.figures
+
+
+def _translation(run: Run) -> verdict.Verdict | None:
+    """The verdict on a translator; its floors translate word by word."""
+    if not _translates(run):
+        return None
+    value = run.figures["bleu/mean"]
+    text = f"BLEU {value:.1f} of 100{verdict.directions(run, 'bleu')}."
+    level = run.figures.get("floor/bleu/mean")
+    if level is None:
+        return verdict.Verdict(text)
+    return verdict.judged(
+        f"{text} The floor, the dictionary alone word by word, is {level:.1f}",
+        value >= level,
+        "",
+        "More steps help, as long as the curve in the report rises; the guide says what else:",
+        "clwe-jax guide translation",
+    )
+
+
+def _bleu(run: Run, others: Sequence[Run]) -> Tile:
+    """The headline figure of a translator."""
+    notes = [f"{test_sets.folder(run, 'bleu')}, mean of the directions, 0 to 100, by sacrebleu in normalised words"]
+    for path, of in (("start/bleu/mean", "vectors of the start"), ("floor/bleu/mean", "dictionary")):
+        if path in run.figures:
+            notes.append(f"word by word, {of}: {figures.decimal(run.figures[path])}")
+    for other in others:
+        if "bleu/mean" in other.figures:
+            notes.append(f"{other.name} {figures.decimal(other.figures['bleu/mean'])}")
+    return Tile("BLEU", figures.decimal(run.figures["bleu/mean"]), notes)

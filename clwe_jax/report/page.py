@@ -1,0 +1,82 @@
+"""What the page and the terminal say of every run; a wing extends it by what it says of its own runs."""
+
+from __future__ import annotations
+
+from typing import Callable, Mapping, Sequence
+
+from clwe_jax.report import card, comparison, overview, verdict
+from clwe_jax.report.data import Cell, Section
+from clwe_jax.report.overview import Tile
+from clwe_jax.report.run_folder import Run
+from clwe_jax.report.verdict import Step, Verdict
+
+# (run, other runs) -> a section, None without figures.
+Builder = Callable[[Run, Sequence[Run]], Section | None]
+
+
+class Page:
+    """The sentences, headline figures and sections in which kinds of run differ.
+
+    Attributes:
+      purpose: what the models of these runs are good for.
+      shown: beginnings of the names of figures that the wing's sections show.
+      behind: a section that every page has -> the wing's own, which stand behind it.
+    """
+
+    purpose = "comparing words and sentences across its languages, and as a start for fine-tuning"
+    shown: Sequence[str] = ()
+    behind: Mapping[Builder, Sequence[Builder]] = {}
+
+    def verdict(self, run: Run) -> Verdict | None:
+        """The verdict on a run; None for a run that has written no results."""
+        if not run.has_results:
+            return None
+        verdicts = [x for x in self.verdicts(run) if x is not None]
+        if not verdicts:
+            return verdict.words(run, self.next_step(run)) or self.unmeasured(run)
+        commands = [x.command for x in verdicts if x.command]
+        return Verdict(" ".join(x.text for x in verdicts), commands[0] if commands else "")
+
+    def verdicts(self, run: Run) -> list[Verdict | None]:
+        """The verdicts on a run's main figures, in their order."""
+        return [verdict.sentences(run, self.next_step(run))]
+
+    def next_step(self, run: Run) -> Step:
+        """The next step of a run below the dictionary."""
+        return "", ""
+
+    def unmeasured(self, run: Run) -> Verdict | None:
+        """What to do for a run that has no main figure."""
+        return None
+
+    def tiles(self, run: Run, others: Sequence[Run]) -> list[Tile]:
+        """The headline figures."""
+        return overview.tiles(run, others)
+
+    def facts(self, run: Run) -> Mapping[str, Cell]:
+        """What else is said of the run's speed: name -> value."""
+        return {}
+
+    def vectors(self, run: Run) -> str:
+        """The vectors that the run was given in the place of text; '' for none."""
+        return ""
+
+    def code(self, run: Run) -> str:
+        """Code that uses the model; '' for none."""
+        return card.loading(run)
+
+    def machine(self, run: Run, others: Sequence[Run]) -> Section:
+        """The section on speed, memory and the machine."""
+        return overview.machine(run, others, self.facts(run))
+
+    def other_figures(self, run: Run, others: Sequence[Run]) -> Section | None:
+        """The section of the figures that no other section shows."""
+        return comparison.other_figures(run, others, self.shown)
+
+    def intended_use(self, run: Run, others: Sequence[Run]) -> Section:
+        """The section on the model's purpose and its data."""
+        return card.intended_use(run, self.purpose, self.vectors(run))
+
+    def usage(self, run: Run, others: Sequence[Run]) -> Section | None:
+        """The section of code that uses the model."""
+        return card.usage(self.code(run)) if run.languages else None

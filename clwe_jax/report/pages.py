@@ -1,0 +1,13 @@
+"""The page of a kind of run, which its wing writes."""
+
+from __future__ import annotations
+
+from clwe_jax import registry
+from clwe_jax.report.page import Page
+from clwe_jax.report.run_folder import Run
+
+
+def of(run: Run) -> Page:
+    """What the wing of a run says of it; of an unknown kind of run what is said of every run."""
+    job = run.option("job", "pretrain")
+    return registry.lookup("page", job)() if job in registry.TABLES["page"] else Page()

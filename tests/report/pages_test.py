@@ -1,0 +1,83 @@
+"""What a wing says of its runs: it is found by the job alone, and `report/` knows no wing."""
+
+import ast
+import json
+import pathlib
+
+from rich.console import Console
+
+from clwe_jax import registry, report
+from clwe_jax.report import measures, page, pages, run_folder, tables
+from clwe_jax.report.data import Section
+from clwe_jax.report.overview import Tile
+from clwe_jax.report.verdict import Verdict
+
+
+def extra(run, others):
+    return Section("A section of its own", "It stands behind retrieval.")
+
+
+class Toy(page.Page):
+    """The page of a kind of run outside the package."""
+
+    purpose = "nothing"
+    shown = ("dictionary/",)
+    behind = {measures.retrieval: (extra,)}
+
+    def verdicts(self, run):
+        return [None, Verdict("It runs.", "toy --more")]
+
+    def tiles(self, run, others):
+        return [Tile("Toys", "3")]
+
+    def facts(self, run):
+        return {"Wheels": "four"}
+
+    def vectors(self, run):
+        return "toy.vec"
+
+    def code(self, run):
+        return ""
+
+
+def test_a_wing_outside_says_its_own(write_run, page_of, monkeypatch):
+    folder = write_run()
+    before = page_of(folder)
+    monkeypatch.setitem(registry.TABLES["page"], "toy", f"{__name__}:Toy")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "job": "toy"}))
+    after = page_of(folder)
+    titles = [[x.text for x in one.all("h2")] for one in (before, after)]
+    place = titles[1].index("A section of its own")
+    assert titles[1][place - 1] == "Sentence retrieval"
+    assert "Use this model" in titles[0] and "Use this model" not in titles[1]
+    assert "Other figures" in titles[0] and "Other figures" not in titles[1]
+    assert after.section("Speed and memory").text.count("four") == 1
+    assert "Intended for nothing" in after.text and "toy.vec" in after.text
+    assert "It runs." in after.all("p", **{"class": "lead"})[0].text
+    console = Console(record=True, width=100)
+    tables.print_summary({}, folder, console)
+    assert "It runs.\n  toy --more" in console.export_text()
+
+
+def test_every_job_with_a_folder_has_a_page():
+    assert registry.TABLES["page"].keys() == registry.TABLES["job"].keys() - {"evaluate"}
+
+
+def test_an_unknown_kind_of_run_has_the_page_of_all(write_run):
+    folder = write_run()
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "job": "unheard of"}))
+    assert type(pages.of(run_folder.read(folder))) is page.Page
+
+
+def test_only_the_choice_of_a_page_asks_for_the_job():
+    asked = set()
+    for path in pathlib.Path(report.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and "registry" in ast.unparse(node.func):
+                asked.add(path.name)
+            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".option"):
+                if ast.literal_eval(node.args[0]) == "job" if isinstance(node.args[0], ast.Constant) else 0:
+                    asked.add(path.name)
+    assert asked == {"pages.py"}
