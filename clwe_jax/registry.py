@@ -1,7 +1,6 @@
 """Names of classes and functions, which are imported when they are looked up.
 
-A new objective, backbone, aligner, evaluator or system is one module, one test, one config and
-one line here.
+A new objective, backbone, aligner, evaluator or head is a module, its options, a test, a config and one line here.
 """
 
 from __future__ import annotations

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Mapping
+from typing import Any, ClassVar, Mapping
 
 from clwe_jax.options.section import (
     Amount, Count, Rate, Section, Share, Size, mapping, option,
 )  # fmt: skip
 
+
 @dataclasses.dataclass(frozen=True)
-class ProcrustesOptions(Section):
+class AlignerOptions(Section):
+    """Options of every aligner."""
+
+    needs_pairs: ClassVar[bool] = True  # whether it fits pairs of a dictionary
+
+
+@dataclasses.dataclass(frozen=True)
+class ProcrustesOptions(AlignerOptions):
     """The orthogonal map W that minimises ||X W - Y|| over the pairs."""
 
     refinements: Count = option(0, "rounds of an induced dictionary and a new map")
@@ -23,7 +31,7 @@ class ProcrustesOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class LeastSquaresOptions(Section):
+class LeastSquaresOptions(AlignerOptions):
     """The linear map W that minimises ||X W - Y||^2 + ridge ||W||^2 over the pairs."""
 
     ridge: Amount = option(0.0, "weight of the squared norm of the map")
@@ -31,7 +39,7 @@ class LeastSquaresOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class RcslsOptions(Section):
+class RcslsOptions(AlignerOptions):
     """The relaxed CSLS loss, minimised by gradient steps from the Procrustes map."""
 
     learning_rate: Amount = option(1.0, "of the first step; halved where the loss grows")
@@ -43,7 +51,7 @@ class RcslsOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class GeommOptions(Section):
+class GeommOptions(AlignerOptions):
     """Jawanpuria et al. 2019, Learning Multilingual Word Embeddings in Latent Metric Space."""
 
     l2: Amount = option(100.0, "weight of the squared norm of the metric")
@@ -53,7 +61,7 @@ class GeommOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class ContrastiveOptions(Section):
+class ContrastiveOptions(AlignerOptions):
     """InfoNCE on dictionary pairs, from the maps that another aligner has found."""
 
     start: str = option("rcsls", "name of the aligner whose maps are the start")
@@ -71,9 +79,10 @@ class ContrastiveOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class AdversarialOptions(Section):
+class AdversarialOptions(AlignerOptions):
     """Adversarial training of an almost orthogonal map, then Procrustes refinement."""
 
+    needs_pairs = False
     epochs: Size = option(5, "passes of epoch_size words")
     epoch_size: Size = option(1_000_000, "an epoch has epoch_size / batch_size steps of the map")
     batch_size: Size = option(32, "words of a side")
@@ -95,9 +104,10 @@ class AdversarialOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class SelfLearningOptions(Section):
+class SelfLearningOptions(AlignerOptions):
     """Robust self-learning (Artetxe et al. 2018), and VecMap's supervised map."""
 
+    needs_pairs = False
     self_learning: bool = option(True, "whether the dictionary is induced again in every iteration")
     max_words: Size = option(20_000, "most frequent words of a side that self-learning uses")
     initial_words: Size = option(

@@ -166,6 +166,8 @@ class EmbedderOptions(Section):
 class HeadOptions(Section):
     """Options of a head."""
 
+    labelled: ClassVar[tuple[str, ...]] = ("tags", "texts")  # the kinds of tasks that it serves
+    apart: ClassVar[bool] = False  # whether it reads each text of a pair alone
     ending: ClassVar[str] = "softmax"  # how labels are read from scores; an option of taggers
     of_means: ClassVar[bool] = False  # whether one vector of a text is enough, the mean of its words
 
@@ -187,6 +189,7 @@ class BiLstmCrfHead(HeadOptions):
     """A tagger of LSTMs in both directions (Huang et al. 2015; A14, E8, E9)."""
 
     name = "bilstm_crf"
+    labelled = ("tags",)
     cells: Size = option(256, "LSTM cells of a layer and direction")
     layers: Size = option(1, "number of layers")
     dropout: Rate = option(0.5, "rate of locked dropout, before and after the LSTMs")
@@ -201,6 +204,7 @@ class TransformerCrfHead(HeadOptions):
     """A tagger of Transformer layers (C5): a projection, sinusoids, layers, scores."""
 
     name = "transformer_crf"
+    labelled = ("tags",)
     layers: Size = option(2, "number of layers")
     width: Size = option(300, "dimensions of a layer's output")
     heads: Annotated[Size, Divides("width")] = option(2, "attention heads of a layer; they divide width")
@@ -217,6 +221,7 @@ class MeanMlpHead(HeadOptions):
     """The mean of a text's words and two dense layers (A14, sentiment)."""
 
     name = "mean_mlp"
+    labelled = ("texts",)
     of_means = True
     hidden: Size = option(256, "width of the first layer, which ends in a ReLU")
     dropout: Rate = option(0.1, "dropout rate of the input of both layers")
@@ -227,6 +232,8 @@ class BiLstmMaxHead(HeadOptions):
     """LSTMs in both directions, pooled over the words of each text (Conneau et al. 2017; A14)."""
 
     name = "bilstm_max"
+    labelled = ("texts",)
+    apart = True
     cells: Size = option(300, "LSTM cells of a direction")
     hidden: Size = option(300, "width of the layer above the pooled vectors, which ends in a ReLU")
     pool: Annotated[str, OneOf("max", "mean")] = option(
@@ -241,6 +248,8 @@ class EsimHead(HeadOptions):
     """Two texts, word against word: ESIM (Chen et al. 2017, sections 3.1-3.3; CLCR, section 4.2)."""
 
     name = "esim"
+    labelled = ("texts",)
+    apart = True
     cells: Size = option(300, "LSTM cells of a direction, and the width of the reduction")
     hidden: Size = option(300, "width of the hidden layer, which ends in a tanh")
     dropout: Rate = option(
@@ -253,6 +262,7 @@ class EdgeHead(HeadOptions):
     """One span or two: an edge probe (Tenney et al. 2019, section 3.1 and Fig. 1; CLCR, section 4.3)."""
 
     name = "edge"
+    labelled = ("spans",)
     ending = "sigmoid"
     width: Size = option(256, "width of the projection")
     hidden: Size = option(256, "width of the hidden layer")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from typing import Annotated, Mapping
 
 from clwe_jax import registry
 from clwe_jax.options import derived as shared, evaluators
+from clwe_jax.options.aligners import AlignerOptions
 from clwe_jax.options.section import (
     AT, Amount, Count, OneOf, OptionError, Range, Section, Share, Size, entries, option, section,
 )  # fmt: skip
@@ -15,8 +17,6 @@ from clwe_jax.options.systems import Run
 from clwe_jax.options.tasks import check_source
 from clwe_jax.options.text import SOURCE, CorpusOptions
 from clwe_jax.options.training import ErrorsOptions, PlanOptions
-
-UNSUPERVISED = ("adversarial", "self_learning")  # aligners that need no dictionary
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,10 +203,10 @@ class StaticOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Align(Section):
+class AlignOptions(Section):
     """The aligner, and vectors that are given."""
 
-    name: str = option("procrustes", f"one of {', '.join(registry.TABLES['aligner'])}")
+    name: str = option("procrustes", "")
     supervised: bool = option(True, "False: the dictionary is not given to the aligner")
     source_vectors: str = option(
         "", "with target_vectors, two files of your own vectors: they are aligned, none are trained"
@@ -219,17 +219,23 @@ class _Align(Section):
     split: str = option("", "'0-5000': train on xx-yy.0-5000.txt instead of xx-yy.txt")
 
 
-# A section for each aligner of the registry stands beside the name of the chosen one.
-AlignOptions = dataclasses.make_dataclass(
-    "AlignOptions",
-    [
-        (name, Section, section(registry.options_class("aligner", name)))
-        for name in registry.TABLES["aligner"]
-    ],
-    bases=(_Align,),
-    frozen=True,
-    namespace={"__doc__": _Align.__doc__, "__module__": __name__},
-)
+def align_options() -> AlignOptions:
+    """The options with a section for each aligner that the registry has, beside the name of the chosen one."""
+    return _with_aligners(tuple(registry.TABLES["aligner"].items()))()
+
+
+@functools.cache
+def _with_aligners(table: tuple[tuple[str, tuple[str, str]], ...]) -> type[AlignOptions]:
+    names = [name for name, _ in table]
+    named = ("name", str, option("procrustes", f"one of {', '.join(names)}"))
+    sections = [(x, AlignerOptions, section(registry.options_class("aligner", x))) for x in names]
+    return dataclasses.make_dataclass(
+        "AlignOptions",
+        [named, *sections],
+        bases=(AlignOptions,),
+        frozen=True,
+        namespace={"__doc__": AlignOptions.__doc__, "__module__": __name__},
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -240,7 +246,7 @@ class StaticRun(Run):
     data: CorpusOptions = section(CorpusOptions)
     static: StaticOptions = section(StaticOptions)
     embeddings: EmbeddingsOptions = section(EmbeddingsOptions)
-    align: AlignOptions = section(AlignOptions)
+    align: AlignOptions = section(align_options)
     evals: Mapping[str, Section] = entries(
         "evaluator", "name -> options of an evaluator",
         bli=evaluators.BliEvaluation(data=SOURCE, methods="nn,csls,inverted_softmax"),
@@ -315,7 +321,7 @@ class StaticRun(Run):
                     "config.static.mine=True adds to the vectors of a dictionary, and this run has none: "
                     "--config.static.dictionary_dim=300 sets them beside the trained ones"
                 )
-        if (static.refinement or all(given)) and self.align.name not in UNSUPERVISED:
+        if (static.refinement or all(given)) and getattr(self.align, self.align.name).needs_pairs:
             needs.append(f"config.align.name={self.align.name!r}")
         if needs and not self.data.dictionaries:
             raise ValueError(

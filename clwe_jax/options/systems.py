@@ -32,6 +32,15 @@ _KINDS = {
 _PRETRAINED = "clwe_jax.options.pretrain:PretrainRun"
 
 
+class _Job(OneOf):
+    """The jobs that the registry trains, or whose folders it loads."""
+
+    def __contains__(self, value: str) -> bool:
+        return super().__contains__(value) or any(
+            value in registry.TABLES[table] for table in ("job", "loader")
+        )
+
+
 @dataclasses.dataclass(frozen=True)
 class Run(Section):
     """All options of a run.
@@ -39,7 +48,7 @@ class Run(Section):
     Kinds of run have further sections, among them `data`, `report` and `plan`.
     """
 
-    job: Annotated[str, OneOf(*JOBS)] = option("pretrain", f"one of {', '.join(JOBS)}")
+    job: Annotated[str, _Job(*JOBS)] = option("pretrain", f"one of {', '.join(JOBS)}")
     system: str = option("", "the name shown in reports")
     scale: Annotated[str, OneOf(*SCALES)] = option("laptop", "of --config=FILE:SCALE")
     seed: int = option(0, "of parameters, masks, dropout and the embedded world's text")

@@ -19,14 +19,6 @@ _LAYERS = ("mix", "upper", "last", "top", "last4", "sum4", "mean", "each")
 _LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head
 ENCODER_FOLDERS = ("run", "hf", "laser")  # kinds of encoders that are a folder
 ENCODERS = (*ENCODER_FOLDERS, "vec")
-_TAGGERS = ("bilstm_crf", "transformer_crf")
-_CLASSIFIERS = ("mean_mlp", "bilstm_max", "esim")
-# Labelled things -> the heads of their tasks.
-_HEADS = {
-    "tags": ("linear", *_TAGGERS),
-    "texts": ("linear", *_CLASSIFIERS),
-    "spans": ("edge",),
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,10 +154,11 @@ class TransferRun(Run):
                 "similarity is measured without training: --config.transfer.task=pawsx has labels"
             )
         kind, head = registry.lookup("transfer_task", settings.task).kind, settings.head.name
-        if head not in _HEADS[kind]:
+        if kind not in settings.head.labelled:
+            fitting = [x for x in registry.TABLES["head"] if kind in registry.options_class("head", x).labelled]
             raise ValueError(
                 f"config.transfer.head.name={head!r} does not fit the task {settings.task!r}, whose "
-                f"{'words' if kind == 'tags' else kind} have labels: one of {', '.join(_HEADS[kind])}"
+                f"{'words' if kind == 'tags' else kind} have labels: one of {', '.join(fitting)}"
             )
         if kind == "spans":
             _check_probe(self)
@@ -247,7 +240,7 @@ def _check_tuning(run: TransferRun, kind: str, head: str) -> None:
             "config.transfer.layers='each' is of frozen features: name one of the others in mode "
             "'tune', such as last"
         )
-    if head in ("bilstm_max", "esim"):
+    if run.transfer.head.apart:
         raise ValueError(
             f"config.transfer.head.name={head!r} reads each text alone, and mode 'tune' reads a "
             "pair in one row: linear or mean_mlp, or --config.transfer.mode=frozen"
