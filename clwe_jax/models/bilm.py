@@ -115,6 +115,7 @@ class BiLm(nn.Module):
             last = dropout.dropout(last, self.options.dropout, seed, self.options.layers)
 
         def rows_first(x: Array) -> Array:
+            # [2, L, B, P] -> [2, B, L, P].
             x = x.swapaxes(1, 2)
             return x if own_stream else jnp.stack([x[0], x[1, :, ::-1]])
 
@@ -184,6 +185,7 @@ def _window_resets(reset: Array | None, weights: Array | None) -> Array | None:
 
     The backward model's state is zeroed after it has read the beginning of a text, or padding.
     """
+    # reset, weights: [B, L].
     if reset is None and weights is None:
         return None
     shape = (reset if weights is None else weights).shape

@@ -92,6 +92,7 @@ class _Highway(nn.Module):
 
     @nn.compact
     def __call__(self, x: Array) -> Array:
+        # x: [n, d], n words.
         width = x.shape[-1]
         kernel = parameter(
             self, "kernel", ("embed", None, "mlp"), nn.initializers.normal(width**-0.5),

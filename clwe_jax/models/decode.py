@@ -90,6 +90,7 @@ def sample(
         raise ValueError(f"temperature={temperature}: must be above 0; greedy search is `greedy`")
 
     def draw(scores: Array, place: Array) -> Array:
+        # scores: float32 [rows, V]; place: int32 [].
         if top_k:
             # Tokens as probable as the last of the `top_k` stay, too.
             threshold = jax.lax.top_k(scores, top_k)[0][:, -1:]

@@ -22,6 +22,7 @@ def mix(x: Array) -> Array:
 
     The 'lowbias32' hash of C. Wellons' hash prospector (two rounds of multiply and xor-shift).
     """
+    # x: uint32 of any shape.
     x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
     x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
     return x ^ (x >> 16)
@@ -55,6 +56,7 @@ def keep_mask(seed: Array, salt: int, shape: tuple[int, ...], rate: float) -> Ar
 
 def dropout(x: Array, rate: float, seed: Array | None, salt: int) -> Array:
     """x with a share `rate` zeroed and the rest scaled up; x itself where the seed is None."""
+    # x: [B, ...]; seed: uint32 [2].
     if seed is None or rate == 0.0:
         return x
     return jnp.where(keep_mask(seed, salt, x.shape, rate), x / (1.0 - rate), 0).astype(x.dtype)

@@ -235,12 +235,15 @@ class Labeller(nn.Module):
 
     def loss(self, table: Array, batch: Batch, train: bool = False) -> dict[str, Sums]:
         """See `Labelling.loss`."""
+        # table: [N, ...], as of the embedder.
         return self.labelling.loss(self._texts(table, batch), batch["gold"], train)
 
     def best(self, table: Array, batch: Batch) -> Array:
         """See `Labelling.best`."""
+        # table: [N, ...], as of the embedder.
         return self.labelling.best(self._texts(table, batch))
 
     def _texts(self, table: Array, batch: Batch) -> Texts:
+        # table: [N, ...]; words: int32 [B, W] -> vectors [B, W, D].
         keys = [key for key in ("words", "words_b") if key in batch]
         return [(self.embedder(table, batch[key]), batch[key] > 0) for key in keys]

@@ -74,6 +74,7 @@ class Encoder(nn.Module):
         return jnp.where(mask.any(1)[:, None], last, 0)
 
     def _embedded(self, table: Array, ids: Array, seed: Array | None, salt: int) -> Array:
+        # table: [V, E]; ids: int32 [B, L]; seed: uint32 [2] -> [B, L, E].
         x = jnp.take(table, ids, axis=0).astype(compute_dtype(self.options.dtype))
         return dropout.dropout(x, self.options.dropout, seed, salt)
 
@@ -143,6 +144,7 @@ class Laser(Encoder):
         self, ids: Array, mask: Array, source: Array, before: Array, language: Array
     ) -> Array:
         """Outputs of the decoder without dropout; see `encode` and `states`."""
+        # ids, before: int32 [B, L]; mask: bool [B, L]; source, language: int32 [B].
         return self.states(self.read(ids, mask, source), before, language)
 
     def read(
@@ -173,6 +175,7 @@ class Laser(Encoder):
 
     def first(self, sentence: Array, language: Array, length: int = 0) -> State:
         """The state before the first piece, for any length of the translations."""
+        # sentence: [B, 2 C]; language: int32 [B].
         return sentence, language, self._start(sentence)
 
     def _start(self, sentence: Array) -> Cells:
@@ -198,6 +201,7 @@ class Laser(Encoder):
         return jnp.where(jnp.arange(self.vocab_size) < known, scores, _NO_PIECE)
 
     def _run(self, x: Array, sentence: Array, language: Array, cells: Cells) -> tuple[Array, Cells]:
+        # x: [B, L, E]; sentence: [B, 2 C]; language: int32 [B] -> [B, L, decoder_cells].
         kernel, recurrent, bias = (w.astype(x.dtype) for w in (self.kernel, self.recurrent, self.bias))
         wanted = jnp.take(self.language, language, axis=0).astype(x.dtype)
         # The same at every step: its product with the weights is computed once.

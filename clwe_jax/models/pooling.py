@@ -120,4 +120,5 @@ def words(x: Array, firsts: Array, there: Array, how: str) -> Array:
 
 def unit(x: Array) -> Array:
     """Vectors of length 1 along the last axis; zeros stay zeros, with a finite gradient."""
+    # x: [..., D].
     return x * jax.lax.rsqrt(jnp.maximum(jnp.square(x).sum(-1, keepdims=True), _MIN_SQUARED))

@@ -22,6 +22,7 @@ from clwe_jax.types import Array
 
 def log_uniform_probability(ids: Array, vocab_size: int) -> Array:
     """The probability of every id in one draw, float32; the sum over the vocabulary is 1."""
+    # ids: int [...] -> [...].
     # log((id + 2) / (id + 1)), which would cancel for rare words.
     return jnp.log1p(1.0 / (ids.astype(jnp.float32) + 1.0)) / jnp.log(jnp.float32(vocab_size + 1))
 
@@ -46,12 +47,14 @@ class Samples:
 
     def log_count(self, ids: Array) -> Array:
         """Log of the expected count of each word of `ids` among the draws, float32."""
+        # ids: int [...] -> [...].
         for before, word in enumerate(sorted(self.left_out)):
             ids = ids - (ids > word - before)  # the rank among the words that can be drawn
         return _log_count(ids, self.vocab_size - len(self.left_out), self.draws)
 
 
 def _log_count(ranks: Array, words: int, draws: Array) -> Array:
+    # ranks: int [...]; draws: float32 [].
     # 1 - exp(-x) by expm1, as x is tiny for rare words.
     return jnp.log(-jnp.expm1(-log_uniform_probability(ranks, words) * draws))
 

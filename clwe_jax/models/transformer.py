@@ -40,6 +40,7 @@ class LayerNorm(nn.Module):
 
     @nn.compact
     def __call__(self, x: Array) -> Array:
+        # x: [..., D].
         scale = parameter(self, "scale", ("norm",), nn.initializers.ones, (x.shape[-1],))
         bias = parameter(self, "bias", ("norm",), nn.initializers.zeros, (x.shape[-1],))
         y = x.astype(jnp.float32)
@@ -58,6 +59,7 @@ class SelfAttention(nn.Module):
 
     @nn.compact
     def __call__(self, x: Array, mask: Array) -> Array:
+        # x: [B, L, D]; mask: bool [B, 1, L, L].
         width = x.shape[-1]
         size = width // self.heads
         init = nn.initializers.truncated_normal(self.init_std)
@@ -90,6 +92,7 @@ class FeedForward(nn.Module):
 
     @nn.compact
     def __call__(self, x: Array) -> Array:
+        # x: [B, L, D].
         width = x.shape[-1]
         init = nn.initializers.truncated_normal(self.init_std)
         zeros = nn.initializers.zeros
@@ -105,6 +108,7 @@ class FeedForward(nn.Module):
 
 def gelu(x: Array) -> Array:
     """x times the normal distribution function of x, computed by erf as in BERT."""
+    # x: of any shape.
     return x * (0.5 * (1.0 + jax.lax.erf(x * jnp.asarray(0.5**0.5, x.dtype))))
 
 
@@ -122,12 +126,14 @@ class EncoderLayer(nn.Module):
 
     @nn.compact
     def __call__(self, x: Array, mask: Array, seed: Array | None) -> Array:
+        # x: [B, L, D]; mask: bool [B, 1, L, L]; seed: uint32 [2].
         attend = SelfAttention(self.heads, self.implementation, self.init_std, name="attention")
         feed_forward = FeedForward(self.mlp_dim, self.init_std, name="mlp")
         norm_1 = LayerNorm(self.epsilon, name="attention_norm")
         norm_2 = LayerNorm(self.epsilon, name="mlp_norm")
 
         def drop(y: Array, place: int) -> Array:
+            # y: [B, L, D].
             return dropout.dropout(y, self.dropout, seed, self.salt + place)
 
         if self.norm == "post":

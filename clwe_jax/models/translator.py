@@ -111,6 +111,7 @@ class DecoderLayer(nn.Module):
 
     def read(self, hidden: Array) -> Pair:
         """Keys and values of the text, from the encoder's last layer."""
+        # hidden: [B, S, D] -> two of [B, S, H, K].
         return self.cross.keys(hidden)
 
     def __call__(
@@ -136,6 +137,7 @@ class DecoderLayer(nn.Module):
         """
 
         def pair(y: Array) -> Pair:
+            # y: [B, n, D] -> two of [B, L, H, K].
             new = self.own.keys(y)
             if kept is None:
                 return new
@@ -143,6 +145,7 @@ class DecoderLayer(nn.Module):
             return tuple(jax.lax.dynamic_update_slice(a, b, at) for a, b in zip(kept, new))
 
         def drop(y: Array, number: int) -> Array:
+            # y: [B, n, D].
             return dropout.dropout(y, self.dropout, seed, self.salt + number)
 
         a, b, c = self.norms
@@ -205,6 +208,7 @@ class Translator(nn.Module):
         self, ids: Array, mask: Array, source: Array, before: Array, language: Array
     ) -> Array:
         """Scores without dropout; see `read` and `scores`."""
+        # ids: int32 [B, S]; mask: bool [B, S]; before: int32 [B, L]; source, language: int32 [B].
         return self.scores(self.read(ids, mask, source), before, language, self.vocab_size)
 
     def encode(
@@ -234,6 +238,7 @@ class Translator(nn.Module):
         self, ids: Array, mask: Array, source: Array | None = None, train: bool = False
     ) -> Memory:
         """The texts as the decoder reads them; see `encode`."""
+        # ids: int32 [B, S]; mask: bool [B, S]; source: int32 [B].
         return Memory(self.encode(ids, mask, source, train)[-1], mask)
 
     def scores(
@@ -262,6 +267,7 @@ class Translator(nn.Module):
 
     def first(self, memory: Memory, language: Array, length: int) -> State:
         """The state before the first of at most `length` pieces; see `scores`."""
+        # language: int32 [B].
         options = self.options
         shape = (len(language), length, options.heads, options.width // options.heads)
         empty = jnp.zeros(shape, memory.hidden.dtype)
@@ -290,9 +296,11 @@ class Translator(nn.Module):
 
     def _of(self, layer: int, results: Any, language: Array) -> Any:
         """The results of a decoder layer; of one that each language has, its own language's."""
+        # language: int32 [B].
         return results if layer < self.options.shared_layers else private.chosen(results, language)
 
     def _embedded(self, ids: Array, language: Array, places: Array, seed: Array | None) -> Array:
+        # ids: int32 [B, n]; language: int32 [B]; places: int32 [n]; seed: uint32 [2].
         x = jnp.take(self.backbone.token_table, ids, axis=0)
         x += jnp.take(self.backbone.position_table, places, axis=0)
         x += jnp.take(self.backbone.language_table, language, axis=0)[:, None]
@@ -300,6 +308,7 @@ class Translator(nn.Module):
         return dropout.dropout(x, self.options.dropout, seed, 0)
 
     def _logits(self, x: Array, language: Array, known: int) -> Array:
+        # x: [B, n, D]; language: int32 [B] -> float32 [B, n, V].
         if self.options.norm == "pre":
             x = self.final_norm(x)
         table = self.backbone.token_table.astype(x.dtype)

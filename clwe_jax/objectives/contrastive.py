@@ -107,9 +107,11 @@ class ContrastiveObjective:
 
         # Row r goes to part r % M, so that every device keeps its own rows.
         def deal(x: Array) -> Array:
+            # [R, ...] -> [M, R / M, ...].
             return jnp.swapaxes(x.reshape(-1, self.microbatches, *x.shape[1:]), 0, 1)
 
         def collect(x: Array) -> Array:
+            # [M, R / M, ...] -> [R, ...].
             return jnp.swapaxes(x, 0, 1).reshape(-1, *x.shape[2:])
 
         parts = jax.lax.map(jax.checkpoint(encode), jax.tree.map(deal, batch))

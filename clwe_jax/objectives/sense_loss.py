@@ -260,6 +260,7 @@ def initial_tables(
     *words, slots, width = shape
 
     def draw(slot: Array) -> Array:
+        # slot: int32 [].
         return jax.random.normal(jax.random.fold_in(key, slot), (*words, width), jnp.float32)
 
     table = deviation * jax.vmap(draw, out_axes=-2)(jnp.arange(slots))

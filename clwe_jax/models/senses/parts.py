@@ -63,6 +63,7 @@ class Cut:
         """
 
         def one(index: Array, dealt: Array) -> Array:
+            # index: int32 []; dealt: [..., V / K, K, ...].
             new = change(index, self._part(dealt, index, axis))
             return jax.lax.dynamic_update_index_in_dim(dealt, new, index, axis + 1)
 
@@ -72,10 +73,12 @@ class Cut:
         return dealt.reshape(table.shape)
 
     def _dealt(self, table: Array, axis: int) -> Array:
+        # table: [..., V, ...] -> [..., V / K, K, ...].
         shape = table.shape
         return table.reshape(
             *shape[:axis], self.words // self.parts, self.parts, *shape[axis + 1 :]
         )
 
     def _part(self, dealt: Array, index: Array, axis: int) -> Array:
+        # dealt: [..., V / K, K, ...]; index: int32 [] -> [..., V / K, ...].
         return jax.lax.dynamic_index_in_dim(dealt, index, axis + 1, keepdims=False)

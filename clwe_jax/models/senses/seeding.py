@@ -83,6 +83,7 @@ def clusters(sample: Array, seen: Array, projection: Array, count: int, key: Arr
         return own / jnp.maximum(own.sum(-1, keepdims=True), 1.0)
 
     def lloyd(_: int, centers: Array) -> Array:
+        # centers: [V, count, d'].
         means = jnp.einsum("vkr,vrp->vkp", weights(centers), points)
         norm = jnp.linalg.norm(means, axis=-1, keepdims=True)
         return jnp.where(norm > _TINY, means / jnp.maximum(norm, _TINY), centers)
@@ -103,6 +104,7 @@ def inherit(table: Array, axis: int, now: Array | bool) -> Array:
     """
 
     def one_part(_: Array, own: Array) -> Array:
+        # own: [..., V / K, S, ...].
         first = jax.lax.slice_in_dim(own, 0, 1, axis=axis + 1)
         return jnp.broadcast_to(first, own.shape)
 
@@ -135,6 +137,7 @@ def seeded(
     cut = Cut(words)
 
     def one_part(index: Array, own: Array) -> Array:
+        # index: int32 []; own: [V / K, S, d].
         noise_key, cluster_key = jax.random.split(jax.random.fold_in(key, index))
         count = cut.of(seen, index)
         base = jnp.where(count[:, None] > 0, own[:, 0], mean)[:, None]

@@ -98,6 +98,7 @@ def _labelled(labels: Labels) -> list[tuple[Array, Array]]:
 
 
 def _losses(log_z: Array, own: Array, other: Array, translated: Array) -> SenseLosses:
+    # All [N].
     sense = log_z - own
     translation = jnp.where(translated, log_z - other, 0.0)
     return SenseLosses(
@@ -171,10 +172,12 @@ def log_partition(hidden: Array, table: Array, offset: Array, chunk: int = CHUNK
 @jax.custom_vjp
 def _log_partition(hidden: Array, blocks: Array, offset: Array) -> Array:
     """As `log_partition`, for vectors [m, blocks, d] and an offset [m, blocks]."""
+    # hidden: [n, d].
     return _log_partition_forward(hidden, blocks, offset)[0]
 
 
 def _block(array: Array, index: Array) -> Array:
+    # array: [m, blocks, ...]; index: int32 [] -> [m, ...].
     return jax.lax.dynamic_index_in_dim(array, index, 1, keepdims=False)
 
 
@@ -283,12 +286,14 @@ def sampled_sense_cross_entropy(
 
 def _log_counts(samples: Samples, words: Array, enabled: Array) -> Array:
     """Log of the expected count of one sense of each word among the draws."""
+    # words: int [n]; enabled: bool [V, S].
     senses = jnp.maximum(enabled[words].sum(-1), 1).astype(jnp.float32)
     return samples.log_count(words) - jnp.log(senses)
 
 
 def _against(labelled: Array, scores: Array, negative: Array) -> Array:
     """Log of the sum of exponentials of the labels' and the negatives' scores."""
+    # labelled: [N]; scores, negative: [N, n].
     # With -1e30 the gradient at a position without negatives is 0; with -inf it would be nan.
     return jnp.logaddexp(labelled, log_sum_exp(jnp.where(negative, scores, -1e30)))
 

@@ -176,6 +176,7 @@ def update(
 
 
 def _counted(h: Array, weights: Array) -> Array:
+    # h: [N, d]; weights: [N].
     return (weights > 0) & jnp.isfinite(h).all(-1)
 
 
