@@ -42,7 +42,7 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
     },
     # Plans of a job's memory and time on a slice: functions (config, topology).
     "plan": {
-        "pretrain": "clwe_jax.training.plan:run",
+        "pretrain": "clwe_jax.plan.pretraining:run",
         "clcr": "clwe_jax.clcr.plan:run",
     },
     # Evaluation of a run, by the job that config.json in its folder names.

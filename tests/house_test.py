@@ -26,7 +26,7 @@ ORDER = (
     ("embeddings", "data", "objectives"),
     ("interop",),
     ("training",),
-    ("encoders",),
+    ("encoders", "plan"),
     ("evaluate",),
     # `ledger` tests orders by `evaluate`.
     ("report", "ledger"),

@@ -17,7 +17,8 @@ from clwe_jax.clcr.tune import Tuning
 from clwe_jax.encoders.clcr_models import Space
 from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.options.section import values_of
-from clwe_jax.training import build, flops, memory, partition, slices
+from clwe_jax.plan import memory, slices
+from clwe_jax.training import build, flops, partition
 from clwe_jax.types import Objective
 
 _WORDS = 25  # of a sentence, on average

@@ -5,7 +5,7 @@ import pytest
 
 from clwe_jax import options, presets
 from clwe_jax.clcr import plan
-from clwe_jax.training import slices
+from clwe_jax.plan import slices
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from clwe_jax.models.senses import seeding, selection, softmax, translation
 from clwe_jax.models.senses import state as senses
 from clwe_jax.options.senses import SenseOptions
 from clwe_jax.options.training import MeshOptions
-from clwe_jax.training import partition, slices
+from clwe_jax.plan import slices
+from clwe_jax.training import partition
 
 V, D, N, STEPS = 512, 16, 32, 9
 CONFIG = SenseOptions(

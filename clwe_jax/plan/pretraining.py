@@ -17,10 +17,8 @@ import numpy as np
 from clwe_jax import options
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.training import MeshOptions, TrainOptions
-from clwe_jax.training import (
-    build, finish, flops, memory, optim, partition, plan_notes, plan_table, slices, train,
-    train_state,
-)  # fmt: skip
+from clwe_jax.plan import memory, notes as plan_notes, slices, table as plan_table
+from clwe_jax.training import build, finish, flops, optim, partition, train, train_state
 from clwe_jax.types import Objective
 
 # A compiler first reduces the memory of a program that does not fit: as microbatches, the 12 x 768
@@ -51,7 +49,7 @@ def run(config: PretrainRun, topology: str) -> dict[str, Any]:
       fit), evaluation (`memory.evaluation`), remedies [{flags, bytes, note}], flops (of a step, all
       devices), flops_a_device (as compiled), flops_6nd, seconds_a_step, hours, cost,
       finish (these of the contrastive finish's step; None where the run has no finish), remarks
-      (`plan_notes.remarks`), ...
+      (`notes.remarks`), ...
 
     Raises:
       ValueError: an unknown slice, or a mesh or batch size that does not fit it.

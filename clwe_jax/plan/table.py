@@ -7,7 +7,8 @@ from typing import Any
 from rich import box, console, table
 
 from clwe_jax.options.pretrain import PretrainRun
-from clwe_jax.training import finish, slices
+from clwe_jax.plan import slices
+from clwe_jax.training import finish
 
 
 def show(config: PretrainRun, result: dict[str, Any]) -> None:

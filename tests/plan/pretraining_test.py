@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from clwe_jax import options
-from clwe_jax.training import memory, slices
+from clwe_jax.plan import memory, slices
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NO_LIBTPU = "the TPU compiler is not installed: pip install -e '.[plan]'"
@@ -83,7 +83,7 @@ def test_bad_topologies_are_answered(topology, message):
 SMALL = """
 import json, sys
 from clwe_jax import options, presets
-from clwe_jax.training import plan, slices
+from clwe_jax.plan import pretraining as plan, slices
 config = presets.bert("laptop")
 config.data.languages = "en,de,es"
 config.data.sequence_length = 32
@@ -323,7 +323,7 @@ def test_paper_configs_compile_and_fit_their_slice(run_python, paths, topology):
     code = f"""
 import importlib.util, json
 from clwe_jax import options
-from clwe_jax.training import plan
+from clwe_jax.plan import pretraining as plan
 spec = importlib.util.spec_from_file_location("c", {str(paths[0])!r})
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)

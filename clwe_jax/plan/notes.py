@@ -16,7 +16,7 @@ def remarks(config: PretrainRun, result: Mapping[str, Any]) -> list[str]:
 
     Args:
       config: the run's config.
-      result: the result of `plan.run`; its devices, rows_a_device, microbatches and chips are read.
+      result: the result of `pretraining.run`; its devices, rows_a_device, microbatches and chips are read.
     """
     sentences = []
     rows = result["rows_a_device"] // result["microbatches"]

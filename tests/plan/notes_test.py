@@ -3,7 +3,7 @@
 import pytest
 
 from clwe_jax import options, presets
-from clwe_jax.training import plan_notes
+from clwe_jax.plan import notes as plan_notes
 
 RESULT = dict(devices=8, chips=4, rows_a_device=64, microbatches=1)
 
