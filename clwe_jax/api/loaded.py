@@ -194,8 +194,7 @@ class LoadedModel:
         """The words of another language nearest to a word, without context, best first.
 
         Args:
-          word: a word.
-          lang: its language.
+          lang: the word's language.
           to: the language of the translations.
           k: maximum number of translations.
           method: 'csls', 'cosine' (or 'nn') or 'inverted_softmax'.

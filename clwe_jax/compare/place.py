@@ -15,7 +15,6 @@ class Place:
 
     Attributes:
       workdir: the comparison's folder.
-      system: the system.
       seed: the run's seed.
     """
 

@@ -117,7 +117,6 @@ def text_encoder(model: LoadedEncoder, reduce: str, probability: float = 0.0) ->
     """The encoder of a model's texts.
 
     Args:
-      model: the model.
       reduce: `config.transfer.reduce`: '', every word; 'extract' or 'extract,reorder', the pivots of
         a CLCR run, in their own or in the target's order.
       probability: `config.transfer.pivot_probability`, with `reduce`; 0: the CLCR run's.

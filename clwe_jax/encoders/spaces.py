@@ -136,8 +136,7 @@ class StaticSpaces(LoadedEncoder):
         The first call for two languages compares all their words and keeps what later calls need.
 
         Args:
-          word: a word.
-          lang: its language.
+          lang: the word's language.
           k: maximum number of neighbours.
           to: the language to search; None: all languages.
           layer: 0 or None, because static vectors have one layer.

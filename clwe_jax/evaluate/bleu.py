@@ -44,8 +44,7 @@ def scores(
     """BLEU and chrF, 0 to 100, and the signature of both, which names the tokenizer.
 
     Args:
-      translations: translations.
-      expected: their references, spelled alike.
+      expected: the translations' references, spelled alike.
       language: their language; see `tokenizer_of`.
     """
     from sacrebleu.metrics import BLEU, CHRF  # of the extra 'train'
@@ -65,7 +64,6 @@ class Bleu(ByIdentity, BleuEvaluation):
     on how spaces are put back, and are no scores of a shared task.
 
     Attributes:
-      context: see `Context`.
       details: for each direction a few translations and sacrebleu's signature.
     """
 

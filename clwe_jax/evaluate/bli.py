@@ -45,7 +45,6 @@ class LexiconInduction(ByIdentity, BliEvaluation):
     never added to them.
 
     Attributes:
-      context: see `Context`.
       details: one row for each source word of the last run, see `Induced`.
       outcomes: of the last run, path of a metric p@1* -> whether each source word is right, [W]; words
         of one English word share its number.

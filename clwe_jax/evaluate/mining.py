@@ -24,9 +24,6 @@ class BitextMining(ByIdentity, MiningEvaluation):
     The first half of a language pair's sentences chooses the threshold, the second half is tested.
     Of a half's sentences the source side has the first two thirds and the target side the last two,
     so that half of each side has its translation on the other side.
-
-    Attributes:
-      context: see `Context`.
     """
 
     context: Context

@@ -30,9 +30,6 @@ class MlmEvaluator(ByIdentity, MlmEvaluation):
 
     The state of rows (of a bidirectional language model) is kept from batch to batch. The figures
     cover the rows of all hosts.
-
-    Attributes:
-      context: see `Context`.
     """
 
     context: Context

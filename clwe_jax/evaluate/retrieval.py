@@ -56,7 +56,6 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
     """Accuracy of sentence retrieval by language pair, for any encoder.
 
     Attributes:
-      context: see `Context`.
       outcomes: of the last run, path of a metric mean* -> whether each source sentence is right, [N];
         pairs of one English sentence share its number.
     """

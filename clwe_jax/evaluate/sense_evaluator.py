@@ -57,7 +57,6 @@ class SenseEvaluator(ByIdentity, SensesEvaluation):
 
     Attributes:
       seed: seed of the sentences.
-      context: see `Context`.
     """
 
     seed: int = 0

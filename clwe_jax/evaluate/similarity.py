@@ -158,11 +158,7 @@ def correlation(
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class WordSimilarity(ByIdentity, SimilarityEvaluation):
-    """Word similarity, for the words of any encoder.
-
-    Attributes:
-      context: see `Context`.
-    """
+    """Word similarity, for the words of any encoder."""
 
     context: Context
 

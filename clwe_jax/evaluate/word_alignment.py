@@ -168,7 +168,6 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
     """Alignment error rate of the words of parallel sentences, for any encoder of words.
 
     Attributes:
-      context: see `Context`.
       details: the first short sentences of each pair with gold and found links, for the report.
     """
 

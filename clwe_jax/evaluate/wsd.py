@@ -194,11 +194,7 @@ def f1_interval(
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class WordSenseDisambiguation(ByIdentity, WsdEvaluation):
-    """Table 2: senses learned from annotated text (A14), and predicted in the test sets.
-
-    Attributes:
-      context: see `Context`.
-    """
+    """Table 2: senses learned from annotated text (A14), and predicted in the test sets."""
 
     context: Context
 

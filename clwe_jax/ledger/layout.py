@@ -65,7 +65,6 @@ class Table:
       form: one of FORMS, of all figures; or one for each column.
       published: the columns of published.csv that stand for `figures`.
       cost: whether minutes of processor time and gigabytes of memory are shown.
-      lines: the lines.
       orders: orders that the table is to show.
     """
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar, Mapping
+from typing import Annotated, Any, ClassVar, Mapping
 
 from clwe_jax.options.section import (
-    Amount, Count, Rate, Section, Share, Size, mapping, option,
+    Amount, Count, Positive, Range, Rate, Section, Share, Size, mapping, option,
 )  # fmt: skip
 
 
@@ -66,14 +66,14 @@ class ContrastiveOptions(AlignerOptions):
 
     start: str = option("rcsls", "name of the aligner whose maps are the start")
     start_options: Mapping[str, Any] = mapping("options of that aligner, preprocess among them")
-    temperature: float = option(0.1, "divisor of the cosines")
-    learning_rate: float = option(0.003, "of Adam")
-    epochs: int = option(100, "passes through the pairs, at most")
-    patience: int = option(20, "epochs without a better one after which training ends")
-    batch_size: int = option(512, "pairs of a step")
-    negatives: int = option(512, "random words of either side in a step, beside those of the batch")
-    max_words: int = option(20_000, "most frequent words of a side that these are drawn from")
-    validation: float = option(
+    temperature: Positive = option(0.1, "divisor of the cosines")
+    learning_rate: Amount = option(0.003, "of Adam")
+    epochs: Count = option(100, "passes through the pairs, at most")
+    patience: Count = option(20, "epochs without a better one after which training ends")
+    batch_size: Size = option(512, "pairs of a step")
+    negatives: Count = option(512, "random words of either side in a step, beside those of the batch")
+    max_words: Size = option(20_000, "most frequent words of a side that these are drawn from")
+    validation: Rate = option(
         0.1, "share of the source words that are set aside; none where there are fewer than 20"
     )
 
@@ -115,7 +115,7 @@ class SelfLearningOptions(AlignerOptions):
     )
     neighbourhood: Size = option(10, "neighbours of CSLS")
     keep: Share = option(0.1, "initial probability that an entry of the similarity matrix is kept")
-    multiplier: float = option(2.0, "factor of that probability when the objective stalls")
+    multiplier: Annotated[float, Range(1)] = option(2.0, "factor of that probability when the objective stalls")
     interval: Size = option(50, "iterations without improvement that count as a stall")
     threshold: Amount = option(1e-06, "least increase that counts as improvement")
     reweight: float | None = option(

@@ -162,9 +162,9 @@ class WsdEvaluation(EvaluationOptions):
     development: str = option(
         "semeval2007", "test set that selects the layer; if it is absent, the mean of all sets does"
     )
-    max_sentences: int = option(0, "maximum number of training sentences; 0: all")
+    max_sentences: Count = option(0, "maximum number of training sentences; 0: all")
     language: str = option("en", "language of the annotated text")
-    batch_size: int = option(64, "sentences encoded at once")
+    batch_size: Size = option(64, "sentences encoded at once")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,6 +25,7 @@ from typing import get_args, get_origin, get_type_hints
 S = TypeVar("S", bound="Section")
 
 _MAX_NAMED = 120  # names that an error message lists
+_SMALLEST = 1e-12  # the least number above 0, in ranges that leave 0 out
 # Stands for the path of the section, such as config.model, in messages of checks: a section does not
 # know where in a config it stands.
 AT = "§"
@@ -54,9 +55,11 @@ class Range:
         return self.minimum <= value and below
 
     def __str__(self) -> str:
+        positive = self.minimum == _SMALLEST
         if self.maximum == float("inf"):
-            return f"at least {self.minimum:g}"
-        return f"in [{self.minimum:g}, {self.maximum:g}{')' if self.below else ']'}"
+            return "above 0" if positive else f"at least {self.minimum:g}"
+        begin = "(0" if positive else f"[{self.minimum:g}"
+        return f"in {begin}, {self.maximum:g}{')' if self.below else ']'}"
 
 
 class OneOf:
@@ -89,7 +92,9 @@ class AtMost:
 Size = Annotated[int, Range(1)]
 Count = Annotated[int, Range(0)]
 Amount = Annotated[float, Range(0)]
-Positive = Annotated[float, Range(1e-12)]
+Positive = Annotated[float, Range(_SMALLEST)]
+PositiveShare = Annotated[float, Range(_SMALLEST, 1)]
+InnerShare = Annotated[float, Range(_SMALLEST, 1, below=True)]
 Share = Annotated[float, Range(0, 1)]
 Rate = Annotated[float, Range(0, 1, below=True)]
 
@@ -182,7 +187,6 @@ def check_value(annotation: Any, value: Any, name: str, others: Any = None) -> N
     Args:
       annotation: a type, or `Annotated[type, RULE, ...]` with rules of this module; others are
         not checked.
-      value: the value.
       name: name of the option.
       others: the section, for `Divides` and `AtMost`.
     """

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated
 
-from clwe_jax.options.section import AT, Amount, Count, OneOf, OptionError, Section, Share, Size, option
+from clwe_jax.options.section import (
+    AT, Amount, Count, InnerShare, OneOf, OptionError, Section, Share, Size, option,
+)  # fmt: skip
 
 INITS = ("seeded", "kmeans", "paper")
 # Options beyond the paper -> the values that switch them off.
@@ -24,7 +26,7 @@ class SenseOptions(Section):
     projected: Size = option(
         16, "d', number of principal components in which representations and centers are compared"
     )
-    alpha: float = option(0.01, "step of a center towards a representation, in (0, 1)")
+    alpha: InnerShare = option(0.01, "step of a center towards a representation")
     queue: Size = option(
         20_000, "Q, number of latest representations whose principal components are computed"
     )
@@ -86,8 +88,6 @@ class SenseOptions(Section):
                 f"{AT}.init={self.init!r} seeds the senses from the representations of the warm-up, and "
                 f"{AT}.warmup_steps=0: take at least one step, or init='paper'"
             )
-        if not 0 < self.alpha < 1:
-            raise OptionError(f"{AT}.alpha={self.alpha}: must be in (0, 1)")
         if not 0 <= self.translated_share * self.senses <= 1:
             raise OptionError(
                 f"{AT}.translated_share={self.translated_share}: must be in [0, 1 / senses], so that "

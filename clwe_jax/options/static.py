@@ -11,7 +11,7 @@ from clwe_jax import registry
 from clwe_jax.options import derived as shared, evaluators
 from clwe_jax.options.aligners import AlignerOptions
 from clwe_jax.options.section import (
-    AT, Amount, Count, OneOf, OptionError, Range, Section, Share, Size, entries, option, section,
+    AT, Amount, Count, OneOf, OptionError, Positive, Range, Section, Share, Size, entries, option, section,
 )  # fmt: skip
 from clwe_jax.options.systems import Run
 from clwe_jax.options.tasks import check_source
@@ -86,7 +86,7 @@ class MiningOptions(Section):
     min_words: Size = option(4, "words of the shortest sentences that are mined")
     max_words: Size = option(40, "words of the longest sentences that are mined")
     neighbourhood: Size = option(4, "neighbours over which the margin averages")
-    margin: float = option(1.02, "least margin of a pair")
+    margin: Amount = option(1.02, "least margin of a pair")
     support_lines: Size = option(
         3,
         "another pair must be so near on both sides; nearer where pairs of shuffled texts meet too, as in "
@@ -95,16 +95,16 @@ class MiningOptions(Section):
     grow_lines: Count = option(
         2, "pairs beside supported ones are looked for so far away; 0: nowhere"
     )
-    grow_cosine: float = option(0.33, "least cosine of these pairs")
+    grow_cosine: Annotated[float, Range(-1, 1)] = option(0.33, "least cosine of these pairs")
     least_supported: Size = option(
         20, "supported pairs that two languages need, or nothing is taken from them"
     )
-    unsupported_margin: float = option(
+    unsupported_margin: Amount = option(
         0.0,
         "margin from which a pair counts without support, for text whose lines are in no "
         "order; 0: never",
     )
-    position: float = option(4.0, "how much rather words link to the same place of a sentence")
+    position: Amount = option(4.0, "how much rather words link to the same place of a sentence")
     dim: Size = option(256, "random dimensions of words and sentences")
 
 
@@ -188,7 +188,7 @@ class StaticOptions(Section):
     dictionary_dim: Count = option(
         0, "dictionary vectors' width, beside the trained ones; 0: none"
     )
-    trained_length: float = option(0.6, "of trained vectors beside those of the dictionary")
+    trained_length: Positive = option(0.6, "of trained vectors beside those of the dictionary")
     trained: str = option("", "a folder of trained vectors for several runs; '': WORKDIR/trained")
     add_to: str = option(
         "", "a finished run's folder whose space gets the languages of this run beside its own, which stay "
@@ -302,8 +302,6 @@ class StaticRun(Run):
                     "config.static.dictionary_dim: config.static.training='dictionary' trains no vectors "
                     "to join: set its own width with --config.embeddings.dim"
                 )
-            if static.trained_length <= 0:
-                raise ValueError(f"config.static.trained_length={static.trained_length}: must be > 0")
         if static.add_to and (any(given) or not (static.dictionary_dim or static.training == "dictionary")):
             raise ValueError(
                 "config.static.add_to adds to the vectors of a dictionary, and this run makes none: take "

@@ -135,7 +135,7 @@ class Copies(Mlm):
     contrastive finish).
     """
 
-    masking_rate: float = option(0.0, "no word is masked")
+    masking_rate: Share = option(0.0, "no word is masked")
     parallel: str = option(
         "",
         "folder of parallel text, whose translations take the place of copies, or the beginning of "

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Annotated, Mapping
 
 from clwe_jax.options.section import (
-    AT, Amount, Count, OneOf, OptionError, Range, Rate, Section, Share, Size, entries,
+    AT, Amount, Count, OneOf, OptionError, Positive, PositiveShare, Range, Rate, Section, Share, Size, entries,
     option, section, values_of,
 )  # fmt: skip
 
@@ -238,9 +238,9 @@ class EpochsOptions(StepsOptions):
 class MeshOptions(Section):
     """How devices share rows and parameters."""
 
-    data: int = option(-1, "devices among which rows are divided; -1: all that remain")
-    fsdp: int = option(1, "devices among which rows and parameters are divided")
-    tensor: int = option(1, "devices among which each layer is divided")
+    data: Annotated[int, Range(-1)] = option(-1, "devices among which rows are divided; -1: all that remain")
+    fsdp: Annotated[int, Range(-1)] = option(1, "devices among which rows and parameters are divided")
+    tensor: Annotated[int, Range(-1)] = option(1, "devices among which each layer is divided")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -263,7 +263,7 @@ class FinishOptions(Section):
     sequence_length: Annotated[int, Range(8)] = option(
         32, "pieces of a sentence, at most data.sequence_length"
     )
-    temperature: float = option(0.05, "temperature of the contrastive loss")
+    temperature: Positive = option(0.05, "temperature of the contrastive loss")
     pairs: str = option("copies", "copies | mined (in the text) | a folder of parallel text")
     share: Annotated[float, Range(1e-6, 1)] = option(
         0.9, "share of a copy's words with a translation that are switched"
@@ -275,15 +275,12 @@ class FinishOptions(Section):
     against: Annotated[str, OneOf("layers", "table")] = option(
         "layers", "the vectors of copies: layers | table"
     )
-    learning_rate: float = option(5e-4, "highest learning rate of the finish")
+    learning_rate: Positive = option(5e-4, "highest learning rate of the finish")
     warmup_steps: Count = option(20, "steps of linear growth to learning_rate")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_microbatches(self.batch_size, self.microbatches)
-        for name in ("temperature", "learning_rate"):
-            if not getattr(self, name) > 0:
-                raise OptionError(f"{AT}.{name}={getattr(self, name)}: must be positive")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -306,5 +303,5 @@ class ErrorsOptions(ReportOptions):
 class PlanOptions(Section):
     """Numbers that --plan reckons with."""
 
-    utilisation: float = option(0.4, "share of the devices' peak that --plan expects")
+    utilisation: PositiveShare = option(0.4, "share of the devices' peak that --plan expects")
     dollars_per_chip_hour: Amount = option(0.0, "price that --plan multiplies")

@@ -26,7 +26,6 @@ class LabelledData:
     """Rows with labels.
 
     Attributes:
-      task: the task.
       train, dev, tests: language -> rows.
       labels: the labels of the training rows; of names in IOB2, B- and I- of every kind.
       skipped: reason -> number of rows or tags.

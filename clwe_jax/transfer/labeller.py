@@ -113,7 +113,6 @@ class Tuned:
 
     Attributes:
       objective: the model.
-      tokenizer: its tokenizer.
       variables: of each seed.
       labels: name of each label.
       length: longest row, in pieces.
