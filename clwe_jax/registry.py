@@ -55,12 +55,12 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
     },
     # What a wing says of its runs on their page and in the terminal, classes of `report.page.Page`.
     "page": {
-        "pretrain": "clwe_jax.pretrain.report:Page",
-        "project": "clwe_jax.pretrain.report:Projected",
-        "static": "clwe_jax.static.report:Page",
-        "transfer": "clwe_jax.transfer.report:Page",
-        "clcr": "clwe_jax.clcr.report:Page",
-        "compare": "clwe_jax.compare.report:Page",
+        "pretrain": "clwe_jax.pretrain.report:PretrainPage",
+        "project": "clwe_jax.pretrain.report:ProjectedPage",
+        "static": "clwe_jax.static.report:StaticPage",
+        "transfer": "clwe_jax.transfer.report:TransferPage",
+        "clcr": "clwe_jax.clcr.report:ClcrPage",
+        "compare": "clwe_jax.compare.report:ComparePage",
     },
     # Functions (workdir, step, opened) -> the encoder of a run; `opened` opens other encoders.
     "loader": {

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from clwe_jax.report import figures, page, verdict
-from clwe_jax.report.run_folder import Run
+from clwe_jax.report.run_folder import RunFolder
 
 
-class Page(page.Page):
+class ClcrPage(page.Page):
     """The page of a CLCR run."""
 
     def verdicts(self, run):
         return [*super().verdicts(run), _map(run)]
 
 
-def _map(run: Run) -> verdict.Verdict | None:
+def _map(run: RunFolder) -> verdict.Verdict | None:
     """The verdict on CLCR's map; linear regression is its floor."""
     value, level = (run.figures.get(f"clcr/f1/{x}") for x in ("annealed", "regression"))
     if value is None:

@@ -6,7 +6,7 @@ from clwe_jax.report import card, page
 from clwe_jax.report.data import Section
 
 
-class Page(page.Page):
+class ComparePage(page.Page):
     """The page of a comparison; each system has a page of its own."""
 
     shown = ("compare/", "order/")

@@ -12,7 +12,7 @@ FORMS = ("percent", "fraction", "number", "gigabytes")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Line:
+class TableLine:
     """A line of a table.
 
     Attributes:
@@ -32,7 +32,7 @@ class Line:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Order:
+class ClaimedOrder:
     """An order of two systems that somebody claims.
 
     Attributes:
@@ -55,7 +55,7 @@ class Order:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Table:
+class ResultsTable:
     """A table of results.md.
 
     Attributes:
@@ -75,8 +75,8 @@ class Table:
     form: str | Sequence[str] = "percent"
     published: Sequence[str] = ()
     cost: bool = True
-    lines: Sequence[Line] = ()
-    orders: Sequence[Order] = ()
+    lines: Sequence[TableLine] = ()
+    orders: Sequence[ClaimedOrder] = ()
 
     def __post_init__(self) -> None:
         for form in self.forms:
@@ -117,23 +117,23 @@ class Item:
     scale: str = ""
     rows: Sequence[str] = ()
     columns: Sequence[str] = ()
-    orders: Sequence[Order] = ()
+    orders: Sequence[ClaimedOrder] = ()
 
 
-def tables(ledger: str) -> tuple[str, list[Table]]:
+def tables(ledger: str) -> tuple[str, list[ResultsTable]]:
     """The introduction and the tables of results.toml.
 
     Raises:
       ValueError: an unknown key or a line of another number of figures; the message names it.
     """
     content = _read(ledger, "results.toml")
-    return content["text"], [_made(Table, x, lines=Line, orders=Order) for x in content["table"]]
+    return content["text"], [_made(ResultsTable, x, lines=TableLine, orders=ClaimedOrder) for x in content["table"]]
 
 
 def items(ledger: str) -> tuple[str, Mapping[str, str], list[Item]]:
     """The introduction, letter -> paper, and the items of reproduction.toml; errors as of `tables`."""
     content = _read(ledger, "reproduction.toml")
-    return content["text"], content["papers"], [_made(Item, x, orders=Order) for x in content["item"]]
+    return content["text"], content["papers"], [_made(Item, x, orders=ClaimedOrder) for x in content["item"]]
 
 
 def published(ledger: str) -> dict[str, dict[str, dict[str, str]]]:

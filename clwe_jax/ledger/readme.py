@@ -15,7 +15,7 @@ END = "<!-- end of the table -->"
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-class Line(NamedTuple):
+class Choice(NamedTuple):
     """A line of the table.
 
     Attributes:
@@ -36,19 +36,19 @@ class Line(NamedTuple):
 _WORDS = ("sentences found", "retrieval/mean_csls", "floor/retrieval/mean_csls")
 _LAYERS = ("sentences found", "retrieval/mean_last4_csls", "floor/retrieval/sif/mean_csls")
 LINES = (
-    Line("text, a dictionary", "vectors of words and sentences", "joint_dictionary", *_WORDS),
-    Line("a dictionary, no time", "the same, without training", "dictionary_vectors", *_WORDS),
-    Line("texts that share documents", "also the translations in them", "mined_vectors", *_WORDS),
-    Line("text, a dictionary", "a language model, in minutes", "warm_dict_mlm", *_LAYERS),
-    Line("the same, and days", "the paper's DICT-MLM", "dict_mlm_50", *_LAYERS),
-    Line("vectors of each language", "one space of them", "align_procrustes", "words translated",
+    Choice("text, a dictionary", "vectors of words and sentences", "joint_dictionary", *_WORDS),
+    Choice("a dictionary, no time", "the same, without training", "dictionary_vectors", *_WORDS),
+    Choice("texts that share documents", "also the translations in them", "mined_vectors", *_WORDS),
+    Choice("text, a dictionary", "a language model, in minutes", "warm_dict_mlm", *_LAYERS),
+    Choice("the same, and days", "the paper's DICT-MLM", "dict_mlm_50", *_LAYERS),
+    Choice("vectors of each language", "one space of them", "align_procrustes", "words translated",
          "bli/p@1_csls"),
-    Line("labels in one language", "names in the others", "ner_bilstm_crf", "F1",
+    Choice("labels in one language", "names in the others", "ner_bilstm_crf", "F1",
          "zero_shot/ner/mean_f1"),
-    Line("sentences and translations", "sentence vectors, a translator", "laser",
+    Choice("sentences and translations", "sentence vectors, a translator", "laser",
          "sentences found", "retrieval/mean"),
-    Line("text in two languages", "a translator", "unsupervised_mt", "BLEU", "bleu/mean"),
-    Line("ambiguous words", "their senses", "bi_saelmo_context", "purity", "senses/purity"),
+    Choice("text in two languages", "a translator", "unsupervised_mt", "BLEU", "bleu/mean"),
+    Choice("ambiguous words", "their senses", "bi_saelmo_context", "purity", "senses/purity"),
 )  # fmt: skip
 _ABSENT = "–"  # of a system that was not measured
 
@@ -93,7 +93,7 @@ def _minutes(some: Sequence[Mapping[str, Any]]) -> float:
     return sum(row["seconds"]["processor"] for row in some) / len(some) / 60
 
 
-def _reached(line: Line, some: Sequence[Mapping[str, Any]]) -> str:
+def _reached(line: Choice, some: Sequence[Mapping[str, Any]]) -> str:
     scale = 1 if line.label == "BLEU" else 100
     figure, floor = (orders.figure(some, name) if name else None for name in (line.figure, line.floor))
     if figure is None:

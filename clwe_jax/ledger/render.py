@@ -82,7 +82,7 @@ def _results(by_name: Rows, published: Any, ledger: str) -> Iterator[str]:
             yield from ("", *shown)
 
 
-def _lines(table: layout.Table, by_name: Rows, published: Any) -> Iterator[str]:
+def _lines(table: layout.ResultsTable, by_name: Rows, published: Any) -> Iterator[str]:
     for line in table.lines:
         if line.published:
             name, _, row = line.published.partition("/")
@@ -99,7 +99,7 @@ def _lines(table: layout.Table, by_name: Rows, published: Any) -> Iterator[str]:
 
 
 def _systems(
-    line: layout.Line, metrics: Sequence[str], some: Sequence[Mapping[str, Any]]
+    line: layout.TableLine, metrics: Sequence[str], some: Sequence[Mapping[str, Any]]
 ) -> list[tuple[str, Sequence[str]]]:
     """(label, metrics) of each line that a row becomes."""
     if not line.each:
@@ -123,7 +123,7 @@ def _cells(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _link(line: layout.Line, label: str, some: Sequence[Mapping[str, Any]]) -> str:
+def _link(line: layout.TableLine, label: str, some: Sequence[Mapping[str, Any]]) -> str:
     mark = MARK if any(today.changes(row) for row in some) else ""
     seeds = f", {len(some)} seeds" if len(some) > 1 else ""
     return f"[{label}]({_LEDGER}/{rows.file_of(some[0])}){mark}{seeds}"
@@ -149,7 +149,7 @@ def _shown(figure: orders.Figure | None, form: str, items: bool = False) -> str:
     return f"{value:,.{digits}f}{ends}"
 
 
-def _verdict(order: layout.Order, by_name: Rows) -> str:
+def _verdict(order: layout.ClaimedOrder, by_name: Rows) -> str:
     better, worse = by_name.get(order.better, ()), by_name.get(order.worse, ())
     return orders.verdict(better, worse, order.metric, order.other)
 
@@ -200,7 +200,7 @@ def _item_lines(
         yield f"- at scale: `{item.scale}`"
 
 
-def _both(order: layout.Order, by_name: Rows) -> str:
+def _both(order: layout.ClaimedOrder, by_name: Rows) -> str:
     """The figures of both systems."""
     sides = ((order.better, order.metric), (order.worse, order.other or order.metric))
     shown = []

@@ -15,7 +15,7 @@ from clwe_jax.report.data import (
     BLUE, GREEN, NEUTRAL, Block, Cell, Chart, Column, Dots, Language, Line, Number, Picture,
     Section, Stack, Table, Text, Word,
 )  # fmt: skip
-from clwe_jax.report.run_folder import Run, finite
+from clwe_jax.report.run_folder import RunFolder, finite
 
 _MAX_WORDS = 12
 # Colours of files; on the page drawings follow its light or dark scheme.
@@ -52,7 +52,7 @@ _CHARTS = (
 )  # fmt: skip
 
 
-def senses(run: Run, others: Sequence[Run]) -> Section | None:
+def senses(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """The senses of a few words, the numbers of living and dead senses, and curves of training."""
     entry = run.extras.get("senses") or {}
     blocks: list[Block] = []
@@ -80,7 +80,7 @@ def senses(run: Run, others: Sequence[Run]) -> Section | None:
     return Section("Senses", text, blocks) if blocks else None
 
 
-def _over_training(run: Run) -> list[Chart]:
+def _over_training(run: RunFolder) -> list[Chart]:
     # A constant line shows nothing, and the ticks of its axis would have many digits.
     return [
         chart
@@ -108,7 +108,7 @@ def _census(entry: Mapping[str, Any]) -> list[Table]:
     return [Table(["Senses of frequent words", *heads], rows, title=title, note=note)]
 
 
-def _word(word: Mapping[str, Any], run: Run) -> list[Block]:
+def _word(word: Mapping[str, Any], run: RunFolder) -> list[Block]:
     """A word's tables and pictures, one of each for each direction of the model."""
     tables, pictures = [], []
     directions = word["directions"]

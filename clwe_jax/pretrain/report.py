@@ -8,13 +8,13 @@ from clwe_jax.pretrain import pictures
 from clwe_jax.report import corpus, figures, measures, page, test_sets, verdict
 from clwe_jax.report.data import Block, Section, Sentence, Text, Word
 from clwe_jax.report.overview import Tile
-from clwe_jax.report.run_folder import Run
+from clwe_jax.report.run_folder import RunFolder
 
 _MAX_EXAMPLES = 14
 _MAX_WORDS = 60  # words of an example
 
 
-def examples(run: Run, others: Sequence[Run]) -> Section | None:
+def examples(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """Code-switched inputs, as in Fig. 1 of the DICT-MLM paper."""
     rows = run.extras.get("examples")
     if not rows:
@@ -52,7 +52,7 @@ def _example(row: Mapping[str, Any]) -> Sentence:
     return Sentence(own, words)
 
 
-class Page(page.Page):
+class PretrainPage(page.Page):
     """The page of a pretraining run."""
 
     behind = {measures.similarity: (pictures.senses,), corpus.languages: (examples,)}
@@ -77,18 +77,18 @@ class Page(page.Page):
         return [_bleu(run, others), *made] if _translates(run) else made
 
 
-class Projected(Page):
+class ProjectedPage(PretrainPage):
     """The page of models that a projection joins, which follows their own runs."""
 
     def unmeasured(self, run):
         return None
 
 
-def _translates(run: Run) -> bool:
+def _translates(run: RunFolder) -> bool:
     return "translation" in (run.option("objective.name") or "") and "bleu/mean" in run.figures
 
 
-def _translation(run: Run) -> verdict.Verdict | None:
+def _translation(run: RunFolder) -> verdict.Verdict | None:
     """The verdict on a translator; its floors translate word by word."""
     if not _translates(run):
         return None
@@ -106,7 +106,7 @@ def _translation(run: Run) -> verdict.Verdict | None:
     )
 
 
-def _bleu(run: Run, others: Sequence[Run]) -> Tile:
+def _bleu(run: RunFolder, others: Sequence[RunFolder]) -> Tile:
     """The headline figure of a translator."""
     notes = [f"{test_sets.folder(run, 'bleu')}, mean of the directions, 0 to 100, by sacrebleu in normalised words"]
     for path, of in (("start/bleu/mean", "vectors of the start"), ("floor/bleu/mean", "dictionary")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clwe_jax.report.data import Section, Table, Text, Word
-from clwe_jax.report.run_folder import Run
+from clwe_jax.report.run_folder import RunFolder
 
 _TEXTS = {
     "pocket": "The embedded world: this project's grammar made it; it holds no text of others.",
@@ -21,7 +21,7 @@ _DICTIONARY = {
 _NEEDS = "Needs this package and the run's folder, without the training text."
 
 
-def intended_use(run: Run, purpose: str, vectors: str = "") -> Section:
+def intended_use(run: RunFolder, purpose: str, vectors: str = "") -> Section:
     """The model's purpose and limits, and the origin of its data.
 
     Args:
@@ -40,7 +40,7 @@ def intended_use(run: Run, purpose: str, vectors: str = "") -> Section:
     return Section("Intended use and data", "", [Text(points=points), *data(run, vectors)])
 
 
-def data(run: Run, vectors: str = "") -> list[Table]:
+def data(run: RunFolder, vectors: str = "") -> list[Table]:
     """The origin of the run's data.
 
     Args:
@@ -66,7 +66,7 @@ def usage(code: str) -> Section | None:
     return Section("Use this model", _NEEDS, [Text(code=code)]) if code else None
 
 
-def loading(run: Run) -> str:
+def loading(run: RunFolder) -> str:
     """Code that loads an encoder and asks it for neighbours, translations and vectors."""
     first = next(iter(run.extras.get("neighbours") or ()), {})
     word, asked = first.get("word") or "house", first.get("language") or run.languages[0]

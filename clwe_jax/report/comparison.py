@@ -6,7 +6,7 @@ import re
 from typing import Any, Iterator, Sequence
 
 from clwe_jax.report.data import Column, Metric, Section, Table, Word
-from clwe_jax.report.run_folder import Run, differences
+from clwe_jax.report.run_folder import RunFolder, differences
 
 # Prefixes of the figures that other sections show.
 _SHOWN = (
@@ -22,7 +22,7 @@ _MAX_OPTIONS = 3  # in a warning
 _MAX_LETTERS = 30  # of an option's value there
 
 
-def fairness(run: Run, other: Run) -> list[str]:
+def fairness(run: RunFolder, other: RunFolder) -> list[str]:
     """Sentences on conditions that make a comparison of two runs unfair; empty for a fair one.
 
     An option that one of the two kinds of runs does not have is no such condition.
@@ -42,7 +42,7 @@ def fairness(run: Run, other: Run) -> list[str]:
     return sentences
 
 
-def section(run: Run, others: Sequence[Run]) -> Section | None:
+def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """The figures that the runs share, the main ones first, and the options in which they differ."""
     if not others:
         return None
@@ -70,7 +70,7 @@ def section(run: Run, others: Sequence[Run]) -> Section | None:
     return Section("Comparison", text, blocks)
 
 
-def other_figures(run: Run, others: Sequence[Run], elsewhere: Sequence[str] = ()) -> Section | None:
+def other_figures(run: RunFolder, others: Sequence[RunFolder], elsewhere: Sequence[str] = ()) -> Section | None:
     """The results that no other section shows, under their metric names.
 
     Args:
@@ -86,7 +86,7 @@ def other_figures(run: Run, others: Sequence[Run], elsewhere: Sequence[str] = ()
     return Section("Other figures", "", [_table(run, names)]) if names else None
 
 
-def _table(run: Run, names: Sequence[str], closed: str = "") -> Table:
+def _table(run: RunFolder, names: Sequence[str], closed: str = "") -> Table:
     columns = ["Figure", Column(run.name)]
     return Table(columns, [[Word(x, style="code"), Metric(x)] for x in names], closed=closed)
 

@@ -9,16 +9,16 @@ from clwe_jax.report import figures
 from clwe_jax.report.data import (
     Block, Cell, Column, Facts, Language, Number, Section, Table, Word,
 )  # fmt: skip
-from clwe_jax.report.run_folder import Run
+from clwe_jax.report.run_folder import RunFolder
 
 
-def languages(run: Run, others: Sequence[Run]) -> Section | None:
+def languages(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """Each language's text, sampling share and dictionary coverage; the vocabulary."""
     blocks = [*_by_language(run), *_vocabulary(run)]
     return Section("Languages", "", blocks) if blocks else None
 
 
-def _by_language(run: Run) -> list[Block]:
+def _by_language(run: RunFolder) -> list[Block]:
     by_language = run.extras.get("languages")
     if not by_language:
         return []
@@ -60,7 +60,7 @@ def _by_language(run: Run) -> list[Block]:
     return [Table([*columns, Column("Repaired lines", "count")], rows, note=note)]
 
 
-def _vocabulary(run: Run) -> list[Block]:
+def _vocabulary(run: RunFolder) -> list[Block]:
     """Sizes of the merged dictionary and of the vocabulary."""
     entries, vocabulary = (run.extras.get(key) or {} for key in ("dictionary", "vocabulary"))
     share = run.figures.get(
@@ -95,7 +95,7 @@ def _vocabulary(run: Run) -> list[Block]:
     return blocks
 
 
-def neighbours(run: Run, others: Sequence[Run]) -> Section | None:
+def neighbours(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """The nearest words of a few words in all languages."""
     rows = [
         [

@@ -11,13 +11,13 @@ from clwe_jax.report.data import (
     NEUTRAL, ORANGE, RED, VIOLET, Block, Cell, Chart, Closed, Column, Facts, Line, Metric, Number,
     Table,
 )  # fmt: skip
-from clwe_jax.report.run_folder import Run, finite
+from clwe_jax.report.run_folder import RunFolder, finite
 
 _MAX_COLUMNS = 8  # columns of a table that shows all of them at once
 _OTHERS = (NEUTRAL, RED, VIOLET, ORANGE)  # colours of other runs in a chart of one metric
 
 
-def filled(blocks: Sequence[Block], runs: Sequence[Run]) -> list[Block]:
+def filled(blocks: Sequence[Block], runs: Sequence[RunFolder]) -> list[Block]:
     """The blocks with their metrics replaced by figures; empty blocks are left out.
 
     Args:
@@ -52,7 +52,7 @@ def _folded(table: Table) -> list[Table]:
     return [first, dataclasses.replace(table, title="", note="", closed=title)]
 
 
-def _block(block: Block, runs: Sequence[Run]) -> Block | None:
+def _block(block: Block, runs: Sequence[RunFolder]) -> Block | None:
     if isinstance(block, Table):
         return _table(block, runs) if block.rows else None
     if isinstance(block, Chart):
@@ -72,10 +72,10 @@ def _block(block: Block, runs: Sequence[Run]) -> Block | None:
     return block
 
 
-def _table(table: Table, runs: Sequence[Run]) -> Table:
+def _table(table: Table, runs: Sequence[RunFolder]) -> Table:
     """The table with other runs' columns, right of each main column that they measured."""
     columns: list[Column] = []
-    chosen: list[tuple[int, Run | None]] = []  # (place of the given column, the other run)
+    chosen: list[tuple[int, RunFolder | None]] = []  # (place of the given column, the other run)
     whole = [*table.rows, *([table.total] if table.total is not None else [])]
     filters = []
     for place, column in enumerate(table.columns):
@@ -97,7 +97,7 @@ def _table(table: Table, runs: Sequence[Run]) -> Table:
     return dataclasses.replace(table, columns=columns, rows=rows, total=total, filters=filters)
 
 
-def _cell(cell: Cell, form: str, run: Run, other: Run | None) -> Cell:
+def _cell(cell: Cell, form: str, run: RunFolder, other: RunFolder | None) -> Cell:
     """A cell in the run's own column, or in another run's column, which shows only metrics."""
     if not isinstance(cell, Metric):
         if other is not None:
@@ -116,7 +116,7 @@ def _cell(cell: Cell, form: str, run: Run, other: Run | None) -> Cell:
     return Number(mine, form, low, high)
 
 
-def _lines(lines: Sequence[Line], runs: Sequence[Run]) -> list[Line]:
+def _lines(lines: Sequence[Line], runs: Sequence[RunFolder]) -> list[Line]:
     """Each line, followed by the same line of every other run, dashed."""
     made = []
     compared = sum(bool(line.metric and line.compare) for line in lines)
@@ -141,7 +141,7 @@ def _lines(lines: Sequence[Line], runs: Sequence[Run]) -> list[Line]:
     return made
 
 
-def _points(line: Line, run: Run) -> dict[float, float]:
+def _points(line: Line, run: RunFolder) -> dict[float, float]:
     if "*" in line.metric:
         return figures.over_star(run.figures, line.metric)
     return finite(run.series.get(line.metric, {}))

@@ -7,7 +7,7 @@ from typing import Mapping, Sequence
 
 from clwe_jax.report.data import NEUTRAL, ORANGE, Chart, Column, Line, Number, Table
 from clwe_jax.report.figures import SENTENCE_METHODS
-from clwe_jax.report.run_folder import Run
+from clwe_jax.report.run_folder import RunFolder
 
 TEXT = (
     " Dictionary floor: the same measurement of word vectors that need no training, a random vector "
@@ -19,7 +19,7 @@ _HEAD = "Dictionary floor"
 _ARROW = "\u00a0→\u00a0"  # of `measures.pair_name`
 
 
-def retrieval_path(run: Run, ending: str = "", own: bool = False) -> str:
+def retrieval_path(run: RunFolder, ending: str = "", own: bool = False) -> str:
     """The path of the floor's retrieval figures, with a star for the pair.
 
     Args:
@@ -32,12 +32,12 @@ def retrieval_path(run: Run, ending: str = "", own: bool = False) -> str:
     return f"floor/retrieval/{'sif/' * pooled}*/mean{ending}"
 
 
-def mean(run: Run, path: str) -> float | None:
+def mean(run: RunFolder, path: str) -> float | None:
     """The mean over the pairs of a figure with a star for the pair; None if it was not measured."""
     return run.figures.get(path.replace("*/", ""))
 
 
-def method_of_retrieval(run: Run) -> str:
+def method_of_retrieval(run: RunFolder) -> str:
     """The last method of `figures.SENTENCE_METHODS` with a floor, whose column stands beside it."""
     measured = [
         how for how, x in SENTENCE_METHODS.items() if mean(run, retrieval_path(run, x)) is not None
@@ -46,7 +46,7 @@ def method_of_retrieval(run: Run) -> str:
 
 
 def with_baseline(
-    tables: Sequence[Table], run: Run, path: str, chance: str, method: str = ""
+    tables: Sequence[Table], run: RunFolder, path: str, chance: str, method: str = ""
 ) -> list[Table]:
     """The tables of language pairs with a column for the floor and one for chance.
 
@@ -103,7 +103,7 @@ def drawn(chart: Chart, values: Mapping[str, float | None]) -> Chart:
     return dataclasses.replace(chart, lines=[*chart.lines, *level])
 
 
-def levels(run: Run, path: str, chance: str, method: str = "") -> dict[str, float | None]:
+def levels(run: RunFolder, path: str, chance: str, method: str = "") -> dict[str, float | None]:
     """The labels and values of the lines of the floor and of chance.
 
     Args:

@@ -23,7 +23,7 @@ from clwe_jax.report import (
 )  # fmt: skip
 from clwe_jax.report.data import Chart, Number, Picture, Section, Table, section_from_json
 from clwe_jax.report.page import Builder, Page
-from clwe_jax.report.run_folder import Run
+from clwe_jax.report.run_folder import RunFolder
 
 # The sections of every page in their order. The first one stands before the headline figures, those of
 # report.json between the second and the third list.
@@ -74,7 +74,7 @@ def build(workdir: str | os.PathLike[str], compare_with: str = "") -> Path:
     return path
 
 
-def page(runs: Sequence[Run], problems: Sequence[str]) -> str:
+def page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
     """The whole page.
 
     Args:
@@ -111,7 +111,7 @@ def page(runs: Sequence[Run], problems: Sequence[str]) -> str:
 
 
 def _sections(
-    environment: jinja2.Environment, said: Page, runs: Sequence[Run], problems: list[str]
+    environment: jinja2.Environment, said: Page, runs: Sequence[RunFolder], problems: list[str]
 ) -> Iterator[tuple[str, str, str] | None]:
     """(id, title, content) of each section that has content; first of `_FIRST`, None without it."""
     template = environment.get_template("section.html")
@@ -164,7 +164,7 @@ def _attempt(what: str, problems: list[str], make: Callable[[], Any]) -> Any:
         return None
 
 
-def _environment(run: Run) -> jinja2.Environment:
+def _environment(run: RunFolder) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,

@@ -10,7 +10,7 @@ from clwe_jax.report.data import (
     BLUE, GREEN, Cell, Chart, Column, Line, Metric, Number, Section, Table,
 )  # fmt: skip
 from clwe_jax.report.figures import SENTENCE_METHODS, WORD_METHODS
-from clwe_jax.report.run_folder import Run, finite
+from clwe_jax.report.run_folder import RunFolder, finite
 
 _SIF = "retrieval/sif"
 _LAYER = re.compile(r"layer(\d+)/")
@@ -60,7 +60,7 @@ def table(
     return [Table(heads, rows, total, **options)] if names else []
 
 
-def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
+def retrieval(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """Sentence retrieval by layer (as in Fig. 3 of the DICT-MLM paper), by pair, over training."""
     by_pair = figures.pairs_of(run.figures, "retrieval")
     pairs = {pair: pair_name(pair) for pair in by_pair}
@@ -121,7 +121,7 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
     return Section("Sentence retrieval", text, blocks) if pairs or steps else None
 
 
-def _by_layer(run: Run, others: Sequence[Run]) -> list[Chart]:
+def _by_layer(run: RunFolder, others: Sequence[RunFolder]) -> list[Chart]:
     metrics = {how: f"retrieval/layer*/acc@1{x}" for how, x in SENTENCE_METHODS.items()}
     weighted = {how: x.replace("retrieval", _SIF) for how, x in metrics.items()}
     levels = {
@@ -158,7 +158,7 @@ def _by_layer(run: Run, others: Sequence[Run]) -> list[Chart]:
     return charts
 
 
-def _note(run: Run, others: Sequence[Run]) -> str:
+def _note(run: RunFolder, others: Sequence[RunFolder]) -> str:
     notes = []
     if any(name.startswith("retrieval/") and name.endswith("_low") for name in run.figures):
         notes.append("Below a figure: its 95% interval for this number of sentences.")
@@ -173,7 +173,7 @@ def _note(run: Run, others: Sequence[Run]) -> str:
     return " ".join(notes)
 
 
-def induction(run: Run, others: Sequence[Run]) -> Section | None:
+def induction(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """Lexicon induction by pair, by frequency and part of speech of the words, and by layer."""
     by_pair = figures.pairs_of(run.figures, "bli")
     measured = {name for row in by_pair.values() for name in row}
@@ -278,7 +278,7 @@ def _parts(by_pair: Figures, split: str, title: str, ending: str) -> list[Table]
     return [Table(columns, rows, title=title)] if parts else []
 
 
-def _induction_by_layer(runs: Sequence[Run]) -> Chart:
+def _induction_by_layer(runs: Sequence[RunFolder]) -> Chart:
     lines = []
     for dash, run in enumerate(runs):
         for name, ending, colour in (("cosine", "", BLUE), ("CSLS", "_csls", GREEN)):
@@ -293,7 +293,7 @@ def _induction_by_layer(runs: Sequence[Run]) -> Chart:
     return Chart(title, lines, x="layer", form="percent", whole_x=True)
 
 
-def similarity(run: Run, others: Sequence[Run]) -> Section | None:
+def similarity(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """Word similarity by test set."""
     by_set: dict[str, dict[str, float]] = {}
     for name, value in run.figures.items():

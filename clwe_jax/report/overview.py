@@ -10,7 +10,7 @@ from typing import Mapping, Sequence
 from clwe_jax.report import figures, floor, meaning, test_sets
 from clwe_jax.report.data import Cell, Closed, Column, Facts, Number, Section, Table, Text
 from clwe_jax.report.figures import SENTENCE_METHODS
-from clwe_jax.report.run_folder import Run
+from clwe_jax.report.run_folder import RunFolder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Tile:
     notes: Sequence[str] = ()
 
 
-def tiles(run: Run, others: Sequence[Run], headlines: Mapping[str, str] = {}) -> list[Tile]:
+def tiles(run: RunFolder, others: Sequence[RunFolder], headlines: Mapping[str, str] = {}) -> list[Tile]:
     """The headline figures.
 
     Args:
@@ -69,7 +69,7 @@ def tiles(run: Run, others: Sequence[Run], headlines: Mapping[str, str] = {}) ->
     return made
 
 
-def _floor(run: Run, name: str) -> float | None:
+def _floor(run: RunFolder, name: str) -> float | None:
     """The dictionary floor of a headline figure."""
     if not name.startswith("retrieval/"):
         return run.figures.get(f"floor/{name}")
@@ -77,7 +77,7 @@ def _floor(run: Run, name: str) -> float | None:
     return floor.mean(run, floor.retrieval_path(run, ending, "last4" not in name))
 
 
-def _measured_on(run: Run, name: str) -> list[str]:
+def _measured_on(run: RunFolder, name: str) -> list[str]:
     """Notes on the words and the test sets of a headline figure, and on chance."""
     kind, notes = name.partition("/")[0], []
     if name.endswith("_distinct_covered"):
@@ -93,7 +93,7 @@ def _own(method: str) -> str:
     return f"retrieval/mean{SENTENCE_METHODS[method]}"
 
 
-def summary(run: Run) -> str:
+def summary(run: RunFolder) -> str:
     """The run in one sentence: system, size, languages, steps, time, machine and text."""
     parts = [run.name]
     if run.option("scale"):
@@ -121,13 +121,13 @@ def summary(run: Run) -> str:
     return ", ".join(parts) + "."
 
 
-def command(run: Run) -> list[str]:
+def command(run: RunFolder) -> list[str]:
     """The words of the command that started the run."""
     words = run.extras.get("command") or ""
     return (shlex.join(map(str, words)) if isinstance(words, list) else str(words)).split()
 
 
-def unfinished(run: Run) -> list[str]:
+def unfinished(run: RunFolder) -> list[str]:
     """A sentence on a run that is not finished; an empty list for a finished one."""
     steps = run.option("train.steps")
     if steps and run.step < steps:
@@ -137,7 +137,7 @@ def unfinished(run: Run) -> list[str]:
     return []
 
 
-def machine(run: Run, others: Sequence[Run], more: Mapping[str, Cell] = {}) -> Section:
+def machine(run: RunFolder, others: Sequence[RunFolder], more: Mapping[str, Cell] = {}) -> Section:
     """Speed, memory and the machine; in a second list `more`."""
     extras = run.extras
     speed, memory, versions = (extras.get(x) or {} for x in ("speed", "memory", "versions"))
@@ -162,7 +162,7 @@ def machine(run: Run, others: Sequence[Run], more: Mapping[str, Cell] = {}) -> S
     return Section("Speed and memory", "", facts)
 
 
-def notes(run: Run, others: Sequence[Run]) -> Section | None:
+def notes(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """The job's warnings, and counts of skipped or mended input."""
     skipped = run.extras.get("skipped") or {}
     blocks = []
@@ -175,7 +175,7 @@ def notes(run: Run, others: Sequence[Run]) -> Section | None:
     return Section("Notes", "", blocks) if blocks else None
 
 
-def configuration(run: Run, others: Sequence[Run]) -> Section:
+def configuration(run: RunFolder, others: Sequence[RunFolder]) -> Section:
     """The resolved config."""
     text = json.dumps(run.config, indent=2, sort_keys=True, ensure_ascii=False)
     return Section(

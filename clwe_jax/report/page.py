@@ -7,11 +7,11 @@ from typing import Callable, Mapping, Sequence
 from clwe_jax.report import card, comparison, overview, verdict
 from clwe_jax.report.data import Cell, Section
 from clwe_jax.report.overview import Tile
-from clwe_jax.report.run_folder import Run
+from clwe_jax.report.run_folder import RunFolder
 from clwe_jax.report.verdict import Step, Verdict
 
 # (run, other runs) -> a section, None without figures.
-Builder = Callable[[Run, Sequence[Run]], Section | None]
+Builder = Callable[[RunFolder, Sequence[RunFolder]], Section | None]
 
 
 class Page:
@@ -27,7 +27,7 @@ class Page:
     shown: Sequence[str] = ()
     behind: Mapping[Builder, Sequence[Builder]] = {}
 
-    def verdict(self, run: Run) -> Verdict | None:
+    def verdict(self, run: RunFolder) -> Verdict | None:
         """The verdict on a run; None for a run that has written no results."""
         if not run.has_results:
             return None
@@ -37,46 +37,46 @@ class Page:
         commands = [x.command for x in verdicts if x.command]
         return Verdict(" ".join(x.text for x in verdicts), commands[0] if commands else "")
 
-    def verdicts(self, run: Run) -> list[Verdict | None]:
+    def verdicts(self, run: RunFolder) -> list[Verdict | None]:
         """The verdicts on a run's main figures, in their order."""
         return [verdict.sentences(run, self.next_step(run))]
 
-    def next_step(self, run: Run) -> Step:
+    def next_step(self, run: RunFolder) -> Step:
         """The next step of a run below the dictionary."""
         return "", ""
 
-    def unmeasured(self, run: Run) -> Verdict | None:
+    def unmeasured(self, run: RunFolder) -> Verdict | None:
         """What to do for a run that has no main figure."""
         return None
 
-    def tiles(self, run: Run, others: Sequence[Run]) -> list[Tile]:
+    def tiles(self, run: RunFolder, others: Sequence[RunFolder]) -> list[Tile]:
         """The headline figures."""
         return overview.tiles(run, others)
 
-    def facts(self, run: Run) -> Mapping[str, Cell]:
+    def facts(self, run: RunFolder) -> Mapping[str, Cell]:
         """What else is said of the run's speed: name -> value."""
         return {}
 
-    def vectors(self, run: Run) -> str:
+    def vectors(self, run: RunFolder) -> str:
         """The vectors that the run was given in the place of text; '' for none."""
         return ""
 
-    def code(self, run: Run) -> str:
+    def code(self, run: RunFolder) -> str:
         """Code that uses the model; '' for none."""
         return card.loading(run)
 
-    def machine(self, run: Run, others: Sequence[Run]) -> Section:
+    def machine(self, run: RunFolder, others: Sequence[RunFolder]) -> Section:
         """The section on speed, memory and the machine."""
         return overview.machine(run, others, self.facts(run))
 
-    def other_figures(self, run: Run, others: Sequence[Run]) -> Section | None:
+    def other_figures(self, run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         """The section of the figures that no other section shows."""
         return comparison.other_figures(run, others, self.shown)
 
-    def intended_use(self, run: Run, others: Sequence[Run]) -> Section:
+    def intended_use(self, run: RunFolder, others: Sequence[RunFolder]) -> Section:
         """The section on the model's purpose and its data."""
         return card.intended_use(run, self.purpose, self.vectors(run))
 
-    def usage(self, run: Run, others: Sequence[Run]) -> Section | None:
+    def usage(self, run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         """The section of code that uses the model."""
         return card.usage(self.code(run)) if run.languages else None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from clwe_jax import registry
 from clwe_jax.report.page import Page
-from clwe_jax.report.run_folder import Run
+from clwe_jax.report.run_folder import RunFolder
 
 
-def of(run: Run) -> Page:
+def of(run: RunFolder) -> Page:
     """What the wing of a run says of it; of an unknown kind of run what is said of every run."""
     job = run.option("job", "pretrain")
     return registry.lookup("page", job)() if job in registry.TABLES["page"] else Page()

@@ -18,7 +18,7 @@ _ASIDE = ("report", "plan", "checkpoint", "mesh", "scale")
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class RunFolder:
     """The contents of a run's folder.
 
     Attributes:
@@ -78,7 +78,7 @@ class Run:
         return {**{name: values[-1] for name, values in series.items() if values}, **self.results}
 
 
-def read(workdir: str | os.PathLike[str]) -> Run:
+def read(workdir: str | os.PathLike[str]) -> RunFolder:
     """Reads WORKDIR's config.json, metrics.jsonl, results.json and report.json.
 
     Of a metric that a resumed run logged twice for a step, the last value counts.
@@ -102,7 +102,7 @@ def read(workdir: str | os.PathLike[str]) -> Run:
     if not isinstance(config, dict):
         raise ValueError(f"{path}: expected an object with the options of the run")
     results = _read_object(folder / "results.json", problems)
-    return Run(
+    return RunFolder(
         workdir=folder,
         config=config,
         results={name: float(value) for name, value in results.items() if is_number(value)},
@@ -163,7 +163,7 @@ def read_series(
     return {name: dict(sorted(series.items())) for name, series in series_of.items()}
 
 
-def distinct(runs: Sequence[Run]) -> list[Run]:
+def distinct(runs: Sequence[RunFolder]) -> list[RunFolder]:
     """The runs; runs of the same name get labels with their folders."""
     names = [run.name for run in runs]
     return [
@@ -189,7 +189,7 @@ class Difference:
     fair: bool
 
 
-def differences(runs: Sequence[Run]) -> list[Difference]:
+def differences(runs: Sequence[RunFolder]) -> list[Difference]:
     """The options in which runs differ, unfair ones first."""
     flat = [_flatten(run.config) for run in runs]
     differing = []

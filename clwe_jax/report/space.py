@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Mapping, Sequence
 
 from clwe_jax.report.data import Dots, Picture, Section
-from clwe_jax.report.run_folder import Run
+from clwe_jax.report.run_folder import RunFolder
 
 _TITLES = {
     "before": "Before alignment", "after": "After alignment",
@@ -13,7 +13,7 @@ _TITLES = {
 }  # fmt: skip
 
 
-def section(run: Run, others: Sequence[Run]) -> Section | None:
+def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """Words of several languages, joined to their translations, stage by stage."""
     entry = run.extras.get("space") or {}
     hub, stages = entry.get("hub"), entry.get("stages") or {}

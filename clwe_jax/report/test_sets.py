@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 
 from clwe_jax.report import figures
-from clwe_jax.report.run_folder import Run
+from clwe_jax.report.run_folder import RunFolder
 
 _POCKET = "the embedded world"
 
 
-def folder(run: Run, kind: str) -> str:
+def folder(run: RunFolder, kind: str) -> str:
     """The last part of the folder's path; '' where the config names no folder."""
     path = str(run.option(f"evals.{kind}.data") or "")
     return _POCKET if path == "pocket" else os.path.basename(path.rstrip("/"))
 
 
-def of_pair(run: Run, kind: str, pair: str) -> str:
+def of_pair(run: RunFolder, kind: str, pair: str) -> str:
     """The test set of a pair: 'muse/de-en.5000-6500.txt, 1,500 words, 2,827 pairs'.
 
     Args:
@@ -30,7 +30,7 @@ def of_pair(run: Run, kind: str, pair: str) -> str:
     return ", ".join(part for part in (name, _size(run, kind, [pair])) if part)
 
 
-def of_all(run: Run, kind: str) -> str:
+def of_all(run: RunFolder, kind: str) -> str:
     """The test sets of all pairs together: 'muse, 12 directions, 18,000 words, 33,924 pairs'."""
     pairs = list(figures.pairs_of(run.figures, kind))
     if kind == "retrieval":  # both directions of a pair have the same sentences
@@ -42,7 +42,7 @@ def of_all(run: Run, kind: str) -> str:
     return ", ".join(part for part in (folder(run, kind), many, _size(run, kind, pairs)) if part)
 
 
-def _size(run: Run, kind: str, pairs: list[str]) -> str:
+def _size(run: RunFolder, kind: str, pairs: list[str]) -> str:
     """The numbers of words and pairs, or of sentences, as far as they were recorded."""
     by_pair = figures.pairs_of(run.figures, kind)
     if kind == "retrieval":

@@ -10,7 +10,7 @@ from clwe_jax.report.data import (
 )  # fmt: skip
 from clwe_jax.report.measures import table
 from clwe_jax.report.plots import PALETTE
-from clwe_jax.report.run_folder import Run, finite
+from clwe_jax.report.run_folder import RunFolder, finite
 
 _MORE = {
     "train/accuracy": ("Accuracy on predicted pieces", "percent"),
@@ -22,7 +22,7 @@ _MORE = {
 }
 
 
-def section(run: Run, others: Sequence[Run]) -> Section:
+def section(run: RunFolder, others: Sequence[RunFolder]) -> Section:
     """Loss over the steps, in training and on held-out text, and figures by language."""
     both = "train/translation_loss" in run.series
     label = "weighted sum of denoising and back-translation" if both else "all predicted pieces"
@@ -48,7 +48,7 @@ def section(run: Run, others: Sequence[Run]) -> Section:
     return Section("Training", "", [loss, _heldout(run), Closed("More curves", more), *_by_language(run)])
 
 
-def _heldout(run: Run) -> Chart:
+def _heldout(run: RunFolder) -> Chart:
     """Held-out loss, one colour per language; for many languages, the mean and the extremes."""
     losses = {
         name.split("/")[2]: points
@@ -79,7 +79,7 @@ def _mean(losses: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
     return means
 
 
-def _by_language(run: Run) -> list[Table]:
+def _by_language(run: RunFolder) -> list[Table]:
     by_language = figures.by_subject(run.figures, "eval/mlm")
     mean = by_language.pop("", {})
     columns = {
@@ -101,7 +101,7 @@ def _by_language(run: Run) -> list[Table]:
     return table("eval/mlm", names, columns, by_language, head, bool(mean), title=title, note=note)
 
 
-def skipped_steps(run: Run) -> list[str]:
+def skipped_steps(run: RunFolder) -> list[str]:
     """A sentence on steps that were not applied; an empty list without such steps."""
     bad = [step for step, share in finite(run.series.get("train/skipped", {})).items() if share > 0]
     if not bad:

@@ -7,7 +7,7 @@ import shlex
 
 from clwe_jax.report import figures, floor, overview
 from clwe_jax.report.figures import SENTENCE_METHODS
-from clwe_jax.report.run_folder import Run
+from clwe_jax.report.run_folder import RunFolder
 
 _BELOW = "this run is below its floor."
 _KEPT = ("--config.data.", "--config.evals.", "--config.seed")  # of the command, for the next one
@@ -25,7 +25,7 @@ class Verdict:
 Step = tuple[str, str]
 
 
-def sentences(run: Run, step: Step) -> Verdict | None:
+def sentences(run: RunFolder, step: Step) -> Verdict | None:
     """The verdict on sentence retrieval; None where it was not measured.
 
     Args:
@@ -43,7 +43,7 @@ def sentences(run: Run, step: Step) -> Verdict | None:
     return _beside_dictionary(run, text, value, level, step)
 
 
-def words(run: Run, step: Step) -> Verdict | None:
+def words(run: RunFolder, step: Step) -> Verdict | None:
     """The verdict on lexicon induction, of a run that compared no sentences; as `sentences`."""
     method, ending = figures.word_method(run.figures)
     name = f"bli/p@1{ending}"
@@ -57,7 +57,7 @@ def words(run: Run, step: Step) -> Verdict | None:
 
 
 def _beside_dictionary(
-    run: Run, text: str, value: float, level: float | None, step: Step
+    run: RunFolder, text: str, value: float, level: float | None, step: Step
 ) -> Verdict:
     """The verdict on a figure beside the dictionary's, if that was measured."""
     if level is None:
@@ -82,19 +82,19 @@ def gain(value: float, level: float) -> str:
     return f": {figures.points(value - level)} points"
 
 
-def directions(run: Run, prefix: str) -> str:
+def directions(run: RunFolder, prefix: str) -> str:
     """', mean of 6 directions' of translation; '' for one."""
     pairs = {name.split("/")[1] for name in run.figures if name.startswith(f"{prefix}/")}
     count = sum("-" in pair for pair in pairs)
     return f", mean of {count} directions" if count > 1 else ""
 
 
-def _chance(run: Run, prefix: str) -> str:
+def _chance(run: RunFolder, prefix: str) -> str:
     chance = run.figures.get(f"{prefix}/chance")
     return f" (chance: {figures.percent(chance, 1 if chance >= 0.001 else 2)})" if chance else ""
 
 
-def unmeasured(run: Run) -> Verdict | None:
+def unmeasured(run: RunFolder) -> Verdict | None:
     """What to name, for a run whose evaluators had no test sets."""
     if not run.option("evals.retrieval"):
         return None
@@ -111,7 +111,7 @@ def unmeasured(run: Run) -> Verdict | None:
     )
 
 
-def _headline(run: Run) -> tuple[str, str] | None:
+def _headline(run: RunFolder) -> tuple[str, str] | None:
     """The path of the main figure, and its method: the last one that has a floor, else that is there."""
     for name in ("retrieval/mean_last4", "retrieval/mean"):
         measured = [how for how, x in SENTENCE_METHODS.items() if f"{name}{x}" in run.figures]
@@ -122,12 +122,12 @@ def _headline(run: Run) -> tuple[str, str] | None:
     return None
 
 
-def _floor(run: Run, name: str, how: str) -> float | None:
+def _floor(run: RunFolder, name: str, how: str) -> float | None:
     """The floor of a figure by a method; words weigh alike in both where that was measured."""
     return floor.mean(run, floor.retrieval_path(run, SENTENCE_METHODS[how], "last4" not in name))
 
 
-def command(run: Run, system: str) -> str:
+def command(run: RunFolder, system: str) -> str:
     """The command that trains another system on the run's data at its scale."""
     kept = [word for word in overview.command(run) if word.startswith(_KEPT)]
     scale = run.option("scale", "laptop")

@@ -10,7 +10,7 @@ from clwe_jax.report.data import (
     Picture, Section, Table, Word,
 )  # fmt: skip
 from clwe_jax.report.measures import pair_name
-from clwe_jax.report.run_folder import Run, is_number
+from clwe_jax.report.run_folder import RunFolder, is_number
 
 # Kind of a lexicon induction error -> its name and meaning.
 KINDS = {
@@ -43,11 +43,11 @@ _MINED = (
 )
 
 
-def _static(run: Run) -> Mapping[str, Any]:
+def _static(run: RunFolder) -> Mapping[str, Any]:
     return run.extras.get("static") or {}
 
 
-def errors(run: Run, others: Sequence[Run]) -> Section | None:
+def errors(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """The errors of lexicon induction in a table with filters."""
     rows = _static(run).get("errors")
     if not rows:
@@ -91,7 +91,7 @@ def _error(row: Mapping[str, Any], tagged: bool) -> list[Cell]:
     return [*cells, row.get("tag") or "–"] if tagged else cells
 
 
-def vocabulary(run: Run, others: Sequence[Run]) -> Section | None:
+def vocabulary(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """The numbers of words that reallocation gives to each language, with examples."""
     entry = _static(run).get("vocabulary")
     if not entry:
@@ -111,7 +111,7 @@ def vocabulary(run: Run, others: Sequence[Run]) -> Section | None:
     return Section("Vocabulary reallocation", entry.get("text") or "", blocks)
 
 
-def refinement(run: Run, others: Sequence[Run]) -> Section | None:
+def refinement(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """The figures of each alignment's fit in a table, and series of figures as curves."""
     alignments = _static(run).get("alignments")
     if not alignments:
@@ -138,7 +138,7 @@ def refinement(run: Run, others: Sequence[Run]) -> Section | None:
     return Section("Alignment", "", [Table(heads, rows), *charts])
 
 
-def files(run: Run, others: Sequence[Run]) -> Section | None:
+def files(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """The induced dictionaries and the vectors, files that other programs can read."""
     induced = _static(run).get("induced")
     if not induced:
@@ -153,7 +153,7 @@ def files(run: Run, others: Sequence[Run]) -> Section | None:
     return Section("Induced dictionaries and vectors", text, [table])
 
 
-def projection(run: Run, others: Sequence[Run]) -> Section | None:
+def projection(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """The pictures of each language pair, side by side."""
     by_pair = (run.extras.get("static") or {}).get("projection") or {}
     blocks: list[Block] = []
@@ -275,7 +275,7 @@ def _examples(pair: Pair) -> list[Block]:
     return blocks
 
 
-class Page(page.Page):
+class StaticPage(page.Page):
     """The page of a run on static vectors."""
 
     purpose = "looking up translations and related words, and as input features of other programs"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from clwe_jax import registry
 from clwe_jax.report import figures, overview, page, verdict
-from clwe_jax.report.run_folder import Run
+from clwe_jax.report.run_folder import RunFolder
 from clwe_jax.text import labelled_files
 from clwe_jax.text.labelled import Task
 
 
-class Page(page.Page):
+class TransferPage(page.Page):
     """The page of a transfer run."""
 
     purpose = "labelling text of the kind that its test rows show"
@@ -24,11 +24,11 @@ class Page(page.Page):
         return _labelling(run)
 
 
-def _task(run: Run) -> type[Task]:
+def _task(run: RunFolder) -> type[Task]:
     return registry.lookup("transfer_task", run.option("transfer.task"))
 
 
-def _zero_shot(run: Run) -> verdict.Verdict | None:
+def _zero_shot(run: RunFolder) -> verdict.Verdict | None:
     """The verdict on labels that one language taught and others are tested on."""
     task = _task(run)
     learned = labelled_files.training_languages(run.option("transfer.train"))
@@ -65,7 +65,7 @@ def _zero_shot(run: Run) -> verdict.Verdict | None:
     )
 
 
-def _headlines(run: Run) -> dict[str, str]:
+def _headlines(run: RunFolder) -> dict[str, str]:
     """Label -> path of the headline figures."""
     task = _task(run)
     title = f"{task.title}, {'F1' if task.metric == 'f1' else 'accuracy'}"
@@ -76,7 +76,7 @@ def _headlines(run: Run) -> dict[str, str]:
     }
 
 
-def _labelling(run: Run) -> str:
+def _labelling(run: RunFolder) -> str:
     """Code that labels words, texts or spans."""
     task, lang = _task(run), run.languages[0]
     call = f"classify(['A text of yours.'], lang={lang!r})"

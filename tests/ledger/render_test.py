@@ -100,8 +100,8 @@ def test_seeds_give_a_mean_with_its_interval():
 
 def test_a_comparison_becomes_a_line_for_each_system():
     some = [row("compare", compare__a__x=0.1, compare__b__x=0.3)]
-    line = layout.Line(row="compare", each="compare/", figures=["x"])
-    table = layout.Table(title="T", columns=["x"], lines=[line], cost=False)
+    line = layout.TableLine(row="compare", each="compare/", figures=["x"])
+    table = layout.ResultsTable(title="T", columns=["x"], lines=[line], cost=False)
     found = list(render._lines(table, {"compare": some}, {}))
     assert [re.search(r"\[(\w)\].*\| ([\d.]+) \|", x).groups() for x in found] == [
         ("b", "30.0"), ("a", "10.0"),
@@ -113,10 +113,10 @@ def test_the_figures_of_an_order_have_its_form():
         "x": [row("x", bleu__a=[40.25, 39.0, 41.5])],
         "y": [row("y", bleu__a=[30.0, 29.0, 31.0])],
     }
-    order = layout.Order(text="T", better="x", worse="y", metric="bleu/*", form="number")
+    order = layout.ClaimedOrder(text="T", better="x", worse="y", metric="bleu/*", form="number")
     assert re.sub(render.MARK, "", render._both(order, found)) == " (x 40.2 ± 1.2; y 30.0 ± 1.0)"
     with pytest.raises(ValueError, match="T: form 'per cent' is none of"):
-        layout.Order(text="T", better="x", worse="y", metric="bleu/*", form="per cent")
+        layout.ClaimedOrder(text="T", better="x", worse="y", metric="bleu/*", form="per cent")
     # BLEU is no fraction.
     own = [x for item in layout.items(rows.FOLDER)[2] for x in item.orders]
     own += [x for table in layout.tables(rows.FOLDER)[1] for x in table.orders]
@@ -230,4 +230,4 @@ def test_a_wrong_layout_is_named(tmp_path):
     with pytest.raises(ValueError, match="'T'.*heads"):
         layout.tables(str(tmp_path))
     with pytest.raises(ValueError, match="2 figures for 1 columns"):
-        layout.Table(title="T", columns=["a"], figures=["b", "c"], lines=[layout.Line(row="x")])
+        layout.ResultsTable(title="T", columns=["a"], figures=["b", "c"], lines=[layout.TableLine(row="x")])

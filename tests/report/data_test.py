@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clwe_jax.report import data, fill_metrics
-from clwe_jax.report.run_folder import Run
+from clwe_jax.report.run_folder import RunFolder
 
 SECTION = {
     "title": "Named entities",
@@ -41,7 +41,7 @@ SECTION = {
 
 
 def run(name, figures, series=None):
-    return Run(Path(name), {"system": name}, figures, series or {}, {})
+    return RunFolder(Path(name), {"system": name}, figures, series or {}, {})
 
 
 def test_a_section_comes_back_from_json():

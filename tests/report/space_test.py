@@ -6,7 +6,7 @@ import pytest
 from clwe_jax.report import figures, fill_metrics, meaning, plots, space
 from clwe_jax.report.data import Chart, Column, Dots, Line, Metric, Picture, Table
 from clwe_jax.report.page import Page
-from clwe_jax.report.run_folder import Run
+from clwe_jax.report.run_folder import RunFolder
 from clwe_jax.runs import shared_space
 from clwe_jax.text.merged import Dictionary
 
@@ -19,7 +19,7 @@ POINTS = [
 
 def run(figures=(), series=None, **extras):
     config = extras.pop("config", {"data": {"languages": "en,de,es", "source": "pocket"}})
-    return Run("runs/x", config, dict(figures), series or {}, extras)
+    return RunFolder("runs/x", config, dict(figures), series or {}, extras)
 
 
 def test_the_picture_is_the_first_thing_on_the_page(write_run, page_of):

@@ -3,7 +3,7 @@
 import pytest
 
 from clwe_jax.report import overview, test_sets
-from clwe_jax.report.run_folder import Run
+from clwe_jax.report.run_folder import RunFolder
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def run(tmp_path):
         "bli/it-en/words": 53.0, "bli/it-en/pairs": 61.0, "bli/chance": 0.01, "bli/p@1_csls": 0.335,
         "bli/it-en/p@1_csls": 0.335, "retrieval/it-en/mean": 0.5, "retrieval/it-en/chance": 0.001,
     }  # fmt: skip
-    return Run(tmp_path, config, results, {}, {})
+    return RunFolder(tmp_path, config, results, {}, {})
 
 
 def test_one_pair_is_named_with_its_file_and_size(run):

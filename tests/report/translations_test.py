@@ -3,7 +3,7 @@
 import dataclasses
 
 from clwe_jax.report import data, pages, translations
-from clwe_jax.report.run_folder import Run
+from clwe_jax.report.run_folder import RunFolder
 
 FIGURES = {
     "bleu/en-de": 31.0, "chrf/en-de": 50.0, "bleu/mean": 31.0, "chrf/mean": 50.0,
@@ -47,7 +47,7 @@ def test_no_section_without_figures():
 
 def test_a_translator_has_bleu_among_its_headlines():
     """Static vectors, which translate word by word, do not."""
-    run = Run("", {"objective": {"name": "translation"}}, {**FIGURES, "floor/bleu/mean": 6.0}, {}, {})
+    run = RunFolder("", {"objective": {"name": "translation"}}, {**FIGURES, "floor/bleu/mean": 6.0}, {}, {})
     tile = pages.of(run).tiles(run, ())[0]
     assert (tile.label, tile.value) == ("BLEU", "31")
     assert "word by word, dictionary: 6" in tile.notes
