@@ -25,8 +25,8 @@ import numpy as np
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import static_folders
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import Segmenter
 
 
 def vectors(lines: list[str], normalizer: Normalizer, words: int, dim: int) -> Vectors:

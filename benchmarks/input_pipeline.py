@@ -63,7 +63,7 @@ def make_config(args: argparse.Namespace) -> Any:
 
 def line_shares(world: Any, temperature: float) -> dict[str, float]:
     """The shares of lines that give the words of each language their temperature share."""
-    from clwe_jax.text import corpora
+    from clwe_jax.text.corpus import corpora
 
     texts = world.description["languages"]
     words = {language: text["words"] for language, text in texts.items()}

@@ -50,7 +50,7 @@ def our_step(config: Any, length: int, clock: Callable[[], float]):
     import numpy as np
 
     from clwe_jax.options.training import MeshOptions
-    from clwe_jax.text.base_vocab import SPECIALS
+    from clwe_jax.text.vocab.base_vocab import SPECIALS
     from clwe_jax.training import allocator, build, optim, partition, train, train_state
 
     allocator.keep_freed_memory()

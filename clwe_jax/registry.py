@@ -29,15 +29,15 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
     # TensorFlow.
     "adopt_options": {
         "pretrain": "clwe_jax.interop.configuration:adopt_options",
-        "transfer": "clwe_jax.text.labelled_languages:adopt_options",
-        "compare": "clwe_jax.text.compared_words:adopt_options",
+        "transfer": "clwe_jax.text.labelled.labelled_languages:adopt_options",
+        "compare": "clwe_jax.text.dictionary.compared_words:adopt_options",
     },
     # Searches for the input files of a job, with the same restriction.
     "inputs": {
         "pretrain": "clwe_jax.text.run_text:check",
         "static": "clwe_jax.text.run_text:check",
-        "transfer": "clwe_jax.text.labelled_files:check",
-        "clcr": "clwe_jax.text.clcr_files:check",
+        "transfer": "clwe_jax.text.labelled.labelled_files:check",
+        "clcr": "clwe_jax.text.corpus.clcr_files:check",
         "compare": "clwe_jax.compare.shared:check",
     },
     # Plans of a job's memory and time on a slice: functions (config, topology).

@@ -314,7 +314,7 @@ class HasObjective(Protocol):
 
     Attributes:
       objective: the training objective, with the model.
-      tokenizer: the run's `text.tokenizer.Tokenizer`.
+      tokenizer: the run's `text.vocab.tokenizer.Tokenizer`.
       variables: 'params' and the collections.
       step: number of training steps that led to the variables.
     """

@@ -109,10 +109,10 @@ def test_imports_go_one_way():
 
 
 def test_wrong_imports_are_recognised():
-    assert "floor" in wrong_import("clwe_jax.text.words", "clwe_jax.main")
+    assert "floor" in wrong_import("clwe_jax.text.words.words", "clwe_jax.main")
     assert "does not exist" in wrong_import("clwe_jax.main", "clwe_jax.absent")
     assert "only wings" in wrong_import("clwe_jax.api", "clwe_jax.data")
-    assert not wrong_import("clwe_jax.text.words", "clwe_jax.atomic")
+    assert not wrong_import("clwe_jax.text.words.words", "clwe_jax.atomic")
 
 
 def targets(entry: str | tuple[str, str]) -> tuple[str, ...]:
@@ -366,7 +366,7 @@ OTHER_WRITERS = {
     "clwe_jax.training.metrics": "appends lines to metrics.jsonl while the run goes on",
     "clwe_jax.training.orbax_extras": "writes inside a checkpoint that orbax renames",
     "clwe_jax.training.checkpoint": "moves a whole checkpoint aside",
-    "clwe_jax.text.download": "keeps a partial file, so that a download resumes",
+    "clwe_jax.text.corpus.download": "keeps a partial file, so that a download resumes",
     "clwe_jax.compare.job": "appends the output of processes to their logs",
     "clwe_jax.embeddings.files": "unpacks a file into a temporary folder",
 }

@@ -17,7 +17,7 @@ from clwe_jax.encoders.loaded import LoadedEncoder
 from clwe_jax.evaluate.word_alignment import WordAligner
 from clwe_jax.options.evaluators import METHODS as METHODS_OF_WORDS
 from clwe_jax.options.section import check_keys, nearest
-from clwe_jax.text.frequencies import FILE
+from clwe_jax.text.corpus.frequencies import FILE
 
 
 class Loaded(LoadedEncoder, LoadedModel):

@@ -19,7 +19,7 @@ from typing import IO, Callable, Iterator, Sequence, TypeVar
 
 from clwe_jax import api, atomic, terminal
 from clwe_jax.api.loaded import LoadedModel
-from clwe_jax.text import corpora
+from clwe_jax.text.corpus import corpora
 
 _AT_ONCE = 1_024  # lines read, labelled and written together
 _END = object()

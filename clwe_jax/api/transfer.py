@@ -20,7 +20,7 @@ from clwe_jax.api.wrap import wrapped
 from clwe_jax.encoders.checks import check_texts
 from clwe_jax.encoders.loaded import shown
 from clwe_jax.options.section import nearest
-from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.transfer.loaded import TrainedLabeller
 
 _CALLS = {

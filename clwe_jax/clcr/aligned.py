@@ -21,7 +21,7 @@ from clwe_jax.clcr.results import Transformed
 from clwe_jax.evaluate import agreement
 from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.pocket import tasks
-from clwe_jax.text.alignment_files import Linked
+from clwe_jax.text.corpus.alignment_files import Linked
 from clwe_jax.text.labelled import Labelled, scores
 from clwe_jax.transfer import data as transfer_data, loaded
 

@@ -20,9 +20,10 @@ from clwe_jax.evaluate import word_alignment
 from clwe_jax.options.clcr import ClcrOptions, ClcrRun
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.pretrain.job import Pretraining
-from clwe_jax.text import alignment_files, parallel, pocket_files
-from clwe_jax.text.alignment_files import Linked
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text import pocket_files
+from clwe_jax.text.corpus import alignment_files, parallel
+from clwe_jax.text.corpus.alignment_files import Linked
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Encodes
 
 POCKET = "pocket"

@@ -31,7 +31,7 @@ from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.runs.job import STOPPED, Job, Results, Stage
-from clwe_jax.text.alignment_files import Linked
+from clwe_jax.text.corpus.alignment_files import Linked
 from clwe_jax.training import heads
 from clwe_jax.transfer.encoder import state_of
 

@@ -11,7 +11,7 @@ from clwe_jax.clcr.steps import Curve, Extraction, Maps, Order, OrderPredictors
 from clwe_jax.clcr.vectors import Views
 from clwe_jax.encoders.clcr_models import Space
 from clwe_jax.encoders.language_model import LanguageModel
-from clwe_jax.text.alignment_files import Linked
+from clwe_jax.text.corpus.alignment_files import Linked
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

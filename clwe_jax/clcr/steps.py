@@ -13,7 +13,7 @@ from clwe_jax.align.predictors import Classifier, Predictor
 from clwe_jax.align.sentences import Pieces, Sentences
 from clwe_jax.clcr.vectors import Views
 from clwe_jax.evaluate.word_alignment import Counts, WordAligner
-from clwe_jax.text.alignment_files import Linked
+from clwe_jax.text.corpus.alignment_files import Linked
 
 MAIN = "annealed"  # the row whose map is kept
 TUNED = "tuned"  # the row of the main map after the fine-tuning of the encoders

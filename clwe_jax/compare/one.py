@@ -34,9 +34,10 @@ from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.static import StaticRun
 from clwe_jax.runs import dictionary_baseline, evaluators, lexica
 from clwe_jax.runs.cached import CachedResult
-from clwe_jax.text import corpora, test_dictionaries, training_dictionary
-from clwe_jax.text.frequencies import Frequencies
-from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.corpus import corpora
+from clwe_jax.text.dictionary import test_dictionaries, training_dictionary
+from clwe_jax.text.corpus.frequencies import Frequencies
+from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.transfer.encoder import load as load_encoder
 from clwe_jax.types import Encoder, HasObjective
 

@@ -12,9 +12,10 @@ from clwe_jax.compare import systems, tasks
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.transfer import ENCODER_FOLDERS
 from clwe_jax.runs.cached import CachedResult
-from clwe_jax.text import parallel, run_text
+from clwe_jax.text import run_text
+from clwe_jax.text.corpus import parallel
 from clwe_jax.text.dictionary import files as dictionary_files
-from clwe_jax.text.pair_files import read_pairs
+from clwe_jax.text.dictionary.pair_files import read_pairs
 
 _HELD_OUT = "heldout"  # the folder of test words that are taken from the dictionaries
 _SHARE = 10  # one of so many words of a dictionary is a test word

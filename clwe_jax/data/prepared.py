@@ -21,7 +21,7 @@ from clwe_jax.data.arrays import ArraySource
 from clwe_jax.data.counts import PieceCounts
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import to_dict
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Batch, piece_batch
 
 META = "meta.json"

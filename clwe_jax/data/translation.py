@@ -12,9 +12,9 @@ import numpy as np
 
 from clwe_jax.data.arrays import ArraySource, Arrays, Column
 from clwe_jax.options.tasks import Sentences, Translation
-from clwe_jax.text import corpora, parallel
-from clwe_jax.text.corpora import TextCorpus
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.corpus import corpora, parallel
+from clwe_jax.text.corpus.corpora import TextCorpus
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Mapping, Sequence
 import numpy as np
 from scipy import sparse
 
-from clwe_jax.text.words import is_unspaced
+from clwe_jax.text.words.words import is_unspaced
 
 _BEGINNING = 0.6  # least share of the longer word that two words begin with
 _SHARPNESS = 8  # of this share, in the weight of a known word

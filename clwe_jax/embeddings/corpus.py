@@ -19,11 +19,11 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 from absl import logging
 import numpy as np
 
-from clwe_jax.text import corpora
-from clwe_jax.text.corpora import LineCounts, TextCorpus, mended, temperature_shares
-from clwe_jax.text.merged import Dictionary
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.corpus import corpora
+from clwe_jax.text.corpus.corpora import LineCounts, TextCorpus, mended, temperature_shares
+from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import Segmenter
 
 _LONGEST = 1_000  # words of a sentence; longer lines are split, because gensim drops the rest
 _CACHED = 24  # maximum characters of a cached piece of text: longer pieces seldom repeat

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from clwe_jax.embeddings.beginnings import POWER
-from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.dictionary.merged import Dictionary
 
 
 def translations(

@@ -6,7 +6,7 @@ from typing import Sequence
 
 import numpy as np
 
-from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.dictionary.merged import Dictionary
 
 _HUB = "en"  # the language of random vectors, where the dictionary has it
 

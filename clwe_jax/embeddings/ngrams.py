@@ -18,7 +18,7 @@ from scipy import linalg, sparse
 
 from clwe_jax import atomic
 from clwe_jax.embeddings.dictionary_vectors import unit
-from clwe_jax.text.words import is_unspaced, latin
+from clwe_jax.text.words.words import is_unspaced, latin
 
 _BUCKETS = 1 << 16  # of hashed n-grams
 _SHORTEST, _LONGEST = 2, 5  # characters of an n-gram; 1 in scripts without spaces between words

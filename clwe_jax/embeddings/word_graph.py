@@ -23,9 +23,9 @@ from clwe_jax.embeddings.dictionary_vectors import unit
 from clwe_jax.embeddings.ngrams import Ngrams, Regression
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.options.static import WordsOptions
-from clwe_jax.text import respelling
-from clwe_jax.text.frequencies import sif_weights
-from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.words import respelling
+from clwe_jax.text.corpus.frequencies import sif_weights
+from clwe_jax.text.dictionary.merged import Dictionary
 
 GUESSED_LENGTH = 0.7  # of the vector of a word that follows from the spelling of known words
 
@@ -79,7 +79,7 @@ class WordGraph:
     ):
         """Args:
         dictionary: merged dictionary; entries in another script than the text's are also read in that
-          of the text (`text.respelling`).
+          of the text (`text.words.respelling`).
         counts: language -> word of its text -> occurrences.
         meanings: words of the hub -> their vectors by another model, float32 [words, M] of unit
           length or zeros, which stand behind the random directions; None: no such part.

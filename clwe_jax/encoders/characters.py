@@ -8,9 +8,9 @@ from typing import Sequence
 import numpy as np
 
 from clwe_jax.encoders.encode import Row, RowEncoder
-from clwe_jax.text import spelling
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.word_vocab import WordVocabulary
+from clwe_jax.text.vocab import spelling
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.vocab.word_vocab import WordVocabulary
 from clwe_jax.types import Batch, EncodeFn, Objective
 
 _SHORT = 8  # positions of a batch whose keys alone are read

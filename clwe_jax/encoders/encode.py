@@ -16,7 +16,7 @@ from clwe_jax import terminal
 from clwe_jax.encoders import batching
 from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.models.pooling import last_layers
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Array, Batch, EncodeFn, Hidden, Variables, piece_batch
 
 _SHORTEST = 8  # positions of the shortest row

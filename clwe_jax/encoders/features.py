@@ -16,7 +16,7 @@ import numpy as np
 from clwe_jax.encoders import batching
 from clwe_jax.encoders.part_rows import PartRows
 from clwe_jax.models.pooling import select
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Batch, Encoder
 
 _AT_ONCE = 512  # sentences that are encoded at once

@@ -8,7 +8,7 @@ from clwe_jax import options
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.interop import configuration, huggingface, laser
 from clwe_jax.options.pretrain import PretrainRun
-from clwe_jax.text.hf_tokenizer import own_languages
+from clwe_jax.text.vocab.hf_tokenizer import own_languages
 
 
 def load(

@@ -24,12 +24,12 @@ from clwe_jax.encoders.texts import Texts, texts_of
 from clwe_jax.models import laser
 from clwe_jax.models.senses.state import SenseState
 from clwe_jax.objectives import projected
-from clwe_jax.text import frequencies
-from clwe_jax.text.base_vocab import Vocabulary
-from clwe_jax.text.frequencies import Frequencies
-from clwe_jax.text.similar_words import did_you_mean, near_words
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.corpus import frequencies
+from clwe_jax.text.vocab.base_vocab import Vocabulary
+from clwe_jax.text.corpus.frequencies import Frequencies
+from clwe_jax.text.words.similar_words import did_you_mean, near_words
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.words.words import Segmenter
 from clwe_jax.training import build, checkpoint, finish, partition
 from clwe_jax.types import Objective, Variables
 

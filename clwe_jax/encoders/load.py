@@ -12,7 +12,7 @@ from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.loaded import LoadedEncoder, Reduces
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.options.transfer import ENCODERS
-from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.types import Encoder
 
 

@@ -10,8 +10,8 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.checks import check_type
 from clwe_jax.encoders.encode import Layer
 from clwe_jax.options.section import nearest
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.words.words import Segmenter
 from clwe_jax.types import Encoder
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from clwe_jax.encoders.characters import encoder_of
 from clwe_jax.encoders.encode import Row
-from clwe_jax.text.frequencies import Frequencies
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.corpus.frequencies import Frequencies
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Array, Batch, Objective, Variables, WordSample, WordSpace
 
 POOLS = ("mean", "sif")

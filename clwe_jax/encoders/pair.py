@@ -17,7 +17,7 @@ from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.loaded import LoadedEncoder
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.objectives import projected
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.words.words import Segmenter
 from clwe_jax.types import WordSample, WordSpace
 
 

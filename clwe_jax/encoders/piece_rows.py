@@ -9,7 +9,7 @@ from typing import Any, Iterator, Sequence
 import numpy as np
 
 from clwe_jax.encoders import batching
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Batch
 
 

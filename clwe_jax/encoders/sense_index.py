@@ -13,8 +13,8 @@ import numpy as np
 from clwe_jax.align import search
 from clwe_jax.encoders.senses import SenseEncoder, WordInContext
 from clwe_jax.models.senses import selection, translation
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.word_vocab import WordVocabulary
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.vocab.word_vocab import WordVocabulary
 from clwe_jax.types import Objective, Variables
 
 _TINY = 1e-12

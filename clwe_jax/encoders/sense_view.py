@@ -24,7 +24,7 @@ from clwe_jax.encoders.sense_index import NearSense, SenseIndex
 from clwe_jax.encoders.senses import WordInContext
 from clwe_jax.encoders.texts import Texts
 from clwe_jax.options.section import nearest as suggestion
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
 
 _OCCURRENCES = 200  # occurrences of a word that are searched for examples

@@ -10,7 +10,7 @@ import numpy as np
 
 from clwe_jax.encoders.characters import encoder_of, reads_characters
 from clwe_jax.encoders.encode import Row, RowEncoder
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
 
 

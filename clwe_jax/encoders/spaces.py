@@ -22,11 +22,11 @@ from clwe_jax.encoders.encode import Layer, select
 from clwe_jax.encoders.loaded import LoadedEncoder
 from clwe_jax.encoders.nearest import Neighbour
 from clwe_jax.encoders.static import StaticEncoder
-from clwe_jax.text import frequencies
-from clwe_jax.text.frequencies import Frequencies
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.similar_words import did_you_mean, near_words
-from clwe_jax.text.words import Phrases, Segmenter
+from clwe_jax.text.corpus import frequencies
+from clwe_jax.text.corpus.frequencies import Frequencies
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.similar_words import did_you_mean, near_words
+from clwe_jax.text.words.words import Phrases, Segmenter
 
 _DESCRIPTION = "spaces.json"
 _RAW = "spaces"

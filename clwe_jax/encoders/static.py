@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.text.frequencies import Frequencies
+from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.types import WordSample, WordSpace
 
 POOLS = ("idf", "sif")

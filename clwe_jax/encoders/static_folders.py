@@ -16,10 +16,10 @@ from safetensors.numpy import save
 from clwe_jax import atomic
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.interop import tokenizer_json
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.word_vocab import SPECIALS, WordVocabulary
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.vocab.word_vocab import SPECIALS, WordVocabulary
+from clwe_jax.text.words.words import Segmenter
 
 DTYPES = ("float32", "float16", "int8")
 _INT8_MAX = 127

@@ -8,7 +8,7 @@ from typing import Callable, Iterable, Sequence
 
 from absl import logging
 
-from clwe_jax.text import corpora
+from clwe_jax.text.corpus import corpora
 
 Texts = Callable[[str], Iterable[str]]  # language -> lines of text
 

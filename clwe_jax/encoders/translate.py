@@ -11,10 +11,10 @@ import numpy as np
 from clwe_jax import terminal
 from clwe_jax.encoders import batching
 from clwe_jax.encoders.sharded_call import ShardedCall
-from clwe_jax.text.base_vocab import Vocabulary
-from clwe_jax.text.subword_vocab import SPACE_MARK
-from clwe_jax.text.words import is_unspaced
-from clwe_jax.text.xlm import END_MARK
+from clwe_jax.text.vocab.base_vocab import Vocabulary
+from clwe_jax.text.vocab.subword_vocab import SPACE_MARK
+from clwe_jax.text.words.words import is_unspaced
+from clwe_jax.text.vocab.xlm import END_MARK
 from clwe_jax.types import Encoder, Generates, HasObjective
 
 _SHORTEST = 8  # positions of the shortest row

@@ -17,8 +17,8 @@ from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.word_by_word import word_by_word
 from clwe_jax.options.evaluators import BleuEvaluation
 from clwe_jax.options.section import ByIdentity
-from clwe_jax.text import parallel
-from clwe_jax.text.words import is_unspaced
+from clwe_jax.text.corpus import parallel
+from clwe_jax.text.words.words import is_unspaced
 from clwe_jax.types import Encoder
 
 _EXAMPLES = 3  # translations of a direction that the report shows

@@ -26,8 +26,8 @@ from clwe_jax.evaluate.induced import TOPS, Induced, Places, precision
 from clwe_jax.options import section
 from clwe_jax.options.evaluators import BliEvaluation
 from clwe_jax.options.section import ByIdentity
-from clwe_jax.text import test_dictionaries
-from clwe_jax.text.test_dictionaries import TestSet
+from clwe_jax.text.dictionary import test_dictionaries
+from clwe_jax.text.dictionary.test_dictionaries import TestSet
 from clwe_jax.types import Encoder, WordSample, WordSpace
 
 # Method -> suffix of its metrics; method -> name of its retrieval.

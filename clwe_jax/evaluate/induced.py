@@ -9,7 +9,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.evaluate.statistics import bootstrap_interval
-from clwe_jax.text.test_dictionaries import TestSet
+from clwe_jax.text.dictionary.test_dictionaries import TestSet
 from clwe_jax.types import WordSpace
 
 TOPS = (1, 5, 10)  # the k of P@k

@@ -13,7 +13,7 @@ from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
 from clwe_jax.evaluate.context import Context
 from clwe_jax.options.evaluators import MiningEvaluation
 from clwe_jax.options.section import ByIdentity
-from clwe_jax.text import parallel
+from clwe_jax.text.corpus import parallel
 from clwe_jax.types import Encoder
 
 

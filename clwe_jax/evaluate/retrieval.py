@@ -20,7 +20,7 @@ from clwe_jax.evaluate.statistics import wilson_interval
 from clwe_jax.models.pooling import last_layers
 from clwe_jax.options.evaluators import RetrievalEvaluation
 from clwe_jax.options.section import ByIdentity
-from clwe_jax.text import parallel
+from clwe_jax.text.corpus import parallel
 from clwe_jax.types import Covers, Encoder, Pools, Truncates
 
 # Comparison of sentences -> suffix of the metric's name.

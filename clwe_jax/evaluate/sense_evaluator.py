@@ -23,7 +23,7 @@ from clwe_jax.models.senses.state import SenseState, statistics
 from clwe_jax.options.evaluators import SensesEvaluation
 from clwe_jax.options.section import ByIdentity
 from clwe_jax.pocket import gold
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Array, HasObjective, Objective, Variables
 
 Word = tuple[str, str]  # language, word

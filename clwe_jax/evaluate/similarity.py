@@ -21,8 +21,8 @@ from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
 from clwe_jax.evaluate.context import Context
 from clwe_jax.options.evaluators import SimilarityEvaluation
 from clwe_jax.options.section import ByIdentity
-from clwe_jax.text import test_files
-from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.corpus import test_files
+from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.types import Encoder, WordSample, WordSpace
 
 # EN_SIMLEX-999.txt, EN-DE-SEMEVAL17.txt, de.rg65.tsv

@@ -9,8 +9,8 @@ import re
 
 from absl import logging
 
-from clwe_jax.text import test_files
-from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.corpus import test_files
+from clwe_jax.text.words.normalize import Normalizer
 
 # The universal parts of speech (Petrov et al. 2012, Universal Dependencies, version 2).
 UPOS = frozenset(

@@ -23,8 +23,8 @@ from clwe_jax.evaluate.context import Context
 from clwe_jax.models.pooling import last_layers
 from clwe_jax.options.evaluators import WordAlignerOptions, WordAlignmentEvaluation
 from clwe_jax.options.section import ByIdentity
-from clwe_jax.text import alignment_files
-from clwe_jax.text.alignment_files import Linked
+from clwe_jax.text.corpus import alignment_files
+from clwe_jax.text.corpus.alignment_files import Linked
 from clwe_jax.types import Encoder
 
 _OPTION = "config.evals.word_alignment.data"

@@ -17,7 +17,7 @@ from clwe_jax import options
 from clwe_jax.options.models import TransformerOptions
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import OptionError
-from clwe_jax.text import hf_tokenizer
+from clwe_jax.text.vocab import hf_tokenizer
 
 CONFIG = "config.json"
 PREFIX = "hf:"  # of a folder of Hugging Face, where an option or argument may name others
@@ -160,7 +160,7 @@ def adopt_options(run: PretrainRun) -> PretrainRun:
     changes where `config.init.parts` takes no layers, for example only the table of tokens.
 
     Raises:
-      FileNotFoundError, ValueError: as of `describe` and `text.hf_tokenizer`.
+      FileNotFoundError, ValueError: as of `describe` and `text.vocab.hf_tokenizer`.
     """
     source, parts = run.init.parameters, run.init.parts
     patterns = [part.strip() for part in parts.split(",")]

@@ -3,7 +3,7 @@
     objective, tokenizer, variables = huggingface.load("mbert", languages=("en", "de"))
     encoder = ModelEncoder(objective, tokenizer, variables)
 
-A folder holds config.json, the weights (`arrays`) and the vocabulary (`text.hf_tokenizer`). The
+A folder holds config.json, the weights (`arrays`) and the vocabulary (`text.vocab.hf_tokenizer`). The
 hidden states of all layers and the scores of the MLM head equal those of transformers.
 """
 
@@ -24,8 +24,8 @@ from clwe_jax.interop.configuration import CONFIG, PREFIX, Description, describe
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.options.models import TransformerOptions
 from clwe_jax.options.section import nearest, suggestion
-from clwe_jax.text import hf_tokenizer
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.vocab import hf_tokenizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
 
 TOKENS, POSITIONS = "backbone/token_embedding", "backbone/position_embedding"

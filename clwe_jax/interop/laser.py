@@ -23,9 +23,9 @@ from clwe_jax.models.laser import Encoder
 from clwe_jax.models.sentence_encoder import SentenceEncoder
 from clwe_jax.options.models import LaserOptions
 from clwe_jax.options.section import OptionError
-from clwe_jax.text import laser as text
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.vocab import laser as text
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 
 _CODES = "*.fcodes"
 _GATES = (0, 2, 1, 3)  # PyTorch's i, f, g, o in our order i, j, f, o

@@ -19,9 +19,9 @@ from clwe_jax import atomic, registry
 from clwe_jax.interop import names, tokenizer_json
 from clwe_jax.interop.configuration import CONFIG, TYPE_LANGUAGES
 from clwe_jax.models.transformer import Transformer
-from clwe_jax.text import hf_tokenizer
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.word_vocab import WordVocabulary
+from clwe_jax.text.vocab import hf_tokenizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.vocab.word_vocab import WordVocabulary
 from clwe_jax.types import Objective, Variables
 
 _CLASSES = {"bert": "Bert", "roberta-prelayernorm": "RobertaPreLayerNorm"}

@@ -12,11 +12,12 @@ from typing import Any, Mapping
 import numpy as np
 from sentencepiece import sentencepiece_model_pb2
 
-from clwe_jax.text import base_vocab, characters
-from clwe_jax.text.normalize import DOTTED_I
-from clwe_jax.text.subword_vocab import SPACE_MARK, SentencePieceVocabulary, WordPieceVocabulary
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.word_vocab import WordVocabulary
+from clwe_jax.text.vocab import base_vocab
+from clwe_jax.text.words import characters
+from clwe_jax.text.words.normalize import DOTTED_I
+from clwe_jax.text.vocab.subword_vocab import SPACE_MARK, SentencePieceVocabulary, WordPieceVocabulary
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.vocab.word_vocab import WordVocabulary
 
 _NORMAL, _USER, _BYTE = 1, 4, 6  # types of a piece in a SentencePiece model
 _UNIGRAM = 1  # of SentencePiece's model types
@@ -131,7 +132,7 @@ def _sentencepiece(vocabulary: SentencePieceVocabulary, proto: Any) -> dict[str,
 
 
 def _normalizer(lower_case: bool) -> dict[str, Any]:
-    """NFKC, then removal of invisible characters, then lower case; see `text.normalize`."""
+    """NFKC, then removal of invisible characters, then lower case; see `text.words.normalize`."""
     ignored = np.flatnonzero(characters.class_table() == characters.IGNORED)
     pattern = _regex(f"[{characters.character_class(ignored)}]")
     steps: list[Mapping[str, Any]] = [
@@ -149,7 +150,7 @@ def _split(pattern: str) -> dict[str, Any]:
 
 
 def _words() -> str:
-    """The pattern of a word of `text.words.Segmenter` without lexicons."""
+    """The pattern of a word of `text.words.words.Segmenter` without lexicons."""
     kinds, stretch = characters.class_table(), characters.stretch_table()
     unspaced = kinds == characters.UNSPACED
 

@@ -14,7 +14,7 @@ from clwe_jax.models.laser import Encoder
 from clwe_jax.models.translator import Translator
 from clwe_jax.types import Array, Batch, Hidden, Variables
 
-PAD, SEP = "[PAD]", "[SEP]"  # of `text.base_vocab`
+PAD, SEP = "[PAD]", "[SEP]"  # of `text.vocab.base_vocab`
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -24,7 +24,7 @@ class SentenceEncoder:
     Attributes:
       model: the encoder, with the methods `encode` and `sentence` of LASER's.
       vocab_size: number of pieces; ids from there on are never predicted.
-      specials: name of each special piece -> its id; see `text.base_vocab`.
+      specials: name of each special piece -> its id; see `text.vocab.base_vocab`.
     """
 
     model: Encoder | Translator

@@ -35,7 +35,7 @@ from clwe_jax.objectives.sense_loss import (
 )
 from clwe_jax.options.objectives import BiLmLossOptions
 from clwe_jax.options.section import ByIdentity
-from clwe_jax.text.base_vocab import CLS, SEP, UNK
+from clwe_jax.text.vocab.base_vocab import CLS, SEP, UNK
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
 
 DIRECTIONS = ("forward", "backward")
@@ -58,8 +58,8 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
       padded_vocab_size: rows of the tables.
       seed: the run's seed.
       backward: stream of the backward model, the task's `backward` (`data.tasks.BiLm`).
-      specials: name of each special piece -> its id; see `text.base_vocab`.
-      translations: int32 [vocab_size, languages, T], from `text.translations`; None without a
+      specials: name of each special piece -> its id; see `text.vocab.base_vocab`.
+      translations: int32 [vocab_size, languages, T], from `text.dictionary.translations`; None without a
         dictionary.
 
     Raises:

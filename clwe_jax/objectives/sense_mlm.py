@@ -27,7 +27,7 @@ from clwe_jax.objectives.sense_loss import (
 )
 from clwe_jax.options.objectives import SenseMlmOptions
 from clwe_jax.options.section import ByIdentity
-from clwe_jax.text.base_vocab import UNK
+from clwe_jax.text.vocab.base_vocab import UNK
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
 
 MASKED = "masked"  # name of the sense state
@@ -43,8 +43,8 @@ class SenseMlmObjective(ByIdentity, SenseMlmOptions):
       padded_vocab_size: rows of the tables.
       max_predictions: P, maximum number of masked words of a row.
       seed: the run's seed.
-      specials: name of each special piece -> its id; see `text.base_vocab`.
-      translations: int32 [vocab_size, languages, T], from `text.translations`; None without a
+      specials: name of each special piece -> its id; see `text.vocab.base_vocab`.
+      translations: int32 [vocab_size, languages, T], from `text.dictionary.translations`; None without a
         dictionary.
     """
 

@@ -20,7 +20,7 @@ from clwe_jax.models.translator import Translator
 from clwe_jax.objectives.mlm import cross_entropy
 from clwe_jax.options.objectives import TranslationOptions
 from clwe_jax.options.section import ByIdentity
-from clwe_jax.text.base_vocab import CLS, MASK, PAD
+from clwe_jax.text.vocab.base_vocab import CLS, MASK, PAD
 from clwe_jax.types import Array, Batch, Sums, Variables
 
 

@@ -19,7 +19,7 @@ from clwe_jax.models.translator import Translator
 from clwe_jax.objectives import noise
 from clwe_jax.objectives.translation import TranslationObjective, padding
 from clwe_jax.options.objectives import UnsupervisedTranslationOptions
-from clwe_jax.text.base_vocab import MASK
+from clwe_jax.text.vocab.base_vocab import MASK
 from clwe_jax.types import Array, Batch, Sums, Variables
 
 

@@ -62,7 +62,7 @@ class RetrievalEvaluation(EvaluationOptions):
     """Accuracy of sentence retrieval by language pair, for any encoder."""
 
     name = "retrieval"
-    data: str = option("", "parallel text, see `text.parallel`; '' leaves the evaluation out")
+    data: str = option("", "parallel text, see `text.corpus.parallel`; '' leaves the evaluation out")
     max_sentences: Count = option(
         1_000, "maximum number of sentences of a language pair, from the beginning; 0: all"
     )
@@ -76,7 +76,7 @@ class BleuEvaluation(EvaluationOptions):
     name = "bleu"
     data: str = option(
         "",
-        "folder of parallel text or the beginning of its files' names, see `text.parallel`; "
+        "folder of parallel text or the beginning of its files' names, see `text.corpus.parallel`; "
         "'' leaves the evaluation out",
     )
     max_sentences: Count = option(200, "most sentences of a pair, from the beginning; 0: all")
@@ -89,7 +89,7 @@ class MiningEvaluation(EvaluationOptions):
     """Bitext mining by the margin of sentence vectors, as on BUCC; see `align.mining`."""
 
     name = "mining"
-    data: str = option("", "parallel text, see `text.parallel`; '' leaves the evaluation out")
+    data: str = option("", "parallel text, see `text.corpus.parallel`; '' leaves the evaluation out")
     max_sentences: Count = option(0, "most sentences of a pair, from the beginning; 0: all")
     neighbourhood: Size = option(4, "neighbours over which the margin averages")
 

@@ -124,7 +124,7 @@ class Tlm(Mlm):
 
     name = "tlm"
     parallel: str = option(
-        "", "folder of parallel text or the beginning of its files' names, see `text.parallel`"
+        "", "folder of parallel text or the beginning of its files' names, see `text.corpus.parallel`"
     )
     parallel_share: Share = option(0.5, "share of the rows that hold sentence pairs")
 
@@ -139,7 +139,7 @@ class Copies(Mlm):
     parallel: str = option(
         "",
         "folder of parallel text, whose translations take the place of copies, or the beginning of "
-        "its files' names, see `text.parallel`; '': copies of the run's text",
+        "its files' names, see `text.corpus.parallel`; '': copies of the run's text",
     )
     copy_switch_rate: Share = option(
         0.9, "the chance that a word of the copy that has an entry is replaced"
@@ -184,7 +184,7 @@ class Translation(TaskOptions):
 
     name = "translation"
     parallel: str = option(
-        "", "folder of parallel text or the beginning of its files' names, see `text.parallel`"
+        "", "folder of parallel text or the beginning of its files' names, see `text.corpus.parallel`"
     )
     targets: str = option(
         "", "the languages to translate into, with commas between them; '': every language"

@@ -97,7 +97,7 @@ def gold_sentences(
       languages: one language code or several.
       domains: domains of the sentences, normally of the training text; () means all.
       tokenizer: an object with `words(text, language)` and `normalizer(text, language)`, such as
-        `text.tokenizer.Tokenizer`.
+        `text.vocab.tokenizer.Tokenizer`.
       words: lower-cased ambiguous words; None means all of `senses`.
       min_share: as of `senses`.
 

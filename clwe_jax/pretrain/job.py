@@ -22,8 +22,8 @@ from clwe_jax.runs import (
     shown_words,
 )  # fmt: skip
 from clwe_jax.runs.job import STOPPED, Job, Results, Stage
-from clwe_jax.text import training_dictionary
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.dictionary import training_dictionary
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.run_text import RunText
 from clwe_jax.training import allocator, build, checkpoint, init, optim, partition, phases, train
 from clwe_jax.training.tables import TokenVectors

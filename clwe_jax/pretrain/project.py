@@ -23,8 +23,10 @@ from clwe_jax.pretrain.project_maps import Maps, Spaces
 from clwe_jax.report import tables
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
-from clwe_jax.text import frequencies, run_text as run_texts, training_dictionary
-from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text import run_text as run_texts
+from clwe_jax.text.corpus import frequencies
+from clwe_jax.text.dictionary import training_dictionary
+from clwe_jax.text.words.normalize import Normalizer
 
 ANCHORS = ("words", "senses")
 # Parts of the config of two projected runs that are copied from the target's config.

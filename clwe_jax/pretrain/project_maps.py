@@ -24,10 +24,11 @@ from clwe_jax.evaluate import anchors
 from clwe_jax.evaluate.context import Context
 from clwe_jax.objectives.projected import Projected
 from clwe_jax.options.pretrain import PretrainRun, ProjectionOptions
-from clwe_jax.text import dictionary as dictionaries, training_dictionary
-from clwe_jax.text.corpora import TextCorpus
-from clwe_jax.text.frequencies import Frequencies
-from clwe_jax.text.merged import Dictionary
+from clwe_jax.text import dictionary as dictionaries
+from clwe_jax.text.dictionary import training_dictionary
+from clwe_jax.text.corpus.corpora import TextCorpus
+from clwe_jax.text.corpus.frequencies import Frequencies
+from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.types import Encoder
 
 METHODS = {

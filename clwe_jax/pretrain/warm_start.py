@@ -29,9 +29,9 @@ from clwe_jax.runs.dictionary_baseline import PREFIX
 from clwe_jax.runs.job import FIGURES
 from clwe_jax.static.job import Static
 from clwe_jax.static.trainer import SUBWORDS
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.run_text import RunText
-from clwe_jax.text.xlm import END_MARK
+from clwe_jax.text.vocab.xlm import END_MARK
 from clwe_jax.training.tables import LANGUAGES, TOKENS, Names, TokenVectors
 
 FOLDER = "start"  # of the run's folder

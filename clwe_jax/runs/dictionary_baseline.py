@@ -20,9 +20,9 @@ from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.runs import evaluators, inputs
 from clwe_jax.runs.evaluators import NamedEvaluator
-from clwe_jax.text import training_dictionary
-from clwe_jax.text.frequencies import Frequencies
-from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.dictionary import training_dictionary
+from clwe_jax.text.corpus.frequencies import Frequencies
+from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.run_text import RunText
 
 PREFIX = "floor/"

@@ -17,13 +17,9 @@ from clwe_jax.embeddings.corpus import Sentences
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import values_of
 from clwe_jax.options.static import FastTextOptions, StaticRun
-from clwe_jax.text import (
-    corpora,
-    parallel,
-    pocket_files,
-    run_text as run_texts,
-    training_dictionary,
-)
+from clwe_jax.text import pocket_files, run_text as run_texts
+from clwe_jax.text.corpus import corpora, parallel
+from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.training import build, finish, optim, partition, phases, train, train_state
 from clwe_jax.types import Encodes, Generates, Objective, Variables
 

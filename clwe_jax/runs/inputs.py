@@ -20,9 +20,9 @@ from clwe_jax.options.section import Section
 from clwe_jax.options.tasks import Copies, Sentences, Translation
 from clwe_jax.options.training import FinishOptions, MeshOptions
 from clwe_jax.runs import evaluators
-from clwe_jax.text import translations as tables
+from clwe_jax.text.dictionary import translations as tables
 from clwe_jax.text import run_text as run_texts
-from clwe_jax.text.frequencies import Frequencies
+from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.run_text import RunText
 from clwe_jax.training import finish, partition
 from clwe_jax.types import Batch, BatchSource

@@ -11,10 +11,10 @@ from clwe_jax import atomic, options
 from clwe_jax.align import induce
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.options.static import StaticRun
-from clwe_jax.text import test_dictionaries, training_dictionary
-from clwe_jax.text.merged import Dictionary
-from clwe_jax.text.test_dictionaries import TestSet
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.dictionary import test_dictionaries, training_dictionary
+from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.dictionary.test_dictionaries import TestSet
+from clwe_jax.text.words.words import Segmenter
 
 _EXAMPLES = 3  # words of either side, in the message on an uncovered dictionary
 

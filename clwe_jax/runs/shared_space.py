@@ -8,7 +8,7 @@ import numpy as np
 
 from clwe_jax.align import search
 from clwe_jax.report import projection
-from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.dictionary.merged import Dictionary
 
 _CONCEPTS = 8
 _LANGUAGES = 6

@@ -23,7 +23,7 @@ from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.options import folder
 from clwe_jax.options.section import to_dict
 from clwe_jax.options.static import StaticRun
-from clwe_jax.text import frequencies
+from clwe_jax.text.corpus import frequencies
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -32,9 +32,11 @@ from clwe_jax.runs.job import FIGURES, Job, Results, Stage
 from clwe_jax.static import mined, pictures, provided, refine, times
 from clwe_jax.static.trainer import Trainer
 from clwe_jax.static.vocabularies import Vocabularies
-from clwe_jax.text import frequencies, run_text, training_dictionary
-from clwe_jax.text.merged import Dictionary
-from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text import run_text
+from clwe_jax.text.corpus import frequencies
+from clwe_jax.text.dictionary import training_dictionary
+from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.words.normalize import Normalizer
 
 _FREQUENT = 2_000  # the report chooses words with neighbours among so many frequent words
 _PAGES = (word_links, translations)  # report sections with details of evaluators

@@ -17,8 +17,8 @@ from clwe_jax.embeddings.word_graph import Links
 from clwe_jax.encoders import load as encoders
 from clwe_jax.encoders.encode import select
 from clwe_jax.static import report as page
-from clwe_jax.text import corpora
-from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.corpus import corpora
+from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.types import Encoder
 
 FOLDER = "mined"  # of the run's folder: parallel text for --config.task.parallel
@@ -44,7 +44,7 @@ def write(
     """Writes what was mined.
 
     For each pair of languages, FOLDER/xx-yy.tsv has a sentence and its translation a line (as
-    `text.parallel` reads them), xx-yy.places.txt the margin and both places of each line,
+    `text.corpus.parallel` reads them), xx-yy.places.txt the margin and both places of each line,
     xx-yy.refused.txt pairs that nothing supports, and dictionary/xx-yy.txt the linked words with
     their counts.
 

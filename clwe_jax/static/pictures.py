@@ -12,7 +12,7 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.report import projection
 from clwe_jax.static.vocabularies import Vocabularies
-from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.dictionary.merged import Dictionary
 
 _DRAWN = 100  # words of each group
 _JOINED = 40  # translation pairs joined by lines

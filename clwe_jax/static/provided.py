@@ -13,7 +13,7 @@ from clwe_jax.embeddings.collect import KEPT
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.options.static import StaticRun
 from clwe_jax.static.vocabularies import Vocabularies
-from clwe_jax.text import frequencies
+from clwe_jax.text.corpus import frequencies
 
 
 def read(config: StaticRun) -> Vocabularies:

@@ -12,7 +12,7 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.options.section import values_of
 from clwe_jax.options.static import AlignOptions
 from clwe_jax.runs import lexica
-from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.dictionary.merged import Dictionary
 
 
 def aligner(settings: AlignOptions, seed: int) -> Aligner:

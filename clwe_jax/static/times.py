@@ -18,7 +18,7 @@ from clwe_jax.report import plots
 from clwe_jax.report.data import Dots, Picture
 from clwe_jax.runs.forecast import in_minutes
 from clwe_jax.static import refine
-from clwe_jax.text import corpora
+from clwe_jax.text.corpus import corpora
 
 _POCKET_WORDS = 2_200  # words of a language of the embedded world, at most
 _SAMPLE = 1 << 20  # bytes of text from which the size of a vocabulary is estimated

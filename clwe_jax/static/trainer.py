@@ -31,11 +31,11 @@ from clwe_jax.runs.cached import CachedResult
 from clwe_jax.static import added, vocabularies
 from clwe_jax.static.added import Finished
 from clwe_jax.static.vocabularies import Vocabularies, WordLinks
-from clwe_jax.text import training_dictionary
-from clwe_jax.text.corpora import TextCorpus
-from clwe_jax.text.merged import Dictionary
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.dictionary import training_dictionary
+from clwe_jax.text.corpus.corpora import TextCorpus
+from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import Segmenter
 
 GROWN = "mined.npz"  # what was mined
 SUBWORDS = "subwords.npz"  # of joint vectors, where they are kept

@@ -19,8 +19,8 @@ from absl import logging
 
 from clwe_jax import atomic, terminal
 from clwe_jax.options.section import nearest
-from clwe_jax.text import download
-from clwe_jax.text.codes import wikipedia_code
+from clwe_jax.text.corpus import download
+from clwe_jax.text.words.codes import wikipedia_code
 
 # The commit of LASER's repository that has the files of tatoeba.sha256.
 _TATOEBA = (

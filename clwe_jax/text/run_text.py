@@ -13,12 +13,15 @@ from absl import logging
 import numpy as np
 
 from clwe_jax import options, pocket
-from clwe_jax.text import corpora, hf_tokenizer, parallel, pocket_files, training_dictionary
+from clwe_jax.text import pocket_files
+from clwe_jax.text.corpus import corpora, parallel
+from clwe_jax.text.dictionary import training_dictionary
+from clwe_jax.text.vocab import hf_tokenizer
 from clwe_jax.text.dictionary import files as dictionary_files
-from clwe_jax.text.frequencies import Frequencies
-from clwe_jax.text.merged import Dictionary
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.corpus.frequencies import Frequencies
+from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 
 # Evaluator -> folder of its test files that the embedded world writes.
 _POCKET_TESTS = {"retrieval": "retrieval", "bli": "bli", "bleu": "retrieval", "mining": "retrieval"}

@@ -14,7 +14,7 @@ from clwe_jax.models.tuned import TunedModel
 from clwe_jax.objectives.labelling import LabellingObjective
 from clwe_jax.options.section import Section
 from clwe_jax.options.transfer import TransferOptions
-from clwe_jax.text import base_vocab
+from clwe_jax.text.vocab import base_vocab
 from clwe_jax.types import Objective
 
 LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head

@@ -10,7 +10,7 @@ from absl import logging
 
 from clwe_jax.interop import huggingface
 from clwe_jax.interop.configuration import describe
-from clwe_jax.text import hf_tokenizer
+from clwe_jax.text.vocab import hf_tokenizer
 from clwe_jax.training import paths, tables
 
 

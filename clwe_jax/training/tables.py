@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.training import paths
 
 TOKENS, LANGUAGES, WIDTH = "vocab", "language", "embed"  # logical axes

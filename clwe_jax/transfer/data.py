@@ -12,8 +12,8 @@ import numpy as np
 
 from clwe_jax import options
 from clwe_jax.options.transfer import TransferRun
-from clwe_jax.text import labelled_files
-from clwe_jax.text.glossary import Glossary
+from clwe_jax.text.labelled import labelled_files
+from clwe_jax.text.dictionary.glossary import Glossary
 from clwe_jax.text.labelled import Examples, Task
 
 Rows = Sequence[Any]  # Tagged, Labelled or Spanned

@@ -16,7 +16,7 @@ from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.models import labelling
 from clwe_jax.models.labelling import Labeller
 from clwe_jax.objectives.labelling import LabellingObjective
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Array, Variables
 
 _ROWS = 64  # rows that are labelled at once

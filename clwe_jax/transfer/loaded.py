@@ -15,9 +15,9 @@ from clwe_jax.encoders.features import PieceTable, Vectors
 from clwe_jax.encoders.loaded import LoadedEncoder
 from clwe_jax.objectives import projected
 from clwe_jax.options.transfer import TransferOptions, TransferRun
-from clwe_jax.text.glossary import Glossary
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.dictionary.glossary import Glossary
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.words.words import Segmenter
 from clwe_jax.training import build, fine_tuned, heads
 from clwe_jax.transfer.labeller import Frozen, Predictor, Tuned
 

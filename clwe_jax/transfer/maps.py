@@ -25,8 +25,8 @@ from clwe_jax.objectives import projected
 from clwe_jax.options.section import to_dict
 from clwe_jax.options.transfer import MapsOptions, TransferOptions, TransferRun
 from clwe_jax.runs.cached import CachedResult
-from clwe_jax.text import alignment_files, parallel
-from clwe_jax.text.alignment_files import Linked
+from clwe_jax.text.corpus import alignment_files, parallel
+from clwe_jax.text.corpus.alignment_files import Linked
 from clwe_jax.types import Encoder
 
 POCKET = "pocket"

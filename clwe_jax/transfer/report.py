@@ -5,7 +5,7 @@ from __future__ import annotations
 from clwe_jax import registry
 from clwe_jax.report import figures, overview, page, verdict
 from clwe_jax.report.run_folder import RunFolder
-from clwe_jax.text import labelled_files
+from clwe_jax.text.labelled import labelled_files
 from clwe_jax.text.labelled import Task
 
 

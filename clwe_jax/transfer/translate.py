@@ -11,11 +11,12 @@ from absl import logging
 
 from clwe_jax import pocket
 from clwe_jax.options.transfer import TransferRun
-from clwe_jax.text import dictionary as dictionaries, glossary
-from clwe_jax.text.glossary import Glossary
+from clwe_jax.text import dictionary as dictionaries
+from clwe_jax.text.dictionary import glossary
+from clwe_jax.text.dictionary.glossary import Glossary
 from clwe_jax.text.labelled import Tagged
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import Segmenter
 from clwe_jax.transfer.data import LabelledData, Rows
 
 

@@ -12,10 +12,11 @@ import numpy as np
 from clwe_jax import options, pocket
 from clwe_jax.encoders import load as encoders
 from clwe_jax.options.transfer import TransferOptions, TransferRun
-from clwe_jax.text import corpora, tokenizer as tokenizers, vocab
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.corpus import corpora
+from clwe_jax.text.vocab import tokenizer as tokenizers, vocab
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.words.words import Segmenter
 from clwe_jax.training import fine_tuned
 from clwe_jax.transfer.data import LabelledData
 from clwe_jax.transfer.loaded import VOCABULARY

@@ -11,12 +11,12 @@ import optax
 import pytest
 
 from clwe_jax import api, options, presets
-from clwe_jax.text.base_vocab import SPECIALS
-from clwe_jax.text.frequencies import Frequencies
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.subword_vocab import WordPieceVocabulary
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.vocab.base_vocab import SPECIALS
+from clwe_jax.text.corpus.frequencies import Frequencies
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.subword_vocab import WordPieceVocabulary
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.words.words import Segmenter
 from clwe_jax.training import build, checkpoint, partition, train_state
 from clwe_jax.types import piece_batch
 

@@ -16,10 +16,10 @@ from clwe_jax.models.senses import selection, translation
 from clwe_jax.models.senses.state import SenseState
 from clwe_jax.pretrain import senses as jobs_senses
 from clwe_jax.report import html
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.word_vocab import SPECIALS, WordVocabulary
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.vocab.word_vocab import SPECIALS, WordVocabulary
+from clwe_jax.text.words.words import Segmenter
 from clwe_jax.training import build, checkpoint, partition, train_state
 from clwe_jax.types import piece_batch
 

@@ -16,8 +16,8 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.encoders import spaces
 from clwe_jax.options.static import StaticRun, WordsOptions
-from clwe_jax.text.frequencies import Frequencies
-from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.corpus.frequencies import Frequencies
+from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.types import Encoder
 
 D = 6

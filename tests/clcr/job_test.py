@@ -27,13 +27,14 @@ from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options import with_values
 from clwe_jax.options.models import TransformerOptions
-from clwe_jax.text import clcr_files, labelled_files
-from clwe_jax.text.alignment_files import Linked
-from clwe_jax.text.base_vocab import SPECIALS
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.subword_vocab import WordPieceVocabulary
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.corpus import clcr_files
+from clwe_jax.text.labelled import labelled_files
+from clwe_jax.text.corpus.alignment_files import Linked
+from clwe_jax.text.vocab.base_vocab import SPECIALS
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.subword_vocab import WordPieceVocabulary
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.words.words import Segmenter
 from clwe_jax.training import heads, partition
 from clwe_jax.transfer import job as transfer
 

@@ -15,7 +15,7 @@ from clwe_jax.compare import job, one, shared, systems
 from clwe_jax.compare.place import Place
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.pretrain import PretrainRun
-from clwe_jax.text import compared_words
+from clwe_jax.text.dictionary import compared_words
 
 LANGUAGES = ("de", "en", "fr")
 WORDS = 24

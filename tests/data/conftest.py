@@ -7,9 +7,10 @@ import pytest
 
 from clwe_jax import pocket
 from clwe_jax.options.text import BatchesOptions
-from clwe_jax.text import corpora, dictionary as dictionaries
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text import dictionary as dictionaries
+from clwe_jax.text.corpus import corpora
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 
 LANGUAGES = ("de", "en", "es", "fr", "ja", "zh")
 SENTENCES = 1_200

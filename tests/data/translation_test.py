@@ -10,11 +10,11 @@ from clwe_jax.models.laser import Laser
 from clwe_jax.models.translator import Translator
 from clwe_jax.objectives.translation import TranslationObjective
 from clwe_jax.objectives.unsupervised import UnsupervisedTranslation
-from clwe_jax.text.corpora import TextCorpus
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.subword_vocab import WordPieceVocabulary
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.corpus.corpora import TextCorpus
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.subword_vocab import WordPieceVocabulary
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.words.words import Segmenter
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdxyz", *(f"##{x}" for x in "abcdxyz")]
 

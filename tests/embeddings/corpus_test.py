@@ -9,10 +9,10 @@ import pytest
 from clwe_jax.embeddings import corpus as corpora
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax import pocket
-from clwe_jax.text.corpora import TextCorpus
-from clwe_jax.text.merged import Dictionary
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.corpus.corpora import TextCorpus
+from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import Segmenter
 
 TEXT = {
     "en": "The cat, the dog.\n\nA house\u00a0here  now\nThe end\n",

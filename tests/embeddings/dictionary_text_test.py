@@ -5,7 +5,7 @@ import numpy as np
 from clwe_jax.embeddings import dictionary_text, word_rows
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.options.static import WordsOptions
-from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.dictionary.merged import Dictionary
 
 _PAIRS = {
     ("de", "en"): [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.embeddings.dictionary_vectors import hub, vectors
-from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.dictionary.merged import Dictionary
 
 _PAIRS = {
     ("de", "en"): [("haus", "house"), ("schloss", "castle"), ("schloss", "lock")],

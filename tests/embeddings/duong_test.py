@@ -11,7 +11,7 @@ from clwe_jax.embeddings import duong, duong_step
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.duong_step import Batch
 from clwe_jax.options.static import DuongOptions
-from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.dictionary.merged import Dictionary
 
 
 def tables(count=9, dim=4, seed=0):

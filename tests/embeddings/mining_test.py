@@ -11,10 +11,10 @@ from clwe_jax.embeddings import corpus as corpora, mining
 from clwe_jax.embeddings.grown import Grown
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.options.static import MiningOptions
-from clwe_jax.text.corpora import TextCorpus
-from clwe_jax.text.merged import Dictionary
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.corpus.corpora import TextCorpus
+from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import Segmenter
 
 _LINES = 1_500
 

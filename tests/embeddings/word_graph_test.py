@@ -8,7 +8,7 @@ import pytest
 
 from clwe_jax.embeddings import beginnings, word_rows
 from clwe_jax.embeddings.word_graph import Links, WordGraph
-from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.dictionary.merged import Dictionary
 
 _PAIRS = {
     ("de", "en"): [("haus", "house"), ("haus", "home"), ("hund", "dog"), ("wasser", "water")],

@@ -16,11 +16,11 @@ from clwe_jax.evaluate.wsd import WordSenseDisambiguation
 from clwe_jax.models.senses import state as senses
 from clwe_jax.objectives import projected
 from clwe_jax.options.senses import SenseOptions
-from clwe_jax.text import spelling, word_vocab
-from clwe_jax.text.frequencies import Frequencies
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.vocab import spelling, word_vocab
+from clwe_jax.text.corpus.frequencies import Frequencies
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.words.words import Segmenter
 from clwe_jax.types import Hidden, piece_batch
 
 WORDS = ("the", "bank", "river", "money")

@@ -9,7 +9,7 @@ import pytest
 from clwe_jax.encoders import encode
 from clwe_jax.encoders.encode import Row, RowEncoder
 from clwe_jax.encoders.model import ModelEncoder
-from clwe_jax.text.frequencies import Frequencies
+from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.types import Hidden, Pools, piece_batch
 
 

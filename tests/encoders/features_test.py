@@ -10,7 +10,7 @@ from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.part_rows import PartRows
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.models import labelling
-from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.words.normalize import Normalizer
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from safetensors.numpy import load_file
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import export
-from clwe_jax.text.frequencies import Frequencies
+from clwe_jax.text.corpus.frequencies import Frequencies
 
 TEXTS = ["Der Hund, ein Hund!", "the house", "unbekannt hund", "Łódź   naïve"]
 

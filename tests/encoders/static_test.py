@@ -11,7 +11,7 @@ from clwe_jax.encoders import static as static_encoder
 from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
-from clwe_jax.text.frequencies import Frequencies
+from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.types import Covers, Encoder, Pools
 
 WORDS = [f"w{i}" for i in range(40)]

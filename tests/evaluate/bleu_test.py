@@ -10,10 +10,10 @@ from clwe_jax.encoders.translate import spelled, translate
 from clwe_jax.evaluate import bleu
 from clwe_jax.evaluate.bleu import Bleu, scores
 from clwe_jax.evaluate.context import Context
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.subword_vocab import WordPieceVocabulary
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.subword_vocab import WordPieceVocabulary
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.words.words import Segmenter
 
 WORDS = ["one", "two", "three", "four", "five", "six", "eins", "zwei", "猫", "犬"]
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "##s"]

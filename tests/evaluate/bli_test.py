@@ -14,9 +14,9 @@ from clwe_jax.evaluate.bli import LexiconInduction
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.induced import Induced
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
-from clwe_jax.text import test_dictionaries
-from clwe_jax.text.frequencies import Frequencies
-from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.dictionary import test_dictionaries
+from clwe_jax.text.corpus.frequencies import Frequencies
+from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.types import WordSample, WordSpace
 
 NAMES = [chr(97 + i // 26) + chr(97 + i % 26) for i in range(30)]

@@ -13,7 +13,7 @@ from clwe_jax.evaluate.bli import LexiconInduction
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
 from clwe_jax.evaluate.similarity import WordSimilarity
-from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.words.normalize import Normalizer
 
 
 NAMES = [chr(97 + i // 26) + chr(97 + i % 26) for i in range(40)]

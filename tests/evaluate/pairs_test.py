@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from clwe_jax.text import parallel
-from clwe_jax.text.codes import wikipedia_code
+from clwe_jax.text.corpus import parallel
+from clwe_jax.text.words.codes import wikipedia_code
 
 DATA = pathlib.Path(__file__).parents[3] / "shared" / "data" / "retrieval" / "tatoeba"
 

@@ -6,7 +6,7 @@ import pytest
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.evaluate import retrieval
 from clwe_jax.evaluate.context import Context
-from clwe_jax.text.frequencies import Frequencies
+from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.types import Encoder, WordSample, WordSpace
 
 

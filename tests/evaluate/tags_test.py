@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from clwe_jax.evaluate import tags
-from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.words.normalize import Normalizer
 
 
 def test_the_most_frequent_tag_of_a_word(tmp_path):

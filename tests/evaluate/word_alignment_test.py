@@ -12,8 +12,8 @@ from clwe_jax.evaluate import word_alignment
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.word_alignment import Counts, WordAligner, WordAlignment
 from clwe_jax.options.evaluators import LEVELS, METHODS
-from clwe_jax.text.alignment_files import Linked
-from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.corpus.alignment_files import Linked
+from clwe_jax.text.words.normalize import Normalizer
 
 SOURCE, TARGET = ["bank", "ab-c", "x"], ["River", "ab", "bank"]
 

@@ -17,11 +17,11 @@ from clwe_jax.interop import configuration, export, huggingface, to_huggingface
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options.models import TransformerOptions
-from clwe_jax.text import xlm
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.subword_vocab import WordPieceVocabulary
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.vocab import xlm
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.subword_vocab import WordPieceVocabulary
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.words.words import Segmenter
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "bank", "##s", "an", "##a", ","]
 SIZES = dict(layers=2, width=8, heads=2, mlp_dim=12)

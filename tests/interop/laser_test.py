@@ -13,7 +13,7 @@ from clwe_jax import api, options, presets
 from clwe_jax.encoders import load as encoders
 from clwe_jax.encoders.translate import spelled
 from clwe_jax.interop import laser
-from clwe_jax.text import laser as text, vocab
+from clwe_jax.text.vocab import laser as text, vocab
 from clwe_jax.training import build, fine_tuned, paths
 from tests.interop.arrays_test import tensor, write_old
 
@@ -158,7 +158,7 @@ def test_codes_and_pieces_of_files_are_a_runs_vocabulary(tmp_path):
 
 
 def test_a_saved_tokenizer_is_the_same(release, tmp_path):
-    from clwe_jax.text.tokenizer import Tokenizer
+    from clwe_jax.text.vocab.tokenizer import Tokenizer
 
     tokenizer = laser.load(str(release[0]), ("en",)).tokenizer
     tokenizer.save(str(tmp_path))

@@ -6,8 +6,8 @@ import itertools
 import pytest
 
 from clwe_jax import pocket
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import Segmenter
 
 DOMAINS = ("money", "nature", "sport", "music")
 

@@ -10,7 +10,7 @@ from clwe_jax.embeddings.grown import Grown
 from clwe_jax.pretrain import job as pretrain, own_mining, warm_start
 from clwe_jax.pretrain.finish import Finish
 from clwe_jax.runs import inputs
-from clwe_jax.text import parallel
+from clwe_jax.text.corpus import parallel
 from clwe_jax.text import run_text as run_texts
 
 

@@ -11,10 +11,10 @@ import pytest
 from clwe_jax import api, options, presets
 from clwe_jax import reevaluate
 from clwe_jax.pretrain import project
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.word_vocab import SPECIALS, WordVocabulary
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.vocab.word_vocab import SPECIALS, WordVocabulary
+from clwe_jax.text.words.words import Segmenter
 from clwe_jax.training import build, checkpoint, partition, train_state
 
 PAIRS = [(f"{a}wort", f"{a}word") for a in "abcdefghijklmnopqrstuvwxyz"]

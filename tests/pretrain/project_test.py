@@ -7,12 +7,12 @@ import pytest
 from clwe_jax import options, presets
 from clwe_jax.evaluate.context import Context
 from clwe_jax.pretrain import project_maps
-from clwe_jax.text import corpora
-from clwe_jax.text.merged import Dictionary
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.word_vocab import SPECIALS, WordVocabulary
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.corpus import corpora
+from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.vocab.word_vocab import SPECIALS, WordVocabulary
+from clwe_jax.text.words.words import Segmenter
 
 RARE = 3_000  # names of both languages, all less frequent than the words of one
 

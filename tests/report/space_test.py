@@ -8,7 +8,7 @@ from clwe_jax.report.data import Chart, Column, Dots, Line, Metric, Picture, Tab
 from clwe_jax.report.page import Page
 from clwe_jax.report.run_folder import RunFolder
 from clwe_jax.runs import shared_space
-from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.dictionary.merged import Dictionary
 
 POINTS = [
     dict(word=word, language=language, concept=i, x=x, y=float(i))

@@ -9,8 +9,8 @@ from clwe_jax.evaluate.context import Context
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.pretrain import evaluate
 from clwe_jax.runs import dictionary_baseline, evaluators
-from clwe_jax.text.frequencies import Frequencies
-from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.corpus.frequencies import Frequencies
+from clwe_jax.text.dictionary.merged import Dictionary
 
 WORDS = [chr(97 + i) + chr(97 + j) for i in range(6) for j in range(10)]
 TESTED = WORDS[:10]

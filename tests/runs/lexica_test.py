@@ -7,7 +7,7 @@ from clwe_jax import options, presets
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.runs import lexica
 from clwe_jax.text import dictionary as dictionaries
-from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.words.normalize import Normalizer
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ from clwe_jax import options, pocket, presets
 from clwe_jax.embeddings import mining
 from clwe_jax.embeddings.grown import Grown
 from clwe_jax.static import job as static, mined
-from clwe_jax.text import pair_files, parallel
-from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.corpus import parallel
+from clwe_jax.text.dictionary import pair_files
+from clwe_jax.text.dictionary.merged import Dictionary
 
 
 def _config(**overrides):

@@ -13,7 +13,8 @@ import urllib.error
 
 import pytest
 
-from clwe_jax.text import data, download
+from clwe_jax.text import data
+from clwe_jax.text.corpus import download
 from clwe_jax.text.labelled import folders
 
 

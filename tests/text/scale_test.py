@@ -5,9 +5,10 @@ import pathlib
 import numpy as np
 import pytest
 
-from clwe_jax.text import corpora, dictionary, download
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text import dictionary
+from clwe_jax.text.corpus import corpora, download
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ import pytest
 from clwe_jax import api, options, presets
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.text import labelled_files
+from clwe_jax.text.labelled import labelled_files
 from clwe_jax.transfer import data as transfer_data, job as transfer
 
 KINDS = ("man", "dog", "eats", "sees")

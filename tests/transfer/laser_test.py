@@ -17,11 +17,11 @@ from clwe_jax.models.laser import Backbone, Laser
 from clwe_jax.models.tuned import TunedModel
 from clwe_jax.objectives.translation import TranslationObjective
 from clwe_jax.options.models import LaserOptions, LinearHead
-from clwe_jax.text.base_vocab import SPECIALS
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.subword_vocab import WordPieceVocabulary
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.vocab.base_vocab import SPECIALS
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.subword_vocab import WordPieceVocabulary
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.words.words import Segmenter
 from clwe_jax.training import build, fine_tuned, paths
 from clwe_jax.transfer import job as transfer
 

@@ -10,7 +10,7 @@ from clwe_jax.data.graph.piece_ids import PieceEncoder
 from clwe_jax.data.graph.segmentation import GraphSegmenter
 from clwe_jax.data.graph.synonyms import Synonyms, WordKeys
 from clwe_jax.text.dictionary import Dictionary
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 
 
 class Encoded(NamedTuple):

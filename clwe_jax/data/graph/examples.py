@@ -11,7 +11,7 @@ from clwe_jax.data.graph.context import ContextModel
 from clwe_jax.data.graph.encoding import Encoded, TextEncoder
 from clwe_jax.data.graph.rows import RowBuilder, Sequences
 from clwe_jax.options.tasks import Copies, DictMlm, DictTlm, Mlm
-from clwe_jax.text.base_vocab import Vocabulary
+from clwe_jax.text.vocab.base_vocab import Vocabulary
 
 # The counters of a chunk, in this order.
 COUNTERS = (

@@ -9,7 +9,7 @@ import seqio
 import tensorflow as tf
 
 from clwe_jax.data.graph import chunks, sources
-from clwe_jax.text import parallel
+from clwe_jax.text.corpus import parallel
 
 _BLOCK_PAIRS = 8
 _LONGEST = 1 << 14  # bytes of a sentence that are read; a row holds far less
@@ -72,10 +72,10 @@ def _columns(lines: tf.Tensor) -> dict[str, tf.Tensor]:
 
 
 def find(place: str, languages: Sequence[str], shuffle_lines: int) -> dict[str, ParallelSource]:
-    """The language pairs at a place (`text.parallel.find`): name ('de-en') -> source.
+    """The language pairs at a place (`text.corpus.parallel.find`): name ('de-en') -> source.
 
     Raises:
-      ValueError, FileNotFoundError: as of `text.parallel.find`; two sides differ in their numbers of
+      ValueError, FileNotFoundError: as of `text.corpus.parallel.find`; two sides differ in their numbers of
         lines.
     """
     pairs = parallel.find(place, languages, "task.parallel")

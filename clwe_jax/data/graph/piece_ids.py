@@ -1,14 +1,14 @@
-"""Words to piece ids inside the graph: the twin of `text.base_vocab.Vocabulary.encode_word`."""
+"""Words to piece ids inside the graph: the twin of `text.vocab.base_vocab.Vocabulary.encode_word`."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from clwe_jax.text import characters
-from clwe_jax.text.base_vocab import LONGEST_WORD, Vocabulary
-from clwe_jax.text.subword_vocab import SentencePieceVocabulary, WordPieceVocabulary
-from clwe_jax.text.word_vocab import WordVocabulary
+from clwe_jax.text.words import characters
+from clwe_jax.text.vocab.base_vocab import LONGEST_WORD, Vocabulary
+from clwe_jax.text.vocab.subword_vocab import SentencePieceVocabulary, WordPieceVocabulary
+from clwe_jax.text.vocab.word_vocab import WordVocabulary
 
 _LONGEST_PIECE = 256  # bytes; the tokenizer's trie takes no longer piece
 

@@ -27,10 +27,10 @@ from clwe_jax.data.graph.word_streams import WordPipeline
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.tasks import BiLm, Copies, Task, Tlm
 from clwe_jax.options.text import BatchesOptions
-from clwe_jax.text.corpora import TextCorpus
+from clwe_jax.text.corpus.corpora import TextCorpus
 from clwe_jax.text.dictionary import Dictionary
 from clwe_jax.text.run_text import RunText
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Batch
 
 _MAX_CALLS = 16  # maximum number of chunks that are processed in parallel

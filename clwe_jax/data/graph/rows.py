@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from clwe_jax.data.graph import draws, packing
 from clwe_jax.options.tasks import Mlm
-from clwe_jax.text.base_vocab import Vocabulary
+from clwe_jax.text.vocab.base_vocab import Vocabulary
 
 
 class Sequences(NamedTuple):

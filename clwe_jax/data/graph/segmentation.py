@@ -1,4 +1,4 @@
-"""Lines to words inside the graph: the twin of `text.normalize` and `text.words`.
+"""Lines to words inside the graph: the twin of `text.words.normalize` and `text.words.words`.
 
 Both sides read the same character tables, so they agree by construction except for the longest
 match, for which a fast WordPiece tokenizer is used here, with the lexicon as its vocabulary.
@@ -12,8 +12,8 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from clwe_jax.text import characters
-from clwe_jax.text.normalize import DOTTED_I, LOWER_DOTTED_I, Normalizer
+from clwe_jax.text.words import characters
+from clwe_jax.text.words.normalize import DOTTED_I, LOWER_DOTTED_I, Normalizer
 
 # Replaces each character that the lexicon lacks, which would make a whole run unknown.
 _ABSENT = 0xE000
@@ -49,7 +49,7 @@ class GraphSegmenter:
         """Args:
         languages: languages of the run; language ids are indices into them.
         normalizer: normalizer whose options apply.
-        lexicons: lexicons of a `text.words.Segmenter`.
+        lexicons: lexicons of a `text.words.words.Segmenter`.
         """
         table = np.arange(characters.CODE_POINTS, dtype=np.int32)
         if normalizer.lower_case:

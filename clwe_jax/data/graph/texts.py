@@ -15,9 +15,9 @@ from clwe_jax.data.graph.encoding import TextEncoder
 from clwe_jax.data.graph.stream import GraphSource
 from clwe_jax.options.tasks import Task
 from clwe_jax.options.text import BatchesOptions
-from clwe_jax.text.corpora import TextCorpus, temperature_shares
+from clwe_jax.text.corpus.corpora import TextCorpus, temperature_shares
 from clwe_jax.text.dictionary import Dictionary
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Batch
 
 SCANNED_LINES = 4_096  # at once

@@ -13,7 +13,7 @@ import tensorflow_datasets as tfds
 
 from clwe_jax import atomic
 from clwe_jax.text.labelled.lines import Provided
-from clwe_jax.text.labelled_files import PREFIX
+from clwe_jax.text.labelled.labelled_files import PREFIX
 
 LANGUAGE = "{lang}"  # stands for a language in the name of a data set
 _SPLITS = {"train": ("train",), "dev": ("validation", "dev"), "test": ("test",)}

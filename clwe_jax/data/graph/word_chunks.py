@@ -12,8 +12,8 @@ import numpy as np
 import tensorflow as tf
 
 from clwe_jax.data.graph.encoding import TextEncoder
-from clwe_jax.text import spelling
-from clwe_jax.text.word_vocab import WordVocabulary
+from clwe_jax.text.vocab import spelling
+from clwe_jax.text.vocab.word_vocab import WordVocabulary
 
 # The counters of a chunk, in this order.
 COUNTERS = ("lines", "empty_lines", "repaired_lines", "words", "unknown_words", "cut_words")

@@ -30,7 +30,7 @@ from clwe_jax.data.graph.word_chunks import (
     frame,
 )
 from clwe_jax.data.graph.word_windows import BatchMaker, Rows
-from clwe_jax.text.word_vocab import WordVocabulary
+from clwe_jax.text.vocab.word_vocab import WordVocabulary
 from clwe_jax.types import Batch
 
 _CALLS = 4  # chunks encoded at the same time

@@ -7,7 +7,7 @@ from typing import Iterator, Mapping, Sequence
 import numpy as np
 
 from clwe_jax.data.graph.word_chunks import BEGINS, LANGUAGE, MIRRORED, WORD, Spellings
-from clwe_jax.text.word_vocab import WordVocabulary
+from clwe_jax.text.vocab.word_vocab import WordVocabulary
 from clwe_jax.types import Batch
 
 

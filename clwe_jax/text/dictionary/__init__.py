@@ -18,11 +18,11 @@ import numpy as np
 from absl import logging
 
 from clwe_jax import atomic
-from clwe_jax.text import jmdict
+from clwe_jax.text.dictionary import jmdict
 from clwe_jax.text.dictionary import files as dictionary_files
-from clwe_jax.text.merged import Dictionary
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.pair_files import PairFile, Pairs, read_pairs
+from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.dictionary.pair_files import PairFile, Pairs, read_pairs
 
 __all__ = ["CLEANINGS", "Dictionary", "load", "read_pairs", "test_words"]
 

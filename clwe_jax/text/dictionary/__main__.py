@@ -9,11 +9,12 @@ from typing import Sequence
 from absl import logging
 
 from clwe_jax import atomic, terminal
-from clwe_jax.text import corpora, download, wiktionary
+from clwe_jax.text.corpus import corpora, download
+from clwe_jax.text.dictionary import wiktionary
 from clwe_jax.text.dictionary import load
-from clwe_jax.text.merged import Dictionary
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import Segmenter
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -6,8 +6,8 @@ import os
 import re
 from typing import Mapping, Sequence
 
-from clwe_jax.text import pair_files
-from clwe_jax.text.pair_files import PairFile
+from clwe_jax.text.dictionary import pair_files
+from clwe_jax.text.dictionary.pair_files import PairFile
 
 _JMDICT_FILE = re.compile(r"JMdict(?!.*\.(part|tmp)$).*")  # not an unfinished download
 _TEST_SPLIT = re.compile(r"([0-9]+-[0-9]+)?")

@@ -11,8 +11,8 @@ import pytest
 from clwe_jax import options, registry
 from clwe_jax.data.graph import pipeline
 from clwe_jax.options.tasks import Tlm
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.training import build
 from clwe_jax.types import SHARED_KEYS
 

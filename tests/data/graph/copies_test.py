@@ -9,12 +9,12 @@ from clwe_jax.data.graph.copies import CopyMaker
 from clwe_jax.data.graph.encoding import TextEncoder
 from clwe_jax.data.graph.examples import COUNTERS
 from clwe_jax.options.tasks import Copies
-from clwe_jax.text.base_vocab import SPECIALS
+from clwe_jax.text.vocab.base_vocab import SPECIALS
 from clwe_jax.text.dictionary import Dictionary
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.subword_vocab import WordPieceVocabulary
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.subword_vocab import WordPieceVocabulary
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.words.words import Segmenter
 from clwe_jax.types import COPY, piece_batch
 
 PIECES = [*SPECIALS, "the", "cat", "sees", "a", "dog", ".", "kat", "##ze", "hund", "x", "##x"]

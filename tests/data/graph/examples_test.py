@@ -10,11 +10,11 @@ from clwe_jax.data.graph.encoding import TextEncoder
 from clwe_jax.data.graph.examples import COUNTERS, ExampleMaker
 from clwe_jax.options.tasks import DictMlm, DictTlm, Mlm, Tlm
 from clwe_jax.text.dictionary import Dictionary
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.base_vocab import SPECIALS
-from clwe_jax.text.subword_vocab import WordPieceVocabulary
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.vocab.base_vocab import SPECIALS
+from clwe_jax.text.vocab.subword_vocab import WordPieceVocabulary
+from clwe_jax.text.words.words import Segmenter
 
 PIECES = [
     *SPECIALS, "the", "cat", "sees", "a", "dog", ".", "die", "kat", "##ze", "sieht", "hund", "x",

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from clwe_jax.data.graph.encoding import TextEncoder
 from clwe_jax.data.graph.piece_ids import PieceEncoder
-from clwe_jax.text import vocab
+from clwe_jax.text.vocab import vocab
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from clwe_jax.data.graph import chunks, pipeline, sources
 from clwe_jax.options.tasks import DictMlm, Mlm
-from clwe_jax.text import corpora
+from clwe_jax.text.corpus import corpora
 
 BATCH = 16
 

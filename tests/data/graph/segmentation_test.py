@@ -9,8 +9,8 @@ import tensorflow as tf
 from clwe_jax.data.graph import chunks
 from clwe_jax.data.graph.segmentation import GraphSegmenter
 from clwe_jax.text import dictionary as dictionaries
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import Segmenter
 
 REAL = pathlib.Path(__file__).resolve().parents[4] / "shared" / "data"
 NASTY = [

@@ -6,7 +6,8 @@ import tensorflow_datasets as tfds
 from clwe_jax import options, presets
 from clwe_jax.data import pairs
 from clwe_jax.data.graph import tfds_sets
-from clwe_jax.text import labelled_files, parallel
+from clwe_jax.text.corpus import parallel
+from clwe_jax.text.labelled import labelled_files
 from clwe_jax.text.labelled import Labelled, Tagged
 from clwe_jax.text.labelled.tagged import Ner, Pos
 from clwe_jax.text.labelled.texts import PawsX, Xnli

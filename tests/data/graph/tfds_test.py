@@ -8,8 +8,8 @@ import tensorflow_datasets as tfds
 from clwe_jax.data.graph import pipeline
 from clwe_jax.data.graph.encoding import TextEncoder
 from clwe_jax.options.tasks import BiLm, DictMlm
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 
 LANGUAGES = ("de", "en")
 DOCUMENTS = {}

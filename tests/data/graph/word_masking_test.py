@@ -7,8 +7,8 @@ import pytest
 
 from clwe_jax.data.graph import pipeline
 from clwe_jax.options.tasks import DictMlm, Mlm
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,9 @@ from clwe_jax.data.graph import chunks, pipeline, word_chunks
 from clwe_jax.data.graph.encoding import TextEncoder
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.tasks import BiLm
-from clwe_jax.text import corpora
-from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.corpus import corpora
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.tokenizer import Tokenizer
 
 LANGUAGES = ("en", "fr", "ja")
 LENGTH, ROWS = 11, 8

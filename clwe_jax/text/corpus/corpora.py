@@ -1,0 +1,367 @@
+"""Text files of a corpus: finding, reading with repair, counting and describing them."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import gzip
+import itertools
+import os
+import zlib
+from typing import BinaryIO, Callable, Generator, Iterator, Mapping, Sequence
+
+from absl import logging
+
+from clwe_jax.options.section import suggestion
+from clwe_jax.text.corpus import frequencies
+from clwe_jax.text.dictionary.merged import Dictionary
+
+_BLOCK = 1 << 20  # bytes read at once
+_BOM = b"\xef\xbb\xbf"
+SAMPLE_BYTES = 8 << 20  # text of each language that `inspect` reads
+_FREQUENT = 5_000  # number of frequent words that `inspect` lists
+_MANY = 10  # number of languages above which `inspect` reads less of each
+_NEAR_ZERO = 0.02  # smallest share of running words that a fitting dictionary covers
+_PROBED = 2_000  # frequent words that are looked up in dictionaries of other languages
+
+
+@dataclasses.dataclass
+class LineCounts:
+    """Counts of the lines that were read.
+
+    Attributes:
+      repaired_lines: lines that were not UTF-8; each bad byte became U+FFFD, which separates words.
+      windows_lines: lines that ended in a carriage return, which was removed.
+      share: fraction of the text that was read, by bytes in the files; 1 when all was read.
+    """
+
+    lines: int = 0
+    repaired_lines: int = 0
+    windows_lines: int = 0
+    share: float = 0.0
+
+
+@dataclasses.dataclass
+class LanguageStats:
+    """Counts for the whole text of a language, extrapolated where only a part was read.
+
+    Attributes:
+      covered_words: number of running words with a dictionary entry.
+      repaired_lines, windows_lines: see `LineCounts`.
+      frequent: frequent words that begin with a letter, most frequent first.
+      counted: running words of the part that was read.
+      counts: occurrences of the most frequent of them, most frequent first.
+    """
+
+    lines: int
+    words: int
+    covered_words: int
+    repaired_lines: int
+    windows_lines: int
+    frequent: list[str] = dataclasses.field(default_factory=list)
+    counted: int = 0
+    counts: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    @property
+    def coverage(self) -> float:
+        """The fraction of running words with a dictionary entry."""
+        return self.covered_words / self.words if self.words else 0.0
+
+
+class TextCorpus:
+    """The text files of several languages: DIR/{lang}.txt[.gz] and DIR/{lang}/*.txt[.gz].
+
+    Attributes:
+      files: language -> its files, sorted.
+    """
+
+    def __init__(self, directory: str, languages: Sequence[str]):
+        """Raises:
+        FileNotFoundError: the directory is missing.
+        ValueError: a language has no file in the directory, or only empty ones.
+        """
+        if not os.path.isdir(directory):
+            fault = f"There is no text directory {directory!r}."
+            if os.path.isfile(directory):
+                fault = f"{directory} is a file; the text of all languages stands in one folder."
+            raise FileNotFoundError(
+                f"{fault} --config.data.source=text:DIR reads DIR/{{lang}}.txt[.gz] or "
+                f"DIR/{{lang}}/*.txt[.gz], such as DIR/{languages[0]}.txt; "
+                "--config.data.source=pocket needs no text"
+            )
+        self.directory = directory
+        self.files = {language: files_of(directory, language) for language in languages}
+        absent = [language for language, files in self.files.items() if not files]
+        if absent:
+            there = _languages_in(directory)
+            known = f"It has text in {', '.join(map(repr, there))}. " if there else "It has none. "
+            if capitals := [name for name in there if name.lower() == absent[0]]:
+                advice = f"Rename {capitals[0]} to {absent[0]}: file names are in lower case."
+            else:
+                advice = suggestion(absent[0], there, cutoff=0.7)
+            raise ValueError(
+                f"{directory} has no text in {', '.join(map(repr, absent))} (expected "
+                f"{absent[0]}.txt[.gz] or {absent[0]}/*.txt[.gz] there). {known}{advice} "
+                "--config.data.languages chooses the languages."
+            )
+        for language, files in self.files.items():
+            empty = [path for path in files if not os.path.getsize(path)]
+            if len(empty) == len(files):
+                raise ValueError(
+                    f"Every text file in {language} is empty: {', '.join(empty)}. Fill it or take "
+                    f"{language} out of --config.data.languages"
+                )
+            for path in empty:
+                logging.warning("%s is empty", path)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages, in the order in which they were given."""
+        return tuple(self.files)
+
+    def lines(
+        self, language: str, limit: int | None = None, counts: LineCounts | None = None
+    ) -> Iterator[str]:
+        """Yields the lines of a language without line ends, byte order marks and invalid UTF-8.
+
+        Args:
+          limit: bytes to read, from the beginning of each file in proportion to its size; None
+            reads all.
+          counts: counts to which this reading is added.
+
+        Raises:
+          ValueError: a .gz file is damaged.
+        """
+        for block in self._blocks(language, limit, counts or LineCounts()):
+            yield from block
+
+    def count_words(
+        self,
+        language: str,
+        words: Callable[[str], Sequence[str]],
+        limit: int | None = None,
+    ) -> tuple[collections.Counter[str], LineCounts]:
+        """Counts the words of a language's text: (word -> occurrences, counts of the lines).
+
+        Args:
+          words: function from raw text to words; it must separate words at all white space.
+          limit: as of `lines`.
+        """
+        counts = LineCounts()
+        tokens: collections.Counter[str] = collections.Counter()
+        for block in self._blocks(language, limit, counts):
+            # Most tokens repeat, so each distinct token is segmented once.
+            for line in block:
+                tokens.update(line.split())
+        result: collections.Counter[str] = collections.Counter()
+        for token, count in tokens.items():
+            for word in words(token):
+                result[word] += count
+        return result, counts
+
+    def _blocks(self, language: str, limit: int | None, counts: LineCounts) -> Iterator[list[str]]:
+        files = self.files[language]
+        sizes = [os.path.getsize(path) for path in files]
+        read = 0.0
+        for path, size in zip(files, sizes):
+            part = None if limit is None else limit * size / max(1, sum(sizes))
+            read += min((yield from _file_blocks(path, part, counts)), size)
+        counts.share = read / max(1, sum(sizes))
+
+
+def file_lines(path: str, counts: LineCounts | None = None) -> Iterator[str]:
+    """Yields the lines of a file, as `TextCorpus.lines` does for all files of a language."""
+    for block in _file_blocks(path, None, counts or LineCounts()):
+        yield from block
+
+
+def _file_blocks(
+    path: str, limit: float | None, counts: LineCounts
+) -> Generator[list[str], None, int]:
+    """Yields the lines of one file in lists; returns the number of bytes read from the file.
+
+    Raises:
+      ValueError: a .gz file is damaged.
+    """
+    with open(path, "rb") as raw:
+        try:
+            yield from _read(raw, path, limit, counts)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
+        return raw.tell()
+
+
+def _read(raw: BinaryIO, path: str, limit: float | None, counts: LineCounts) -> Iterator[list[str]]:
+    """Yields the lines of one file in lists; the line that crosses the limit is read completely."""
+    file = gzip.open(raw) if path.endswith(".gz") else raw
+    rest: list[bytes] = []
+    read = 0
+    while limit is None or read < limit:
+        block = file.read(_BLOCK if limit is None else max(1, min(_BLOCK, int(limit - read))))
+        if not block:
+            break
+        whole, newline, tail = (block if read else block.removeprefix(_BOM)).rpartition(b"\n")
+        read += len(block)
+        if newline:
+            yield _decode(b"".join([*rest, whole]), counts)
+            rest = []
+        rest.append(tail)
+    end = file.readline().removesuffix(b"\n") if rest else b""
+    if last := b"".join([*rest, end]):
+        yield _decode(last, counts)
+
+
+def _decode(data: bytes, counts: LineCounts) -> list[str]:
+    try:
+        lines = data.decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        lines = []
+        for line in data.split(b"\n"):
+            try:
+                lines.append(line.decode("utf-8"))
+            except UnicodeDecodeError:
+                counts.repaired_lines += 1
+                lines.append(line.decode("utf-8", errors="replace"))
+    if windows := data.count(b"\r\n") + data.endswith(b"\r"):
+        counts.windows_lines += windows
+        lines = [line.removesuffix("\r") for line in lines]
+    counts.lines += len(lines)
+    return lines
+
+
+def mended(languages: Mapping[str, LineCounts | LanguageStats]) -> dict[str, int]:
+    """Fault of the lines of a language -> number of mended lines, for the report; no zeros."""
+    mended_lines = {}
+    for language, counts in languages.items():
+        mended_lines[f"lines in {language} that are not UTF-8"] = counts.repaired_lines
+        mended_lines[f"lines in {language} with Windows line ends"] = counts.windows_lines
+    return {fault: count for fault, count in mended_lines.items() if count}
+
+
+def _is_text(name: str) -> bool:
+    return name.endswith((".txt", ".txt.gz"))
+
+
+def files_of(directory: str, language: str) -> list[str]:
+    """The text files of a language in a directory, sorted."""
+    files = [os.path.join(directory, language + end) for end in (".txt", ".txt.gz")]
+    files = [path for path in files if os.path.isfile(path)]
+    folder = os.path.join(directory, language)
+    if os.path.isdir(folder):
+        names = sorted(name for name in os.listdir(folder) if _is_text(name))
+        files += [os.path.join(folder, name) for name in names]
+    return files
+
+
+def _languages_in(directory: str) -> list[str]:
+    languages = set()
+    for name in os.listdir(directory):
+        path = os.path.join(directory, name)
+        if os.path.isdir(path) and any(_is_text(inner) for inner in os.listdir(path)):
+            languages.add(name)
+        elif os.path.isfile(path) and _is_text(name):
+            languages.add(name.split(".")[0])
+    return sorted(languages)
+
+
+def inspect(
+    corpus: TextCorpus,
+    words: Callable[[str, str], Sequence[str]],
+    dictionary: Dictionary | None,
+    sample_bytes: int | None = SAMPLE_BYTES,
+) -> dict[str, LanguageStats]:
+    """Describes the text of each language and the share of it that the dictionary covers (D11).
+
+    Logs a warning for a language whose dictionary words almost never occur in its text.
+
+    Args:
+      words: function (raw text, language) -> words, such as `Tokenizer.words`.
+      dictionary: merged dictionary, or None.
+      sample_bytes: bytes of each language to read and extrapolate from; with more than ten
+        languages, ten times as many bytes are shared among all; None reads all.
+    """
+    if sample_bytes is not None and len(corpus.languages) > _MANY:
+        sample_bytes = sample_bytes * _MANY // len(corpus.languages)
+    result = {}
+    for language in corpus.languages:
+        counter, counts = corpus.count_words(
+            language, lambda text: words(text, language), sample_bytes
+        )
+        total = sum(counter.values())
+        covered = 0
+        if dictionary is not None:
+            known = set(dictionary.language_words(language))
+            covered = sum(count for word, count in counter.items() if word in known)
+            if known and covered < _NEAR_ZERO * total:
+                _warn_near_zero(language, counter, covered / total, dictionary)
+        scale = 1 / counts.share if counts.share else 1.0
+        ordered = by_count(counter)
+        listed = (word for word, _ in ordered if word[0].isalpha())
+        result[language] = LanguageStats(
+            lines=round(counts.lines * scale),
+            words=round(total * scale),
+            covered_words=round(covered * scale),
+            repaired_lines=round(counts.repaired_lines * scale),
+            windows_lines=round(counts.windows_lines * scale),
+            frequent=list(itertools.islice(listed, _FREQUENT)),
+            counted=total,
+            counts=dict(ordered[: frequencies.MAX_WORDS]),
+        )
+        if counts.repaired_lines:
+            logging.warning(
+                "%s: %d of %d lines read are not UTF-8; their bad bytes are treated as spaces",
+                language, counts.repaired_lines, counts.lines,
+            )  # fmt: skip
+    return result
+
+
+def by_count(counter: Mapping[str, int]) -> list[tuple[str, int]]:
+    """(word, count) by falling count; words of equal count in alphabetical order."""
+    return sorted(counter.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _warn_near_zero(
+    language: str, counter: Mapping[str, int], coverage: float, dictionary: Dictionary
+) -> None:
+    """Warns that the dictionary does not fit the text, and names the language that would fit."""
+    probe = by_count(counter)[:_PROBED]
+    total = sum(count for _, count in probe)
+    best, fits = 0.0, ""
+    for other in dictionary.languages:
+        if other != language:
+            share = sum(n for word, n in probe if dictionary.id(word, other) >= 0) / total
+            if share > best:
+                best, fits = share, other
+    text = (
+        f"The dictionaries cover only {coverage:.2%} of the running words in {language}: almost "
+        "no word will be switched. "
+    )
+    if best > max(0.1, 5 * coverage):
+        text += (
+            f"Their words in {fits} cover {best:.0%} of the frequent words of {language}: are the "
+            f"two columns of {language}-{fits}.txt swapped, or is the text in {fits}? "
+        )
+    logging.warning(
+        "%sSee `python -m clwe_jax.text.dictionary show --word WORD --lang %s DIR`.", text, language
+    )
+
+
+def temperature_shares(sizes: Mapping[str, float], temperature: float) -> dict[str, float]:
+    """The share of each language, proportional to (size / total)^(1 / temperature).
+
+    Args:
+      sizes: language -> number of words or tokens.
+      temperature: 1 keeps the proportions; a larger temperature makes the shares more equal.
+
+    Raises:
+      ValueError: a temperature that is not positive.
+    """
+    if not temperature > 0:
+        raise ValueError(f"config.data.temperature={temperature}: must be positive")
+    total = sum(sizes.values())
+    weights = {
+        language: (size / total) ** (1 / temperature) if size else 0.0
+        for language, size in sizes.items()
+    }
+    whole = sum(weights.values())
+    return {language: weight / whole for language, weight in weights.items()}

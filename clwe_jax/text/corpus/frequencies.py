@@ -1,0 +1,140 @@
+"""How often the words of a run's text occur, and the weights of SIF pooling that follow from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import os
+from typing import Any, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from clwe_jax import atomic
+from clwe_jax.text.vocab.base_vocab import Vocabulary
+
+FILE = "counts.json"
+MAX_WORDS = 20_000  # words of a language that are kept; rarer ones weigh 1 all the same
+SIF = 1e-3  # a of the weights a / (a + p)
+_SHIFT = 2.7  # of ranks, in the law of Zipf and Mandelbrot
+_RUNNING = 1_000_000  # running words of counts that follow from ranks
+
+
+def sif_weights(shares: np.ndarray | float, a: float = SIF) -> np.ndarray:
+    """The weights a / (a + p) of smooth inverse frequency (Arora et al. 2017, algorithm 1).
+
+    Args:
+      shares: p, share of each word or piece in the running text.
+      a: share at which a word weighs a half.
+
+    Returns:
+      float32, as `shares`: 1 for a word that does not occur.
+    """
+    return (a / (a + np.asarray(shares, np.float64))).astype(np.float32)
+
+
+@dataclasses.dataclass(frozen=True)
+class Frequencies:
+    """Counts of the words of each language in a run's text.
+
+    Attributes:
+      totals: language -> running words that were counted.
+      words: language -> word -> occurrences, of the most frequent words.
+    """
+
+    totals: Mapping[str, int]
+    words: Mapping[str, Mapping[str, int]]
+
+    def word_weights(self, language: str) -> dict[str, float]:
+        """word -> its SIF weight; a word that is absent weighs 1."""
+        words = self.words.get(language, {})
+        total = max(1, self.totals.get(language, 0))
+        shares = np.fromiter(words.values(), np.float64, len(words)) / total
+        return dict(zip(words, sif_weights(shares).tolist()))
+
+    def piece_weights(self, language: str, vocabulary: Vocabulary) -> np.ndarray:
+        """float32 [pieces]: the SIF weight of each piece, by its share of the language's pieces.
+
+        It serves batches, which do not know the words; elsewhere a word's pieces share its weight.
+        """
+        counts = np.zeros(len(vocabulary))
+        for word, count in self.words.get(language, {}).items():
+            for piece in vocabulary.encode_word(word):
+                counts[piece] += count
+        return sif_weights(counts / max(1.0, counts.sum()))
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts as JSON has them; `from_json` reads it."""
+        return {
+            language: {"total": total, "words": dict(self.words[language])}
+            for language, total in self.totals.items()
+        }
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any]) -> Frequencies:
+        """The counts that `to_json` gave."""
+        return cls(
+            {language: part["total"] for language, part in saved.items()},
+            {language: part["words"] for language, part in saved.items()},
+        )
+
+    def save(self, folder: str) -> None:
+        """Writes FOLDER/counts.json."""
+        atomic.write_json(os.path.join(folder, FILE), self.to_json(), indent=None)
+
+
+def most_frequent(counts: Mapping[str, Mapping[str, int]]) -> Frequencies:
+    """The counts of the most frequent words.
+
+    Args:
+      counts: language -> word -> occurrences, most frequent first.
+    """
+    return Frequencies(
+        {language: sum(words.values()) for language, words in counts.items()},
+        {
+            language: dict(itertools.islice(words.items(), MAX_WORDS))
+            for language, words in counts.items()
+        },
+    )
+
+
+def joined(parts: Iterable[Frequencies | None]) -> Frequencies | None:
+    """The counts of several runs, of different languages; None where a run has kept none."""
+    counts = list(parts)
+    if None in counts:
+        return None
+    return Frequencies(
+        {language: total for part in counts for language, total in part.totals.items()},
+        {language: words for part in counts for language, words in part.words.items()},
+    )
+
+
+def of_ranks(words: Sequence[str]) -> dict[str, int]:
+    """word -> its count in a million running words by its rank alone, for lists without counts.
+
+    The share of the word of rank r is proportional to 1 / (r + 2.7), the law of Zipf and Mandelbrot
+    (Mandelbrot 1953, An Informational Theory of the Statistical Structure of Language).
+
+    Args:
+      words: words of one language, most frequent first.
+    """
+    shares = 1 / (_SHIFT + np.arange(1, len(words) + 1))
+    return dict(zip(words, np.rint(_RUNNING * shares / shares.sum()).astype(int).tolist()))
+
+
+def load(folder: str) -> Frequencies | None:
+    """The counts of the run in a folder; None where the run has kept none.
+
+    Raises:
+      ValueError: the file is damaged.
+    """
+    path = os.path.join(folder, FILE)
+    if not os.path.exists(path):
+        return None
+    try:
+        with open(path, encoding="utf-8") as file:
+            return Frequencies.from_json(json.load(file))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{path} is damaged ({error!r}): delete it, and sentences are pooled by their mean alone"
+        ) from error

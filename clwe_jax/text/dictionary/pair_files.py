@@ -1,0 +1,127 @@
+"""Files of word pairs in the format of MUSE (Conneau et al. 2017): a pair a line, in two columns.
+
+The columns are separated by a space, or by a tab where a word or its translation has spaces.
+`xx-yy.txt` is a dictionary, and `xx-yy.wiktionary.txt` one that is merged with it; `xx-yy.0-5000.txt` and `xx-yy.5000-6500.txt` are its training and test
+split. Each may end in `.gz`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import os
+import re
+import zlib
+from typing import Iterable, Iterator, NamedTuple
+
+_NAME = re.compile(r"([a-z]{2,3})-([a-z]{2,3})(?:\.(.+))?\.txt(?:\.gz)?")
+WIKTIONARY = "wiktionary"  # in the name of a dictionary beside another one; see `text.dictionary.wiktionary`
+_NAMED_LINES = 3  # bad lines of a file that the log describes
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+
+
+class PairFile(NamedTuple):
+    """A file of word pairs.
+
+    Attributes:
+      split: the part of its name between the languages and '.txt'; '' for a complete dictionary.
+    """
+
+    path: str
+    source: str
+    target: str
+    split: str
+
+
+def parse_name(path: str) -> PairFile | None:
+    """The file that a path names; None where the name is not one of word pairs."""
+    match = _NAME.fullmatch(os.path.basename(path))
+    return PairFile(path, match[1], match[2], match[3] or "") if match else None
+
+
+def misspelled(names: Iterable[str]) -> str:
+    """A sentence on file names whose languages are in capitals, 'EN-IT.txt'; '' without such."""
+    wrong = [x for x in names if not _NAME.fullmatch(x) and _NAME.fullmatch(x.lower())]
+    if not wrong:
+        return ""
+    return f"{wrong[0]}: write languages in lower case, rename it {wrong[0].lower()}. "
+
+
+def find(directory: str) -> list[PairFile]:
+    """The files of word pairs in a directory, by name; other files are ignored."""
+    paths = (os.path.join(directory, name) for name in sorted(os.listdir(directory)))
+    return [file for file in map(parse_name, paths) if file]
+
+
+@dataclasses.dataclass
+class Pairs:
+    """The pairs of a file.
+
+    Attributes:
+      bad: descriptions of the first bad lines.
+      windows: number of lines that end in a carriage return, which is removed.
+    """
+
+    left: list[str]
+    right: list[str]
+    bad: list[str] = dataclasses.field(default_factory=list)
+    bad_count: int = 0
+    windows: int = 0
+
+    def skip(self, number: int, what: str) -> None:
+        """Records a bad line."""
+        self.bad_count += 1
+        if len(self.bad) < _NAMED_LINES:
+            self.bad.append(f"line {number}: {what}")
+
+
+def read_pairs(path: str) -> Pairs:
+    """The raw pairs of a file in MUSE's format, in the order of the file.
+
+    A line has two columns, separated by a tab or, where it has no tab, by spaces. A third column
+    behind a tab may be a number, such as the pair's weight, and is not read. A line with another
+    number of columns, or that is not UTF-8, is skipped, counted and described.
+
+    Raises:
+      OSError: the file cannot be read.
+      ValueError: a .gz file is damaged.
+    """
+    try:
+        with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
+            data = file.read()
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
+    pairs = Pairs([], [], windows=data.count(b"\r\n") + data.endswith(b"\r"))
+    try:
+        lines: Iterable[str] = data.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError:
+        lines = _decoded(data, pairs)
+    del data
+    left, right = pairs.left.append, pairs.right.append
+    for number, line in enumerate(lines, 1):
+        columns = line.split(" ")
+        common = len(columns) == 2 and columns[0] and columns[1]
+        if not common or "\t" in line or line[-1] == "\r":
+            # The fast path above covers `word SPACE word`; this one covers all other lines.
+            line = line.strip()
+            if not line:
+                continue
+            columns = line.split("\t") if "\t" in line else line.split()
+            columns = [column.strip() for column in columns]
+            if len(columns) == 3 and "\t" in line and _NUMBER.fullmatch(columns[2]):
+                columns = columns[:2]
+            if len(columns) != 2 or not all(columns):
+                pairs.skip(number, f"expected 2 columns, found {len(columns)}: {line[:60]!r}")
+                continue
+        left(columns[0])
+        right(columns[1])
+    return pairs
+
+
+def _decoded(data: bytes, pairs: Pairs) -> Iterator[str]:
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError:
+            pairs.skip(number, f"not UTF-8: {line[:60]!r}")
+            yield ""

@@ -1,0 +1,105 @@
+"""Test dictionaries for lexicon induction: `xx-yy.5000-6500.txt`, as MUSE names them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from typing import Callable, Iterable, Mapping, Sequence
+
+from absl import logging
+
+from clwe_jax.text.corpus import test_files
+from clwe_jax.text.dictionary import pair_files
+from clwe_jax.text.dictionary.pair_files import PairFile
+
+_NAME = re.compile(r"([a-z]{2,3})-([a-z]{2,3})\.(5000-6500)\.txt(\.gz)?")
+
+
+@dataclasses.dataclass(frozen=True)
+class TestSet:
+    """A test dictionary: source word -> its translations, all normalised."""
+
+    source: str
+    target: str
+    entries: Mapping[str, frozenset[str]]
+
+    @property
+    def name(self) -> str:
+        """'de-en'."""
+        return f"{self.source}-{self.target}"
+
+
+def files(directory: str, required: bool = False) -> dict[tuple[str, str], PairFile]:
+    """The test dictionaries in a folder: (source, target) -> file, in the order of their names.
+
+    Args:
+      directory: folder with `xx-yy.5000-6500.txt`, also `.gz`; other files are ignored.
+      required: whether a folder without test dictionaries is an error.
+
+    Raises:
+      FileNotFoundError: the folder is missing, or holds no test dictionary where one is required.
+    """
+    by_pair: dict[tuple[str, str], PairFile] = {}
+    expected = "test dictionaries xx-yy.5000-6500.txt"
+    for match in test_files.matching(
+        directory, _NAME, "config.evals.bli.data", expected, required
+    ):
+        file = PairFile(os.path.join(directory, match[0]), match[1], match[2], match[3])
+        by_pair.setdefault((file.source, file.target), file)
+    return by_pair
+
+
+def find(
+    directory: str,
+    languages: Sequence[str],
+    normalizer: Callable[[str, str], str],
+    pairs: Iterable[tuple[str, str]] = (),
+) -> list[TestSet]:
+    """The test dictionaries in a folder between a run's languages; the log names the others.
+
+    Args:
+      directory: see `files`.
+      normalizer: (word, language) -> the word as the vectors spell it.
+      pairs: wanted directions (source, target), in this order; empty: all directions.
+
+    Raises:
+      FileNotFoundError: the folder is missing, or `pairs` is empty and the folder holds no test
+        dictionary.
+      ValueError: a test dictionary without pairs.
+    """
+    pairs = list(pairs)
+    there = files(directory, required=not pairs)
+    if pairs:
+        absent = ["-".join(pair) for pair in pairs if pair not in there]
+        if absent:
+            logging.warning(
+                "%s has no test dictionary of %s (expected %s.5000-6500.txt): lexicon induction is "
+                "not measured in these directions",
+                directory, ", ".join(absent), absent[0],
+            )  # fmt: skip
+    else:
+        pairs = [pair for pair in there if set(pair) <= set(languages)]
+        test_files.log_unlearned(directory, ("-".join(x) for x in there if x not in pairs))
+    return [read(there[pair], normalizer) for pair in pairs if pair in there]
+
+
+def read(file: PairFile, normalizer: Callable[[str, str], str]) -> TestSet:
+    """Reads a test dictionary; lines that are not a pair are skipped and named in the log.
+
+    Raises:
+      ValueError: no line is a pair.
+    """
+    pairs = pair_files.read_pairs(file.path)
+    if pairs.bad_count:
+        logging.warning(
+            "%s: %d lines skipped: %s", file.path, pairs.bad_count, "; ".join(pairs.bad)
+        )
+    entries: dict[str, set[str]] = {}
+    for left, right in zip(pairs.left, pairs.right):
+        word = normalizer(left, file.source)
+        entries.setdefault(word, set()).add(normalizer(right, file.target))
+    if not entries:
+        raise ValueError(f"{file.path} holds no pairs: expected a source and a target word a line")
+    translations = {word: frozenset(some) for word, some in entries.items()}
+    return TestSet(file.source, file.target, translations)

@@ -1,0 +1,118 @@
+"""Downloads the dictionaries of English Wiktionary that the repository of WECHSEL holds (MIT).
+
+Minixhofer et al. 2022 scraped the translations of 1,596 languages from the dump of December 2021:
+`dicts/data/{language's English name}.txt`, with lines of an English word, a tab and a translation. The
+words themselves are Wiktionary's (CC BY-SA).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Sequence
+
+from absl import logging
+
+from clwe_jax import atomic
+from clwe_jax.text.corpus import download
+from clwe_jax.text.dictionary import pair_files
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import Segmenter
+
+# The same folder as in the repository https://github.com/CPJKU/wechsel.
+ADDRESS = "https://raw.githubusercontent.com/CPJKU/wechsel/main/dicts/data/"
+LICENCE = (
+    "The dictionaries are from the repository of WECHSEL (MIT), which took them from English Wiktionary "
+    "(CC BY-SA)."
+)
+RAW = "wiktionary"  # folder of the files as they were fetched
+_MAX_WORDS = 3  # of an entry on either side; longer ones are explanations
+_MARKUP = re.compile(r"[\[\]{}|<>=*#]|https?:")
+_NAMES = dict(
+    pair.split(":")
+    for pair in (
+        "ab:abkhaz af:afrikaans am:amharic an:aragonese ar:arabic as:assamese ast:asturian az:azerbaijani "
+        "ba:bashkir be:belarusian bg:bulgarian bn:bengali br:breton ca:catalan ce:chechen ceb:cebuano "
+        "co:corsican cs:czech csb:kashubian cv:chuvash cy:welsh da:danish de:german dsb:lower_sorbian "
+        "el:greek eo:esperanto es:spanish et:estonian eu:basque fa:persian fi:finnish fo:faroese fr:french "
+        "fy:west_frisian ga:irish gd:scottish_gaelic gl:galician gu:gujarati gv:manx ha:hausa haw:hawaiian "
+        "he:hebrew hi:hindi hsb:upper_sorbian hu:hungarian hy:armenian ia:interlingua id:indonesian "
+        "ig:igbo is:icelandic it:italian ja:japanese jv:javanese ka:georgian kab:kabyle kk:kazakh "
+        "km:khmer kn:kannada ko:korean ku:kurdish kw:cornish ky:kyrgyz la:latin lb:luxembourgish lo:lao "
+        "lt:lithuanian lv:latvian mg:malagasy mi:maori mk:macedonian ml:malayalam mn:mongolian "
+        "mr:marathi ms:malay mt:maltese my:burmese nah:classical_nahuatl nds:low_german ne:nepali "
+        "nl:dutch no:norwegian nv:navajo oc:occitan or:oriya os:ossetian pa:punjabi pl:polish ps:pashto "
+        "pt:portuguese qu:quechua rm:romansch ro:romanian ru:russian sa:sanskrit sah:yakut sc:sardinian "
+        "scn:sicilian sco:scots sd:sindhi se:northern_sami si:sinhalese sk:slovak sl:slovene sm:samoan "
+        "sn:shona so:somali sq:albanian su:sundanese sv:swedish sw:swahili ta:tamil te:telugu tg:tajik "
+        "th:thai tk:turkmen tl:tagalog tn:tswana tr:turkish tt:tatar ug:uyghur uk:ukrainian ur:urdu "
+        "uz:uzbek vi:vietnamese vo:volapük wa:walloon wo:wolof xh:xhosa yi:yiddish yo:yoruba zu:zulu"
+    ).split()
+)
+
+
+def download_languages(
+    directory: str, languages: Sequence[str], *, address: str = ADDRESS, **options
+) -> dict[str, tuple[int, int]]:
+    """Downloads dictionaries and writes DIRECTORY/en-xx.wiktionary.txt, as `dictionary.load` reads it.
+
+    The files as they were fetched stay in DIRECTORY/wiktionary, where an interrupted transfer goes on
+    and complete files are checked (`download.download_files`).
+
+    Args:
+      directory: destination folder, which may hold dictionaries of other sources.
+      languages: codes such as 'cy', or a code and the name of its file: 'xyz:some language'.
+      address: URL of the folder that holds the files, with a slash at the end.
+      **options: as of `download.download_files`.
+
+    Returns:
+      code -> (pairs that were written, lines that were left out).
+
+    Raises:
+      ValueError: a code without a name, or a file that differs from the manifest.
+      OSError: a file could not be downloaded.
+    """
+    names = {}
+    for language in languages:
+        code, _, name = language.partition(":")
+        name = (name or _NAMES.get(code, "")).replace("_", " ")
+        if not name or not pair_files.parse_name(f"en-{code}.txt"):
+            raise ValueError(
+                f"--languages={language}: there is no name for this code here; add that of the file in "
+                f"{ADDRESS}, as in --languages=hsb:upper_sorbian"
+            )
+        names[code] = f"{name}.txt"
+    raw = os.path.join(directory, RAW)
+    download.download_files(raw, list(names.values()), address=address, **options)
+    written = {}
+    for code, name in names.items():
+        lines, left_out = cleaned(os.path.join(raw, name), code)
+        path = os.path.join(directory, f"en-{code}.{pair_files.WIKTIONARY}.txt")
+        atomic.write(path, "".join(f"{a}\t{b}\n" for a, b in lines).encode("utf-8"))
+        written[code] = len(lines), left_out
+        logging.info("%s: %s pairs, %s lines left out", path, len(lines), left_out)
+    return written
+
+
+def cleaned(path: str, language: str) -> tuple[list[tuple[str, str]], int]:
+    """The pairs of a fetched file in lower case and NFKC, and the number of lines that are none.
+
+    Left out are lines without two columns, with markup, with more than three words a side or without a
+    letter on one, and repetitions.
+    """
+    normalizer, segmenter = Normalizer(), Segmenter()
+    entries = pair_files.read_pairs(path)
+    kept: dict[tuple[str, str], None] = {}
+    bad = entries.bad_count
+    for source, target in zip(entries.left, entries.right):
+        pair = []
+        for text, code in ((source, "en"), (target, language)):
+            # Entries are cut as text is, so that a text's words meet them.
+            words = segmenter.words(normalizer(text, code), code)
+            good = 0 < len(words) <= _MAX_WORDS and any(map(str.isalpha, "".join(words)))
+            pair.append(" ".join(words) if good and not _MARKUP.search(text) else "")
+        if all(pair) and tuple(pair) not in kept:
+            kept[pair[0], pair[1]] = None
+        else:
+            bad += 1
+    return list(kept), bad

@@ -1,0 +1,72 @@
+"""The languages of a transfer run that names none: those of its test files that its encoder knows."""
+
+from __future__ import annotations
+
+import os
+
+from absl import logging
+
+from clwe_jax import options, pocket
+from clwe_jax.options.clcr import ClcrRun
+from clwe_jax.options.transfer import TransferOptions, TransferRun
+from clwe_jax.text.labelled import labelled_files
+
+
+def adopt_options(config: TransferRun) -> TransferRun:
+    """The options with the languages of the test rows that the encoder knows, where they name none.
+
+    Raises:
+      ValueError: the encoder knows none, or a data set does not say its languages.
+      FileNotFoundError: the encoder's folder holds no run.
+    """
+    if config.data.languages.strip():
+        return config
+    settings = config.transfer
+    where = f"config.transfer.tests={settings.tests}" if settings.tests else "the embedded world"
+    tested = _tested(settings)
+    learned = labelled_files.training_languages(settings.train)
+    if config.encoder != "joint":  # which is trained on these languages
+        learned = tuple(x for x in learned if x in tested)
+    tested = list(dict.fromkeys([*learned, *tested]))
+    known = _known(config.encoder)
+    if known is None or settings.translate == "test":  # translated, for one language
+        languages = tested
+    else:
+        languages = [language for language in tested if language in known]
+        absent = [language for language in tested if language not in known]
+        if absent:
+            logging.info("%s: left out, as the encoder lacks them: %s", where, ", ".join(absent))
+    if not languages:
+        raise ValueError(
+            f"config.encoder={config.encoder} knows {', '.join(known or ())}, and {where} has "
+            f"test rows in {', '.join(tested)}: no language of both. Name another encoder or other files "
+            "(--config.transfer.tests=DIR)"
+        )
+    return options.with_values(config, {"data": {"languages": ",".join(languages)}})
+
+
+def _tested(settings: TransferOptions) -> list[str]:
+    tests = settings.tests
+    if tests.startswith(labelled_files.PREFIX):
+        raise ValueError(
+            f"config.transfer.tests={tests} needs the languages to test: --config.data.languages=en,de"
+        )
+    if not tests or not os.path.isdir(tests):  # the check of the files names an absent folder
+        return list(pocket.LANGUAGES)
+    return sorted(labelled_files.task_of(settings).files(tests))
+
+
+def _known(encoder: str) -> list[str] | None:
+    """The languages that an encoder was trained on; None where it takes any, or says none."""
+    kind, _, where = encoder.partition(":")
+    if kind == "vec":
+        parts = [part.partition("=") for part in where.split(",")]
+        return [name.strip() for name, given, _ in parts] if all(x[1] for x in parts) else None
+    if kind != "run" or not os.path.isdir(where):
+        return None
+    run = options.read_config(where)
+    languages = list(options.languages(run))
+    hub = run.clcr.hub if isinstance(run, ClcrRun) else ""
+    for folder in filter(None, hub.split(",")):
+        languages += _known(f"run:{options.placed(folder.strip(), where)}") or []
+    return list(dict.fromkeys(languages))

@@ -1,0 +1,130 @@
+"""Vocabularies of all kinds, read from files or trained on counted words.
+
+The pieces of a word depend only on the word, so that words are the unit of masking and switching
+with every vocabulary.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from typing import Iterable, Mapping
+
+from clwe_jax.text.corpus import corpora
+from clwe_jax.text.vocab import laser, subword_vocab, whole_words, word_vocab, xlm
+from clwe_jax.text.vocab.base_vocab import LONGEST_WORD, SPECIALS, Vocabulary
+
+_CODES = ".fcodes"
+KINDS = (*subword_vocab.KINDS, "word")
+_FILES = (
+    subword_vocab.WORDPIECE_FILE, subword_vocab.SENTENCEPIECE_FILE, word_vocab.FILE, xlm.FILE,
+)  # fmt: skip
+
+
+def load(path: str) -> Vocabulary:
+    """Reads a vocabulary.
+
+    Args:
+      path: path of a saved vocabulary's folder, a BERT `vocab.txt`, a SentencePiece `.model`, a list
+        of words, or fastBPE's codes, `NAME.fcodes` beside `NAME.fvocab`. A list of words begins
+        with `<S>`, like ELMo's vocabularies.
+
+    Raises:
+      FileNotFoundError: no vocabulary at `path`.
+      ValueError: the content of the file does not fit its name.
+    """
+    split_han = True
+    if os.path.isdir(path):
+        settings = os.path.join(path, subword_vocab.SETTINGS_FILE)
+        if os.path.exists(settings):
+            with open(settings, encoding="utf-8") as file:
+                split_han = json.load(file)["split_han"]
+        inside = [os.path.join(path, name) for name in _FILES]
+        inside += sorted(glob.glob(os.path.join(glob.escape(path), f"*{_CODES}")))
+        path = next((name for name in inside if os.path.exists(name)), path)
+    if not os.path.isfile(path):
+        raise FileNotFoundError(
+            f"{path} is no vocabulary: --config.vocab.path takes a BERT vocab.txt, a SentencePiece "
+            ".model, a word list that begins with <S>, NAME.fcodes beside NAME.fvocab, a folder with "
+            "one of them, or '' to train one"
+        )
+    if path.endswith(_CODES):
+        return laser.read(path, path.removesuffix(_CODES) + ".fvocab")
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        if os.path.basename(path) == xlm.FILE:
+            return xlm.load(path)
+        if path.endswith(".model"):
+            return subword_vocab.SentencePieceVocabulary(content)
+        lines = content.decode("utf-8-sig").split("\n")
+        lines = [x.removesuffix("\r") for x in lines if x]
+        if word_vocab.is_word_list(lines):
+            return word_vocab.parse(lines)
+        return subword_vocab.WordPieceVocabulary(lines, split_han)
+    except RuntimeError as error:
+        raise ValueError(f"{path} is not a SentencePiece model: {error}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not a vocab.txt (one piece a line, UTF-8): {error}. A SentencePiece model "
+            "has to be named .model"
+        ) from error
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def train(
+    kind: str,
+    counts: Mapping[str, float],
+    size: int,
+    listed: Iterable[str] = (),
+    listed_share: float = 0.0,
+) -> Vocabulary:
+    """Trains a vocabulary; the same counts give the same vocabulary, byte for byte.
+
+    A WordPiece vocabulary consists of characters, at most half of `size`, and of merges of byte
+    pair encoding. Its characters are those of ASCII and the most frequent ones of `counts` and
+    `listed`, each as the first and as an inner piece of a word; a Han character gets only the forms
+    that occur. SentencePiece encodes rare characters as bytes. A word-level vocabulary is a list of
+    the most frequent words.
+
+    Args:
+      kind: 'wordpiece', 'unigram', 'bpe' or 'word'.
+      counts: normalised word -> count; counts may be fractions.
+      size: number of pieces, special ones included; a small corpus gives fewer.
+      listed: further words, such as a dictionary's, whose characters are covered.
+      listed_share: share of the vocabulary, at most, that is listed words which would be cut
+        otherwise, the most frequent ones; of 'wordpiece' and 'unigram'.
+
+    Raises:
+      ValueError: an unknown kind, no words, a size that leaves no room for pieces, or a share of
+        listed words in another kind of vocabulary.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"config.vocab.kind={kind!r}: one of {', '.join(KINDS)}")
+    words = {
+        word: count
+        for word, count in counts.items()
+        if count > 0 and 0 < len(word) <= LONGEST_WORD and word not in SPECIALS
+    }
+    if not words:
+        raise ValueError("There are no words to train a vocabulary from: is the text empty?")
+    if listed_share and kind not in whole_words.KINDS:
+        raise ValueError(
+            f"config.vocab.dictionary_share={listed_share} puts whole words into a vocabulary of "
+            f"{' or '.join(whole_words.KINDS)}, not of {kind} (config.vocab.kind): set it to 0"
+        )
+    if kind == "word":
+        return word_vocab.train(words, size)
+    listed = list(listed)
+    frequent = {word: words[word] for word in listed if word in words}
+    room = min(int(listed_share * size), len(frequent))
+    if kind == "wordpiece":
+        vocabulary = subword_vocab.train_wordpiece(words, size - room, listed)
+    else:
+        vocabulary = subword_vocab.train_sentencepiece(kind, words, size - room)
+    if not room:
+        return vocabulary
+    ordered = [word for word, _ in corpora.by_count(frequent)]
+    return whole_words.add(vocabulary, ordered, size - len(vocabulary))

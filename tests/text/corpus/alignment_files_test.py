@@ -1,0 +1,84 @@
+"""Files of word alignments as they come, and bad ones."""
+
+import pytest
+
+from clwe_jax.text.corpus import alignment_files
+
+
+def write(folder, **files):
+    for name, text in files.items():
+        (folder / name.replace("__", "-").replace("_", ".")).write_text(text, "utf-8")
+
+
+def read(folder, languages=("en", "fr"), limit=0):
+    [found] = alignment_files.find(str(folder), languages, "config.evals.x.data")
+    return alignment_files.read(found, limit)
+
+
+def test_both_sides_in_one_file_numbered_from_one(tmp_path):
+    write(tmp_path, enfr_gold="1-1 2p2\n1-1\n", **{"enfr_src__tgt": "a b ||| c d\ne ||| f\n"})
+    first, second = read(tmp_path)
+    assert (first.source, first.target) == (["a", "b"], ["c", "d"])
+    assert first.sure == {(0, 0)} and first.possible == {(0, 0), (1, 1)}
+    assert second.sure == second.possible == {(0, 0)}
+    assert len(read(tmp_path, limit=1)) == 1
+
+
+def test_two_files_numbered_from_zero(tmp_path):
+    write(tmp_path, en__fr_wa="0-0 1?0\n\n", en__fr_en="\ufeffa b\ne\n", en__fr_fr="c\nf\n")
+    first, second = read(tmp_path)
+    assert first.source == ["a", "b"] and first.possible == {(0, 0), (1, 0)}
+    assert first.sure == {(0, 0)} and not second.possible
+
+
+def test_only_spaces_and_tabs_end_a_word(tmp_path):
+    write(tmp_path, jaen_gold="1-1 2-1\n", **{"jaen_src__tgt": "の \u3000\tだ ||| the\n"})
+    [found] = read(tmp_path, ("ja", "en"))
+    assert found.source == ["の", "\u3000", "だ"]
+
+
+@pytest.mark.parametrize("right, refused", [(98, True), (99, False)])
+def test_a_link_in_a_hundred_may_be_beyond_its_sentence(right, refused, tmp_path, caplog):
+    lines, sides = ["0-0"] * right + ["0-0 0-9"], ["a ||| b"] * (right + 1)
+    lines[0] = ""  # of the links, `right` lie within their sentences
+    write(tmp_path, enfr_gold="\n".join(lines), **{"enfr_src__tgt": "\n".join(sides)})
+    if refused:
+        with pytest.raises(ValueError, match=f"enfr.gold:{right + 1}: the link 0-9 is beyond"):
+            read(tmp_path)
+    else:
+        assert read(tmp_path)[-1].possible == {(0, 0)}
+        assert f"1 of {right + 1} links are left out" in caplog.text
+
+
+def test_languages_that_the_model_lacks_are_left_out(tmp_path):
+    write(tmp_path, enfr_gold="1-1\n", **{"enfr_src__tgt": "a ||| b\n"})
+    assert alignment_files.find(str(tmp_path), ("en", "de"), "config.evals.x.data") == []
+
+
+@pytest.mark.parametrize(
+    "gold, sides, message",
+    [
+        ("1-1\n", "a ||| b\nc ||| d\n", r"enfr.gold has 1 lines, and .*src-tgt have 2"),
+        ("1-1\n1:1\n", "a ||| b\nc ||| d\n", r"enfr.gold:2: '1:1' is no link"),
+        ("1-1\n1-2\n", "a ||| b\nc ||| d\n", r"enfr.gold:2: the link 1-2 is beyond"),
+        ("1-1\n", "a b\n", r"src-tgt:1: expected `source \|\|\| target`"),
+    ],
+)
+def test_bad_files_are_named(gold, sides, message, tmp_path):
+    write(tmp_path, enfr_gold=gold, **{"enfr_src__tgt": sides})
+    with pytest.raises(ValueError, match=message):
+        read(tmp_path)
+
+
+def test_missing_files_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"config.evals.x.data"):
+        read(tmp_path)
+    write(tmp_path, enfr_gold="1-1\n")
+    with pytest.raises(FileNotFoundError, match="the sentences of the links are missing"):
+        read(tmp_path)
+
+
+def test_sides_of_different_length(tmp_path):
+    write(tmp_path, en__fr_wa="0-0\n", en__fr_en="a\nb\n", en__fr_fr="c\n")
+    with pytest.raises(ValueError, match="has 2 lines and .* has 1"):
+        read(tmp_path)

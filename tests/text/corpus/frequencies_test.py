@@ -1,0 +1,64 @@
+"""Word counts of a run, and the weights of SIF pooling."""
+
+import numpy as np
+import pytest
+
+from clwe_jax.text.corpus import frequencies
+from clwe_jax.text.vocab.base_vocab import SPECIALS
+from clwe_jax.text.corpus.frequencies import Frequencies
+from clwe_jax.text.vocab.subword_vocab import WordPieceVocabulary
+
+FOUND = Frequencies({"en": 1_000, "de": 10}, {"en": {"the": 60, "cat": 3, "cats": 1}, "de": {}})
+
+
+def test_weights_are_a_over_a_plus_p():
+    shares = np.array([0.0, 0.001, 0.05, 1.0])
+    expected = [1.0, 0.5, 0.001 / 0.051, 0.001 / 1.001]
+    np.testing.assert_allclose(frequencies.sif_weights(shares), expected, rtol=1e-6)
+    np.testing.assert_allclose(frequencies.sif_weights(shares, 0.05)[2], 0.5)
+
+
+def test_a_words_share_is_of_all_running_words():
+    expected = {"the": 1e-3 / (1e-3 + 0.06), "cat": 1e-3 / 4e-3, "cats": 0.5}
+    assert FOUND.word_weights("en") == pytest.approx(expected)
+    assert FOUND.word_weights("de") == FOUND.word_weights("fr") == {}
+
+
+def test_a_pieces_share_is_of_all_pieces_of_its_language():
+    vocabulary = WordPieceVocabulary([*SPECIALS, "the", "cat", "##s", "dog"])
+    weights = FOUND.piece_weights("en", vocabulary)
+    counts = np.array([0, 0, 0, 0, 0, 60, 4, 1, 0])
+    np.testing.assert_allclose(weights, 1e-3 / (1e-3 + counts / 65), rtol=1e-6)
+    assert weights.dtype == np.float32 and (FOUND.piece_weights("de", vocabulary) == 1).all()
+
+
+def test_the_most_frequent_words_are_kept(monkeypatch):
+    monkeypatch.setattr(frequencies, "MAX_WORDS", 2)
+    found = frequencies.most_frequent({"en": {"the": 7, "cat": 2, "dog": 1}})
+    assert found.totals == {"en": 10} and found.words == {"en": {"the": 7, "cat": 2}}
+
+
+def test_a_folder_keeps_them(tmp_path):
+    assert frequencies.load(str(tmp_path)) is None
+    FOUND.save(str(tmp_path))
+    assert frequencies.load(str(tmp_path)) == FOUND
+    for damaged in ("{", '{"en": 3}'):
+        (tmp_path / frequencies.FILE).write_text(damaged)
+        with pytest.raises(ValueError, match="counts.json is damaged.*delete it"):
+            frequencies.load(str(tmp_path))
+
+
+def test_counts_of_ranks_follow_zipfs_law():
+    found = frequencies.of_ranks([f"w{i}" for i in range(1_000)])
+    mass = sum(1 / (2.7 + rank) for rank in range(1, 1_001))
+    assert found["w0"] == round(1e6 / 3.7 / mass) and found["w999"] == round(1e6 / 1002.7 / mass)
+    assert sum(found.values()) == pytest.approx(1e6, rel=1e-3)
+    assert frequencies.of_ranks([]) == {}
+
+
+def test_counts_of_two_runs_are_joined():
+    other = Frequencies({"fr": 7}, {"fr": {"le": 4}})
+    found = frequencies.joined([FOUND, other])
+    assert found.totals == {"en": 1_000, "de": 10, "fr": 7} and found.words["fr"] == {"le": 4}
+    assert found.words["en"] == FOUND.words["en"]
+    assert frequencies.joined([FOUND, None]) is None

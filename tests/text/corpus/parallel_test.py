@@ -1,0 +1,80 @@
+"""Finding and reading parallel text: all formats, and input that cannot be right."""
+
+import gzip
+
+import pytest
+
+from clwe_jax.text.corpus import parallel
+
+EN, DE = "a cat\na dog\n", "eine Katze\r\nein Hund\r\n"
+
+
+def write(folder, **files):
+    for name, text in files.items():
+        name = name.replace("__", ".").replace("_", "-")
+        (folder / name).write_text(text, encoding="utf-8", newline="")
+    return str(folder)
+
+
+def read_all(place, languages=("en", "de", "fr")):
+    found = {}
+    for files in parallel.find(place, languages, "task.parallel"):
+        pairs = parallel.read(files)
+        found[files.source, files.target] = pairs.source, pairs.target
+    return found
+
+
+PAIRS = (["a cat", "a dog"], ["eine Katze", "ein Hund"])
+
+
+def test_all_formats(tmp_path):
+    expected = {("en", "de"): PAIRS}
+    for number, files in enumerate([
+        {"en_de__en": EN, "en_de__de": DE},
+        {"en_de__tsv": "\ufeffa cat\teine Katze\na dog\tein Hund\textra\n"},
+        {"tatoeba__eng_deu__eng": EN, "tatoeba__eng_deu__deu": DE, "notes__txt": "no\n"},
+    ]):  # fmt: skip
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        assert read_all(write(folder, **files)) == expected
+    (tmp_path / "train.en.gz").write_bytes(gzip.compress(EN.encode()))
+    write(tmp_path, train__de=DE, train__fr="un chat\nun chien", val__en="x\n", val__fr="y\n")
+    found = read_all(str(tmp_path / "train"))
+    assert set(found) == {("de", "en"), ("de", "fr"), ("en", "fr")}
+    assert found["de", "en"] == PAIRS[::-1]
+
+
+def test_faulty_lines_are_counted(tmp_path):
+    write(tmp_path, en_de__en="a\n\nc\nd\n", en_de__de="A\nB\n\nD", en_fr__tsv="a\tA\nno tab\n\tB\n")
+    both, table = parallel.find(str(tmp_path), ("en", "de", "fr"), "task.parallel")
+    pairs = parallel.read(both)
+    assert (pairs.source, pairs.target) == (["a", "d"], ["A", "D"])
+    assert list(pairs.skipped.values()) == [2] and "empty side" in str(pairs.skipped)
+    pairs = parallel.read(table)
+    assert pairs.source == ["a"] and sorted(pairs.skipped.values()) == [1, 1]
+    assert parallel.read(both, limit=1).source == ["a"]
+
+
+@pytest.mark.parametrize(
+    "files, message",
+    [
+        ({"en_de__en": EN, "en_de__de": "one\n"}, "2 lines and .* 1: line n"),
+        ({"en_de__en": EN}, "en-de.de is missing"),
+        ({"en_en__tsv": "a\tb\n"}, "the same language twice"),
+        ({"en_de__en": "\n", "en_de__de": "x\n"}, "no line has a sentence"),
+        ({"en_xx__tsv": "a\tb\n"}, "it has en-xx"),
+        ({"notes__txt": "a\n"}, "names no parallel text"),
+    ],
+)
+def test_bad_input_is_named(tmp_path, files, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        read_all(write(tmp_path, **files))
+
+
+def test_a_damaged_file_and_a_lone_side_are_named(tmp_path):
+    (tmp_path / "en-de.tsv.gz").write_bytes(b"no gzip")
+    with pytest.raises(ValueError, match="damaged"):
+        read_all(str(tmp_path))
+    write(tmp_path, dev__en=EN)
+    with pytest.raises(ValueError, match="no other side"):
+        read_all(str(tmp_path / "dev"))
