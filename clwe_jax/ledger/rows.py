@@ -35,7 +35,7 @@ _KEPT = re.compile(
             r"(bleu|chrf)/.*",
             r"mining/.*|mined/[^/]+|word_alignment/[a-z_]+",
             r"clcr/(distance|cosine|nearest|f1|alignment_\w+|pivots|entailment|hub)(/.*)?",
-            r"clcr/reorder/([a-z0-9_]+|\w+/(tau|bleu4))|clcr/extract/.*(accuracy|precision|recall)",
+            r"clcr/reorder/(\w+/)*(tau|bleu4)(_gain)?|clcr/extract/.*(accuracy|precision|recall)",
             r"train/(loss|tokens_per_second)|speed/.*|stage/.*",
             r"(compare|order)/.*",
         )

@@ -17,8 +17,6 @@ from clwe_jax.embeddings.grown import Grown
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.static import StaticRun
 from clwe_jax.pretrain import warm_start
-from clwe_jax.static.job import Static
-from clwe_jax.static.trainer import GROWN
 from clwe_jax.text import run_text as run_texts
 
 
@@ -28,6 +26,10 @@ def run(config: PretrainRun, workdir: str) -> None:
     Raises:
       ValueError: the texts hold no translations, or there are several hosts.
     """
+    # Most runs train no vectors, and load none of this.
+    from clwe_jax.static.job import Static
+    from clwe_jax.static.trainer import GROWN
+
     names = config.mined_by
     if jax.process_count() > 1:
         raise ValueError(

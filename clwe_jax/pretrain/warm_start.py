@@ -27,8 +27,6 @@ from clwe_jax.options.section import values_of
 from clwe_jax.options.static import StaticRun, WordsOptions
 from clwe_jax.runs.dictionary_baseline import PREFIX
 from clwe_jax.runs.job import FIGURES
-from clwe_jax.static.job import Static
-from clwe_jax.static.trainer import SUBWORDS
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.run_text import RunText
 from clwe_jax.text.vocab.xlm import END_MARK
@@ -135,6 +133,9 @@ def train(config: PretrainRun, workdir: str, folders: Mapping[str, str]) -> None
             "config.init.embeddings='joint' runs on one host: train the vectors with "
             "configs/joint_align.py, then name their folder, --config.init.embeddings=DIR"
         )
+    # Most runs train no vectors, and load none of this.
+    from clwe_jax.static.job import Static
+
     # The run itself measures the floor.
     Static(static_config(config, folders), os.path.join(workdir, FOLDER), with_floor=False).run()
 
@@ -250,6 +251,8 @@ def _subwords(
     Raises:
       ValueError: the run has not kept its n-grams.
     """
+    from clwe_jax.static.trainer import SUBWORDS
+
     model, path = spaces.load(folder), os.path.join(folder, "trained", SUBWORDS)
     if not os.path.isfile(path):
         raise ValueError(

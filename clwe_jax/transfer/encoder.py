@@ -14,7 +14,6 @@ from clwe_jax.interop.configuration import LASER_WEIGHTS
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.static import StaticRun
 from clwe_jax.options.transfer import TransferRun
-from clwe_jax.static.job import Static
 from clwe_jax.training import build, checkpoint
 from clwe_jax.transfer import loaded, maps as transfer_maps, vocabulary
 from clwe_jax.transfer.data import LabelledData
@@ -32,6 +31,9 @@ def opened(config: TransferRun, workdir: str, data: LabelledData) -> RowEncoder:
     if where in build.LEARNED:
         return _learned(config, workdir, data)
     if where == loaded.JOINT:
+        # Most runs train no vectors, and load none of this.
+        from clwe_jax.static.job import Static
+
         folder = os.path.join(workdir, loaded.ENCODER)
         Static(joint_config(config), folder).run()
         where = f"run:{folder}"
