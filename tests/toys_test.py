@@ -19,7 +19,7 @@ from clwe_jax.models.heads import Linear
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options.aligners import AlignerOptions
-from clwe_jax.options.evaluators import EvaluationOptions
+from clwe_jax.options.evaluators import Cost, EvaluationOptions
 from clwe_jax.options.models import LinearHead, TransformerOptions
 from clwe_jax.options.objectives import MlmOptions
 from clwe_jax.options.section import ByIdentity, Size, option
@@ -91,6 +91,9 @@ class Evaluation(EvaluationOptions):
     """The options of the evaluator."""
 
     name = "toy"
+
+    def cost(self, data):
+        return Cost(texts=1_000_000 * data.languages)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -223,7 +226,7 @@ def test_a_task_of_labels_a_head_and_an_encoder_transfer(tmp_path):
     assert "Halves" in (tmp_path / "run" / "report.html").read_text()
 
 
-def test_a_task_a_backbone_an_objective_and_an_evaluator_train(tmp_path):
+def test_a_task_a_backbone_an_objective_and_an_evaluator_train(tmp_path, capsys):
     config = presets.bert("laptop")
     config.task = options.named("task", "toy")
     config.model = options.named("model", "toy", layers=1, width=16, heads=2, mlp_dim=16)
@@ -237,6 +240,8 @@ def test_a_task_a_backbone_an_objective_and_an_evaluator_train(tmp_path):
         "evals.word_alignment.data": "",
     })  # fmt: skip
     run.resolved().check_all()
+    assert pretrain.run(run, str(tmp_path / "dry"), dry=True)
+    assert "evaluations: at most 2,000,000 texts" in capsys.readouterr().out
     assert pretrain.run(run, str(tmp_path / "run"))
     figures = results(tmp_path / "run")
     assert figures["toy/width"] == 16 and figures["train/factor"] == pytest.approx(7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import time
 from typing import Any, Callable, Iterable, Iterator, Sequence
@@ -14,6 +15,7 @@ import numpy as np
 from clwe_jax import options, presets
 from clwe_jax.embeddings import train as static_training
 from clwe_jax.embeddings.corpus import Sentences
+from clwe_jax.options.evaluators import EvaluationData
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import values_of
 from clwe_jax.options.static import FastTextOptions, StaticRun
@@ -178,18 +180,20 @@ def _evaluating(
     folders = run_texts.folders_of(config, workdir)
     total, rows, written, languages = 0.0, 0, 0, options.languages(config)
     for key, spec in config.evals.items():
-        place, once, texts, translated = folders.get(f"evals.{key}", ""), 0.0, 0, 0
-        if spec.name == "mlm":
-            once = spec.batches * len(languages) * step_seconds / 3  # no backward pass
-        elif spec.name in ("retrieval", "mining") and place:
-            texts = _test_sentences(place, workdir, languages, spec.max_sentences)
-        elif spec.name == "bli" and place:
-            lines = len(languages) * config.data.sample_bytes // _ROW_BYTES
-            texts = min(lines, len(languages) * spec.max_words * spec.occurrences)
-        elif spec.name == "bleu" and place and isinstance(objective, Generates):
-            translated = _translated(place, workdir, languages, spec.max_sentences)
+        place = folders.get(f"evals.{key}", "")
+        if hasattr(spec, "data") and not place:
+            continue
+        data = EvaluationData(
+            len(languages), len(languages) * config.data.sample_bytes // _ROW_BYTES,
+            functools.partial(_test_sentences, place, workdir, languages),
+            functools.partial(_translated, place, workdir, languages)
+            if isinstance(objective, Generates) else lambda most: 0,
+        )  # fmt: skip
+        batches, texts, translated, width = spec.cost(data)
+        once = batches * step_seconds / 3  # no backward pass
+        if translated:
             writing = _writing_seconds(objective, variables, length)
-            once = translated * spec.width / _ROWS * writing  # a beam costs as much as a text
+            once += translated * width / _ROWS * writing  # a beam costs as much as a text
         every, steps = spec.every_steps, config.train.steps
         times = 1 + ((steps - 1) // every if every else 0)
         total += times * (once + texts / _ROWS * forward)

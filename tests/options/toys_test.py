@@ -8,7 +8,7 @@ import pytest
 
 from clwe_jax import options, presets, registry
 from clwe_jax.evaluate.context import Context
-from clwe_jax.options.evaluators import MlmEvaluation
+from clwe_jax.options.evaluators import EvaluationOptions, MlmEvaluation
 from clwe_jax.options.models import HeadOptions, ModelOptions
 from clwe_jax.options.section import ByIdentity, Section, Size, option
 from clwe_jax.options.tasks import TaskOptions
@@ -45,9 +45,8 @@ class ToyObjective(ByIdentity, ToyLoss):
 
 
 @dataclasses.dataclass(frozen=True)
-class ToyEvaluation(Section):
+class ToyEvaluation(EvaluationOptions):
     name = "toy"
-    every_steps: int = option(0, "steps between two runs")
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
