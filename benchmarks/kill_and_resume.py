@@ -3,7 +3,7 @@
   python benchmarks/kill_and_resume.py --kills=20 [--system=bi_saelmo] [--seconds=6] [--workdir=DIR]
 
 Runs a job at a tiny scale twice: once unbroken, and once killed `--kills` times at random moments
-after it has begun to write files, and started again with the same command after every kill. Prints
+after it has kept something new, and started again with the same command after every kill. Prints
 whether the final arrays agree bit by bit, and exits with status 1 if they do not.
 """
 
@@ -22,6 +22,7 @@ import time
 import jax
 import numpy as np
 
+from clwe_jax.runs import cached
 from clwe_jax.training import checkpoint, finish
 from side_by_side import record
 
@@ -55,7 +56,26 @@ SYSTEMS = {
 --config.data.languages=de,en,fr --config.data.pocket_sentences=6000 --config.embeddings.dim=50
 --config.evals.bli.bootstrap=0
 """,
+    # Its vectors, features and heads are kept one by one.
+    "ner_bilstm_crf": """
+--config.data.languages=de,en --config.data.pocket_sentences=6000 --config.transfer.joint.dim=50
+--config.transfer.embedded_rows=600 --config.transfer.embedded_tests=200 --config.transfer.seeds=2
+--config.transfer.layers=each --config.recipe.epochs=4
+""",
+    # Two language models are trained first, in folders of their own.
+    "clcr": """
+--config.data.languages=de,en --config.data.pocket_sentences=3000 --config.clcr.encoder.steps=200
+--config.clcr.sentences=400 --config.clcr.test_sentences=60 --config.clcr.transform.steps=200
+--config.clcr.predictor.steps=200 --config.clcr.entailment.seeds=0
+""",
 }
+# Systems whose job takes no steps of its own.
+_WITHOUT_STEPS = ("joint_align", "ner_bilstm_crf", "clcr")
+# The files of final arrays, apart from checkpoints.
+_ARRAYS = (
+    "alignments/*.npz", "spaces/*.npz", "encoder/spaces/*.npz", "heads/*.npz", "predictions/*.npz",
+    "clcr.npz", "steps/*.npz",
+)  # fmt: skip
 
 
 def main() -> None:
@@ -83,7 +103,8 @@ def main() -> None:
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
             killed += 1
-            print(f"kill {killed}: newest checkpoint {newest(folder / 'broken')}", flush=True)
+            there = folder / "broken"
+            print(f"kill {killed}: step {newest(there)}, {len(kept(there))} kept results", flush=True)
             continue
         if process.wait():
             sys.exit(f"the run failed; see {folder}/broken.log")
@@ -100,38 +121,53 @@ def main() -> None:
 def arrays(workdir: pathlib.Path) -> dict[str, np.ndarray]:
     """Every final array of the run: parameters and collections, or vectors and maps."""
     found = {}
-    for path in sorted(workdir.glob("[as]*/*.npz")):  # alignments, spaces
+    for path in sorted(path for pattern in _ARRAYS for path in workdir.glob(pattern)):
         with np.load(path, allow_pickle=False) as file:
-            found |= {f"{path.name}/{name}": file[name] for name in file.files}
-    if (workdir / "checkpoints").exists():
-        folder = finish.final_folder(str(workdir))
+            place = path.relative_to(workdir)
+            found |= {f"{place}/{name}": file[name] for name in file.files}
+    for run in models(workdir):
+        folder = finish.final_folder(str(run))
         variables = checkpoint.restore_variables(folder, None, None, ("senses",))[0]
         leaves = jax.tree_util.tree_leaves_with_path(variables)
-        found |= {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
+        place = run.relative_to(workdir)
+        found |= {f"{place}{jax.tree_util.keystr(path)}": np.asarray(leaf) for path, leaf in leaves}
     return found
+
+
+def models(workdir: pathlib.Path) -> list[pathlib.Path]:
+    """The folders of language models: the run's own, and those that it trained first."""
+    return [x for x in (workdir, *sorted(workdir.glob("encoders/*"))) if (x / "checkpoints").exists()]
 
 
 def start(arguments: argparse.Namespace, name: str, folder: pathlib.Path) -> subprocess.Popen:
     """Starts the job."""
     command = [sys.executable, "-m", "clwe_jax.main", f"--workdir={folder / name}"]
     command += [f"--config=configs/{arguments.system}.py", *SYSTEMS[arguments.system].split()]
-    if arguments.system != "joint_align":
+    if arguments.system not in _WITHOUT_STEPS:
         command.append(f"--config.train.steps={arguments.steps}")
     with open(folder / f"{name}.log", "ab") as log:
         return subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
 
 
 def newest(workdir: pathlib.Path) -> int:
-    folders = (workdir, workdir / finish.FOLDER)
+    """The newest step of all language models together; -1 without one."""
+    folders = [folder for run in models(workdir) for folder in (run, run / finish.FOLDER)]
     steps = [checkpoint.complete_steps(str(folder / "checkpoints"))[-1:] for folder in folders]
     return sum(map(sum, steps)) if any(steps) else -1
 
 
+def kept(workdir: pathlib.Path) -> set[str]:
+    """The results of stages that the folder holds."""
+    return {str(path) for path in workdir.rglob(f"*{cached.RECORD}")}
+
+
 def wait_for_training(process: subprocess.Popen, workdir: pathlib.Path, system: str) -> bool:
-    """Waits for a new checkpoint, or a static run's cache; False if the run ended first."""
-    before = newest(workdir)
+    """Waits for a new checkpoint or kept result, or a static run's cache; False if the run ended first."""
+    before, had = newest(workdir), kept(workdir)
     while process.poll() is None:
-        if newest(workdir) > before or system == "joint_align" and (workdir / "cache").exists():
+        if newest(workdir) > before or kept(workdir) - had:
+            return True
+        if system == "joint_align" and (workdir / "cache").exists():
             return True
         time.sleep(0.05)
     return False
