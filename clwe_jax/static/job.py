@@ -125,6 +125,11 @@ class Static(Job):
         return bool(self.config.align.source_vectors)
 
     @property
+    def _alone(self) -> bool:
+        """Whether the vectors are those of the dictionary alone."""
+        return self.config.static.training == "dictionary" and not self._given
+
+    @property
     def _vectors_stage(self) -> str:
         return "reading" if self._given else "training"
 
@@ -198,17 +203,19 @@ class Static(Job):
             raw, vocabularies.shared, alignments, hub, read.context.normalizer,
             frequencies.most_frequent(counts),
         )  # fmt: skip
-        alone = static.training == "dictionary" and not self._given
+        alone = self._alone
         dim = self.config.embeddings.dim if alone else static.dictionary_dim
         if not dim:
             return model
-        graph = read.trainer.graph if read.trainer else WordGraph(
-            read.dictionary, counts, static.words
-        )  # fmt: skip
-        known = word_rows.rows(graph, dim, self.config.seed, mining.links if mining else {})
-        trained = {language: model.vectors(language) for language in model.languages}
-        finished = read.trainer.finished if read.trainer else None
+        if read.trainer:
+            known = read.trainer.rows(dim, mining.links if mining else {})
+        else:
+            graph = WordGraph(read.dictionary, counts, static.words)
+            known = word_rows.rows(graph, dim, self.config.seed)
+        finished, behind = read.trainer.finished if read.trainer else None, 0
         if not alone:
+            trained = {language: model.vectors(language) for language in model.languages}
+            behind = trained[hub].dim
             if finished:
                 trained = finished.turned(trained)
             # The vectors in the hub's space, each behind the dictionary's vector of the word.
@@ -218,7 +225,6 @@ class Static(Job):
             model = dataclasses.replace(model, raw=joined, shared={}, alignments={})
         if static.words.unknown != "ngrams":
             return model
-        behind = 0 if alone else trained[hub].dim
         model = dataclasses.replace(model, spelling=dictionary_text.spelling(known, behind))
         return finished.merged(model) if finished else model
 
@@ -293,6 +299,8 @@ class Static(Job):
         mining: mined.Written = done.get("mining") or mined.Written()
         vocabularies: Vocabularies = done[self._vectors_stage]
         model: StaticSpaces = done["writing"]
+        if self._alone:  # as they were written: they would be made again
+            vocabularies = dataclasses.replace(vocabularies, raw=model.raw)
         figures, rows = done["evaluation"]
         figures = {**figures, **mining.figures}
         errors, left_out = _errors(rows, self.config.report.errors)

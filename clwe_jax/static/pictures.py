@@ -78,10 +78,11 @@ def picture(
         own[name] = list(dict.fromkeys([*joined, *islice(frequent, _DRAWN)]))
     both = (word for word in source.words if word in shared and word.isalpha())
     groups = {
-        name: vectors.vectors[[vectors.index[word] for word in own[name]]]
+        name: vectors.vectors[[vectors.index[word] for word in own[name]]].astype(np.float32)
         for name, vectors in sides.items()
     }
-    groups["shared"] = source.vectors[[source.index[word] for word in islice(both, _DRAWN)]]
+    rows = [source.index[word] for word in islice(both, _DRAWN)]
+    groups["shared"] = source.vectors[rows].astype(np.float32)
     groups = {name: np.asarray(search.unit(rows)) for name, rows in groups.items() if len(rows)}
     if sum(map(len, groups.values())) < 3:
         return {}

@@ -17,10 +17,12 @@ from clwe_jax.embeddings import (
 )  # fmt: skip
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.grown import Grown
+from clwe_jax.embeddings.made import Made
 from clwe_jax.embeddings.meanings import distilled
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
+from clwe_jax.embeddings.word_rows import Rows
 from clwe_jax.encoders import load as encoders
 from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
 from clwe_jax.encoders.spaces import StaticSpaces
@@ -70,6 +72,7 @@ class Trainer:
     normalizer: Normalizer
     segmenter: Segmenter
     dictionary: Dictionary | None
+    _rows: dict[int, Rows] = dataclasses.field(default_factory=dict, init=False, repr=False)
 
     @property
     def _languages(self) -> tuple[str, ...]:
@@ -83,13 +86,11 @@ class Trainer:
         """
         config, kind = self.config, self.config.static.training
         max_words, hub = config.embeddings.max_vocab, options.hub_of(config)
-        apart = {
-            "separate": self._separate,
-            "duong": self._duong,
-            "dictionary": lambda: dictionary_text.vectors(
-                word_rows.rows(self.graph, config.embeddings.dim, config.seed, links)
-            ),
-        }
+        if kind == "dictionary":
+            made = dictionary_text.vectors(self.rows(config.embeddings.dim, links))
+            # Each when it is asked for, in half precision: all languages of such width fill the memory.
+            return Vocabularies(Made(made, lambda x: made[x].top(max_words).halved()))
+        apart = {"separate": self._separate, "duong": self._duong}
         if kind in apart:
             made = apart[kind]()
             return Vocabularies({language: made[language].top(max_words) for language in made})
@@ -98,6 +99,17 @@ class Trainer:
             return vocabularies.shared_by_text(joint, self._balanced_counts, hub, max_words)
         separate = self._separate() if config.static.rule == "neighbours" else None
         return vocabularies.reallocated(config, joint, self._balanced_counts, hub, separate)
+
+    def rows(self, dim: int, links: WordLinks) -> Rows:
+        """The dictionary's rows of all words, made once.
+
+        Args:
+          dim: width of a row.
+          links: what was mined.
+        """
+        if dim not in self._rows:
+            self._rows[dim] = word_rows.rows(self.graph, dim, self.config.seed, links)
+        return self._rows[dim]
 
     def mine(self) -> Grown:
         """Mines the whole text for links that the dictionary lacks; see `embeddings.mining`."""
