@@ -88,10 +88,6 @@ class Vectors:
         words, vectors = self.words[:max_words], self.vectors[:max_words]
         return Vectors(words, vectors, counts, self.report, self.examples)
 
-    def halved(self) -> Vectors:
-        """The same in half precision."""
-        return dataclasses.replace(self, vectors=self.vectors.astype(np.float16))
-
     def save(self, path: str, about: Mapping[str, Any] | None = None) -> None:
         """Writes an .npz file that `load` memory-maps and `numpy.load` reads.
 

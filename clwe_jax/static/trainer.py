@@ -89,7 +89,7 @@ class Trainer:
         if kind == "dictionary":
             made = dictionary_text.vectors(self.rows(config.embeddings.dim, links))
             # Each when it is asked for, in half precision: all languages of such width fill the memory.
-            return Vocabularies(Made(made, lambda x: made[x].top(max_words).halved()))
+            return Vocabularies(Made(made, lambda x: _halved(made[x].top(max_words))))
         apart = {"separate": self._separate, "duong": self._duong}
         if kind in apart:
             made = apart[kind]()
@@ -308,6 +308,10 @@ class Trainer:
             load,
             "Delete it, or give another folder with --config.static.trained=DIR",
         ).result()
+
+
+def _halved(vectors: Vectors) -> Vectors:
+    return dataclasses.replace(vectors, vectors=vectors.vectors.astype(np.float16))
 
 
 def _read_json(path: str) -> Any:
