@@ -18,12 +18,12 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
     # Functions (config, workdir, dry) -> whether the job is finished; see `runs.job.Job.run`.
     "job": {
         "pretrain": "clwe_jax.pretrain.job:run",
-        "evaluate": "clwe_jax.reevaluate:run",
-        "project": "clwe_jax.pretrain.project:run",
         "static": "clwe_jax.static.job:run",
+        "project": "clwe_jax.pretrain.project:run",
         "transfer": "clwe_jax.transfer.job:run",
         "clcr": "clwe_jax.clcr.job:run",
         "compare": "clwe_jax.compare.job:run",
+        "evaluate": "clwe_jax.reevaluate:run",
     },
     # Functions (run) -> run with the options that follow files and models; they import neither jax nor
     # TensorFlow.

@@ -20,8 +20,8 @@ from clwe_jax.options.section import (
 )  # fmt: skip
 from clwe_jax.options.text import SOURCE
 
+JOBS = tuple(registry.TABLES["job"])
 SCALES = ("laptop", "small", "base", "paper")
-JOBS = ("pretrain", "static", "project", "transfer", "clcr", "compare", "evaluate")
 # A section that one kind of run alone has -> its options; others are language models.
 _KINDS = {
     "compare": "clwe_jax.options.compare:CompareRun",
@@ -32,13 +32,14 @@ _KINDS = {
 _PRETRAINED = "clwe_jax.options.pretrain:PretrainRun"
 
 
-class _Job(OneOf):
-    """The jobs that the registry trains, or whose folders it loads."""
+class _Job:
+    """The jobs that the registry trains, or whose folders it loads, when a value is checked."""
 
     def __contains__(self, value: str) -> bool:
-        return super().__contains__(value) or any(
-            value in registry.TABLES[table] for table in ("job", "loader")
-        )
+        return value in registry.TABLES["job"] or value in registry.TABLES["loader"]
+
+    def __str__(self) -> str:
+        return f"one of {', '.join(registry.TABLES['job'])}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Run(Section):
     Kinds of run have further sections, among them `data`, `report` and `plan`.
     """
 
-    job: Annotated[str, _Job(*JOBS)] = option("pretrain", f"one of {', '.join(JOBS)}")
+    job: Annotated[str, _Job()] = option("pretrain", f"one of {', '.join(JOBS)}")
     system: str = option("", "the name shown in reports")
     scale: Annotated[str, OneOf(*SCALES)] = option("laptop", "of --config=FILE:SCALE")
     seed: int = option(0, "of parameters, masks, dropout and the embedded world's text")
