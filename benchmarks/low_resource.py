@@ -54,10 +54,9 @@ def folder_of(language: str, part: str, out: str, seed: int) -> str:
     return os.path.join(out, f"{part}-{language}-{seed}")
 
 
-def measured(
-    language: str, part: str, data: str, out: str, folder: str, seed: int
-) -> dict[str, float]:
-    """The figures of the run in a folder, which is made where it is not finished."""
+def measured(language: str, part: str, data: str, out: str, seed: int) -> dict[str, float]:
+    """The figures of a run, which is made where it is not finished."""
+    folder = folder_of(language, part, out, seed)
     results, low = os.path.join(folder, job.FIGURES), os.path.join(data, "low_resource")
     if not os.path.exists(results):
         command = [
@@ -98,12 +97,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     figures: dict[str, float] = {}
-    runs = {x: folder_of(x, args.part, args.out, args.seed) for x in args.languages.split(",")}
-    for language, folder in runs.items():
-        found = measured(language, args.part, args.data, args.out, folder, args.seed)
+    languages = args.languages.split(",")
+    for language in languages:
+        found = measured(language, args.part, args.data, args.out, args.seed)
         print({name: f"{100 * value:.1f}" for name, value in found.items()}, flush=True)
         figures |= found
-    record(figures, args, runs=list(runs.values()))
+    record(figures, args, runs=[folder_of(x, args.part, args.out, args.seed) for x in languages])
 
 
 if __name__ == "__main__":
