@@ -5,7 +5,6 @@ import os
 
 import pytest
 
-from clwe_jax.text.corpus import corpora
 from clwe_jax.text.vocab import vocab
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words.normalize import Normalizer
@@ -20,14 +19,6 @@ DICTIONARY = Dictionary.from_pairs(
     {("en", "zh"): [("bank", "银行"), ("light", "光")], ("en", "de"): [("quark", "jokeſ")]},
     ("en", "de", "zh"),
 )
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("text")
-    for language, text in TEXT.items():
-        (folder / f"{language}.txt").write_text(text, encoding="utf-8")
-    return corpora.TextCorpus(str(folder), list(TEXT))
 
 
 def build(corpus, **options):

@@ -5,7 +5,6 @@ import os
 import numpy as np
 import pytest
 
-from clwe_jax.text.corpus import corpora
 from clwe_jax.text.vocab import vocab, word_vocab
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words.normalize import Normalizer
@@ -18,14 +17,6 @@ TEXT = {
     "zh": "银行给银行钱。\n" * 5,
 }
 DICTIONARY = Dictionary.from_pairs({("en", "zh"): [("bank", "银行"), ("give", "给")]}, ("en", "zh"))
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("text")
-    for language, text in TEXT.items():
-        (folder / f"{language}.txt").write_text(text, encoding="utf-8")
-    return corpora.TextCorpus(str(folder), list(TEXT))
 
 
 def build(corpus, **options):
