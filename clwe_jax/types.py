@@ -212,7 +212,7 @@ class Generates(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class WordSample:
-    """The text over which contextual vectors of words are averaged; static vectors need none.
+    """The text that contextual vectors of words are averaged over; static vectors need no text.
 
     Attributes:
       lines: language -> lines of raw text.

@@ -25,7 +25,6 @@ from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.place import Place
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.spaces import StaticSpaces
-from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.evaluate.context import Context
 from clwe_jax.ledger import environment, hashes, record
 from clwe_jax.options.compare import CompareRun
@@ -167,9 +166,6 @@ def _evaluated(
     languages = _languages(config, run)
     corpus = corpora.TextCorpus(folders["text"], languages)
     encoder, normalizer = _encoder(config, place, folders, corpus)
-    if isinstance(encoder, StaticEncoder):
-        # As many as of a language model: among fewer candidates more words are translated rightly.
-        encoder = dataclasses.replace(encoder, candidates=config.evals["bli"].max_words)
     max_bytes = config.data.sample_bytes
     tokenizer = encoder.tokenizer if isinstance(encoder, HasObjective) else None
     context = Context(

@@ -40,7 +40,6 @@ class StaticEncoder:
       split: (text, language) -> the text's words, spelled as the vectors' words.
       pair: language -> vectors of two languages in their own space; None: the space of all.
       frequencies: counts of words in the run's text; None where they are not known.
-      candidates: most frequent words of a language that lexicon induction chooses from; 0: all.
       spelled: (words, language) -> vectors of words that have none, float32 [words, D], in the space
         of all; None: there are no such vectors.
     """
@@ -49,7 +48,6 @@ class StaticEncoder:
     split: Callable[[str, str], Sequence[str]]
     pair: Mapping[str, Vectors] | None = None
     frequencies: Frequencies | None = None
-    candidates: int = 0
     spelled: Callable[[Sequence[str], str], np.ndarray] | None = None
     # language -> the words that were asked for last, and those of them that have a vector.
     _asked: dict[str, tuple[frozenset[str], Vectors]] = dataclasses.field(
@@ -140,9 +138,9 @@ class StaticEncoder:
     def vocabulary(
         self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
     ) -> WordSpace:
-        """All words of a language, the first `candidates` frequent; the arguments have no effect."""
+        """All words of a language, the first `sample.max_words` frequent; the rest has no effect."""
         vectors = self._vectors(language)
-        frequent = min(self.candidates or len(vectors), len(vectors))
+        frequent = min(sample.max_words or len(vectors), len(vectors))
         return WordSpace(vectors.words, vectors.vectors[:, None], frequent)
 
     def _of(self, sentences: Iterable[Sequence[str]], language: str) -> Vectors:

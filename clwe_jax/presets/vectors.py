@@ -18,7 +18,8 @@ _STATIC_EVALS = dict(
 _WIDE: Values = {
     # The authors of RCSLS recommend it for 300 dimensions.
     "align": dict(rcsls=dict(learning_rate=25.0)),
-    "evals": _STATIC_EVALS,
+    # The papers choose among the vocabularies of fastText's and MUSE's vectors.
+    "evals": dict(_STATIC_EVALS, bli=dict(_STATIC_EVALS["bli"], max_words=200_000)),
 }
 _STATIC: dict[str, Values] = {
     "laptop": {

@@ -28,7 +28,6 @@ from clwe_jax.text.run_text import RunText
 PREFIX = "floor/"
 EVALUATORS = ("retrieval", "bli", "bleu")
 _DIM = 300
-_CANDIDATES = 20_000  # most frequent words of a language that lexicon induction chooses from
 
 
 def measure_run(config: PretrainRun, run_text: RunText, workdir: str) -> dict[str, float]:
@@ -83,7 +82,7 @@ def encoder(
 ) -> StaticEncoder:
     """The floor's vectors as an encoder; the arguments as of `measure`."""
     spaces = _Spaces(dictionary, frequencies, seed)
-    return StaticEncoder(spaces, words, frequencies=frequencies, candidates=_CANDIDATES)
+    return StaticEncoder(spaces, words, frequencies=frequencies)
 
 
 @contextlib.contextmanager

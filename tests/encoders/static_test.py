@@ -12,7 +12,7 @@ from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
 from clwe_jax.text.corpus.frequencies import Frequencies
-from clwe_jax.types import Covers, Encoder, Pools
+from clwe_jax.types import Covers, Encoder, Pools, WordSample
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -44,6 +44,8 @@ def test_the_protocol():
     space = model.vocabulary("en")
     assert space.words == ["A", "B"] and space.frequent == 2 and space.index == {"A": 0, "B": 1}
     np.testing.assert_array_equal(space.vectors[:, 0], -vectors)
+    limited, every = (model.vocabulary("en", (), WordSample(max_words=x)) for x in (1, 0))
+    assert limited.words == ["A", "B"] and limited.frequent == 1 and every.frequent == 2
     assert model.sentences(["a", "b b a", ""], "de").shape == (3, 1, 2)
     np.testing.assert_array_equal(model.sentences(["a"], "de")[0, 0], [1, 0])
 

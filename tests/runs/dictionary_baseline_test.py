@@ -58,8 +58,8 @@ def test_without_counts_there_is_no_sif(config):
     assert not any("/sif/" in name for name in measured(config, dictionary()))
 
 
-def test_the_candidates_are_the_frequent_words(config, monkeypatch):
-    monkeypatch.setattr(dictionary_baseline, "_CANDIDATES", 2)
+def test_the_candidates_are_the_frequent_words(config):
+    config = options.with_values(config, {"evals.bli.max_words": 2})
     counts = {"en": {f"en{TESTED[3]}": 9, "that": 8}, "de": {}}
     found = measured(config, dictionary(), Frequencies({"en": 20, "de": 0}, counts))
     assert found["floor/bli/de-en/chance"] == 1 / 2
