@@ -1,15 +1,16 @@
 """Planning: the parsing in this process, whole plans each in a process of its own."""
 
-import importlib.util
+import importlib
 import json
 import pathlib
+import sys
 
 import pytest
 
-from clwe_jax import options
 from clwe_jax.plan import memory, slices
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))
+plans = importlib.import_module("plans")
 NO_LIBTPU = "the TPU compiler is not installed: pip install -e '.[plan]'"
 
 HLO = """
@@ -284,53 +285,12 @@ print(json.dumps(found))
     assert "3x3" in found["layout"]
 
 
-def paper_signatures():
-    """The :paper configs, grouped by what their training step depends on.
-
-    The masked models share one; the sense-aware ones have a program each.
-    """
-    groups = {}
-    for path in sorted((ROOT / "configs").glob("*.py")):
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        config = module.get_config("paper")
-        if config.job != "pretrain":
-            continue  # static vectors need no slice
-        step = {key: config[key].to_dict() for key in ("model", "objective", "optimizer", "mesh")}
-        step["rows"] = [config.train.batch_size, config.train.microbatches, config.train.steps]
-        step["shape"] = [config.data.sequence_length, options.max_predictions(config.data)]
-        step["sizes"] = [config.vocab.size, len(options.languages(config))]
-        groups.setdefault(json.dumps(step, sort_keys=True), []).append(path)
-    return [
-        pytest.param(
-            paths,
-            "v3:8x16" if masked else "v3:4x8",
-            id="+".join(path.stem for path in paths),
-        )
-        for paths, masked in (
-            (paths, json.loads(step)["objective"]["name"] == "mlm")
-            for step, paths in groups.items()
-        )
-    ]
-
-
 # Needs a minute for every program that differs.
 @pytest.mark.slow
 @pytest.mark.skipif(not slices.has_libtpu(), reason=NO_LIBTPU)
-@pytest.mark.parametrize("paths, topology", paper_signatures())
-def test_paper_configs_compile_and_fit_their_slice(run_python, paths, topology):
-    code = f"""
-import importlib.util, json
-from clwe_jax import options
-from clwe_jax.plan import pretraining as plan
-spec = importlib.util.spec_from_file_location("c", {str(paths[0])!r})
-module = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
-print(json.dumps(plan.run(options.parse(module.get_config("paper")), {topology!r})))
-"""
-    done = run_python("-c", code, timeout=900, XLA_FLAGS="")  # compiled as for a real run
-    found = json.loads(done.stdout.strip().splitlines()[-1])
-    assert found["devices"] == {"v3:8x16": 256, "v3:4x8": 64}[topology] and not found["simulated"]
-    assert found["fits"] is True and found["needed_bytes"] < found["hbm_bytes"]
-    assert max(found["evaluation"].values()) < found["hbm_bytes"]
+@pytest.mark.parametrize("name, topology", [(x, y) for x, (y, _) in plans.programs().items()])
+def test_paper_configs_compile_and_fit_their_slice(tmp_path, name, topology):
+    plan = plans.planned(name, topology, str(tmp_path))
+    assert plan["devices"] == {"v3:8x16": 256, "v3:4x8": 64}[topology] and not plan["simulated"]
+    assert plans.figures(plan)["fits"] and plan["needed_bytes"] < plan["hbm_bytes"]
+    assert max(plan["evaluation"].values()) < plan["hbm_bytes"]
