@@ -108,11 +108,12 @@ def of_process() -> list[str]:
 
     Its own files are those of the package and, of a benchmark, the scripts beside the one that runs.
     """
-    files = {
-        os.path.realpath(getattr(module, "__file__", None) or "")
-        for module in list(sys.modules.values())
-    }
+    # Each stage of each run asks, among thousands of modules: paths are resolved once.
+    files = {_resolved(getattr(module, "__file__", None) or "") for module in [*sys.modules.values()]}
     return sorted({of_module(file) for file in files if _decides_figures(file)})
+
+
+_resolved = functools.cache(os.path.realpath)
 
 
 @functools.cache
@@ -123,6 +124,7 @@ def of_project() -> frozenset[str]:
     return frozenset(map(of_module, files))
 
 
+@functools.cache
 def _decides_figures(file: str) -> bool:
     if os.path.dirname(file) == _BENCHMARKS:
         return True
