@@ -120,18 +120,21 @@ class Clcr(Job):
             "space": [[*x.layers] for x in spaces.values()],
             "hub": [[run, state_of(f"run:{run}")] for run in data.hub(config.clcr)],
         }
-        matching = AttentionMatching(**values_of(config.clcr.transform))
-        maps: dict[str, Maps] = {}
+        maps = self._maps(pieces, made_with)
         figures: dict[str, float] = {}
-        for name in clcr_steps.ROWS:
-            fit = functools.partial(clcr_steps.fit, name, pieces, matching, config.seed)
-            arrays = self._kept(
-                f"transform_{name}", made_with, ("transform",), lambda fit=fit: _arrays(fit())
-            )
-            maps[name] = Maps(*(_match(arrays[side]) for side in Maps._fields))
-            figures |= self._measured(name, maps[name], tested, rows)
-        phases = self._tune(models, spaces, rows.train, pieces, maps[MAIN], made_with)
-        if phases:
+        for name, pair in maps.items():
+            figures |= self._measured(name, pair, tested, rows)
+        phases: dict[str, list[np.ndarray]] = {}
+        for number in range(config.clcr.tune.rounds):
+            for side, language in enumerate(models):
+                # The new model and vectors take the place of the old: neither memory nor disk holds both.
+                models[language], history = self._tuned(
+                    number, side, models[language], spaces[language], rows.train, pieces,
+                    maps[MAIN][side], made_with,
+                )  # fmt: skip
+                pieces[side] = data.one_side(models, spaces, rows.train, side, folder)
+                phases.setdefault(language, []).append(history)
+        if config.clcr.tune.rounds:
             tested = data.both_sides(models, spaces, rows.test, folder)
             figures |= self._measured(clcr_steps.TUNED, maps[MAIN], tested, rows)
         views = [self._views(maps[MAIN], sides) for sides in (pieces, tested)]
@@ -164,41 +167,43 @@ class Clcr(Job):
             self.config.clcr.contrast, self.config.seed,
         )  # fmt: skip
 
-    def _tune(
-        self,
-        models: dict[str, LanguageModel],
-        spaces: Mapping[str, Space],
-        rows: Sequence[Linked],
-        sides: list[Pieces],
-        maps: Maps,
-        made_with: Mapping[str, Any],
-    ) -> dict[str, list[np.ndarray]]:
-        """Fine-tunes the models in turns, and encodes the sentences again; returns the histories.
-
-        Puts the learned models and the vectors of the sentences in the place of those in `models` and
-        `sides`, so that neither the memory nor the disk holds both.
-        """
+    def _maps(self, pieces: Sequence[Pieces], made_with: Mapping[str, Any]) -> dict[str, Maps]:
+        """Row of Table 1 -> the maps that it learns."""
         matching = AttentionMatching(**values_of(self.config.clcr.transform))
-        tuning = Tuning(**values_of(self.config.clcr.tune))
-        phases: dict[str, list[np.ndarray]] = {}
-        for number in range(tuning.rounds):
-            for side, (language, match) in enumerate(zip(options.languages(self.config), maps)):
-                words = [row[side] for row in rows]
+        maps = {}
+        for name in clcr_steps.ROWS:
+            fit = functools.partial(clcr_steps.fit, name, pieces, matching, self.config.seed)
+            arrays = self._kept(
+                f"transform_{name}", made_with, ("transform",), lambda fit=fit: _arrays(fit())
+            )
+            maps[name] = Maps(*(_match(arrays[side]) for side in Maps._fields))
+        return maps
 
-                def fit(language=language, match=match, side=side, words=words) -> Any:
-                    tuned = tune.tuned(
-                        models[language], (language, words), spaces[language], match,
-                        sides[1 - side].table, sides[side].table.rows.shape[1],
-                        matching, tuning, self.config.seed,
-                    )  # fmt: skip
-                    return {"params": tuned.model.variables["params"], "history": tuned.history}
+    def _tuned(
+        self,
+        number: int,
+        side: int,
+        model: LanguageModel,
+        space: Space,
+        rows: Sequence[Linked],
+        sides: Sequence[Pieces],
+        match: Match,
+        made_with: Mapping[str, Any],
+    ) -> tune.Tuned:
+        """The model of a side after its fine-tuning in a round, towards the vectors of the other."""
+        language = options.languages(self.config)[side]
 
-                name = f"tuned_{number}_{language}"
-                arrays = self._kept(name, made_with, ("transform", "tune"), fit)
-                models[language] = models[language].with_parameters(arrays["params"])
-                phases.setdefault(language, []).append(arrays["history"])
-                sides[side] = data.one_side(models, spaces, rows, side, self.workdir)
-        return phases
+        def fit() -> Any:
+            tuned = tune.tuned(
+                model, (language, [row[side] for row in rows]), space, match,
+                sides[1 - side].table, sides[side].table.rows.shape[1],
+                AttentionMatching(**values_of(self.config.clcr.transform)),
+                Tuning(**values_of(self.config.clcr.tune)), self.config.seed,
+            )  # fmt: skip
+            return {"params": tuned.model.variables["params"], "history": tuned.history}
+
+        arrays = self._kept(f"tuned_{number}_{language}", made_with, ("transform", "tune"), fit)
+        return tune.Tuned(model.with_parameters(arrays["params"]), arrays["history"])
 
     def _extract(self, mapped: Transformed) -> Extracted:
         classifier = Classifier(**values_of(self.config.clcr.predictor))

@@ -119,9 +119,10 @@ class Finish:
                 os.path.join(self.folder, _RECORD), {"made_with": self._key(), **kept}
             )
         _all_hosts("the record of the finish is written")
-        every, keep = config.checkpoint.every_steps, config.checkpoint.keep
-        options = finish.train_options(config, partition.make_mesh(config.mesh))
+        kept = CheckpointOptions(config.checkpoint.every_steps, config.checkpoint.keep)
+        settings = finish.train_options(config, partition.make_mesh(config.mesh))
         return train.fit(
+            train.FitOptions(settings, config.mesh, kept, config.seed),
             objective=finish.objective(
                 config, objective, inputs.pool_weights(config.finish, run_text)
             ),
@@ -129,10 +130,6 @@ class Finish:
             source=inputs.copies(config, run_text),
             evaluators=evaluators,
             workdir=self.folder,
-            train_cfg=options,
-            mesh_cfg=config.mesh,
-            checkpoint_cfg=CheckpointOptions(every_steps=every, keep=keep),
-            seed=config.seed,
             before=pretrained.state,
             meta=meta,
         )

@@ -156,15 +156,12 @@ class Pretraining(Job):
         measuring = [evaluators.InTraining(evaluator, encoder) for evaluator in made]
         before = self.finish.begin()
         result = train.fit(
+            train.FitOptions(config.train, config.mesh, config.checkpoint, config.seed),
             objective=objective,
             optimizer=optim.from_config(config.optimizer, config.data.sequence_length),
             source=opened.inputs.source,
             evaluators=() if before else measuring,  # they have measured already
             workdir=self.workdir,
-            train_cfg=config.train,
-            mesh_cfg=config.mesh,
-            checkpoint_cfg=config.checkpoint,
-            seed=config.seed,
             initial=init.from_config(config.init, warm_start.names(run_text.tokenizer), start),
             meta=self._meta(run_text),
         )

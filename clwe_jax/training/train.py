@@ -31,7 +31,17 @@ from clwe_jax.types import (
 )
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(frozen=True)
+class FitOptions:
+    """The options of a training; `seed` is that of the initial parameters and of dropout."""
+
+    train: TrainOptions
+    mesh: MeshOptions
+    checkpoint: CheckpointOptions
+    seed: int
+
+
+@dataclasses.dataclass(frozen=True)
 class FitResult:
     """The result of training.
 
@@ -66,26 +76,22 @@ class FitResult:
 
 
 def fit(
+    options: FitOptions,
     *,
     objective: Objective,
     optimizer: Optimizer,
     source: BatchSource,
     workdir: str,
-    train_cfg: TrainOptions,
-    mesh_cfg: MeshOptions,
-    checkpoint_cfg: CheckpointOptions,
-    seed: int,
     evaluators: Sequence[TrainingEvaluator] = (),
     meta: Mapping[str, Any] | None = None,
     initial: init.Initial | None = None,
     before: train_state.TrainState | None = None,
 ) -> FitResult:
-    """Trains, or resumes training, up to step `train_cfg.steps`.
+    """Trains, or resumes training, up to step `options.train.steps`.
 
     Args:
       source: this host's rows of every batch.
       workdir: the run's folder, for checkpoints/, metrics.jsonl and tensorboard/.
-      seed: seed of the initial parameters and of dropout.
       evaluators: measurements; all of them also run at the end.
       meta: JSON-able entries of every checkpoint; 'vocabulary' must not change between starts.
       initial: initial parameters of a new run; a run with a checkpoint does not read them.
@@ -99,16 +105,16 @@ def fit(
         finite, or the loss at the end is absurd.
       OSError: no checkpoint of the run can be read, or the last one cannot be written.
     """
-    meta, steps = dict(meta or {}), train_cfg.steps
+    meta, steps, seed = dict(meta or {}), options.train.steps, options.seed
     first_host = jax.process_index() == 0
-    phases = phases_of.from_config(train_cfg, optimizer)
-    mesh = partition.make_mesh(mesh_cfg)
-    partition.check_batch_size(train_cfg.batch_size, train_cfg.microbatches, mesh)
+    phases = phases_of.from_config(options.train, optimizer)
+    mesh = partition.make_mesh(options.mesh)
+    partition.check_batch_size(options.train.batch_size, options.train.microbatches, mesh)
     batch = next(source)
-    shapes = _global_shapes(batch, train_cfg.batch_size, partition.row_share(mesh)[1])
-    compiled = CompiledSteps(objective, optimizer, train_cfg, mesh, shapes, seed)
+    shapes = _global_shapes(batch, options.train.batch_size, partition.row_share(mesh)[1])
+    compiled = CompiledSteps(objective, optimizer, options.train, mesh, shapes, seed)
 
-    checkpointer = checkpoint.Checkpointer(os.path.join(workdir, "checkpoints"), checkpoint_cfg)
+    checkpointer = checkpoint.Checkpointer(os.path.join(workdir, "checkpoints"), options.checkpoint)
     restored = checkpointer.restore(lambda step: compiled.target(phases.saved_at(step)), meta)
     pending = [batch]
     if restored is None:
@@ -146,9 +152,9 @@ def fit(
     writer = metrics.MetricWriter(workdir, first_step, first_host)
     progress = metrics.Progress(first_step, steps, first_host)
     prefetcher = Prefetcher(
-        source, lambda b: partition.global_batch(b, mesh), train_cfg.prefetch, pending
+        source, lambda b: partition.global_batch(b, mesh), options.train.prefetch, pending
     )
-    log = StepLog(steps, train_cfg, _positions(shapes), writer, progress, checkpointer)
+    log = StepLog(steps, options.train, _positions(shapes), writer, progress, checkpointer)
     evaluations: dict[str, float] = {}
     step, ended, learn = first_step, False, phases.saved_at(first_step)
     if step < steps:
@@ -194,10 +200,10 @@ def fit(
             if step == steps:
                 break
             due = [evaluator for evaluator in evaluators if is_due(evaluator.every_steps)]
-            if due or is_due(checkpoint_cfg.every_steps):
+            if due or is_due(options.checkpoint.every_steps):
                 with log.pause(step_metrics):
                     evaluate(due)
-                    if is_due(checkpoint_cfg.every_steps):
+                    if is_due(options.checkpoint.every_steps):
                         save()
         log.flush(step)
         finished = (ended or step == steps) and not stop.received
@@ -277,12 +283,12 @@ class CompiledSteps:
         self,
         objective: Objective,
         optimizer: Optimizer,
-        train_cfg: TrainOptions,
+        train: TrainOptions,
         mesh: jax.sharding.Mesh,
         shapes: Batch,
         seed: int,
     ):
-        self._objective, self._optimizer, self._train = objective, optimizer, train_cfg
+        self._objective, self._optimizer, self._train = objective, optimizer, train
         self._mesh, self._shapes, self._seed = mesh, shapes, seed
         self._targets: dict[tuple[str, ...], train_state.TrainState] = {}
         self._steps: dict[tuple[Any, ...], jax.stages.Compiled] = {}

@@ -77,6 +77,7 @@ class TunedTransfer:
             logging.info("seed %d of %d: %d rows, %d steps an epoch", number + 1,
                          config.transfer.seeds, rows, per_epoch)  # fmt: skip
             result = train.fit(
+                train.FitOptions(options, config.mesh, kept, seed),
                 objective=self._objective,
                 optimizer=optim.from_config(config.optimizer, self._length),
                 source=ArraySource(
@@ -85,10 +86,6 @@ class TunedTransfer:
                     process_index=jax.process_index(), process_count=jax.process_count(),
                 ),
                 workdir=folder,
-                train_cfg=options,
-                mesh_cfg=config.mesh,
-                checkpoint_cfg=kept,
-                seed=seed,
                 evaluators=[_Development(self, per_epoch)],
                 initial=init.Initial(
                     fine_tuned.backbone_of(self._model.variables), "backbone/.*",

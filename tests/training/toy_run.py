@@ -95,12 +95,14 @@ def fit(workdir, source=None, mesh=None, checkpoint=None, model=None, optimizer=
         ),
         source=source or Source(jax.process_index(), jax.process_count()),
         workdir=str(workdir),
-        train_cfg=Steps(**settings),
-        mesh_cfg=MeshOptions(**(mesh or {})),
-        checkpoint_cfg=CheckpointOptions(**{"every_steps": 3, **(checkpoint or {})}),
+    )
+    fitting = train.FitOptions(
+        Steps(**settings),
+        MeshOptions(**(mesh or {})),
+        CheckpointOptions(**{"every_steps": 3, **(checkpoint or {})}),
         seed=0,
     )
-    return train.fit(**{**given, **options})
+    return train.fit(fitting, **{**given, **options})
 
 
 class HeldOut:
