@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import json
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from absl import logging
 import jax
 import numpy as np
 
-from clwe_jax import atomic, options
+from clwe_jax import options
 from clwe_jax.align import pivots
 from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier, Predictor
@@ -282,7 +281,7 @@ class Clcr(Job):
         )
         for name, make in rows.items():
             path = self.path(_KEPT, f"entailment_{name}.json")
-            figures |= CachedResult(path, made_with, make, _write, _read).result()
+            figures |= CachedResult(path, made_with, make).result()
         return figures
 
     def results(self, done: Mapping[str, Any]) -> Results:
@@ -331,15 +330,6 @@ def _link_figures(
 
 def _params(predictors: Extraction | OrderPredictors) -> dict[str, Any]:
     return {name: predictor.params for name, predictor in predictors._asdict().items()}
-
-
-def _write(figures: Mapping[str, float], path: str) -> None:
-    atomic.write_json(path, dict(figures))
-
-
-def _read(path: str) -> dict[str, float]:
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
 
 
 def _arrays(maps: Maps) -> dict[str, dict[str, np.ndarray]]:

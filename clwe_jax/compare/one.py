@@ -19,7 +19,7 @@ from typing import Any, Mapping
 
 from absl import logging
 
-from clwe_jax import atomic, options, registry, terminal
+from clwe_jax import options, registry, terminal
 from clwe_jax.compare import measured, shared, systems, tasks
 from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.place import Place
@@ -100,8 +100,6 @@ def _budgeted(config: CompareRun, place: Place, folders: Mapping[str, str]) -> o
             place.steps,
             {"steps": _TRIAL},
             lambda: {"steps_per_second": _speed(run, f"{place.folder}.trial")},
-            lambda result, path: atomic.write_json(path, result),
-            _read,
         ).result()["steps_per_second"]
         number *= 60 * speed
     steps = max(1, round(number)) if unit else 0

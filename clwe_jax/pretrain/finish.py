@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import shutil
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from absl import logging
 import jax
 from jax.experimental import multihost_utils
 
-from clwe_jax import atomic
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import to_dict
 from clwe_jax.options.training import CheckpointOptions
 from clwe_jax.report import data, run_folder
 from clwe_jax.runs import inputs
+from clwe_jax.runs.cached import CachedResult
 from clwe_jax.text.run_text import RunText
 from clwe_jax.training import checkpoint, finish, partition, train
 from clwe_jax.training.train import FitResult
 from clwe_jax.types import Objective, TrainingEvaluator
 
-_RECORD = "before.json"
 # Fields of the pretraining's result that a later start of the finish cannot compute again.
 _FIELDS = ("evaluations", "train", "compile_seconds", "tokens_per_second", "steps_per_second")
 # Figures before and after the finish: title of the table, form of its figures, path -> name.
@@ -52,9 +50,9 @@ _SHOWN = (
 class Finish:
     """The contrastive finish of a run.
 
-    WORKDIR/finish holds its checkpoints, its metrics and before.json: the pretraining's figures, and
-    the options that they and the finish were made with. A finish with other options, or of another
-    number of pretraining steps, is made again from the pretraining's last checkpoint.
+    WORKDIR/finish holds its checkpoints, its metrics and before.json: the pretraining's figures. A
+    finish with other options, or of another number of pretraining steps, is made again from the
+    pretraining's last checkpoint.
 
     Attributes:
       config: the run's config.
@@ -80,14 +78,14 @@ class Finish:
         """Whether all steps of the finish are done, or the run has none."""
         steps = finish.steps(self.config)
         complete = checkpoint.complete_steps(os.path.join(self.folder, "checkpoints"))
-        return not steps or bool(self._before()) and bool(complete) and complete[-1] >= steps
+        return not steps or bool(self._before().stored()) and bool(complete) and complete[-1] >= steps
 
     def begin(self) -> dict[str, Any]:
         """The pretraining's figures, fields of `FitResult`, where the finish has begun; else {}.
 
         A finish that was made with other options is removed.
         """
-        before = self._before()
+        before = self._before().stored() or {}
         _all_hosts("the record of the finish is read")
         if finish.steps(self.config) and not before and os.path.isdir(self.folder):
             logging.info("%s was made with other options; it is made again", self.folder)
@@ -112,12 +110,8 @@ class Finish:
           meta: see `train.fit`.
         """
         config = self.config
-        if not self._before() and jax.process_index() == 0:
-            kept = {name: getattr(pretrained, name) for name in _FIELDS}
-            os.makedirs(self.folder, exist_ok=True)
-            atomic.write_json(
-                os.path.join(self.folder, _RECORD), {"made_with": self._key(), **kept}
-            )
+        if jax.process_index() == 0:
+            self._before(lambda: {name: getattr(pretrained, name) for name in _FIELDS}).result()
         _all_hosts("the record of the finish is written")
         kept = CheckpointOptions(config.checkpoint.every_steps, config.checkpoint.keep)
         settings = finish.train_options(config, partition.make_mesh(config.mesh))
@@ -158,8 +152,8 @@ class Finish:
         if options.pairs == "copies":
             other = "copy"
             pair = (
-                f"a sentence and its code-switched copy ({options.share:.0%} of the words that have a "
-                "translation are switched)"
+                f"a sentence and its code-switched copy ({options.share:.0%} of the words "
+                "that have a translation are switched)"
             )
         curves = {
             "InfoNCE loss": ("nats per sentence", "", {"loss": "loss"}),
@@ -191,18 +185,10 @@ class Finish:
         )
         return [data.to_json(data.Section("Contrastive finish", text, [*tables, *charts]))]
 
-    def _key(self) -> dict[str, Any]:
-        """The options that a finish depends on; more steps go on with the same finish."""
-        return {name: value for name, value in self.record.items() if name != "steps"}
-
-    def _before(self) -> dict[str, Any]:
-        """before.json without its options; {} where it is absent or of a finish with others."""
-        try:
-            with open(os.path.join(self.folder, _RECORD), encoding="utf-8") as file:
-                record = json.load(file)
-            return record if record.pop("made_with") == json.loads(json.dumps(self._key())) else {}
-        except (FileNotFoundError, ValueError, KeyError):
-            return {}
+    def _before(self, make: Callable[[], dict[str, Any]] = dict) -> CachedResult[dict[str, Any]]:
+        """before.json, of a finish with these options; more steps go on with the same finish."""
+        key = {name: value for name, value in self.record.items() if name != "steps"}
+        return CachedResult(os.path.join(self.folder, "before.json"), key, make)
 
 
 def joined(pretrained: FitResult, finished: FitResult) -> FitResult:

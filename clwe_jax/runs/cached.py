@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import shutil
 from typing import Any, Callable, Generic, Mapping, TypeVar
 
 from absl import logging
@@ -14,6 +15,13 @@ from clwe_jax import atomic, options
 
 T = TypeVar("T")
 RECORD = ".made_with.json"  # end of the name of the record beside a result
+_CLAIM = "made_with.json"  # the record in the folder of a training
+
+
+def read_json(path: str) -> Any:
+    """The content of a JSON file."""
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +34,8 @@ class CachedResult(Generic[T]):
       path: path of the file; the record is `path` + `RECORD`.
       made_with: the options that the result depends on and that may change between two starts;
         values that JSON can hold.
-      save: function save(result, path) that writes it.
+      make: function that makes the result, which is not None.
+      save: function save(result, path) that writes it; JSON where it is not given.
       load: function that reads it and raises ValueError for a damaged file.
       otherwise: advice in the error for a file made with other options; '': no error, such a file
         is made again.
@@ -35,8 +44,8 @@ class CachedResult(Generic[T]):
     path: str
     made_with: Mapping[str, Any]
     make: Callable[[], T]
-    save: Callable[[T, str], None]
-    load: Callable[[str], T]
+    save: Callable[[T, str], None] = lambda result, path: atomic.write_json(path, result)
+    load: Callable[[str], T] = read_json
     otherwise: str = ""
 
     def result(self) -> T:
@@ -45,11 +54,25 @@ class CachedResult(Generic[T]):
         Raises:
           ValueError: the file was made with other options, and `otherwise` is not empty.
         """
-        wanted = json.loads(json.dumps(dict(self.made_with)))
-        record = self.path + RECORD
+        result = self.stored()
+        if result is None:
+            result, record = self.make(), self.path + RECORD
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(record)  # an interruption while saving must not leave the old record
+            self.save(result, self.path)
+            atomic.write_json(record, dict(self.made_with))
+        return result
+
+    def stored(self) -> T | None:
+        """The result in the file if it was made with `made_with`, else None.
+
+        Raises:
+          ValueError: as of `result`.
+        """
+        wanted = _from_json(self.made_with)
         try:
-            with open(record, encoding="utf-8") as file:
-                stored = json.load(file)
+            stored = read_json(self.path + RECORD)
             if stored == wanted:
                 result = self.load(self.path)
                 logging.info("%s was made before", self.path)
@@ -62,10 +85,22 @@ class CachedResult(Generic[T]):
         if stored != wanted and self.otherwise:
             changed = "; ".join(options.differences(stored, wanted))
             raise ValueError(f"{self.path} was made with other options: {changed}. {self.otherwise}")
-        result = self.make()
-        os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(record)  # an interruption while saving must not leave the old record
-        self.save(result, self.path)
-        atomic.write_json(record, wanted)
-        return result
+        return None
+
+
+def claim(folder: str, made_with: Mapping[str, Any]) -> None:
+    """Makes the folder of a training, which resumes by itself; removes that of other options."""
+    record = os.path.join(folder, _CLAIM)
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        if read_json(record) == _from_json(made_with):
+            return
+    if os.path.isdir(folder):
+        logging.info("%s was made with other options; it is made again", folder)
+        shutil.rmtree(folder)
+    os.makedirs(folder)
+    atomic.write_json(record, dict(made_with))
+
+
+def _from_json(values: Mapping[str, Any]) -> Any:
+    """Values as a JSON file gives them back."""
+    return json.loads(json.dumps(dict(values)))

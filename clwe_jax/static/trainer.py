@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import os
 from typing import Any, Callable, Sequence
 
@@ -29,6 +28,7 @@ from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.static import StaticRun
+from clwe_jax.runs import cached
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.static import added, vocabularies
 from clwe_jax.static.added import Finished
@@ -216,7 +216,7 @@ class Trainer:
             name,
             lambda: {language: text().counts(language) for language in self._languages},
             save=lambda counts, path: atomic.write_json(path, counts),
-            load=_read_json,
+            load=cached.read_json,
         )
 
     def _joint(self, replaced: bool) -> Vectors:
@@ -312,8 +312,3 @@ class Trainer:
 
 def _halved(vectors: Vectors) -> Vectors:
     return dataclasses.replace(vectors, vectors=vectors.vectors.astype(np.float16))
-
-
-def _read_json(path: str) -> Any:
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)

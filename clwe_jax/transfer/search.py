@@ -6,14 +6,13 @@ The L2 penalty and the head's rates of dropout are chosen. No test row is read.
 from __future__ import annotations
 
 import dataclasses
-import json
 import operator
 import os
 from typing import Sequence
 
 from absl import logging
 
-from clwe_jax import atomic, options
+from clwe_jax import options
 from clwe_jax.options.section import Section, values_of
 from clwe_jax.report import data
 from clwe_jax.report.data import Column, Number, Table
@@ -67,7 +66,6 @@ def search(frozen: FrozenTransfer) -> list[Trial]:
         one = dataclasses.replace(frozen, config=changed)
         figure = CachedResult(
             os.path.join(frozen.workdir, FOLDER, f"trial{number}.json"), one.made_with(), one.development,
-            lambda x, path: atomic.write_json(path, x), _read,
         ).result()  # fmt: skip
         study.tell(trial, figure)
         trials.append(Trial(values, figure))
@@ -101,8 +99,3 @@ def section(task: Task, trials: Sequence[Trial]) -> data.Section | None:
         "heads of the other tables have the values of the first row."
     )
     return data.Section(f"{task.title}: search", text, [Table(columns, rows)])
-
-
-def _read(path: str) -> float:
-    with open(path, encoding="utf-8") as file:
-        return float(json.load(file))

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import collections
-import json
-import os
-import shutil
 from typing import Any, Iterator, Sequence
 
 from absl import logging
 import jax
 import numpy as np
 
-from clwe_jax import atomic
 from clwe_jax.data.arrays import ArraySource
 from clwe_jax.encoders import piece_rows
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.training import CheckpointOptions, TrainOptions
 from clwe_jax.options.transfer import TransferRun
+from clwe_jax.runs import cached
 from clwe_jax.runs.job import STOPPED
 from clwe_jax.training import build, fine_tuned, init, optim, train
 from clwe_jax.transfer.data import LabelledData, Rows
@@ -26,8 +23,6 @@ from clwe_jax.transfer.frozen import seeds_of
 from clwe_jax.transfer.labeller import Labels, Tuned
 from clwe_jax.transfer.results import Predicted, RowEncoder, Training
 from clwe_jax.types import Variables
-
-_MADE_WITH = "made_with.json"
 
 
 class TunedTransfer:
@@ -73,7 +68,7 @@ class TunedTransfer:
         speed: dict[str, float] = {}  # of the last seed
         for number, seed in enumerate(seeds_of(config)):
             folder = fine_tuned.folder(self._workdir, number)
-            self._claim(folder)
+            cached.claim(folder, self._made_with)
             logging.info("seed %d of %d: %d rows, %d steps an epoch", number + 1,
                          config.transfer.seeds, rows, per_epoch)  # fmt: skip
             result = train.fit(
@@ -103,23 +98,6 @@ class TunedTransfer:
                     "speed/compile_seconds": result.compile_seconds,
                 }
         return Training(histories, cut, speed)
-
-    def _claim(self, folder: str) -> None:
-        """Removes the training of other options."""
-        path = os.path.join(folder, _MADE_WITH)
-        wanted = json.loads(json.dumps(self._made_with))
-        try:
-            with open(path, encoding="utf-8") as file:
-                kept = json.load(file)
-        except (FileNotFoundError, ValueError):
-            kept = None
-        if kept == wanted:
-            return
-        if os.path.isdir(folder):
-            logging.info("%s was made with other options; it is made again", folder)
-            shutil.rmtree(folder)
-        os.makedirs(folder)
-        atomic.write_json(path, wanted)
 
     def _columns(self) -> tuple[dict[str, Any], collections.Counter[str]]:
         """The training rows of all languages as columns of pieces; reason -> number of cut rows."""

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from clwe_jax.runs.cached import CachedResult
+from clwe_jax.runs.cached import CachedResult, claim
 
 
 class Counter:
@@ -19,15 +19,8 @@ class Counter:
             self.calls += 1
             return {"call": self.calls}
 
-        def write(value, path):
-            with open(path, "w") as file:
-                json.dump(value, file)
-
-        def load(path):
-            with open(path) as file:
-                return json.load(file)
-
-        return CachedResult(self.path, made_with, make, save or write, load, otherwise).result()
+        given = {"save": save} if save else {}
+        return CachedResult(self.path, made_with, make, otherwise=otherwise, **given).result()
 
 
 @pytest.fixture
@@ -74,3 +67,23 @@ def test_a_file_that_was_not_finished_is_not_taken_for_another(counted):
         counted({"seed": 1}, save=stopped)
     assert os.path.exists(counted.path)
     assert counted({"seed": 0}) == {"call": 3}
+
+
+def test_a_result_of_other_options_is_not_stored(counted):
+    counted({"seed": 0})
+    stored = [CachedResult(counted.path, {"seed": x}, counted).stored() for x in (0, 1)]
+    assert stored == [{"call": 1}, None]
+
+
+def test_a_claimed_folder_stays_with_its_options(tmp_path):
+    folder, options = tmp_path / "seed0", {"widths": (1, 2)}
+    claim(str(folder), options)
+    (folder / "checkpoint").touch()
+    claim(str(folder), options)
+    assert (folder / "checkpoint").exists()
+    claim(str(folder), {"widths": (1, 3)})
+    assert not (folder / "checkpoint").exists()
+    (folder / "checkpoint").touch()
+    (folder / "made_with.json").unlink()  # a folder that nobody has claimed
+    claim(str(folder), {"widths": (1, 3)})
+    assert not (folder / "checkpoint").exists()
