@@ -265,7 +265,7 @@ class FinishOptions(Section):
     )
     temperature: Positive = option(0.05, "temperature of the contrastive loss")
     pairs: str = option("copies", "copies | mined (in the text) | a folder of parallel text")
-    share: Annotated[float, Range(1e-6, 1)] = option(
+    copy_switch_rate: Annotated[float, Range(1e-6, 1)] = option(
         0.9, "share of a copy's words with a translation that are switched"
     )
     drop: Rate = option(0.0, "share of words that each side loses, at most")

@@ -152,7 +152,7 @@ class Finish:
         if options.pairs == "copies":
             other = "copy"
             pair = (
-                f"a sentence and its code-switched copy ({options.share:.0%} of the words "
+                f"a sentence and its code-switched copy ({options.copy_switch_rate:.0%} of the words "
                 "that have a translation are switched)"
             )
         curves = {

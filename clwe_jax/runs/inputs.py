@@ -150,7 +150,7 @@ def copies(config: PretrainRun, run_text: RunText) -> BatchSource:
 
     host, rows = _host_share(config.mesh, config.finish.batch_size)
     task = Copies(
-        parallel=run_text.folders["pairs"], copy_switch_rate=config.finish.share,
+        parallel=run_text.folders["pairs"], copy_switch_rate=config.finish.copy_switch_rate,
         drop=config.finish.drop,
     )  # fmt: skip
     config = options.with_values(config, {"data.sequence_length": finish.length(config)})

@@ -206,7 +206,7 @@ def test_the_optimizer_keeps_frozen_groups_and_ratios_of_rates():
         ("data", dict(source="batches:x"), "config.data.source"),
         ("task", dict(name="bilm"), "--config.finish.steps=0"),
         ("finish", dict(temperature=0.0), "config.finish.temperature=0.0: must be above 0"),
-        ("finish", dict(share=1.5), "config.finish.share=1.5"),
+        ("finish", dict(copy_switch_rate=1.5), "config.finish.copy_switch_rate=1.5"),
         ("finish", dict(drop=1.0), "config.finish.drop=1.0"),
         ("finish", dict(against="table_"), "config.finish.against='table_'"),
         ("finish", dict(pool="idf"), "config.finish.pool='idf'"),
