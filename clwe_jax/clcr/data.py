@@ -7,7 +7,6 @@ import os
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
-from ml_collections import ConfigDict
 
 from clwe_jax import options, pocket, presets
 from clwe_jax.align import whitening
@@ -32,6 +31,10 @@ _SEED = "clcr"  # of the training sentences of the embedded world
 _PAPERS_DEPTH = 3 / 4  # layer 9 of 12
 _ENCODERS = "encoders"  # folder of the encoders that a run trained
 _DEV = "links-dev"  # seed of the development sentences
+_SHARED = (  # options of the text that the encoders read like the run
+    "source", "lower_case", "simplify_chinese", "pocket_sentences", "pocket_domains", "pocket_shared",
+    "pocket_apart", "pocket_shared_order",
+)  # fmt: skip
 _NONE: frozenset[tuple[int, int]] = frozenset()
 
 
@@ -45,22 +48,23 @@ class ParallelRows(NamedTuple):
 
 def encoder_config(config: ClcrRun, language: str) -> PretrainRun:
     """The config of a monolingual masked language model that the run trains first."""
-    bert, settings = presets.bert(config.scale), config.clcr.encoder
-    bert.system, bert.seed = f"MLM ({language})", config.seed
-    bert.data.update(
-        languages=language, source=config.data.source, dictionaries="",
-        lower_case=config.data.lower_case, simplify_chinese=config.data.simplify_chinese,
-        pocket_sentences=config.data.pocket_sentences, pocket_domains=config.data.pocket_domains,
-        pocket_shared=config.data.pocket_shared, pocket_apart=config.data.pocket_apart,
-        pocket_shared_order=config.data.pocket_shared_order,
+    base, settings = options.parse(presets.bert(config.scale)), config.clcr.encoder
+    run = options.with_values(
+        base,
+        {
+            "system": f"MLM ({language})", "seed": config.seed,
+            "data": {
+                "languages": language, "dictionaries": "",
+                **{name: getattr(config.data, name) for name in _SHARED},
+            },
+            "model": {"norm": "pre", "condition_on_language": False, "language_embeddings": False},
+            "vocab": {"kind": settings.vocab_kind, "size": settings.vocab_size},
+            "train.steps": settings.steps, "checkpoint.every_steps": settings.steps,
+            "optimizer.warmup_steps": min(base.optimizer.warmup_steps, settings.steps // 5),
+        },
     )  # fmt: skip
-    bert.model.update(norm="pre", condition_on_language=False, language_embeddings=False)
-    bert.vocab.update(kind=settings.vocab_kind, size=settings.vocab_size)
-    bert.train.steps = settings.steps
-    bert.optimizer.warmup_steps = min(bert.optimizer.warmup_steps, settings.steps // 5)
-    bert.checkpoint.every_steps = settings.steps
-    bert.evals = ConfigDict({"mlm": {**bert.evals.mlm, "every_steps": 0}})
-    return options.parse(bert)
+    mlm = dataclasses.replace(base.evals["mlm"], every_steps=0)
+    return dataclasses.replace(run, evals={"mlm": mlm})
 
 
 def hub(settings: ClcrOptions) -> list[str]:

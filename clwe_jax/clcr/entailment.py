@@ -50,15 +50,17 @@ def row_config(config: ClcrRun, workdir: str, name: str) -> TransferRun:
       workdir: folder of the CLCR run, which has the model.
     """
     source, target = options.languages(config)
-    settings, esim = config.clcr.entailment, presets.esim(config.scale)
-    esim.system, esim.seed = f"ESIM, {TITLES[name]}", config.seed
-    esim.encoder = settings.multilingual if name == MULTILINGUAL else f"run:{workdir}"
-    esim.data.languages = f"{target},{source}"
-    esim.data.dictionaries = config.data.dictionaries
-    esim.transfer.update(
-        train=settings.train or target, tests=settings.tests, seeds=settings.seeds, **ROWS[name]
-    )
-    return options.parse(esim)
+    settings = config.clcr.entailment
+    values = {
+        "system": f"ESIM, {TITLES[name]}", "seed": config.seed,
+        "encoder": settings.multilingual if name == MULTILINGUAL else f"run:{workdir}",
+        "data": {"languages": f"{target},{source}", "dictionaries": config.data.dictionaries},
+        "transfer": {
+            "train": settings.train or target, "tests": settings.tests, "seeds": settings.seeds,
+            **ROWS[name],
+        },
+    }  # fmt: skip
+    return options.with_values(options.parse(presets.esim(config.scale)), values)
 
 
 def measured(config: ClcrRun, workdir: str, name: str) -> dict[str, float]:

@@ -95,9 +95,12 @@ def _learned(config: TransferRun, workdir: str, data: LabelledData) -> RowEncode
 
 def joint_config(config: TransferRun) -> StaticRun:
     """The config of the joint-align vectors."""
-    joint = presets.joint_align(config.scale)
-    joint.seed = config.seed
-    joint.data.update({name: x for name, x in values_of(config.data).items() if name in joint.data})
-    joint.static.update(write_text=False, induced_words=0)
-    joint.embeddings.update(values_of(config.transfer.joint))
-    return options.parse(joint)
+    base = options.parse(presets.joint_align(config.scale))
+    known = values_of(base.data)
+    values = {
+        "seed": config.seed,
+        "data": {name: x for name, x in values_of(config.data).items() if name in known},
+        "static": {"write_text": False, "induced_words": 0},
+        "embeddings": values_of(config.transfer.joint),
+    }
+    return options.with_values(base, values)
