@@ -124,6 +124,7 @@ def test_a_warm_start(tmp_path):
     assert "joint" in json.dumps(section)
 
 
+@pytest.mark.slow
 def test_prepared_batches_train_without_tensorflow(tmp_path):
     config = ["--config=configs/dict_mlm_50.py", *TINY]
     python("-m", "clwe_jax.data.prepare", *config, f"--out={tmp_path}/batches", "--heldout_rows=8")

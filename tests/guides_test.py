@@ -111,6 +111,7 @@ def test_the_snippets_of_the_readme(first, monkeypatch):
     checked(ROOT / "README.md", first, monkeypatch)
 
 
+@pytest.mark.slow
 def test_the_tutorial(first, tmp_path, monkeypatch):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "first").symlink_to(first / "runs" / "dictionary_vectors")

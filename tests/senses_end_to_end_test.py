@@ -77,6 +77,7 @@ def test_broken_off_it_ends_as_a_whole_run(workdir, tmp_path, monkeypatch):
             assert found[name] == value or np.isnan(value), name
 
 
+@pytest.mark.slow
 def test_projection_is_measured_saved_and_applied(workdir):
     asked = [WordInContext(("the", "river"), 1, "de")]
     model = api.load(workdir)

@@ -101,6 +101,7 @@ def figures(workdir):
     return {x: y for x, y in found.items() if not x.endswith(("/minutes", "/memory", "/disk"))}
 
 
+@pytest.mark.slow
 def test_an_interrupted_comparison_ends_as_an_uninterrupted_one(folder, here, monkeypatch):
     config, whole, cut = config_of(folder), str(folder / "whole"), str(folder / "cut")
     assert job.run(config, whole)
