@@ -5,6 +5,8 @@
     python benchmarks/golden.py --out=runs/after --compare=runs/before
 
 A change of the house alone must print 0 for every run: figures are compared to all printed digits.
+Then `--keep` writes into the ledger that rows of the earlier code hold, as far as a run has loaded it;
+both commits must be clean.
 Finished runs are not repeated; `--only=NAME,NAME` selects runs. One thread, seed 0, the embedded
 world; all runs take fifteen minutes of processor time. Figures of time and memory are left out.
 """
@@ -19,6 +21,10 @@ import sys
 from typing import Any
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, ROOT)
+from clwe_jax import atomic  # noqa: E402
+from clwe_jax.ledger import hashes, record  # noqa: E402
+
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -74,6 +80,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", required=True, help="folder of the runs")
     parser.add_argument("--compare", default="", help="folder of the earlier runs")
+    parser.add_argument("--keep", action="store_true", help="rows of the earlier code hold")
     parser.add_argument("--only", default=",".join(RUNS), help="runs, by commas")
     flags = parser.parse_args()
     out, failed = os.path.abspath(flags.out), False
@@ -86,7 +93,21 @@ def main() -> None:
             others = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
             print(f"{name}: {len(new)} figures, {len(others)} differ", *others[:8], flush=True)
             failed |= bool(others) or not new
+    if flags.keep and not failed:
+        keep(os.path.abspath(flags.compare), out)
     sys.exit(failed)
+
+
+def keep(before: str, after: str) -> None:
+    """Writes into the ledger that the modules of the runs in `before` give the figures of `after`."""
+    every = [[record.read(os.path.join(out, name)) for name in RUNS] for out in (before, after)]
+    if not all(made["clean"] for runs in every for made in runs):
+        sys.exit("--keep: a run is of files that were not committed")
+    old, new = ({module for made in runs for module in made["code"]} for runs in every)
+    change = {"before": every[0][0]["commit"], "after": every[1][0]["commit"]}
+    change |= {"old": sorted(old - new), "new": sorted(new - old)}
+    atomic.write_json(hashes.SAME_CODE, [*hashes.same_code(), change])
+    print(f"{len(old - new)} earlier modules give today's figures: {hashes.SAME_CODE}")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
+import json
 import os
 import sys
 from typing import Any, Iterator, Mapping
@@ -13,6 +14,7 @@ from clwe_jax.ledger.environment import ROOT
 
 _PACKAGE = os.path.join(os.path.realpath(ROOT), "clwe_jax")
 _BENCHMARKS = os.path.join(os.path.realpath(ROOT), "benchmarks")
+SAME_CODE = os.path.join(_BENCHMARKS, "ledger", "same_code.json")
 _DIGITS = 16
 _CODE_DIGITS = 8  # of one module: a run loads some 150
 _BLOCK = 1 << 20
@@ -109,7 +111,9 @@ def of_process() -> list[str]:
     Its own files are those of the package and, of a benchmark, the scripts beside the one that runs.
     """
     # Each stage of each run asks, among thousands of modules: paths are resolved once.
-    files = {_resolved(getattr(module, "__file__", None) or "") for module in [*sys.modules.values()]}
+    files = {
+        _resolved(getattr(module, "__file__", None) or "") for module in [*sys.modules.values()]
+    }
     return sorted({of_module(file) for file in files if _decides_figures(file)})
 
 
@@ -118,10 +122,26 @@ _resolved = functools.cache(os.path.realpath)
 
 @functools.cache
 def of_project() -> frozenset[str]:
-    """The hashes of all modules as they are today, by which a row is compared, wherever they lie."""
+    """The hashes by which a row is compared: of all modules as they are today, wherever they lie, and
+    of earlier ones of which `benchmarks/golden.py --keep` has shown that the figures are the same."""
     folders = (_PACKAGE, _BENCHMARKS)
     files = (file for folder in folders for file in _files(folder) if file.endswith(".py"))
-    return frozenset(map(of_module, files))
+    known = set(map(of_module, files))
+    for change in reversed(same_code()):
+        if known.issuperset(change["new"]):
+            known.update(change["old"])
+    return frozenset(known)
+
+
+def same_code(path: str = SAME_CODE) -> list[dict[str, Any]]:
+    """Changes that changed no figure: commits 'before' and 'after', hashes of modules 'old' and 'new'.
+
+    The oldest change comes first; a change counts as long as its new modules do.
+    """
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
 
 
 @functools.cache

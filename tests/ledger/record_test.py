@@ -111,3 +111,16 @@ def test_a_command_that_goes_on_keeps_the_modules_of_its_earlier_start(tmp_path)
     record.Recorder(str(tmp_path), {}).write(code=["of the first start"])
     record.Recorder(str(tmp_path), {}).write({})
     assert "of the first start" in record.read(str(tmp_path))["code"]
+
+
+def test_earlier_modules_that_gave_the_same_figures_are_known(monkeypatch):
+    modules = hashes.of_project.__wrapped__
+    today = sorted(modules())[0]
+    changes = [
+        {"old": ["oldest"], "new": ["older"]},
+        {"old": ["other"], "new": ["gone"]},  # was changed again, and nothing is known of that
+        {"old": ["older", "moved"], "new": [today]},
+    ]
+    monkeypatch.setattr(hashes, "same_code", lambda: changes)
+    assert modules() - {today} >= {"oldest", "older", "moved"}
+    assert not modules() & {"other", "gone"}
