@@ -15,7 +15,7 @@ from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier, Predictor
 from clwe_jax.align.sentences import Pieces
 from clwe_jax.clcr import (
-    aligned, data, entailment, hub as clcr_hub, pictures as clcr_report, steps as clcr_steps,
+    aligned, data, entailment, hub as clcr_hub, sections, steps as clcr_steps,
     trial, tune, vectors,
 )  # fmt: skip
 from clwe_jax.clcr.data import ParallelRows
@@ -292,7 +292,7 @@ class Clcr(Job):
         }  # fmt: skip
         report = {
             "notes": self.notes,
-            "sections": clcr_report.sections(
+            "sections": sections.sections(
                 self.config, figures, mapped, extracted.predictors, reordered
             ),
             "clcr": {"seconds": self.seconds},

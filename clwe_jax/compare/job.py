@@ -14,7 +14,7 @@ from absl import logging
 import jax
 
 from clwe_jax import terminal
-from clwe_jax.compare import measured, pictures as report, shared, systems, tasks
+from clwe_jax.compare import measured, sections, shared, systems, tasks
 from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.compare.place import Place
@@ -182,7 +182,7 @@ class Compare(Job):
             "device": next((x.device for some in runs.values() for x in some), ""),
             "speed": {"seconds": 60 * sum(x.cost["all_minutes"] for some in runs.values() for x in some)},
             "notes": [*self.notes, *(f"{name} failed: {why}" for name, why in failed.items())],
-            "sections": report.sections(comparison, self.config, shared.budget(self.config)),
+            "sections": sections.sections(comparison, self.config, shared.budget(self.config)),
             "compare": {
                 "asked": self._asked(), "failed": failed, "seconds": self.seconds,
                 "systems": {name: len(some) for name, some in runs.items()},

@@ -28,7 +28,7 @@ _NO_FIGURES = {
     "pocket",
 }  # fmt: skip
 # Modules of any room that show, forecast or guard a run and change none of its figures.
-_SHOWING = {"report", "pictures", "shown_words", "forecast", "times", "lock"}
+_SHOWING = {"report", "sections", "pictures", "shown_words", "forecast", "times", "lock"}
 
 
 def of_data(values: Mapping[str, Any]) -> list[dict[str, Any]]:

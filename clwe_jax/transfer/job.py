@@ -21,7 +21,7 @@ from clwe_jax.runs.job import Job, Results, Stage
 from clwe_jax.training import allocator, build
 from clwe_jax.transfer import (
     data as transfer_data, encoder as transfer_encoder, frozen as transfer_frozen, loaded,
-    pictures as transfer_report, results as transfer_results, search, translate, trial,
+    results as transfer_results, search, sections, translate, trial,
 )  # fmt: skip
 from clwe_jax.transfer.data import LabelledData
 from clwe_jax.transfer.frozen import FrozenTransfer
@@ -149,11 +149,11 @@ class Transfer(Job):
 
     def _write_counts(self, data: LabelledData, labels: Predicted) -> None:
         """The counts of each test row, for comparisons with other runs."""
-        os.makedirs(self.path(transfer_report.PREDICTIONS), exist_ok=True)
+        os.makedirs(self.path(sections.PREDICTIONS), exist_ok=True)
         for language, seeds in labels.items():
             gold = data.gold(data.tests[language])
             counts = [data.task.counts(gold, mine) for mine in seeds]
-            path = self.path(transfer_report.PREDICTIONS, f"{language}.npz")
+            path = self.path(sections.PREDICTIONS, f"{language}.npz")
             with atomic.writing(path) as file:
                 np.savez(file, counts=np.stack(counts), gold=_hash(gold))
 
@@ -170,9 +170,6 @@ class Transfer(Job):
 
     def results(self, done: Mapping[str, Any]) -> Results:
         data, encoder, training, tested = (done[x] for x in (_ROWS, _ENCODER, _TRAINING, _TESTS))
-        sections = transfer_report.sections(
-            self.config, self.workdir, data, encoder, training, tested
-        )
         prefix = "speed/"
         speed = {
             name.removeprefix(prefix): value
@@ -183,7 +180,9 @@ class Transfer(Job):
             "speed": speed,
             "notes": self.notes,
             "skipped": {**data.skipped, **training.cut, **tested.cut},
-            "sections": sections,
+            "sections": sections.sections(
+                self.config, self.workdir, data, encoder, training, tested
+            ),
             "transfer": {"errors": self.config.report.errors, "seconds": self.seconds,
                          "seeds": self.config.transfer.seeds},
         }  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 
 from clwe_jax import options, presets
 from clwe_jax.text.labelled import Labelled, Spanned, Tagged
-from clwe_jax.transfer import pictures as report, results
+from clwe_jax.transfer import results, sections
 
 GOLD = {"en": [Tagged(("a", "b"), ("NOUN", "VERB"))], "de": [Tagged(("c", "d"), ("NOUN", "NOUN"))]}
 
@@ -35,8 +35,8 @@ def section(name, seeds=2, tests=None, made_with=None):
     }
     scores = {language: [{"acc": 0.5, "f1": 0.4}] * seeds for language in tests}
     tested = results.Tested({"": labels}, {"": scores}, {})
-    sections = report.sections(options.parse(config), "", rows, encoder, training, tested)
-    [found] = [x for x in sections if x["title"] == f"Parts of speech: {name}"]
+    made = sections.sections(options.parse(config), "", rows, encoder, training, tested)
+    [found] = [x for x in made if x["title"] == f"Parts of speech: {name}"]
     return found
 
 
@@ -83,9 +83,9 @@ def test_mapped_layers_are_named():
 
 def test_wrong_texts_and_spans_stand_apart_from_their_labels():
     """The words of a sentence have spaces between them, unlike the parts of a text."""
-    pair = report._error(Labelled(("a b.", "c."), "yes"), "no", "de", "texts")
+    pair = sections._error(Labelled(("a b.", "c."), "yes"), "no", "de", "texts")
     assert pair.kind == "sentence" and pair.language == "de"
     assert [word.text for word in pair.words] == ["a b.", "c.", "yes → no"]
-    span = report._error(Spanned(("a", "b"), ((1, 2),), ("X",)), (), "de", "spans")
+    span = sections._error(Spanned(("a", "b"), ((1, 2),), ("X",)), (), "de", "spans")
     assert [word.text for word in span.words] == ["a", "b", "X → no label"]
     assert span.kind == "sentence" and span.words[1].style == "strong"
