@@ -99,7 +99,7 @@ def given(config: ClcrRun) -> dict[str, LanguageModel]:
     models: dict[str, LanguageModel] = {}
     for side, (language, place) in zip(SIDES, _given(config).items()):
         if place:
-            models[language] = _opened(config, side, language, place)
+            models[language] = _opened(config.clcr, side, language, place)
             layers_of(config, language, models[language].encoder().layers)
         else:
             own = encoder_config(config, language).model.layers
@@ -126,15 +126,15 @@ def opened(
       models: those that are open; see `given`.
     """
     return {
-        language: (models or {}).get(language) or _opened(config, side, language, place)
+        language: (models or {}).get(language) or _opened(config.clcr, side, language, place)
         for side, (language, place) in zip(SIDES, places(config, workdir).items())
     }
 
 
-def _opened(config: ClcrRun, side: str, language: str, place: str) -> LanguageModel:
-    if side == "target" and hub(config.clcr):
+def _opened(settings: ClcrOptions, side: str, language: str, place: str) -> LanguageModel:
+    if side == "target" and hub(settings):
         # The hub's model, which its run may have fine-tuned, and not the encoder that it began with.
-        model = dataclasses.replace(encoders.of_folder(hub(config.clcr)[0]).models[language], projection=None)
+        model = dataclasses.replace(encoders.of_folder(hub(settings)[0]).models[language], projection=None)
     else:
         model = encoders.load(place, [language])
     if not isinstance(model, LanguageModel) or not isinstance(model.objective, Encodes):

@@ -13,7 +13,7 @@ from clwe_jax import options
 from clwe_jax.align.attention_matching import AttentionMatching
 from clwe_jax.align.sentences import Sentences
 from clwe_jax.clcr import data, steps
-from clwe_jax.options.clcr import ClcrRun
+from clwe_jax.options.clcr import ClcrOptions, ClcrRun
 from clwe_jax.options.section import values_of
 from clwe_jax.runs import forecast
 
@@ -39,7 +39,7 @@ def transform(config: ClcrRun) -> Iterator[str]:
         models[x].encoder().shape[1] if x in models else data.encoder_config(config, x).model.width
         for x in options.languages(config)
     ]
-    there, back = _seconds(config, *widths), _seconds(config, *widths[::-1])
+    there, back = _seconds(config.clcr, *widths), _seconds(config.clcr, *widths[::-1])
     trained = [name for name in steps.ROWS if name != "regression"]
     seconds = len(trained) * settings.steps * (there + back)
     yield (
@@ -48,12 +48,12 @@ def transform(config: ClcrRun) -> Iterator[str]:
     )
 
 
-def _seconds(config: ClcrRun, width: int, wanted: int) -> float:
+def _seconds(settings: ClcrOptions, width: int, wanted: int) -> float:
     """The seconds of a step of a map between these numbers of dimensions."""
-    matching = AttentionMatching(**values_of(config.clcr.transform))
-    count = matching.chunk(config.clcr.length, (width, wanted))
+    matching = AttentionMatching(**values_of(settings.transform))
+    count = matching.chunk(settings.length, (width, wanted))
     few = dataclasses.replace(matching, steps=count, start="zero")
-    rng, words = np.random.default_rng(0), few.batch_size * config.clcr.length
+    rng, words = np.random.default_rng(0), few.batch_size * settings.length
     rows = np.arange(1, words + 1, dtype=np.int32).reshape(few.batch_size, -1)
     sides = [
         Sentences(rng.standard_normal((words + 1, size), np.float32), rows) for size in (width, wanted)

@@ -55,7 +55,7 @@ class Compare(Job):
 
     def __init__(self, config: CompareRun, workdir: str) -> None:
         super().__init__(config, workdir)
-        self.systems = systems.chosen(self.config)
+        self.systems = systems.chosen(self.config.compare)
 
     def check(self) -> None:
         if jax.process_count() > 1:
@@ -107,7 +107,7 @@ class Compare(Job):
         if os.path.exists(place.measured):
             yield f"{line}: kept"
         elif system.config:
-            yield f"{line}: configs/{system.config}.py, {shared.budget(self.config)}"
+            yield f"{line}: configs/{system.config}.py, {shared.budget(self.config.compare)}"
         else:
             yield f"{line}: not trained"
 
@@ -119,7 +119,7 @@ class Compare(Job):
             "run": to_dict(systems.run_of(config, system, place.seed, folders)) if system.config else {},
             "budget": config.compare.budget,
             "evals": to_dict(config)["evals"],
-            "tasks": [tasks.names(config), config.compare.heads, config.compare.rows,
+            "tasks": [tasks.names(config.compare), config.compare.heads, config.compare.rows,
                       config.compare.test_rows, config.compare.labelled],
         }  # fmt: skip
         try:
@@ -167,6 +167,7 @@ class Compare(Job):
         return measured.load(place.measured)
 
     def results(self, done: Mapping[str, Any]) -> Results:
+        settings = self.config.compare
         runs: dict[str, list[Measured]] = {}
         failed: dict[str, str] = {}
         for place in self._places:
@@ -176,13 +177,13 @@ class Compare(Job):
             else:
                 runs.setdefault(place.system.name, []).append(measurements)
         titled = {x.name: x for x in self.systems if x.name in runs}
-        comparison = Comparison(titled, runs, tasks.titles(self.config), self.config.seed)
+        comparison = Comparison(titled, runs, tasks.titles(settings), self.config.seed)
         figures = comparison.figures()
         made = {
             "device": next((x.device for some in runs.values() for x in some), ""),
             "speed": {"seconds": 60 * sum(x.cost["all_minutes"] for some in runs.values() for x in some)},
             "notes": [*self.notes, *(f"{name} failed: {why}" for name, why in failed.items())],
-            "sections": sections.sections(comparison, self.config, shared.budget(self.config)),
+            "sections": sections.sections(comparison, settings, shared.budget(settings)),
             "compare": {
                 "asked": self._asked(), "failed": failed, "seconds": self.seconds,
                 "systems": {name: len(some) for name, some in runs.items()},

@@ -8,7 +8,6 @@ comparison, whose config.json it reads; `compare.job` starts it.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
@@ -64,7 +63,7 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
     ran = [place.folder] if run else []
     figures, outcomes, keys, items = _evaluated(config, place, folders, run)
     cost["all_minutes"] = cost.get("wall_minutes", 0.0) + (time.monotonic() - start) / 60
-    for task in tasks.names(config) if place.encoder else ():
+    for task in tasks.names(config.compare) if place.encoder else ():
         names = _languages(config, run)
         job = tasks.run_of(config, task, place.encoder, names)
         if job is None:
@@ -237,7 +236,7 @@ def main() -> None:
     logging.set_verbosity(logging.INFO)
     terminal.plain_log()
     config = options.read_config(workdir).resolved()
-    [system] = [x for x in systems.chosen(config) if x.name == name]
+    [system] = [x for x in systems.chosen(config.compare) if x.name == name]
     place = Place(workdir, system, int(seed))
     try:
         measurements = measure(config, place)

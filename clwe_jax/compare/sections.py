@@ -7,21 +7,21 @@ from typing import Any
 
 from clwe_jax.compare import findings
 from clwe_jax.compare.orders import Comparison
-from clwe_jax.options.compare import CompareRun
+from clwe_jax.options.compare import CompareOptions
 from clwe_jax.report import data
 from clwe_jax.report.data import BLUE, NEUTRAL, Cell, Column, Dots, Number, Picture, Table, Text, Word
 
 _SEEDED = {True: "their seeds and the test items", False: "the test items"}
 
 
-def sections(comparison: Comparison, config: CompareRun, budget: str) -> list[Any]:
+def sections(comparison: Comparison, settings: CompareOptions, budget: str) -> list[Any]:
     """The sections as JSON.
 
     Args:
       budget: the budget in words.
     """
     made = (
-        _findings(comparison), _table(comparison, config, budget), _pareto(comparison), _orders(comparison),
+        _findings(comparison), _table(comparison, settings, budget), _pareto(comparison), _orders(comparison),
         _advice(comparison), _by_part(comparison), _costs(comparison, budget), _senses(comparison),
     )  # fmt: skip
     return [data.to_json(section) for section in made if section is not None]
@@ -33,7 +33,7 @@ def _findings(comparison: Comparison) -> data.Section | None:
     return data.Section("What the figures say", text, [Text(points=points)]) if points else None
 
 
-def _table(comparison: Comparison, config: CompareRun, budget: str) -> data.Section:
+def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> data.Section:
     rows = []
     for name in _ordered(comparison):
         cells: list[Cell] = [comparison.systems[name].title]
@@ -51,7 +51,7 @@ def _table(comparison: Comparison, config: CompareRun, budget: str) -> data.Sect
     columns += [
         Column("Processor minutes"), Column("Peak memory", "size"), Column("On disk", "size"),
     ]  # fmt: skip
-    several = config.compare.seeds > 1
+    several = settings.seeds > 1
     text = (
         f"All systems read the same text and dictionary; the budget of training is {budget}. Below a "
         f"figure stands its 95% interval over {_SEEDED[several]}; 'best' is the highest figure of a "
@@ -60,8 +60,8 @@ def _table(comparison: Comparison, config: CompareRun, budget: str) -> data.Sect
         "word without a vector is wrong unless it is spelled alike; coverage is the share of words that "
         "can be right. Tasks: labels are learned in one language, the figure is the mean of the others."
     )
-    if config.compare.seeds > 1:
-        text += f" Figures and costs are means of {config.compare.seeds} seeds."
+    if settings.seeds > 1:
+        text += f" Figures and costs are means of {settings.seeds} seeds."
     return data.Section("Systems", text, [Table(columns, rows)])
 
 

@@ -9,7 +9,7 @@ from typing import Iterator
 
 from clwe_jax import atomic, options
 from clwe_jax.compare import systems, tasks
-from clwe_jax.options.compare import CompareRun
+from clwe_jax.options.compare import CompareOptions, CompareRun
 from clwe_jax.options.transfer import ENCODER_FOLDERS
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.text import run_text
@@ -33,7 +33,7 @@ def check(config: CompareRun, workdir: str) -> None:
     place = folders(config, workdir)
     if config.compare.parallel not in ("", "pocket", options.MINED):
         parallel.find(config.compare.parallel, options.languages(config), "compare.parallel")
-    for system in systems.chosen(config):
+    for system in systems.chosen(config.compare):
         if system.config:
             systems.run_of(config, system, config.seed, place)
         kind, _, where = system.model.partition(":")
@@ -44,7 +44,7 @@ def check(config: CompareRun, workdir: str) -> None:
             f"config.compare.labelled={config.compare.labelled} is no folder: expected one of "
             "TASK/en.train.tsv and TASK/de.test.tsv"
         )
-    for name in tasks.names(config):
+    for name in tasks.names(config.compare):
         tasks.files(config, name)
 
 
@@ -116,13 +116,13 @@ def about(config: CompareRun, workdir: str) -> Iterator[str]:
             held = folder == os.path.join(workdir, _HELD_OUT)
             what = "words held out of the dictionaries" if held else folder or "left out, no data"
             yield f"{key.removeprefix('evals.')}: {what}"
-    labelled = tasks.names(config)
+    labelled = tasks.names(config.compare)
     yield f"tasks: {', '.join(labelled) or 'none (--config.compare.labelled=DIR)'}"
 
 
-def budget(config: CompareRun) -> str:
+def budget(settings: CompareOptions) -> str:
     """The budget in words."""
-    number, unit = config.compare.amount
+    number, unit = settings.amount
     if not number:
         return "the steps of each config"
     unit = {"minutes": "minutes of training", "tokens": "pieces or words", "steps": "steps"}[unit]

@@ -8,7 +8,7 @@ import re
 from typing import Any, Mapping
 
 from clwe_jax import options
-from clwe_jax.options.compare import CompareRun
+from clwe_jax.options.compare import CompareOptions, CompareRun
 from clwe_jax.options.section import nearest
 from clwe_jax.options.systems import described
 from clwe_jax.options.transfer import ENCODERS
@@ -191,14 +191,14 @@ _FOREIGN = (
 _BROUGHT = ("You have it already.", "A system above it is told apart from it, and costs no more.")
 
 
-def chosen(config: CompareRun) -> list[System]:
+def chosen(settings: CompareOptions) -> list[System]:
     """The systems that `config.compare.systems` names, in its order.
 
     Raises:
       ValueError: no system, an unknown one, or one twice.
     """
     systems: list[System] = []
-    for name in _names(config.compare.systems):
+    for name in _names(settings.systems):
         for part in SETS.get(name, (name,)):
             systems.append(_system(part))
     for same in ([x.folder for x in systems], [x.key for x in systems]):
@@ -261,7 +261,7 @@ def run_of(
             f"The system {system.name} needs {path}: start in the project's folder, or set "
             "--config.compare.configs=DIR"
         )
-    run = options.from_file(f"{path}:{config.scale}", _with_parallel(config, system, folders))
+    run = options.from_file(f"{path}:{config.scale}", _with_parallel(config.compare, system, folders))
     data = config.data
     names = options.languages(config)
     if system.languages:
@@ -310,10 +310,10 @@ def _warmups(now: Mapping[str, Any], steps: int) -> dict[str, int]:
 
 
 def _with_parallel(
-    config: CompareRun, system: System, folders: Mapping[str, str]
+    settings: CompareOptions, system: System, folders: Mapping[str, str]
 ) -> dict[str, Any]:
     """The system's values, with the comparison's parallel text where they name it."""
-    text = folders.get("parallel") or config.compare.parallel
+    text = folders.get("parallel") or settings.parallel
     values = {x: text if y == options.SOURCE else y for x, y in system.values.items()}
     if options.SOURCE in system.values.values() and not text:
         raise ValueError(

@@ -9,7 +9,7 @@ from typing import Mapping, NamedTuple, Sequence
 import numpy as np
 
 from clwe_jax import options, registry
-from clwe_jax.options.compare import CompareRun
+from clwe_jax.options.compare import CompareOptions, CompareRun
 from clwe_jax.options.section import nearest
 from clwe_jax.options.transfer import TransferRun
 
@@ -30,17 +30,17 @@ class Files(NamedTuple):
     languages: Sequence[str]
 
 
-def names(config: CompareRun) -> list[str]:
+def names(settings: CompareOptions) -> list[str]:
     """The tasks that `config.compare.tasks` names.
 
     Raises:
       ValueError: an unknown one.
     """
-    tasks = [x.strip() for x in config.compare.tasks.split(",") if x.strip()]
+    tasks = [x.strip() for x in settings.tasks.split(",") if x.strip()]
     for name in tasks:
         if name not in _CONFIGS:
             raise ValueError(f"config.compare.tasks: no task {name!r}. {nearest(name, _CONFIGS)}")
-    return tasks if config.compare.labelled else []
+    return tasks if settings.labelled else []
 
 
 def files(config: CompareRun, task: str) -> Files | None:
@@ -115,6 +115,6 @@ def outcomes(
     return counts, keys
 
 
-def titles(config: CompareRun) -> Mapping[str, str]:
+def titles(settings: CompareOptions) -> Mapping[str, str]:
     """Task -> its title."""
-    return {name: registry.lookup("transfer_task", name).title for name in names(config)}
+    return {name: registry.lookup("transfer_task", name).title for name in names(settings)}

@@ -16,7 +16,7 @@ import numpy as np
 
 from clwe_jax import options
 from clwe_jax.options.pretrain import PretrainRun
-from clwe_jax.options.training import MeshOptions, TrainOptions
+from clwe_jax.options.training import MeshOptions, PlanOptions, TrainOptions
 from clwe_jax.plan import memory, notes as plan_notes, slices, table as plan_table
 from clwe_jax.training import build, finish, flops, optim, partition, train, train_state
 from clwe_jax.types import Objective
@@ -73,12 +73,12 @@ def run(config: PretrainRun, topology: str) -> dict[str, Any]:
             program.objective, program.state, program.mesh, program.batch
         ),
     }
-    result.update(_time_and_cost(config, place, result, program))
+    result.update(_time_and_cost(config.plan, place, result, program))
     result["finish"] = None
     if finish.steps(config):
         second = _Program.of_finish(config, program)
         finish_result = {**second.sizes(), **_compile(second, place)}
-        result["finish"] = {**finish_result, **_time_and_cost(config, place, finish_result, second)}
+        result["finish"] = {**finish_result, **_time_and_cost(config.plan, place, finish_result, second)}
     result["remedies"] = []
     if place.hbm and not result["fits"]:
         _say("It does not fit: estimating settings that need less memory ...")
@@ -134,7 +134,7 @@ class _Program:
     def of_finish(cls, config: PretrainRun, pretraining: _Program) -> _Program:
         """The contrastive finish's step, on the devices of the pretraining's."""
         return cls(
-            config, pretraining.devices, finish.objective(config, pretraining.objective),
+            config, pretraining.devices, finish.objective(config.finish, pretraining.objective),
             finish.optimizer(config), finish.train_options(config, pretraining.mesh),
             finish.length(config),
         )  # fmt: skip
@@ -212,29 +212,24 @@ def _fits(needed: int, place: slices.Slice) -> bool | None:
 
 
 def _time_and_cost(
-    config: PretrainRun, place: slices.Slice, result: dict[str, Any], program: _Program
+    settings: PlanOptions, place: slices.Slice, result: dict[str, Any], program: _Program
 ) -> dict[str, Any]:
     """Hours and cost of a program's steps at the stated utilisation and price."""
     tokens = program.batch_size * program.length
     figures: dict[str, Any] = {
         "tokens_a_step": tokens,
         "flops_6nd": 6.0 * result["parameters"] * tokens,
-        "utilisation": config.plan.utilisation,
+        "utilisation": settings.utilisation,
         "seconds_a_step": None,
         "hours": None,
         "cost": None,
     }
     if place.flops:
-        if not 0 < config.plan.utilisation <= 1:
-            raise ValueError(
-                f"config.plan.utilisation={config.plan.utilisation}: expected a share of the peak, "
-                "in (0, 1]"
-            )
-        rate = place.flops * len(place.devices) * config.plan.utilisation
+        rate = place.flops * len(place.devices) * settings.utilisation
         figures["seconds_a_step"] = result["flops"] / rate
         figures["hours"] = figures["seconds_a_step"] * program.steps / 3600
-        if config.plan.dollars_per_chip_hour:
-            figures["cost"] = figures["hours"] * place.chips * config.plan.dollars_per_chip_hour
+        if settings.dollars_per_chip_hour:
+            figures["cost"] = figures["hours"] * place.chips * settings.dollars_per_chip_hour
     return figures
 
 

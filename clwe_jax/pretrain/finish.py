@@ -118,7 +118,7 @@ class Finish:
         return train.fit(
             train.FitOptions(settings, config.mesh, kept, config.seed),
             objective=finish.objective(
-                config, objective, inputs.pool_weights(config.finish, run_text)
+                config.finish, objective, inputs.pool_weights(config.finish, run_text)
             ),
             optimizer=finish.optimizer(config),
             source=inputs.copies(config, run_text),

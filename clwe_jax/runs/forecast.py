@@ -116,7 +116,7 @@ def pretraining(config: PretrainRun, workdir: str) -> Iterator[str]:
 def finishing(config: PretrainRun) -> Iterator[str]:
     """The contrastive finish, with the time of its steps."""
     mesh, settings = partition.make_mesh(config.mesh), config.finish
-    objective = finish.objective(config, _objective(config))
+    objective = finish.objective(config.finish, _objective(config))
     cfg, length = finish.train_options(config, mesh), finish.length(config)
     shapes = objective.batch_shapes(settings.batch_size, length)
     optimizer = finish.optimizer(config)

@@ -36,7 +36,7 @@ def tests(
     pairs = options.pairs(config) if isinstance(config, StaticRun) else ()  # of language models: all
     return [
         test
-        for folder in training_dictionary.test_folders(config, folders)
+        for folder in training_dictionary.test_folders(config.evals, folders)
         for test in test_dictionaries.find(folder, options.languages(config), normalizer, pairs)
     ]
 

@@ -16,7 +16,7 @@ import numpy as np
 from clwe_jax import options
 from clwe_jax.objectives.contrastive import ContrastiveObjective
 from clwe_jax.options.pretrain import PretrainRun
-from clwe_jax.options.training import TrainOptions
+from clwe_jax.options.training import FinishOptions, TrainOptions
 from clwe_jax.training import checkpoint, optim, partition
 from clwe_jax.training.optim import Optimizer
 from clwe_jax.types import Objective
@@ -41,16 +41,14 @@ def final_folder(workdir: str) -> str:
 
 
 def objective(
-    config: PretrainRun, base: Objective, weights: np.ndarray | None = None
+    settings: FinishOptions, base: Objective, weights: np.ndarray | None = None
 ) -> ContrastiveObjective:
     """The loss of the finish on the pretraining's model.
 
     Args:
-      config: the run's config.
       base: the pretraining's objective.
       weights: of pieces in the vector of a sentence, see `ContrastiveObjective`.
     """
-    settings = config.finish
     return ContrastiveObjective(
         base, settings.temperature, settings.microbatches, weights, settings.against
     )

@@ -72,7 +72,7 @@ def _frozen(config: TransferRun, data: LabelledData, folder: str) -> dict[str, f
         "recipe.epochs": _EPOCHS, "recipe.patience": config.recipe.patience and _EPOCHS,
     })  # fmt: skip
     if config.encoder == loaded.JOINT:
-        model = _made_up(config, data)
+        model = _made_up(config.transfer.joint.dim, data)
         encoder = RowEncoder(loaded.reader(short.transfer, model, data.tags, short.transfer.layers), {})
     else:
         encoder = transfer_encoder.opened(short, folder, data)
@@ -86,13 +86,13 @@ def _frozen(config: TransferRun, data: LabelledData, folder: str) -> dict[str, f
     return {"features": features, "rows": rate, "layers": each}
 
 
-def _made_up(config: TransferRun, data: LabelledData) -> StaticSpaces:
+def _made_up(dim: int, data: LabelledData) -> StaticSpaces:
     """Random vectors in the place of joint ones, which are not trained yet."""
     rng, raw = np.random.default_rng(0), {}
     for language in data.languages:
         rows = [*data.train.get(language, ()), *data.tests.get(language, ())]
         words = sorted({word for text in data.texts(rows) for word in text.split()})
-        size = len(words), config.transfer.joint.dim
+        size = len(words), dim
         raw[language] = Vectors(words, rng.standard_normal(size, np.float32))
     return StaticSpaces(raw, {}, {}, next(iter(raw)))
 

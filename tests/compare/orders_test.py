@@ -7,7 +7,7 @@ from clwe_jax.compare import findings, orders, sections, systems
 from clwe_jax.compare.measured import Measured, load, outcomes_of_hits
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.evaluate.agreement import Outcomes, numbered
-from clwe_jax.options.compare import CompareRun
+from clwe_jax.options.compare import CompareOptions
 
 
 def run(
@@ -101,13 +101,13 @@ def test_a_higher_figure_over_fewer_parts_is_not_above():
     assert found.above("retrieval", "rcsls", "clcr") and not found.above("retrieval", "clcr", "rcsls")
     assert any("Retrieval: CLCR" in x and "significantly below RCSLS" in x
                for x in findings.sentences(found))  # fmt: skip
-    made = {x["title"]: x for x in sections.sections(found, CompareRun(), "5 steps")}
+    made = {x["title"]: x for x in sections.sections(found, CompareOptions(), "5 steps")}
     assert made["Orders"]["blocks"][0]["rows"][0][5] == "below it"
 
 
 def test_the_report_says_not_told_apart():
     found = comparison(rcsls=run(0.9, seed=1), geomm=run(0.89, seed=2), mlm=run(0.2, seed=3))
-    made = {x["title"]: x for x in sections.sections(found, CompareRun(), "5 steps")}
+    made = {x["title"]: x for x in sections.sections(found, CompareOptions(), "5 steps")}
     first, second, last = made["Orders"]["blocks"][0]["rows"]
     assert (first[5]["text"], second[5], last[5]) == ("not told apart", "above it", "")
     assert first[6] == second[0] and last[0] == "MLM (mBERT)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 from absl import logging
 
@@ -99,7 +99,7 @@ def tests(config: options.Run, folders: Mapping[str, str]) -> list[str]:
     paths = [folders["tests"]] if folders["tests"] else []
     if not excludes_tests(config):
         return paths
-    languages, places = options.languages(config), test_folders(config, folders)
+    languages, places = options.languages(config), test_folders(config.evals, folders)
     if os.path.isdir(folders["dictionaries"]):
         places.append(folders["dictionaries"])  # MUSE's folder holds whole dictionaries and splits
     # Files, not their folder: training dictionaries may be in it too.
@@ -111,9 +111,9 @@ def tests(config: options.Run, folders: Mapping[str, str]) -> list[str]:
     ]
 
 
-def test_folders(config: options.Run, folders: Mapping[str, str]) -> list[str]:
+def test_folders(evals: Mapping[str, Any], folders: Mapping[str, str]) -> list[str]:
     """The folders of the test dictionaries of all evaluators of lexicon induction."""
-    keys = [key for key, spec in config.evals.items() if spec.name == "bli"]
+    keys = [key for key, spec in evals.items() if spec.name == "bli"]
     return [folders[f"evals.{key}"] for key in keys if folders[f"evals.{key}"]]
 
 
