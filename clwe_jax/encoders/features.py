@@ -143,7 +143,7 @@ def centered(table: Table, center: np.ndarray, folder: str | None = None) -> Tab
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Vectors:
+class FeatureReader:
     """The vectors of an encoder as features.
 
     Attributes:
@@ -301,7 +301,7 @@ class PieceTable:
 
 
 def span_table(
-    source: Vectors | PieceTable,
+    source: FeatureReader | PieceTable,
     rows: Sequence[tuple[Words, Sequence[tuple[int, int]]]],
     language: str,
 ) -> Table:

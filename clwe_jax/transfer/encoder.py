@@ -17,11 +17,11 @@ from clwe_jax.options.transfer import TransferRun
 from clwe_jax.training import build, checkpoint
 from clwe_jax.transfer import loaded, maps as transfer_maps, vocabulary
 from clwe_jax.transfer.data import LabelledData
-from clwe_jax.transfer.results import RowEncoder
+from clwe_jax.transfer.results import OpenedEncoder
 from clwe_jax.types import Covers
 
 
-def opened(config: TransferRun, workdir: str, data: LabelledData) -> RowEncoder:
+def opened(config: TransferRun, workdir: str, data: LabelledData) -> OpenedEncoder:
     """The encoder that `config.encoder` names; joint-align vectors are trained first.
 
     Raises:
@@ -43,7 +43,7 @@ def opened(config: TransferRun, workdir: str, data: LabelledData) -> RowEncoder:
     model, maps = transfer_maps.mapped(config, workdir, model, list(languages))
     made_with |= maps
     if settings.mode == "tune":
-        return RowEncoder(encoders.tunable(model, where), made_with)
+        return OpenedEncoder(encoders.tunable(model, where), made_with)
     reader = loaded.reader(settings, model, data.tags, settings.layers, workdir)
     if settings.reduce:
         made_with["reduce"] = [settings.reduce, settings.pivot_probability]
@@ -51,7 +51,7 @@ def opened(config: TransferRun, workdir: str, data: LabelledData) -> RowEncoder:
     if isinstance(reader.encoder, Covers):
         for language, rows in data.tests.items():
             coverage[language] = reader.encoder.coverage(data.texts(rows), data.spoken(language))
-    return RowEncoder(reader, made_with, coverage=coverage)
+    return OpenedEncoder(reader, made_with, coverage=coverage)
 
 
 def load(encoder: str, where: str, languages: Sequence[str]) -> LoadedEncoder:
@@ -81,16 +81,16 @@ def state_of(encoder: str) -> Any:
     return [checkpoint.complete_steps(os.path.join(where, "checkpoints")), times]
 
 
-def _learned(config: TransferRun, workdir: str, data: LabelledData) -> RowEncoder:
+def _learned(config: TransferRun, workdir: str, data: LabelledData) -> OpenedEncoder:
     """The pieces of an embedder that learns with the head."""
     made_with: dict[str, Any] = {"encoder": config.encoder, "vocab": to_dict(config.vocab)}
     pieces = config.transfer.pieces
     if not pieces:
         tokenizer = vocabulary.tokenizer_of(config, workdir, data)
-        return RowEncoder(PieceTable(tokenizer), made_with)
+        return OpenedEncoder(PieceTable(tokenizer), made_with)
     tokenizer, table = vocabulary.pretrained(config.transfer, workdir, data)
     made_with["pieces"] = state_of(pieces)
-    return RowEncoder(PieceTable(tokenizer), made_with, {"embedder/embedding": table})
+    return OpenedEncoder(PieceTable(tokenizer), made_with, {"embedder/embedding": table})
 
 
 def joint_config(config: TransferRun) -> StaticRun:

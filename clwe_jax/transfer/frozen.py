@@ -15,7 +15,9 @@ import numpy as np
 
 from clwe_jax import atomic
 from clwe_jax.data.arrays import ArraySource
-from clwe_jax.encoders.features import PieceTable, Table, Vectors, centered, joined, mean, span_table
+from clwe_jax.encoders.features import (
+    FeatureReader, PieceTable, Table, centered, joined, mean, span_table,
+)  # fmt: skip
 from clwe_jax.models import labelling
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.transfer import TransferRun
@@ -25,13 +27,13 @@ from clwe_jax.training.heads import Recipe
 from clwe_jax.transfer.data import LabelledData, Rows
 from clwe_jax.transfer.labeller import Frozen, Labels
 from clwe_jax.transfer.loaded import CENTERS, HEADS
-from clwe_jax.transfer.results import Features, Layer, Predicted, RowEncoder, Training
+from clwe_jax.transfer.results import Features, Layer, OpenedEncoder, Predicted, Training
 
 _WIDTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 
 
 def features(
-    config: TransferRun, workdir: str, data: LabelledData, encoder: RowEncoder
+    config: TransferRun, workdir: str, data: LabelledData, encoder: OpenedEncoder
 ) -> Features:
     """Computes the features of all rows; those of an earlier start are read."""
     made_with = _made_with(config, data, encoder)
@@ -70,7 +72,7 @@ def test(
     return labels
 
 
-def _made_with(config: TransferRun, data: LabelledData, encoder: RowEncoder) -> dict[str, Any]:
+def _made_with(config: TransferRun, data: LabelledData, encoder: OpenedEncoder) -> dict[str, Any]:
     """The options and data of the features, for the records of what is kept."""
     settings = config.transfer
     return {
@@ -81,7 +83,7 @@ def _made_with(config: TransferRun, data: LabelledData, encoder: RowEncoder) -> 
     }  # fmt: skip
 
 
-def table_of(reader: Vectors | PieceTable, data: LabelledData, rows: Rows, language: str) -> Table:
+def table_of(reader: FeatureReader | PieceTable, data: LabelledData, rows: Rows, language: str) -> Table:
     """The features of rows in a language."""
     given = data.given(rows)
     if data.spans:
@@ -120,7 +122,7 @@ class FrozenTransfer:
     config: TransferRun
     workdir: str
     data: LabelledData
-    encoder: RowEncoder
+    encoder: OpenedEncoder
     features: Features
 
     def made_with(self) -> dict[str, Any]:
@@ -174,7 +176,7 @@ class FrozenTransfer:
         recipe, seeds = Recipe(**values_of(config.recipe)), seeds_of(config)
         tables = [_read(self.features, layers, "train", language) for language in data.train]
         table, initial = joined(tables, self.workdir), self.encoder.initial
-        if isinstance(self.encoder.reader, Vectors):
+        if isinstance(self.encoder.reader, FeatureReader):
             initial = {"embedder/mix_scale": labelling.unit_scale(table.values), **initial}
         gold = [label for rows in data.train.values() for label in data.numbers(rows)]
         columns, cut = self._columns(table, gold)

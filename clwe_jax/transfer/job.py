@@ -25,7 +25,7 @@ from clwe_jax.transfer import (
 )  # fmt: skip
 from clwe_jax.transfer.data import LabelledData
 from clwe_jax.transfer.frozen import FrozenTransfer
-from clwe_jax.transfer.results import Features, Predicted, RowEncoder, Tested, Training
+from clwe_jax.transfer.results import Features, OpenedEncoder, Predicted, Tested, Training
 from clwe_jax.transfer.tuned import TunedTransfer
 
 _ROWS, _ENCODER, _FEATURES = "labelled rows", "encoder", "features"  # the stages
@@ -121,7 +121,7 @@ class Transfer(Job):
         return data
 
     def _train(
-        self, data: LabelledData, encoder: RowEncoder, features: Features | None
+        self, data: LabelledData, encoder: OpenedEncoder, features: Features | None
     ) -> Training | object:
         if jax.default_backend() == "cpu":
             allocator.keep_freed_memory()
@@ -136,7 +136,7 @@ class Transfer(Job):
         return dataclasses.replace(training, trials=trials)
 
     def _test(
-        self, data: LabelledData, encoder: RowEncoder, features: Features | None, training: Training
+        self, data: LabelledData, encoder: OpenedEncoder, features: Features | None, training: Training
     ) -> Tested:
         if features is None:
             labels, cut = TunedTransfer(self.config, self.workdir, data, encoder).test()

@@ -11,7 +11,7 @@ import numpy as np
 
 from clwe_jax import terminal
 from clwe_jax.encoders import features, piece_rows
-from clwe_jax.encoders.features import PieceTable, Table, Vectors
+from clwe_jax.encoders.features import FeatureReader, PieceTable, Table
 from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.models import labelling
 from clwe_jax.models.labelling import Labeller
@@ -48,7 +48,7 @@ class Frozen:
         nothing is subtracted.
     """
 
-    source: Vectors | PieceTable
+    source: FeatureReader | PieceTable
     labeller: Labeller
     params: Any
     labels: Sequence[str]

@@ -11,7 +11,7 @@ import numpy as np
 
 from clwe_jax import options, registry
 from clwe_jax.encoders import load as encoders
-from clwe_jax.encoders.features import PieceTable, Vectors
+from clwe_jax.encoders.features import FeatureReader, PieceTable
 from clwe_jax.encoders.loaded import LoadedEncoder
 from clwe_jax.objectives import projected
 from clwe_jax.options.transfer import TransferOptions, TransferRun
@@ -68,17 +68,17 @@ def reader(
     tags: bool,
     layers: str,
     folder: str | None = None,
-) -> Vectors:
+) -> FeatureReader:
     """Makes the features of texts for a head.
 
     Args:
       tags: whether each word has a label.
       layers: the option `layers`, or the chosen one.
-      folder: see `features.Vectors`.
+      folder: see `features.FeatureReader`.
     """
     encoder = encoders.text_encoder(model, settings.reduce, settings.pivot_probability)
     layers, whole = "mix" if layers == "each" else layers, settings.head.of_means and not tags
-    return Vectors(encoder, layers, settings.words, whole, folder)
+    return FeatureReader(encoder, layers, settings.words, whole, folder)
 
 
 def load(workdir: str) -> TrainedLabeller:
@@ -136,7 +136,7 @@ def _frozen(
     with open(path.removesuffix(".npz") + ".json", encoding="utf-8") as file:
         history = np.array(json.load(file)["history"])
     layers = described["chosen"].removeprefix("layer") or config.transfer.layers
-    source: Vectors | PieceTable
+    source: FeatureReader | PieceTable
     if model is None:
         source, size = PieceTable(tokenizer), tokenizer.vocabulary.size
     else:

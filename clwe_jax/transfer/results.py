@@ -7,7 +7,7 @@ from typing import Any, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
-from clwe_jax.encoders.features import PieceTable, Table, Vectors
+from clwe_jax.encoders.features import FeatureReader, PieceTable, Table
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.evaluate import agreement
 from clwe_jax.transfer.data import LabelledData
@@ -18,7 +18,7 @@ Scores = Mapping[str, Sequence[Mapping[str, float]]]  # language -> of each seed
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class RowEncoder:
+class OpenedEncoder:
     """The encoder of the labelled rows.
 
     Attributes:
@@ -28,7 +28,7 @@ class RowEncoder:
       coverage: language -> share of the running words of its test rows that have a vector.
     """
 
-    reader: Vectors | PieceTable | LanguageModel
+    reader: FeatureReader | PieceTable | LanguageModel
     made_with: Mapping[str, Any]
     initial: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
     coverage: Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -120,7 +120,7 @@ def scores(data: LabelledData, predicted: Predicted) -> Scores:
 
 
 def figures(
-    data: LabelledData, encoder: RowEncoder, training: Training, tested: Tested
+    data: LabelledData, encoder: OpenedEncoder, training: Training, tested: Tested
 ) -> dict[str, float]:
     """The figures of a finished run."""
     task, result = data.task, {}

@@ -18,7 +18,7 @@ from clwe_jax.training import build
 from clwe_jax.transfer import groups, search
 from clwe_jax.transfer.data import LabelledData
 from clwe_jax.transfer.labeller import Labels
-from clwe_jax.transfer.results import RowEncoder, Scores, Tested, Training
+from clwe_jax.transfer.results import OpenedEncoder, Scores, Tested, Training
 
 _NAMES = {"f1": "F1", "acc": "Accuracy", "precision": "Precision", "recall": "Recall"}
 _ENCODERS = {
@@ -32,7 +32,7 @@ _MAX_LABELS = 20  # of a table of confusions
 
 
 def sections(
-    config: TransferRun, workdir: str, labelled: LabelledData, encoder: RowEncoder,
+    config: TransferRun, workdir: str, labelled: LabelledData, encoder: OpenedEncoder,
     training: Training, tested: Tested,
 ) -> list[Any]:  # fmt: skip
     """The sections of a finished run, as JSON, from the results of its stages."""
@@ -53,7 +53,7 @@ def sections(
 
 
 def _by_language(
-    config: TransferRun, labelled: LabelledData, encoder: RowEncoder, scores: Scores, chosen: str
+    config: TransferRun, labelled: LabelledData, encoder: OpenedEncoder, scores: Scores, chosen: str
 ) -> data.Section:
     task = labelled.task
     names = list(next(iter(scores.values()))[0])

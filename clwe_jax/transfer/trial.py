@@ -17,7 +17,7 @@ from clwe_jax.runs.forecast import in_minutes
 from clwe_jax.transfer import encoder as transfer_encoder, frozen as transfer_frozen, loaded
 from clwe_jax.transfer.data import LabelledData
 from clwe_jax.transfer.frozen import FrozenTransfer
-from clwe_jax.transfer.results import RowEncoder
+from clwe_jax.transfer.results import OpenedEncoder
 from clwe_jax.transfer.tuned import TunedTransfer
 
 _BATCHES = 4  # of the trial's rows
@@ -73,7 +73,8 @@ def _frozen(config: TransferRun, data: LabelledData, folder: str) -> dict[str, f
     })  # fmt: skip
     if config.encoder == loaded.JOINT:
         model = _made_up(config.transfer.joint.dim, data)
-        encoder = RowEncoder(loaded.reader(short.transfer, model, data.tags, short.transfer.layers), {})
+        reader = loaded.reader(short.transfer, model, data.tags, short.transfer.layers)
+        encoder = OpenedEncoder(reader, {})
     else:
         encoder = transfer_encoder.opened(short, folder, data)
     tables = transfer_frozen.features(short, folder, data, encoder)  # and compiles programs

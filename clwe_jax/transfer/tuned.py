@@ -21,7 +21,7 @@ from clwe_jax.training import build, fine_tuned, init, optim, train
 from clwe_jax.transfer.data import LabelledData, Rows
 from clwe_jax.transfer.frozen import seeds_of
 from clwe_jax.transfer.labeller import Labels, Tuned
-from clwe_jax.transfer.results import Predicted, RowEncoder, Training
+from clwe_jax.transfer.results import OpenedEncoder, Predicted, Training
 from clwe_jax.types import Variables
 
 
@@ -35,7 +35,7 @@ class TunedTransfer:
       metric: path of the development figure.
     """
 
-    def __init__(self, config: TransferRun, workdir: str, data: LabelledData, encoder: RowEncoder):
+    def __init__(self, config: TransferRun, workdir: str, data: LabelledData, encoder: OpenedEncoder):
         """Args:
         encoder: the pretrained model; a run with other facts of it is trained again.
         """

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from clwe_jax.embeddings.vectors import Vectors as WordVectors
+from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import features
-from clwe_jax.encoders.features import Table, Vectors
+from clwe_jax.encoders.features import FeatureReader, Table
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.part_rows import PartRows
 from clwe_jax.encoders.spaces import StaticSpaces
@@ -58,7 +58,7 @@ def test_a_word_without_letters_keeps_its_place(setting):
 
 def static():
     rng = np.random.default_rng(0)
-    vectors = WordVectors(["haus", "Bahn", "hof"], rng.normal(size=(3, 4)).astype(np.float32))
+    vectors = Vectors(["haus", "Bahn", "hof"], rng.normal(size=(3, 4)).astype(np.float32))
     model = StaticSpaces({"de": vectors}, {}, {}, "de", Normalizer(lower_case=False))
     return model.encoder(), vectors.vectors
 
@@ -138,11 +138,11 @@ def test_a_width_between_two_is_used_where_it_fills_batches():
 def test_texts_have_their_own_vectors_once_computed(setting):
     encoder, _ = setting
     pairs = [("the bank", "a river"), ("a river", "the bank")]
-    found = Vectors(encoder, "last", whole=True).of_texts(pairs, "de")
+    found = FeatureReader(encoder, "last", whole=True).of_texts(pairs, "de")
     assert len(found.values) == 3 and [x[0] for x in found.rows[0]] == [x[0] for x in found.rows[1][::-1]]
     expected = encoder.sentences(["a river"], "de")[0, -1]
     np.testing.assert_allclose(found.values[found.rows[1][0][0], 0], expected, atol=1e-6)
-    words = Vectors(encoder, "mix").of_texts(pairs, "de")
+    words = FeatureReader(encoder, "mix").of_texts(pairs, "de")
     assert [len(x) for x in words.rows[0]] == [2, 2] and words.values.shape[1] == encoder.layers
 
 
@@ -162,7 +162,7 @@ class _EverySecond:
 
 def test_spans_are_parts_of_sentences_that_are_encoded_once(setting, monkeypatch):
     encoder, _ = setting
-    source, seen = Vectors(encoder, "last"), []
+    source, seen = FeatureReader(encoder, "last"), []
     plain = encoder.of_words
     monkeypatch.setattr(encoder, "of_words", lambda x, *rest: seen.extend(x) or plain(x, *rest))
     words = ("bank", "ab", "x")
@@ -175,7 +175,7 @@ def test_spans_are_parts_of_sentences_that_are_encoded_once(setting, monkeypatch
 
 
 def test_a_span_keeps_the_words_that_the_encoder_keeps():
-    source = Vectors(_EverySecond(), "last")
+    source = FeatureReader(_EverySecond(), "last")
     table = features.span_table(source, [("abcde", [(0, 3)]), ("abcde", [(1, 2)]), ("xy", [(0, 2)])], "de")
     read = ["".join(chr(int(x)) for x in table.values[row[0]].ravel()) for row in table.rows]
     assert read == ["ac", "", "x"]
@@ -206,7 +206,7 @@ def test_the_maximum_over_pieces_comes_after_the_mix():
         def pieces_of_words(self, found, language):
             return [(pieces[sentences[tuple(x)]], owners[sentences[tuple(x)]]) for x in found]
 
-    source = Vectors(Encoder(), "upper", "max")
+    source = FeatureReader(Encoder(), "upper", "max")
     table = features.joined([source.of_sentences([x], "en") for x in sentences])
     shares, gamma = np.array([0.3, 0.7], np.float32), np.float32(1.5)
     variables = {"mix": np.log(shares), "mix_scale": np.full(1, gamma)}
@@ -241,7 +241,8 @@ def test_features_in_a_mapped_file_equal_those_in_memory(setting, tmp_path, monk
     monkeypatch.setattr(encoder, "of_words", lambda x, *rest: asked.append(len(x)) or plain(x, *rest))
     texts = [("the bank", "a river"), ("x", "the bank"), ("a b c d", "y z")]
     held, mapped = (
-        Vectors(encoder, "mix", folder=folder).of_texts(texts, "de") for folder in (None, str(tmp_path))
+        FeatureReader(encoder, "mix", folder=folder).of_texts(texts, "de")
+        for folder in (None, str(tmp_path))
     )
     assert asked == [2, 2, 1] * 2
     assert isinstance(mapped.values, np.memmap) and not isinstance(held.values, np.memmap)

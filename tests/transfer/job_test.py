@@ -184,7 +184,7 @@ def test_a_finished_part_is_not_done_twice(frozen, monkeypatch):
     config, folder = frozen
     before, skipped = read(folder, "results.json"), read(folder, "report.json")["skipped"]
     os.remove(os.path.join(folder, "results.json"))
-    monkeypatch.setattr("clwe_jax.encoders.features.Vectors.of_sentences", None)
+    monkeypatch.setattr("clwe_jax.encoders.features.FeatureReader.of_sentences", None)
     monkeypatch.setattr("clwe_jax.training.heads.fit", None)
     assert transfer.run(config, folder)
     assert read(folder, "report.json")["skipped"] == skipped

@@ -56,7 +56,7 @@ def test_the_head_reads_the_frozen_features(model, layers, words):
     sentences = [["the", "bank", "x"], ["money"]]
     tokenizer = model.tokenizer
     encoder = ModelEncoder(model.objective, tokenizer, model.variables)
-    table = features.Vectors(encoder, layers, words).of_sentences(sentences, "en")
+    table = features.FeatureReader(encoder, layers, words).of_sentences(sentences, "en")
     backbone = Backbone(SIZES, tokenizer.vocabulary.size, LONGEST)
     labelling = Labelling(Linear(LinearHead(), 2, True))
     tuned = TunedModel(backbone, labelling, layers=layers, words=words)

@@ -26,7 +26,7 @@ def section(name, seeds=2, tests=None, made_with=None):
         gold=lambda rows: [x.tags if tags else x.label for x in rows],
     )  # fmt: skip
     reader = types.SimpleNamespace(encoder=types.SimpleNamespace(layers=1))
-    encoder = results.RowEncoder(reader, {"encoder": "joint"} | (made_with or {}))
+    encoder = results.OpenedEncoder(reader, {"encoder": "joint"} | (made_with or {}))
     speed = {"transfer/training_seconds": 3.0, "transfer/training_rows_per_second": 4.0}
     training = results.Training([{1: 0.5, 2: 0.7}] * seeds, {}, speed)
     labels = {
