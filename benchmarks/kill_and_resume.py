@@ -1,38 +1,48 @@
-"""Kills a training run with SIGKILL at random moments and compares its end with an unbroken run's.
+"""Kills runs with SIGKILL at random moments and compares their ends with unbroken runs'.
 
-  python benchmarks/kill_and_resume.py --kills=20 [--system=bi_saelmo] [--seconds=6] [--workdir=DIR]
+  python benchmarks/kill_and_resume.py --kills=1000 [--minutes=30] [--systems=bi_saelmo,clcr]
 
-Runs a job at a tiny scale twice: once unbroken, and once killed `--kills` times at random moments
-after it has kept something new, and started again with the same command after every kill. Prints
-whether the final arrays agree bit by bit, and exits with status 1 if they do not.
+Runs each job at a tiny scale unbroken, once, and then in batches: killed at random moments after it has
+kept something new, and started again with the same command after every kill. Prints whether the final
+arrays agree bit by bit, and exits with status 1 if they do not. What was done stays in --out, so that
+the same command goes on after a stop, and after --minutes.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
+from typing import Any
 
 import jax
 import numpy as np
 
+from clwe_jax import atomic
 from clwe_jax.runs import cached
 from clwe_jax.training import checkpoint, finish
 from side_by_side import record
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-_LANGUAGE_MODEL = """
+_TRAINED = """
 --config.data.languages=de,en --config.data.pocket_sentences=3000 --config.vocab.size=2000
 --config.train.batch_size=16 --config.train.log_every_steps=20 --config.checkpoint.every_steps=10
---config.evals.mlm.every_steps=0 --config.evals.mlm.batches=1
---config.evals.retrieval.data= --config.evals.bli.data=
+--config.evals.retrieval.data=
 """
+_LANGUAGE_MODEL = (
+    _TRAINED
+    + """
+--config.evals.mlm.every_steps=0 --config.evals.mlm.batches=1 --config.evals.bli.data=
+--config.train.steps=1500
+"""
+)
 SYSTEMS = {
     "dict_mlm_50": _LANGUAGE_MODEL
     + """
@@ -52,6 +62,16 @@ SYSTEMS = {
 --config.model.dropout=0.1 --config.objective.senses.warmup_steps=100
 --config.evals.senses.data=
 """,
+    "laser": _TRAINED
+    + """
+--config.model.width=32 --config.model.cells=32 --config.model.layers=1 --config.train.steps=400
+""",
+    "unsupervised_mt": _TRAINED
+    + """
+--config.data.sequence_length=24 --config.model.layers=1 --config.model.shared_layers=1
+--config.model.width=32 --config.model.heads=2 --config.model.mlp_dim=64 --config.evals.bleu.data=
+--config.train.steps=400
+""",
     "joint_align": """
 --config.data.languages=de,en,fr --config.data.pocket_sentences=6000 --config.embeddings.dim=50
 --config.evals.bli.bootstrap=0
@@ -69,8 +89,6 @@ SYSTEMS = {
 --config.clcr.predictor.steps=200 --config.clcr.entailment.seeds=0
 """,
 }
-# Systems whose job takes no steps of its own.
-_WITHOUT_STEPS = ("joint_align", "ner_bilstm_crf", "clcr")
 # The files of final arrays, apart from checkpoints.
 _ARRAYS = (
     "alignments/*.npz", "spaces/*.npz", "encoder/spaces/*.npz", "heads/*.npz", "predictions/*.npz",
@@ -79,43 +97,97 @@ _ARRAYS = (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--system", choices=SYSTEMS, default="dict_mlm_50")
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--steps", type=int, default=1_500)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--systems", default=",".join(SYSTEMS), help="systems, by commas")
+    parser.add_argument("--kills", type=int, default=120, help="in all, evenly over the systems")
+    parser.add_argument("--batch", type=int, default=20, help="maximum number of kills of one run")
+    parser.add_argument(
+        "--minutes", type=float, default=0, help="ends after the batch; 0: no limit"
+    )
     parser.add_argument("--seconds", type=float, default=6.0, help="longest wait before a kill")
     parser.add_argument("--seed", type=int, default=0, help="seed of the random moments")
-    parser.add_argument("--workdir", default=None)
+    parser.add_argument("--out", default="runs/kills")
     arguments = parser.parse_args()
-    folder = pathlib.Path(arguments.workdir or tempfile.mkdtemp())
-    folder.mkdir(parents=True, exist_ok=True)
-    moments = random.Random(arguments.seed)
-
-    start(arguments, "unbroken", folder).wait()
-    killed = 0
-    while True:
-        process = start(arguments, "broken", folder)
-        if killed < arguments.kills and wait_for_training(
-            process, folder / "broken", arguments.system
-        ):
-            time.sleep(moments.uniform(0, arguments.seconds))
-        if killed < arguments.kills and process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
-            killed += 1
-            there = folder / "broken"
-            print(f"kill {killed}: step {newest(there)}, {len(kept(there))} kept results", flush=True)
-            continue
-        if process.wait():
-            sys.exit(f"the run failed; see {folder}/broken.log")
-        break
-    one, two = (arrays(folder / name) for name in ("unbroken", "broken"))
-    assert one.keys() == two.keys()
-    different = [name for name in one if not np.array_equal(one[name], two[name])]
-    print(f"{killed} kills; {len(different)} of {len(one)} arrays differ {different[:3]}")
-    figures = {"kills": killed, "arrays": len(one), "arrays that differ": len(different)}
-    record(figures, arguments, runs=[str(folder / name) for name in ("unbroken", "broken")])
+    names, began = arguments.systems.split(","), time.monotonic()
+    out = pathlib.Path(arguments.out)
+    path = out / "kills.json"  # what was done, so that a command that was stopped goes on
+    done: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
+    late = lambda: 0 < arguments.minutes * 60 < time.monotonic() - began  # noqa: E731
+    while not late():
+        kills = {name: sum(x["kills"] for x in done if x["system"] == name) for name in names}
+        name = min(names, key=lambda name: kills[name])
+        wanted = min(arguments.batch, -(-arguments.kills // len(names)) - kills[name])
+        if wanted <= 0:
+            break
+        done.append(batch(arguments, name, wanted, len(done), out))
+        print(done[-1], flush=True)
+        if not done[-1]["kills"]:
+            sys.exit(f"{name}: the run ended before the first kill; a shorter --seconds may help")
+        atomic.write_json(path, done)
+    figures = {
+        f"{name}, {x}": sum(batch[x] for batch in done if batch["system"] == name)
+        for name in sorted({batch["system"] for batch in done})
+        for x in ("runs", "kills", "arrays", "arrays that differ")
+    }
+    different = sum(batch["arrays that differ"] for batch in done)
+    figures |= {"kills": sum(x["kills"] for x in done), "arrays that differ": different}
+    record(
+        figures, arguments, runs=[str(out / x / "unbroken") for x in names if (out / x).exists()]
+    )
     sys.exit(bool(different))
+
+
+def batch(
+    arguments: argparse.Namespace, system: str, kills: int, number: int, out: pathlib.Path
+) -> dict[str, Any]:
+    """One run that is killed up to `kills` times, beside the system's unbroken run.
+
+    A run may end before all kills.
+    """
+    folder = out / system
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "unbroken.done").exists():
+        shutil.rmtree(folder / "unbroken", ignore_errors=True)
+        finish_run(start(system, "unbroken", folder), folder / "unbroken.log")
+        (folder / "unbroken.done").touch()
+    broken = folder / "broken"
+    shutil.rmtree(broken, ignore_errors=True)
+    moments = random.Random(f"{arguments.seed}-{number}")
+    killed = 0
+    while killed < kills:
+        process = start(system, "broken", folder)
+        if not wait_for_training(process, broken, system):
+            break
+        time.sleep(moments.uniform(0, arguments.seconds))
+        if process.poll() is not None:
+            break
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        killed += 1
+        print(
+            f"{system}, kill {killed}: step {newest(broken)}, {len(kept(broken))} kept results",
+            flush=True,
+        )
+    else:
+        process = start(system, "broken", folder)
+    finish_run(process, folder / "broken.log")
+    one, two = arrays(folder / "unbroken"), arrays(broken)
+    different = one.keys() ^ two.keys()
+    different |= {x for x in one.keys() & two.keys() if not np.array_equal(one[x], two[x])}
+    if different:
+        shutil.copytree(broken, folder / f"differs-{number}", dirs_exist_ok=True)
+        print(f"{system}: {sorted(different)[:3]} differ; kept in {folder}/differs-{number}")
+    return {
+        "system": system, "runs": 1, "kills": killed, "arrays": len(one),
+        "arrays that differ": len(different),
+    }  # fmt: skip
+
+
+def finish_run(process: subprocess.Popen, log: pathlib.Path) -> None:
+    if process.wait():
+        sys.exit(f"the run failed; see {log}")
 
 
 def arrays(workdir: pathlib.Path) -> dict[str, np.ndarray]:
@@ -136,17 +208,20 @@ def arrays(workdir: pathlib.Path) -> dict[str, np.ndarray]:
 
 def models(workdir: pathlib.Path) -> list[pathlib.Path]:
     """The folders of language models: the run's own, and those that it trained first."""
-    return [x for x in (workdir, *sorted(workdir.glob("encoders/*"))) if (x / "checkpoints").exists()]
+    return [
+        x for x in (workdir, *sorted(workdir.glob("encoders/*"))) if (x / "checkpoints").exists()
+    ]
 
 
-def start(arguments: argparse.Namespace, name: str, folder: pathlib.Path) -> subprocess.Popen:
+def start(system: str, name: str, folder: pathlib.Path) -> subprocess.Popen:
     """Starts the job."""
-    command = [sys.executable, "-m", "clwe_jax.main", f"--workdir={folder / name}"]
-    command += [f"--config=configs/{arguments.system}.py", *SYSTEMS[arguments.system].split()]
-    if arguments.system not in _WITHOUT_STEPS:
-        command.append(f"--config.train.steps={arguments.steps}")
+    command = [sys.executable, "-m", "clwe_jax.main", f"--workdir={folder.resolve() / name}"]
+    command += [f"--config=configs/{system}.py", *SYSTEMS[system].split()]
     with open(folder / f"{name}.log", "ab") as log:
-        return subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+        # Each start compiles the same programs.
+        compiled = {"JAX_COMPILATION_CACHE_DIR": str(folder.resolve() / "compiled")}
+        environment = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", **os.environ, **compiled}
+        return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
 
 
 def newest(workdir: pathlib.Path) -> int:

@@ -76,7 +76,7 @@ def name_of(command: str) -> str:
 # Options that say where, and not how, a figure is made; and the seed, which rows have apart.
 PLACES = (
     "workdir", "debug", "out", "record", "config.seed", "seed", "peer-python", "fasttext", "muse",
-    "vecmap", "config.report.compare_with",
+    "vecmap", "minutes", "config.report.compare_with",
 )  # fmt: skip
 
 
