@@ -38,11 +38,14 @@ class PieceCounts:
     languages: tuple[str, ...]
 
     def count(self, batch: Batch) -> dict[str, int]:
-        """Numbers of positions, pieces by language, labels, and labels in another language."""
+        """Numbers of positions, pieces by language, labels, and labels in another language.
+
+        Rows without a piece, which fill up the last batch of a pass, have no positions.
+        """
         source, filled = batch["source_language_ids"], batch["segment_ids"] > 0
         predicted = batch["loss_weights"] > 0
         return {
-            "positions": filled.size,
+            "positions": int(filled.any(axis=1).sum()) * filled.shape[1],
             "pieces": int(filled.sum()),
             "labels": int(predicted.sum()),
             "crossing": int((predicted & (batch["language_ids"] != source)).sum()),
