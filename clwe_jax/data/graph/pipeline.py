@@ -93,8 +93,17 @@ def of_run(
 class PiecePipeline(texts.Pipeline):
     """Batches of masked pieces, as `types.piece_batch` describes them."""
 
+    _SHARED = (*texts.Pipeline._SHARED, "_maker")
+
     def source(self, repeat: bool = True) -> GraphSource:
-        """See `texts.Pipeline`. The last batch of a pass is filled up with empty rows.
+        """See `texts.Pipeline` and `dataset`."""
+        counts = PieceCounts(self.tokenizer.languages)
+        return GraphSource(
+            self.dataset(repeat), counts, COUNTERS, self._fingerprint("pieces", repeat)
+        )
+
+    def dataset(self, repeat: bool) -> tf.data.Dataset:
+        """The batches, and 'counters'. The last batch of a pass is filled up with empty rows.
 
         With parallel text, a pass reads the running text once and drops an incomplete last batch.
         """
@@ -106,13 +115,10 @@ class PiecePipeline(texts.Pipeline):
         else:
             rows = self._rows(self._chunks(repeat), self._maker, "rows")
         if pair_rows:
-            dataset = _alternate(rows, self._pair_rows(), self.batch_size, pair_rows)
-        elif repeat:
-            dataset = rows.rebatch(self.batch_size, drop_remainder=True)
-        else:
-            dataset = _fixed_size(rows, self.batch_size)
-        counts = PieceCounts(self.tokenizer.languages)
-        return GraphSource(dataset, counts, COUNTERS, self._fingerprint("pieces", repeat))
+            return _alternate(rows, self._pair_rows(), self.batch_size, pair_rows)
+        if repeat:
+            return rows.rebatch(self.batch_size, drop_remainder=True)
+        return _fixed_size(rows, self.batch_size)
 
     def _heldout(self, number: int, text: sources.TextSource, batches: int) -> list[Batch]:
         wanted = self.batch_size * self.process_count * batches

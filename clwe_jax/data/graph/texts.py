@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
-from typing import Any, Iterator, Mapping
+from typing import Any, ClassVar, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 from absl import logging
@@ -56,6 +56,8 @@ class Pipeline(abc.ABC):
     seed: int
     process_index: int = 0
     process_count: int = 1
+
+    _SHARED: ClassVar[tuple[str, ...]] = ("encoder", "texts", "rates")  # by the hosts of a process
 
     @abc.abstractmethod
     def source(self, repeat: bool = True) -> GraphSource:
@@ -115,6 +117,12 @@ class Pipeline(abc.ABC):
         """Language -> its share of the blocks; see the function `rates`."""
         return rates(self.texts, self.encoder, self.data.temperature)
 
+    def for_host(self, index: int, count: int) -> Pipeline:
+        """The pipeline of another host, which shares what takes long to make."""
+        other = dataclasses.replace(self, process_index=index, process_count=count)
+        vars(other).update({name: getattr(self, name) for name in self._SHARED})
+        return other
+
     @property
     def host(self) -> dict[str, int]:
         """'process_index' and 'process_count', as arguments."""
@@ -124,21 +132,7 @@ class Pipeline(abc.ABC):
         """The text of each language; their shuffle buffers have `shuffle_lines` lines in total."""
         languages = self.tokenizer.languages
         buffer = sources.shuffle_share(shuffle_lines, len(languages))
-        if isinstance(self.text, TextCorpus):
-            return {
-                language: sources.LineSource(self.text.files[language], language, number, buffer)
-                for number, language in enumerate(languages)
-            }
-        if not self.text.startswith("tfds:"):
-            raise ValueError(f"config.data.source={self.text!r}: expected text files or tfds:NAME")
-        # tfds:wikipedia/20230601 has one builder config per language; a version may follow a colon.
-        name, _, version = self.text.removeprefix("tfds:").partition(":")
-        return {
-            language: sources.DocumentSource(
-                f"{name}.{language}:{version or '1.*.*'}", self.data.tfds_dir, number, buffer
-            )
-            for number, language in enumerate(languages)
-        }
+        return open_texts(self.text, languages, buffer, self.data.tfds_dir)
 
     def _chunks(self, repeat: bool) -> tf.data.Dataset:
         """Numbered chunks of this host's training text, the languages mixed."""
@@ -177,6 +171,27 @@ class Pipeline(abc.ABC):
             self.process_index, self.process_count, *own,
         )  # fmt: skip
         return f"{digest:016x}"
+
+
+def open_texts(
+    text: TextCorpus | str, languages: Sequence[str], buffer: int, tfds_dir: str
+) -> dict[str, sources.TextSource]:
+    """The text of each language; see `Pipeline` and `sources.TextSource`."""
+    if isinstance(text, TextCorpus):
+        return {
+            language: sources.LineSource(text.files[language], language, number, buffer)
+            for number, language in enumerate(languages)
+        }
+    if not text.startswith("tfds:"):
+        raise ValueError(f"config.data.source={text!r}: expected text files or tfds:NAME")
+    # tfds:wikipedia/20230601 has one builder config per language; a version may follow a colon.
+    name, _, version = text.removeprefix("tfds:").partition(":")
+    return {
+        language: sources.DocumentSource(
+            f"{name}.{language}:{version or '1.*.*'}", tfds_dir, number, buffer
+        )
+        for number, language in enumerate(languages)
+    }
 
 
 def rates(
