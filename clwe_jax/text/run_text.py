@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from absl import logging
 import numpy as np
@@ -161,8 +161,17 @@ def _check_spoken(languages: Sequence[str]) -> None:
         )
 
 
-def build(config: options.Run, workdir: str) -> RunText:
+def build(
+    config: options.Run,
+    workdir: str,
+    counted: Callable[[str], corpora.WordCounts] | None = None,
+) -> RunText:
     """Reads or makes the text side of a run.
+
+    Args:
+      config: the run's config.
+      workdir: the run's folder.
+      counted: language -> the counts of its text, where they are known; else they are of a part.
 
     Raises:
       ValueError, FileNotFoundError: a text, dictionary or evaluation set that the config names is
@@ -175,10 +184,14 @@ def build(config: options.Run, workdir: str) -> RunText:
     corpus = None
     if not config.data.source.startswith("tfds:"):
         corpus = corpora.TextCorpus(folders["text"], languages)
-    tokenizer = _tokenizer(config, workdir, corpus, dictionary, normalizer)
+    counts: corpora.Countable | None = corpus
+    if counted is not None:
+        counts = corpora.CountedText(tuple(languages), counted)
+    tokenizer = load_tokenizer(config, workdir, counts, dictionary, normalizer)
     statistics, sample = {}, {}
+    if counts is not None:
+        statistics = corpora.inspect(counts, tokenizer.words, dictionary)
     if corpus is not None:
-        statistics = corpora.inspect(corpus, tokenizer.words, dictionary)
         max_bytes = config.data.sample_bytes
         sample = {language: list(corpus.lines(language, max_bytes)) for language in languages}
     for language, stats in statistics.items():
@@ -221,10 +234,10 @@ def normalizer_of(config: options.Run) -> Normalizer:
     return own
 
 
-def _tokenizer(
+def load_tokenizer(
     config: options.Run,
     workdir: str,
-    corpus: corpora.TextCorpus | None,
+    corpus: corpora.Countable | None,
     dictionary: Dictionary | None,
     normalizer: Normalizer,
 ) -> Tokenizer:

@@ -8,7 +8,7 @@ import gzip
 import itertools
 import os
 import zlib
-from typing import BinaryIO, Callable, Generator, Iterator, Mapping, Sequence
+from typing import BinaryIO, Callable, Generator, Iterator, Mapping, Protocol, Sequence
 
 from absl import logging
 
@@ -66,6 +66,38 @@ class LanguageStats:
     def coverage(self) -> float:
         """The fraction of running words with a dictionary entry."""
         return self.covered_words / self.words if self.words else 0.0
+
+
+# Word -> occurrences, and the counts of the lines.
+WordCounts = tuple[collections.Counter[str], LineCounts]
+
+
+class Countable(Protocol):
+    """Text whose words can be counted; see `TextCorpus`."""
+
+    @property
+    def languages(self) -> tuple[str, ...]: ...
+
+    def count_words(
+        self, language: str, words: Callable[[str], Sequence[str]], limit: int | None = None
+    ) -> WordCounts: ...
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CountedText:
+    """Text whose words were counted elsewhere, a `Countable`.
+
+    Attributes:
+      counts: language -> its counts.
+    """
+
+    languages: tuple[str, ...]
+    counts: Callable[[str], WordCounts]
+
+    def count_words(
+        self, language: str, words: Callable[[str], Sequence[str]], limit: int | None = None
+    ) -> WordCounts:
+        return self.counts(language)  # however its words would be cut now
 
 
 class TextCorpus:
@@ -140,7 +172,7 @@ class TextCorpus:
         language: str,
         words: Callable[[str], Sequence[str]],
         limit: int | None = None,
-    ) -> tuple[collections.Counter[str], LineCounts]:
+    ) -> WordCounts:
         """Counts the words of a language's text: (word -> occurrences, counts of the lines).
 
         Args:
@@ -265,7 +297,7 @@ def _languages_in(directory: str) -> list[str]:
 
 
 def inspect(
-    corpus: TextCorpus,
+    corpus: Countable,
     words: Callable[[str, str], Sequence[str]],
     dictionary: Dictionary | None,
     sample_bytes: int | None = SAMPLE_BYTES,

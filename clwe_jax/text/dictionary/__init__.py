@@ -24,7 +24,7 @@ from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.dictionary.pair_files import PairFile, Pairs, read_pairs
 
-__all__ = ["CLEANINGS", "Dictionary", "load", "read_pairs", "test_words"]
+__all__ = ["CLEANINGS", "Dictionary", "from_cache", "load", "read_pairs", "test_words", "to_cache"]
 
 CLEANINGS = ("identical", "one_to_many")
 _MAX_TRANSLATIONS = 8  # default number of one_to_many
@@ -112,7 +112,7 @@ def load(
     tests = dictionary_files.tests(exclude, languages)
     options = [normalizer.lower_case, normalizer.simplify_chinese, languages, sorted(clean)]
     path = _cache_path(cache_dir, files, tests, options)
-    dictionary = _from_cache(path) if path else None
+    dictionary = from_cache(path) if path else None
     if dictionary is None:
         merger = _Merger(normalizer)
         notes = _read_all(files, merger, languages)
@@ -125,7 +125,7 @@ def load(
                 dictionary_files.without_pairs(files, notes["skipped"], left_out, clean)
             )
         if path:
-            _to_cache(dictionary, path)
+            to_cache(dictionary, path)
     for language in dictionary.languages:
         if not dictionary.language_words(language):
             logging.warning(
@@ -301,7 +301,8 @@ def _cache_path(cache_dir: str | None, files, tests, options: list[Any]) -> str 
     return os.path.join(cache_dir, f"dictionary-{digest}.npz")
 
 
-def _from_cache(path: str) -> Dictionary | None:
+def from_cache(path: str) -> Dictionary | None:
+    """The dictionary that `to_cache` kept; None where there is none."""
     if not os.path.exists(path):
         return None
     try:
@@ -315,7 +316,8 @@ def _from_cache(path: str) -> Dictionary | None:
     return Dictionary(arrays=arrays, **about)
 
 
-def _to_cache(dictionary: Dictionary, path: str) -> None:
+def to_cache(dictionary: Dictionary, path: str) -> None:
+    """Keeps a merged dictionary in one file."""
     about = json.dumps({name: getattr(dictionary, name) for name in _ABOUT})
     arrays = {name: getattr(dictionary, name) for name in Dictionary.ARRAYS}
     arrays["about"] = np.frombuffer(about.encode("utf-8"), np.uint8)

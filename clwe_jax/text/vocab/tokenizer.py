@@ -160,7 +160,7 @@ class Tokenizer:
         *,
         languages: Sequence[str],
         normalizer: Normalizer,
-        corpus: corpora.TextCorpus | None,
+        corpus: corpora.Countable | None,
         dictionary: Dictionary | None,
         kind: str = "wordpiece",
         size: int = 8_192,
