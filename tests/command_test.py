@@ -88,6 +88,8 @@ def test_a_library_of_an_extra_is_named_with_its_command():
     with pytest.raises(ImportError) as caught:
         import seqio.absent  # noqa: F401
     assert "clwe_jax[train]" in extras.explained(caught.value)
+    beam = ImportError("No module named 'apache_beam'", name="apache_beam.io")
+    assert "clwe_jax[beam]" in extras.explained(beam)
     assert extras.explained(ImportError("other")) == "other"
 
 

@@ -4,6 +4,9 @@
 
 then train with --config.data.source=batches:DIR. Without --rows the text is read once. With --rows
 it is read until there are N rows, with other masks and synonyms in each pass.
+
+With --pipeline_options Apache Beam reads the text in --parts=N parts, where its runner says, and the
+words of the whole text are counted, in place of a sample (docs/clusters.md).
 """
 
 from __future__ import annotations
@@ -13,8 +16,9 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 import time
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator, Sequence
 
 from absl import app, flags, logging
 from ml_collections import config_flags
@@ -22,7 +26,7 @@ import numpy as np
 
 from clwe_jax import atomic, options, terminal
 from clwe_jax.data import prepared
-from clwe_jax.options import shipped
+from clwe_jax.options import extras, shipped
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import to_dict
 from clwe_jax.text import run_text as run_texts
@@ -31,10 +35,16 @@ from clwe_jax.types import Batch
 _SHARD_ROWS = 8_192
 _EXAMPLES = 12
 _BATCH = 256  # rows
+_PARTS = 64
 
 
 def prepare(
-    config: PretrainRun, out: str, rows: int = 0, heldout_rows: int = 1_024
+    config: PretrainRun,
+    out: str,
+    rows: int = 0,
+    heldout_rows: int = 1_024,
+    pipeline_options: Sequence[str] | None = None,
+    parts: int = _PARTS,
 ) -> dict[str, Any]:
     """Writes the folder `out`; returns its meta.json.
 
@@ -42,6 +52,9 @@ def prepare(
       config: config of a run; its data, vocabulary, task and seed are used.
       rows: number of rows to write; 0 means one pass through the text.
       heldout_rows: maximum number of held-out rows of each language.
+      pipeline_options: options of Apache Beam, which makes the rows then; `out` may be any folder that
+        it writes. None makes them in this process.
+      parts: parts of the text that Beam distributes.
 
     Raises:
       ValueError: `out` has prepared batches already, or the config is invalid.
@@ -59,9 +72,10 @@ def prepare(
             f"The batches of the task {config.task.name} cannot be prepared, because each window "
             "continues the one before. Train it with --config.data.source=text:DIR"
         )
-    if os.path.exists(os.path.join(out, prepared.META)):
-        raise ValueError(f"{out} holds prepared batches already: give another --out, or remove it")
-    os.makedirs(os.path.join(out, "heldout"), exist_ok=True)
+    if pipeline_options is not None:
+        return _prepare_by_beam(config, out, rows, heldout_rows, tuple(pipeline_options), parts)
+    _check_new(out, os.path.exists)
+    os.makedirs(out, exist_ok=True)
     work = os.path.join(out, "work")
     try:
         return _prepare(config, out, work, rows, heldout_rows)
@@ -69,19 +83,45 @@ def prepare(
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _prepare(config, out, work, rows, heldout_rows) -> dict[str, Any]:
-    from clwe_jax.data.graph import pipeline  # the only use of TensorFlow
+def _check_new(out: str, exists: Callable[[str], bool]) -> None:
+    if exists(os.path.join(out, prepared.META)):
+        raise ValueError(f"{out} holds prepared batches already: give another --out, or remove it")
 
-    run_text = run_texts.build(config, work)
+
+def _prepare_by_beam(config, out, rows, heldout_rows, pipeline_options, parts) -> dict[str, Any]:
+    from clwe_jax.data.graph import offline
+
+    _check_new(out, offline.exists)
+    job = offline.Job(json.dumps(to_dict(config)), out, parts, rows, pipeline_options)
+    with tempfile.TemporaryDirectory() as work, tempfile.TemporaryDirectory() as folder:
+        try:
+            meta = _prepare(config, folder, work, rows, heldout_rows, job)
+            offline.copy_folder(folder, out, prepared.META)
+        finally:
+            offline.remove(job)
+    return meta
+
+
+def _prepare(config, out, work, rows, heldout_rows, job=None) -> dict[str, Any]:
+    from clwe_jax.data.graph import offline, pipeline  # the only use of TensorFlow
+
+    run_text = offline.run_text(job, config, work) if job else run_texts.build(config, work)
     made = pipeline.of_run(config, run_text, _BATCH)
     run_text.tokenizer.save(os.path.join(out, "vocab"))
+    os.makedirs(os.path.join(out, "heldout"), exist_ok=True)
     heldout = {}
     for language, batches in made.heldout(max(1, heldout_rows // _BATCH)).items():
-        kept = _concatenate([_filled(batch) for batch in batches])
+        kept = _concatenate([prepared.filled(batch) for batch in batches])
         prepared.write_rows(os.path.join(out, "heldout", f"{language}.npz"), kept)
         heldout[language] = _size(kept)
-    source = made.source(repeat=bool(rows))
-    shards, form = _write_shards(source, out, rows)
+    if job:
+        shards, form, stats = offline.write_rows(job, work, run_text)
+    else:
+        source = made.source(repeat=bool(rows))
+        shards, form = _write_shards(source, out, rows)
+        stats = source.stats()
+    if not shards:
+        raise ValueError("The text yields no row: is every file of config.data.source empty?")
     content = hashlib.sha256(json.dumps([to_dict(config), shards]).encode()).hexdigest()
     meta = {
         "version": prepared.VERSION,
@@ -95,7 +135,7 @@ def _prepare(config, out, work, rows, heldout_rows) -> dict[str, Any]:
         "shards": shards,
         "rows": sum(shards),
         "heldout": heldout,
-        "stats": source.stats(),
+        "stats": stats,
     }
     extras = {
         "description": run_text.description,
@@ -132,7 +172,7 @@ def _write_shards(
 
     total, form = 0, {}
     for batch in source:
-        batch = _filled(batch)
+        batch = prepared.filled(batch)
         if rows:
             batch = {key: value[: rows - total] for key, value in batch.items()}
         waiting.append(batch)
@@ -143,15 +183,7 @@ def _write_shards(
             break
     if total > sum(shards):
         form = write()
-    if not shards:
-        raise ValueError("The text yields no row: is every file of config.data.source empty?")
     return shards, form
-
-
-def _filled(batch: Batch) -> Batch:
-    """The batch without its empty rows, which fill up the last batch of a pass."""
-    filled = batch["segment_ids"].any(axis=1)
-    return {key: value[filled] for key, value in batch.items()}
 
 
 def _concatenate(batches: list[Batch]) -> Batch:
@@ -177,16 +209,15 @@ def main(argv: list[str]) -> None:
     logging.set_verbosity(logging.INFO)
     terminal.plain_log()
     try:
-        meta = prepare(options.parse(given.config), given.out, given.rows, given.heldout_rows)
-    except (ValueError, OSError) as error:
-        sys.exit(f"error: {error}")
-    size = sum(
-        os.path.getsize(os.path.join(given.out, prepared.shard_name(number)))
-        for number in range(len(meta["shards"]))
-    )
+        meta = prepare(
+            options.parse(given.config), given.out, given.rows, given.heldout_rows,
+            given.pipeline_options, given.parts,
+        )  # fmt: skip
+    except (ValueError, OSError, ImportError) as error:
+        sys.exit(f"error: {extras.explained(error) if isinstance(error, ImportError) else error}")
     print(
-        f"{given.out}: {meta['rows']:,} rows, {meta['stats']['pieces']:,} pieces, "
-        f"{size / 1e6:.1f} MB. Train with --config.data.source=batches:{given.out}"
+        f"{given.out}: {meta['rows']:,} rows, {meta['stats']['pieces']:,} pieces in "
+        f"{len(meta['shards']):,} files. Train with --config.data.source=batches:{given.out}"
     )
 
 
@@ -196,4 +227,10 @@ if __name__ == "__main__":
     flags.DEFINE_string("out", None, "Folder to write.")
     flags.DEFINE_integer("rows", 0, "Rows to write; 0 means one pass through the text.")
     flags.DEFINE_integer("heldout_rows", 1_024, "Number of held-out rows of each language.")
+    flags.DEFINE_list(
+        "pipeline_options",
+        None,
+        "Options of Apache Beam, with commas between them, such as --runner=DirectRunner.",
+    )
+    flags.DEFINE_integer("parts", _PARTS, "Parts of the text for Apache Beam, several a core.")
     terminal.until_stopped(lambda: app.run(main, flags_parser=_flags_parser))

@@ -12,7 +12,7 @@ import functools
 import json
 import math
 import os
-from typing import Any, Mapping, Sequence
+from typing import IO, Any, Callable, ContextManager, Mapping, Sequence
 
 import numpy as np
 
@@ -43,8 +43,10 @@ def form_of(rows: Batch) -> dict[str, tuple[str, list[int]]]:
     return {key: (value.dtype.name, list(value.shape[1:])) for key, value in rows.items()}
 
 
-def write_rows(path: str, rows: Batch) -> None:
-    """Writes compressed rows in the smallest types.
+def write_rows(
+    path: str, rows: Batch, writing: Callable[[str], ContextManager[IO[bytes]]] = atomic.writing
+) -> None:
+    """Writes compressed rows in the smallest types, to a file that `writing` opens.
 
     A float column of zeros and ones is stored as bits ('KEY.bits'). An integer column that equals
     another one at most positions, as targets equal inputs, is stored as the bitwise exclusive or of
@@ -63,7 +65,7 @@ def write_rows(path: str, rows: Batch) -> None:
                 packed[key] = _smallest(value)
         else:
             packed[key] = value
-    with atomic.writing(path) as file:
+    with writing(path) as file:
         np.savez_compressed(file, **packed)
 
 
@@ -71,6 +73,12 @@ def _smallest(values: np.ndarray) -> np.ndarray:
     """The values in the smallest type that holds them all."""
     bounds = int(values.min(initial=0)), int(values.max(initial=0))
     return values.astype(np.result_type(*map(np.min_scalar_type, bounds)))
+
+
+def filled(batch: Batch) -> Batch:
+    """The batch without its empty rows, which fill up the last batch of a pass."""
+    kept = batch["segment_ids"].any(axis=1)
+    return {key: value[kept] for key, value in batch.items()}
 
 
 def read_rows(path: str) -> dict[str, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+_BEAM = {"apache_beam", "array_record"}  # of the extra 'beam'
 # Libraries of the extra 'train'. XLM's and LASER's tokenizers name their own extras.
 TRAIN = {
     "clu", "importlib_resources", "optuna", "sacrebleu", "seqio", "tensorboard", "tensorflow",
@@ -12,6 +13,7 @@ TRAIN = {
 def explained(error: ImportError) -> str:
     """The error's message; of a library of an extra, with the command that installs it."""
     library = (error.name or "").partition(".")[0]
-    if library not in TRAIN:
+    if library not in TRAIN | _BEAM:
         return str(error)
-    return f"this needs {library}, which the core has not: pip install 'clwe_jax[train]'"
+    extra = "beam" if library in _BEAM else "train"
+    return f"this needs {library}, which the core has not: pip install 'clwe_jax[{extra}]'"

@@ -1,12 +1,18 @@
 """Text from TFDS: one builder config a language, documents cut at sentence ends."""
 
+import collections
+import os
+
 import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_datasets as tfds
 
+from clwe_jax import options, presets
+from clwe_jax.data import prepare, prepared
 from clwe_jax.data.graph import pipeline
 from clwe_jax.data.graph.encoding import TextEncoder
+from clwe_jax.options.section import to_dict
 from clwe_jax.options.tasks import BiLm, DictMlm
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.vocab.tokenizer import Tokenizer
@@ -127,3 +133,23 @@ def test_line_breaks_end_sentences_and_segments(small):
     encoder = TextEncoder(small.tokenizer, small.dictionary)
     ends = encoder.encode(text, tf.constant([1])).ends_sentence.numpy()
     assert ends.tolist() == [False, True, False]
+
+
+def test_apache_beam_counts_the_words_of_documents(small, folder, tmp_path):
+    pytest.importorskip("apache_beam", reason="Apache Beam is of the extra 'beam'")
+    config = presets.bert("laptop")
+    config.data.update(to_dict(small.config(source="tfds:tiny_wiki/7", languages="de,en")))
+    config.data.update(tfds_dir=folder, dictionaries=os.path.join(small.directory, "../dictionaries"))
+    config.evals.retrieval.data = config.evals.bli.data = ""
+    config.vocab.size = 1_500
+    meta = prepare.prepare(
+        options.parse(config), str(tmp_path), pipeline_options=["--runner=DirectRunner"], parts=2
+    )
+    found = prepared.open_folder(str(tmp_path))
+    known = frozenset(small.dictionary.language_words("de"))
+    words = [word for text in DOCUMENTS["de"] for word in found.tokenizer.words(text, "de")]
+    assert found.extras["counts"]["de"]["words"] == collections.Counter(words)
+    described = found.extras["description"]["languages"]["de"]
+    assert described["words"] == len(words) and described["lines"] == len(DOCUMENTS["de"])
+    assert described["coverage"] == pytest.approx(sum(x in known for x in words) / len(words))
+    assert meta["rows"] > 0
