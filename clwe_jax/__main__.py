@@ -18,6 +18,7 @@ COMMANDS = {
     "mine": ("clwe_jax.api.over_files", "find the translations among the sentences of two files"),
     "tag": ("clwe_jax.api.over_files", "label the words of a file"),
     "export": ("clwe_jax.interop.export", "write a model for other programs"),
+    "teach": ("clwe_jax.interop.teach", "teach a downloaded encoder the words of a dictionary"),
     "guide": ("clwe_jax.guide", "list the guides, or read one"),
 }
 _HELP = """Cross-lingual words and sentences: trains, aligns, measures and uses models.

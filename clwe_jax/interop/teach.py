@@ -1,0 +1,209 @@
+"""Teaches a downloaded encoder the words of a dictionary, without training.
+
+    python -m clwe_jax.interop.teach --encoder=hf:DIR --languages=hsb --dictionaries=DIR --text=DIR --out=NEW
+
+A language that the encoder does not know is cut into many pieces that mean nothing to it. Each of its
+words that the dictionary translates, and that is more than one piece, becomes a piece of its own, whose
+row of the table of tokens is the mean of the rows of its English translations; with --text, so do words
+of the text that begin with an entry (inflected forms). All other rows and
+layers stay, so that text without such words keeps its vectors (in a WordPiece vocabulary a new piece is
+also the beginning of longer words). The new folder of Hugging Face is read by `api.load("hf:NEW")` and by
+transformers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import sys
+from typing import Container, Mapping, NamedTuple, Sequence
+
+from absl import app, flags, logging
+from flax import traverse_util
+import numpy as np
+
+from clwe_jax import terminal
+from clwe_jax.interop import huggingface, to_huggingface
+from clwe_jax.interop.huggingface import BIAS, OUTPUT, TOKENS, Loaded
+from clwe_jax.text import dictionary as dictionaries
+from clwe_jax.text.corpus import corpora
+from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.vocab import whole_words
+from clwe_jax.text.vocab.base_vocab import Vocabulary
+from clwe_jax.text.vocab.subword_vocab import SPACE_MARK
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+
+
+_STEM_LETTERS, _STEM_SHARE = 4, 0.6  # as of static vectors' words without an entry
+_MIN_COUNT = 2  # of a form in the text
+
+
+class Taught(NamedTuple):
+    """An encoder with more words.
+
+    Attributes:
+      loaded: the model, with a larger vocabulary.
+      words: number of new pieces, both spellings of a word (small and capital) counted.
+      skipped: words of the dictionary that the encoder reads as one piece already, or as several words.
+    """
+
+    loaded: Loaded
+    words: int
+    skipped: int
+
+
+def teach(
+    loaded: Loaded,
+    dictionary: Dictionary,
+    languages: Sequence[str],
+    known: str = "en",
+    forms: Mapping[str, Sequence[str]] = {},
+) -> Taught:
+    """The encoder with a piece for each word that it cuts and the dictionary translates.
+
+    Args:
+      loaded: a model with WordPiece or a unigram vocabulary; its pieces keep their ids and rows.
+      dictionary: words spelled as the encoder reads them, or in small letters.
+      languages: the languages whose words are taught.
+      known: the language of the translations, which the encoder knows.
+      forms: language -> words of its text. One without an entry has the row of the longest entry that
+        it begins with, see `_stem`.
+
+    Raises:
+      ValueError: the dictionary has no pair of a language with `known`, or no new word.
+    """
+    objective, tokenizer, variables = loaded
+    vocabulary = tokenizer.vocabulary
+    rows: dict[str, list[np.ndarray]] = {}
+    table = np.asarray(variables["params"]["backbone"]["token_embedding"])
+    skipped = 0
+    for language in languages:
+        pairs = dictionary.pairs(language, known)
+        if not pairs:
+            raise ValueError(f"the dictionary has no pair of {language!r} with {known!r}")
+        for word, translation in pairs:
+            pieces = _pieces(tokenizer, translation, known)
+            spelled = [x for x in _spellings(tokenizer, word, language) if _is_cut(tokenizer, x)]
+            skipped += not spelled
+            for each in spelled if len(pieces) else ():
+                rows.setdefault(each, []).append(table[pieces].mean(0))
+        entries = {x: rows[x] for x in dict.fromkeys(pair[0] for pair in pairs) if x in rows}
+        for form in forms.get(language, ()):
+            if form not in rows and _is_cut(tokenizer, form):
+                if stem := _stem(form.lower(), entries):
+                    rows[form] = entries[stem]
+    larger = whole_words.add(vocabulary, list(rows), len(rows))
+    added = larger.pieces[len(vocabulary.pieces) :]
+    if not added:
+        raise ValueError(f"no word of {', '.join(languages)} is cut into pieces: nothing to teach")
+    # A mean of rows is shorter than a row, and the layers have seen no short ones.
+    new = [np.mean(rows[x.lstrip(SPACE_MARK)], 0) for x in added]
+    length = np.linalg.norm(table[: len(vocabulary.pieces)], axis=1).mean()
+    new = [length * row / np.linalg.norm(row) for row in new]
+    return Taught(_with_rows(loaded, larger, np.stack(new)), len(added), skipped)
+
+
+def _pieces(tokenizer: Tokenizer, text: str, language: str) -> list[int]:
+    """The ids of a translation of any number of words."""
+    return list(tokenizer.encode(text, language)[0])
+
+
+def _spellings(tokenizer: Tokenizer, word: str, language: str) -> list[str]:
+    """A word as the encoder's text has it: with a capital letter too, where it reads capitals."""
+    words = [
+        tokenizer.words(x, language) for x in dict.fromkeys((word, word[:1].upper() + word[1:]))
+    ]
+    return list(dict.fromkeys(x[0] for x in words if len(x) == 1))
+
+
+def _stem(word: str, entries: Container[str]) -> str:
+    """The longest entry that a word begins with, of four letters and six tenths of it or more; or ''."""
+    shortest = max(_STEM_LETTERS, math.ceil(_STEM_SHARE * len(word)))
+    stems = (word[:end] for end in range(len(word), shortest - 1, -1))
+    return next((stem for stem in stems if stem in entries), "")
+
+
+def _is_cut(tokenizer: Tokenizer, word: str) -> bool:
+    return len(tokenizer.vocabulary.encode_word(word)) > 1
+
+
+def _with_rows(loaded: Loaded, vocabulary: Vocabulary, new: np.ndarray) -> Loaded:
+    """The model with the larger vocabulary, whose further pieces have the rows `new`, [W, D]."""
+    objective, tokenizer, variables = loaded
+    old = len(tokenizer.vocabulary.pieces)
+    flat = traverse_util.flatten_dict(variables["params"], sep="/")
+
+    def grown(name: str, rows: np.ndarray) -> np.ndarray:
+        array = np.asarray(flat[name])
+        room = np.zeros((vocabulary.size - old, *array.shape[1:]), array.dtype)
+        room[: len(rows)] = rows
+        return np.concatenate([array[:old], room])
+
+    flat[TOKENS] = grown(TOKENS, new)
+    for name in (OUTPUT, BIAS):  # nothing is known of how often a new piece is the answer
+        if name in flat:
+            flat[name] = grown(name, np.zeros((0, *flat[name].shape[1:])))
+    objective = dataclasses.replace(
+        objective,
+        model=objective.model.clone(vocab_size=vocabulary.size),
+        vocab_size=len(vocabulary),
+    )
+    tokenizer = Tokenizer(
+        tokenizer.languages,
+        tokenizer.normalizer,
+        tokenizer.segmenter,
+        vocabulary,
+        tokenizer.whole_text,
+    )
+    params = traverse_util.unflatten_dict(flat, sep="/")
+    return Loaded(objective, tokenizer, {**variables, "params": params})
+
+
+def _forms(folder: str, tokenizer: Tokenizer, languages: Sequence[str]) -> dict[str, list[str]]:
+    """The words of the text, in their own letters, the most frequent first."""
+    corpus, found = corpora.TextCorpus(folder, languages), {}
+    for language in languages:
+        split = functools.partial(tokenizer.words, language=language)
+        counts, _ = corpus.count_words(language, split, None)
+        frequent = sorted(counts, key=lambda word: (-counts[word], word))
+        found[language] = [word for word in frequent if counts[word] >= _MIN_COUNT]
+    return found
+
+
+def main(argv: list[str]) -> None:
+    """The command line."""
+    given = flags.FLAGS
+    if len(argv) > 1 or not (
+        given.encoder and given.languages and given.dictionaries and given.out
+    ):
+        sys.exit(
+            "usage: python -m clwe_jax.interop.teach --encoder=hf:DIR --languages=CODES "
+            "--dictionaries=DIR --out=NEW [--text=DIR]"
+        )
+    logging.set_verbosity(logging.INFO)
+    terminal.plain_log()
+    languages = given.languages.split(",")
+    try:
+        loaded = huggingface.load(given.encoder, (given.known, *languages))
+        dictionary = dictionaries.load(
+            given.dictionaries, (given.known, *languages), normalizer=loaded.tokenizer.normalizer
+        )
+        forms = _forms(given.text, loaded.tokenizer, languages) if given.text else {}
+        taught = teach(loaded, dictionary, languages, given.known, forms)
+        notes = to_huggingface.write(*taught.loaded, given.out)
+    except (ValueError, OSError) as error:
+        sys.exit(f"error: {error}")
+    print(f"{given.out}: {taught.words:,} new pieces; {taught.skipped:,} pairs taught nothing, as the "
+          "word is one piece already or several words.", *notes, sep="\n")  # fmt: skip
+
+
+if __name__ == "__main__":
+    # Here, so that one process can import two commands that share the name of a flag.
+    flags.DEFINE_string("encoder", None, "hf:DIR, a folder of Hugging Face's BERT or XLM-R.")
+    flags.DEFINE_string("languages", None, "Codes of the languages to teach, with commas.")
+    flags.DEFINE_string("dictionaries", None, "A folder of dictionaries en-xx.txt.")
+    flags.DEFINE_string("text", "", "A folder with xx.txt or xx/: forms of entries are taught too.")
+    flags.DEFINE_string("known", "en", "The language of the translations, which the encoder knows.")
+    flags.DEFINE_string("out", None, "The folder to write.")
+    app.run(main)

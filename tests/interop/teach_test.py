@@ -1,0 +1,108 @@
+"""Words of a dictionary as pieces of a downloaded encoder: rows by hand, everything else unchanged."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.interop import huggingface, teach
+from clwe_jax.text.dictionary.merged import Dictionary
+
+KNOWN = ["the bank.", "un, the banks", "unba"]
+
+
+@pytest.fixture
+def loaded(folders, tmp_path):
+    folder = tmp_path / "bert"
+    folders.write(folder, "bert")
+    return huggingface.load(str(folder), ("en", "hsb"))
+
+
+def dictionary(*pairs):
+    return Dictionary.from_pairs({("hsb", "en"): list(pairs)})
+
+
+def table(found):
+    return np.asarray(found.variables["params"]["backbone"]["token_embedding"])
+
+
+def test_a_word_has_the_mean_row_of_its_translations(loaded):
+    pairs = [("una", "bank"), ("una", "the banks"), ("unb", "the"), ("bank", "un"), ("un a", "the")]
+    taught = teach.teach(loaded, dictionary(*pairs), ["hsb"])
+    pieces = list(taught.loaded.tokenizer.vocabulary.pieces)
+    old = len(loaded.tokenizer.vocabulary.pieces)
+    # 'bank' is one piece already, and 'un a' is two words.
+    assert pieces[old:] == ["una", "unb"] and taught.words == taught.skipped == 2
+    before, after = table(loaded), table(taught.loaded)
+    np.testing.assert_array_equal(after[:old], before[:old])
+    the, bank, s = (before[pieces.index(x)] for x in ("the", "bank", "##s"))
+    length = np.linalg.norm(before[:old], axis=1).mean()
+    mean = (bank + (the + bank + s) / 3) / 2
+    np.testing.assert_allclose(after[old], length * mean / np.linalg.norm(mean), rtol=1e-5)
+    np.testing.assert_allclose(after[old + 1], length * the / np.linalg.norm(the), rtol=1e-5)
+
+
+def test_text_without_new_words_keeps_its_vectors_and_new_words_are_near_their_translation(loaded):
+    taught = teach.teach(loaded, dictionary(("una", "bank")), ["hsb"]).loaded
+    one, two = ModelEncoder(*loaded), ModelEncoder(*taught)
+    np.testing.assert_allclose(two.sentences(KNOWN, "en"), one.sentences(KNOWN, "en"), atol=1e-6)
+
+    def cosine(model):
+        x, y = (model.sentences([text], "en")[0, 0] for text in ("the una.", "the bank."))
+        return x @ y / np.linalg.norm(x) / np.linalg.norm(y)
+
+    assert cosine(two) > 0.99 > cosine(one)
+
+
+def test_small_and_capital_letters_of_a_cased_model(folders, tmp_path):
+    folders.write(tmp_path / "bert", "bert", pieces=[*folders.pieces, "Un"])
+    found = huggingface.load(str(tmp_path / "bert"), ("en", "hsb"))
+    taught = teach.teach(found, dictionary(("una", "the bank")), ["hsb"]).loaded
+    pieces = taught.tokenizer.vocabulary.pieces
+    ids, _ = taught.tokenizer.encode("Una una", "hsb")
+    assert [pieces[i] for i in ids] == ["Una", "una"] == list(pieces[-2:][::-1])
+    rows = table(taught)[ids]
+    np.testing.assert_array_equal(rows[0], rows[1])
+
+
+def test_forms_of_the_text_have_the_row_of_the_longest_entry_that_they_begin_with(loaded):
+    pairs = dictionary(("unab", "bank"), ("unabab", "the"))
+    forms = ["unababa", "unaba", "unabbaabbaa", "una", "banks", "unab"]
+    taught = teach.teach(loaded, pairs, ["hsb"], forms={"hsb": forms}).loaded
+    pieces = list(taught.tokenizer.vocabulary.pieces)
+    # 'unabbaabbaa' is too long, 'una' too short, and 'banks' begins with no entry.
+    assert pieces[len(loaded.tokenizer.vocabulary.pieces) :] == [
+        "unab",
+        "unabab",
+        "unababa",
+        "unaba",
+    ]
+    row = dict(zip(pieces, table(taught)))
+    np.testing.assert_array_equal(row["unababa"], row["unabab"])
+    np.testing.assert_array_equal(row["unaba"], row["unab"])
+
+
+def test_a_dictionary_of_other_languages_and_known_words_are_refused(loaded):
+    with pytest.raises(ValueError, match="no pair of 'hsb' with 'fr'"):
+        teach.teach(loaded, dictionary(("una", "bank")), ["hsb"], known="fr")
+    with pytest.raises(ValueError, match="nothing to teach"):
+        teach.teach(loaded, dictionary(("bank", "bank")), ["hsb"])
+
+
+def test_the_command_writes_a_folder_that_is_read(folders, tmp_path):
+    folders.write(tmp_path / "bert", "bert")
+    (tmp_path / "dictionaries").mkdir()
+    (tmp_path / "hsb.txt").write_text("unbab\n" * 2 + "unbaa\n")
+    (tmp_path / "dictionaries" / "en-hsb.txt").write_text("bank\tuna\nbanks\tunba\n")
+    command = [sys.executable, "-m", "clwe_jax.interop.teach", f"--encoder=hf:{tmp_path / 'bert'}"]
+    command += ["--languages=hsb", f"--dictionaries={tmp_path / 'dictionaries'}"]
+    command.append(f"--text={tmp_path}")
+    done = subprocess.run(
+        [*command, f"--out={tmp_path / 'new'}"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 and "3 new pieces" in done.stdout, done.stderr[-2000:]
+    read = huggingface.load(str(tmp_path / "new"), ("en", "hsb"))
+    assert list(read.tokenizer.vocabulary.pieces)[-2:] == ["unba", "unbab"]
+    assert len(table(read)[-1])
