@@ -34,7 +34,6 @@ from clwe_jax.text.vocab.base_vocab import Vocabulary
 from clwe_jax.text.vocab.subword_vocab import SPACE_MARK
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 
-
 _STEM_LETTERS, _STEM_SHARE = 4, 0.6  # as of static vectors' words without an entry
 _MIN_COUNT = 2  # of a form in the text
 
@@ -45,7 +44,7 @@ class Taught(NamedTuple):
     Attributes:
       loaded: the model, with a larger vocabulary.
       words: number of new pieces, both spellings of a word (small and capital) counted.
-      skipped: words of the dictionary that the encoder reads as one piece already, or as several words.
+      skipped: pairs whose word the encoder reads as one piece already, or as several words.
     """
 
     loaded: Loaded
@@ -72,8 +71,10 @@ def teach(
 
     Raises:
       ValueError: the dictionary has no pair of a language with `known`, or no new word.
+
+    Languages that spell a word alike share its piece, with the mean of all translations.
     """
-    objective, tokenizer, variables = loaded
+    _, tokenizer, variables = loaded
     vocabulary = tokenizer.vocabulary
     rows: dict[str, list[np.ndarray]] = {}
     table = np.asarray(variables["params"]["backbone"]["token_embedding"])
