@@ -84,16 +84,16 @@ def teach(
         if not pairs:
             raise ValueError(f"the dictionary has no pair of {language!r} with {known!r}")
         for word, translation in pairs:
-            pieces = _pieces(tokenizer, translation, known)
+            pieces, _ = tokenizer.encode(translation, known)
             spelled = [x for x in _spellings(tokenizer, word, language) if _is_cut(tokenizer, x)]
             skipped += not spelled
             for each in spelled if len(pieces) else ():
-                rows.setdefault(each, []).append(table[pieces].mean(0))
+                rows.setdefault(each, []).append(table[list(pieces)].mean(0))
         entries = {x: rows[x] for x in dict.fromkeys(pair[0] for pair in pairs) if x in rows}
         for form in forms.get(language, ()):
             if form not in rows and _is_cut(tokenizer, form):
                 if stem := _stem(form.lower(), entries):
-                    rows[form] = entries[stem]
+                    rows[form] = list(entries[stem])  # another language may add to the form
     larger = whole_words.add(vocabulary, list(rows), len(rows))
     added = larger.pieces[len(vocabulary.pieces) :]
     if not added:
@@ -103,11 +103,6 @@ def teach(
     length = np.linalg.norm(table[: len(vocabulary.pieces)], axis=1).mean()
     new = [length * row / np.linalg.norm(row) for row in new]
     return Taught(_with_rows(loaded, larger, np.stack(new)), len(added), skipped)
-
-
-def _pieces(tokenizer: Tokenizer, text: str, language: str) -> list[int]:
-    """The ids of a translation of any number of words."""
-    return list(tokenizer.encode(text, language)[0])
 
 
 def _spellings(tokenizer: Tokenizer, word: str, language: str) -> list[str]:
@@ -163,13 +158,13 @@ def _with_rows(loaded: Loaded, vocabulary: Vocabulary, new: np.ndarray) -> Loade
 
 def _forms(folder: str, tokenizer: Tokenizer, languages: Sequence[str]) -> dict[str, list[str]]:
     """The words of the text, in their own letters, the most frequent first."""
-    corpus, found = corpora.TextCorpus(folder, languages), {}
+    corpus, forms = corpora.TextCorpus(folder, languages), {}
     for language in languages:
         split = functools.partial(tokenizer.words, language=language)
         counts, _ = corpus.count_words(language, split, None)
         frequent = sorted(counts, key=lambda word: (-counts[word], word))
-        found[language] = [word for word in frequent if counts[word] >= _MIN_COUNT]
-    return found
+        forms[language] = [word for word in frequent if counts[word] >= _MIN_COUNT]
+    return forms
 
 
 def main(argv: list[str]) -> None:

@@ -106,3 +106,19 @@ def test_the_command_writes_a_folder_that_is_read(folders, tmp_path):
     read = huggingface.load(str(tmp_path / "new"), ("en", "hsb"))
     assert list(read.tokenizer.vocabulary.pieces)[-2:] == ["unba", "unbab"]
     assert len(table(read)[-1])
+
+
+def test_a_form_that_is_an_entry_of_another_language_leaves_its_stem_as_it_is(folders, tmp_path):
+    folders.write(tmp_path / "bert", "bert")
+    model = huggingface.load(str(tmp_path / "bert"), ("en", "hsb", "dsb"))
+    pairs = {("hsb", "en"): [("unab", "bank")], ("dsb", "en"): [("unaba", "the")]}
+    forms = {"hsb": ["unaba"]}
+    taught = teach.teach(model, Dictionary.from_pairs(pairs), ["hsb", "dsb"], forms=forms).loaded
+    row = dict(zip(taught.tokenizer.vocabulary.pieces, table(taught)))
+    np.testing.assert_allclose(unit(row["unab"]), unit(row["bank"]), rtol=1e-5)
+    expected = unit(row["bank"] + row["the"])  # the mean of both languages
+    np.testing.assert_allclose(unit(row["unaba"]), expected, rtol=1e-5)
+
+
+def unit(x):
+    return x / np.linalg.norm(x)
