@@ -9,7 +9,6 @@ comparison, whose config.json it reads; `compare.job` starts it.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import sys
@@ -31,7 +30,7 @@ from clwe_jax.options.objectives import SenseLossOptions
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.static import StaticRun
 from clwe_jax.runs import dictionary_baseline, evaluators, lexica
-from clwe_jax.runs.cached import CachedResult
+from clwe_jax.runs.cached import CachedResult, read_json
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.dictionary import test_dictionaries, training_dictionary
 from clwe_jax.text.corpus.frequencies import Frequencies
@@ -108,7 +107,7 @@ def _budgeted(config: CompareRun, place: Place, folders: Mapping[str, str]) -> o
 def _speed(run: PretrainRun, folder: str) -> float:
     """The training's steps per second, by a trial in a folder that is deleted."""
     registry.lookup("job", run.job)(options.with_values(run, _TRIAL_VALUES), folder)
-    speed = _read(os.path.join(folder, "report.json"))["speed"]["steps_per_second"]
+    speed = read_json(os.path.join(folder, "report.json"))["speed"]["steps_per_second"]
     shutil.rmtree(folder)
     return float(speed)
 
@@ -134,14 +133,6 @@ def _cost(folder: str) -> dict[str, float]:
         "wall_minutes": run_record["seconds"]["wall"] / 60,
         "memory": float(run_record["memory"]["host_peak"]),
     }
-
-
-def _read(path: str) -> dict[str, Any]:
-    """The object in a JSON file; {} where it is absent."""
-    if not os.path.exists(path):
-        return {}
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
 
 
 def _bytes(place: Place) -> int:
