@@ -1,4 +1,4 @@
-"""The layouts of the generated pages: benchmarks/ledger/results.toml and reproduction.toml."""
+"""The layouts of the generated pages: benchmarks/ledger/results.toml, speed.toml and reproduction.toml."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import dataclasses
 import os
 import tomllib
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 FORMS = ("percent", "fraction", "number", "gigabytes")
 
@@ -56,7 +56,7 @@ class ClaimedOrder:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ResultsTable:
-    """A table of results.md.
+    """A table of a page of tables.
 
     Attributes:
       title, text: heading and sentences.
@@ -94,6 +94,14 @@ class ResultsTable:
         return [self.form] * len(self.columns) if isinstance(self.form, str) else self.form
 
 
+class TablesPage(NamedTuple):
+    """A page: its heading, introduction and tables."""
+
+    title: str
+    text: str
+    tables: Sequence[ResultsTable]
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Item:
     """A table or figure of a paper.
@@ -120,14 +128,15 @@ class Item:
     orders: Sequence[ClaimedOrder] = ()
 
 
-def tables(ledger: str) -> tuple[str, list[ResultsTable]]:
-    """The introduction and the tables of results.toml.
+def tables(ledger: str, name: str) -> TablesPage:
+    """The page of a file such as 'results.toml'.
 
     Raises:
       ValueError: an unknown key or a line of another number of figures; the message names it.
     """
-    content = _read(ledger, "results.toml")
-    return content["text"], [_made(ResultsTable, x, lines=TableLine, orders=ClaimedOrder) for x in content["table"]]
+    content = _read(ledger, name)
+    made = [_made(ResultsTable, x, lines=TableLine, orders=ClaimedOrder) for x in content["table"]]
+    return TablesPage(content["title"], content["text"], made)
 
 
 def items(ledger: str) -> tuple[str, Mapping[str, str], list[Item]]:

@@ -1,4 +1,4 @@
-"""The generated pages: docs/results.md, docs/reproduction.md, and README's table."""
+"""The generated pages: docs/results.md, speed.md and reproduction.md, and README's table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from clwe_jax.ledger import layout, orders, readme, rows, today
 from clwe_jax.ledger.environment import ROOT
 from clwe_jax.options import shipped
 
-PAGES = ("docs/results.md", "docs/reproduction.md", readme.README, readme.MINUTES)
+# Page of tables -> its layout, in the ledger's folder.
+TABLES = {"docs/results.md": "results.toml", "docs/speed.md": "speed.toml"}
+PAGES = (*TABLES, "docs/reproduction.md", readme.README, readme.MINUTES)
 # Marks a figure whose options, data or code are not those of today.
 MARK = "†"
 _NOTE = (
@@ -28,7 +30,9 @@ def pages(ledger: str = rows.FOLDER) -> dict[str, str]:
     for row in rows.read(ledger):
         by_name.setdefault(row["name"], []).append(row)
     published = layout.published(ledger)
-    made = _results(by_name, published, ledger), _reproduction(by_name, published, ledger)
+    tables = (layout.tables(ledger, name) for name in TABLES.values())
+    made = [_tables(page, by_name, published) for page in tables]
+    made.append(_reproduction(by_name, published, ledger))
     texts = ["\n".join([_NOTE, "", *lines, ""]) for lines in made]
     with open(os.path.join(rows.ROOT, readme.README), encoding="utf-8") as file:
         texts.append(readme.filled(file.read(), by_name))
@@ -62,10 +66,9 @@ def _unmarked(text: str) -> str:
     return text.replace(MARK, "")
 
 
-def _results(by_name: Rows, published: Any, ledger: str) -> Iterator[str]:
-    text, tables = layout.tables(ledger)
-    yield from ("# Results", "", text.strip())
-    for table in tables:
+def _tables(page: layout.TablesPage, by_name: Rows, published: Any) -> Iterator[str]:
+    yield from (f"# {page.title}", "", page.text.strip())
+    for table in page.tables:
         lines = list(_lines(table, by_name, published))
         if not lines:
             continue
