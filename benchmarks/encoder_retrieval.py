@@ -27,9 +27,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--encoder", required=True, help="hf:DIR, run:DIR or vec:en=FILE,...")
+    parser.add_argument(
+        "--encoder",
+        required=True,
+        help="hf:DIR, run:DIR, hf:DIR+run:DIR, ...; {language} in it is the language",
+    )
     parser.add_argument("--data", required=True, help="a folder of parallel sentences")
-    parser.add_argument("--languages", required=True, help="codes with commas between them, without en")
+    parser.add_argument(
+        "--languages", required=True, help="codes with commas between them, without en"
+    )
     parser.add_argument("--sentences", type=int, default=1_000, help="of a pair")
     options = parser.parse_args()
     figures: dict[str, float] = {}
@@ -38,7 +44,8 @@ def main() -> None:
         evaluator = SentenceRetrieval(
             data=options.data, max_sentences=options.sentences, context=Context(languages=languages)
         )
-        model = encoders.load(options.encoder, languages).encoder()
+        name = options.encoder.replace("{language}", language)
+        model = encoders.load(name, languages).encoder()
         shown = f"retrieval/{language}-en/mean", f"retrieval/{language}-en/layer{model.layers - 1}/"
         for name, value in evaluator.run(model):
             if name.startswith(shown):

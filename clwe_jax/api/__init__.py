@@ -17,6 +17,7 @@ from clwe_jax import options, registry
 from clwe_jax.api.loaded import LoadedModel, Translation, WordLink
 
 if TYPE_CHECKING:
+    from clwe_jax.api.beside import BesideModel
     from clwe_jax.api.model import Model
     from clwe_jax.api.pair import PairModel
     from clwe_jax.api.static import StaticModel
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
 
 # Class -> its module. They import jax, so that a program pays for them when it loads a model.
 _LATER = {
-    "Model": "api.model", "Neighbour": "encoders.nearest", "PairModel": "api.pair",
+    "BesideModel": "api.beside", "Model": "api.model", "Neighbour": "encoders.nearest",
+    "PairModel": "api.pair",
     "Sense": "encoders.sense_view", "SenseView": "encoders.sense_view",
     "StaticModel": "api.static", "TransferModel": "api.transfer",
     "Translated": "encoders.sense_view",
 }  # fmt: skip
 __all__ = [
-    "LoadedModel", "Model", "Neighbour", "PairModel", "Sense", "SenseView", "StaticModel",
+    "BesideModel", "LoadedModel", "Model", "Neighbour", "PairModel", "Sense", "SenseView", "StaticModel",
     "TransferModel", "Translated", "Translation", "WordLink", "load",
 ]  # fmt: skip
 
@@ -57,7 +59,7 @@ def load(
     """Loads the trained model in a run's folder, a model of Hugging Face, or LASER's release.
 
     The result is a `Model`, a `PairModel` for two projected monolingual runs, a `StaticModel` for
-    static vectors, or a `TransferModel`, which labels words, texts or spans; all have the methods of
+    static vectors, a `BesideModel` for two encoders, or a `TransferModel`, which labels words, texts or spans; all have the methods of
     `LoadedModel`.
 
     Args:
@@ -66,7 +68,8 @@ def load(
         words.json for `neighbours`; static vectors need config.json, spaces.json, spaces/ and
         alignments/. A model of Hugging Face (BERT, multilingual BERT, XLM-R, XLM) is the folder that
         `save_pretrained` writes, with or without 'hf:' before it; see `interop.huggingface`. LASER's
-        released encoder is a folder with bilstm.*.pt; see `interop.laser`.
+        released encoder is a folder with bilstm.*.pt; see `interop.laser`. Two of these with their kinds,
+        'hf:DIR+run:DIR', stand beside each other; see `encoders.beside`.
       step: step of a checkpoint of the pretraining; None: the final parameters, of the newest
         readable checkpoint. Ignored for static vectors, which have no checkpoints.
       languages: of a model of Hugging Face, the codes of the text's languages; (): XLM's own, and for
@@ -83,8 +86,14 @@ def load(
     from clwe_jax.api.wrap import wrapped
     from clwe_jax.encoders import hf_model, load as encoders
     from clwe_jax.interop.configuration import PREFIX, is_laser, is_model
+    from clwe_jax.options.transfer import encoder_parts
 
-    workdir = os.fspath(workdir).removeprefix("run:")
+    workdir = os.fspath(workdir)
+    if len(encoder_parts(workdir)[0]) == 2:
+        if words:
+            raise ValueError("words: the second encoder has the words")
+        return wrapped(encoders.load(workdir, languages))
+    workdir = workdir.removeprefix("run:")
     if workdir.startswith("vec:") or os.path.isfile(workdir):
         if words:
             raise ValueError("words: files of vectors hold their own words")

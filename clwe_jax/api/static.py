@@ -37,7 +37,7 @@ class StaticModel(StaticSpaces, Loaded):
         """
         self._check_languages(lang=lang)
         select(np.zeros((1, 1)), layer)
-        return self._vector(word, lang, self._narrow(lang))
+        return self._vector(word, lang, self.stored(lang))
 
     def _encode(
         self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None, batch_size: int
@@ -49,7 +49,7 @@ class StaticModel(StaticSpaces, Loaded):
             )
         if pool == "sif" and self.frequencies is None:
             raise lacks_counts(pool)
-        vectors = self._narrow(lang)
+        vectors = self.stored(lang)
         cut = self._cut(texts, lang)
         if self._spells(lang):
             vectors = with_spelled(

@@ -10,7 +10,7 @@ from typing import Iterator
 from clwe_jax import atomic, options
 from clwe_jax.compare import systems, tasks
 from clwe_jax.options.compare import CompareOptions, CompareRun
-from clwe_jax.options.transfer import ENCODER_FOLDERS
+from clwe_jax.options.transfer import ENCODER_FOLDERS, encoder_parts
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.text import run_text
 from clwe_jax.text.corpus import parallel
@@ -36,9 +36,10 @@ def check(config: CompareRun, workdir: str) -> None:
     for system in systems.chosen(config.compare):
         if system.config:
             systems.run_of(config, system, config.seed, place)
-        kind, _, where = system.model.partition(":")
-        if kind in ENCODER_FOLDERS and not os.path.isdir(where):
-            raise FileNotFoundError(f"config.compare.systems: {where} is no folder of a model")
+        for part in encoder_parts(system.model)[0]:
+            kind, _, where = part.partition(":")
+            if kind in ENCODER_FOLDERS and not os.path.isdir(where):
+                raise FileNotFoundError(f"config.compare.systems: {where} is no folder of a model")
     if config.compare.labelled not in ("", "pocket") and not os.path.isdir(config.compare.labelled):
         raise FileNotFoundError(
             f"config.compare.labelled={config.compare.labelled} is no folder: expected one of "

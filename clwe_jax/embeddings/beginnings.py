@@ -30,12 +30,12 @@ def alike(
     """
     by_beginning = collections.defaultdict(list)
     for row, word in enumerate(words):
-        for beginning in _beginnings(word):
+        for beginning in beginnings(word):
             by_beginning[beginning].append(row)
     places, columns, weights = [], [], []
     for place, word in enumerate(others):
         # Two words have a beginning in common that is long enough for both.
-        near = {row for beginning in _beginnings(word) for row in by_beginning.get(beginning, ())}
+        near = {row for beginning in beginnings(word) for row in by_beginning.get(beginning, ())}
         for row in sorted(near):
             same = len(os.path.commonprefix((word, words[row])))
             share = same / max(len(word), len(words[row]))
@@ -46,7 +46,7 @@ def alike(
     return sparse.csr_matrix((np.array(weights, np.float32), (places, columns)), shape)
 
 
-def _beginnings(word: str) -> list[str]:
+def beginnings(word: str) -> list[str]:
     """The beginnings of a word that are long enough; [] for a short word."""
     if len(word) < (1 if is_unspaced(word) else _LETTERS):
         return []

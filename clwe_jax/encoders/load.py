@@ -8,10 +8,11 @@ from typing import Sequence
 from clwe_jax import options, registry
 from clwe_jax.embeddings import files
 from clwe_jax.encoders import hf_model
+from clwe_jax.encoders.beside import BesideModels
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.loaded import LoadedEncoder, Reduces
 from clwe_jax.encoders.spaces import StaticSpaces
-from clwe_jax.options.transfer import ENCODERS
+from clwe_jax.options.transfer import ENCODERS, encoder_parts
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.types import Encoder
 
@@ -20,12 +21,15 @@ def load(encoder: str, languages: Sequence[str]) -> LoadedEncoder:
     """The model that `config.encoder` names.
 
     Args:
-      encoder: run:DIR, hf:DIR, laser:DIR or vec:en=FILE,de=FILE.
+      encoder: run:DIR, hf:DIR, laser:DIR or vec:en=FILE,de=FILE; or two of them, as hf:DIR+run:DIR.
       languages: languages that are asked for; of files of vectors each needs one.
 
     Raises:
       ValueError, FileNotFoundError: no such model, or one that cannot be read.
     """
+    parts, weight = encoder_parts(encoder)
+    if len(parts) == 2:
+        return BesideModels(*(load(part, languages) for part in parts), weight)
     kind, _, where = encoder.partition(":")
     if kind not in ENCODERS or not where:
         hint = f", such as --config.encoder=run:{encoder}" if os.path.isdir(encoder) else ""
@@ -87,16 +91,19 @@ def of_run(encoder: str, languages: Sequence[str], workdir: str) -> LoadedEncode
     Raises:
       ValueError, FileNotFoundError: as of `load`; the encoder is not where it was.
     """
+    parts, weight = encoder_parts(encoder)
+    if len(parts) == 2:
+        return BesideModels(*(of_run(part, languages, workdir) for part in parts), weight)
     kind, _, where = encoder.partition(":")
-    parts = [part.rpartition("=") for part in where.split(",")] if kind == "vec" else [("", "", where)]
-    parts = [(*name, options.placed(path, workdir)) for *name, path in parts]
-    for *_, path in parts:
+    files = [part.rpartition("=") for part in where.split(",")] if kind == "vec" else [("", "", where)]
+    files = [(*name, options.placed(path, workdir)) for *name, path in files]
+    for *_, path in files:
         if not os.path.exists(path):
             raise FileNotFoundError(
                 f"{workdir} needs its encoder, config.encoder={encoder}, and {path} is missing: move the "
                 f"run and its encoder together, or copy {os.path.basename(path)} into {workdir}"
             )
-    return load(f"{kind}:{','.join(map(''.join, parts))}", languages)
+    return load(f"{kind}:{','.join(map(''.join, files))}", languages)
 
 
 def tunable(model: LoadedEncoder, encoder: str) -> LanguageModel:

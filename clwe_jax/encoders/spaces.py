@@ -101,6 +101,11 @@ class StaticSpaces(LoadedEncoder):
         select(vectors.vectors[:1, None], layer)
         return vectors
 
+    def stored(self, language: str) -> Vectors:
+        """The language's vectors in the hub's space, in the type of the file where nothing maps them:
+        few rows need not wait, nor hold memory, until all are float32."""
+        return self._in_hub(language) if language in self.alignments else self.raw[language]
+
     def knows(self, word: str, lang: str) -> bool:
         """Whether a word has a vector."""
         self._check_languages(lang=lang)
@@ -108,19 +113,19 @@ class StaticSpaces(LoadedEncoder):
         return self._find(word, lang, self.raw[lang]) is not None
 
     def space(self, source: str, target: str) -> tuple[Vectors, Vectors]:
-        """The vectors of two languages in the space where their aligner compares them.
+        """The vectors of two languages in the space where their aligner compares them, as `stored`.
 
         Raises:
           ValueError: a language without vectors.
         """
         self._check_languages(source=source, target=target)
         if source == target and source in self.alignments:
-            return self._wide(source), self._wide(source)
+            return self.raw[source], self.raw[source]
         for language, other in ((source, target), (target, source)):
             if other == self.hub and language in self.alignments:
                 mapped, hub = self._common(language)
                 return (mapped, hub) if language == source else (hub, mapped)
-        return self._in_hub(source), self._in_hub(target)
+        return self.stored(source), self.stored(target)
 
     def neighbours(
         self,
@@ -290,11 +295,6 @@ class StaticSpaces(LoadedEncoder):
             mapped = self.alignments[language].to_target_space(raw)
             self._hub_spaces[language] = self._replaced(language, mapped, raw)
         return self._hub_spaces[language]
-
-    def _narrow(self, language: str) -> Vectors:
-        """The language's vectors in the hub's space, in the type of the file where nothing maps them:
-        few rows need not wait until all are float32."""
-        return self._in_hub(language) if language in self.alignments else self.raw[language]
 
     def _wide(self, language: str) -> Vectors:
         """The language's vectors before alignment, in float32."""

@@ -22,11 +22,12 @@ class Spaces(Protocol):
 
     languages: tuple[str, ...]
 
-    def vectors(self, language: str) -> Vectors:
-        """The words of a language in the common space, most frequent first."""
+    def stored(self, language: str) -> Vectors:
+        """The words of a language in the common space, most frequent first; float32, or a narrower type
+        of which rows become float32 (float16, `embeddings.packed`)."""
 
     def space(self, source: str, target: str) -> tuple[Vectors, Vectors]:
-        """The words of two languages in the space where their aligner compares them."""
+        """The words of two languages in the space where their aligner compares them, as `stored`."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -138,10 +139,13 @@ class StaticEncoder:
     def vocabulary(
         self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
     ) -> WordSpace:
-        """All words of a language, the first `sample.max_words` frequent; the rest has no effect."""
+        """The first `sample.max_words` words of a language, and the wanted ones among the others."""
         vectors = self._vectors(language)
         frequent = min(sample.max_words or len(vectors), len(vectors))
-        return WordSpace(vectors.words, vectors.vectors[:, None], frequent)
+        rows = np.unique(vectors.rows(wanted))
+        rows = np.concatenate([np.arange(frequent), rows[rows >= frequent]])
+        taken = vectors.take(rows)
+        return WordSpace(taken.words, np.asarray(taken.vectors, np.float32)[:, None], frequent)
 
     def _of(self, sentences: Iterable[Sequence[str]], language: str) -> Vectors:
         """The vectors of the sentences' words, those from their spelling with them."""
@@ -155,7 +159,7 @@ class StaticEncoder:
         return self._asked[language][1]
 
     def _vectors(self, language: str) -> Vectors:
-        return self.spaces.vectors(language) if self.pair is None else self.pair[language]
+        return self.spaces.stored(language) if self.pair is None else self.pair[language]
 
 
 def with_spelled(

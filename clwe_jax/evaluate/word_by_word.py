@@ -25,8 +25,9 @@ def word_by_word(model: Encoder, texts: Sequence[str], source: str, target: str)
     """
     view = model.pairwise_space(source, target)
     cut = [view.words(text, source) for text in texts]
-    known, wanted = view.vocabulary(source), view.vocabulary(target)
-    asked = sorted({word for words in cut for word in words if word in known.index})
+    used = sorted({word for words in cut for word in words})
+    known, wanted = view.vocabulary(source, used), view.vocabulary(target)
+    asked = [word for word in used if word in known.index]
     if not asked or not wanted.frequent:
         return [spaced(words) for words in cut]
     vectors = known.vectors[:, _LAYER]

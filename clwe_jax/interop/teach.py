@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import sys
 from typing import Container, Mapping, NamedTuple, Sequence
 
@@ -24,6 +23,7 @@ from flax import traverse_util
 import numpy as np
 
 from clwe_jax import terminal
+from clwe_jax.embeddings.beginnings import beginnings
 from clwe_jax.interop import huggingface, to_huggingface
 from clwe_jax.interop.huggingface import BIAS, OUTPUT, TOKENS, Loaded
 from clwe_jax.text import dictionary as dictionaries
@@ -34,7 +34,6 @@ from clwe_jax.text.vocab.base_vocab import Vocabulary
 from clwe_jax.text.vocab.subword_vocab import SPACE_MARK
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 
-_STEM_LETTERS, _STEM_SHARE = 4, 0.6  # as of static vectors' words without an entry
 _MIN_COUNT = 2  # of a form in the text
 
 
@@ -114,10 +113,8 @@ def _spellings(tokenizer: Tokenizer, word: str, language: str) -> list[str]:
 
 
 def _stem(word: str, entries: Container[str]) -> str:
-    """The longest entry that a word begins with, of four letters and six tenths of it or more; or ''."""
-    shortest = max(_STEM_LETTERS, math.ceil(_STEM_SHARE * len(word)))
-    stems = (word[:end] for end in range(len(word), shortest - 1, -1))
-    return next((stem for stem in stems if stem in entries), "")
+    """The longest entry that a word begins with and that is most of it; or ''."""
+    return next((stem for stem in reversed(beginnings(word)) if stem in entries), "")
 
 
 def _is_cut(tokenizer: Tokenizer, word: str) -> bool:

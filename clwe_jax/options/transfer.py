@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Annotated
 
 from clwe_jax import registry
@@ -19,6 +20,20 @@ _LAYERS = ("mix", "upper", "last", "top", "last4", "sum4", "mean", "each")
 _LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head
 ENCODER_FOLDERS = ("run", "hf", "laser")  # kinds of encoders that are a folder
 ENCODERS = (*ENCODER_FOLDERS, "vec")
+BESIDE = 0.2  # weight of an encoder beside another: chosen on Basque news (NTREX), docs/no_encoder.md
+_JOINT = re.compile(rf"\+(?:(\d*\.?\d+)\*)?(?=(?:{'|'.join(ENCODERS)}):)")
+
+
+def encoder_parts(encoder: str) -> tuple[list[str], float]:
+    """The encoders that `config.encoder` names, hf:DIR+run:DIR or hf:DIR+0.2*run:DIR, and the second's weight.
+
+    Raises:
+      ValueError: more than two.
+    """
+    first, *others = _JOINT.split(encoder)
+    if len(others) > 2:
+        raise ValueError(f"config.encoder={encoder}: two encoders at most stand beside each other")
+    return [first, *others[1:]], float(others[0]) if others and others[0] else BESIDE
 
 
 @dataclasses.dataclass(frozen=True)

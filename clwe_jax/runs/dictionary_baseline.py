@@ -111,7 +111,7 @@ class _Spaces:
     def languages(self) -> tuple[str, ...]:
         return self.dictionary.languages
 
-    def vectors(self, language: str) -> Vectors:
+    def stored(self, language: str) -> Vectors:
         return self._made(self.dictionary, language)[0]
 
     def space(self, source: str, target: str) -> tuple[Vectors, Vectors]:

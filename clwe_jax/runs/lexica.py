@@ -127,7 +127,7 @@ def induced(source: Vectors, target: Vectors, max_words: int) -> list[tuple[str,
       target: vectors of the target language in the same space and order.
       max_words: number of words of each language that take part, the most frequent ones.
     """
-    vectors = source.vectors[:max_words], target.vectors[:max_words]
+    vectors = (np.asarray(x.vectors[:max_words], np.float32) for x in (source, target))
     rows = induce.induce(*vectors, method="csls", max_words=None)
     pairs = [(source.words[a], target.words[b]) for a, b in rows.tolist()]
     return [pair for pair in pairs if all(any(map(str.isalpha, word)) for word in pair)]

@@ -13,7 +13,7 @@ from clwe_jax.encoders.loaded import LoadedEncoder
 from clwe_jax.interop.configuration import LASER_WEIGHTS
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.static import StaticRun
-from clwe_jax.options.transfer import TransferRun
+from clwe_jax.options.transfer import TransferRun, encoder_parts
 from clwe_jax.training import build, checkpoint
 from clwe_jax.transfer import loaded, maps as transfer_maps, vocabulary
 from clwe_jax.transfer.data import LabelledData
@@ -69,6 +69,9 @@ def load(encoder: str, where: str, languages: Sequence[str]) -> LoadedEncoder:
 
 def state_of(encoder: str) -> Any:
     """Facts by which a changed encoder is recognised."""
+    parts, weight = encoder_parts(encoder)
+    if len(parts) == 2:
+        return [weight, *map(state_of, parts)]
     kind, _, where = encoder.partition(":")
     if kind == "vec":
         places = [part.partition("=")[2] or part for part in where.split(",")]

@@ -5,6 +5,7 @@ import numpy as np
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import spaces
 from clwe_jax.encoders.spaces import StaticSpaces
+from clwe_jax.types import WordSample
 
 D = 6
 
@@ -21,8 +22,14 @@ def test_vectors_in_float16_become_float32_and_two_languages_are_held(tmp_path):
         found = loaded.vectors(language)
         assert found.vectors.dtype == np.float32
         np.testing.assert_array_equal(found.vectors, raw[language].vectors)
-    assert loaded.space("de", "de")[0].vectors.dtype == np.float32
     assert len(loaded._widened) == 2
+    # An encoder takes few rows, which need not wait until all are float32.
+    assert loaded.space("de", "en")[0].vectors.dtype == loaded.stored("de").vectors.dtype == np.float16
+    encoder = loaded.encoder().pairwise_space("de", "en")
+    space = encoder.vocabulary("de", ["de7", "unseen"], WordSample(max_words=2))
+    assert space.words == ["de0", "de1", "de7"] and space.frequent == 2
+    assert space.vectors.dtype == np.float32
+    np.testing.assert_array_equal(space.vectors[:, 0], raw["de"].vectors[[0, 1, 7]])
     [near] = loaded.neighbours("de3", lang="de", to="en", k=1, method="csls")
     similar = np.asarray(loaded.vectors("en").vectors) @ loaded.vectors("de").vectors[3]
     assert near.language == "en" and near.word in raw["en"].words and similar.shape == (9,)

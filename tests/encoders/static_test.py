@@ -45,7 +45,8 @@ def test_the_protocol():
     assert space.words == ["A", "B"] and space.frequent == 2 and space.index == {"A": 0, "B": 1}
     np.testing.assert_array_equal(space.vectors[:, 0], -vectors)
     limited, every = (model.vocabulary("en", (), WordSample(max_words=x)) for x in (1, 0))
-    assert limited.words == ["A", "B"] and limited.frequent == 1 and every.frequent == 2
+    assert limited.words == ["A"] and limited.frequent == 1 and every.frequent == 2
+    assert model.vocabulary("en", ["B", "A"], WordSample(max_words=1)).words == ["A", "B"]
     assert model.sentences(["a", "b b a", ""], "de").shape == (3, 1, 2)
     np.testing.assert_array_equal(model.sentences(["a"], "de")[0, 0], [1, 0])
 
@@ -75,7 +76,7 @@ def test_two_languages_are_compared_where_their_aligner_does():
     class Spaces:
         languages = ("de", "en")
 
-        def vectors(self, language):
+        def stored(self, language):
             return Vectors(["w"], np.ones((1, 2), np.float32))
 
         def space(self, source, target):
@@ -103,7 +104,7 @@ def split(line, language):
 
 def encoder(sides):
     class Spaces:
-        languages, vectors = tuple(sides), sides.__getitem__
+        languages, stored = tuple(sides), sides.__getitem__
 
         def space(self, source, target):
             return sides[source], sides[target]

@@ -305,7 +305,7 @@ def test_the_same_vectors_have_the_same_figures_in_any_encoder(world, toy_object
         exported[lang] = Vectors(space.words, space.vectors[:, 1:].mean(1))
 
     class Spaces:
-        languages, vectors = ("en", "de"), exported.__getitem__
+        languages, stored = ("en", "de"), exported.__getitem__
 
         def space(self, source, target):
             return exported[source], exported[target]
@@ -360,7 +360,7 @@ def test_bounded_retrieval_has_the_figures_of_the_whole_product(tmp_path, monkey
     (tmp_path / "de-en.5000-6500.txt").write_text("".join(lines))
 
     class Spaces:
-        languages, vectors = ("de", "en"), spaces.__getitem__
+        languages, stored = ("de", "en"), spaces.__getitem__
 
         def space(self, source, target):
             return spaces[source], spaces[target]

@@ -131,12 +131,12 @@ class Spaces:
 
     languages = LANGUAGES
 
-    def vectors(self, language):
+    def stored(self, language):
         words, vectors = static_vectors()[language]
         return Vectors(words=words, vectors=vectors)
 
     def space(self, source, target):
-        return self.vectors(source), self.vectors(target)
+        return self.stored(source), self.stored(target)
 
 
 def test_static_figures(folder):

@@ -20,7 +20,7 @@ class Spaces:
     def languages(self):
         return tuple(self.found)
 
-    def vectors(self, language):
+    def stored(self, language):
         return self.found[language]
 
     def space(self, source, target):

@@ -33,11 +33,11 @@ def model():
     class Spaces:
         languages = ("de", "en")
 
-        def vectors(self, language):
+        def stored(self, language):
             return Vectors(WORDS, vectors)
 
         def space(self, source, target):
-            return self.vectors(source), self.vectors(target)
+            return self.stored(source), self.stored(target)
 
     return StaticEncoder(Spaces(), lambda text, language: text.split())
 

@@ -7,7 +7,9 @@ import os
 from typing import Sequence
 
 from clwe_jax import registry
-from clwe_jax.options.transfer import ENCODER_FOLDERS, TransferOptions, TransferRun
+from clwe_jax.options.transfer import (
+    ENCODER_FOLDERS, TransferOptions, TransferRun, encoder_parts,
+)  # fmt: skip
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.labelled import Task
 
@@ -34,16 +36,8 @@ def check(config: TransferRun, workdir: str) -> None:
             f"config.transfer.reduce='extract,reorder': the order of a span's words does not count in "
             f"{settings.task!r}: --config.transfer.reduce=extract"
         )
-    kind, _, where = config.encoder.partition(":")
-    if kind in ENCODER_FOLDERS and not os.path.isdir(where):
-        name = os.path.basename(where) if where in _OF_CONFIGS else "warm_dict_mlm"
-        made = f"python -m clwe_jax.main --config=configs/{name}.py"
-        if kind == "run" and where not in _OF_CONFIGS:
-            made += f" --workdir={where}"
-        raise FileNotFoundError(
-            f"config.encoder={config.encoder}: {where} is no folder. An encoder of the embedded world "
-            f"takes minutes: {made}. For another encoder set --config.encoder="
-        )
+    for part in encoder_parts(config.encoder)[0]:
+        _check_folder(part)
     learned = training_languages(settings.train)
     limits(settings.rows, learned, 0)
     if settings.translate and config.data.dictionaries != "pocket":
@@ -88,6 +82,21 @@ def check(config: TransferRun, workdir: str) -> None:
             f"config.transfer.tests={settings.tests} is no folder: expected one of files such as "
             "de.test.tsv, or tfds:NAME"
         )
+
+
+def _check_folder(encoder: str) -> None:
+    """Raises FileNotFoundError where an encoder in a folder is not there."""
+    kind, _, where = encoder.partition(":")
+    if kind not in ENCODER_FOLDERS or os.path.isdir(where):
+        return
+    name = os.path.basename(where) if where in _OF_CONFIGS else "warm_dict_mlm"
+    made = f"python -m clwe_jax.main --config=configs/{name}.py"
+    if kind == "run" and where not in _OF_CONFIGS:
+        made += f" --workdir={where}"
+    raise FileNotFoundError(
+        f"config.encoder={encoder}: {where} is no folder. An encoder of the embedded world "
+        f"takes minutes: {made}. For another encoder set --config.encoder="
+    )
 
 
 def task_of(settings: TransferOptions) -> Task:

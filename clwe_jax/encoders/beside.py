@@ -1,0 +1,139 @@
+"""Two encoders beside each other: a downloaded one, and what a dictionary knows of the language.
+
+A vector has both parts, each of length 1 and the second times the square root of its weight, so that a
+cosine is that of the first encoder plus the weight times that of the second, over one plus the weight.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Callable, Mapping, Sequence
+
+import numpy as np
+
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders.encode import MEAN_LAST4, Layer, select, select_layer
+from clwe_jax.encoders.loaded import LoadedEncoder
+from clwe_jax.text.words.words import Segmenter
+from clwe_jax.types import Encoder, WordSample, WordSpace
+
+_FREQUENT = 20_000  # words of `BesideModels.vectors`
+
+
+class BesideEncoder:
+    """An encoder whose vectors have those of a second one beside them (`types.Encoder`).
+
+    Words are cut as the first encoder cuts them, and it has the layers: each has the second encoder's
+    own vector (the mean of its last four layers) beside it.
+    """
+
+    def __init__(self, first: Encoder, second: Encoder, weight: float):
+        """Args:
+        first, second: encoders of the same languages, which also encode given words
+          (`features.EncodesWords`).
+        weight: of the second encoder's cosine, beside 1.
+        """
+        self._first, self._second, self._weight = first, second, weight
+        self.languages = tuple(x for x in first.languages if x in second.languages)
+
+    @property
+    def layers(self) -> int:
+        """The first encoder's layers."""
+        return self._first.layers
+
+    @property
+    def seen(self) -> Mapping[str, int]:
+        """See `types.Truncates`."""
+        return self._first.seen
+
+    @property
+    def cut(self) -> Mapping[str, int]:
+        """See `types.Truncates`."""
+        return self._first.cut
+
+    def pairwise_space(self, source: str, target: str) -> BesideEncoder:
+        """The encoder of both in the space where they compare the two languages."""
+        parts = (x.pairwise_space(source, target) for x in (self._first, self._second))
+        return BesideEncoder(*parts, self._weight)
+
+    def words(self, text: str, language: str) -> list[str]:
+        """The words of a text, as the first encoder cuts it."""
+        return self._first.words(text, language)
+
+    def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
+        """float32 [N, layers, D]: the sentence vectors of both."""
+        parts = (x.sentences(texts, language) for x in (self._first, self._second))
+        return self._joined(*parts)
+
+    def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
+        """See `types.Encoder`; the second encoder reads the first one's words."""
+        found = self._first.in_context(texts, language)
+        beside = self._second.of_words([words for words, _ in found], language)
+        return [(words, self._joined(own, other)) for (words, own), other in zip(found, beside)]
+
+    def of_words(
+        self,
+        sentences: Sequence[Sequence[str]],
+        language: str,
+        pool: str = "mean",
+        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+    ) -> list[np.ndarray]:
+        """See `features.EncodesWords`."""
+        parts = (x.of_words(sentences, language, pool) for x in (self._first, self._second))
+        return [reduce(self._joined(own, other)) for own, other in zip(*parts)]
+
+    def vocabulary(
+        self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
+    ) -> WordSpace:
+        """The words that the first encoder has, and their vectors of both."""
+        space = self._first.vocabulary(language, wanted, sample)
+        [beside] = self._second.of_words([space.words], language)
+        return dataclasses.replace(space, vectors=self._joined(space.vectors, beside))
+
+    def _joined(self, own: np.ndarray, beside: np.ndarray) -> np.ndarray:
+        """[..., layers, D + E], of [..., layers, D] and the second encoder's [..., its layers, E]."""
+        beside = _unit(select_layer(beside, MEAN_LAST4))[..., None, :] * self._weight**0.5
+        beside = np.broadcast_to(beside, (*own.shape[:-1], beside.shape[-1]))
+        return np.concatenate([_unit(own), beside], -1, dtype=np.float32)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class BesideModels(LoadedEncoder):
+    """Two loaded encoders, whose vectors stand beside each other.
+
+    Attributes:
+      first: it cuts text into words, and its layers are the layers.
+      second: such as static vectors, whose words are the frequent words of `vectors`.
+      weight: of the second one's cosine, beside 1.
+    """
+
+    first: LoadedEncoder
+    second: LoadedEncoder
+    weight: float
+    described = "Encoders beside each other"
+    tokenizer = None
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that both know."""
+        return tuple(x for x in self.first.languages if x in self.second.languages)
+
+    def segmenter(self, lang: str) -> Segmenter:
+        return self.first.segmenter(lang)
+
+    def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
+        """The frequent words of the second encoder, with their vectors of both."""
+        self._check_languages(lang=lang)
+        words = self.second.vectors(lang).top(_FREQUENT).words
+        [found] = self.encoder().of_words([words], lang, reduce=lambda x: select(x, layer))
+        return Vectors(words, found)
+
+    def encoder(self) -> BesideEncoder:
+        """Both as one encoder of text (`types.Encoder`)."""
+        return BesideEncoder(self.first.encoder(), self.second.encoder(), self.weight)
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    """The vectors at length 1; zeros stay zeros."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return vectors / np.where(lengths > 0, lengths, 1)

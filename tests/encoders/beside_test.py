@@ -1,0 +1,143 @@
+"""Two encoders beside each other: cosines by definition, and what each part does."""
+
+import numpy as np
+import pytest
+
+from clwe_jax import api
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders import load
+from clwe_jax.encoders.beside import BesideEncoder, BesideModels
+from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.spaces import StaticSpaces
+from clwe_jax.evaluate.context import Context
+from clwe_jax.evaluate.retrieval import SentenceRetrieval
+from clwe_jax.options.transfer import BESIDE, encoder_parts
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.types import Encoder, Truncates
+
+WEIGHT = 0.25
+
+
+def cosine(a, b):
+    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
+
+
+@pytest.fixture
+def parts(make_tokenizer, make_variables, toy_objective):
+    tokenizer = make_tokenizer(["haus", "hund", "house", "dog"])
+    first = ModelEncoder(toy_objective(), tokenizer, make_variables(tokenizer))
+    random = np.random.default_rng(0)
+    words = {"de": ["haus", "hund"], "en": ["house", "dog"], "fr": ["maison"]}
+    own = {
+        x: Vectors(y, random.standard_normal((len(y), 5)).astype(np.float32))
+        for x, y in words.items()
+    }
+    return first, StaticSpaces(own, {}, {}, "en", Normalizer())
+
+
+def test_a_cosine_is_the_weighted_mean_of_both(parts):
+    first, static = parts
+    second = static.encoder()
+    both = BesideEncoder(first, second, WEIGHT)
+    assert isinstance(both, Encoder) and isinstance(both, Truncates)
+    assert both.languages == ("en", "de") and both.layers == first.layers == 3
+    source, target = ["haus hund", "hund"], ["house dog", "a dog"]
+    found = both.sentences(source, "de"), both.sentences(target, "en")
+    assert found[0].shape == (2, 3, 24 + 5) and found[0].dtype == np.float32
+    own = first.sentences(source, "de"), first.sentences(target, "en")
+    beside = second.sentences(source, "de"), second.sentences(target, "en")
+    for i, j, layer in np.ndindex(2, 2, 3):
+        expected = cosine(own[0][i, layer], own[1][j, layer])
+        expected += WEIGHT * cosine(beside[0][i, 0], beside[1][j, 0])
+        got = cosine(found[0][i, layer], found[1][j, layer])
+        assert got == pytest.approx(expected / (1 + WEIGHT), abs=1e-5)
+    assert both.seen["de"] == first.seen["de"] == 4
+
+
+def test_words_in_context_have_the_vectors_of_both(parts):
+    first, static = parts
+    both = BesideEncoder(first, static.encoder(), WEIGHT)
+    [(words, vectors)] = both.in_context(["haus z"], "de")
+    [(_, own)] = first.in_context(["haus z"], "de")
+    assert words == ["haus", "z"] and vectors.shape == (2, 3, 29)
+    lengths = np.linalg.norm(own, axis=-1, keepdims=True)
+    np.testing.assert_allclose(vectors[..., :24], own / lengths, rtol=1e-5)
+    beside = static.raw["de"].vectors[0]
+    expected = WEIGHT**0.5 * beside / np.linalg.norm(beside)
+    np.testing.assert_allclose(vectors[0, :, 24:], np.tile(expected, (3, 1)), rtol=1e-5)
+    assert not vectors[1, :, 24:].any(), "a word that the second encoder lacks"
+    [given] = both.of_words([["haus", "z"]], "de", reduce=lambda x: x[:, -1])
+    np.testing.assert_allclose(given, vectors[:, -1], atol=1e-5)
+    space = both.vocabulary("de", ["haus"])
+    np.testing.assert_allclose(
+        space.vectors[space.index["haus"], :, 24:], vectors[0, :, 24:], rtol=1e-6
+    )
+
+
+def test_the_second_decides_where_the_first_knows_nothing(parts, tmp_path):
+    """Sentences of words that the first encoder spells find their translations by the second."""
+    first, _ = parts
+    words = {"de": ["abc", "bca", "cab", "acb"], "en": ["xyz", "yzx", "zxy", "xzy"]}
+    static = StaticSpaces(
+        {x: Vectors(y, np.eye(4, dtype=np.float32)) for x, y in words.items()},
+        {},
+        {},
+        "en",
+        Normalizer(),
+    )
+    for language, own in words.items():
+        (tmp_path / f"de-en.{language}").write_text("\n".join(own) + "\n")
+    evaluator = SentenceRetrieval(data=str(tmp_path), context=Context(languages=("de", "en")))
+    both = BesideEncoder(first, static.encoder(), 20.0)
+    assert dict(evaluator.run(both))["retrieval/de-en/mean"] == 1.0
+    assert dict(evaluator.run(first))["retrieval/de-en/mean"] < 1.0
+
+
+@pytest.mark.parametrize(
+    ("given", "names", "weight"),
+    [
+        ("hf:a+run:b", ["hf:a", "run:b"], BESIDE),
+        ("hf:a+0.3*run:b+c", ["hf:a", "run:b+c"], 0.3),
+        ("run:x+y", ["run:x+y"], BESIDE),
+        ("hf:a+.5*vec:de=f,en=g", ["hf:a", "vec:de=f,en=g"], 0.5),
+    ],
+)
+def test_a_plus_joins_two_names_and_may_have_a_weight(given, names, weight):
+    assert encoder_parts(given) == (names, weight)
+
+
+def test_three_are_refused():
+    with pytest.raises(ValueError, match="two encoders at most"):
+        encoder_parts("hf:a+run:b+run:c")
+
+
+def test_both_are_opened_where_they_are(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.vec").write_text("2 2\nhouse 1 2\ndog 2 1\n")
+    name = f"vec:en={tmp_path}/a.vec+2*vec:en={tmp_path}/b.vec"
+    found = load.load(name, ("en",))
+    assert isinstance(found, BesideModels) and found.weight == 2 and found.languages == ("en",)
+    run = tmp_path / "run"
+    run.mkdir()
+    assert load.of_run(name, ("en",), str(run)).second.raw["en"].words == ["house", "dog"]
+    with pytest.raises(FileNotFoundError, match="c.vec is missing"):
+        load.of_run(f"{name[:-5]}c.vec", ("en",), str(run))
+
+    model = api.load(name, languages=["en"])
+    assert type(model) is api.BesideModel and model.dim == 4 and model.tokenizer is None
+    one, two = model.encode(["house", "dog"], "en")
+    assert cosine(one, two) == pytest.approx(4 / 5)
+    assert model.encode(["house dog"], "en", pool=None)[0].shape == (2, 4)
+    np.testing.assert_allclose(model.vector("dog", "en"), two, rtol=1e-6)
+    assert [word for word, _ in model.words("dog house", "en")] == ["dog", "house"]
+    assert model.mine(["house", "dog"], "en", ["dog", "house"], "en", least=0)[0][:2] in (
+        (0, 1),
+        (1, 0),
+    )
+    assert model.vectors("en").words == ["house", "dog"] and model.segmenter("en").words(
+        "a b", "en"
+    ) == ["a", "b"]
+    with pytest.raises(ValueError, match="pool='sif'"):
+        model.encode(["dog"], "en", pool="sif")
+    with pytest.raises(ValueError, match="words: the second encoder has the words"):
+        api.load(name, words={"en": ["a"]})
