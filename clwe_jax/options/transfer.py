@@ -143,8 +143,9 @@ class TransferRun(Run):
     seed: int = option(0, "of the first head; the next ones have seed + 1, seed + 2 and so on")
     encoder: str = option(
         "joint",
-        "run:DIR | hf:DIR | laser:DIR | vec:en=FILE,de=FILE | joint, joint-align vectors of config.data, "
-        "trained first | bow, gru, lstm, which learn from the labelled rows alone",
+        "run:DIR | hf:DIR | laser:DIR | vec:en=FILE,de=FILE | two of these, hf:DIR+run:DIR | "
+        "joint, joint-align vectors of config.data, trained first | "
+        "bow, gru, lstm, which learn from the labelled rows alone",
     )
     data: LabelledOptions = section(LabelledOptions)
     vocab: SmallVocabOptions = section(lambda: SmallVocabOptions(kind="bpe", size=50_000))
