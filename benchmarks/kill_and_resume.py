@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
+from multiprocessing.context import ForkServerProcess as Process
 import os
 import pathlib
 import random
+import runpy
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from typing import Any
@@ -89,6 +91,12 @@ SYSTEMS = {
 --config.clcr.predictor.steps=200 --config.clcr.entailment.seeds=0
 """,
 }
+# A start takes seconds of imports, which a fork saves.
+_SERVER = multiprocessing.get_context("forkserver")
+_IMPORTED = [
+    "clwe_jax.clcr.job", "clwe_jax.pretrain.job", "clwe_jax.static.job", "clwe_jax.transfer.job",
+    "orbax.checkpoint", "seqio", "tensorflow",
+]  # fmt: skip
 # The files of final arrays, apart from checkpoints.
 _ARRAYS = (
     "alignments/*.npz", "spaces/*.npz", "encoder/spaces/*.npz", "heads/*.npz", "predictions/*.npz",
@@ -112,6 +120,10 @@ def main() -> None:
     arguments = parser.parse_args()
     names, began = arguments.systems.split(","), time.monotonic()
     out = pathlib.Path(arguments.out)
+    # Each start compiles the same programs.
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(out.resolve() / "compiled")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    _SERVER.set_forkserver_preload(_IMPORTED)
     path = out / "kills.json"  # what was done, so that a command that was stopped goes on
     done: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
     late = lambda: 0 < arguments.minutes * 60 < time.monotonic() - began  # noqa: E731
@@ -161,10 +173,10 @@ def batch(
         if not wait_for_training(process, broken, system):
             break
         time.sleep(moments.uniform(0, arguments.seconds))
-        if process.poll() is not None:
+        if not process.is_alive():
             break
         os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+        process.join()
         killed += 1
         print(
             f"{system}, kill {killed}: step {newest(broken)}, {len(kept(broken))} kept results",
@@ -185,8 +197,9 @@ def batch(
     }  # fmt: skip
 
 
-def finish_run(process: subprocess.Popen, log: pathlib.Path) -> None:
-    if process.wait():
+def finish_run(process: Process, log: pathlib.Path) -> None:
+    process.join()
+    if process.exitcode:
         sys.exit(f"the run failed; see {log}")
 
 
@@ -213,15 +226,23 @@ def models(workdir: pathlib.Path) -> list[pathlib.Path]:
     ]
 
 
-def start(system: str, name: str, folder: pathlib.Path) -> subprocess.Popen:
-    """Starts the job."""
-    command = [sys.executable, "-m", "clwe_jax.main", f"--workdir={folder.resolve() / name}"]
+def start(system: str, name: str, folder: pathlib.Path) -> Process:
+    """Starts the job, in a fork of a process that has done nothing but import what jobs import."""
+    command = ["clwe_jax.main", f"--workdir={folder.resolve() / name}"]
     command += [f"--config=configs/{system}.py", *SYSTEMS[system].split()]
-    with open(folder / f"{name}.log", "ab") as log:
-        # Each start compiles the same programs.
-        compiled = {"JAX_COMPILATION_CACHE_DIR": str(folder.resolve() / "compiled")}
-        environment = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", **os.environ, **compiled}
-        return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+    process = _SERVER.Process(target=_job, args=(command, folder / f"{name}.log"))
+    process.start()
+    return process
+
+
+def _job(command: list[str], log: pathlib.Path) -> None:
+    """The job's process: as `python -m clwe_jax.main` with its output in a file."""
+    with open(log, "ab") as file:
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+    os.chdir(ROOT)
+    sys.argv = command
+    runpy.run_module(command[0], run_name="__main__", alter_sys=True)
 
 
 def newest(workdir: pathlib.Path) -> int:
@@ -236,10 +257,10 @@ def kept(workdir: pathlib.Path) -> set[str]:
     return {str(path) for path in workdir.rglob(f"*{cached.RECORD}")}
 
 
-def wait_for_training(process: subprocess.Popen, workdir: pathlib.Path, system: str) -> bool:
+def wait_for_training(process: Process, workdir: pathlib.Path, system: str) -> bool:
     """Waits for a new checkpoint or kept result, or a static run's cache; False if the run ended first."""
     before, had = newest(workdir), kept(workdir)
-    while process.poll() is None:
+    while process.is_alive():
         if newest(workdir) > before or kept(workdir) - had:
             return True
         if system == "joint_align" and (workdir / "cache").exists():
