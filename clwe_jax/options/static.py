@@ -176,6 +176,9 @@ class StaticOptions(Section):
         "float", "numbers in WORKDIR/spaces: float, of 32 bits, of 16 beside a dictionary's | packed, of 3.2 bits"
     )
     write_text: bool = option(False, "whether WORKDIR/vectors/{lang}.vec is written for other tools")
+    export: Annotated[str, OneOf("", "sentence-transformers", "model2vec")] = option(
+        "", "library that opens the folder WORKDIR/export, in float16; '': none is written"
+    )
     induced_words: Count = option(
         20_000, "frequent words a side, for induced dictionaries; 0: none"
     )

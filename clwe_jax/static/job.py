@@ -267,6 +267,12 @@ class Static(Job):
             for language in model.languages:
                 path = self.path("vectors", f"{language}.vec")
                 files.write(path, model.vectors(language))
+        if form := self.config.static.export:
+            # Most runs export nothing, and load none of this.
+            from clwe_jax.encoders import export
+
+            for note in export.write_static(model, self.path("export"), form, dtype="float16"):
+                logging.info("export: %s", note)
         return model
 
     def _evaluate(self, read: _Dictionaries, model: StaticSpaces) -> _Measured:

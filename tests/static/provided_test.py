@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from clwe_jax import api, options, presets
 from clwe_jax.embeddings import files
@@ -72,13 +73,15 @@ def brought(tmp_path):
 
 
 def test_a_rotation_is_recovered_and_everything_is_written(brought, tmp_path):
-    figures = brought.run(**{"static.write_text": True})
+    figures = brought.run(**{"static.write_text": True, "static.export": "model2vec"})
     assert figures["bli/de-en/p@1"] == figures["bli/en-de/p@1"] == 1.0
     model = api.load(str(tmp_path / "run"))
     assert model.translate_word("dab", "de", "en", k=1)[0].word == "eab"
     assert model.translate_word("ebn", "en", "de", k=1)[0].word == "dbn"
     written = files.read(str(tmp_path / "run" / "vectors" / "de.vec"))
     there = files.read(str(tmp_path / "run" / "vectors" / "en.vec"))
+    exported = load_file(str(tmp_path / "run" / "export" / "model.safetensors"))["embeddings"]
+    assert exported.dtype == np.float16 and len(exported) >= len(written) + len(there)
     unit = [v.vectors / np.linalg.norm(v.vectors, axis=1)[:, None] for v in (written, there)]
     np.testing.assert_allclose(unit[0], unit[1], atol=1e-4)
     # MUSE's format, which dictionaries are read from: all pairs, test words too.
