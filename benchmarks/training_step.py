@@ -16,7 +16,7 @@ import os
 import statistics
 import sys
 import time
-from typing import Callable
+from typing import Callable, NamedTuple
 
 import run_config
 import side_by_side
@@ -55,7 +55,9 @@ def product_flops(config, predictions: int) -> float:
     return 3.0 * (model.layers * (layer + attention) + head)
 
 
-def product_rate(size: int = 2048, repeats: int = 8) -> float:
+def product_rate(
+    size: int = 2048, repeats: int = 8, clock: Callable[[], float] = time.perf_counter
+) -> float:
     """FLOP/s of a float32 product of two square matrices, the best of `repeats`."""
     import jax
     import jax.numpy as jnp
@@ -65,19 +67,30 @@ def product_rate(size: int = 2048, repeats: int = 8) -> float:
     multiply(a, a).block_until_ready()
     rates = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = clock()
         multiply(a, a).block_until_ready()
-        rates.append(2 * size**3 / (time.perf_counter() - start))
+        rates.append(2 * size**3 / (clock() - start))
     return max(rates)
 
 
-def our_step(config) -> tuple[Callable[[int], float], int, int]:
-    """Our side, built with the functions of a training run.
+class Step(NamedTuple):
+    """The compiled step of a training run.
 
-    Returns:
-      A function that runs a number of steps and returns their seconds; the number of masked
-      positions in a row; the number of parameters.
+    Attributes:
+      run: function that runs a number of steps and returns their seconds.
+      predictions: number of masked positions in a row.
+      parameters: their number.
+      program: function that gives the compiled program's text.
     """
+
+    run: Callable[[int], float]
+    predictions: int
+    parameters: int
+    program: Callable[[], str]
+
+
+def our_step(config) -> Step:
+    """Our side, built with the functions of a training run."""
     import jax
     import numpy as np
 
@@ -134,7 +147,7 @@ def our_step(config) -> tuple[Callable[[int], float], int, int]:
         jax.block_until_ready((state, metrics))
         return time.perf_counter() - start
 
-    return run, predictions, train_state.count_parameters(state.params)
+    return Step(run, predictions, train_state.count_parameters(state.params), step.as_text)
 
 
 def main() -> None:
@@ -144,7 +157,7 @@ def main() -> None:
     config = read_config(args.config, args.set)
     import jax
 
-    run, predictions, parameters = our_step(config)
+    run, predictions, parameters, _ = our_step(config)
     run(2)
     steps = max(2, round(args.seconds / (run(2) / 2)))
     rows, length = config.train.batch_size, config.data.sequence_length
