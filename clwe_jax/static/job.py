@@ -39,6 +39,7 @@ from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words.normalize import Normalizer
 
 _FREQUENT = 2_000  # the report chooses words with neighbours among so many frequent words
+_SEARCHED = 20_000  # and their neighbours among so many of each language: rarer words are noise there
 _PAGES = (word_links, translations)  # report sections with details of evaluators
 
 
@@ -358,7 +359,7 @@ def _space(model: StaticSpaces, dictionary: Dictionary | None) -> dict[str, Any]
         )
 
     stages = {"before": drawn(model.raw.__getitem__)} if model.alignments else {}
-    return {"hub": model.hub, "stages": {**stages, "after": drawn(model.vectors)}}
+    return {"hub": model.hub, "stages": {**stages, "after": drawn(model.stored)}}
 
 
 def _neighbours(model: StaticSpaces, option: str) -> list[dict[str, Any]]:
@@ -370,7 +371,11 @@ def _neighbours(model: StaticSpaces, option: str) -> list[dict[str, Any]]:
     words = [word for word in asked if word in known.index]
     if not asked:
         words = shown_words.content_words([w for w in known.words[:_FREQUENT] if w.isalpha()])
-    return shown_words.neighbours(model, words, model.hub, model.languages)
+    own = (known.index[word] for word in words)
+    raw = {language: vectors.top(_SEARCHED) for language, vectors in model.raw.items()}
+    rows = [*range(len(raw[model.hub])), *(row for row in own if row >= _SEARCHED)]
+    searched = dataclasses.replace(model, raw={**raw, model.hub: known.take(rows)})
+    return shown_words.neighbours(searched, words, model.hub, model.languages)
 
 
 def _errors(rows: Sequence[Mapping[str, Any]], max_errors: int) -> tuple[list[Any], int]:
