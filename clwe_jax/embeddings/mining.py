@@ -81,7 +81,7 @@ def grow(graph: WordGraph, corpus: Corpus, options: MiningOptions, seed: int) ->
     languages = sorted(corpus.languages, key=lambda language: language == graph.hub)
     sentences = _of_languages(languages, corpus, graph, options)
     asked = [
-        (a, b) for a, b in itertools.combinations(languages, 2)
+        (a, b) for a, b in _asked(languages, graph.hub, options)
         if min(len(sentences[a].numbers), len(sentences[b].numbers)) > 1
     ]  # fmt: skip
     links: dict[tuple[str, str], Links] = {}
@@ -121,6 +121,21 @@ def grow(graph: WordGraph, corpus: Corpus, options: MiningOptions, seed: int) ->
         if not asked:
             break
     return Grown(links, pairs, refused, figures, corpus.files)
+
+
+def _asked(
+    languages: Sequence[str], hub: str, options: MiningOptions
+) -> list[tuple[str, str]]:
+    """The pairs of languages that are mined; those with the hub name it second."""
+    every = list(itertools.combinations(languages, 2))
+    if hub not in languages or len(languages) <= options.all_pairs:
+        return every
+    logging.info(
+        "Mining %s languages, each with %s; %s other pairs are left out. To mine them too: "
+        "--config.static.mining.all_pairs=%s", len(languages), hub,
+        f"{len(every) - len(languages) + 1:,}", len(languages),
+    )  # fmt: skip
+    return [pair for pair in every if hub in pair]
 
 
 def _of_languages(

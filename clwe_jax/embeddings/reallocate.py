@@ -42,8 +42,16 @@ class Reallocation:
 
     def vocabulary(self, language: str) -> list[str]:
         """The words that a language keeps: its own words, then the words that it shares."""
-        shared = [word for word, languages in self.sharers.items() if language in languages]
-        return self.own.get(language, []) + shared
+        return self.own.get(language, []) + self._shared_by.get(language, [])
+
+    @functools.cached_property
+    def _shared_by(self) -> dict[str, list[str]]:
+        """Language -> the words that it shares, most frequent first."""
+        words: dict[str, list[str]] = {}
+        for word, languages in self.sharers.items():
+            for language in languages:
+                words.setdefault(language, []).append(word)
+        return words
 
     def examples(self, max_words: int = 20) -> dict[str, list[str]]:
         """The most frequent words with a letter, of 'shared' and of each language."""
@@ -104,13 +112,15 @@ def reallocate(
             )
     if words is None:
         words = (word for language in languages for word in counts[language])
-    occurring = [
-        (word, occurrences)
-        for word in dict.fromkeys(words)
-        if any(occurrences := [counts[language].get(word, 0) for language in languages])
-    ]
+    # Most words occur in few languages: a row of all languages for each word would grow with the square.
+    found: dict[str, dict[int, int]] = {word: {} for word in words}
+    for i, language in enumerate(languages):
+        for word, n in counts[language].items():
+            if n and word in found:
+                found[word][i] = n
+    occurring = [(word, occurrences) for word, occurrences in found.items() if occurrences]
     frequency = {
-        word: sum(n / total for n, total in zip(occurrences, totals) if n)
+        word: sum(n / totals[i] for i, n in occurrences.items())
         for word, occurrences in occurring
     }
     order = sorted(frequency, key=lambda word: (-frequency[word], word))
@@ -141,18 +151,18 @@ def _by_ratio(occurring, totals: Sequence[int], gamma: fractions.Fraction) -> De
         count, total = occurrences[top], totals[top]
         decided[word] = [
             i
-            for i, (n, size) in enumerate(zip(occurrences, totals))
+            for i, n in occurrences.items()
             # f_i / f_m >= (1-g)/g without division.
-            if n and n * total * high >= count * size * low
+            if n * total * high >= count * totals[i] * low
         ]
     return decided
 
 
-def _most_frequent(occurrences: Sequence[int], totals: Sequence[int]) -> int:
+def _most_frequent(occurrences: Mapping[int, int], totals: Sequence[int]) -> int:
     """The index of the language with the highest relative frequency; the first one in a tie."""
-    top = max(range(len(totals)), key=lambda i: bool(occurrences[i]))
-    for i, (n, size) in enumerate(zip(occurrences, totals)):
-        if n * totals[top] > occurrences[top] * size:
+    top = next(iter(occurrences))
+    for i, n in occurrences.items():
+        if n * totals[top] > occurrences[top] * totals[i]:
             top = i
     return top
 

@@ -80,6 +80,10 @@ class DuongOptions(Section):
 class MiningOptions(Section):
     """Options of mining."""
 
+    all_pairs: Count = option(
+        10, "languages up to which all pairs of them are mined; of more languages, each with the hub alone: "
+        "the time of all pairs grows with the square of the number"
+    )
     rounds: Size = option(
         5, "times that sentences are mined, at most; it ends when no further pairs are found"
     )
@@ -162,7 +166,7 @@ class StaticOptions(Section):
     )
     reallocation: bool = option(False, "whether words that one language owns stop being shared")
     rule: Annotated[str, OneOf("ratio", "neighbours")] = option(
-        "ratio", "of reallocation: ratio (Eqs 5-6) | neighbours (learned)"
+        "ratio", "of reallocation: ratio (Eqs 5-6) | neighbours (learned, over all pairs of languages)"
     )
     gamma: Annotated[float, Range(0.5, 1, below=True)] = option(
         0.9, "threshold of the rule ratio, in [0.5, 1): higher shares more words"
@@ -170,7 +174,8 @@ class StaticOptions(Section):
     refinement: bool = option(False, "whether the words that are not shared are aligned")
     hub: str = option("en", "the language that the others are mapped to, if the run has it")
     pairs: str = option(
-        "", "pairs to evaluate, en-de,de-fr; '': the hub with every other language; all: every pair"
+        "", "pairs to evaluate, en-de,de-fr; '': the hub with every other language; all: every pair, "
+        "whose number grows with the square of the languages"
     )
     stored: Annotated[str, OneOf("float", "packed")] = option(
         "float", "numbers in WORKDIR/spaces: float, of 32 bits, of 16 beside a dictionary's | packed, of 3.2 bits"

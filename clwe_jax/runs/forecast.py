@@ -34,6 +34,7 @@ _SENTENCE = 32  # positions of a timed sentence
 _ROWS = 64  # sentences that are timed at once, as an encoder takes them
 _ROW_BYTES = 64  # bytes of running text in such a row, roughly: its length is a power of two
 _MAX_DIM = 300  # of vectors that are trained for a start
+_NAMED = 12  # most languages that a line names
 _BUCKETS = 100_000  # most buckets in the timed training: more cost memory, hardly time
 
 
@@ -276,19 +277,23 @@ def _fasttext(config: options.Run, training: str, given: FastTextOptions) -> str
     return f"{line}: {in_minutes(seconds)} here, from {_WORDS:,} timed words"
 
 
-def mining(config: options.Run) -> str:
+def mining(config: StaticRun) -> str:
     """The search for translations in the text."""
     count = len(options.languages(config))
+    every = count <= config.static.mining.all_pairs
+    pairs = count * (count - 1) // 2 if every else count - 1
+    left_out = "" if every else f" ({options.hub_of(config)} and another; see static.mining.all_pairs)"
     return (
-        f"mining: sentences of {count * (count - 1) // 2} pairs of languages, in a few rounds, each "
-        "over the pairs that share text"
+        f"mining: sentences of {pairs} pairs of languages{left_out}, in a few rounds, each over the pairs "
+        "that share text"
     )
 
 
 def alignment(config: StaticRun) -> str:
     """The alignments of the languages with the hub."""
     hub = options.hub_of(config)
-    others = ", ".join(name for name in options.languages(config) if name != hub)
+    names = [name for name in options.languages(config) if name != hub]
+    others = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} languages"
     return f"alignment: {config.align.name}, {others} to {hub}"
 
 

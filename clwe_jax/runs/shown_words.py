@@ -6,6 +6,7 @@ from typing import Any, Iterable, Protocol, Sequence
 
 _WORDS = 8  # words shown with their nearest neighbours
 _NEIGHBOURS = 2  # neighbours in each language
+_LANGUAGES = 8  # languages whose words are shown beside a word: each is searched in memory
 
 
 class _HasNeighbours(Protocol):
@@ -33,9 +34,9 @@ def neighbours(
     """The nearest words of each word in the other languages: report.json's 'neighbours'.
 
     Args:
-      others: the languages to search, without `language`.
+      others: the languages to search, the first of them; `language` does not count.
     """
-    others = [other for other in others if other != language]
+    others = [other for other in others if other != language][:_LANGUAGES]
     return [
         {
             "word": word,

@@ -324,9 +324,11 @@ class Static(Job):
             "vocabulary": vocabularies.description,
             "projection": pictures.stages(vocabularies, model, read.dictionary),
         }
+        # A report shows few of many languages: first those of the run, then those that it adds them to.
+        shown = list(dict.fromkeys([*options.languages(self.config), *model.languages]))
         report = {
-            "neighbours": _neighbours(model, self.config.report.words),
-            "space": _space(model, read.dictionary),
+            "neighbours": _neighbours(model, self.config.report.words, shown),
+            "space": _space(model, read.dictionary, shown),
             "notes": self.notes,
             **(read.trainer.description() if read.trainer else {"skipped": vocabularies.skipped}),
             "static": static,
@@ -348,9 +350,11 @@ class Static(Job):
         )
 
 
-def _space(model: StaticSpaces, dictionary: Dictionary | None) -> dict[str, Any]:
+def _space(
+    model: StaticSpaces, dictionary: Dictionary | None, languages: Sequence[str]
+) -> dict[str, Any]:
     """The same words before the alignment and after it; see `report.space`."""
-    frequent = {language: vectors.words for language, vectors in model.raw.items()}
+    frequent = {language: model.raw[language].words for language in languages}
     chosen = shared_space.concepts(frequent, dictionary, model.hub)
 
     def drawn(vectors_in: Callable[[str], Vectors]) -> list[dict[str, Any]]:
@@ -362,7 +366,9 @@ def _space(model: StaticSpaces, dictionary: Dictionary | None) -> dict[str, Any]
     return {"hub": model.hub, "stages": {**stages, "after": drawn(model.stored)}}
 
 
-def _neighbours(model: StaticSpaces, option: str) -> list[dict[str, Any]]:
+def _neighbours(
+    model: StaticSpaces, option: str, languages: Sequence[str]
+) -> list[dict[str, Any]]:
     """The nearest words of those that `config.report.words` lists, or of some content words."""
     known = model.raw[model.hub]
     asked = shown_words.asked_words(option)
@@ -375,7 +381,7 @@ def _neighbours(model: StaticSpaces, option: str) -> list[dict[str, Any]]:
     raw = {language: vectors.top(_SEARCHED) for language, vectors in model.raw.items()}
     rows = [*range(len(raw[model.hub])), *(row for row in own if row >= _SEARCHED)]
     searched = dataclasses.replace(model, raw={**raw, model.hub: known.take(rows)})
-    return shown_words.neighbours(searched, words, model.hub, model.languages)
+    return shown_words.neighbours(searched, words, model.hub, languages)
 
 
 def _errors(rows: Sequence[Mapping[str, Any]], max_errors: int) -> tuple[list[Any], int]:

@@ -11,6 +11,7 @@ from clwe_jax.align import search
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.report import projection
+from clwe_jax.static.report import MAX_PAIRS
 from clwe_jax.static.vocabularies import Vocabularies
 from clwe_jax.text.dictionary.merged import Dictionary
 
@@ -23,7 +24,7 @@ Pairs = Sequence[tuple[str, str]]
 def stages(
     vocabularies: Vocabularies, model: StaticSpaces, dictionary: Dictionary | None
 ) -> dict[str, dict[str, Any]]:
-    """'{language}-{hub}' -> stage -> the picture after it, for `report.projection`.
+    """'{language}-{hub}' -> stage -> the picture after it, for `report.projection`, of the first languages.
 
     Args:
       vocabularies: the vocabularies before and after reallocation.
@@ -31,9 +32,8 @@ def stages(
       dictionary: the dictionary whose pairs are joined by lines; None: no lines.
     """
     hub, pictures = model.hub, {}
-    for language in vocabularies.raw:
-        if language == hub:
-            continue
+    others = (language for language in vocabularies.raw if language != hub)
+    for language in islice(others, MAX_PAIRS):
         pairs = dictionary.pairs(language, hub) if dictionary is not None else []
         shared = vocabularies.shared.get(language, frozenset())
         raw = picture(vocabularies.raw[language], vocabularies.raw[hub], shared, pairs)

@@ -23,7 +23,8 @@ KINDS = {
 _MAX_EXAMPLES = 24
 _MAX_NEAREST = 5
 _COLOURS = {"source": BLUE, "target": ORANGE, "shared": GREEN}
-_MAX_PAIRS = 6  # language pairs that are drawn
+MAX_PAIRS = 6  # language pairs that are drawn, and shown with examples
+_MAX_LINES = 10  # of a chart
 _TITLES = {"before": "before", "reallocated": "after reallocation", "after": "after alignment"}
 _COUNTS = {
     "mutual": "Mutual best", "supported": "Supported", "by_chance": "By chance", "taken": "Taken",
@@ -39,7 +40,8 @@ _MINED = (
     "Sentences of two languages that are each other's best by margin, and that lie beside another "
     "such pair in both texts, are taken as translations; links of their words add to the dictionary. "
     "By chance: the pairs that shuffled text would support. From two languages with too few supported "
-    "pairs nothing is taken. mined/ has all pairs, and those that were refused."
+    "pairs nothing is taken. mined/ has all pairs, and those that were refused; examples are of the languages "
+    "with most pairs."
 )
 
 
@@ -132,7 +134,7 @@ def refinement(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     heads = ["Map", *(name.replace("_", " ") for name in names)]
     rows = [[pair_name(pair), *(row.get(x, "–") for x in names)] for pair, row in last.items()]
     charts = [
-        Chart(f"Alignment: {name.replace('_', ' ')}", lines, x="round", whole_x=True)
+        Chart(f"Alignment: {name.replace('_', ' ')}", lines[:_MAX_LINES], x="round", whole_x=True)
         for name, lines in series.items()
     ]
     return Section("Alignment", "", [Table(heads, rows), *charts])
@@ -157,7 +159,7 @@ def projection(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """The pictures of each language pair, side by side."""
     by_pair = (run.extras.get("static") or {}).get("projection") or {}
     blocks: list[Block] = []
-    for pair, stages in list(by_pair.items())[:_MAX_PAIRS]:
+    for pair, stages in by_pair.items():
         drawn = {title: stages[x] for x, title in _TITLES.items() if stages.get(x)}
         if drawn:
             pictures = [_picture(pair, title, stage) for title, stage in drawn.items()]
@@ -243,10 +245,11 @@ def sections(
         Line(name, points=[(row["round"], row["taken"]) for row in rounds if row["pair"] == name])
         for name in last
         if known[name].sentences
-    ]
+    ][:_MAX_LINES]
     if any(len(line.points) > 1 for line in curves):
         blocks.append(Chart("Mined pairs of sentences", curves, x="round", whole_x=True))
-    for pair in pairs:
+    # Pairs from which much was taken say most.
+    for pair in sorted(pairs, key=lambda pair: -len(pair.sentences))[:MAX_PAIRS]:
         blocks += _examples(pair)
     return [data.to_json(data.Section("Mined translations", _MINED, blocks))]
 

@@ -179,3 +179,14 @@ def test_pairs_of_other_languages_than_the_hub_are_mined_too(tmp_path):
         ("de", "en", "fr"), rounds=1,
     )  # fmt: skip
     assert set(found.links) == {("de", "fr"), ("de", "en"), ("fr", "en")}
+
+
+def test_of_many_languages_each_is_mined_with_the_hub_alone(tmp_path, monkeypatch):
+    said = []
+    monkeypatch.setattr(absl_logging, "info", lambda text, *args: said.append(text % args))
+    languages = ("de", "en", "fr")
+    folder, dictionary = _world(tmp_path, languages, share=0.1), _dictionary(languages)
+    found = _mined(folder, dictionary, languages, rounds=1, all_pairs=2)
+    assert set(found.links) == {("de", "en"), ("fr", "en")}
+    [left_out] = [text for text in said if "left out" in text]
+    assert "1 other pair" in left_out and "mining.all_pairs=3" in left_out

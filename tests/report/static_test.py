@@ -186,6 +186,18 @@ def test_principal_components_are_those_of_all_groups():
         assert ours[np.abs(ours).argmax()] > 0
 
 
+def test_of_many_languages_those_with_most_mined_pairs_have_examples():
+    sentence = ("1.200", "a.txt:1", "en.txt:1", "ein Satz", "a sentence")
+    pairs = [static.Pair(f"q{i}-en", [sentence] * i, [], [], 0, 0) for i in range(40)]
+    counts = dict.fromkeys(("mutual", "supported", "by_chance", "taken"), 0)
+    rounds = [{"round": n, "pair": pair.name, **counts} for n in (1, 2) for pair in pairs]
+    [section] = static.sections(rounds, pairs, {})
+    table, chart, *examples = section["blocks"]
+    assert len(table["rows"]) == 40 and len(chart["lines"]) <= 10
+    titles = [block["closed"].replace("\u00a0", " ") for block in examples]
+    assert len(titles) == static.MAX_PAIRS and "q39 → en" in titles[0]
+
+
 def test_the_terminal_shows_both_readings(write):
     from rich.console import Console
 

@@ -1,0 +1,16 @@
+"""The words that a report shows."""
+
+from clwe_jax.runs import shown_words
+
+
+def test_a_word_is_shown_with_words_of_few_languages():
+    asked = []
+
+    class Model:
+        def neighbours(self, word, lang, k, to):
+            asked.append(to)
+            return []
+
+    languages = ["en", *(f"q{number}" for number in range(40))]
+    [row] = shown_words.neighbours(Model(), ["dog"], "en", languages)
+    assert row["word"] == "dog" and asked == languages[1:9]
