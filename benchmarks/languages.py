@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("--megabytes", type=float, default=0.4, help="text of a language")
     parser.add_argument("--entries", type=int, default=2_000, help="of a dictionary")
     parser.add_argument("--out", default="runs/languages")
-    parser.add_argument("--option", action="append", default=[], help="static.mine=False")
+    parser.add_argument("--option", action="append", default=[], help="of the runs: static.mine=False")
     args = parser.parse_args()
     counts = [int(count) for count in args.counts.split(",")]
     write(args.out, counts[-1] + 1, args.megabytes, args.entries)
