@@ -350,12 +350,10 @@ class Static(Job):
         )
 
 
-def _space(
-    model: StaticSpaces, dictionary: Dictionary | None, languages: Sequence[str]
-) -> dict[str, Any]:
+def _space(model: StaticSpaces, known: Dictionary | None, names: Sequence[str]) -> dict[str, Any]:
     """The same words before the alignment and after it; see `report.space`."""
-    frequent = {language: model.raw[language].words for language in languages}
-    chosen = shared_space.concepts(frequent, dictionary, model.hub)
+    frequent = {language: model.raw[language].words for language in names}
+    chosen = shared_space.concepts(frequent, known, model.hub)
 
     def drawn(vectors_in: Callable[[str], Vectors]) -> list[dict[str, Any]]:
         return shared_space.picture(
@@ -366,9 +364,7 @@ def _space(
     return {"hub": model.hub, "stages": {**stages, "after": drawn(model.stored)}}
 
 
-def _neighbours(
-    model: StaticSpaces, option: str, languages: Sequence[str]
-) -> list[dict[str, Any]]:
+def _neighbours(model: StaticSpaces, option: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """The nearest words of those that `config.report.words` lists, or of some content words."""
     known = model.raw[model.hub]
     asked = shown_words.asked_words(option)
@@ -381,7 +377,7 @@ def _neighbours(
     raw = {language: vectors.top(_SEARCHED) for language, vectors in model.raw.items()}
     rows = [*range(len(raw[model.hub])), *(row for row in own if row >= _SEARCHED)]
     searched = dataclasses.replace(model, raw={**raw, model.hub: known.take(rows)})
-    return shown_words.neighbours(searched, words, model.hub, languages)
+    return shown_words.neighbours(searched, words, model.hub, names)
 
 
 def _errors(rows: Sequence[Mapping[str, Any]], max_errors: int) -> tuple[list[Any], int]:
