@@ -19,6 +19,7 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 from absl import logging
 import numpy as np
 
+from clwe_jax import parts
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.corpus.corpora import LineCounts, TextCorpus, mended, temperature_shares
 from clwe_jax.text.dictionary.merged import Dictionary
@@ -163,6 +164,7 @@ class Sentences:
                 yield list(map(word, self.ids[first:last].tolist()))
 
 
+@parts.part(parts.TEXT)
 def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corpus:
     """Reads the text files of several languages as words; a line is a sentence.
 

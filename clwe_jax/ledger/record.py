@@ -11,7 +11,7 @@ from typing import Any, Iterable, Mapping
 
 import numpy as np
 
-from clwe_jax import atomic
+from clwe_jax import atomic, parts
 from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.ledger import environment, hashes
 
@@ -32,7 +32,7 @@ class Recorder:
         options: Mapping[str, Any],
         seed: int | None = None,
         again: bool = False,
-        started: tuple[float, float] | None = None,
+        started: parts.Reading | None = None,
     ) -> None:
         """Starts the clocks; writes nothing.
 
@@ -41,18 +41,23 @@ class Recorder:
           options: all options, as JSON values.
           seed: the seed; None for a command without one.
           again: whether the command works on a finished run, whose command stays the first.
-          started: the clocks' readings at an earlier start, as of `clocks`.
+          started: the clocks at an earlier start; None: as of `parts.begin`.
         """
         self._path = os.path.join(folder, FILE)
         self._options, self._seed, self._again = options, seed, again
-        self._wall, self._processor = started or clocks()
+        self._started = started or parts.begin()
         self._before: dict[str, Any] | None = None
         self._made: dict[str, Any] = {}
 
     @property
     def seconds(self) -> float:
         """Wall seconds since the clocks were started."""
-        return time.monotonic() - self._wall
+        return time.monotonic() - self._started.wall
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """Part -> its seconds of the processor since the clocks were started; see `parts`."""
+        return parts.since(self._started)
 
     def write(
         self,
@@ -97,7 +102,10 @@ class Recorder:
                 "seconds": {
                     "wall": round(seconds.get("wall", 0) + self.seconds, 2),
                     "processor": round(
-                        seconds.get("processor", 0) + clocks()[1] - self._processor, 2
+                        seconds.get("processor", 0)
+                        + parts.read().processor
+                        - self._started.processor,
+                        2,
                     ),
                 },
                 "memory": {
@@ -175,10 +183,3 @@ def outcomes(entry: Mapping[str, Any], metric: str) -> Outcomes | None:
         (np.frombuffer(base64.b64decode(x), "<u2") for x in numbers), np.arange(len(right))
     )
     return Outcomes(right.astype(bool), shared)
-
-
-def clocks() -> tuple[float, float]:
-    """Wall seconds, and the processor's seconds of this process and of its ended children."""
-    spent = os.times()
-    processor = spent.user + spent.system + spent.children_user + spent.children_system
-    return time.monotonic(), processor

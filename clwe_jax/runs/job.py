@@ -14,7 +14,7 @@ from absl import logging
 import jax
 from jax.experimental import multihost_utils
 
-from clwe_jax import atomic, options
+from clwe_jax import atomic, options, parts
 from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.ledger import environment, record
 from clwe_jax.options.section import to_dict
@@ -72,8 +72,7 @@ class Job:
       config: the run's config.
       workdir: the run's folder.
       recorder: writes record.json, which has the time and memory of all starts of the job.
-      seconds: stage -> wall time in seconds.
-      processor_seconds: stage -> the processor's time; a stage whose result was kept takes next to none.
+      seconds: stage -> wall time in seconds; a stage whose result was kept takes next to none.
       notes: the warnings of the stages without repetitions, for the report.
     """
 
@@ -86,7 +85,6 @@ class Job:
             workdir, to_dict(self.config), self.config.seed, again=not self.writes_config
         )
         self.seconds: dict[str, float] = {}
-        self.processor_seconds: dict[str, float] = {}
         self.notes: list[str] = []
 
     def check(self) -> None:
@@ -131,8 +129,9 @@ class Job:
           lock.InUse: another process works in the folder.
         """
         first_host = jax.process_index() == 0
-        options.claim_workdir(self.config, self.workdir, write=False)
-        self.check()
+        with parts.part(parts.START_UP):
+            options.claim_workdir(self.config, self.workdir, write=False)
+            self.check()
         if dry:
             if first_host:
                 self._describe()
@@ -149,7 +148,8 @@ class Job:
                 self.recorder.write()
             done = self._do_stages(first_host)
             if done is not None:
-                results = self.results(done)  # on all hosts, which share the model's parameters
+                with parts.part(parts.REPORT):
+                    results = self.results(done)  # on all hosts, which share the model's parameters
                 if first_host:
                     self._write(results)
         if jax.process_count() > 1:
@@ -216,26 +216,29 @@ class Job:
         """Stage -> its result; None where a signal stopped one."""
         done: dict[str, Any] = {}
         for stage in self.stages():
-            wall, processor = record.clocks()
-            result = stage.do(*(done.get(name) for name in stage.needs))
+            started = parts.read()
+            with parts.part(stage.name):
+                result = stage.do(*(done.get(name) for name in stage.needs))
             if first_host:
                 self.recorder.write()
             if result is STOPPED:
                 return None
             done[stage.name] = result
-            now = record.clocks()
-            self.seconds[stage.name] = now[0] - wall
-            self.processor_seconds[stage.name] = now[1] - processor
+            self.seconds[stage.name] = parts.read().wall - started.wall
         return done
 
     def _write(self, results: Results) -> None:
-        stages = {f"stage/{name}": value for name, value in self.processor_seconds.items()}
-        figures = {**results.figures, **stages}
-        self.recorder.write(figures, results.outcomes, results.code)
-        if results.report is not None:
-            atomic.write_json(self.path(REPORT), self._with_cost(results.report))
-        atomic.write_json(self.path(FIGURES), dict(sorted(results.figures.items())))
-        self._publish(results.figures if results.measured is None else results.measured)
+        self._write_record(results)
+        with parts.part(parts.REPORT):
+            if results.report is not None:
+                atomic.write_json(self.path(REPORT), self._with_cost(results.report))
+            atomic.write_json(self.path(FIGURES), dict(sorted(results.figures.items())))
+            self._publish(results.figures if results.measured is None else results.measured)
+        self._write_record(results)  # again, with the time of the page
+
+    def _write_record(self, results: Results) -> None:
+        stages = {f"stage/{name}": value for name, value in self.recorder.parts.items()}
+        self.recorder.write({**results.figures, **stages}, results.outcomes, results.code)
 
     def _with_cost(self, report: Mapping[str, Any]) -> dict[str, Any]:
         """A report with the command, the machine, the versions, the time and the memory."""

@@ -6,18 +6,25 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
 from absl import logging as absl_logging
 
-from clwe_jax import options, presets, registry
+from clwe_jax import options, parts, presets, registry
 from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.options import systems
 from clwe_jax.pretrain import job as pretrain
 from clwe_jax.runs import forecast, lock
 from clwe_jax.runs.job import STOPPED, Job, Results, Stage
 from clwe_jax.static import job as static
+
+
+def _work(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
 
 
 class Counting(Job):
@@ -38,6 +45,9 @@ class Counting(Job):
 
     def _one(self):
         self.done.append("one")
+        _work(0.2)
+        with parts.part(parts.EVALUATION):
+            _work(0.1)
         return 1.0
 
     def _two(self, one, absent):
@@ -71,9 +81,14 @@ def test_stages_are_done_in_order_and_not_twice(config, tmp_path, said):
     assert report["notes"] == ["two is slow"] and report["stages"] == ["one", "two"]
     assert report["cores"] and report["versions"]["jax"] and report["speed"]["seconds"] > 0
     record = read(tmp_path / "record.json")
-    figures, stages = record["figures"], {"stage/one", "stage/two"}
-    assert record["finished"] and figures.keys() == {"a", "b"} | stages and record["code"]
-    assert (figures["a"], figures["b"]) == (1.0, 2.0) and min(figures[x] for x in stages) >= 0
+    figures = record["figures"]
+    stages = {name: x for name, x in figures.items() if name.startswith("stage/")}
+    assert record["finished"] and figures.keys() == {"a", "b"} | stages.keys() and record["code"]
+    assert (figures["a"], figures["b"]) == (1.0, 2.0)
+    # All of the processor's time is in some part.
+    assert sum(stages.values()) == pytest.approx(record["seconds"]["processor"], abs=0.1)
+    assert stages["stage/one"] >= 0.2 > stages.get("stage/two", 0) and stages["stage/report"] > 0
+    assert stages["stage/evaluation"] >= 0.1
     assert record["outcomes"]["a"].startswith("3:") and record["items"][0]["of"] == ["a"]
     assert (tmp_path / "report.html").exists()
     page = (tmp_path / "report.html").stat().st_mtime_ns

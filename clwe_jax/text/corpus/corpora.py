@@ -12,6 +12,7 @@ from typing import BinaryIO, Callable, Generator, Iterator, Mapping, Protocol, S
 
 from absl import logging
 
+from clwe_jax import parts
 from clwe_jax.options.section import suggestion
 from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.dictionary.merged import Dictionary
@@ -167,6 +168,7 @@ class TextCorpus:
         for block in self._blocks(language, limit, counts or LineCounts()):
             yield from block
 
+    @parts.part(parts.TEXT)
     def count_words(
         self,
         language: str,

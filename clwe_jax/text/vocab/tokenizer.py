@@ -10,7 +10,7 @@ from typing import Iterable, Mapping, Sequence
 
 from absl import logging
 
-from clwe_jax import atomic
+from clwe_jax import atomic, parts
 from clwe_jax.options.section import nearest
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.vocab import base_vocab, vocab
@@ -155,6 +155,7 @@ class Tokenizer:
         return cls(languages, normalizer, segmenter, vocab.load(directory), whole)
 
     @classmethod
+    @parts.part(parts.VOCABULARY)
     def build(
         cls,
         *,
