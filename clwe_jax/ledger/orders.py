@@ -42,7 +42,8 @@ def figure(rows: Sequence[Row], metric: str) -> Figure | None:
 
     Args:
       rows: rows that differ in the seed.
-      metric: a metric, or a pattern with stars, which stands for the mean of all that fit it.
+      metric: a metric; a pattern with stars, which stands for the mean of all that fit it; or several with
+        ' + ' between them, of which the sum of those that the row has counts.
     """
     known = [x for x in (_value_and_error(row, metric) for row in rows) if x is not None]
     if not known:
@@ -60,6 +61,9 @@ def _value_and_error(row: Row, metric: str) -> tuple[float, float | None] | None
     known the mean of the intervals, which is too wide rather than too narrow.
     """
     figures = row["figures"]
+    if len(summands := metric.split(" + ")) > 1:
+        known = [x for x in (_value_and_error(row, name) for name in summands) if x is not None]
+        return (sum(value for value, _ in known), None) if known else None
     names = [metric] if metric in figures else fnmatch.filter(figures, metric)
     if not names:
         return None

@@ -98,6 +98,12 @@ def test_seeds_give_a_mean_with_its_interval():
     assert orders.figure(some, "b") is None
 
 
+def test_a_sum_counts_what_the_row_has():
+    some = [row("x", a=1.0, b=[2.0, 1.0, 3.0])]
+    assert orders.figure(some, "a + b + absent") == orders.Figure(3.0, None, 1)
+    assert orders.figure(some, "absent + gone") is None
+
+
 def test_a_comparison_becomes_a_line_for_each_system():
     some = [row("compare", compare__a__x=0.1, compare__b__x=0.3)]
     line = layout.TableLine(row="compare", each="compare/", figures=["x"])
