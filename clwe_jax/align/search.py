@@ -136,15 +136,15 @@ def _by_rows(function, queries: Array, rows: int):
     """Concatenates function(queries[i : i + rows]) over i, on the host; see `filled`."""
     count, rows = len(queries), rows_at_once(len(queries), rows)
     parts = []
-    for start in range(0, count, rows):
+    for start in range(0, max(1, count), rows):
         parts.append(function(padded(queries[start : start + rows], rows)))
         jax.block_until_ready(parts[-2:-1])  # at most two parts are in memory
     return jax.tree.map(lambda *x: np.concatenate([np.asarray(part) for part in x])[:count], *parts)
 
 
 def rows_at_once(count: int, most: int) -> int:
-    """The rows of each of the fewest equal parts that `most` rows allow."""
-    return min(most, filled(count)) if count <= most else math.ceil(count / math.ceil(count / most))
+    """The rows of each of the fewest equal parts that `most` rows allow, at least 1."""
+    return min(most, filled(max(1, count))) if count <= most else math.ceil(count / math.ceil(count / most))
 
 
 def search(

@@ -170,10 +170,7 @@ class TextCorpus:
 
     @parts.part(parts.TEXT)
     def count_words(
-        self,
-        language: str,
-        words: Callable[[str], Sequence[str]],
-        limit: int | None = None,
+        self, language: str, words: Callable[[str], Sequence[str]], limit: int | None = None
     ) -> WordCounts:
         """Counts the words of a language's text: (word -> occurrences, counts of the lines).
 
