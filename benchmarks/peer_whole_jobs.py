@@ -83,7 +83,9 @@ def laser(folder, sizes):
     class Padded(Laser):
         def sentences(self, texts, lengths):
             x = self.dropout(self.source(texts))
-            packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+            packed = nn.utils.rnn.pack_padded_sequence(
+                x, lengths, batch_first=True, enforce_sorted=False
+            )
             outputs, _ = nn.utils.rnn.pad_packed_sequence(
                 self.encoder(packed)[0], batch_first=True, padding_value=-1e9
             )
@@ -124,7 +126,9 @@ def laser(folder, sizes):
         with torch.inference_mode():
             parts = [
                 model.sentences(pad(part), torch.tensor([len(x) for x in part]))
-                for part in (lambda x: [x[i : i + 64] for i in range(0, len(x), 64)])(ids(lines(path)))
+                for part in (lambda x: [x[i : i + 64] for i in range(0, len(x), 64)])(
+                    ids(lines(path))
+                )
             ]
         return F.normalize(torch.cat(parts))
 
@@ -146,7 +150,9 @@ def tag(folder, sizes):
     torch.set_num_threads(1)
     flair.set_seed(0)
     names = {"train_file": "en.train.tsv", "dev_file": "en.dev.tsv", "test_file": "de.test.tsv"}
-    corpus = ColumnCorpus(os.path.join(folder, "ner"), {0: "text", 1: "ner"}, column_delimiter="\t", **names)
+    corpus = ColumnCorpus(
+        os.path.join(folder, "ner"), {0: "text", 1: "ner"}, column_delimiter="\t", **names
+    )
     tagger = SequenceTagger(
         hidden_size=given["cells"], embeddings=WordEmbeddings(os.path.join(folder, "words.kv")),
         tag_dictionary=corpus.make_label_dictionary("ner"), tag_type="ner", use_crf=True,
@@ -162,4 +168,6 @@ def tag(folder, sizes):
 
 if __name__ == "__main__":
     name, *arguments = sys.argv[1:]
-    {"fasttext": fasttext, "encode": encode, "align": align, "laser": laser, "tag": tag}[name](*arguments)
+    {"fasttext": fasttext, "encode": encode, "align": align, "laser": laser, "tag": tag}[name](
+        *arguments
+    )

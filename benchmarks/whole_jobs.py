@@ -90,7 +90,9 @@ def words(place: Place) -> dict[str, Side]:
     """Text of two languages to vectors, one space, and translations of test words."""
     tests, vectors = {"evals__bli__data": place.path("bli"), "evals__retrieval__data": ""}, []
     sides = {
-        f"clwe_jax, {name}": Side([place.run(name, **tests)], place.figure(name, "bli/de-en/p@1_csls"))
+        f"clwe_jax, {name}": Side(
+            [place.run(name, **tests)], place.figure(name, "bli/de-en/p@1_csls")
+        )
         for name in ("align_procrustes", "joint_dictionary")
     }
     if place.options.vecmap:
@@ -98,8 +100,18 @@ def words(place: Place) -> dict[str, Side]:
         vectors = [place.path(f"{language}.vec") for language in ("de", "en")]
         mapped = [f"{path}.mapped" for path in vectors]
         python, script = place.options.peer_python, os.path.join(place.options.vecmap, "{}.py")
-        pairs = (place.path("dictionaries", "de-en.train.txt"), place.path("bli", "de-en.5000-6500.txt"))
-        align = [python, script.format("map_embeddings"), "--supervised", pairs[0], *vectors, *mapped]
+        pairs = (
+            place.path("dictionaries", "de-en.train.txt"),
+            place.path("bli", "de-en.5000-6500.txt"),
+        )
+        align = [
+            python,
+            script.format("map_embeddings"),
+            "--supervised",
+            pairs[0],
+            *vectors,
+            *mapped,
+        ]
         induce = [python, script.format("eval_translation"), *mapped, "-d", pairs[1]]
         sides["fastText and VecMap"] = Side(
             [*fasttext, align, [*induce, "--retrieval", "csls"]],
@@ -123,10 +135,16 @@ def encoding(place: Place) -> dict[str, Side]:
 
 def links(place: Place) -> dict[str, Side]:
     """Links the words of parallel sentences by the same encoder."""
-    encoder, files = place.options.encoder, [place.path("retrieval", x) for x in ("some.de", "some.en")]
+    encoder, files = (
+        place.options.encoder,
+        [place.path("retrieval", x) for x in ("some.de", "some.en")],
+    )
     ours = [sys.executable, "-m", "clwe_jax", "align", f"--model={encoder}", "--languages=de,en"]
     theirs = place.peer("align", encoder.removeprefix("hf:"), *files, place.path("peer_links"))
-    return {"clwe_jax": Side([[*ours, f"--out={place.path('links')}", *files]]), "simalign": Side([theirs])}
+    return {
+        "clwe_jax": Side([[*ours, f"--out={place.path('links')}", *files]]),
+        "simalign": Side([theirs]),
+    }
 
 
 def laser(place: Place) -> dict[str, Side]:
@@ -238,7 +256,9 @@ def _write_static(folder: str) -> None:
         given = random_vectors.vectors(file.read().splitlines(), Normalizer(), _WORDS, _DIM)
     run = os.path.join(folder, "static")
     os.makedirs(run)
-    options.claim_workdir(run_config.load("align_procrustes", changes={"data.languages": "en"}), run, True)
+    options.claim_workdir(
+        run_config.load("align_procrustes", changes={"data.languages": "en"}), run, True
+    )
     StaticSpaces({"en": given}, {}, {}, "en", Normalizer()).save(run)
     form = "sentence-transformers"
     static_folders.write({"en": given}, {}, Normalizer(), os.path.join(folder, form), form)
@@ -270,13 +290,17 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--job", choices=JOBS, required=True)
-    parser.add_argument("--peer-python", default="", help="interpreter with the peer; '': this side alone")
+    parser.add_argument(
+        "--peer-python", default="", help="interpreter with the peer; '': this side alone"
+    )
     parser.add_argument("--vecmap", default="", help="a checkout of artetxem/vecmap, for words")
     parser.add_argument("--encoder", default="", help="hf:DIR, for links")
     parser.add_argument("--sentences", type=int, default=20_000, help="of each language's text")
     parser.add_argument("--steps", type=int, default=300, help="of LASER")
     parser.add_argument("--epochs", type=int, default=10, help="of the tagger")
-    parser.add_argument("--linked", type=int, default=300, help="pairs of sentences whose words are linked")
+    parser.add_argument(
+        "--linked", type=int, default=300, help="pairs of sentences whose words are linked"
+    )
     parser.add_argument("--write", help="internal")
     options = parser.parse_args()
     if options.write:
@@ -299,8 +323,12 @@ def main() -> None:
             if side.reached:
                 said = parts[-1]["printed"].strip().splitlines()
                 figures[f"{name}, reached"] = side.reached(said[-1] if said else "")
-            print({x: round(y, 3) for x, y in figures.items() if x.startswith(f"{name},")}, flush=True)
-    record(figures, options)
+            print(
+                {x: round(y, 3) for x, y in figures.items() if x.startswith(f"{name},")}, flush=True
+            )
+        places = (os.path.join(folder, name) for name in os.listdir(folder))
+        runs = [place for place in places if os.path.exists(os.path.join(place, "record.json"))]
+        record(figures, options, runs=runs)
 
 
 if __name__ == "__main__":

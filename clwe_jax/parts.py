@@ -7,7 +7,13 @@ import os
 import time
 from typing import Iterator, NamedTuple
 
-START_UP, TEXT, VOCABULARY, EVALUATION, REPORT = "start-up", "text", "vocabulary", "evaluation", "report"
+START_UP, TEXT, VOCABULARY, EVALUATION, REPORT = (
+    "start-up",
+    "text",
+    "vocabulary",
+    "evaluation",
+    "report",
+)
 REST = "rest"  # what is in no part
 
 

@@ -46,7 +46,9 @@ def test_an_inner_part_is_not_counted_twice():
     spent = parts.since(started)
     expected = {"outer": 0.1, "inner": 0.3, parts.REST: 0.1}
     assert spent == pytest.approx(expected, abs=0.06)
-    assert sum(spent.values()) == pytest.approx(parts.read().processor - started.processor, abs=0.03)
+    assert sum(spent.values()) == pytest.approx(
+        parts.read().processor - started.processor, abs=0.03
+    )
 
 
 def test_a_failure_closes_its_part():
@@ -58,7 +60,9 @@ def test_a_failure_closes_its_part():
 
 
 def test_the_first_job_of_a_command_begins_with_the_process():
-    said = subprocess.run([sys.executable, "-c", COMMAND], capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        [sys.executable, "-c", COMMAND], capture_output=True, text=True, check=True
+    )
     job, inner, whole = map(eval, said.stdout.splitlines())
     assert job[parts.START_UP] >= 0.4 and job["training"] == pytest.approx(0.3, abs=0.06)
     assert inner == {"training": pytest.approx(0.1, abs=0.06)}
