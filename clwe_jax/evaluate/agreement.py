@@ -7,7 +7,6 @@ from typing import Any, Iterable, NamedTuple, Sequence
 import zlib
 
 import numpy as np
-from scipy import stats
 
 MARKS = ("B", "I", "O")
 _AT_ONCE = 100  # samples drawn at once
@@ -34,6 +33,8 @@ def numbered(texts: Iterable[str]) -> np.ndarray:
 
 def half_interval(values: Sequence[float]) -> float:
     """Half of the 95% interval of the mean of several values, by Student's t."""
+    from scipy import stats  # takes half a second, which a start need not wait for
+
     array = np.asarray(values, np.float64)
     quantile = stats.t.ppf(0.975, len(array) - 1)
     return float(quantile * array.std(ddof=1) / len(array) ** 0.5)
@@ -44,6 +45,8 @@ def half_interval_of_items(parts: Sequence[Outcomes]) -> float:
 
     Items of one number are one observation (the variance of a cluster-robust mean).
     """
+    from scipy import stats  # as above
+
     influence = np.zeros(int(max(x.items.max(initial=0) for x in parts)) + 1)
     for right, items in parts:
         apart = (right - right.mean()) / (len(right) * len(parts))
@@ -87,6 +90,8 @@ class SignTest(NamedTuple):
 
 def sign_test(first: np.ndarray, second: np.ndarray) -> SignTest:
     """The sign test of pairs of observations, integers [N] each; equal pairs do not count (C8)."""
+    from scipy import stats  # as above
+
     more, less = int((first > second).sum()), int((first < second).sum())
     p = stats.binomtest(more, more + less).pvalue if more + less else 1.0
     return SignTest(more, less, float(p))

@@ -13,7 +13,6 @@ from typing import Callable, Iterator, Sequence
 
 from absl import logging
 import numpy as np
-from scipy import stats
 
 from clwe_jax import options
 from clwe_jax.align import search
@@ -140,6 +139,8 @@ def correlation(
       The correlation, or None where fewer than three pairs are covered or either side is constant;
       the share of covered pairs, whose words both have vectors.
     """
+    from scipy import stats  # takes half a second, which a start need not wait for
+
     have = [i for i, (a, b) in enumerate(pairs) if a in source.index and b in target.index]
     share = len(have) / len(pairs)
     if len(have) < _MIN_PAIRS:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import stats
 
 _AT_ONCE = 4_000_000  # resampled observations in memory at once
 _QUANTILE = 1.959964  # 97.5% quantile of the normal distribution
@@ -46,6 +45,8 @@ def bootstrap_interval(
     Returns:
       Lower and upper end.
     """
+    from scipy import stats  # takes half a second, which a start need not wait for
+
     values = np.asarray(values, np.float64)
     if len(values) == 1:
         return float(values[0]), float(values[0])

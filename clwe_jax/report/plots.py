@@ -10,7 +10,6 @@ import re
 import warnings
 from typing import Any, Sequence
 
-import adjustText
 import markupsafe
 import matplotlib
 from matplotlib.figure import Figure
@@ -148,6 +147,8 @@ def picture(block: Picture, titled: bool = False) -> Figure:
 
 
 def _spread(figure: Figure, axes: Any, labels: list[Any], groups: Sequence[Dots]) -> None:
+    import adjustText  # and pyplot, in half a second: only this picture needs them
+
     # Labels are placed in the final layout, which must not change after that.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
