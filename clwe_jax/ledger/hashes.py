@@ -43,7 +43,8 @@ def of_data(values: Mapping[str, Any]) -> list[dict[str, Any]]:
         for path in _paths(value):
             place = os.path.join(_PACKAGE, POCKET) if path == POCKET else os.path.normpath(path)
             if place not in entries:
-                entries[place] = {"name": os.path.basename(place), **_content(place)}
+                content = _content_of_pocket() if path == POCKET else _content(place)
+                entries[place] = {"name": os.path.basename(place), **content}
     return sorted(entries.values(), key=lambda entry: (entry["name"], entry["hash"]))
 
 
@@ -82,6 +83,12 @@ def _content(path: str) -> dict[str, Any]:
             _update(digest, file)
         size += os.path.getsize(file)
     return {"bytes": size, "hash": digest.hexdigest()[:_DIGITS]}
+
+
+@functools.cache
+def _content_of_pocket() -> Mapping[str, Any]:
+    """As it is when the process first asks: it has loaded these modules."""
+    return _content(os.path.join(_PACKAGE, POCKET))
 
 
 def _files(path: str) -> Iterator[str]:
