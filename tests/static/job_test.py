@@ -315,7 +315,7 @@ def test_the_report_searches_frequent_words_and_shows_every_word_that_is_asked_f
     monkeypatch.setattr(static, "_SEARCHED", 2)
     table = np.eye(4, dtype=np.float16)
     raw = {x: Vectors([f"{x}{i}" for i in range(4)], table) for x in ("en", "de")}
-    shown = static._neighbours(StaticSpaces(raw, {}, {}, "en"), "en1,en3")
+    shown = static._neighbours(StaticSpaces(raw, {}, {}, "en"), "en1,en3", ["en", "de"])
     assert [row["word"] for row in shown] == ["en1", "en3"]
     assert [{near["word"] for near in row["neighbours"]} for row in shown] == [{"de0", "de1"}] * 2
     assert shown[0]["neighbours"][0]["word"] == "de1"
