@@ -86,7 +86,6 @@ def figures(folder: str, name: str, count: int) -> dict[str, float]:
     made["seconds"] = found["seconds"]["processor"]
     made["seconds a language"] = made["seconds"] / count
     made |= {x.removeprefix("stage/"): y for x, y in found["figures"].items() if x.startswith("stage/")}
-    made["rest"] = made["seconds"] - sum(x for y, x in found["figures"].items() if y.startswith("stage/"))
     made["GB"] = found["memory"]["host_peak"] / 1e9
     made["MB a language"] = sum(sizes) / 1e6 / count
     made["report, MB"] = report / 1e6
