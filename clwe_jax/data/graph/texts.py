@@ -106,7 +106,7 @@ class Pipeline(abc.ABC):
     @functools.cached_property
     def encoder(self) -> TextEncoder:
         """The tokenizer and the dictionary in the graph."""
-        return TextEncoder(self.tokenizer, self.dictionary)
+        return _encoder(self.tokenizer, self.dictionary)
 
     @functools.cached_property
     def texts(self) -> dict[str, sources.TextSource]:
@@ -171,6 +171,12 @@ class Pipeline(abc.ABC):
             self.process_index, self.process_count, *own,
         )  # fmt: skip
         return f"{digest:016x}"
+
+
+@functools.lru_cache(maxsize=1)
+def _encoder(tokenizer: Tokenizer, dictionary: Dictionary | None) -> TextEncoder:
+    """The pipelines of a run share it: its tables and its graph take seconds."""
+    return TextEncoder(tokenizer, dictionary)
 
 
 def open_texts(
