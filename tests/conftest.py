@@ -1,5 +1,6 @@
 """The environment of all tests, set before the first import of jax or TensorFlow."""
 
+import gc
 import logging
 import os
 import pathlib
@@ -9,6 +10,9 @@ import sys
 import tempfile
 
 import pytest
+
+# To trace and compile makes many objects that stay: the collector would walk them again and again.
+gc.set_threshold(10_000, 20, 20)
 
 MOST_COMPILED = 1 << 30  # bytes of compiled programs that are kept between runs
 
