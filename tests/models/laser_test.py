@@ -21,9 +21,9 @@ def made():
     ids = np.array([[5, 6, 7, 3], [8, 3, PAD, PAD]])
     before = np.array([[3, 9, 4], [3, 5, 6]])
     language = np.array([2, 0])
-    variables = nn.unbox(model.init(jax.random.key(0), ids, ids != PAD, None, before, language))
+    shapes = jax.eval_shape(model.init, jax.random.key(0), ids, ids != PAD, None, before, language)
     spread = lambda x: 0.5 * jax.random.normal(jax.random.key(x.size), x.shape)
-    variables = jax.tree.map(spread, variables)
+    variables = jax.tree.map(spread, nn.unbox(shapes))
     return model, variables, ids, before, language
 
 

@@ -8,7 +8,7 @@ from clwe_jax.models.mlm import MlmModel, choose_positions
 
 
 def init(model, batch, spread):
-    return spread(model.init(jax.random.key(0), batch, 4))
+    return spread(jax.jit(model.init, static_argnums=2)(jax.random.key(0), batch, 4))
 
 
 def test_choose_positions_equals_loop():

@@ -13,7 +13,7 @@ from clwe_jax.models.transformer import compute_dtype
 
 
 def init(model, batch, spread):
-    return spread(model.init(jax.random.key(0), batch))
+    return spread(jax.jit(model.init)(jax.random.key(0), batch))
 
 
 def oracle(model, params, batch):
@@ -189,7 +189,7 @@ def test_dropout_only_in_training(make_batch, make_model, spread):
 
 
 def test_every_parameter_has_axis_names(make_batch, make_model):
-    boxed = make_model(norm="pre").init(jax.random.key(0), make_batch())
+    boxed = jax.eval_shape(make_model(norm="pre").init, jax.random.key(0), make_batch())
     leaves = jax.tree.leaves(boxed, is_leaf=lambda x: isinstance(x, meta.AxisMetadata))
     for leaf in leaves:
         assert isinstance(leaf, meta.AxisMetadata)

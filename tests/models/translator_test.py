@@ -20,7 +20,9 @@ def made(norm, shared=1, layers=1):
         shared_layers=shared,
     )  # fmt: skip
     model = Translator(options, vocab_size=12, languages=2, max_length=6)
-    variables = model.init(jax.random.key(0), IDS, IDS != 0, 1 - LANGUAGE, BEFORE, LANGUAGE)
+    variables = jax.eval_shape(
+        model.init, jax.random.key(0), IDS, IDS != 0, 1 - LANGUAGE, BEFORE, LANGUAGE
+    )
     variables = nn.unbox(variables)
     r = np.random.RandomState(1)
     return model, jax.tree.map(lambda x: np.float32(r.standard_normal(x.shape)), variables)

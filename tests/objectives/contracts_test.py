@@ -142,7 +142,7 @@ def test_a_projection_encodes_and_does_nothing_else():
     assert batch == base.batch_shapes(ROWS, LENGTH) and projection.max_length == base.max_length
     zeros = {name: np.zeros(x.shape, x.dtype) for name, x in batch.items()}
     zeros["language_ids"] = TOY["languages"]()
-    variables = partition.unbox(base.init(jax.random.key(0), zeros))
+    variables = partition.unbox(jax.jit(base.init)(jax.random.key(0), zeros))
     found, plain = (np.asarray(x.encode(variables, zeros).last) for x in (projection, base))
     own = zeros["language_ids"] == 1
     assert not found[own].any() and np.abs(plain[own]).max() > 0

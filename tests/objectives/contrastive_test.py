@@ -45,7 +45,7 @@ def make_batch(rows, seed=0, empty=()):
 
 
 def random_variables(objective):
-    tree = nn.unbox(objective.init(jax.random.key(0), make_batch(2)))
+    tree = nn.unbox(jax.jit(objective.init)(jax.random.key(0), make_batch(2)))
     r = np.random.RandomState(0)
     return jax.tree.map(lambda x: x + np.float32(0.4 * r.standard_normal(x.shape)), tree)
 

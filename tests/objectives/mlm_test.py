@@ -37,7 +37,7 @@ def make_batch(rows, seed=0):
 
 @pytest.fixture(scope="module")
 def variables(objective):
-    tree = nn.unbox(objective.init(jax.random.key(0), make_batch(2)))
+    tree = nn.unbox(jax.jit(objective.init)(jax.random.key(0), make_batch(2)))
     r = np.random.RandomState(0)
     return jax.tree.map(lambda x: x + np.float32(0.4 * r.standard_normal(x.shape)), tree)
 
@@ -163,7 +163,7 @@ def test_layers_that_add_nothing_do_not_drift(objective):
     sizes = dataclasses.replace(objective.model.options, norm="pre")
     model = objective.model.clone(options=sizes)
     pre = dataclasses.replace(objective, model=model, hold=1.0)
-    params = nn.unbox(pre.init(jax.random.key(0), batch))
+    params = nn.unbox(jax.jit(pre.init)(jax.random.key(0), batch))
     params["params"]["backbone"]["layer_0"] = jax.tree.map(
         jnp.zeros_like, params["params"]["backbone"]["layer_0"]
     )

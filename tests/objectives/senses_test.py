@@ -48,6 +48,17 @@ def variables_of(objective, batch, seed=0):
     return partition.unbox(objective.init(jax.random.key(seed), batch))
 
 
+@functools.cache
+def program(objective, train):
+    """`objective.loss`, compiled whole: to compile its operations one by one takes seconds."""
+    rngs = {"dropout": jax.random.key(0)} if train else None
+    return jax.jit(functools.partial(objective.loss, step=0, rngs=rngs, train=train))
+
+
+def loss_of(objective, variables, batch, train=False):
+    return program(objective, train)(variables, batch)
+
+
 def log_softmax(x):
     x = x - x.max(-1, keepdims=True)
     return x - np.log(np.exp(x).sum(-1, keepdims=True))
@@ -142,9 +153,7 @@ def test_bilm_loss_by_hand(kind, options):
     variables = jax.tree.map(jnp.asarray, states(kind)[3].variables)
     for state in variables["senses"].values():
         assert np.asarray(state.enabled)[0].sum() == 3
-    sums, _ = objective.loss(
-        variables, batch, step=0, rngs={"dropout": jax.random.key(0)}, train=True
-    )
+    sums, _ = loss_of(objective, variables, batch, train=True)
     total, weight = bilm_expected(objective, variables, batch)
     np.testing.assert_allclose(sums["loss"].value, total, rtol=1e-5)
     np.testing.assert_allclose(sums["loss"].weight, weight)
@@ -153,7 +162,7 @@ def test_bilm_loss_by_hand(kind, options):
 def test_evaluation_is_of_words_not_of_senses():
     objective, batch = toy.sense_mlm(), toy.mlm_batch(3)
     variables = states("sense_mlm")[3].variables
-    sums, _ = objective.loss(variables, batch, step=0, train=False)
+    sums, _ = loss_of(objective, variables, batch)
     hidden = np.asarray(objective.encode(variables, batch).last, np.float64)
     table = np.asarray(variables["params"]["sense_table"], np.float64)
     bias = np.asarray(variables["params"]["sense_bias"], np.float64)
@@ -175,10 +184,8 @@ def test_one_sense_is_plain_cross_entropy(make, make_batch):
     objective, batch = make(senses=toy.ONE), make_batch()
     variables = variables_of(objective, batch)
     assert "senses" not in variables
-    train, _ = objective.loss(
-        variables, batch, step=0, rngs={"dropout": jax.random.key(0)}, train=True
-    )
-    words, _ = objective.loss(variables, batch, step=0, train=False)
+    train, _ = loss_of(objective, variables, batch, train=True)
+    words, _ = loss_of(objective, variables, batch)
     np.testing.assert_allclose(train["loss"].mean(), words["loss"].mean(), rtol=1e-5)
 
 
@@ -228,15 +235,15 @@ def test_streams_go_on_from_step_to_step():
     objective = toy.bilm(senses=toy.ONE)
     first, second = toy.bilm_batch(1), toy.bilm_batch(2)
     variables = variables_of(objective, first)
-    _, seen = objective.loss(variables, first, step=0, train=False)
+    _, seen = loss_of(objective, variables, first)
     variables = {**variables, **objective.update(variables, seen, 0)[0]}
-    _, seen = objective.loss(variables, second, step=0, train=False)
+    _, seen = loss_of(objective, variables, second)
     long = {
         key: first[key] if key == "characters" else np.concatenate([first[key], second[key]], 1)
         for key in first
     }
     start = jax.tree.map(np.zeros_like, variables["rows"])
-    _, whole = objective.loss({**variables, "rows": start}, long, step=0, train=False)
+    _, whole = loss_of(objective, {**variables, "rows": start}, long)
     for a, b in zip(jax.tree.leaves(seen["rows"]), jax.tree.leaves(whole["rows"])):
         np.testing.assert_allclose(a, b, atol=1e-5)
         assert np.abs(b).max() > 0
@@ -268,10 +275,8 @@ def test_no_special_piece_that_is_never_a_target_is_scored_or_drawn(make, make_b
     bias = loud["params"]["sense_bias"]
     loud["params"] = {**loud["params"], "sense_bias": bias.at[..., np.array(never), :].set(50.0)}
     for train in (True, False):
-        rngs = {"dropout": jax.random.key(0)} if train else None
         quiet, found = (
-            objective.loss(x, batch, step=0, rngs=rngs, train=train)[0]["loss"].mean()
-            for x in (variables, loud)
+            loss_of(objective, x, batch, train)[0]["loss"].mean() for x in (variables, loud)
         )
         assert np.isfinite(quiet) and quiet == found
 
@@ -285,7 +290,7 @@ def test_the_senses_of_each_run_and_direction_start_elsewhere(make, make_batch, 
     for seed in (0, 1):
         objective = make(senses, seed=seed)
         variables = variables_of(objective, batch)
-        _, seen = objective.loss(variables, batch, step=0, train=False)
+        _, seen = loss_of(objective, variables, batch)
         first = next(iter(objective.directions))
         if first != "masked":
             seen = {**seen, **dict.fromkeys(objective.directions, seen[first])}
@@ -335,12 +340,12 @@ def test_to_seed_the_senses_changes_no_prediction(make, make_batch):
     variables["params"] = {**variables["params"], "sense_bias": jnp.float32(bias)}
     moments = jax.tree.map(lambda x: np.float32(np.random.RandomState(1).randn(*x.shape)),
                            (state.params, state.params))  # fmt: skip
-    before, seen = objective.loss(variables, batch, step=0, train=False)
+    before, seen = loss_of(objective, variables, batch)
     last = objective.senses.warmup_steps - 1
     changed, copied = objective.update(variables, seen, last)
     after = {**variables, **changed, "params": copied(variables["params"])}
     assert not any(found.warm for found in after["senses"].values())
-    of_all, _ = objective.loss({**after, "rows": variables.get("rows")}, batch, step=0, train=False)
+    of_all, _ = loss_of(objective, {**after, "rows": variables.get("rows")}, batch)
     np.testing.assert_allclose(of_all["loss"].value, before["loss"].value, rtol=1e-5)
     for old, new in zip(moments, map(copied, moments), strict=True):
         for name, axis in (("sense_table", -2), ("sense_bias", -1)):
@@ -411,8 +416,7 @@ def test_sampled_negatives_tend_to_all_words(make, make_batch):
     batch = make_batch()
     full = make(senses=toy.ONE)
     variables = variables_of(full, batch)
-    rngs = {"dropout": jax.random.key(0)}
-    expected = float(full.loss(variables, batch, step=0, rngs=rngs, train=True)[0]["loss"].mean())
+    expected = float(loss_of(full, variables, batch, train=True)[0]["loss"].mean())
 
     def apart(negatives):
         sampled = make(senses=toy.ONE, negatives=negatives)

@@ -35,7 +35,7 @@ BATCH = dict(
 
 @pytest.fixture(scope="module")
 def variables(objective):
-    tree = nn.unbox(objective.init(jax.random.key(0), BATCH))
+    tree = nn.unbox(jax.eval_shape(objective.init, jax.random.key(0), BATCH))
     r = np.random.RandomState(3)
     return jax.tree.map(lambda x: np.float32(r.standard_normal(x.shape)), tree)
 
@@ -95,7 +95,7 @@ def test_a_wide_beam_finds_the_best_of_all_texts(kind):
         model = Translator(options, **rows)
     objective = TranslationObjective(model=model, vocab_size=7, specials=SPECIALS)
     batch = {**BATCH, "inputs": np.array([[5, 6, 1, 3, 0], [6, 3, 0, 0, 0]], np.int32)}
-    tree = nn.unbox(objective.init(jax.random.key(0), batch))
+    tree = nn.unbox(jax.eval_shape(objective.init, jax.random.key(0), batch))
     r = np.random.RandomState(7)
     variables = jax.tree.map(lambda x: np.float32(r.standard_normal(x.shape)), tree)
     texts = [

@@ -34,7 +34,7 @@ def objective(**more):
 
 @pytest.fixture(scope="module")
 def variables():
-    tree = nn.unbox(objective().init(jax.random.key(0), BATCH))
+    tree = nn.unbox(jax.eval_shape(objective().init, jax.random.key(0), BATCH))
     r = np.random.RandomState(3)
     return jax.tree.map(lambda x: np.float32(r.standard_normal(x.shape)), tree)
 
