@@ -163,7 +163,7 @@ def _spread(figure: Figure, axes: Any, labels: list[Any], groups: Sequence[Dots]
     # A limit in steps, not in seconds, makes the same picture on every machine. At the edge of the
     # axes, or where lines to the dots would cross, adjustText can put two labels in one place.
     adjustText.adjust_text(
-        labels, x, y, ax=axes, expand=(1.1, 1.5), iter_lim=200,
+        labels, x, y, ax=axes, expand=(1.1, 1.5), iter_lim=100,
         ensure_inside_axes=False, prevent_crossings=False,
     )  # fmt: skip
 
