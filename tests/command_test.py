@@ -37,7 +37,10 @@ def test_the_version_and_the_help():
 def test_every_command_is_a_module():
     for module, about in command.COMMANDS.values():
         path = ROOT.joinpath(*module.split("."))
-        assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
+        own = path.with_suffix(".py")
+        assert own.exists() or (path / "__main__.py").exists(), module
+        # Without this a command ends at once, and says nothing.
+        assert not own.exists() or 'if __name__ == "__main__":' in own.read_text(), module
         assert about
 
 

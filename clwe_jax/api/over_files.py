@@ -138,3 +138,7 @@ def _run(command: str, given: argparse.Namespace) -> None:
         for line in lines:
             out.write(line + "\n")
             advance(1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[0].split()[-1], sys.argv[1:])  # the command puts its name there
