@@ -91,7 +91,7 @@ def words(place: Place) -> dict[str, Side]:
     tests, vectors = {"evals__bli__data": place.path("bli"), "evals__retrieval__data": ""}, []
     sides = {
         f"clwe_jax, {name}": Side(
-            [place.run(name, **tests)], place.figure(name, "bli/de-en/p@1_csls")
+            [place.run(name, **tests)], place.figure(name, "bli/de-en/p@1_csls_covered")
         )
         for name in ("align_procrustes", "joint_dictionary")
     }
@@ -142,9 +142,18 @@ def links(place: Place) -> dict[str, Side]:
     ours = [sys.executable, "-m", "clwe_jax", "align", f"--model={encoder}", "--languages=de,en"]
     theirs = place.peer("align", encoder.removeprefix("hf:"), *files, place.path("peer_links"))
     return {
-        "clwe_jax": Side([[*ours, f"--out={place.path('links')}", *files]]),
-        "simalign": Side([theirs]),
+        "clwe_jax": Side(
+            [[*ours, f"--out={place.path('links')}", *files]], lambda _: _linked(place.path("links"))
+        ),
+        "simalign": Side([theirs], lambda _: _linked(place.path("peer_links"))),
     }
+
+
+def _linked(path: str) -> float:
+    """The share of sentences that have a link."""
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    return sum(map(bool, lines)) / len(lines)
 
 
 def laser(place: Place) -> dict[str, Side]:
@@ -195,7 +204,8 @@ def write(folder: str, job: str, options: dict[str, Any]) -> dict[str, Any]:
     if job == "words":
         pocket.write_dictionaries(place("dictionaries"), two)
         pocket.write_bli(place("bli"), two)
-        _without_tests(place("dictionaries", "de-en"), place("bli", "de-en.5000-6500.txt"))
+        tests = (place("bli", f"{pair}.5000-6500.txt") for pair in ("de-en", "en-de"))
+        _without_tests(place("dictionaries", "de-en"), *tests)
     if job == "encoding":
         _write_static(folder)
     if job in ("links", "laser"):
@@ -234,12 +244,14 @@ def _write(path: str, lines: Any) -> None:
         file.writelines(lines)
 
 
-def _without_tests(stem: str, tests: str) -> None:
+def _without_tests(stem: str, *tests: str) -> None:
     """Writes STEM.train.txt: the pairs of a dictionary without test words, as our runs leave them out."""
-    with open(tests, encoding="utf-8") as file:
-        tested = {line.split()[0] for line in file}
+    tested = set()
+    for path in tests:
+        with open(path, encoding="utf-8") as file:
+            tested |= {line.split()[0] for line in file}
     with open(f"{stem}.txt", encoding="utf-8") as file:
-        _write(f"{stem}.train.txt", (line for line in file if line.split()[0] not in tested))
+        _write(f"{stem}.train.txt", (x for x in file if tested.isdisjoint(x.split())))
 
 
 def _write_static(folder: str) -> None:
