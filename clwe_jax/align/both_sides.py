@@ -52,15 +52,16 @@ def _nearest(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The k[1] best y of each x by scale * c(x, y) - of_y, then the k[0] best x of each y."""
     keys = search.chunked(y, of_y, 1)
-    rows = search.rows_at_once(len(x), search.rows_that_fit(keys.vectors.shape[1], memory_bytes))
-    rows = math.ceil(rows / _BLOCK) * _BLOCK
+    rows = min(search.rows_that_fit(keys.vectors.shape[1], memory_bytes), len(x))
+    rows = math.ceil(math.ceil(len(x) / math.ceil(len(x) / rows)) / _BLOCK) * _BLOCK
     slabs, state = [], _nothing(keys.bias.shape, k[0])
     for start in range(0, len(x), rows):
         part, bias = x[start : start + rows], of_x[start : start + rows]
         fill = rows - len(part)
+        part = jnp.pad(part, ((0, fill), (0, 0)))
         # A row of padding is no key's best: its scores are minus infinity.
-        bias = np.pad(np.asarray(bias, np.float32), (0, fill), constant_values=np.inf)
-        own, state = _step(search.padded(part, rows), bias, start, state, *keys[:2], scale, k[1])
+        bias = jnp.pad(jnp.asarray(bias, jnp.float32), (0, fill), constant_values=jnp.inf)
+        own, state = _step(part, bias, start, state, *keys[:2], scale, k[1])
         slabs.append([np.asarray(some)[: rows - fill] for some in own])  # one part is in memory
     yield tuple(np.concatenate(some) for some in zip(*slabs))
     yield tuple(np.asarray(some).reshape(-1, k[0])[: len(y)] for some in state)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax.align import bounded, search
@@ -116,24 +115,23 @@ def nearest(
     pool = queries if pool is None else _array(pool)
     search.check(queries, keys, k)
     check_finite(queries)
+    if method == "cosine":
+        return search.search(queries, search.chunked(keys, 0.0, k), 1.0, k, memory_bytes)
     search.check(pool, keys, k=1)
-    if method != "cosine" and bounded.pays(len(queries), len(keys)):
+    if bounded.pays(len(queries), len(keys)):
         shared = shared or Shared((method,))
         around = shared.around(
             keys, pool, neighbourhood=neighbourhood, beta=beta, memory_bytes=memory_bytes
         )
         return bounded.nearest(queries, around, k, method)
-    bias, scale = 0.0, 1.0
     if method == "csls":
-        bias, scale = search.means(keys, pool, neighbourhood, memory_bytes), 2.0
-    elif method == "inverted_softmax":
-        bias = (shared.masses if shared else search.log_mass)(keys, pool, beta, memory_bytes)
-        scale = beta
-    best, scores = search.search(queries, search.chunked(keys, bias, k), scale, k, memory_bytes)
-    if method == "csls":
+        hubness = search.means(keys, pool, neighbourhood, memory_bytes)
+        best = search.search(queries, search.chunked(keys, hubness, k), 2.0, k, memory_bytes)
         # r(x) is the same for all keys of a query: it belongs to the score, not to the choice.
-        scores = scores - search.means(queries, keys, neighbourhood, memory_bytes)[:, None]
-    return jnp.asarray(best), jnp.asarray(scores)
+        own = search.means(queries, keys, neighbourhood, memory_bytes)
+        return best[0], best[1] - own[:, None]
+    mass = (shared.masses if shared else search.log_mass)(keys, pool, beta, memory_bytes)
+    return search.search(queries, search.chunked(keys, mass, k), beta, k, memory_bytes)
 
 
 def _array(x: Array) -> Array:

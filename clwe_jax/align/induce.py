@@ -39,7 +39,7 @@ def induce(
     Returns:
       int32 [P, 2], rows of x and of y, by row of x.
     """
-    x, y = search.units(x), search.units(y)
+    x, y = search.unit(x), search.unit(y)
     if mutual and method == "csls" and max(len(x), len(y)) <= (max_words or np.inf):
         best, back = both_sides.best(x, y, neighbourhood)
         own = np.arange(len(best), dtype=np.int32)
@@ -73,11 +73,12 @@ def criterion(
     Returns:
       A number in [-1, 1]; -1 where no pair counts.
     """
-    x, y = search.units(x), search.units(y)
+    x, y = search.unit(x), search.unit(y)
     pairs = _best(x, y, max_words, "csls", neighbourhood=neighbourhood)
     if not len(pairs):
         return -1.0
-    return float(np.einsum("nd,nd->n", x[pairs[:, 0]], y[pairs[:, 1]]).mean(dtype=np.float64))
+    x, y = np.asarray(x[pairs[:, 0]]), np.asarray(y[pairs[:, 1]])
+    return float(np.einsum("nd,nd->n", x, y).mean(dtype=np.float64))
 
 
 def _best(x: Array, y: Array, max_words: int | None, method: str, **options: Any) -> np.ndarray:

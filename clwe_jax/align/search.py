@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from clwe_jax.types import Array
 
@@ -68,36 +67,16 @@ def chunked(keys: Array, bias: Array | float, k: int, scaled: bool = True) -> Ke
     """
     count = len(keys)
     chunks = max(1, count // max(_CHUNK, k))
-    size = filled(math.ceil(count / chunks))
+    size = math.ceil(count / chunks)
     block = _block(size, k, jax.default_backend())
     size = math.ceil(size / block) * block
     fill = chunks * size - count
-    bias = np.broadcast_to(np.asarray(bias, np.float32), (count,))
-    bias = np.pad(bias, (0, fill), constant_values=np.inf).reshape(chunks, size)
-    return Keys(_cut(keys, chunks, size, scaled), jnp.asarray(bias), block)
-
-
-def filled(count: int) -> int:
-    """The number of rows to which `count` rows of a search are padded.
-
-    Each size is compiled: without padding, for every pair of languages and every test set, which takes
-    longer than the search in small vocabularies. Large ones would pay more for the padding.
-    """
-    step = 2 ** max(0, count.bit_length() - 4) if count < _CHUNK else 1
-    return math.ceil(count / step) * step
-
-
-def padded(x: Array, rows: int) -> Array:
-    """Appends zeros up to a number of rows; NumPy's arrays stay on the host, where nothing compiles."""
-    if len(x) == rows:
-        return x
-    pad = np.pad if isinstance(x, np.ndarray) else jnp.pad
-    return pad(x, ((0, rows - len(x)), (0, 0)))
-
-
-def units(x: Array) -> np.ndarray:
-    """`unit` of rows, on the host."""
-    return np.asarray(unit(padded(x, filled(len(x)))))[: len(x)]
+    bias = jnp.broadcast_to(jnp.asarray(bias, jnp.float32), (count,))
+    return Keys(
+        _cut(keys, chunks, size, scaled),
+        jnp.pad(bias, (0, fill), constant_values=jnp.inf).reshape(chunks, size),
+        block,
+    )
 
 
 def _cut(keys: Array, chunks: int, size: int, scaled: bool) -> Array:
@@ -105,7 +84,7 @@ def _cut(keys: Array, chunks: int, size: int, scaled: bool) -> Array:
     cut = jnp.zeros((chunks, size, keys.shape[1]), jnp.float32)
     for number in range(chunks):
         part = keys[number * size : (number + 1) * size]
-        cut = _place(cut, padded(part, size), number, scaled)
+        cut = _place(cut, jnp.pad(part, ((0, size - len(part)), (0, 0))), number, scaled)
         cut.block_until_ready()  # keeps the other parts out of memory
     return cut
 
@@ -133,18 +112,17 @@ def rows_that_fit(size: int, memory_bytes: int) -> int:
 
 
 def _by_rows(function, queries: Array, rows: int):
-    """Concatenates function(queries[i : i + rows]) over i, on the host; see `filled`."""
-    count, rows = len(queries), rows_at_once(len(queries), rows)
+    """Concatenates function(queries[i : i + rows]) over i; equal shapes need one compilation."""
+    count = len(queries)
+    if count <= rows:
+        return function(queries)
+    rows = math.ceil(count / math.ceil(count / rows))
     parts = []
-    for start in range(0, max(1, count), rows):
-        parts.append(function(padded(queries[start : start + rows], rows)))
+    for start in range(0, count, rows):
+        part = queries[start : start + rows]
+        parts.append(function(jnp.pad(part, ((0, rows - len(part)), (0, 0)))))
         jax.block_until_ready(parts[-2:-1])  # at most two parts are in memory
-    return jax.tree.map(lambda *x: np.concatenate([np.asarray(part) for part in x])[:count], *parts)
-
-
-def rows_at_once(count: int, most: int) -> int:
-    """The rows of each of the fewest equal parts that `most` rows allow, at least 1."""
-    return min(most, filled(max(1, count))) if count <= most else math.ceil(count / math.ceil(count / most))
+    return jax.tree.map(lambda *pieces: jnp.concatenate(pieces)[:count], *parts)
 
 
 def search(
@@ -171,10 +149,7 @@ def search(
 def means(queries: Array, keys: Array, neighbourhood: int, memory_bytes: int) -> Array:
     """The mean cosine of each query with its nearest keys; float32 [N]."""
     k = min(neighbourhood, len(keys))
-    vectors, bias, block = chunked(keys, 0.0, k)
-    best = functools.partial(_best, vectors=vectors, bias=bias, scale=1.0, k=k, block=block)
-    rows = rows_that_fit(vectors.shape[1], memory_bytes)
-    return _by_rows(lambda x: best(x)[1].mean(1), queries, rows)
+    return search(queries, chunked(keys, 0.0, k), 1.0, k, memory_bytes)[1].mean(1)
 
 
 def log_mass(keys: Array, pool: Array, beta: float, memory_bytes: int) -> Array:
@@ -187,15 +162,17 @@ def log_mass(keys: Array, pool: Array, beta: float, memory_bytes: int) -> Array:
 def log_masses(x: Array, y: Array, beta: float, memory_bytes: int) -> tuple[Array, Array]:
     """`log_mass(x, y)` and `log_mass(y, x)` from one product: float32 [N] and [M]."""
     keys = chunked(y, 0.0, 1)
-    rows = rows_at_once(len(x), rows_that_fit(keys.vectors.shape[1], memory_bytes))
+    rows = rows_that_fit(keys.vectors.shape[1], memory_bytes)
+    rows = math.ceil(len(x) / math.ceil(len(x) / rows))
     of_x, of_y = [], jnp.full(keys.bias.shape, -jnp.inf)
     for start in range(0, len(x), rows):
         part = x[start : start + rows]
-        absent = np.where(np.arange(rows) < len(part), 0, np.inf).astype(np.float32)
-        sums, of_y = _log_sums(padded(part, rows), absent, of_y, *keys[:2], beta)
-        of_x.append(np.asarray(sums)[: len(part)])
+        fill = rows - len(part)
+        absent = jnp.where(jnp.arange(rows) < len(part), 0.0, jnp.inf)
+        sums, of_y = _log_sums(jnp.pad(part, ((0, fill), (0, 0))), absent, of_y, *keys[:2], beta)
+        of_x.append(sums[: len(part)])
         of_y.block_until_ready()  # one part is in memory
-    return np.concatenate(of_x), np.asarray(of_y).reshape(-1)[: len(y)]
+    return jnp.concatenate(of_x), of_y.reshape(-1)[: len(y)]
 
 
 def products(queries: Array, vectors: Array, bias: Array, scale: Array) -> Array:

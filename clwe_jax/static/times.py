@@ -35,7 +35,6 @@ def stages(config: StaticRun) -> Iterator[str]:
     directions = len(options.pairs(config))
     others = len(options.languages(config)) - 1
     timed = min(words, _TIMED)
-    larger = (words / timed) ** 2  # scores of all pairs of words
     source, target = _made_up(timed, dim, 0), _made_up(timed + 1, dim, 1)
     aligned = config.align.source_vectors or config.static.refinement
     if aligned and config.align.name not in _TIMED_ALIGNERS:
@@ -47,14 +46,17 @@ def stages(config: StaticRun) -> Iterator[str]:
         with terminal.warnings_only():  # the aligner reports its steps
             seconds = _seconds(lambda: aligner.fit(source[:, own], target[:, own], pairs))
         yield _line("alignment", others * seconds * max(1.0, words / timed), words)
-    kinds = [spec.name for spec in config.evals.values() if getattr(spec, "data", "")]
-    if kinds:
+    made = [spec for spec in config.evals.values() if getattr(spec, "data", "")]
+    if made:
         compiled, computed = _both(lambda: csls.nearest(
             source[: min(timed, _TESTED)], target, 10, "csls", pool=source))  # fmt: skip
-        calls = directions * (3 * kinds.count("bli") + kinds.count("retrieval"))
-        floors = 2  # the dictionary floor is measured too
-        seconds = floors * calls * (compiled / 3 + computed * larger)
-        yield _line("evaluations", seconds, words)
+        floors, seconds, tested = 2, 0.0, 0  # the dictionary floor is measured too
+        for spec in made:
+            # Scores of all pairs of candidates, once for all methods; a pair's sentences are few.
+            own = min(words, spec.max_words or words) if spec.name == "bli" else timed
+            tested = max(tested, own)
+            seconds += floors * directions * (compiled / 3 + computed * (own / timed) ** 2)
+        yield _line("evaluations", seconds, tested)
     if config.static.induced_words:
         compiled, computed = _both(
             lambda: induce.induce(source, target, method="csls", max_words=None)

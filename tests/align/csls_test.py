@@ -153,18 +153,6 @@ def test_takes_device_arrays_and_returns_them():
     assert isinstance(scores, jax.Array) and scores.dtype == jnp.float32
 
 
-@pytest.mark.parametrize("method", csls.METHODS)
-def test_sets_of_nearly_one_size_share_their_programs(method):
-    random, known = np.random.default_rng(0), []
-    for queries, keys in ((520, 1_010), (530, 1_020)):
-        x, y = (random.standard_normal((n, 6), np.float32) for n in (queries, keys))
-        found, _ = csls.nearest(x, y, 3, method)
-        expected, _ = csls.nearest(x[-20:], y, 3, method, pool=x)
-        assert np.array_equal(found[-20:], expected)
-        known.append([f._cache_size() for f in (search._best, search._place, search._log_sum)])
-    assert known[0] == known[1]
-
-
 def test_both_masses_are_those_of_each_direction(monkeypatch):
     r = np.random.RandomState(0)
     x, y = r.standard_normal((37, 6)), r.standard_normal((23, 6))
