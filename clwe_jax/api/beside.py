@@ -2,7 +2,7 @@
 
 from clwe_jax import api
 
-model = api.load("hf:taught+run:runs/eu", languages=["eu", "en"])
+model = api.load("hf:e5+run:runs/eu", languages=["eu", "en"])
 model.mine(basque, "eu", english, "en")
 """
 
