@@ -17,7 +17,7 @@ import sys
 import time
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
-STARTED = time.monotonic()  # this process
+STARTED = time.monotonic(), 0.0  # wall and processor seconds at the start of this process
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}  # choices of --clock
 
@@ -145,7 +145,6 @@ def record(
       runs: the folders of the runs that the figures come from.
     """
     sys.path.insert(0, os.path.dirname(HERE))
-    from clwe_jax import parts
     from clwe_jax.ledger import record as records, rows
 
     script = os.path.join("benchmarks", os.path.basename(sys.argv[0]))
@@ -154,8 +153,7 @@ def record(
     os.makedirs(folder, exist_ok=True)
     values = options if isinstance(options, Mapping) else vars(options)
     how = {x: y for x, y in values.items() if x.replace("_", "-") not in rows.PLACES}
-    started = parts.Reading(STARTED, 0.0, {})
-    recorder = records.Recorder(folder, how, values.get("seed"), started=started)
+    recorder = records.Recorder(folder, how, values.get("seed"), started=STARTED)
     code = {module for run in runs for module in records.read(run)["code"]}
     recorder.write(figures, code=code, facts={x: str(y) for x, y in facts.items()})
     print(f"To keep these figures: python -m clwe_jax.ledger add {folder}")

@@ -32,7 +32,7 @@ class Recorder:
         options: Mapping[str, Any],
         seed: int | None = None,
         again: bool = False,
-        started: parts.Reading | None = None,
+        started: tuple[float, float] | None = None,
     ) -> None:
         """Starts the clocks; writes nothing.
 
@@ -41,11 +41,11 @@ class Recorder:
           options: all options, as JSON values.
           seed: the seed; None for a command without one.
           again: whether the command works on a finished run, whose command stays the first.
-          started: the clocks at an earlier start; None: as of `parts.begin`.
+          started: wall and processor seconds at an earlier start; None: as of `parts.begin`.
         """
         self._path = os.path.join(folder, FILE)
         self._options, self._seed, self._again = options, seed, again
-        self._started = started or parts.begin()
+        self._started = parts.Reading(*started, {}) if started else parts.begin()
         self._before: dict[str, Any] | None = None
         self._made: dict[str, Any] = {}
 
