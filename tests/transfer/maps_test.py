@@ -168,6 +168,7 @@ def test_wrong_options_are_named_at_once(tmp_path):
     folder = str(tmp_path)
     cases = {
         "maps the layers of a frozen": {"transfer.mode": "tune"},
+        "maps the layers of a": {"encoder": f"run:{folder}+run:{folder}"},
         "'gold' links are those of": {"transfer.align.links": "x"},
         r"sentences=0: .*at least 1": {"transfer.align.sentences": 0},
         "no.en is no file": {"transfer.align.parallel": "no"},

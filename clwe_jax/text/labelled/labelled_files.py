@@ -36,8 +36,9 @@ def check(config: TransferRun, workdir: str) -> None:
             f"config.transfer.reduce='extract,reorder': the order of a span's words does not count in "
             f"{settings.task!r}: --config.transfer.reduce=extract"
         )
-    for part in encoder_parts(config.encoder)[0]:
-        _check_folder(part)
+    encoders, _ = encoder_parts(config.encoder)
+    for encoder in encoders:
+        _check_folder(encoder)
     learned = training_languages(settings.train)
     limits(settings.rows, learned, 0)
     if settings.translate and config.data.dictionaries != "pocket":
@@ -60,7 +61,7 @@ def check(config: TransferRun, workdir: str) -> None:
             "--config.transfer.train=en:FILE"
         )
     if settings.align.parallel:
-        _check_maps(settings, kind, learned)
+        _check_maps(settings, encoders, learned)
     if not given:
         return
     for option in ("train", "dev"):
@@ -110,11 +111,14 @@ def task_of(settings: TransferOptions) -> Task:
     return made(**{name: getattr(settings, name) for name in names})
 
 
-def _check_maps(settings: TransferOptions, kind: str, learned: Sequence[str]) -> None:
+def _check_maps(
+    settings: TransferOptions, encoders: Sequence[str], learned: Sequence[str]
+) -> None:
     """Checks the maps from word-aligned sentences."""
     align = settings.align
     where = f"config.transfer.align.parallel={align.parallel}"
-    if kind not in ("run", "hf") or settings.mode == "tune":
+    kinds = [encoder.partition(":")[0] for encoder in encoders]
+    if kinds not in (["run"], ["hf"]) or settings.mode == "tune":
         raise ValueError(
             f"{where} maps the layers of a frozen language model: set --config.encoder=run:DIR or "
             "hf:DIR and --config.transfer.mode=frozen"
