@@ -59,8 +59,8 @@ def load(
     """Loads the trained model in a run's folder, a model of Hugging Face, or LASER's release.
 
     The result is a `Model`, a `PairModel` for two projected monolingual runs, a `StaticModel` for
-    static vectors, a `BesideModel` for two encoders, or a `TransferModel`, which labels words, texts or spans; all have the methods of
-    `LoadedModel`.
+    static vectors, a `BesideModel` for two encoders, or a `TransferModel`, which labels words, texts or
+    spans; all have the methods of `LoadedModel`.
 
     Args:
       workdir: the run's folder, with or without 'run:' before it; or files of word vectors in one

@@ -1,9 +1,11 @@
 """Use two encoders beside each other: a downloaded one, and vectors of a dictionary.
 
-from clwe_jax import api
+    from clwe_jax import api
 
-model = api.load("hf:e5+run:runs/eu", languages=["eu", "en"])
-model.mine(basque, "eu", english, "en")
+    model = api.load("hf:e5+run:runs/eu", languages=["eu", "en"])
+    model.mine(basque, "eu", english, "en")
+
+Text is cut into words as the first encoder cuts it.
 """
 
 from __future__ import annotations
