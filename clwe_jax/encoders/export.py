@@ -83,7 +83,12 @@ def write_static(
     counts = model.frequencies
     weights = {code: counts.word_weights(code) for code in languages} if counts else {}
     spaces = {code: model.vectors(code) for code in languages}
-    return static_folders.write(spaces, weights, model.normalizer, out, form, dtype)
+    notes = static_folders.write(spaces, weights, model.normalizer, out, form, dtype)
+    if model.spelling is not None:
+        notes.append(
+            "Words that the run's text lacks have no vector there; in this project their letters give one."
+        )
+    return notes
 
 
 def _languages(model: LoadedEncoder, language: str) -> tuple[str, ...]:

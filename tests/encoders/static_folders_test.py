@@ -1,5 +1,6 @@
 """Static vectors in the formats of sentence-transformers and model2vec, opened by both."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from clwe_jax.api.static import StaticModel
+from clwe_jax.embeddings.ngrams import Ngrams, Spelling
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import export
 from clwe_jax.text.corpus.frequencies import Frequencies
@@ -61,3 +63,12 @@ def test_what_a_format_cannot_hold_is_refused(model, tmp_path):
         export.write_static(model, str(tmp_path), "sentence-transformers", "de", "int8")
     with pytest.raises(ValueError, match="--language=fr: the run has de, en"):
         export.write_static(model, str(tmp_path), "model2vec", "fr")
+
+
+def test_words_that_only_the_letters_know_are_said_to_be_left_out(model, tmp_path):
+    notes = export.write_static(model, str(tmp_path), "model2vec")
+    assert not any("lacks" in note for note in notes)
+    spelling = Spelling(Ngrams(np.ones(1, np.float32)), {}, 1.0, 0, 0.0, 6, 0)
+    spells = dataclasses.replace(model, spelling=spelling)
+    notes = export.write_static(spells, str(tmp_path), "model2vec")
+    assert any("lacks have no vector there" in note for note in notes)
