@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import resource
 import time
 from typing import Iterator, NamedTuple
 
@@ -42,8 +42,9 @@ _IMPORTED = time.monotonic()
 def read() -> Reading:
     """The clocks as they are now."""
     global _counted
-    spent = os.times()
-    processor = spent.user + spent.system + spent.children_user + spent.children_system
+    # os.times() counts in hundredths of a second.
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    processor = sum(usage.ru_utime + usage.ru_stime for usage in usages)
     _spent[_open[-1]] = _spent.get(_open[-1], 0.0) + processor - _counted
     _counted = processor
     return Reading(time.monotonic(), processor, dict(_spent))
@@ -78,5 +79,5 @@ def begin() -> Reading:
 
 def since(started: Reading) -> dict[str, float]:
     """Part -> its seconds of the processor since a reading."""
-    spent = {name: x - started.spent.get(name, 0.0) for name, x in read().spent.items()}
-    return {name: round(seconds, 3) for name, seconds in spent.items() if seconds > 0}
+    spent = {name: round(x - started.spent.get(name, 0.0), 3) for name, x in read().spent.items()}
+    return {name: seconds for name, seconds in spent.items() if seconds > 0}

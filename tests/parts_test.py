@@ -45,7 +45,7 @@ def test_an_inner_part_is_not_counted_twice():
     work(0.1)
     spent = parts.since(started)
     expected = {"outer": 0.1, "inner": 0.3, parts.REST: 0.1}
-    assert spent == pytest.approx(expected, abs=0.06)
+    assert {name: spent[name] for name in expected} == pytest.approx(expected, abs=0.06)
     assert sum(spent.values()) == pytest.approx(
         parts.read().processor - started.processor, abs=0.03
     )
@@ -65,5 +65,5 @@ def test_the_first_job_of_a_command_begins_with_the_process():
     )
     job, inner, whole = map(eval, said.stdout.splitlines())
     assert job[parts.START_UP] >= 0.4 and job["training"] == pytest.approx(0.3, abs=0.06)
-    assert inner == {"training": pytest.approx(0.1, abs=0.06)}
+    assert inner["training"] == pytest.approx(0.1, abs=0.06) and sum(inner.values()) < 0.2
     assert sum(job.values()) == pytest.approx(whole, abs=0.03)
