@@ -1,7 +1,7 @@
 """Many languages with dictionaries in one command: processor time by stage, memory and disk of each number.
 
 Command:
-  python benchmarks/languages.py --counts=5,10,20,40
+  python benchmarks/languages.py --counts=5,10,20,40,100
 
 Made-up languages (`many_languages.py`) whose n-th words translate the n-th word of English, made up
 too: text and a dictionary of the most frequent words for each, and sentences that say the same. Runs of

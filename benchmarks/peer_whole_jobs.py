@@ -1,8 +1,8 @@
 """The peer's side of whole_jobs.py: what one would run instead, each command from files to files.
 
-    python peer_whole_jobs.py fasttext|encode|align|laser|tag ARGUMENTS
+    python peer_whole_jobs.py fasttext|encode|encode_static|align|laser|tag ARGUMENTS
 
-Run by whole_jobs.py --peer-python=PYTHON. A command prints the figure that it has reached, if any.
+Run by whole_jobs.py and export_sizes.py --peer-python=PYTHON. A command prints the figure that it has reached, if any.
 """
 
 import json
@@ -41,6 +41,15 @@ def encode(model, text, out):
 
     torch.set_num_threads(1)
     np.save(out, SentenceTransformer(model, device="cpu").encode(lines(text), batch_size=1_024))
+
+
+def encode_static(model, text, out):
+    """A folder of model2vec."""
+    import numpy as np
+    from model2vec import StaticModel
+
+    loaded = StaticModel.from_pretrained(model, force_download=False)
+    np.save(out, np.asarray(loaded.encode(lines(text)), np.float32))
 
 
 def align(model, source, target, out):
@@ -168,6 +177,5 @@ def tag(folder, sizes):
 
 if __name__ == "__main__":
     name, *arguments = sys.argv[1:]
-    {"fasttext": fasttext, "encode": encode, "align": align, "laser": laser, "tag": tag}[name](
-        *arguments
-    )
+    commands = (fasttext, encode, encode_static, align, laser, tag)
+    {command.__name__: command for command in commands}[name](*arguments)

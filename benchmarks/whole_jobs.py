@@ -93,7 +93,7 @@ def words(place: Place) -> dict[str, Side]:
         f"clwe_jax, {name}": Side(
             [place.run(name, **tests)], place.figure(name, "bli/de-en/p@1_csls_covered")
         )
-        for name in ("align_procrustes", "joint_dictionary")
+        for name in ("align_procrustes", "align_vecmap", "joint_dictionary")
     }
     if place.options.vecmap:
         fasttext = [place.peer("fasttext", place.folder, json.dumps(place.sizes["embeddings"]))]

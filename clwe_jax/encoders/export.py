@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from clwe_jax.embeddings import files
 from clwe_jax.encoders import load, static_folders
@@ -57,25 +58,23 @@ def write_vec(model: LoadedEncoder, out: str, language: str = "") -> list[str]:
     return notes
 
 
-def sentence_transformers(
-    workdir: str, out: str, language: str = "", dtype: str = "float32"
-) -> list[str]:
+def sentence_transformers(workdir: str, out: str, language: str = "", **size: Any) -> list[str]:
     """Writes static vectors as a StaticEmbedding; see `write_static`."""
-    return write_static(load.of_folder(workdir), out, "sentence-transformers", language, dtype)
+    return write_static(load.of_folder(workdir), out, "sentence-transformers", language, **size)
 
 
-def model2vec(workdir: str, out: str, language: str = "", dtype: str = "float32") -> list[str]:
+def model2vec(workdir: str, out: str, language: str = "", **size: Any) -> list[str]:
     """Writes static vectors for model2vec; see `write_static`."""
-    return write_static(load.of_folder(workdir), out, "model2vec", language, dtype)
+    return write_static(load.of_folder(workdir), out, "model2vec", language, **size)
 
 
 def write_static(
-    model: LoadedEncoder, out: str, form: str, language: str = "", dtype: str = "float32"
+    model: LoadedEncoder, out: str, form: str, language: str = "", **size: Any
 ) -> list[str]:
-    """Writes static vectors for another library; see `static_folders.write`.
+    """Writes static vectors for another library; `size` is dtype, words and dim of `static_folders.write`.
 
     Raises:
-      ValueError: a model that is no static one, an unknown language or dtype.
+      ValueError: a model that is no static one, an unknown language, and as of `static_folders.write`.
     """
     if not isinstance(model, StaticSpaces):
         raise ValueError(f"--format={form} holds static vectors, and this is: {model.described}")
@@ -83,11 +82,13 @@ def write_static(
     counts = model.frequencies
     weights = {code: counts.word_weights(code) for code in languages} if counts else {}
     spaces = {code: model.vectors(code) for code in languages}
-    notes = static_folders.write(spaces, weights, model.normalizer, out, form, dtype)
+    notes = static_folders.write(spaces, weights, model.normalizer, out, form, **size)
     if model.spelling is not None:
         notes.append(
             "Words that the run's text lacks have no vector there; in this project their letters give one."
         )
+    if model.normalizer.simplify_chinese:
+        notes.append("Traditional Chinese characters are not made simplified ones there.")
     return notes
 
 

@@ -5,31 +5,32 @@
 
 `huggingface` is a folder that AutoModel and AutoTokenizer of transformers open (masked language
 models); `vec` is a text file of word vectors for each language (all models); `sentence-transformers` and
-`model2vec` are folders of static vectors that these libraries open, with --dtype=float16 or, for
-model2vec, int8.
+`model2vec` are folders of static vectors that these libraries open. --dtype=float16 or, for model2vec,
+int8, --words=20000 (of a language, the most frequent) and --dim=256 (the principal ones) make them smaller.
 """
 
 from __future__ import annotations
 
 import sys
 
+from typing import Any
+
 from absl import app, flags, logging
 
 from clwe_jax import registry, terminal
 
-_NARROWED = ("sentence-transformers", "model2vec")  # formats whose numbers may be narrower
+_SMALLER = ("sentence-transformers", "model2vec")  # formats that --dtype, --words and --dim are for
 
 
-def export(
-    workdir: str, kind: str, out: str, language: str = "", dtype: str = ""
-) -> list[str]:
+def export(workdir: str, kind: str, out: str, language: str = "", **size: Any) -> list[str]:
     """Writes the model of a run in a format of the registry's table 'export'.
 
     Args:
       workdir: the run's folder.
       kind: name of the format.
       language: see `to_huggingface.write`; a language of the run for other formats, '' for all.
-      dtype: of sentence-transformers and model2vec; '': float32.
+      size: dtype, words and dim, of sentence-transformers and model2vec alone; see
+        `static_folders.write`.
 
     Returns:
       Remarks for the user.
@@ -38,11 +39,9 @@ def export(
       FileNotFoundError, ValueError: no run, an unknown format, or a model that it cannot hold.
     """
     writer = registry.lookup("export", kind)
-    if not dtype:
-        return writer(workdir, out, language)
-    if kind not in _NARROWED:
-        raise ValueError(f"--dtype goes with --format={' or '.join(_NARROWED)}")
-    return writer(workdir, out, language, dtype)
+    if size and kind not in _SMALLER:
+        raise ValueError(f"--{next(iter(size))} goes with --format={' or '.join(_SMALLER)}")
+    return writer(workdir, out, language, **size)
 
 
 def main(argv: list[str]) -> None:
@@ -53,7 +52,8 @@ def main(argv: list[str]) -> None:
     logging.set_verbosity(logging.INFO)
     terminal.plain_log()
     try:
-        notes = export(given.workdir, given.format, given.out, given.language, given.dtype)
+        size = {name: given[name].value for name in ("dtype", "words", "dim") if given[name].value}
+        notes = export(given.workdir, given.format, given.out, given.language, **size)
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
     print("\n".join([f"{given.out}: written.", *notes]))
@@ -62,7 +62,9 @@ def main(argv: list[str]) -> None:
 if __name__ == "__main__":
     # Here, so that one process can import two commands that share the name of a flag.
     flags.DEFINE_string("workdir", None, "The folder of a finished run.")
-    flags.DEFINE_string("format", "huggingface", "huggingface, vec, sentence-transformers or model2vec.")
+    flags.DEFINE_string(
+        "format", "huggingface", "huggingface, vec, sentence-transformers or model2vec."
+    )
     flags.DEFINE_string("out", None, "The folder to write.")
     flags.DEFINE_string(
         "language",
@@ -70,4 +72,8 @@ if __name__ == "__main__":
         "huggingface: the language that the model is for; '' keeps all, as token types.",
     )
     flags.DEFINE_string("dtype", "", "float32, float16 or int8, of the latter two formats.")
+    flags.DEFINE_integer(
+        "words", 0, "Most words of a language, of the latter two formats; 0: all.", 0
+    )
+    flags.DEFINE_integer("dim", 0, "Principal dimensions, of the latter two formats; 0: all.", 0)
     app.run(main)

@@ -1,13 +1,14 @@
 """Our tokenizers in the format of the library `tokenizers`: the content of tokenizer.json.
 
 The piece ids of raw text are ours, with one exception: words of scripts without spaces (Chinese,
-Japanese, Thai) that our segmenter finds in a dictionary's lexicon are cut as if there were none.
+Japanese, Thai) that our segmenter finds in a dictionary's lexicon are cut as if there were none, unless
+`unspaced` is given.
 """
 
 from __future__ import annotations
 
 import base64
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 from sentencepiece import sentencepiece_model_pb2
@@ -15,19 +16,29 @@ from sentencepiece import sentencepiece_model_pb2
 from clwe_jax.text.vocab import base_vocab
 from clwe_jax.text.words import characters
 from clwe_jax.text.words.normalize import DOTTED_I
-from clwe_jax.text.vocab.subword_vocab import SPACE_MARK, SentencePieceVocabulary, WordPieceVocabulary
+from clwe_jax.text.vocab.subword_vocab import (
+    SPACE_MARK,
+    SentencePieceVocabulary,
+    WordPieceVocabulary,
+)
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.vocab.word_vocab import WordVocabulary
+
+CONTINUED = "##"  # before a piece that goes on with a word
 
 _NORMAL, _USER, _BYTE = 1, 4, 6  # types of a piece in a SentencePiece model
 _UNIGRAM = 1  # of SentencePiece's model types
 
 
-def content(tokenizer: Tokenizer, language_types: bool = False) -> dict[str, Any]:
+def content(
+    tokenizer: Tokenizer, language_types: bool = False, unspaced: Sequence[str] = ()
+) -> dict[str, Any]:
     """The object in tokenizer.json.
 
     Args:
       language_types: whether token types are languages, so that both texts of a pair have type 0.
+      unspaced: of a vocabulary of words, characters whose runs are cut by longest match; the words and
+        the characters themselves are in the vocabulary, and once more behind CONTINUED.
 
     Raises:
       ValueError: XLM's tokenizer, whose rules the format lacks.
@@ -42,7 +53,9 @@ def content(tokenizer: Tokenizer, language_types: bool = False) -> dict[str, Any
     if isinstance(vocabulary, SentencePieceVocabulary):
         proto = sentencepiece_model_pb2.ModelProto.FromString(vocabulary.model)
         model = _sentencepiece(vocabulary, proto)
-        space = [dict(type="Metaspace", replacement=SPACE_MARK, prepend_scheme="always", split=False)]
+        space = [
+            dict(type="Metaspace", replacement=SPACE_MARK, prepend_scheme="always", split=False)
+        ]
     else:
         proto, space = None, []
         model = _wordpiece(vocabulary)
@@ -51,7 +64,10 @@ def content(tokenizer: Tokenizer, language_types: bool = False) -> dict[str, Any
             ids = {word: number for word, number in vocabulary.words.items()} | {
                 vocabulary.pieces[number]: number for number in vocabulary.special_ids
             }
-            model = dict(type="WordLevel", vocab=ids, unk_token=unknown)
+            if unspaced:  # WordPiece searches for the longest match
+                model["vocab"] = ids
+            else:
+                model = dict(type="WordLevel", vocab=ids, unk_token=unknown)
     if tokenizer.whole_text:
         charsmap = base64.b64encode(proto.normalizer_spec.precompiled_charsmap).decode()
         normalizer = dict(type="Precompiled", precompiled_charsmap=charsmap) if charsmap else None
@@ -65,7 +81,7 @@ def content(tokenizer: Tokenizer, language_types: bool = False) -> dict[str, Any
         cut = [dict(type="BertPreTokenizer")]
     else:
         normalizer = _normalizer(tokenizer.normalizer.lower_case)
-        cut = [_split(_words())]
+        cut = [_split(_words(unspaced))]
         if isinstance(vocabulary, WordPieceVocabulary) and vocabulary.split_han:
             han = characters.character_class(np.flatnonzero(characters.han_table()))
             cut.append(_split(_regex(f"[{han}]|[^{han}]+")))
@@ -84,7 +100,7 @@ def content(tokenizer: Tokenizer, language_types: bool = False) -> dict[str, Any
         normalizer=normalizer,
         pre_tokenizer=dict(type="Sequence", pretokenizers=[*cut, *space]),
         post_processor=_template(vocabulary, 0 if language_types else 1),
-        decoder=space[0] if space else dict(type="WordPiece", prefix="##", cleanup=False),
+        decoder=space[0] if space else dict(type="WordPiece", prefix=CONTINUED, cleanup=False),
         model=model,
     )
 
@@ -102,7 +118,7 @@ def _wordpiece(vocabulary: base_vocab.Vocabulary) -> dict[str, Any]:
         ids.setdefault(piece, number)
     return dict(
         type="WordPiece", vocab=ids, unk_token=vocabulary.pieces[vocabulary.unk_id],
-        continuing_subword_prefix="##", max_input_chars_per_word=base_vocab.LONGEST_WORD,
+        continuing_subword_prefix=CONTINUED, max_input_chars_per_word=base_vocab.LONGEST_WORD,
     )  # fmt: skip
 
 
@@ -113,15 +129,15 @@ def _sentencepiece(vocabulary: SentencePieceVocabulary, proto: Any) -> dict[str,
     falls_back = any(piece.type == _BYTE for piece in proto.pieces)
     if proto.trainer_spec.model_type == _UNIGRAM:
         pairs = [list(pair) for pair in zip(vocabulary.pieces, scores)]
-        return dict(
-            type="Unigram", unk_id=vocabulary.unk_id, vocab=pairs, byte_fallback=falls_back
-        )
+        return dict(type="Unigram", unk_id=vocabulary.unk_id, vocab=pairs, byte_fallback=falls_back)
     ids = {piece: number for number, piece in enumerate(vocabulary.pieces)}
     usable = {x.piece for x in proto.pieces if x.type in (_NORMAL, _USER)}
     merges = []
     for number, piece in enumerate(proto.pieces):
         halves = [(piece.piece[:k], piece.piece[k:]) for k in range(1, len(piece.piece))]
-        joins = [pair for pair in halves if usable.issuperset(pair)] if piece.type == _NORMAL else []
+        joins = (
+            [pair for pair in halves if usable.issuperset(pair)] if piece.type == _NORMAL else []
+        )
         joins.sort(key=lambda pair: (ids[pair[0]], ids[pair[1]]))
         merges += [(-piece.score, number, list(pair)) for pair in joins]
     merges.sort(key=lambda merge: merge[:2])  # the best score first
@@ -149,8 +165,13 @@ def _split(pattern: str) -> dict[str, Any]:
     return dict(type="Split", pattern=dict(Regex=pattern), behavior="Removed", invert=True)
 
 
-def _words() -> str:
-    """The pattern of a word of `text.words.words.Segmenter` without lexicons."""
+def _words(longest_match: Sequence[str] = ()) -> str:
+    """The pattern of a word of `text.words.words.Segmenter` without lexicons.
+
+    Args:
+      longest_match: characters whose runs stay whole, for the model to cut; others without spaces are
+        left out then.
+    """
     kinds, stretch = characters.class_table(), characters.stretch_table()
     unspaced = kinds == characters.UNSPACED
 
@@ -164,6 +185,9 @@ def _words() -> str:
             characters.ALONE, characters.HIRAGANA, characters.KATAKANA, characters.MARK
         )
     )  # fmt: skip
+    if longest_match:
+        known = characters.character_class(np.array(sorted(map(ord, longest_match))))
+        return _regex(f"{word}+|[{known}]{{1,{base_vocab.LONGEST_WORD}}}|{single}")
     # A mark joins the word before it; hiragana after a mark begins a word.
     run = f"(?:{alone}|{hiragana}+|{katakana}+){mark}*|{mark}+"
     return _regex(f"{word}+|{run}|{single}")

@@ -12,6 +12,7 @@ from clwe_jax.embeddings.ngrams import Ngrams, Spelling
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import export
 from clwe_jax.text.corpus.frequencies import Frequencies
+from clwe_jax.text.vocab.word_vocab import SPECIALS
 
 TEXTS = ["Der Hund, ein Hund!", "the house", "unbekannt hund", "Łódź   naïve"]
 
@@ -42,7 +43,7 @@ def test_sentence_transformers_has_our_vectors(model, tmp_path):
 @pytest.mark.parametrize("dtype, atol", [("float32", 1e-5), ("float16", 2e-3), ("int8", 5e-2)])
 def test_model2vec_has_our_vectors(model, tmp_path, dtype, atol):
     library = pytest.importorskip("model2vec")
-    export.write_static(model, str(tmp_path), "model2vec", "de", dtype)
+    export.write_static(model, str(tmp_path), "model2vec", "de", dtype=dtype)
     theirs = library.StaticModel.from_pretrained(str(tmp_path), force_download=False)
     found = np.asarray(theirs.encode(TEXTS), np.float32)
     np.testing.assert_allclose(found, _ours(model, "de"), atol=atol)
@@ -60,9 +61,69 @@ def test_all_languages_share_a_string(model, tmp_path):
 
 def test_what_a_format_cannot_hold_is_refused(model, tmp_path):
     with pytest.raises(ValueError, match="--dtype=int8: sentence-transformers takes"):
-        export.write_static(model, str(tmp_path), "sentence-transformers", "de", "int8")
+        export.write_static(model, str(tmp_path), "sentence-transformers", "de", dtype="int8")
     with pytest.raises(ValueError, match="--language=fr: the run has de, en"):
         export.write_static(model, str(tmp_path), "model2vec", "fr")
+
+
+def test_fewer_words_are_the_most_frequent(model, tmp_path):
+    export.write_static(model, str(tmp_path), "model2vec", words=2)
+    vocab = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
+    assert set(vocab) - {"der", "ein", "the", "house"} == set(SPECIALS)
+    assert len(load_file(str(tmp_path / "model.safetensors"))["embeddings"]) == len(vocab)
+
+
+def test_fewer_dimensions_are_a_projection(model, tmp_path):
+    rows = {}
+    for dim in (0, 3, 6):
+        export.write_static(model, str(tmp_path / str(dim)), "sentence-transformers", dim=dim)
+        rows[dim] = load_file(str(tmp_path / str(dim) / "model.safetensors"))["embedding.weight"]
+    np.testing.assert_allclose(rows[6] @ rows[6].T, rows[0] @ rows[0].T, atol=1e-5)
+    directions = np.linalg.lstsq(rows[0], rows[3], rcond=None)[0]
+    np.testing.assert_allclose(rows[0] @ directions, rows[3], atol=1e-5)
+    np.testing.assert_allclose(directions.T @ directions, np.eye(3), atol=1e-5)
+    with pytest.raises(ValueError, match="--dim=7: the vectors have 6"):
+        export.write_static(model, str(tmp_path), "model2vec", dim=7)
+
+
+@pytest.fixture
+def unspaced():
+    r = np.random.default_rng(1)
+    words = {"zh": ["我们", "我", "喜欢", "欢", "音乐", "rock", "。"], "en": ["we", "like", "music", "rock"]}
+    raw = {x: Vectors(some, r.standard_normal((len(some), 6), np.float32)) for x, some in words.items()}
+    return StaticModel(raw, {}, {}, "en")
+
+
+def test_text_without_spaces_is_cut_by_longest_match(unspaced, tmp_path):
+    export.write_static(unspaced, str(tmp_path), "model2vec")
+    content = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))
+    rows = load_file(str(tmp_path / "model.safetensors"))["embeddings"]
+    vocab, prefix = content["model"]["vocab"], content["model"]["continuing_subword_prefix"]
+    assert len(rows) == len(vocab)
+    vectors = unspaced.vectors("zh")
+    for run, expected in (("我们喜欢音乐", ["我们", "喜欢", "音乐"]), ("喜我欢", ["我", "欢"])):
+        # WordPiece: the longest piece that the rest begins with, marked where a word goes on.
+        place, found = 0, np.zeros(6)
+        while place < len(run):
+            longest = max(
+                (end for end in range(place + 1, len(run) + 1)
+                 if prefix * (place > 0) + run[place:end] in vocab)
+            )  # fmt: skip
+            found += rows[vocab[prefix * (place > 0) + run[place:longest]]]
+            place = longest
+        np.testing.assert_allclose(found, sum(vectors.vectors[vectors.index[x]] for x in expected), atol=1e-6)
+    # Words of scripts with spaces are never pieces of others.
+    assert "rock" in vocab and f"{prefix}rock" not in vocab
+
+
+@pytest.mark.parametrize("text", ["我们喜欢rock音乐。", "喜 乐我x欢", "猫我们猫", "rocks"])
+def test_model2vec_cuts_text_without_spaces_as_we_do(unspaced, tmp_path, text):
+    library = pytest.importorskip("model2vec")
+    export.write_static(unspaced, str(tmp_path), "model2vec", "zh")
+    theirs = library.StaticModel.from_pretrained(str(tmp_path), force_download=False)
+    rows = unspaced.encode([text], lang="zh", pool="mean")
+    ours = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    np.testing.assert_allclose(np.asarray(theirs.encode([text]), np.float32), ours, atol=1e-5)
 
 
 def test_words_that_only_the_letters_know_are_said_to_be_left_out(model, tmp_path):
