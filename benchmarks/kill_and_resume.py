@@ -24,13 +24,17 @@ import sys
 import time
 from typing import Any
 
-import jax
-import numpy as np
+from clwe_jax import compiled
 
-from clwe_jax import atomic
-from clwe_jax.runs import cached
-from clwe_jax.training import checkpoint, finish
-from side_by_side import record
+compiled.keep()  # before jax is imported; a start takes seconds of compiling otherwise
+
+import jax  # noqa: E402
+import numpy as np  # noqa: E402
+
+from clwe_jax import atomic  # noqa: E402
+from clwe_jax.runs import cached  # noqa: E402
+from clwe_jax.training import checkpoint, finish  # noqa: E402
+from side_by_side import record  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 _TRAINED = """

@@ -4,17 +4,16 @@ import gc
 import logging
 import os
 import pathlib
-import platform
 import subprocess
 import sys
 import tempfile
 
 import pytest
 
+from clwe_jax import compiled
+
 # To trace and compile makes many objects that stay: the collector would walk them again and again.
 gc.set_threshold(10_000, 20, 20)
-
-MOST_COMPILED = 1 << 30  # bytes of compiled programs that are kept between runs
 
 # The tolerances are for float32 on a CPU, and only the CPU backend simulates several devices.
 # Processes that tests start inherit the variables.
@@ -32,57 +31,10 @@ if os.environ["JAX_PLATFORMS"] == "cpu":
 os.environ.setdefault("MPLBACKEND", "agg")
 
 
-def compiled_folder(cache: pathlib.Path) -> pathlib.Path:
-    """The writable folder below the user's cache in which compiled programs are kept between runs.
-
-    Raises:
-      OSError: the folder cannot be made or written.
-    """
-    # A program is compiled for the CPU of one host, and hosts may share a home.
-    folder = cache / "clwe_jax" / "tests" / (platform.node() or "host")
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=folder):
-        pass
-    return folder
-
-
-def trim(folder: pathlib.Path, most: int) -> None:
-    """Deletes the files that were used least recently until the others hold at most `most` bytes.
-
-    Another run may read or trim the folder at the same time: JAX compiles a program again whose file
-    is gone, and a file that is gone needs no deletion.
-    """
-    # JAX's own limit (jax_compilation_cache_max_size) needs a further package, and reads the whole
-    # folder for every program that it adds.
-    found = []
-    for path in folder.rglob("*"):
-        try:
-            status = path.stat()
-        except OSError:
-            continue
-        if path.is_file():
-            found.append((max(status.st_atime, status.st_mtime), status.st_size, path))
-    size = sum(each[1] for each in found)
-    for _, bytes_, path in sorted(found):
-        if size <= most:
-            break
-        path.unlink(missing_ok=True)
-        size -= bytes_
-
-
-if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-    # Many tests and processes compile the same programs. The processes of pytest-xdist inherit the
-    # variable, so that one process trims.
-    _user = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-    try:
-        _folder = compiled_folder(_user)
-        trim(_folder.parent, MOST_COMPILED)
-        os.environ["JAX_COMPILATION_CACHE_DIR"] = str(_folder)
-    except (OSError, RuntimeError):  # RuntimeError: no home directory
-        _temporary = tempfile.TemporaryDirectory(prefix="clwe_jax_compiled_")
-        os.environ["JAX_COMPILATION_CACHE_DIR"] = _temporary.name
-    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
-    os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+# Many tests and processes compile the same programs. The processes of pytest-xdist inherit the variables.
+if not compiled.keep("tests"):
+    _temporary = tempfile.TemporaryDirectory(prefix="clwe_jax_compiled_")
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = _temporary.name
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 

@@ -17,7 +17,7 @@ import itertools
 import sys
 from typing import IO, Callable, Iterator, Sequence, TypeVar
 
-from clwe_jax import api, atomic, terminal
+from clwe_jax import api, atomic, compiled, terminal
 from clwe_jax.api.loaded import LoadedModel
 from clwe_jax.text.corpus import corpora
 
@@ -122,6 +122,7 @@ def main(command: str, argv: Sequence[str]) -> None:
     """
     given = _arguments(command, argv)
     terminal.plain_log()
+    compiled.keep()
     try:
         with terminal.warnings_only():
             _run(command, given)

@@ -25,7 +25,7 @@ POCKET = "pocket"
 # Rooms whose code does not decide figures: options have a hash of their own, the embedded world is data.
 _NO_FIGURES = {
     "options", "presets", "report", "ledger", "registry", "atomic", "terminal", "parts", "main",
-    "reevaluate", "pocket",
+    "compiled", "reevaluate", "pocket",
 }  # fmt: skip
 # Modules of any room that show, forecast or guard a run and change none of its figures.
 _SHOWING = {"report", "sections", "pictures", "shown_words", "forecast", "times", "lock"}

@@ -1,0 +1,95 @@
+"""Compiled programs that are kept between runs, in the user's cache.
+
+XLA compiles a few hundred small programs in a run: half of the evaluation's time. JAX keeps them under a key of
+the program, its own version and the compiler's flags, and a kept program is the same machine code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+import platform
+import tempfile
+
+from clwe_jax import atomic
+
+MOST = 1 << 30  # bytes that are kept
+_FOLDER = "JAX_COMPILATION_CACHE_DIR"
+# JAX keeps by itself what takes a second to compile.
+_ALL_PROGRAMS = {
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
+
+
+def keep(*names: str) -> bool:
+    """Keeps the programs of this process and its children; call it before the first import of jax.
+
+    JAX_COMPILATION_CACHE_DIR names another folder, JAX_ENABLE_COMPILATION_CACHE=false keeps nothing.
+
+    Args:
+      names: of the folder in the project's folder of the user's cache; `compiled` where none is given.
+
+    Returns:
+      Whether there is a folder; not where the user's cache cannot be written.
+    """
+    if not os.environ.get(_FOLDER):
+        above = pathlib.Path(atomic.user_cache(*(names or ("compiled",))))
+        try:
+            folder = made(above)
+            trim(above, MOST)
+        except OSError:
+            return False
+        os.environ[_FOLDER] = str(folder)
+        for name, value in _ALL_PROGRAMS.items():
+            os.environ.setdefault(name, value)
+    return True
+
+
+def made(above: pathlib.Path) -> pathlib.Path:
+    """The writable folder in `above` of programs for this kind of processor.
+
+    Raises:
+      OSError: the folder cannot be made or written.
+    """
+    # JAX's key does not tell processors apart, and hosts may share a home.
+    folder = above / hashlib.sha256(_processor().encode()).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):
+        pass
+    return folder
+
+
+def trim(above: pathlib.Path, most: int) -> None:
+    """Deletes the files that were used least recently until the others hold at most `most` bytes.
+
+    Another run may read or trim the folder at the same time: JAX compiles a program again whose file
+    is gone, and a file that is gone needs no deletion.
+    """
+    # JAX's own limit (jax_compilation_cache_max_size) needs a further package, and reads the whole
+    # folder for every program that it adds.
+    found = []
+    for path in above.rglob("*"):
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        if path.is_file():
+            found.append((max(status.st_atime, status.st_mtime), status.st_size, path))
+    size = sum(each[1] for each in found)
+    for _, bytes_, path in sorted(found):
+        if size <= most:
+            break
+        path.unlink(missing_ok=True)
+        size -= bytes_
+
+
+def _processor() -> str:
+    """What tells kinds of processors apart: the instructions that it knows, else the host's name."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            known = [line for line in file if line.startswith(("flags", "Features"))]
+    except OSError:
+        known = []
+    return f"{platform.machine()} {known[0] if known else platform.node()}"
