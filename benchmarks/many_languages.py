@@ -61,7 +61,7 @@ def main() -> None:
     codes = [f"x{number:03}" for number in range(LANGUAGES)]
     for number, code in enumerate(codes):
         draw = np.random.default_rng(number)
-        words = lexicon(draw, ALPHABETS[number % len(_ALPHABETS)])
+        words = lexicon(draw, ALPHABETS[number % len(ALPHABETS)])
         path = os.path.join(args.out, f"{code}.txt")
         write(path, words, int(args.megabytes * 1e6 * shares[number]), draw)
     print(",".join(codes))
