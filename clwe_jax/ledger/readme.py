@@ -41,7 +41,7 @@ LINES = (
     Choice("texts that share documents", "also the translations in them", "mined_vectors", *_WORDS),
     Choice("text, a dictionary", "a language model, in minutes", "warm_dict_mlm", *_LAYERS),
     Choice("the same, and days", "the paper's DICT-MLM", "dict_mlm_50", *_LAYERS),
-    Choice("vectors of each language", "one space of them", "align_procrustes", "words translated",
+    Choice("vectors of each language", "one space of them", "align_vecmap", "words translated",
          "bli/p@1_csls"),
     Choice("labels in one language", "names in the others", "ner_bilstm_crf", "F1",
          "zero_shot/ner/mean_f1"),
