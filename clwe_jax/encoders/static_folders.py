@@ -41,7 +41,8 @@ def write(
 ) -> list[str]:
     """Writes a folder that the library opens.
 
-    The formats know no languages: a string of several languages has the mean of its vectors.
+    The formats know no languages: a string of several languages has the mean of its vectors, which weigh
+    as much as it is frequent in each.
 
     Args:
       spaces: language -> its words, most frequent first, in one space.
@@ -72,7 +73,7 @@ def write(
         raise ValueError(f"--dim={dim}: the vectors have {width} dimensions")
     taken = {language: vectors.words[: words or None] for language, vectors in spaces.items()}
     rows = np.zeros((len(SPECIALS) + sum(map(len, taken.values())), width), np.float32)
-    uses = np.zeros(len(rows), np.int64)
+    uses = np.zeros(len(rows), np.float32)
     for language, vectors in spaces.items():
         of_language = weights.get(language, {})
         for row, word in enumerate(taken[language]):
@@ -81,10 +82,11 @@ def write(
                 continue
             place = places.setdefault(word, len(SPECIALS) + len(places))
             shared += bool(uses[place])
-            uses[place] += 1
-            rows[place] += np.float32(of_language.get(word, 1.0)) * vectors.vectors[row]
+            share = 1 / (1 + row)  # of the language's running words, by Zipf's law
+            uses[place] += share
+            rows[place] += np.float32(share * of_language.get(word, 1.0)) * vectors.vectors[row]
     count = len(places)
-    rows = rows[: len(SPECIALS) + count] / np.maximum(uses[: len(SPECIALS) + count], 1)[:, None]
+    rows = rows[: len(SPECIALS) + count] / np.maximum(uses[: len(SPECIALS) + count], 1e-9)[:, None]
     if dim:
         rows = _projected(rows, dim)
     characters, others = _continued(places)
@@ -114,7 +116,7 @@ def write(
         )
     if shared:
         notes.append(
-            f"{shared:,} strings of several languages have the mean of their vectors; "
+            f"{shared:,} strings of several languages have a mean of their vectors; "
             "--language=xx writes one language alone."
         )
     return notes

@@ -59,6 +59,17 @@ def test_all_languages_share_a_string(model, tmp_path):
     assert not rows[vocab["<UNK>"]].any()
 
 
+def test_a_shared_string_is_mostly_that_of_the_language_where_it_is_frequent(tmp_path):
+    r = np.random.default_rng(2)
+    words = {"de": ["die", "hund", "haus"], "en": ["dog", "house", "die"]}
+    raw = {x: Vectors(some, r.standard_normal((3, 6), np.float32)) for x, some in words.items()}
+    export.write_static(StaticModel(raw, {}, {}, "en"), str(tmp_path), "model2vec")
+    rows = load_file(str(tmp_path / "model.safetensors"))["embeddings"]
+    vocab = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
+    expected = (raw["de"].vectors[0] + raw["en"].vectors[2] / 3) / (1 + 1 / 3)
+    np.testing.assert_allclose(rows[vocab["die"]], expected, atol=1e-6)
+
+
 def test_what_a_format_cannot_hold_is_refused(model, tmp_path):
     with pytest.raises(ValueError, match="--dtype=int8: sentence-transformers takes"):
         export.write_static(model, str(tmp_path), "sentence-transformers", "de", dtype="int8")
