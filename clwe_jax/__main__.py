@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 
@@ -34,6 +35,14 @@ Each command has --help."""
 
 def entry() -> None:
     """Runs the command that the arguments name, or the training of a system."""
+    try:
+        _run()
+        sys.stdout.flush()
+    except BrokenPipeError:  # as of `clwe-jax list | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run() -> None:
     first, *rest = [*sys.argv[1:], ""]
     if first == "--version":
         print(f"clwe_jax {__version__}")

@@ -10,11 +10,12 @@ import hashlib
 import os
 import pathlib
 import platform
+import stat
 import tempfile
 
 from clwe_jax import atomic
 
-MOST = 1 << 30  # bytes that are kept
+MOST = 1 << 28  # bytes that are kept: some 30,000 programs, which take half a second to list
 _FOLDER = "JAX_COMPILATION_CACHE_DIR"
 # JAX keeps by itself what takes a second to compile.
 _ALL_PROGRAMS = {
@@ -34,16 +35,18 @@ def keep(*names: str) -> bool:
     Returns:
       Whether there is a folder; not where the user's cache cannot be written.
     """
+    for name, value in _ALL_PROGRAMS.items():
+        os.environ.setdefault(name, value)
     if not os.environ.get(_FOLDER):
         above = pathlib.Path(atomic.user_cache(*(names or ("compiled",))))
+        if not above.is_absolute():  # there is no home directory
+            return False
         try:
             folder = made(above)
             trim(above, MOST)
         except OSError:
             return False
         os.environ[_FOLDER] = str(folder)
-        for name, value in _ALL_PROGRAMS.items():
-            os.environ.setdefault(name, value)
     return True
 
 
@@ -75,7 +78,7 @@ def trim(above: pathlib.Path, most: int) -> None:
             status = path.stat()
         except OSError:
             continue
-        if path.is_file():
+        if stat.S_ISREG(status.st_mode):
             found.append((max(status.st_atime, status.st_mtime), status.st_size, path))
     size = sum(each[1] for each in found)
     for _, bytes_, path in sorted(found):

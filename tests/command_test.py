@@ -108,3 +108,9 @@ def test_training_without_tensorflow_ends_in_one_line(tmp_path):
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "error: this needs tensorflow" in done.stderr.splitlines()[-2]
     assert "pip install 'clwe_jax[train]'" in done.stderr
+
+
+def test_a_closed_pipe_ends_a_command_quietly():
+    command = f"{sys.executable} -m clwe_jax list | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.startswith("config") and not done.stderr

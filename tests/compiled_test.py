@@ -75,6 +75,12 @@ def test_a_cache_that_cannot_be_written_keeps_nothing(monkeypatch, tmp_path, uns
     assert not compiled.keep() and "JAX_COMPILATION_CACHE_DIR" not in os.environ
 
 
+def test_without_a_home_nothing_is_kept(monkeypatch, tmp_path, unset):
+    monkeypatch.setattr(compiled.atomic, "user_cache", lambda *names: "~/.cache")
+    monkeypatch.chdir(tmp_path)
+    assert not compiled.keep() and not list(tmp_path.iterdir())
+
+
 def test_trim_deletes_the_programs_that_were_used_least_recently(tmp_path):
     for age, name in enumerate(["new", "read", "old", "oldest"]):
         path = tmp_path / "host" / name

@@ -14,8 +14,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
+import math
+import os
 import sys
 from typing import IO, Callable, Iterator, Sequence, TypeVar
+
+from absl import logging
 
 from clwe_jax import api, atomic, compiled, terminal
 from clwe_jax.api.loaded import LoadedModel
@@ -56,7 +60,11 @@ _COMMANDS: dict[str, tuple[int, Callable[..., Iterator[str]]]] = {
 
 
 def _lines(path: str) -> Iterator[str]:
-    return (line.rstrip("\r\n") for line in corpora.file_lines(path))
+    """Yields the lines of a file; at its end the log says how many were not UTF-8."""
+    counts = corpora.LineCounts()
+    yield from (line.rstrip("\r\n") for line in corpora.file_lines(path, counts))
+    if counts.repaired_lines:
+        logging.warning("%s: %d lines are not UTF-8; their bad bytes are ignored", path, counts.repaired_lines)
 
 
 def _parts(lines: Iterator[_Line]) -> Iterator[list[_Line]]:
@@ -108,6 +116,14 @@ def _arguments(command: str, argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("files", nargs=count, metavar="FILE")
     given = parser.parse_args(argv)
     given.languages = given.languages.split(",")
+    for path in given.files:
+        if not os.path.isfile(path):
+            parser.error(f"{path} is not a file")
+    above = os.path.dirname(given.out) or "."
+    if not os.path.isdir(above):
+        parser.error(f"--out={given.out}: there is no folder {above}")
+    if command == "mine" and math.isnan(given.least):
+        parser.error("--least=nan: expected a number")
     if len(given.languages) != count:
         parser.error(f"--languages={','.join(given.languages)}: expected {count}, one for each file")
     return given
@@ -132,13 +148,20 @@ def main(command: str, argv: Sequence[str]) -> None:
 
 def _run(command: str, given: argparse.Namespace) -> None:
     model = api.load(given.model, languages=given.languages if given.model.startswith("hf:") else ())
-    total = sum(1 for _ in _lines(given.files[0]))
+    total = sum(1 for _ in corpora.file_lines(given.files[0]))
     more = {"least": given.least} if command == "mine" else {}
     lines = _COMMANDS[command][1](model, given.files, given.languages, **more)
+    written = 0
     with _output(given.out) as out, terminal.task("lines", total) as advance:
         for line in lines:
             out.write(line + "\n")
+            written += 1
             advance(1)
+    if not written:
+        logging.warning(
+            "Nothing is found in %s: the files are empty, have no words of the model, or (mine) no pair of that margin",
+            " and ".join(given.files),
+        )
 
 
 if __name__ == "__main__":

@@ -60,6 +60,8 @@ def prepare(
       ValueError: `out` has prepared batches already, or the config is invalid.
       FileNotFoundError: a text or dictionary of the config is missing.
     """
+    if config.job != "pretrain":
+        raise ValueError(f"The job {config.job} reads no batches: give the config of a language model")
     config = config.resolved()
     config.check_all()
     if config.data.source.startswith("batches:"):
@@ -199,6 +201,8 @@ def _flags_parser(argv: list[str]) -> list[str]:
         return app.parse_flags_with_usage(shipped.with_config_file(argv))
     except ValueError as error:
         sys.exit(f"error: {error}")
+    except (AttributeError, KeyError) as error:
+        sys.exit(f"error: {error}: no such option or scale; clwe-jax --config=FILE --help has the options")
 
 
 def main(argv: list[str]) -> None:

@@ -41,8 +41,8 @@ def write(
 ) -> list[str]:
     """Writes a folder that the library opens.
 
-    The formats know no languages: a string of several languages has the mean of its vectors, which weigh
-    as much as it is frequent in each.
+    The formats know no languages: a string of several languages has the mean of its vectors, weighted by
+    its frequency in each, as its rank tells it (Zipf's law).
 
     Args:
       spaces: language -> its words, most frequent first, in one space.
@@ -53,14 +53,19 @@ def write(
       dtype: one of DTYPES. int8, of model2vec alone, has one scale for all rows, which cosines do not
         see.
       words: most words of a language, the most frequent ones; 0: all.
-      dim: dimensions, the principal ones of the rows (uncentered, so that angles stay); 0: all.
+      dim: dimensions, of random directions; 0: all.
 
     Returns:
       Remarks for the user.
 
     Raises:
-      ValueError: an unknown dtype, int8 for sentence-transformers, or more dimensions than the vectors'.
+      ValueError: an unknown dtype, int8 for sentence-transformers, more dimensions than the vectors', no
+        words, or a run's folder.
     """
+    if os.path.exists(os.path.join(out, "record.json")):
+        raise ValueError(
+            f"--out={out} is the folder of a run, whose config would be lost: name a new one"
+        )
     if dtype not in DTYPES or (dtype == "int8" and form != "model2vec"):
         raise ValueError(
             f"--dtype={dtype}: {form} takes "
@@ -71,13 +76,16 @@ def write(
     width = next(iter(spaces.values())).dim
     if not 0 <= dim <= width:
         raise ValueError(f"--dim={dim}: the vectors have {width} dimensions")
+    if words < 0:
+        raise ValueError(f"--words={words}: expected a number of words, or 0 for all")
     taken = {language: vectors.words[: words or None] for language, vectors in spaces.items()}
     rows = np.zeros((len(SPECIALS) + sum(map(len, taken.values())), width), np.float32)
     uses = np.zeros(len(rows), np.float32)
     for language, vectors in spaces.items():
         of_language = weights.get(language, {})
         for row, word in enumerate(taken[language]):
-            if " " in word or word in SPECIALS:
+            # A piece of BERT's in files of vectors would be taken for the rest of a word.
+            if " " in word or word in SPECIALS or word.startswith(tokenizer_json.CONTINUED):
                 phrases += 1
                 continue
             place = places.setdefault(word, len(SPECIALS) + len(places))
@@ -86,6 +94,8 @@ def write(
             uses[place] += share
             rows[place] += np.float32(share * of_language.get(word, 1.0)) * vectors.vectors[row]
     count = len(places)
+    if not count:
+        raise ValueError(f"{', '.join(spaces)}: there is no word to write")
     rows = rows[: len(SPECIALS) + count] / np.maximum(uses[: len(SPECIALS) + count], 1e-9)[:, None]
     if dim:
         rows = _projected(rows, dim)
@@ -112,7 +122,7 @@ def write(
     notes = [f"{count:,} words of {rows.shape[1]} dimensions, {dtype}."]
     if phrases:
         notes.append(
-            f"{phrases:,} entries of several words are left out: these formats cut at spaces."
+            f"{phrases:,} entries of several words, or pieces of words, are left out: these formats have words alone."
         )
     if shared:
         notes.append(

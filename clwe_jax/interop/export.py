@@ -6,13 +6,12 @@
 `huggingface` is a folder that AutoModel and AutoTokenizer of transformers open (masked language
 models); `vec` is a text file of word vectors for each language (all models); `sentence-transformers` and
 `model2vec` are folders of static vectors that these libraries open. --dtype=float16 or, for model2vec,
-int8, --words=20000 (of a language, the most frequent) and --dim=256 (the principal ones) make them smaller.
+int8, --words=20000 (of a language, the most frequent) and --dim=256 (random directions) make them smaller.
 """
 
 from __future__ import annotations
 
 import sys
-
 from typing import Any
 
 from absl import app, flags, logging
@@ -69,11 +68,11 @@ if __name__ == "__main__":
     flags.DEFINE_string(
         "language",
         "",
-        "huggingface: the language that the model is for; '' keeps all, as token types.",
+        "The language to write; '': all. huggingface: the one that the model is for; '' keeps all, as token types.",
     )
-    flags.DEFINE_string("dtype", "", "float32, float16 or int8, of the latter two formats.")
+    flags.DEFINE_string("dtype", "", "float32, float16 or int8, of the last two formats.")
     flags.DEFINE_integer(
-        "words", 0, "Most words of a language, of the latter two formats; 0: all.", 0
+        "words", 0, "Most words of a language, of the last two formats; 0: all.", 0
     )
-    flags.DEFINE_integer("dim", 0, "Principal dimensions, of the latter two formats; 0: all.", 0)
+    flags.DEFINE_integer("dim", 0, "Dimensions (random directions), of the last two formats; 0: all.", 0)
     app.run(main)

@@ -13,6 +13,7 @@ import os
 import pathlib
 import sys
 import tarfile
+import zlib
 from typing import Callable, Mapping, Sequence
 
 from absl import logging
@@ -82,7 +83,17 @@ def _muse(out: str, languages: Sequence[str]) -> None:
 
 def _flores(out: str, languages: Sequence[str]) -> None:
     download.download_files(out, [_ARCHIVE], address=_FLORES)
-    with tarfile.open(os.path.join(out, _ARCHIVE)) as packed:
+    path = os.path.join(out, _ARCHIVE)
+    try:
+        _unpack_flores(path, out, languages)
+    except (tarfile.TarError, EOFError, zlib.error) as error:
+        raise ValueError(
+            f"{path} is damaged ({error}): delete it and {os.path.join(out, download.MANIFEST)}, and fetch it again"
+        ) from error
+
+
+def _unpack_flores(path: str, out: str, languages: Sequence[str]) -> None:
+    with tarfile.open(path) as packed:
         texts: dict[str, tarfile.TarInfo] = {}
         # Of a language in several scripts the first one is taken: zho_Hans before zho_Hant.
         for member in sorted(packed.getmembers(), key=lambda x: x.name):

@@ -91,8 +91,29 @@ def test_files_that_do_not_fit_are_named(model, texts, tmp_path, capsys):
     short = str(tmp_path / "short.txt")
     with pytest.raises(SystemExit, match="short.txt ends after 1 lines"):
         run("align", f"--model={model}", "--languages=de,en", texts[0][0], short, capsys=capsys)
-    with pytest.raises(SystemExit, match="nowhere"):
+    with pytest.raises(SystemExit):
         run("align", f"--model={model}", "--languages=de,en", "nowhere", short, capsys=capsys)
     with pytest.raises(SystemExit):
         run("tag", "--model=x", "--languages=de,en", short, capsys=capsys)
     assert "expected 1, one for each file" in capsys.readouterr().err
+
+
+def test_what_is_wrong_is_said_before_the_model_is_loaded(texts, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(api, "load", lambda *_, **__: pytest.fail("loaded"))
+    (path, _), least = texts[0], "--least=nan"
+    given = ["--model=vec:de=x,en=y", "--languages=de,en"]
+    for arguments, said in (
+        ([*given, path, str(tmp_path / "nowhere.txt")], "nowhere.txt is not a file"),
+        ([*given, path, path, f"--out={tmp_path / 'no' / 'pairs'}"], "there is no folder"),
+        ([*given, path, path, least], "expected a number"),
+    ):
+        with pytest.raises(SystemExit):
+            over_files.main("mine", arguments)
+        assert said in capsys.readouterr().err
+
+
+def test_nothing_found_and_bad_bytes_are_said(model, texts, tmp_path, capsys, said):
+    strange = tmp_path / "strange.txt"
+    strange.write_bytes("caf\xe9 na\xefve\n".encode("latin-1"))
+    assert not run("mine", f"--model={model}", "--languages=de,en", str(strange), texts[0][1], capsys=capsys)
+    assert "strange.txt: 1 lines are not UTF-8" in said.text and "Nothing is found in" in said.text

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import options, presets
-from clwe_jax.data import prepared
+from clwe_jax.data import prepare, prepared
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import to_dict
 from clwe_jax.types import piece_batch
@@ -241,7 +241,7 @@ class Blocker:
             raise ModuleNotFoundError(f"{name} is not installed here")
 
 sys.meta_path.insert(0, Blocker())
-from clwe_jax.data import prepared
+from clwe_jax.data import prepare, prepared
 found = prepared.open_folder(sys.argv[1])
 source = found.source(batch_size=8, seed=0)
 print([next(source)["inputs"].shape for _ in range(3)])
@@ -289,3 +289,9 @@ def test_prepared_and_read_without_tensorflow(small, tmp_path, run_python):
     assert set(shares) == set(range(6))
     with pytest.raises(ValueError, match="holds prepared batches already"):
         prepare.prepare(config, out)
+
+
+def test_a_job_without_batches_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="The job static reads no batches"):
+        prepare.prepare(options.from_file("configs/align_procrustes.py"), str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()

@@ -137,3 +137,9 @@ def test_the_command_fetches_from_a_server_after_an_interruption(tmp_path):
     assert "WARNING" not in done.stderr and f"2/2 {address}{names[1]}" in done.stderr
     assert all((here / name).read_bytes() == (there / name).read_bytes() for name in names)
     assert not list(here.glob("*.part"))
+
+
+def test_a_damaged_archive_is_named(tmp_path, capsys):
+    (tmp_path / "flores200_dataset.tar.gz").write_bytes(bytes(range(256)) * 4)
+    with pytest.raises(SystemExit, match="flores200_dataset.tar.gz is damaged"):
+        data.main(["flores", "--languages=de", f"--out={tmp_path}"])

@@ -111,6 +111,8 @@ def _stats(options: argparse.Namespace) -> None:
 def _add_coverage(rows: list[list[str]], dictionary: Dictionary, options) -> None:
     """Adds the share of running words with an entry, for each language that has text."""
     languages = [x for x in dictionary.languages if corpora.files_of(options.text, x)]
+    if not languages:
+        raise ValueError(f"--text={options.text} has no text in {', '.join(dictionary.languages)}")
     corpus = corpora.TextCorpus(options.text, languages)
     normalizer = Normalizer(lower_case=not options.keep_case)
     segmenter = Segmenter({x: dictionary.lexicon(x) for x in dictionary.languages})
