@@ -15,7 +15,8 @@ import tempfile
 
 from clwe_jax import atomic
 
-MOST = 1 << 28  # bytes that are kept: some 30,000 programs, which take half a second to list
+MOST = 1 << 30  # bytes that are kept
+MOST_FILES = 20_000  # to list more takes longer than to compile some
 _FOLDER = "JAX_COMPILATION_CACHE_DIR"
 # JAX keeps by itself what takes a second to compile.
 _ALL_PROGRAMS = {
@@ -64,11 +65,16 @@ def made(above: pathlib.Path) -> pathlib.Path:
     return folder
 
 
-def trim(above: pathlib.Path, most: int) -> None:
-    """Deletes the files that were used least recently until the others hold at most `most` bytes.
+def trim(above: pathlib.Path, most: int, most_files: int = MOST_FILES) -> None:
+    """Deletes the files that were used least recently until the others are few and small enough.
 
     Another run may read or trim the folder at the same time: JAX compiles a program again whose file
     is gone, and a file that is gone needs no deletion.
+
+    Args:
+      above: the folder.
+      most: bytes that stay.
+      most_files: files that stay.
     """
     # JAX's own limit (jax_compilation_cache_max_size) needs a further package, and reads the whole
     # folder for every program that it adds.
@@ -80,12 +86,12 @@ def trim(above: pathlib.Path, most: int) -> None:
             continue
         if stat.S_ISREG(status.st_mode):
             found.append((max(status.st_atime, status.st_mtime), status.st_size, path))
-    size = sum(each[1] for each in found)
+    size, count = sum(each[1] for each in found), len(found)
     for _, bytes_, path in sorted(found):
-        if size <= most:
+        if size <= most and count <= most_files:
             break
         path.unlink(missing_ok=True)
-        size -= bytes_
+        size, count = size - bytes_, count - 1
 
 
 def _processor() -> str:

@@ -92,6 +92,8 @@ def test_trim_deletes_the_programs_that_were_used_least_recently(tmp_path):
     assert len(list((tmp_path / "host").iterdir())) == 4
     compiled.trim(tmp_path, 250)
     assert {path.name for path in (tmp_path / "host").iterdir()} == {"new", "read"}
+    compiled.trim(tmp_path, 250, most_files=1)
+    assert {path.name for path in (tmp_path / "host").iterdir()} == {"read"}
 
 
 @pytest.mark.parametrize("writable", [True, False])
