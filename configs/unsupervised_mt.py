@@ -18,7 +18,8 @@ align_procrustes.py and joint vectors without refinement); --config.data.languag
 --config.objective.translate_after=0 translates from the first step on;
 --config.model.shared_layers=1 gives each language its own other layers.
 `python benchmarks/translation.py multi30k` learns from real captions, `starts` compares Fig. 2's starts.
-configs/supervised_mt.py is the same model on parallel text. Batches of a few sentences learn nothing.
+configs/supervised_mt.py is the same model on parallel text; where the text of both languages shares
+documents, start from its run on --config.task.parallel=mined: --config.init.parameters=run:RUN. Batches of a few sentences learn nothing.
 
 Expected: about 40% of the ceiling's BLEU at :laptop, and a curve that still rises: docs/lessons.md.
 """
