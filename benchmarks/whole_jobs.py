@@ -348,13 +348,9 @@ def main() -> None:
             print(
                 {x: round(y, 3) for x, y in figures.items() if x.startswith(f"{name},")}, flush=True
             )
-        record(figures, options, runs=_runs(folder))
-
-
-def _runs(folder: str) -> list[str]:
-    """The folders of runs in a folder."""
-    places = (os.path.join(folder, name) for name in os.listdir(folder))
-    return [place for place in places if os.path.exists(os.path.join(place, "record.json"))]
+        places = (os.path.join(folder, name) for name in os.listdir(folder))
+        runs = [place for place in places if os.path.exists(os.path.join(place, "record.json"))]
+        record(figures, options, runs=runs)
 
 
 if __name__ == "__main__":

@@ -96,11 +96,13 @@ def write(
     count = len(places)
     if not count:
         raise ValueError(f"{', '.join(spaces)}: there is no word to write")
-    rows = rows[: len(SPECIALS) + count] / np.maximum(uses[: len(SPECIALS) + count], 1e-9)[:, None]
+    rows = rows[: len(SPECIALS) + count]
+    rows /= np.maximum(uses[: len(rows)], 1e-9)[:, None]
     if dim:
         rows = _projected(rows, dim)
     characters, others = _continued(places)
-    rows = np.concatenate([rows, rows[others]])
+    if others:  # else it would copy the whole table
+        rows = np.concatenate([rows, rows[others]])
     # The vocabulary's own specials come first, and their rows are 0.
     vocabulary = WordVocabulary([*SPECIALS, *places])
     tokenizer = Tokenizer(tuple(spaces), normalizer, Segmenter(), vocabulary)
