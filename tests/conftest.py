@@ -1,6 +1,7 @@
 """The environment of all tests, set before the first import of jax or TensorFlow."""
 
 import gc
+import importlib.metadata
 import logging
 import os
 import pathlib
@@ -22,12 +23,11 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 if os.environ["JAX_PLATFORMS"] == "cpu":
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     # Compiling takes most of the suite's time, for programs that run for milliseconds: these flags
-    # divide it by four. A jaxlib without one of them names it and stops.
-    os.environ.setdefault(
-        "XLA_FLAGS",
-        "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-        " --xla_cpu_parallel_codegen_split_count=1",
-    )
+    # divide it by four. A jaxlib without one of them names it and ends the process.
+    flags = "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1"
+    if importlib.metadata.version("jaxlib").startswith("0.10."):  # 0.11 has it no more
+        flags += " --xla_cpu_use_fusion_emitters=false"
+    os.environ.setdefault("XLA_FLAGS", flags)
 os.environ.setdefault("MPLBACKEND", "agg")
 
 
