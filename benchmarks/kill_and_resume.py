@@ -258,7 +258,13 @@ def newest(workdir: pathlib.Path) -> int:
 
 def kept(workdir: pathlib.Path) -> set[str]:
     """The results of stages that the folder holds."""
-    return {str(path) for path in workdir.rglob(f"*{cached.RECORD}")}
+    # os.walk passes over the folders of checkpoints that the run removes meanwhile; rglob fails.
+    return {
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(workdir)
+        for name in names
+        if name.endswith(cached.RECORD)
+    }
 
 
 def wait_for_training(process: Process, workdir: pathlib.Path, system: str) -> bool:
