@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from clwe_jax.models import dropout
 from clwe_jax.models.lstm import BiLstm, forget_one, glorot, steps
+from clwe_jax.models.table_scores import table_scores
 from clwe_jax.models.transformer import compute_dtype, parameter
 from clwe_jax.options.models import LaserOptions
 from clwe_jax.types import Array, Batch, Hidden
@@ -193,12 +194,8 @@ class Laser(Encoder):
 
     def logits(self, outputs: Array, known: int) -> Array:
         """Scores of the pieces, float32 [..., V]; those of `known` and above cannot be chosen."""
-        scores = jnp.einsum(
-            "...c,vc->...v", outputs, self.output.astype(outputs.dtype),
-            preferred_element_type=jnp.float32,
-        )  # fmt: skip
-        scores = scores + self.output_bias
-        return jnp.where(jnp.arange(self.vocab_size) < known, scores, _NO_PIECE)
+        logits = table_scores(outputs, self.output.astype(outputs.dtype)) + self.output_bias
+        return jnp.where(jnp.arange(self.vocab_size) < known, logits, _NO_PIECE)
 
     def _run(self, x: Array, sentence: Array, language: Array, cells: Cells) -> tuple[Array, Cells]:
         # x: [B, L, E]; sentence: [B, 2 C]; language: int32 [B] -> [B, L, decoder_cells].

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from clwe_jax.models.pooling import unit
+from clwe_jax.models.table_scores import table_scores
 from clwe_jax.models.transformer import LayerNorm, Transformer, gelu, parameter
 from clwe_jax.types import Array, Batch, Hidden, Sums
 
@@ -120,9 +121,7 @@ class MlmHead(nn.Module):
         output_bias = parameter(
             self, "output_bias", ("vocab",), nn.initializers.zeros, (table.shape[0],)
         )
-        logits = jnp.einsum(
-            "nd,vd->nv", x, table.astype(x.dtype), preferred_element_type=jnp.float32
-        )
+        logits = table_scores(x, table.astype(x.dtype))
         # The other rows of the table fill it up, so that devices divide it evenly.
         exists = jnp.arange(table.shape[0]) < self.vocab_size
         logits += jnp.where(exists, output_bias, -1e9)

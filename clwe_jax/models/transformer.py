@@ -193,7 +193,8 @@ class Transformer(nn.Module):
                 mlp_dim=options.mlp_dim,
                 dropout=options.dropout,
                 norm=options.norm,
-                implementation=options.attention,
+                # JAX's cuDNN attention fails under the vmap of a language's own layers.
+                implementation="xla" if k < options.private_layers else options.attention,
                 init_std=options.init_std,
                 salt=2 * k + 1,  # 0 is the embeddings'; a layer drops twice
                 epsilon=options.epsilon,

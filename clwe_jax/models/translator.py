@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from clwe_jax.models import attention, dropout, private
+from clwe_jax.models.table_scores import table_scores
 from clwe_jax.models.transformer import (
     FeedForward, LayerNorm, Transformer, compute_dtype, parameter,
 )  # fmt: skip
@@ -311,7 +312,6 @@ class Translator(nn.Module):
         # x: [B, n, D]; language: int32 [B] -> float32 [B, n, V].
         if self.options.norm == "pre":
             x = self.final_norm(x)
-        table = self.backbone.token_table.astype(x.dtype)
-        scores = jnp.einsum("bld,vd->blv", x, table, preferred_element_type=jnp.float32)
-        scores += jnp.take(self.output_bias, language, axis=0)[:, None]
-        return jnp.where(jnp.arange(self.vocab_size) < known, scores, _NO_PIECE)
+        logits = table_scores(x, self.backbone.token_table.astype(x.dtype))
+        logits += jnp.take(self.output_bias, language, axis=0)[:, None]
+        return jnp.where(jnp.arange(self.vocab_size) < known, logits, _NO_PIECE)

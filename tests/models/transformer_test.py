@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import options as options_room
+from clwe_jax.models import attention
 from clwe_jax.models.transformer import compute_dtype
 
 
@@ -210,3 +211,17 @@ def test_settings_that_cannot_work(options, message):
     spec = dict(name="transformer", width=8, heads=2) | options
     with pytest.raises(ValueError, match=message):
         options_room.parse({"model": spec})
+
+
+def test_layers_of_a_language_leave_cudnn_out(make_batch, make_model, monkeypatch):
+    """JAX's attention by cuDNN fails under the vmap of such layers (the translator's, on a GPU)."""
+    asked = []
+
+    def attend(q, k, v, mask, implementation):
+        asked.append(implementation)
+        return q
+
+    monkeypatch.setattr(attention, "attend", attend)
+    model = make_model(layers=3, private_layers=1, attention="cudnn")
+    jax.eval_shape(model.init, jax.random.key(0), make_batch())
+    assert asked == ["xla", "cudnn", "cudnn"]

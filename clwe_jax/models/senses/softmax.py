@@ -22,6 +22,7 @@ import jax.numpy as jnp
 
 from clwe_jax.models.sampled_softmax import Samples, log_sum_exp
 from clwe_jax.models.senses import parts as cuts
+from clwe_jax.models.table_scores import table_scores
 from clwe_jax.types import Array
 
 CHUNK = 8192
@@ -157,8 +158,7 @@ def log_partition(hidden: Array, table: Array, offset: Array, chunk: int = CHUNK
     words, slots, width = table.shape
     if words * slots <= chunk:
         flat = table.reshape(-1, width).astype(hidden.dtype)
-        scores = jnp.einsum("nd,md->nm", hidden, flat, preferred_element_type=jnp.float32)
-        return log_sum_exp(scores + offset.reshape(-1))
+        return log_sum_exp(table_scores(hidden, flat) + offset.reshape(-1))
     parts, more = _parts(words, chunk)
     if more:
         table = jnp.pad(table, ((0, more), (0, 0), (0, 0)))
@@ -263,8 +263,7 @@ def sampled_sense_cross_entropy(
     there = choice.any(-1)
     labelled = _labelled(labels)
     (vectors, shift), *rows = _rows(table, bias, hidden.dtype, (words, senses), *labelled)
-    scores = jnp.einsum("nd,md->nm", hidden, vectors, preferred_element_type=jnp.float32)
-    scores += shift - _log_counts(samples, words, enabled)
+    sampled = table_scores(hidden, vectors) + (shift - _log_counts(samples, words, enabled))
     drawn = words * slots + senses
     own, *others = (
         _score(hidden, *row) - _log_counts(samples, label, enabled)
@@ -273,7 +272,7 @@ def sampled_sense_cross_entropy(
     own_id = labels.words * slots + labels.senses
     negative = there & (drawn != own_id[:, None])
     if labels.translations is None:
-        loss = _against(own, scores, negative) - own
+        loss = _against(own, sampled, negative) - own
         return SenseLosses(loss, loss, jnp.zeros_like(loss))
     [other] = others
     other_id = labels.translations * slots + labels.translation_senses
@@ -281,7 +280,7 @@ def sampled_sense_cross_entropy(
     # A word may be its own translation, whose sense counts once in the sum.
     second = labels.translated & (other_id != own_id)
     labelled = jnp.where(second, jnp.logaddexp(own, jnp.where(second, other, own)), own)
-    return _losses(_against(labelled, scores, negative), own, other, labels.translated)
+    return _losses(_against(labelled, sampled, negative), own, other, labels.translated)
 
 
 def _log_counts(samples: Samples, words: Array, enabled: Array) -> Array:
