@@ -355,21 +355,23 @@ def load(
     with open(path, encoding="utf-8") as file:
         try:
             description = json.load(file)
-        except ValueError as error:
-            raise ValueError(f"{path} is damaged: {error}. Delete it and run again") from error
-    hub = description["hub"]
+            hub, languages, aligned = (description[x] for x in ("hub", "languages", "aligned"))
+            shared = {language: frozenset(x) for language, x in description["shared"].items()}
+            normalizer = Normalizer(description["lower_case"], description["simplify_chinese"])
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise ValueError(f"{path} is damaged: {error!r}. Delete it and run again") from error
     return StaticSpaces(
         raw={
             language: stored.load(os.path.join(workdir, _RAW, f"{language}.npz"), narrow=True)[0]
-            for language in description["languages"]
+            for language in languages
         },
-        shared={language: frozenset(words) for language, words in description["shared"].items()},
+        shared=shared,
         alignments={
             language: Alignment.load(os.path.join(workdir, _ALIGNMENTS, f"{language}-{hub}.npz"))
-            for language in description["aligned"]
+            for language in aligned
         },
         hub=hub,
-        normalizer=Normalizer(description["lower_case"], description["simplify_chinese"]),
+        normalizer=normalizer,
         frequencies=frequencies.load(workdir),
         # Runs of earlier versions have no such entry.
         spelling=Spelling.load(os.path.join(workdir, _SPELLING)) if description.get("spelling") else None,

@@ -19,6 +19,7 @@ from clwe_jax import atomic
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.interop import tokenizer_json
 from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.vocab.subword_vocab import INSIDE_MARK
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.vocab.word_vocab import SPECIALS, WordVocabulary
 from clwe_jax.text.words.words import Segmenter, is_unspaced
@@ -85,7 +86,7 @@ def write(
         of_language = weights.get(language, {})
         for row, word in enumerate(taken[language]):
             # A piece of BERT's in files of vectors would be taken for the rest of a word.
-            if " " in word or word in SPECIALS or word.startswith(tokenizer_json.CONTINUED):
+            if " " in word or word in SPECIALS or word.startswith(INSIDE_MARK):
                 phrases += 1
                 continue
             place = places.setdefault(word, len(SPECIALS) + len(places))
@@ -160,7 +161,7 @@ def _continued(places: dict[str, int]) -> tuple[list[str], list[int]]:
     characters = list(dict.fromkeys(itertools.chain.from_iterable(words)))
     alone = [character for character in characters if character not in places]
     rows = [_NOTHING] * len(alone) + [places[word] for word in words] + [_NOTHING] * len(alone)
-    for word in [*alone, *(tokenizer_json.CONTINUED + word for word in [*words, *alone])]:
+    for word in [*alone, *(INSIDE_MARK + word for word in [*words, *alone])]:
         places[word] = len(SPECIALS) + len(places)
     return characters, rows
 

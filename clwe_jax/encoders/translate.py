@@ -12,7 +12,7 @@ from clwe_jax import terminal
 from clwe_jax.encoders import batching
 from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.text.vocab.base_vocab import Vocabulary
-from clwe_jax.text.vocab.subword_vocab import SPACE_MARK
+from clwe_jax.text.vocab.subword_vocab import INSIDE_MARK, SPACE_MARK
 from clwe_jax.text.words.words import is_unspaced
 from clwe_jax.text.vocab.xlm import END_MARK
 from clwe_jax.types import Encoder, Generates, HasObjective
@@ -122,8 +122,8 @@ def spelled(ids: Sequence[int], vocabulary: Vocabulary) -> str:
             inside, ended = not ended, piece.endswith(END_MARK)
             letters = piece.removesuffix(END_MARK)
         else:
-            inside = piece.startswith("##")
-            letters = piece.removeprefix("##") if vocabulary.kind == "wordpiece" else piece
+            inside = piece.startswith(INSIDE_MARK)
+            letters = piece.removeprefix(INSIDE_MARK) if vocabulary.kind == "wordpiece" else piece
         if inside and words:
             words[-1] += letters
         else:

@@ -17,6 +17,7 @@ from clwe_jax.text.vocab import base_vocab
 from clwe_jax.text.words import characters
 from clwe_jax.text.words.normalize import DOTTED_I
 from clwe_jax.text.vocab.subword_vocab import (
+    INSIDE_MARK,
     SPACE_MARK,
     SentencePieceVocabulary,
     WordPieceVocabulary,
@@ -24,7 +25,6 @@ from clwe_jax.text.vocab.subword_vocab import (
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.vocab.word_vocab import WordVocabulary
 
-CONTINUED = "##"  # before a piece that goes on with a word
 
 _NORMAL, _USER, _BYTE = 1, 4, 6  # types of a piece in a SentencePiece model
 _UNIGRAM = 1  # of SentencePiece's model types
@@ -38,7 +38,7 @@ def content(
     Args:
       language_types: whether token types are languages, so that both texts of a pair have type 0.
       unspaced: of a vocabulary of words, characters whose runs are cut by longest match; the words and
-        the characters themselves are in the vocabulary, and once more behind CONTINUED.
+        the characters themselves are in the vocabulary, and once more behind INSIDE_MARK.
 
     Raises:
       ValueError: XLM's tokenizer, whose rules the format lacks.
@@ -100,7 +100,7 @@ def content(
         normalizer=normalizer,
         pre_tokenizer=dict(type="Sequence", pretokenizers=[*cut, *space]),
         post_processor=_template(vocabulary, 0 if language_types else 1),
-        decoder=space[0] if space else dict(type="WordPiece", prefix=CONTINUED, cleanup=False),
+        decoder=space[0] if space else dict(type="WordPiece", prefix=INSIDE_MARK, cleanup=False),
         model=model,
     )
 
@@ -118,7 +118,7 @@ def _wordpiece(vocabulary: base_vocab.Vocabulary) -> dict[str, Any]:
         ids.setdefault(piece, number)
     return dict(
         type="WordPiece", vocab=ids, unk_token=vocabulary.pieces[vocabulary.unk_id],
-        continuing_subword_prefix=CONTINUED, max_input_chars_per_word=base_vocab.LONGEST_WORD,
+        continuing_subword_prefix=INSIDE_MARK, max_input_chars_per_word=base_vocab.LONGEST_WORD,
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from clwe_jax.options.section import values_of
 from clwe_jax.options.static import StaticRun, WordsOptions
 from clwe_jax.runs.dictionary_baseline import PREFIX
 from clwe_jax.runs.job import FIGURES
+from clwe_jax.text.vocab.subword_vocab import INSIDE_MARK, SPACE_MARK
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.run_text import RunText
 from clwe_jax.text.vocab.xlm import END_MARK
@@ -279,9 +280,9 @@ def _subwords(
 def _spelled(piece: str, kind: str) -> tuple[str, bool]:
     """The characters of a token, and whether a word begins with it."""
     if kind == "wordpiece":
-        return piece.removeprefix("##"), not piece.startswith("##")
+        return piece.removeprefix(INSIDE_MARK), not piece.startswith(INSIDE_MARK)
     if kind == "sentencepiece":
-        return piece.removeprefix("▁"), piece.startswith("▁")
+        return piece.removeprefix(SPACE_MARK), piece.startswith(SPACE_MARK)
     return piece.removesuffix(END_MARK), True  # fastBPE's pieces do not say where a word begins
 
 

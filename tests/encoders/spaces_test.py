@@ -1,6 +1,7 @@
 """Static vectors as a folder holds them."""
 
 import numpy as np
+import pytest
 
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import spaces
@@ -40,3 +41,10 @@ def test_text_is_cut_as_the_encoder_cuts_it():
     loaded = StaticSpaces({"ja": Vectors(words, np.eye(3, dtype=np.float32))}, {}, {}, "ja")
     assert loaded.segmenter("ja").words("東京へ行く", "ja") == words
     assert loaded.encoder().words("東京へ行く", "ja") == words and loaded.tokenizer is None
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"hub": "en"}', '{"hub": "en", "languages": 3}'])
+def test_a_damaged_description_is_named(tmp_path, content):
+    (tmp_path / "spaces.json").write_text(content)
+    with pytest.raises(ValueError, match="spaces.json is damaged.*run again"):
+        spaces.load(tmp_path)

@@ -15,7 +15,9 @@ from absl import logging
 
 from clwe_jax.text.vocab import xlm
 from clwe_jax.text.words.normalize import Normalizer
-from clwe_jax.text.vocab.subword_vocab import SentencePieceVocabulary, WordPieceVocabulary
+from clwe_jax.text.vocab.subword_vocab import (
+    INSIDE_MARK, SentencePieceVocabulary, WordPieceVocabulary,
+)  # fmt: skip
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.words import Segmenter
 
@@ -195,9 +197,9 @@ def _lines(path: str) -> list[str]:
 
 def _wordpieces(path: str, spec: Mapping[str, Any]) -> list[str]:
     model = spec["model"]
-    prefix = model.get("continuing_subword_prefix", "##")
+    prefix = model.get("continuing_subword_prefix", INSIDE_MARK)
     longest = model.get("max_input_chars_per_word", 100)
-    if (prefix, longest) != ("##", 100):
+    if (prefix, longest) != (INSIDE_MARK, 100):
         raise ValueError(
             f"{path}: pieces inside a word begin with {prefix!r}, and words have at most {longest} "
             "characters; expected '##' and 100, as in BERT"

@@ -26,6 +26,7 @@ WORDPIECE_FILE = "vocab.txt"
 SENTENCEPIECE_FILE = "sentencepiece.model"
 SETTINGS_FILE = "vocab.json"
 SPACE_MARK = "▁"  # SentencePiece's character for a space
+INSIDE_MARK = "##"  # before a piece of WordPiece that goes on with a word
 # The usual names of special pieces in SentencePiece models of other programs.
 _OTHER_NAMES = {PAD: "<pad>", UNK: "<unk>", CLS: "<s>", SEP: "</s>", MASK: "<mask>"}
 # Bounds of SentencePiece's character coverage. SentencePiece itself demands the lower bound. The
@@ -79,7 +80,7 @@ class WordPieceVocabulary(Vocabulary):
             else:
                 return [self.unk_id]
             ids.append(number)
-            start, prefix = end, "##"
+            start, prefix = end, INSIDE_MARK
         return ids
 
     def save(self, directory: str) -> None:
@@ -159,8 +160,8 @@ def train_wordpiece(
         piece = processor.id_to_piece(number)
         if processor.is_control(number) or processor.is_unknown(number) or piece == SPACE_MARK:
             continue
-        piece = piece[1:] if piece.startswith(SPACE_MARK) else "##" + piece
-        if len(piece.removeprefix("##")) > 1 and piece not in seen and len(pieces) < size:
+        piece = piece[1:] if piece.startswith(SPACE_MARK) else INSIDE_MARK + piece
+        if len(piece.removeprefix(INSIDE_MARK)) > 1 and piece not in seen and len(pieces) < size:
             seen.add(piece)
             pieces.append(piece)
     return WordPieceVocabulary(pieces)
@@ -172,18 +173,18 @@ def _character_forms(words: Mapping[str, float], listed: Iterable[str]) -> dict[
     for word, count in words.items():
         forms[word[0]] += count
         for character in word[1:]:
-            forms["##" + character] += count
+            forms[INSIDE_MARK + character] += count
     # Users type ASCII even where the text has none.
     required = {*string.punctuation, *string.digits, *string.ascii_lowercase}
     for word in listed:
         for part in word.split():
             required.add(part[0])
-            required.update("##" + character for character in part[1:])
+            required.update(INSIDE_MARK + character for character in part[1:])
     for form in [*forms, *required]:
         forms.setdefault(form, 0)
         if not characters.han_table()[ord(form[-1])]:
             forms.setdefault(form[-1], 0)
-            forms.setdefault("##" + form[-1], 0)
+            forms.setdefault(INSIDE_MARK + form[-1], 0)
     return dict(sorted(forms.items(), key=lambda item: (-item[1], item[0])))
 
 
