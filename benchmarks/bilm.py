@@ -4,9 +4,9 @@ Command (see README.md for the peer's interpreter):
   python benchmarks/bilm.py --peer-python=peer/bin/python
   python benchmarks/bilm.py --cells=1024 --width=256 --rows=64 --peer-python=peer/bin/python
 
-Both sides have the same sizes, words and batch, float32 on CPU, the character CNN once per distinct
-word, sampled softmax with the same number of log-uniform negatives, Adagrad and clipping. A word
-counts once for both directions together.
+Both sides have the same sizes, words and batch, float32 on a CPU and bfloat16 on a GPU, the character
+CNN once per distinct word, sampled softmax with the same number of log-uniform negatives, Adagrad and
+clipping. A word counts once for both directions together.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 import tempfile
 from typing import Any
 
+import compiled_step
 import side_by_side
 
 # Proportions of the filters of 1 to 7 characters, as in ELMo.
@@ -89,23 +90,16 @@ def made_up_batch(args: argparse.Namespace) -> dict[str, Any]:
     return {**batch, **{key: ones for key in weights}}
 
 
-def our_step(args: argparse.Namespace, batch: dict[str, Any]):
-    """Our side, built with the functions of a training run.
-
-    Returns:
-      A function that runs a number of steps and returns their seconds; the number of parameters.
-    """
-    import jax
+def our_step(args: argparse.Namespace, batch: dict[str, Any]) -> compiled_step.Step:
+    """Our side, built with the functions of a training run."""
     import numpy as np
 
     from clwe_jax.models.bilm import BiLm
     from clwe_jax.objectives.bilm import BiLmObjective
     from clwe_jax.options.models import BiLmOptions
     from clwe_jax.options.senses import SenseOptions
-    from clwe_jax.options.training import MeshOptions
-    from clwe_jax.training import allocator, optim, partition, train, train_state
+    from clwe_jax.training import optim
 
-    allocator.keep_freed_memory()
     sizes = BiLmOptions(
         width=args.width,
         layers=args.layers,
@@ -133,26 +127,8 @@ def our_step(args: argparse.Namespace, batch: dict[str, Any]):
         key: batch[key] if key in batch else np.zeros(x.shape, x.dtype)
         for key, x in objective.batch_shapes(args.rows, args.window).items()
     }
-    mesh = partition.make_mesh(MeshOptions())
-    tx = optimizer.build(1_000_000)
-    shapes = {key: jax.ShapeDtypeStruct(x.shape, x.dtype) for key, x in batch.items()}
-    target = train_state.plan(objective, tx, shapes, mesh, seed=0)
-    state = train_state.start(objective, tx, shapes, mesh, seed=0)
-    step = (
-        train.trace_step(objective, optimizer, 1_000_000, 1, mesh, target, shapes).lower().compile()
-    )
-    arrays = partition.global_batch(batch, mesh)
     clock = side_by_side.CLOCKS[args.clock]
-
-    def run(steps: int) -> float:
-        nonlocal state
-        begin = clock()
-        for _ in range(steps):
-            state, metrics = step(state, arrays)
-        jax.block_until_ready((state, metrics))
-        return clock() - begin
-
-    return run, train_state.count_parameters(state.params)
+    return compiled_step.build(objective, optimizer, batch, 1_000_000, clock=clock)
 
 
 def main() -> None:
@@ -162,9 +138,8 @@ def main() -> None:
     import jax
 
     batch = made_up_batch(args)
-    run, parameters = our_step(args, batch)
-    run(2)
-    steps = max(2, round(args.seconds / (run(2) / 2)))
+    run, parameters, _ = our_step(args, batch)
+    steps = compiled_step.steps_a_round(run, args.seconds)
 
     def ours() -> float:
         return steps * args.rows * args.window / run(steps)
@@ -183,6 +158,7 @@ def main() -> None:
             **{key: value for key, value in vars(args).items() if key != "peer_python"},
             "character_dim": 16,
             "filters": filters(args.features),
+            "device": compiled_step.torch_device(),
         }
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             json.dump({key: value.tolist() for key, value in batch.items()}, file)

@@ -1,12 +1,13 @@
 """CSLS of test words: all scores beside the plain matrix product, and the bounded search.
 
-    python benchmarks/csls.py --words=200000 --tested=1500
+    python benchmarks/csls.py --words=200000 --tested=1500 [--peer-python=peer/bin/python]
 
 CSLS of a test word needs r(y) of every candidate y: the mean cosine with its nearest words of the
 whole source language, a words x words product. The first figure compares the rate of that product
 and its top-k selection with the rate of the plain product in the same process. The second figure
 compares the time of `csls.nearest`, which computes r only for candidates that a bound does not
-exclude, with the time for all scores. Both must give the same answers. The made-up vectors are
+exclude, with the time for all scores. Both must give the same answers. The peer computes r(y) of all
+candidates by products and topk in PyTorch. The made-up vectors are
 clusters of unequal density and their noisy copies, which have hubs, as word vectors do.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import tempfile
 import time
 from typing import Any, Callable
 
@@ -22,6 +24,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax.align import bounded, csls, search
+import compiled_step
+import side_by_side
 from side_by_side import record
 
 _GEMM = 8_192  # rows and columns of the plain product
@@ -48,10 +52,29 @@ def timed(function: Callable[[], Any]) -> tuple[float, Any]:
 def gemm_rate(width: int) -> float:
     """The best FLOP/s of several large products in float32."""
     left = jnp.ones((_GEMM, width), jnp.float32)
-    product = jax.jit(lambda a, b: a @ b.T)
+    product = jax.jit(lambda a, b: jnp.dot(a, b.T, precision=jax.lax.Precision.HIGHEST))
     jax.block_until_ready(product(left, left))
     seconds = min(timed(lambda: product(left, left))[0] for _ in range(8))
     return 2 * _GEMM**2 * width / seconds
+
+
+def beside_torch(options: argparse.Namespace, x: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    """Words/s of r(y), beside PyTorch's."""
+    threads = len(os.sched_getaffinity(0))
+    keys, pool = search.unit(y), search.unit(x)
+
+    def ours() -> float:
+        return len(y) / timed(lambda: search.means(keys, pool, 10, csls.MEMORY_BYTES))[0]
+
+    with tempfile.TemporaryDirectory() as folder:
+        words = os.path.join(folder, "words.npy")
+        np.save(words, np.stack([x, y]))
+        device = compiled_step.torch_device()
+        given = dict(words=words, neighbourhood=10, device=device, threads=threads)
+        with side_by_side.Peer(options.peer_python, "peer_csls.py", given) as peer:
+            found = side_by_side.alternate(ours, peer, options.rounds)
+            print(found.table("torch", peer.facts, "words/s"))
+    return found.figures("torch", "words/s")
 
 
 def main() -> None:
@@ -61,6 +84,8 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=300)
     parser.add_argument("--tested", type=int, default=1_500)
     parser.add_argument("--tops", default="1,10", help="answers per test word")
+    parser.add_argument("--rounds", type=int, default=3, help="of either side, beside a peer")
+    parser.add_argument("--peer-python", help="interpreter that has torch")
     options = parser.parse_args()
     x, y = made_up(options.words, options.dim)
     queries = x[5_000 : 5_000 + options.tested] if options.words > 10_000 else x[: options.tested]
@@ -90,6 +115,8 @@ def main() -> None:
               f"bounded: {bounded.pays(len(queries), len(y))}")  # fmt: skip
         figures |= {f"k={top}, all scores, s": seconds + last, f"k={top}, bounded, s": less,
                     f"k={top}, ratio": (seconds + last) / less, f"k={top}, same answers": same}  # fmt: skip
+    if options.peer_python:
+        figures |= beside_torch(options, x, y)
     record(figures, options)
 
 

@@ -5,7 +5,7 @@ Command (see README.md for the peer's interpreter; --trainer also needs accelera
   python benchmarks/fine_tuning.py --peer-python=peer/bin/python --trainer
 
 Both sides have the same sizes, batch, dropout, a linear layer on the first piece of every word,
-AdamW, clipping by the global norm 1 and float32 on the CPU. The peer is BertForTokenClassification in
+AdamW and clipping by the global norm 1; float32 on a CPU, bfloat16 on a GPU. The peer is BertForTokenClassification in
 a plain loop, or in Hugging Face's Trainer.
 """
 
@@ -14,9 +14,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
-from typing import Callable
 
+import compiled_step
 import run_config
 import side_by_side
 
@@ -46,15 +45,12 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def our_step(args: argparse.Namespace) -> tuple[Callable[[int], float], int]:
-    """The function steps -> seconds, built as a transfer run builds it, and the parameters."""
-    import jax
+def our_step(args: argparse.Namespace) -> compiled_step.Step:
+    """Our side, built as a transfer run builds it."""
     import numpy as np
 
-    from clwe_jax.options.training import MeshOptions
-    from clwe_jax.training import allocator, build, optim, partition, train, train_state
+    from clwe_jax.training import build, optim
 
-    allocator.keep_freed_memory()
     encoder = run_config.load("mbert", changes={
         "model.layers": args.layers, "model.width": args.width, "model.heads": args.heads,
         "model.mlp_dim": 4 * args.width, "model.dropout": args.dropout,
@@ -77,24 +73,8 @@ def our_step(args: argparse.Namespace) -> tuple[Callable[[int], float], int]:
         key: given[key].astype(x.dtype) for key, x in objective.batch_shapes(*shape).items()
     }
     optimizer = optim.from_config(config.optimizer, args.length)
-    mesh = partition.make_mesh(MeshOptions())
-    shapes = {key: jax.ShapeDtypeStruct(x.shape, x.dtype) for key, x in batch.items()}
-    tx = optimizer.build(1_000)
-    target = train_state.plan(objective, tx, shapes, mesh, seed=0)
-    state = train_state.start(objective, tx, shapes, mesh, seed=0)
-    step = train.trace_step(objective, optimizer, 1_000, 1, mesh, target, shapes).lower().compile()
-    arrays = partition.global_batch(batch, mesh)
     clock = side_by_side.CLOCKS[args.clock]
-
-    def run(steps: int) -> float:
-        nonlocal state
-        begin = clock()
-        for _ in range(steps):
-            state, metrics = step(state, arrays)
-        jax.block_until_ready((state, metrics))
-        return clock() - begin
-
-    return run, train_state.count_parameters(state.params)
+    return compiled_step.build(objective, optimizer, batch, 1_000, clock=clock)
 
 
 def main() -> None:
@@ -103,11 +83,8 @@ def main() -> None:
     sys.path.insert(0, run_config.ROOT)
     import jax
 
-    run, parameters = our_step(args)
-    run(1)
-    begin = time.perf_counter()
-    run(2)
-    steps = max(2, round(args.seconds / ((time.perf_counter() - begin) / 2)))
+    run, parameters, _ = our_step(args)
+    steps = compiled_step.steps_a_round(run, args.seconds)
     tokens = args.rows * args.length
 
     def ours() -> float:
@@ -122,6 +99,7 @@ def main() -> None:
     }
     if args.peer_python:
         options = {key: value for key, value in vars(args).items() if key != "peer_python"}
+        options["device"] = compiled_step.torch_device()
         with side_by_side.Peer(args.peer_python, "peer_fine_tuning.py", options) as peer:
             found = side_by_side.alternate(ours, peer, args.rounds)
             name = "Trainer" if args.trainer else "torch loop"

@@ -1,20 +1,23 @@
-"""Pieces/s of training LASER, beside the same encoder and decoder of nn.LSTM in PyTorch.
+"""Pieces/s of training on translations: LASER or a Transformer, beside nn.LSTM or nn.Transformer in PyTorch.
 
 Command (see README.md for the peer's interpreter):
   python benchmarks/laser.py --peer-python=peer/bin/python
   python benchmarks/laser.py --config=configs/laser.py:small --set=model.layers=2
+  python benchmarks/laser.py --config=configs/supervised_mt.py --peer-python=peer/bin/python
 
-Both sides have the same sizes and a batch without padding, Adam, clipping and float32 on the CPU. A
-piece of the translation counts; the text has as many.
+Both sides have the same sizes and a batch without padding, Adam and clipping; float32 on a CPU, bfloat16
+on a GPU. A piece of the translation counts; the text has as many.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import sys
 from typing import Any, Callable
 
+import compiled_step
 import run_config
 import side_by_side
 
@@ -40,51 +43,23 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def our_step(config: Any, length: int, clock: Callable[[], float]):
-    """Our side, built with the functions of a training run.
-
-    Returns:
-      A function that runs a number of steps and returns their seconds; the number of parameters.
-    """
-    import jax
+def our_step(config: Any, length: int, clock: Callable[[], float]) -> compiled_step.Step:
+    """Our side, built with the functions of a training run."""
     import numpy as np
 
-    from clwe_jax.options.training import MeshOptions
-    from clwe_jax.text.vocab.base_vocab import SPECIALS
-    from clwe_jax.training import allocator, build, optim, partition, train, train_state
+    from clwe_jax.training import build, optim
 
-    allocator.keep_freed_memory()
-    specials = {name: place for place, name in enumerate(SPECIALS)}
-    size = config.vocab.size
-    objective = build.build_objective(config, size, size, specials=specials)
-    optimizer = optim.from_config(config.optimizer, config.data.sequence_length)
-    mesh = partition.make_mesh(MeshOptions())
-    shapes = objective.batch_shapes(config.train.batch_size, length)
+    size, train = config.vocab.size, config.train
+    objective = build.build_objective(config, size, size)
     draw = np.random.RandomState(0)
     languages = objective.model.languages
     batch = {
         key: draw.randint(*((0, languages) if key.endswith("language_ids") else (5, size)), x.shape)
-        for key, x in shapes.items()
+        for key, x in objective.batch_shapes(train.batch_size, length).items()
     }
     batch = {key: value.astype(np.int32) for key, value in batch.items()}
-    tx = optimizer.build(config.train.steps)
-    target = train_state.plan(objective, tx, shapes, mesh, seed=0)
-    state = train_state.start(objective, tx, shapes, mesh, seed=0)
-    traced = train.trace_step(
-        objective, optimizer, config.train.steps, config.train.microbatches, mesh, target, shapes
-    )
-    step = traced.lower().compile()
-    arrays = partition.global_batch(batch, mesh)
-
-    def run(steps: int) -> float:
-        nonlocal state
-        begin = clock()
-        for _ in range(steps):
-            state, metrics = step(state, arrays)
-        jax.block_until_ready((state, metrics))
-        return clock() - begin
-
-    return run, train_state.count_parameters(state.params)
+    optimizer = optim.from_config(config.optimizer, config.data.sequence_length)
+    return compiled_step.build(objective, optimizer, batch, train.steps, train.microbatches, clock)
 
 
 def main() -> None:
@@ -95,34 +70,30 @@ def main() -> None:
     config = run_config.load(path, scale or "laptop", run_config.changes_of(args.set))
     import jax
 
-    clock = side_by_side.CLOCKS[args.clock]
-    run, parameters = our_step(config, args.length, clock)
-    run(2)
-    steps = max(2, round(args.seconds / (run(2) / 2)))
-    rows, model = config.train.batch_size, config.model
+    run, parameters, _ = our_step(config, args.length, side_by_side.CLOCKS[args.clock])
+    steps = compiled_step.steps_a_round(run, args.seconds)
+    rows, model = config.train.batch_size, dataclasses.asdict(config.model)
 
     def ours() -> float:
         return steps * rows * args.length / run(steps)
 
     facts = {
-        "sizes": f"{model.layers} x {model.cells}, decoder {model.decoder_cells}, width "
-        f"{model.width}, vocabulary {config.vocab.size}, batch {rows} x {args.length}, {steps} steps "
-        "a round",
+        "sizes": f"{model}, vocabulary {config.vocab.size}, batch {rows} x {args.length}, {steps} "
+        "steps a round",
         "parameters, ours": f"{parameters:,}",
         "jax": f"{jax.__version__} on {jax.devices()[0].device_kind}",
     }
     if args.peer_python:
-        keys = ("layers", "cells", "decoder_cells", "width", "language_width", "dropout")
-        options = {key: getattr(model, key) for key in keys}
-        options.update(
-            vocab=config.vocab.size, languages=len(config.data.languages.split(",")), rows=rows,
-            length=args.length, learning_rate=config.optimizer.learning_rate,
+        options = dict(
+            model, vocab=config.vocab.size, languages=len(config.data.languages.split(",")),
+            rows=rows, length=args.length, learning_rate=config.optimizer.learning_rate,
             clip=config.optimizer.clip, seconds=args.seconds, threads=args.threads,
-            clock=args.clock,
+            clock=args.clock, device=compiled_step.torch_device(),
         )  # fmt: skip
         with side_by_side.Peer(args.peer_python, "peer_laser.py", options) as peer:
             found = side_by_side.alternate(ours, peer, args.rounds)
-            side_by_side.publish(found, "nn.LSTM", {**facts, **peer.facts}, args, "pieces/s")
+            facts.update(peer.facts)
+            side_by_side.publish(found, facts["peer"], facts, args, "pieces/s")
     else:
         rates = [ours() for _ in range(args.rounds)]
         side_by_side.publish_alone(rates, facts, args, "pieces/s")

@@ -1,4 +1,4 @@
-"""The peer of bilm.py: nn.LSTM(proj_size=...) in PyTorch on the CPU.
+"""The peer of bilm.py: nn.LSTM(proj_size=...) in PyTorch.
 
 Run by bilm.py --peer-python=PYTHON; needs only torch. The model is ours without the clips, which
 nn.LSTM lacks: character CNN once per distinct word, highway layers, a forward and a backward stack
@@ -88,13 +88,15 @@ class BiLm(nn.Module):
 
 
 def setup(options):
-    """Builds the model; options: the sizes of bilm.py, and `batch`, a JSON file."""
+    """Builds the model; options: the sizes of bilm.py, `batch`, a JSON file, and `device`."""
     torch.set_num_threads(options["threads"])
+    device = options["device"]
+    torch.set_default_device(device)
     torch.manual_seed(0)
     rows, window = options["rows"], options["window"]
     model = BiLm(options).train()
-    optimizer = torch.optim.Adagrad(
-        model.parameters(), lr=0.2, initial_accumulator_value=1.0, fused=True
+    optimizer = torch.optim.Adagrad(  # it has no fused kernel for a GPU
+        model.parameters(), lr=0.2, initial_accumulator_value=1.0, fused=device == "cpu"
     )
     with open(options["batch"], encoding="utf-8") as file:
         batch = {key: torch.tensor(value) for key, value in json.load(file).items()}
@@ -108,7 +110,8 @@ def setup(options):
 
     def step():
         nonlocal states
-        loss, states = model(characters, spellings, targets, states)
+        with torch.autocast(device, torch.bfloat16, enabled=device != "cpu"):
+            loss, states = model(characters, spellings, targets, states)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 10.0)
         optimizer.step()

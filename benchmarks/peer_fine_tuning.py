@@ -1,4 +1,4 @@
-"""The peer of fine_tuning.py: Hugging Face BertForTokenClassification in PyTorch on the CPU.
+"""The peer of fine_tuning.py: Hugging Face BertForTokenClassification in PyTorch.
 
 Run by fine_tuning.py --peer-python=PYTHON; needs torch and transformers, for Trainer accelerate too.
 """
@@ -11,13 +11,14 @@ import torch
 import transformers
 
 
-def plain_loop(model, batch):
+def plain_loop(model, batch, device):
     """The function of a number of steps, in a plain loop."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5, weight_decay=0.0, fused=True)
 
     def run(steps):
         for _ in range(steps):
-            loss = model(**batch).loss
+            with torch.autocast(device, torch.bfloat16, enabled=device != "cpu"):
+                loss = model(**batch).loss
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
@@ -46,6 +47,8 @@ def trainer_loop(model, batch, rows):
 def setup(options):
     """Facts, and the function that measures a round."""
     torch.set_num_threads(options["threads"])
+    device = options["device"]
+    torch.set_default_device(device)
     torch.manual_seed(0)
     rows, length = options["rows"], options["length"]
     config = transformers.BertConfig(
@@ -67,7 +70,7 @@ def setup(options):
     if options["trainer"]:
         loop = trainer_loop(model, batch, rows)
     else:
-        loop = plain_loop(model, batch)
+        loop = plain_loop(model, batch, device)
     clock = side_by_side.CLOCKS[options["clock"]]
 
     def run(steps):

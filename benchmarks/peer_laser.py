@@ -1,7 +1,7 @@
-"""The peer of laser.py: LASER's encoder and decoder of nn.LSTM in PyTorch on the CPU.
+"""The peer of laser.py: LASER's encoder and decoder of nn.LSTM, or nn.Transformer, in PyTorch.
 
-Run by laser.py --peer-python=PYTHON; needs only torch. As in fairseq's examples/laser: a bidirectional
-nn.LSTM, the maximum over time, and an nn.LSTM whose input is piece, sentence and language.
+Run by laser.py --peer-python=PYTHON; needs only torch. LASER is as in fairseq's examples/laser: a
+bidirectional nn.LSTM, the maximum over time, and an nn.LSTM whose input is piece, sentence and language.
 """
 
 import side_by_side
@@ -40,12 +40,40 @@ class Laser(nn.Module):
         return self.output(self.dropout(y))
 
 
+class Translator(nn.Module):
+    """nn.Transformer with one table of pieces for its inputs and its output."""
+
+    def __init__(self, options):
+        super().__init__()
+        width = options["width"]
+        self.table = nn.Embedding(options["vocab"], width)
+        nn.init.normal_(self.table.weight, std=width**-0.5)
+        self.places = nn.Embedding(options["length"], width)
+        self.language = nn.Embedding(options["languages"], width)
+        self.layers = nn.Transformer(
+            width, options["heads"], options["layers"], options["decoder_layers"], options["mlp_dim"],
+            options["dropout"], "gelu", batch_first=True, norm_first=True,
+        )  # fmt: skip
+        self.dropout = nn.Dropout(options["dropout"])
+
+    def forward(self, texts, before, languages):
+        length = texts.shape[1]
+        mask = self.layers.generate_square_subsequent_mask(length)
+        texts = self.dropout(self.table(texts) + self.places.weight)
+        before = self.table(before) + self.places.weight + self.language(languages)[:, None]
+        y = self.layers(texts, self.dropout(before), tgt_mask=mask, tgt_is_causal=True)
+        return F.linear(y, self.table.weight)
+
+
 def setup(options):
-    """Builds the model; options: the sizes of laser.py, seconds (of a round), threads, clock."""
+    """Builds the model; options: the sizes of laser.py, seconds (of a round), threads, clock, device."""
     torch.set_num_threads(options["threads"])
+    device = options["device"]
+    torch.set_default_device(device)
     torch.manual_seed(0)
     rows, length = options["rows"], options["length"]
-    model = Laser(options).train()
+    kind = Laser if "cells" in options else Translator
+    model = kind(options).train()
     optimizer = torch.optim.Adam(model.parameters(), lr=options["learning_rate"], fused=True)
     texts = torch.randint(5, options["vocab"], (rows, length))
     targets = torch.randint(5, options["vocab"], (rows, length))
@@ -53,8 +81,9 @@ def setup(options):
     languages = torch.randint(0, options["languages"], (rows,))
 
     def step():
-        scores = model(texts, before, languages)
-        loss = F.cross_entropy(scores.flatten(0, 1), targets.flatten())
+        with torch.autocast(device, torch.bfloat16, enabled=device != "cpu"):
+            scores = model(texts, before, languages)
+            loss = F.cross_entropy(scores.flatten(0, 1), targets.flatten())
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), options["clip"])
         optimizer.step()
@@ -77,7 +106,7 @@ def setup(options):
         return steps * rows * length / run(steps)
 
     facts = {
-        "peer": "nn.LSTM",
+        "peer": "nn.LSTM" if kind is Laser else "nn.Transformer",
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
         "parameters, peer": f"{sum(p.numel() for p in model.parameters()):,}",

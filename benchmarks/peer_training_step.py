@@ -1,4 +1,4 @@
-"""The peer of training_step.py: Hugging Face BertForMaskedLM in PyTorch on the CPU.
+"""The peer of training_step.py: Hugging Face BertForMaskedLM in PyTorch.
 
 Run by training_step.py --peer-python=PYTHON; needs only torch and transformers.
 """
@@ -13,8 +13,10 @@ import transformers
 def setup(options):
     """Builds the model; options: layers, width, heads, mlp_dim, vocab_size, length, batch_size,
     predictions (masked positions in a row), dropout, learning_rate, weight_decay, seconds (of a
-    round), threads, compile."""
+    round), threads, compile, device ('cpu', or 'cuda': bfloat16)."""
     torch.set_num_threads(options["threads"])
+    device = options["device"]
+    torch.set_default_device(device)
     torch.manual_seed(0)
     rows, length = options["batch_size"], options["length"]
     config = transformers.BertConfig(
@@ -45,7 +47,8 @@ def setup(options):
     }
 
     def step():
-        loss = forward(**batch).loss
+        with torch.autocast(device, torch.bfloat16, enabled=device != "cpu"):
+            loss = forward(**batch).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

@@ -67,7 +67,7 @@ def main() -> None:
     config = training_step.read_config(args.config, args.set)
     import jax
 
-    step = training_step.our_step(config)
+    step, predictions = training_step.our_step(config)
     step.run(3)
     start = time.process_time()
     step.run(args.steps)
@@ -81,7 +81,7 @@ def main() -> None:
     found = regions(dict(re.findall(r'([\w.\-]+) = .*?op_name="([^"]*)"', step.program())), events)
     total = sum(x["time"] for x in found.values())
     plain = training_step.product_rate(clock=time.process_time)
-    achieved = training_step.product_flops(config, step.predictions) / seconds
+    achieved = training_step.product_flops(config, predictions) / seconds
     figures = {"processor ms a step": 1_000 * seconds, "of a plain product": achieved / plain}
     for region, times in found.items():
         figures[region] = times["time"] / total

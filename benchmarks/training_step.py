@@ -4,9 +4,9 @@ Command (see README.md for the peer's interpreter):
   python benchmarks/training_step.py --peer-python=peer/bin/python
   python benchmarks/training_step.py --config=configs/dict_mlm_50.py:small --set=model.layers=3
 
-Both sides have the same sizes, batch and number of masked positions, AdamW, clipping and float32 on
-the CPU. The script also compares the FLOP/s of the model's matrix products (forward, and twice that
-backward) with the FLOP/s of one large product in the same process.
+Both sides have the same sizes, batch and number of masked positions, AdamW and clipping; float32 on
+a CPU, on a GPU bfloat16 with parameters in float32. The script also compares the FLOP/s of the model's
+matrix products (forward, and twice that backward) with the FLOP/s of one large product in the same process.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import os
 import statistics
 import sys
 import time
-from typing import Callable, NamedTuple
+from typing import Callable
 
+import compiled_step
 import run_config
 import side_by_side
 
@@ -55,14 +56,15 @@ def product_flops(config, predictions: int) -> float:
     return 3.0 * (model.layers * (layer + attention) + head)
 
 
-def product_rate(
-    size: int = 2048, repeats: int = 8, clock: Callable[[], float] = time.perf_counter
-) -> float:
-    """FLOP/s of a float32 product of two square matrices, the best of `repeats`."""
+def product_rate(repeats: int = 8, clock: Callable[[], float] = time.perf_counter) -> float:
+    """FLOP/s of one large product of square matrices in the type that the model's have here."""
     import jax
     import jax.numpy as jnp
 
-    a = jax.random.normal(jax.random.key(0), (size, size), jnp.float32)
+    from clwe_jax.models.transformer import compute_dtype
+
+    size = 2_048 if jax.default_backend() == "cpu" else 8_192
+    a = jax.random.normal(jax.random.key(0), (size, size), compute_dtype("auto"))
     multiply = jax.jit(jnp.matmul)
     multiply(a, a).block_until_ready()
     rates = []
@@ -73,30 +75,12 @@ def product_rate(
     return max(rates)
 
 
-class Step(NamedTuple):
-    """The compiled step of a training run.
-
-    Attributes:
-      run: function that runs a number of steps and returns their seconds.
-      predictions: number of masked positions in a row.
-      parameters: their number.
-      program: function that gives the compiled program's text.
-    """
-
-    run: Callable[[int], float]
-    predictions: int
-    parameters: int
-    program: Callable[[], str]
-
-
-def our_step(config) -> Step:
-    """Our side, built with the functions of a training run."""
-    import jax
+def our_step(config) -> tuple[compiled_step.Step, int]:
+    """Our side, built with the functions of a training run, and the masked positions of a row."""
     import numpy as np
 
     from clwe_jax import options
-    from clwe_jax.options.training import MeshOptions
-    from clwe_jax.training import build, optim, partition, train, train_state
+    from clwe_jax.training import build, optim
     from clwe_jax.types import piece_batch
 
     rows, length = config.train.batch_size, config.data.sequence_length
@@ -116,38 +100,11 @@ def our_step(config) -> Step:
         source_language_ids=language,
     )
     batch = {key: batch[key].astype(x.dtype) for key, x in piece_batch(rows, length).items()}
-
     objective = build.build_objective(config, config.vocab.size, config.vocab.size)
-    optimizer = optim.from_config(config.optimizer, config.data.sequence_length)
-    mesh = partition.make_mesh(MeshOptions())
-    shapes = {key: jax.ShapeDtypeStruct(x.shape, x.dtype) for key, x in batch.items()}
-    tx = optimizer.build(config.train.steps)
-    target = train_state.plan(objective, tx, shapes, mesh, seed=0)
-    state = train_state.start(objective, tx, shapes, mesh, seed=0)
-    step = (
-        train.trace_step(
-            objective,
-            optimizer,
-            config.train.steps,
-            config.train.microbatches,
-            mesh,
-            target,
-            shapes,
-        )
-        .lower()
-        .compile()
-    )
-    arrays = partition.global_batch(batch, mesh)
-
-    def run(steps: int) -> float:
-        nonlocal state
-        start = time.perf_counter()
-        for _ in range(steps):
-            state, metrics = step(state, arrays)
-        jax.block_until_ready((state, metrics))
-        return time.perf_counter() - start
-
-    return Step(run, predictions, train_state.count_parameters(state.params), step.as_text)
+    optimizer = optim.from_config(config.optimizer, length)
+    train = config.train
+    step = compiled_step.build(objective, optimizer, batch, train.steps, train.microbatches)
+    return step, predictions
 
 
 def main() -> None:
@@ -157,9 +114,8 @@ def main() -> None:
     config = read_config(args.config, args.set)
     import jax
 
-    run, predictions, parameters, _ = our_step(config)
-    run(2)
-    steps = max(2, round(args.seconds / (run(2) / 2)))
+    (run, parameters, _), predictions = our_step(config)
+    steps = compiled_step.steps_a_round(run, args.seconds)
     rows, length = config.train.batch_size, config.data.sequence_length
 
     def ours() -> float:
@@ -187,20 +143,25 @@ def main() -> None:
             seconds=args.seconds,
             threads=args.threads,
             compile=args.peer_compile,
+            device=compiled_step.torch_device(),
         )
         with side_by_side.Peer(args.peer_python, "peer_training_step.py", peer_options) as peer:
             found = side_by_side.alternate(ours, peer, args.rounds)
-            side_by_side.publish(found, "BertForMaskedLM", {**facts, **peer.facts}, args)
+            facts.update(peer.facts)
+        figures = found.figures("BertForMaskedLM", "tokens/s")
+        print(found.table("BertForMaskedLM", facts))
         rates = found.ours
     else:
         rates = [ours() for _ in range(args.rounds)]
-        side_by_side.publish_alone(rates, facts, args)
+        figures = dict(side_by_side.spread("clwe_jax, tokens/s", rates))
     achieved = product_flops(config, predictions) * statistics.median(rates) / (rows * length)
     plain = product_rate()
+    figures |= {"products, FLOP/s": achieved, "of a plain product": achieved / plain}
     print(
-        f"matrix products: {achieved / 1e9:.1f} GFLOP/s, {achieved / plain:.0%} of a plain "
-        f"product's {plain / 1e9:.1f} GFLOP/s in this process"
+        f"{statistics.median(rates):,.0f} tokens/s; matrix products: {achieved / 1e9:,.1f} GFLOP/s, "
+        f"{achieved / plain:.0%} of a plain product's {plain / 1e9:,.1f} GFLOP/s in this process"
     )
+    side_by_side.record(figures, args, facts)
 
 
 if __name__ == "__main__":

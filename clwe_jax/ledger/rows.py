@@ -48,6 +48,7 @@ _TESTED = re.compile(rf"retrieval/{_PAIR}/mean(_csls)?|bli/{_PAIR}/p@1_csls")
 
 def name_of(command: str) -> str:
     """The name of a command's rows: 'dict_mlm_50:small train.steps=10', or 'csls words=20000'.
+    A benchmark of a config is 'laser config=supervised_mt:base length=32'.
 
     The seed, the folder of the run and peers' interpreters and checkouts do not belong to it.
     """
@@ -65,7 +66,11 @@ def name_of(command: str) -> str:
         key, _, value = word.lstrip("-").partition("=")
         if key == "config" and word.startswith("-") and value.partition(":")[0].endswith(".py"):
             path, _, scale = value.partition(":")
-            script = _stem(path) + (f":{scale}" if scale not in ("", "laptop") else "")
+            config = _stem(path) + (f":{scale}" if scale not in ("", "laptop") else "")
+            if script:  # a benchmark
+                options.append(f"config={config}")
+            else:
+                script = config
         elif not word.startswith("-"):
             script = script or _stem(word)
         elif key not in PLACES:

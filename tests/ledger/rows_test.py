@@ -27,6 +27,7 @@ MAIN = "python -m clwe_jax.main --config=configs/"
         (MAIN + "mbert.py:small --config.train.steps=10", "mbert:small train.steps=10"),
         (MAIN.replace("=", " ") + "mbert.py:laptop", "mbert"),
         ("python benchmarks/csls.py --words 20 --flag --peer-python=x", "csls flag words=20"),
+        ("python benchmarks/laser.py --config=configs/mbert.py:base --length=3", "laser config=mbert:base length=3"),
     ],
 )
 def test_a_row_has_the_name_of_its_command(command, name):

@@ -1,0 +1,78 @@
+"""The compiled step of a training run on a constant batch, as the benchmarks of training time it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Mapping, NamedTuple
+
+
+class Step(NamedTuple):
+    """A compiled step.
+
+    Attributes:
+      run: function that runs a number of steps and returns their seconds.
+      parameters: their number.
+      program: function that gives the compiled program's text.
+    """
+
+    run: Callable[[int], float]
+    parameters: int
+    program: Callable[[], str]
+
+
+def build(
+    objective: Any,
+    optimizer: Any,
+    batch: Mapping[str, Any],
+    steps: int,
+    microbatches: int = 1,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Step:
+    """Compiles the step with the functions of a training run.
+
+    Args:
+      objective, optimizer: as of a run; `optimizer` is one of `training.optim`.
+      batch: key -> array of the batch.
+      steps: number of steps of the optimizer's schedule.
+      microbatches: as of `config.train`.
+      clock: function that gives seconds.
+    """
+    import jax
+
+    from clwe_jax.options.training import MeshOptions
+    from clwe_jax.training import allocator, partition, train, train_state
+
+    allocator.keep_freed_memory()
+    mesh = partition.make_mesh(MeshOptions())
+    shapes = {key: jax.ShapeDtypeStruct(x.shape, x.dtype) for key, x in batch.items()}
+    tx = optimizer.build(steps)
+    target = train_state.plan(objective, tx, shapes, mesh, seed=0)
+    state = train_state.start(objective, tx, shapes, mesh, seed=0)
+    traced = train.trace_step(objective, optimizer, steps, microbatches, mesh, target, shapes)
+    step = traced.lower().compile()
+    arrays = partition.global_batch(batch, mesh)
+
+    def run(count: int) -> float:
+        nonlocal state
+        start = clock()
+        for _ in range(count):
+            state, metrics = step(state, arrays)
+        jax.block_until_ready((state, metrics))
+        return clock() - start
+
+    return Step(run, train_state.count_parameters(state.params), step.as_text)
+
+
+def torch_device() -> str:
+    """The kind of device, as PyTorch calls it, on which jax runs here: 'cuda' or 'cpu'."""
+    import jax
+
+    return "cuda" if jax.default_backend() == "gpu" else "cpu"
+
+
+def steps_a_round(run: Callable[[int], float], seconds: float) -> int:
+    """The number of steps that take about so many wall seconds, after one that warms up."""
+    run(2)
+    start = time.perf_counter()
+    run(2)
+    return max(2, round(seconds / ((time.perf_counter() - start) / 2)))
