@@ -19,7 +19,7 @@ CONFIGS = sorted((ROOT / "configs").glob("*.py"))
 
 # A room imports rooms of lower floors, and the modules of GROUND. Rooms of one floor do not import
 # each other.
-GROUND = ("__init__", "types", "registry", "options", "presets", "atomic", "terminal", "parts", "compiled")
+GROUND = ("__init__", "types", "registry", "options", "presets", "atomic", "terminal", "parts", "compiled", "places")
 ORDER = (
     (*GROUND, "pocket", "align"),
     ("text", "models"),

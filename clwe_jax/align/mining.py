@@ -14,12 +14,14 @@ almost never meet by chance, whatever their margin. Support is this project's ow
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple
+from typing import Iterable, NamedTuple
 
 import numpy as np
 
 from clwe_jax.align import csls
 from clwe_jax.types import Array
+
+NEIGHBOURHOOD = 4  # nearest vectors of a margin, as in the paper
 
 
 class Mined(NamedTuple):
@@ -51,7 +53,7 @@ class Nearest(NamedTuple):
     cosines: np.ndarray
 
 
-def mine(source: Array, target: Array, neighbourhood: int = 4) -> Mined:
+def mine(source: Array, target: Array, neighbourhood: int = NEIGHBOURHOOD) -> Mined:
     """The pairs of two sets of vectors, each vector at most once.
 
     Each vector of each side proposes the best of its k nearest; pairs are taken best first (the
@@ -64,8 +66,12 @@ def mine(source: Array, target: Array, neighbourhood: int = 4) -> Mined:
     Raises:
       ValueError: as of `csls.nearest`.
     """
-    sides = exact(source, target, neighbourhood)
-    (best, margins), (best_back, margins_back) = _best(*sides)
+    return best_first(*exact(source, target, neighbourhood))
+
+
+def best_first(ahead: Nearest, back: Nearest) -> Mined:
+    """The pairs of `mine`, from nearest targets of N sources and nearest sources of M targets."""
+    (best, margins), (best_back, margins_back) = _best(ahead, back)
     first = np.concatenate([np.arange(len(best)), best_back])
     second = np.concatenate([best, np.arange(len(best_back))])
     score = np.concatenate([margins, margins_back])
@@ -88,6 +94,19 @@ def exact(source: Array, target: Array, neighbourhood: int) -> tuple[Nearest, Ne
     sides = csls.nearest(source, target, k), csls.nearest(target, source, k)
     ahead, back = (Nearest(*map(np.asarray, side)) for side in sides)
     return ahead, back
+
+
+def merged(found: Iterable[Nearest], neighbourhood: int) -> Nearest:
+    """The nearest keys of queries that were searched among several sets of keys.
+
+    Args:
+      found: of each set, the nearest ones; no key is in two sets.
+      neighbourhood: largest number of keys of a query.
+    """
+    keys, cosines = (np.concatenate(parts, 1) for parts in zip(*found))
+    # Of equal cosines the lowest key comes first, as in one search.
+    order = np.lexsort((keys, -cosines))[:, :neighbourhood]
+    return Nearest(np.take_along_axis(keys, order, 1), np.take_along_axis(cosines, order, 1))
 
 
 def mutual_best(ahead: Nearest, back: Nearest) -> Mined:

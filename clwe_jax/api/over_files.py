@@ -7,6 +7,9 @@
 A line of a file (also .gz) is a sentence. Files are read and written in parts, so that memory does not
 grow with them; `mine` holds a vector for each sentence. RUN is anything that `api.load` opens. Without
 --out the result goes to the standard output.
+
+With --pipeline_options `mine` is Apache Beam's work, on as many machines as its runner has: FILE may be a
+pattern with *, FILE and --out may lie in a bucket, and equal lines count once (docs/clusters.md).
 """
 
 from __future__ import annotations
@@ -21,8 +24,10 @@ from typing import IO, Callable, Iterator, Sequence, TypeVar
 
 from absl import logging
 
-from clwe_jax import api, atomic, compiled, terminal
+from clwe_jax import api, atomic, compiled, places, terminal
+from clwe_jax.api import beam_mining
 from clwe_jax.api.loaded import LoadedModel
+from clwe_jax.options import extras
 from clwe_jax.text.corpus import corpora
 
 _AT_ONCE = 1_024  # lines read, labelled and written together
@@ -43,7 +48,11 @@ def mine(
     """Yields margin, sentence and translation of the pairs that `LoadedModel.mine` finds, best first."""
     texts, others = ([line for line in _lines(file) if line.strip()] for file in files)
     for i, j, margin in model.mine(texts, languages[0], others, languages[1], least):
-        yield "\t".join([f"{margin:.4f}", *(x.replace("\t", " ") for x in (texts[i], others[j]))])
+        yield _pair(margin, texts[i], others[j])
+
+
+def _pair(margin: float, *sentences: str) -> str:
+    return "\t".join([f"{margin:.4f}", *(x.replace("\t", " ") for x in sentences)])
 
 
 def tag(model: LoadedModel, files: Sequence[str], languages: Sequence[str]) -> Iterator[str]:
@@ -113,19 +122,25 @@ def _arguments(command: str, argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--out", default="", help="file to write; without it, the standard output")
     if command == "mine":
         parser.add_argument("--least", type=float, default=1.05, help="smallest margin of a pair")
+        parser.add_argument("--pipeline_options", help="of Apache Beam, by commas: --runner=DirectRunner")
+        parser.add_argument("--parts", type=int, default=16, help="of each text, for Apache Beam")
     parser.add_argument("files", nargs=count, metavar="FILE")
     given = parser.parse_args(argv)
     given.languages = given.languages.split(",")
+    if len(given.languages) != count:
+        parser.error(f"--languages={','.join(given.languages)}: expected {count}, one for each file")
+    if command == "mine" and math.isnan(given.least):
+        parser.error("--least=nan: expected a number")
+    if command == "mine" and given.pipeline_options is not None:
+        if not given.out or given.parts < 1:
+            parser.error("--pipeline_options needs --out=FILE, and --parts of at least 1")
+        return given
     for path in given.files:
         if not os.path.isfile(path):
             parser.error(f"{path} is not a file")
     above = os.path.dirname(given.out) or "."
     if not os.path.isdir(above):
         parser.error(f"--out={given.out}: there is no folder {above}")
-    if command == "mine" and math.isnan(given.least):
-        parser.error("--least=nan: expected a number")
-    if len(given.languages) != count:
-        parser.error(f"--languages={','.join(given.languages)}: expected {count}, one for each file")
     return given
 
 
@@ -141,9 +156,12 @@ def main(command: str, argv: Sequence[str]) -> None:
     compiled.keep()
     try:
         with terminal.warnings_only():
-            _run(command, given)
-    except (ValueError, OSError) as error:
-        sys.exit(f"error: {error}")
+            if command == "mine" and given.pipeline_options is not None:
+                _mine_by_beam(given)
+            else:
+                _run(command, given)
+    except (ValueError, OSError, ImportError) as error:
+        sys.exit(f"error: {extras.explained(error) if isinstance(error, ImportError) else error}")
 
 
 def _run(command: str, given: argparse.Namespace) -> None:
@@ -162,6 +180,17 @@ def _run(command: str, given: argparse.Namespace) -> None:
             "Nothing is found in %s: the files are empty, have no words of the model, or (mine) no pair of that margin",
             " and ".join(given.files),
         )
+
+
+def _mine_by_beam(given: argparse.Namespace) -> None:
+    job = beam_mining.Job(
+        given.model, tuple(given.files), tuple(given.languages), given.out, given.parts,
+        tuple(given.pipeline_options.split(",")),
+    )  # fmt: skip
+    lines = [_pair(*pair) + "\n" for pair in beam_mining.mine(job, given.least)]
+    with places.writing(given.out) as file:
+        file.write("".join(lines).encode())
+    logging.info("%s pairs in %s", f"{len(lines):,}", given.out)
 
 
 if __name__ == "__main__":

@@ -21,13 +21,13 @@ import tempfile
 import threading
 import uuid
 import zipfile
-from typing import IO, Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from absl import logging
 import seqio
 import tensorflow as tf
 
-from clwe_jax import options
+from clwe_jax import options, places
 from clwe_jax.data import prepared
 from clwe_jax.data.counts import PieceCounts
 from clwe_jax.data.graph import pipeline, sources, texts
@@ -126,7 +126,7 @@ def write_rows(
     kept = [file for file in written if file["rows"]]
     names = [posixpath.join(job.out, prepared.shard_name(number)) for number in range(len(kept))]
     if kept:
-        _places().rename([file["path"] for file in kept], names)
+        places.systems().rename([file["path"] for file in kept], names)
     return [file["rows"] for file in kept], kept[0]["form"] if kept else {}, stats
 
 
@@ -154,7 +154,7 @@ def _run(job: Job, names: Sequence[str], words: bool) -> None:
 
 
 def _results(job: Job, name: str) -> Iterator[Any]:
-    return map(json.loads, _read(job.path(f"{name}.json")).splitlines())
+    return map(json.loads, places.read(job.path(f"{name}.json")).splitlines())
 
 
 @contextlib.contextmanager
@@ -196,7 +196,7 @@ def _register(job: Job, words: bool) -> None:
     """Registers the job's tasks in this worker."""
     _FOLDERS.append(tempfile.TemporaryDirectory())
     work = _FOLDERS[-1].name
-    zipfile.ZipFile(io.BytesIO(_read(job.path("work.zip")))).extractall(work)
+    zipfile.ZipFile(io.BytesIO(places.read(job.path("work.zip")))).extractall(work)
     config = options.parse(json.loads(job.config))
     dictionary = dictionaries.from_cache(os.path.join(work, _DICTIONARY))
     make = _word_parts if words else functools.partial(_row_parts, job)
@@ -283,7 +283,7 @@ def _write(job: Job, example: Mapping[str, Any]) -> dict[str, Any]:
     rows = len(batch["inputs"])
     path = job.path(f"rows-{index:05d}-{number:05d}.npz")
     if rows:
-        prepared.write_rows(path, batch, writing)
+        prepared.write_rows(path, batch, places.writing)
     return {"path": path, "rows": rows, "form": prepared.form_of(batch), "sums": sums}
 
 
@@ -292,7 +292,7 @@ def _send(job: Job, work: str, dictionary: dictionaries.Dictionary | None) -> No
     if dictionary is not None:
         dictionaries.to_cache(dictionary, os.path.join(work, _DICTIONARY))
     with (
-        writing(job.path("work.zip")) as file,
+        places.writing(job.path("work.zip")) as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
     ):
         for path in _files(work):
@@ -307,37 +307,5 @@ def copy_folder(folder: str, out: str, last: str) -> None:
     """Copies a folder of this machine to any place that Beam writes, the file `last` at the end."""
     for path in sorted(_files(folder), key=lambda path: path.endswith(last)):
         target = posixpath.join(out, *os.path.relpath(path, folder).split(os.sep))
-        with open(path, "rb") as file, writing(target) as copy:
+        with open(path, "rb") as file, places.writing(target) as copy:
             copy.write(file.read())
-
-
-def _places() -> Any:
-    """Beam's way to files in any place. Beam is imported where it is needed, as it is an extra."""
-    from apache_beam.io.filesystems import FileSystems
-
-    return FileSystems
-
-
-@contextlib.contextmanager
-def writing(path: str) -> Iterator[IO[bytes]]:
-    """A file in any place that Beam writes, which appears when the block ends without an error."""
-    content = io.BytesIO()
-    yield content
-    with _places().create(path) as file:
-        file.write(content.getvalue())
-
-
-def _read(path: str) -> bytes:
-    with _places().open(path) as file:
-        return file.read()
-
-
-def exists(path: str) -> bool:
-    """Whether there is a file, in any place that Beam reads."""
-    return _places().exists(path)
-
-
-def remove(job: Job) -> None:
-    """Removes the job's own files."""
-    if own := _places().match([job.path("*")])[0].metadata_list:
-        _places().delete([file.path for file in own])
