@@ -70,7 +70,14 @@ def mine(source: Array, target: Array, neighbourhood: int = NEIGHBOURHOOD) -> Mi
 
 
 def best_first(ahead: Nearest, back: Nearest) -> Mined:
-    """The pairs of `mine`, from nearest targets of N sources and nearest sources of M targets."""
+    """The pairs of `mine`, from the nearest vectors of either side.
+
+    Args:
+      ahead, back: nearest targets of N sources, [N, k], and nearest sources of M targets, [M, k].
+
+    Returns:
+      At most min(N, M) pairs.
+    """
     (best, margins), (best_back, margins_back) = _best(ahead, back)
     first = np.concatenate([np.arange(len(best)), best_back])
     second = np.concatenate([best, np.arange(len(best_back))])
@@ -100,8 +107,12 @@ def merged(found: Iterable[Nearest], neighbourhood: int) -> Nearest:
     """The nearest keys of queries that were searched among several sets of keys.
 
     Args:
-      found: of each set, the nearest ones; no key is in two sets.
-      neighbourhood: largest number of keys of a query.
+      found: of each set, the nearest ones, [N, at most its size]; one set at least. No key is in two
+        sets, and none is -1.
+      neighbourhood: k, the largest number of keys of a query.
+
+    Returns:
+      [N, k], or fewer where all sets together have fewer keys.
     """
     keys, cosines = (np.concatenate(parts, 1) for parts in zip(*found))
     # Of equal cosines the lowest key comes first, as in one search.

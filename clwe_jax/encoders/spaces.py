@@ -355,7 +355,8 @@ def load(
     with open(path, encoding="utf-8") as file:
         try:
             description = json.load(file)
-            hub, languages, aligned = (description[x] for x in ("hub", "languages", "aligned"))
+            hub = description["hub"]
+            languages, aligned = (list(description[x]) for x in ("languages", "aligned"))
             shared = {language: frozenset(x) for language, x in description["shared"].items()}
             normalizer = Normalizer(description["lower_case"], description["simplify_chinese"])
         except (ValueError, LookupError, TypeError, AttributeError) as error:

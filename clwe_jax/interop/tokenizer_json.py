@@ -25,7 +25,6 @@ from clwe_jax.text.vocab.subword_vocab import (
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.vocab.word_vocab import WordVocabulary
 
-
 _NORMAL, _USER, _BYTE = 1, 4, 6  # types of a piece in a SentencePiece model
 _UNIGRAM = 1  # of SentencePiece's model types
 

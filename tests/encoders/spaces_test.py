@@ -1,5 +1,7 @@
 """Static vectors as a folder holds them."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,9 @@ def test_vectors_in_float16_become_float32_and_two_languages_are_held(tmp_path):
         np.testing.assert_array_equal(found.vectors, raw[language].vectors)
     assert len(loaded._widened) == 2
     # An encoder takes few rows, which need not wait until all are float32.
-    assert loaded.space("de", "en")[0].vectors.dtype == loaded.stored("de").vectors.dtype == np.float16
+    assert (
+        loaded.space("de", "en")[0].vectors.dtype == loaded.stored("de").vectors.dtype == np.float16
+    )
     encoder = loaded.encoder().pairwise_space("de", "en")
     space = encoder.vocabulary("de", ["de7", "unseen"], WordSample(max_words=2))
     assert space.words == ["de0", "de1", "de7"] and space.frequent == 2
@@ -43,8 +47,18 @@ def test_text_is_cut_as_the_encoder_cuts_it():
     assert loaded.encoder().words("東京へ行く", "ja") == words and loaded.tokenizer is None
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"hub": "en"}', '{"hub": "en", "languages": 3}'])
-def test_a_damaged_description_is_named(tmp_path, content):
-    (tmp_path / "spaces.json").write_text(content)
+@pytest.mark.parametrize("wrong", ["{", "[]", {"hub": "en"}, {"languages": 3}, {"shared": []}])
+def test_a_damaged_description_is_named(tmp_path, wrong):
+    whole = {
+        "hub": "en",
+        "languages": [],
+        "aligned": [],
+        "shared": {},
+        "lower_case": True,
+        "simplify_chinese": True,
+    }
+    if isinstance(wrong, dict):
+        wrong = json.dumps(wrong if "hub" in wrong else whole | wrong)
+    (tmp_path / "spaces.json").write_text(wrong)
     with pytest.raises(ValueError, match="spaces.json is damaged.*run again"):
         spaces.load(tmp_path)

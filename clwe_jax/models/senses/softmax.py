@@ -183,8 +183,7 @@ def _block(array: Array, index: Array) -> Array:
 
 def _block_scores(hidden, blocks, offset, index):
     vectors = _block(blocks, index).astype(hidden.dtype)
-    scores = jnp.einsum("nd,md->nm", hidden, vectors, preferred_element_type=jnp.float32)
-    return scores + _block(offset, index), vectors
+    return table_scores(hidden, vectors) + _block(offset, index), vectors
 
 
 def _log_partition_forward(hidden, blocks, offset):
