@@ -28,7 +28,7 @@ def build(
     microbatches: int = 1,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Step:
-    """Compiles the step with the functions of a training run.
+    """The step, compiled with the functions of a training run.
 
     Args:
       objective, optimizer: as of a run; `optimizer` is one of `training.optim`.
@@ -71,7 +71,7 @@ def torch_device() -> str:
 
 
 def steps_a_round(run: Callable[[int], float], seconds: float) -> int:
-    """The number of steps that take about so many wall seconds, after one that warms up."""
+    """The number of steps that take about `seconds` of wall time; two steps before it warm up."""
     run(2)
     start = time.perf_counter()
     run(2)

@@ -7,8 +7,8 @@ whole source language, a words x words product. The first figure compares the ra
 and its top-k selection with the rate of the plain product in the same process. The second figure
 compares the time of `csls.nearest`, which computes r only for candidates that a bound does not
 exclude, with the time for all scores. Both must give the same answers. The peer computes r(y) of all
-candidates by products and topk in PyTorch. The made-up vectors are
-clusters of unequal density and their noisy copies, which have hubs, as word vectors do.
+candidates by products and topk in PyTorch. Times of single searches include compiling. The made-up vectors are clusters of unequal density and their
+noisy copies, which have hubs, as word vectors do.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ import numpy as np
 from clwe_jax.align import bounded, csls, search
 import compiled_step
 import side_by_side
-from side_by_side import record
 
 _GEMM = 8_192  # rows and columns of the plain product
 
@@ -58,8 +57,10 @@ def gemm_rate(width: int) -> float:
     return 2 * _GEMM**2 * width / seconds
 
 
-def beside_torch(options: argparse.Namespace, x: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    """Words/s of r(y), beside PyTorch's."""
+def beside_torch(
+    options: argparse.Namespace, x: np.ndarray, y: np.ndarray
+) -> tuple[dict[str, float], dict[str, Any]]:
+    """Words/s of r(y), beside PyTorch's, and facts of PyTorch."""
     threads = len(os.sched_getaffinity(0))
     keys, pool = search.unit(y), search.unit(x)
 
@@ -74,7 +75,7 @@ def beside_torch(options: argparse.Namespace, x: np.ndarray, y: np.ndarray) -> d
         with side_by_side.Peer(options.peer_python, "peer_csls.py", given) as peer:
             found = side_by_side.alternate(ours, peer, options.rounds)
             print(found.table("torch", peer.facts, "words/s"))
-    return found.figures("torch", "words/s")
+            return found.figures("torch", "words/s"), peer.facts
 
 
 def main() -> None:
@@ -115,9 +116,11 @@ def main() -> None:
               f"bounded: {bounded.pays(len(queries), len(y))}")  # fmt: skip
         figures |= {f"k={top}, all scores, s": seconds + last, f"k={top}, bounded, s": less,
                     f"k={top}, ratio": (seconds + last) / less, f"k={top}, same answers": same}  # fmt: skip
+    facts = {"jax": f"{jax.__version__} on {jax.devices()[0].device_kind}"}
     if options.peer_python:
-        figures |= beside_torch(options, x, y)
-    record(figures, options)
+        rates, of_torch = beside_torch(options, x, y)
+        figures, facts = figures | rates, facts | of_torch
+    side_by_side.record(figures, options, facts)
 
 
 if __name__ == "__main__":

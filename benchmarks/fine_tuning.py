@@ -5,8 +5,8 @@ Command (see README.md for the peer's interpreter; --trainer also needs accelera
   python benchmarks/fine_tuning.py --peer-python=peer/bin/python --trainer
 
 Both sides have the same sizes, batch, dropout, a linear layer on the first piece of every word,
-AdamW and clipping by the global norm 1; float32 on a CPU, bfloat16 on a GPU. The peer is BertForTokenClassification in
-a plain loop, or in Hugging Face's Trainer.
+AdamW and clipping by the global norm 1; float32 on a CPU, bfloat16 on a GPU. The peer is
+BertForTokenClassification in a plain loop, or in Hugging Face's Trainer.
 """
 
 from __future__ import annotations

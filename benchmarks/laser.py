@@ -6,7 +6,8 @@ Command (see README.md for the peer's interpreter):
   python benchmarks/laser.py --config=configs/supervised_mt.py --peer-python=peer/bin/python
 
 Both sides have the same sizes and a batch without padding, Adam and clipping; float32 on a CPU, bfloat16
-on a GPU. A piece of the translation counts; the text has as many.
+on a GPU (PyTorch's autocast may take float16 for nn.LSTM). A piece of the translation counts; the text
+has as many.
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ def main() -> None:
         return steps * rows * args.length / run(steps)
 
     facts = {
-        "sizes": f"{model}, vocabulary {config.vocab.size}, batch {rows} x {args.length}, {steps} "
-        "steps a round",
+        "sizes": ", ".join(f"{name} {size}" for name, size in model.items())
+        + f", vocabulary {config.vocab.size}, batch {rows} x {args.length}, {steps} steps a round",
         "parameters, ours": f"{parameters:,}",
         "jax": f"{jax.__version__} on {jax.devices()[0].device_kind}",
     }

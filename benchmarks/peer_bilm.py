@@ -95,9 +95,11 @@ def setup(options):
     torch.manual_seed(0)
     rows, window = options["rows"], options["window"]
     model = BiLm(options).train()
-    optimizer = torch.optim.Adagrad(  # it has no fused kernel for a GPU
-        model.parameters(), lr=0.2, initial_accumulator_value=1.0, fused=device == "cpu"
-    )
+    fused = True if device == "cpu" else None  # a GPU has no fused kernel of it
+    with torch.device("cpu"):  # where its step counts belong: it reads them in each step
+        optimizer = torch.optim.Adagrad(
+            model.parameters(), lr=0.2, initial_accumulator_value=1.0, fused=fused
+        )
     with open(options["batch"], encoding="utf-8") as file:
         batch = {key: torch.tensor(value) for key, value in json.load(file).items()}
     characters = batch["characters"]

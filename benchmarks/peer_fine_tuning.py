@@ -28,15 +28,16 @@ def plain_loop(model, batch, device):
     return run
 
 
-def trainer_loop(model, batch, rows):
+def trainer_loop(model, batch, rows, device):
     """The function of a number of steps, in Trainer; its own start is a part of each round."""
-    examples = [{key: value[row] for key, value in batch.items()} for row in range(rows)]
+    examples = [{key: value[row].cpu() for key, value in batch.items()} for row in range(rows)]
 
     def run(steps):
         with tempfile.TemporaryDirectory() as folder:
             options = transformers.TrainingArguments(
                 folder, max_steps=steps, per_device_train_batch_size=rows, learning_rate=2e-5,
-                weight_decay=0.0, max_grad_norm=1.0, lr_scheduler_type="linear", use_cpu=True,
+                weight_decay=0.0, max_grad_norm=1.0, lr_scheduler_type="linear",
+                use_cpu=device == "cpu", bf16=device != "cpu",
                 save_strategy="no", logging_strategy="no", report_to=[], disable_tqdm=True,
             )  # fmt: skip
             transformers.Trainer(model=model, args=options, train_dataset=examples).train()
@@ -68,7 +69,7 @@ def setup(options):
     labels[:, 0] = -100
     batch = {"input_ids": inputs, "attention_mask": torch.ones_like(inputs), "labels": labels}
     if options["trainer"]:
-        loop = trainer_loop(model, batch, rows)
+        loop = trainer_loop(model, batch, rows, device)
     else:
         loop = plain_loop(model, batch, device)
     clock = side_by_side.CLOCKS[options["clock"]]

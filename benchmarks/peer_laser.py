@@ -52,7 +52,7 @@ class Translator(nn.Module):
         self.language = nn.Embedding(options["languages"], width)
         self.layers = nn.Transformer(
             width, options["heads"], options["layers"], options["decoder_layers"], options["mlp_dim"],
-            options["dropout"], "gelu", batch_first=True, norm_first=True,
+            options["dropout"], "gelu", batch_first=True, norm_first=options["norm"] == "pre",
         )  # fmt: skip
         self.dropout = nn.Dropout(options["dropout"])
 

@@ -80,7 +80,7 @@ def main() -> None:
             events = json.load(file)["traceEvents"]
     found = regions(dict(re.findall(r'([\w.\-]+) = .*?op_name="([^"]*)"', step.program())), events)
     total = sum(x["time"] for x in found.values())
-    plain = training_step.product_rate(clock=time.process_time)
+    plain = training_step.product_rate(config.model.dtype, clock=time.process_time)
     achieved = training_step.product_flops(config, predictions) / seconds
     figures = {"processor ms a step": 1_000 * seconds, "of a plain product": achieved / plain}
     for region, times in found.items():

@@ -56,15 +56,17 @@ def product_flops(config, predictions: int) -> float:
     return 3.0 * (model.layers * (layer + attention) + head)
 
 
-def product_rate(repeats: int = 8, clock: Callable[[], float] = time.perf_counter) -> float:
-    """FLOP/s of one large product of square matrices in the type that the model's have here."""
+def product_rate(
+    dtype: str, repeats: int = 8, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """FLOP/s of one large product of square matrices in a model's type, `config.model.dtype`."""
     import jax
     import jax.numpy as jnp
 
     from clwe_jax.models.transformer import compute_dtype
 
     size = 2_048 if jax.default_backend() == "cpu" else 8_192
-    a = jax.random.normal(jax.random.key(0), (size, size), compute_dtype("auto"))
+    a = jax.random.normal(jax.random.key(0), (size, size), compute_dtype(dtype))
     multiply = jax.jit(jnp.matmul)
     multiply(a, a).block_until_ready()
     rates = []
@@ -155,7 +157,7 @@ def main() -> None:
         rates = [ours() for _ in range(args.rounds)]
         figures = dict(side_by_side.spread("clwe_jax, tokens/s", rates))
     achieved = product_flops(config, predictions) * statistics.median(rates) / (rows * length)
-    plain = product_rate()
+    plain = product_rate(config.model.dtype)
     figures |= {"products, FLOP/s": achieved, "of a plain product": achieved / plain}
     print(
         f"{statistics.median(rates):,.0f} tokens/s; matrix products: {achieved / 1e9:,.1f} GFLOP/s, "

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import io
+import os
+import uuid
 from typing import IO, Any, Iterator
 
 
@@ -17,14 +20,26 @@ def systems() -> Any:
 @contextlib.contextmanager
 def writing(path: str) -> Iterator[IO[bytes]]:
     """A file in any place that Beam writes, which appears when the block ends without an error."""
-    content = io.BytesIO()
+    from apache_beam.io.filesystem import CompressionTypes
+
+    content, unfinished = io.BytesIO(), f"{path}.{uuid.uuid4().hex[:8]}"
     yield content
-    with systems().create(path) as file:
+    with systems().create(unfinished, compression_type=CompressionTypes.UNCOMPRESSED) as file:
         file.write(content.getvalue())
+    systems().rename([unfinished], [path])
+
+
+def absolute(path: str) -> str:
+    """A path of a disk from its root on, as Beam needs it; one of another place as it is."""
+    return path if "://" in path else os.path.abspath(path)
 
 
 def read(path: str) -> bytes:
-    """The content of a file."""
+    """The content of a file.
+
+    Raises:
+      OSError: it cannot be read.
+    """
     with systems().open(path) as file:
         return file.read()
 
@@ -35,11 +50,11 @@ def exists(path: str) -> bool:
 
 
 def matching(pattern: str) -> list[str]:
-    """The paths of the files that a pattern with * matches."""
+    """The paths of the files that an absolute pattern with * matches."""
     return [file.path for file in systems().match([pattern])[0].metadata_list]
 
 
-def remove(pattern: str) -> None:
-    """Removes the files that a pattern with * matches."""
-    if paths := matching(pattern):
-        systems().delete(paths)
+def remove(beginning: str) -> None:
+    """Removes the files whose absolute paths begin so."""
+    if paths := matching(glob.escape(beginning) + "*"):
+        systems().delete(list(map(glob.escape, paths)))  # it reads patterns

@@ -25,7 +25,7 @@ if os.environ["JAX_PLATFORMS"] == "cpu":
     # Compiling takes most of the suite's time, for programs that run for milliseconds: these flags
     # divide it by four. A jaxlib without one of them names it and ends the process.
     flags = "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1"
-    if importlib.metadata.version("jaxlib").startswith("0.10."):  # 0.11 has it no more
+    if importlib.metadata.version("jaxlib").startswith("0.10."):  # 0.11 lacks it
         flags += " --xla_cpu_use_fusion_emitters=false"
     os.environ.setdefault("XLA_FLAGS", flags)
 os.environ.setdefault("MPLBACKEND", "agg")

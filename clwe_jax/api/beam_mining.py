@@ -1,9 +1,10 @@
 """Mining by Apache Beam, of two texts that are larger than a machine; see `over_files`.
 
 Each text is cut into parts by a hash of its lines, equal lines once. A task makes the vectors of a part,
-or searches a part of one text among a part of the other; the nearest sentences of each are merged where
-Beam's runner says. The pairs follow from these here, from 48 bytes a sentence. The search is exact: N x M
-products. A worker needs the package, and the model and the files at the paths that the command names.
+or searches a part of one text among a part of the other, with both parts' vectors in memory; the nearest
+sentences of each are merged where Beam's runner says. The pairs follow from these on the machine that
+starts the job, which holds some 300 bytes a sentence. The search is exact: N x M products. A worker needs
+the package, and the model and the files at the paths that the command names.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from typing import Iterable, Iterator
 from absl import logging
 import numpy as np
 
-from clwe_jax import api, compiled, places
-from clwe_jax.align import csls, mining
+from clwe_jax import api, places
+from clwe_jax.align import csls, mining, search
 from clwe_jax.align.mining import Nearest
 from clwe_jax.api.loaded import LoadedModel
 
 _LOCK = threading.Lock()  # a worker runs several tasks at once
+_ROWS = 1_024  # parts are filled up to a multiple of it, so that all searches are one program
+_REPAIRED = "repaired lines"
 
 # (text 0 or 1, number of its part)
 Part = tuple[int, int]
@@ -37,62 +40,65 @@ class Job:
 
     Attributes:
       model: what `api.load` opens.
-      files: file of each text, or a pattern with *.
+      files: absolute path of each text, or an absolute pattern with *.
       languages: of the texts.
-      out: beginning of the names of the job's own files, which go when it ends.
+      out: absolute; the names of the job's own files begin with it, and they go when the job ends.
       parts: parts of each text.
       pipeline_options: options of Beam's pipeline, such as --runner=DirectRunner.
     """
 
     model: str
-    files: tuple[str, str]
-    languages: tuple[str, str]
+    files: tuple[str, ...]
+    languages: tuple[str, ...]
     out: str
     parts: int
     pipeline_options: tuple[str, ...]
     name: str = dataclasses.field(default_factory=lambda: f"beam_{uuid.uuid4().hex[:12]}")
 
-    def path(self, name: str) -> str:
+    def path(self, name: str, part: Part | None = None) -> str:
         """The path of a file of the job's own."""
-        return f"{self.out}.{self.name}-{name}"
-
-    def part(self, line: str) -> int:
-        """The part that a line belongs to."""
-        return zlib.crc32(line.encode()) % self.parts
+        place = "" if part is None else f"-{part[0]}-{part[1]}"
+        return f"{self.out}.{self.name}-{name}{place}"
 
 
 def mine(job: Job, least: float) -> Iterator[tuple[float, str, str]]:
     """Yields margin, sentence and translation of the pairs of `mining.mine`, best first.
 
+    Args:
+      job: what to do.
+      least: smallest margin of a pair.
+
     Raises:
-      ValueError: a file that does not exist, or a text without sentences.
+      ValueError: an unknown language, a file that does not exist, or a text without sentences.
+      FileNotFoundError: as of `api.load`.
       ImportError: Beam is not installed.
     """
     for path in job.files:
         if not places.matching(path):
             raise ValueError(f"{path} is not a file")
+    for language in job.languages:  # before any worker starts
+        _model(job).sentence_vectors([language], language)
     try:
         _run(job)
         yield from _pairs(job, least)
     finally:
-        places.remove(job.path("*"))
+        places.remove(job.path(""))
 
 
 def _run(job: Job) -> None:
     """Writes the lines, the vectors and the nearest sentences of each part."""
     import apache_beam as beam
 
-    logging.info("Mining %d x %d parts of the texts by Apache Beam", job.parts, job.parts)
     settings = beam.options.pipeline_options.PipelineOptions(list(job.pipeline_options))
     every = list(itertools.product(range(job.parts), repeat=2))
     with beam.Pipeline(options=settings) as flow:
         made = [
             flow
-            | f"{language}: read" >> beam.io.ReadFromText(path, coder=beam.coders.BytesCoder())
-            | f"{language}: lines" >> beam.FlatMap(functools.partial(_keyed, job, side))
-            | f"{language}: parts" >> beam.GroupByKey()
-            | f"{language}: vectors" >> beam.MapTuple(functools.partial(_write_vectors, job))
-            for side, (path, language) in enumerate(zip(job.files, job.languages))
+            | f"{side}: read" >> beam.io.ReadFromText(path, coder=beam.coders.BytesCoder())
+            | f"{side}: lines" >> beam.FlatMap(functools.partial(_keyed, job, side))
+            | f"{side}: parts" >> beam.GroupByKey()
+            | f"{side}: vectors" >> beam.MapTuple(functools.partial(_write_vectors, job))
+            for side, path in enumerate(job.files)
         ]
         sizes = made | beam.Flatten()
         _ = (
@@ -103,26 +109,33 @@ def _run(job: Job) -> None:
             | "merge" >> beam.CombinePerKey(_merged)
             | "write" >> beam.MapTuple(functools.partial(_write_nearest, job))
         )
+    counted = flow.result.metrics().query(beam.metrics.MetricsFilter().with_name(_REPAIRED))
+    if repaired := sum(counter.result for counter in counted["counters"]):
+        logging.warning("%d lines are not UTF-8; their bad bytes are replaced", repaired)
 
 
 def _keyed(job: Job, side: int, line: bytes) -> Iterator[tuple[Part, str]]:
-    text = line.decode("utf-8", "ignore").lstrip("\ufeff").rstrip("\r\n")
-    if text.strip():
-        yield (side, job.part(text)), text
+    from apache_beam.metrics import Metrics
+
+    text = line.decode("utf-8", "replace").removeprefix("\ufeff").rstrip("\r\n")
+    if not text.strip():
+        return
+    if text.encode() != line.removeprefix("\ufeff".encode()).rstrip(b"\r\n"):
+        Metrics.counter("clwe_jax", _REPAIRED).inc()
+    yield (side, zlib.crc32(text.encode()) % job.parts), text
 
 
 @functools.cache
 def _model(job: Job) -> LoadedModel:
-    compiled.keep()
     return api.load(job.model, languages=job.languages if job.model.startswith("hf:") else ())
 
 
 def _write_vectors(job: Job, part: Part, lines: Iterable[str]) -> tuple[Part, int]:
-    """Writes the lines of a part and their vectors, always the same ones, so that a repeated try does no harm."""
+    """Writes the lines of a part and their vectors; a repeated try writes the same ones."""
     distinct = sorted(set(lines))
     with _LOCK:
         vectors = _model(job).sentence_vectors(distinct, job.languages[part[0]])
-    with places.writing(job.path("lines-{}-{}".format(*part))) as file:
+    with places.writing(job.path("lines", part)) as file:
         file.write("\n".join(distinct).encode())
     _write(job, "vectors", part, vectors)
     return part, len(distinct)
@@ -135,12 +148,19 @@ def _nearest(
     parts = list(enumerate(numbers))
     if not all(part in sizes for part in parts):
         return
-    vectors = {part: _read(job, "vectors", part) for part in parts}
+    rows = -(-max(sizes.values()) // _ROWS) * _ROWS
+    vectors = {}
+    for part in parts:
+        read = _read(job, "vectors", part)
+        vectors[part] = np.pad(read, ((0, rows - len(read)), (0, 0)))
     for part, other in (parts, parts[::-1]):
         k = min(mining.NEIGHBOURHOOD, sizes[other])
-        keys, cosines = map(np.asarray, csls.nearest(vectors[part], vectors[other], k))
+        absent = np.where(np.arange(rows) < sizes[other], 0, np.inf)
+        keys = search.chunked(vectors[other], absent, k)
+        found = search.search(vectors[part], keys, 1.0, k, csls.MEMORY_BYTES)
+        near, cosines = (np.asarray(x)[: sizes[part]] for x in found)
         first = sum(sizes.get((other[0], number), 0) for number in range(other[1]))
-        yield part, Nearest(keys.astype(np.int64) + first, cosines)
+        yield part, Nearest(near.astype(np.int64) + first, cosines)
 
 
 def _merged(found: Iterable[Nearest]) -> Nearest:
@@ -153,25 +173,42 @@ def _write_nearest(job: Job, part: Part, nearest: Nearest) -> None:
 
 
 def _pairs(job: Job, least: float) -> Iterator[tuple[float, str, str]]:
-    sides, lines = [], []
-    for side in (0, 1):
-        parts = [(side, n) for n in range(job.parts) if places.exists(job.path(f"keys-{side}-{n}"))]
+    texts = [
+        [part for n in range(job.parts) if places.exists(job.path("lines", part := (side, n)))]
+        for side in (0, 1)
+    ]
+    for path, parts in zip(job.files, texts):
         if not parts:
-            raise ValueError(f"{' and '.join(job.files)}: expected sentences in both files")
-        values = ([_read(job, name, part) for part in parts] for name in Nearest._fields)
-        sides.append(Nearest(*map(np.concatenate, values)))
-        texts = (places.read(job.path("lines-{}-{}".format(*part))).decode() for part in parts)
-        lines.append([line for text in texts for line in text.split("\n")])
-    k = min(side.keys.shape[1] for side in sides)  # below the paper's where a text has fewer sentences
+            raise ValueError(f"{path}: expected sentences")
+    sides = [
+        Nearest(*(np.concatenate([_read(job, x, part) for part in parts]) for x in Nearest._fields))
+        for parts in texts
+    ]
+    k = min(side.keys.shape[1] for side in sides)  # fewer where a text has fewer sentences
     mined = mining.best_first(*(Nearest(keys[:, :k], cosines[:, :k]) for keys, cosines in sides))
-    for i, j, margin in zip(*mined.take(mined.scores >= least)):
-        yield float(margin), lines[0][i], lines[1][j]
+    mined = mined.take(mined.scores >= least)
+    chosen = [_lines(job, *both) for both in zip(texts, (mined.source, mined.target))]
+    for margin, source, target in zip(mined.scores, *chosen):
+        yield float(margin), source, target
+
+
+def _lines(job: Job, parts: Iterable[Part], rows: np.ndarray) -> list[str]:
+    """The lines of some rows, with those of one part in memory beside them."""
+    found, first = [""] * len(rows), 0
+    order = np.argsort(rows)
+    for part in parts:
+        lines = places.read(job.path("lines", part)).decode().split("\n")
+        begin, end = np.searchsorted(rows[order], (first, first + len(lines)))
+        for place in order[begin:end].tolist():
+            found[place] = lines[rows[place] - first]
+        first += len(lines)
+    return found
 
 
 def _write(job: Job, name: str, part: Part, values: np.ndarray) -> None:
-    with places.writing(job.path(f"{name}-{part[0]}-{part[1]}")) as file:
+    with places.writing(job.path(name, part)) as file:
         np.save(file, values, allow_pickle=False)
 
 
 def _read(job: Job, name: str, part: Part) -> np.ndarray:
-    return np.load(io.BytesIO(places.read(job.path(f"{name}-{part[0]}-{part[1]}"))), allow_pickle=False)
+    return np.load(io.BytesIO(places.read(job.path(name, part))), allow_pickle=False)

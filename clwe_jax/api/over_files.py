@@ -25,7 +25,6 @@ from typing import IO, Callable, Iterator, Sequence, TypeVar
 from absl import logging
 
 from clwe_jax import api, atomic, compiled, places, terminal
-from clwe_jax.api import beam_mining
 from clwe_jax.api.loaded import LoadedModel
 from clwe_jax.options import extras
 from clwe_jax.text.corpus import corpora
@@ -73,7 +72,7 @@ def _lines(path: str) -> Iterator[str]:
     counts = corpora.LineCounts()
     yield from (line.rstrip("\r\n") for line in corpora.file_lines(path, counts))
     if counts.repaired_lines:
-        logging.warning("%s: %d lines are not UTF-8; their bad bytes are ignored", path, counts.repaired_lines)
+        logging.warning("%s: %d lines are not UTF-8; their bad bytes are replaced", path, counts.repaired_lines)
 
 
 def _parts(lines: Iterator[_Line]) -> Iterator[list[_Line]]:
@@ -123,7 +122,7 @@ def _arguments(command: str, argv: Sequence[str]) -> argparse.Namespace:
     if command == "mine":
         parser.add_argument("--least", type=float, default=1.05, help="smallest margin of a pair")
         parser.add_argument("--pipeline_options", help="of Apache Beam, by commas: --runner=DirectRunner")
-        parser.add_argument("--parts", type=int, default=16, help="of each text, for Apache Beam")
+        parser.add_argument("--parts", type=int, help="of each text, for Apache Beam (16)")
     parser.add_argument("files", nargs=count, metavar="FILE")
     given = parser.parse_args(argv)
     given.languages = given.languages.split(",")
@@ -131,10 +130,14 @@ def _arguments(command: str, argv: Sequence[str]) -> argparse.Namespace:
         parser.error(f"--languages={','.join(given.languages)}: expected {count}, one for each file")
     if command == "mine" and math.isnan(given.least):
         parser.error("--least=nan: expected a number")
-    if command == "mine" and given.pipeline_options is not None:
-        if not given.out or given.parts < 1:
-            parser.error("--pipeline_options needs --out=FILE, and --parts of at least 1")
-        return given
+    if command == "mine":
+        by_beam, parts = given.pipeline_options is not None, given.parts
+        if parts is not None and (parts < 1 or not by_beam):
+            parser.error(f"--parts={parts}: at least 1, and with --pipeline_options only")
+        if by_beam and not given.out:
+            parser.error("--pipeline_options needs --out=FILE")
+        if by_beam:
+            return given
     for path in given.files:
         if not os.path.isfile(path):
             parser.error(f"{path} is not a file")
@@ -175,6 +178,10 @@ def _run(command: str, given: argparse.Namespace) -> None:
             out.write(line + "\n")
             written += 1
             advance(1)
+    _check_found(given, written)
+
+
+def _check_found(given: argparse.Namespace, written: int) -> None:
     if not written:
         logging.warning(
             "Nothing is found in %s: the files are empty, have no words of the model, or (mine) no pair of that margin",
@@ -183,14 +190,18 @@ def _run(command: str, given: argparse.Namespace) -> None:
 
 
 def _mine_by_beam(given: argparse.Namespace) -> None:
+    from clwe_jax.api import beam_mining  # it imports jax, which the other commands keep programs of
+
     job = beam_mining.Job(
-        given.model, tuple(given.files), tuple(given.languages), given.out, given.parts,
-        tuple(given.pipeline_options.split(",")),
+        given.model, tuple(map(places.absolute, given.files)), tuple(given.languages),
+        places.absolute(given.out), given.parts or 16,
+        tuple(filter(None, given.pipeline_options.split(","))),
     )  # fmt: skip
-    lines = [_pair(*pair) + "\n" for pair in beam_mining.mine(job, given.least)]
-    with places.writing(given.out) as file:
-        file.write("".join(lines).encode())
-    logging.info("%s pairs in %s", f"{len(lines):,}", given.out)
+    written = 0
+    with places.writing(job.out) as file:
+        for written, pair in enumerate(beam_mining.mine(job, given.least), 1):
+            file.write(f"{_pair(*pair)}\n".encode())
+    _check_found(given, written)
 
 
 if __name__ == "__main__":

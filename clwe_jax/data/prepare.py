@@ -100,7 +100,7 @@ def _prepare_by_beam(config, out, rows, heldout_rows, pipeline_options, parts) -
             meta = _prepare(config, folder, work, rows, heldout_rows, job)
             offline.copy_folder(folder, out, prepared.META)
         finally:
-            places.remove(job.path("*"))
+            places.remove(places.absolute(job.path("")))
     return meta
 
 

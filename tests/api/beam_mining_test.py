@@ -1,18 +1,20 @@
 """Mining by Apache Beam gives the pairs of the same process, however the texts are cut."""
 
 import gzip
+import os
+import pathlib
 
 import numpy as np
 import pytest
 
 pytest.importorskip("apache_beam", reason="Apache Beam is of the extra 'beam'")
 
-from clwe_jax import api  # noqa: E402
 from clwe_jax.api import over_files  # noqa: E402
 from clwe_jax.embeddings import files  # noqa: E402
 from clwe_jax.embeddings.vectors import Vectors  # noqa: E402
 
 WORDS, LINES = 60, 90
+BEAM = ["--pipeline_options=--runner=DirectRunner"]
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def given(tmp_path):
     y = x + 0.5 * r.standard_normal(x.shape).astype(np.float32)
     for prefix, language, vectors in (("d", "de", x), ("e", "en", y)):
         files.write(str(tmp_path / f"{language}.vec"), Vectors([prefix + n for n in names], vectors))
-    german, english = ([], [])
+    german, english = [], []
     for number in range(LINES):
         words = [names[i] for i in r.choice(WORDS, 5, replace=False)]
         german.append(" ".join("d" + word for word in words))
@@ -44,27 +46,41 @@ def mine(model, paths, out, *options):
 
 
 @pytest.mark.parametrize("parts", [1, 3, 70])  # of 70 some are empty
-def test_pairs_are_those_of_the_process(given, tmp_path, parts):
+def test_pairs_are_those_of_the_process(given, tmp_path, monkeypatch, caplog, parts):
     model, paths, (german, english) = given
-    beam = "--pipeline_options=--runner=DirectRunner"
-    found = mine(model, paths, tmp_path / "pairs.tsv", beam, f"--parts={parts}")
-    expected = api.load(model).mine(german, "de", english, "en", 1.0)
+    monkeypatch.chdir(tmp_path)
+    names = [os.path.basename(path) for path in paths]
+    found = mine(model, names, pathlib.Path("pairs [1].tsv"), *BEAM, f"--parts={parts}")
+    assert "1 lines are not UTF-8" in caplog.text
+    assert not list(tmp_path.glob("*beam_*")), "files of the job are left"
+    (tmp_path / "c.txt").write_text("\n".join(german))
+    (tmp_path / "d.txt").write_bytes(b"\xff\n".join(line.encode() for line in english))
+    expected = mine(model, ("c.txt", "d.txt"), pathlib.Path("expected.tsv"))
     assert len(expected) > 30
-    assert {(a, b) for _, a, b in found} == {(german[i], english[j]) for i, j, _ in expected}
+    clean = lambda rows: {(a, b.removesuffix("\ufffd")) for _, a, b in rows}  # noqa: E731
+    assert clean(found) == clean(expected)
     margins = [float(margin) for margin, _, _ in found]
     assert margins == sorted(margins, reverse=True)
-    np.testing.assert_allclose(margins, [margin for _, _, margin in expected], atol=1e-4)
-    assert not list(tmp_path.glob("*beam_*")), "files of the job are left"
+    np.testing.assert_allclose(margins, [float(margin) for margin, _, _ in expected], atol=1e-4)
 
 
 def test_a_text_without_sentences_and_a_missing_file_are_named(given, tmp_path):
     model, (path, _), _ = given
     (tmp_path / "empty.txt").write_text("\n \n")
-    beam = "--pipeline_options=--runner=DirectRunner", "--parts=2"
-    with pytest.raises(SystemExit, match="expected sentences in both"):
-        mine(model, (path, str(tmp_path / "empty.txt")), tmp_path / "out", *beam)
+    with pytest.raises(SystemExit, match="empty.txt: expected sentences"):
+        mine(model, (path, str(tmp_path / "empty.txt")), tmp_path / "out", *BEAM, "--parts=2")
     with pytest.raises(SystemExit, match="absent.txt is not a file"):
-        mine(model, (path, str(tmp_path / "absent.txt")), tmp_path / "out", *beam)
-    assert not list(tmp_path.glob("*beam_*"))
+        mine(model, (path, str(tmp_path / "absent.txt")), tmp_path / "out", *BEAM)
+    with pytest.raises(SystemExit, match="xx"):
+        options = "--languages=de,xx", f"--out={tmp_path / 'out'}", *BEAM
+        over_files.main("mine", [f"--model={model}", *options, path, path])
+    assert not list(tmp_path.glob("out*"))
+
+
+@pytest.mark.parametrize(
+    "options", [BEAM, ["--parts=3"], [*BEAM, "--out=x", "--parts=0"]], ids=["no out", "no Beam", "0"]
+)
+def test_wrong_options_are_named(options, capsys):
     with pytest.raises(SystemExit):
-        over_files.main("mine", [f"--model={model}", "--languages=de,en", *beam, path, path])
+        over_files.main("mine", ["--model=x", "--languages=de,en", *options, "a", "b"])
+    assert "--p" in capsys.readouterr().err.splitlines()[-1]

@@ -117,3 +117,8 @@ def test_nothing_found_and_bad_bytes_are_said(model, texts, tmp_path, capsys, sa
     strange.write_bytes("caf\xe9 na\xefve\n".encode("latin-1"))
     assert not run("mine", f"--model={model}", "--languages=de,en", str(strange), texts[0][1], capsys=capsys)
     assert "strange.txt: 1 lines are not UTF-8" in said.text and "Nothing is found in" in said.text
+
+
+def test_the_module_imports_no_jax(run_python):
+    """`compiled.keep` sets the folder of compiled programs before jax is imported."""
+    run_python("-c", "import sys, clwe_jax.api.over_files; assert 'jax' not in sys.modules")
