@@ -31,7 +31,12 @@ def _forward(hidden, table):
 
 
 def _backward(factors, gradient):
-    return jax.vjp(_product, *factors)[1](gradient.astype(factors[0].dtype))
+    hidden, table = factors
+    gradient = gradient.astype(hidden.dtype)
+    # As automatic differentiation writes them, so that float32 keeps its bits.
+    [of_hidden] = jax.linear_transpose(lambda x: _product(x, table), hidden)(gradient)
+    [of_table] = jax.linear_transpose(lambda x: _product(hidden, x), table)(gradient)
+    return of_hidden, of_table
 
 
 table_scores.defvjp(_forward, _backward)

@@ -165,7 +165,7 @@ class LineSource(TextSource):
         for name, size in zip(self._files, sizes):
             part = max(_SAMPLE_BYTES * size // max(sum(sizes), 1), 512)
             if name.endswith(".gz"):
-                with open(name, "rb") as raw, gzip.GzipFile(fileobj=raw) as file:
+                with open(name, "rb") as raw, gzip.GzipFile(fileobj=_InBlocks(raw)) as file:
                     texts = [file.read(part) + file.readline(_LONGEST_SKIP)]
                     # The ratio is rough, because the reader's buffer holds more than was used.
                     size *= len(texts[0]) / max(min(raw.tell(), size), 1)
@@ -181,6 +181,16 @@ class LineSource(TextSource):
             whole += size
         languages = [self._language] * len(sampled)
         return Sample(sampled, languages, whole / max(read, 1), lines)
+
+
+class _InBlocks:
+    """A file that is read in small blocks: Python 3.12's gzip asks for 128 kB, a whole small file."""
+
+    def __init__(self, file: BinaryIO):
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        return self._file.read(min(size, 8_192))
 
 
 def read_lines(name: str) -> tf.data.Dataset:
