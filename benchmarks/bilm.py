@@ -5,8 +5,9 @@ Command (see README.md for the peer's interpreter):
   python benchmarks/bilm.py --cells=1024 --width=256 --rows=64 --peer-python=peer/bin/python
 
 Both sides have the same sizes, words and batch, float32 on a CPU and bfloat16 on a GPU (PyTorch's
-autocast may take float16 for nn.LSTM), the character CNN once per distinct word, sampled softmax with the same number of log-uniform negatives, Adagrad and
-clipping. A word counts once for both directions together.
+autocast may take float16 for nn.LSTM), the character CNN once per distinct word, sampled softmax with
+the same number of log-uniform negatives, Adagrad and clipping. A word counts once for both directions
+together.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ whole source language, a words x words product. The first figure compares the ra
 and its top-k selection with the rate of the plain product in the same process. The second figure
 compares the time of `csls.nearest`, which computes r only for candidates that a bound does not
 exclude, with the time for all scores. Both must give the same answers. The peer computes r(y) of all
-candidates by products and topk in PyTorch. Times of single searches include compiling. The made-up vectors are clusters of unequal density and their
-noisy copies, which have hubs, as word vectors do.
+candidates by products and topk in PyTorch. Times of single searches include compiling. The made-up
+vectors are clusters of unequal density and their noisy copies, which have hubs, as word vectors do.
 """
 
 from __future__ import annotations

@@ -196,9 +196,10 @@ def _lines(job: Job, parts: Iterable[Part], rows: np.ndarray) -> list[str]:
     """The lines of some rows, with those of one part in memory beside them."""
     found, first = [""] * len(rows), 0
     order = np.argsort(rows)
+    ordered = rows[order]
     for part in parts:
         lines = places.read(job.path("lines", part)).decode().split("\n")
-        begin, end = np.searchsorted(rows[order], (first, first + len(lines)))
+        begin, end = np.searchsorted(ordered, (first, first + len(lines)))
         for place in order[begin:end].tolist():
             found[place] = lines[rows[place] - first]
         first += len(lines)

@@ -123,21 +123,22 @@ def _arguments(command: str, argv: Sequence[str]) -> argparse.Namespace:
         parser.add_argument("--least", type=float, default=1.05, help="smallest margin of a pair")
         parser.add_argument("--pipeline_options", help="of Apache Beam, by commas: --runner=DirectRunner")
         parser.add_argument("--parts", type=int, help="of each text, for Apache Beam (16)")
+    parser.set_defaults(pipeline_options=None)
     parser.add_argument("files", nargs=count, metavar="FILE")
     given = parser.parse_args(argv)
     given.languages = given.languages.split(",")
     if len(given.languages) != count:
         parser.error(f"--languages={','.join(given.languages)}: expected {count}, one for each file")
-    if command == "mine" and math.isnan(given.least):
-        parser.error("--least=nan: expected a number")
+    by_beam = given.pipeline_options is not None
     if command == "mine":
-        by_beam, parts = given.pipeline_options is not None, given.parts
-        if parts is not None and (parts < 1 or not by_beam):
-            parser.error(f"--parts={parts}: at least 1, and with --pipeline_options only")
-        if by_beam and not given.out:
+        if math.isnan(given.least):
+            parser.error("--least=nan: expected a number")
+        if given.parts is not None and (given.parts < 1 or not by_beam):
+            parser.error(f"--parts={given.parts}: at least 1, and with --pipeline_options only")
+    if by_beam:
+        if not given.out:
             parser.error("--pipeline_options needs --out=FILE")
-        if by_beam:
-            return given
+        return given
     for path in given.files:
         if not os.path.isfile(path):
             parser.error(f"{path} is not a file")
@@ -159,10 +160,10 @@ def main(command: str, argv: Sequence[str]) -> None:
     compiled.keep()
     try:
         with terminal.warnings_only():
-            if command == "mine" and given.pipeline_options is not None:
-                _mine_by_beam(given)
-            else:
+            if given.pipeline_options is None:
                 _run(command, given)
+            else:
+                _mine_by_beam(given)
     except (ValueError, OSError, ImportError) as error:
         sys.exit(f"error: {extras.explained(error) if isinstance(error, ImportError) else error}")
 
@@ -190,7 +191,7 @@ def _check_found(given: argparse.Namespace, written: int) -> None:
 
 
 def _mine_by_beam(given: argparse.Namespace) -> None:
-    from clwe_jax.api import beam_mining  # it imports jax, which the other commands keep programs of
+    from clwe_jax.api import beam_mining  # it imports jax, before which `compiled.keep` must run
 
     job = beam_mining.Job(
         given.model, tuple(map(places.absolute, given.files)), tuple(given.languages),
