@@ -35,16 +35,16 @@ STATIC = "data.pocket_sentences=5000 embeddings.epochs=2"
 # Run -> options that shorten it; OUT is the folder of all runs.
 RUNS = {
     "dict_mlm_50": "train.steps=150",
-    "warm_dict_mlm": "train.steps=60 finish.steps=8 data.pocket_sentences=6000",
+    "warm_dict_mlm": "train.steps=60 finish.steps=8 data.pocket_sentences=6000 init.joint.epochs=2",
     "saelmo": "train.steps=120 objective.senses.warmup_steps=60",
     "bi_saelmo": "train.steps=100 objective.senses.warmup_steps=50",
     "joint_align": STATIC,
     "joint_dictionary": STATIC,
     "align_geomm": STATIC,
     "mined_vectors": STATIC + " data.languages=en,de,fr data.pocket_shared=0.1",
-    "laser": "train.steps=60 data.pocket_sentences=6000",
-    "unsupervised_mt": "train.steps=40 data.pocket_sentences=6000",
-    "ner_bilstm_crf": "transfer.seeds=1 recipe.epochs=3 data.pocket_sentences=5000",
+    "laser": "train.steps=60 data.pocket_sentences=6000 init.joint.epochs=5",
+    "unsupervised_mt": "train.steps=40 data.pocket_sentences=6000 init.joint.epochs=5",
+    "ner_bilstm_crf": "transfer.seeds=1 transfer.joint.epochs=5 recipe.epochs=3 data.pocket_sentences=5000",
     "finetune_ner": "transfer.seeds=1 recipe.epochs=1 encoder=run:OUT/warm_dict_mlm",
     "clcr": "clcr.encoder.steps=100 clcr.predictor.steps=100 clcr.transform.steps=200"
     " clcr.sentences=800 clcr.entailment.seeds=1 data.pocket_sentences=6000",

@@ -202,6 +202,8 @@ def write(folder: str, job: str, options: dict[str, Any]) -> dict[str, Any]:
     place = lambda *names: os.path.join(folder, *names)
     two = ("en", "de")
     pocket.write_corpus(place("text"), two, options["sentences"])
+    with open(place("text", "en.txt"), encoding="utf-8") as file:
+        words = sum(len(line.split()) for line in file)
     static, model = run_config.load("align_procrustes"), run_config.load("laser")
     if job == "words":
         pocket.write_dictionaries(place("dictionaries"), two)
@@ -225,7 +227,7 @@ def write(folder: str, job: str, options: dict[str, Any]) -> dict[str, Any]:
         _write_vectors(folder, two, tasks)
     tagger = run_config.load("ner_bilstm_crf")
     return {
-        "embeddings": dict(vars(static.embeddings)),
+        "embeddings": dict(vars(static.embeddings.over(words))),
         "laser": {
             **{x: getattr(model.model, x) for x in ("width", "cells", "layers", "decoder_cells", "language_width", "dropout")},
             "vocab": model.vocab.size, "rows": model.train.batch_size, "languages": 2,

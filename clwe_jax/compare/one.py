@@ -121,7 +121,7 @@ def _used(run: options.Run) -> str:
             text += f", a finish of {run.finish.steps:,} steps"
         return text + (", vectors at the start" if run.init.embeddings else "")
     if isinstance(run, StaticRun) and run.static.training != "dictionary":
-        return f"{run.embeddings.epochs} passes over the text"
+        return f"{run.embeddings.epochs or '5 to 15'} passes over the text"
     return ""
 
 

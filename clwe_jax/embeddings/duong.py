@@ -136,6 +136,7 @@ def train(
     """
     random = np.random.default_rng(seed)
     text = _tagged(corpus, settings.min_count)
+    settings = settings.over(len(text.ids))
     known = _links(text, dictionary)
     count = len(text.counts)
     shape = (count, settings.dim)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from typing import Annotated, Mapping
+from typing import Annotated, Mapping, Self
 
 from clwe_jax import registry
 from clwe_jax.options import derived as shared, evaluators
@@ -19,12 +19,35 @@ from clwe_jax.options.text import SOURCE, CorpusOptions
 from clwe_jax.options.training import ErrorsOptions, PlanOptions
 
 
+# Passes of `epochs=0`, and the running words of them all. The fewest are fastText's default; 40 over a
+# small French text found fewer translations than 15.
+_FEWEST, _MOST, _TRAINED = 5, 15, 60_000_000
+
+
 @dataclasses.dataclass(frozen=True)
-class FastTextOptions(Section):
+class PassesOptions(Section):
+    """Passes of a skip-gram over its text."""
+
+    epochs: Count = option(
+        5,
+        "passes over the text; 0: 15 over up to 4 million words, fewer over more, 5 from 12 million",
+    )
+
+    def over(self, words: int) -> Self:
+        """These options with the number of passes over a text of some running words.
+
+        A small text trains too few pairs of words in fastText's five passes: three times as many find
+        four times as many translations on the embedded world (docs/lessons.md).
+        """
+        passes = min(_MOST, max(_FEWEST, _TRAINED // max(1, words)))
+        return dataclasses.replace(self, epochs=self.epochs or passes)
+
+
+@dataclasses.dataclass(frozen=True)
+class FastTextOptions(PassesOptions):
     """Hyperparameters of fastText's skip-gram; the defaults are fastText's (joint-align, 4.1)."""
 
     dim: Size = option(300, "width of a vector")
-    epochs: Size = option(5, "passes over the text")
     min_count: Size = option(5, "least number of occurrences of a word with a vector")
     window: Size = option(
         5, "largest number of context words on either side; the width is drawn for every word"
@@ -45,11 +68,10 @@ class FastTextOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class DuongOptions(Section):
+class DuongOptions(PassesOptions):
     """Hyperparameters."""
 
     dim: Size = option(300, "width of a vector")
-    epochs: Size = option(5, "passes over the text")
     min_count: Size = option(
         5, "least number of occurrences of a word with a vector, in its language"
     )

@@ -153,7 +153,7 @@ class StartVectorsOptions(Section):
     """Joint vectors that a language model trains first, for its start."""
 
     dim: Count = option(0, "dimensions; 0: the model's width, 300 at most")
-    epochs: Size = option(5, "passes over the text")
+    epochs: Count = option(5, "passes over the text; 0: by its size, as config.embeddings.epochs")
     min_count: Size = option(5, "rarer words have no vector")
     buckets: Size = option(100_000, "rows of the table of n-grams")
     workers: Size = option(1, "threads; with more, training is faster, and runs differ")

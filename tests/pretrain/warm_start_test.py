@@ -242,7 +242,7 @@ def test_test_pairs_that_a_model_trains_on_are_counted(folder, caplog, tmp_path)
         ({"init.embeddings": "wiki.fr.vec"}, "'wiki.fr.vec' is in none of the languages (de,en)"),
         ({"data.source": "batches:DIR"}, "'joint' trains on text files, and config.data.source="),
         ({"data.languages": "en"}, "config.data.dictionaries needs two languages or more"),
-        ({"init.joint.epochs": 0}, "config.init.joint.epochs=0: must be at least 1"),
+        ({"init.joint.epochs": -1}, "config.init.joint.epochs=-1: must be at least 0"),
         ({"init.embeddings": "dictionary", "data.dictionaries": ""}, "needs config.data.dictionaries"),
         ({"init.embeddings": "joint+dictionary", "data.dictionaries": ""}, "needs a dictionary"),
         ({"init.embeddings": "joint+dictionary", "init.method": "subword"}, "have no n-grams"),
