@@ -136,7 +136,6 @@ def train(
     """
     random = np.random.default_rng(seed)
     text = _tagged(corpus, settings.min_count)
-    settings = settings.over(len(text.ids))
     known = _links(text, dictionary)
     count = len(text.counts)
     shape = (count, settings.dim)

@@ -79,7 +79,6 @@ def fasttext_with_subwords(
     """
     from gensim.models.fasttext import FastText as Model
 
-    settings = settings.over(sentences.size)
     batch = min(10_000, max(100, sentences.size // (_JOBS * settings.workers)))
     model = Model(
         vector_size=settings.dim, epochs=settings.epochs, min_count=settings.min_count,

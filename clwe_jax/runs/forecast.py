@@ -259,7 +259,7 @@ def _fasttext(config: options.Run, training: str, given: FastTextOptions) -> str
         words = sum(os.path.getsize(path) for paths in files for path in paths) // _WORD_BYTES
     if training == "dictionary":
         return f"vectors of the dictionary, {given.dim} dimensions: no training"
-    given = given.over(words)
+    given = given.over(words // len(languages))
     line = (
         f"training: {training}, {given.dim} dimensions, {given.epochs} epochs over "
         f"at most {words / 1e6:,.1f} million words"

@@ -27,7 +27,7 @@ from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.options.section import to_dict, values_of
-from clwe_jax.options.static import StaticRun
+from clwe_jax.options.static import EmbeddingsOptions, StaticRun
 from clwe_jax.runs import cached
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.static import added, vocabularies
@@ -195,6 +195,12 @@ class Trainer:
         """The running words of the text, in the balance of `static.temperature`."""
         return self._text.sampled(self.config.static.temperature, self.config.seed)
 
+    @property
+    def _settings(self) -> EmbeddingsOptions:
+        """The options of the training, with the number of passes."""
+        words = sum(map(self._corpus.size, self._languages)) // len(self._languages)
+        return self.config.embeddings.over(words)
+
     @functools.cached_property
     def _text(self) -> Corpus:
         """The running words of the whole text."""
@@ -233,8 +239,7 @@ class Trainer:
             if replaced:
                 share = self.config.static.replace_share
                 text = corpora.joint_replace(text, self.dictionary, share, seed)
-            settings = self.config.embeddings
-            return train.fasttext_with_subwords(text.sentences(seed), settings, seed)
+            return train.fasttext_with_subwords(text.sentences(seed), self._settings, seed)
 
         if self.config.static.keep_subwords:
             self._kept(SUBWORDS, lambda: made()[1], Subwords.save, Subwords.load)
@@ -242,10 +247,11 @@ class Trainer:
 
     def _separate(self) -> dict[str, Vectors]:
         """Vectors of each language, trained on its text alone."""
-        seed, settings = self.config.seed, self.config.embeddings
+        seed = self.config.seed
 
         def one(language: str) -> Vectors:
-            return train.fasttext(self._corpus.only(language).sentences(seed), settings, seed)
+            text = self._corpus.only(language).sentences(seed)
+            return train.fasttext(text, self._settings, seed)
 
         return {
             language: self._kept(f"separate-{language}.npz", functools.partial(one, language))
@@ -257,8 +263,7 @@ class Trainer:
 
         @functools.cache
         def made() -> dict[str, Vectors]:
-            settings = self.config.embeddings
-            return duong.train(self._corpus, self.dictionary, settings, self.config.seed)
+            return duong.train(self._corpus, self.dictionary, self._settings, self.config.seed)
 
         return {
             language: self._kept(f"duong-{language}.npz", lambda language=language: made()[language])
