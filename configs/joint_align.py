@@ -16,7 +16,7 @@ Ablations, each by override:
   other aligners     --config.align.name=geomm (procrustes, adversarial, self_learning, ...)
 
 Expected: Tables 1-2 of the paper: both steps help, and help most together.
-At :laptop: row `joint_align` of docs/results.md, 1 minute of one core.
+At :laptop: row `joint_align` of docs/results.md, 2 minutes of one core.
 """
 
 from clwe_jax import presets

@@ -24,7 +24,7 @@ Ablations, by override:
   the text alone           --config.static.dictionary_dim=0 --config.static.mine=False
 
 Expected: more sentences found than by either part, most for related languages:
-row `joint_dictionary` of docs/results.md, 1 minute of one core. A start for language
+row `joint_dictionary` of docs/results.md, 2 minutes of one core. A start for language
 models: --config.init.embeddings=joint+dictionary. The method is this project's own.
 """
 

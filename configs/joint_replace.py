@@ -9,7 +9,7 @@ Command:
   :base              300 dimensions, seven languages in one space, a machine of many cores.
   :paper             300 dimensions, two languages, Wikipedia.
 
-Expected: row `joint_replace` of docs/results.md, 1 minute of one core.
+Expected: row `joint_replace` of docs/results.md, 2 minutes of one core.
 """
 
 from clwe_jax import presets
