@@ -164,10 +164,12 @@ def batch(
     """
     folder = out / system
     folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / "unbroken.done").exists():
+    # Rounding depends on the number of processors that a process may use.
+    processors, whole = str(len(os.sched_getaffinity(0))), folder / "unbroken.done"
+    if not whole.exists() or whole.read_text() != processors:
         shutil.rmtree(folder / "unbroken", ignore_errors=True)
         finish_run(start(system, "unbroken", folder), folder / "unbroken.log")
-        (folder / "unbroken.done").touch()
+        whole.write_text(processors)
     broken = folder / "broken"
     shutil.rmtree(broken, ignore_errors=True)
     moments = random.Random(f"{arguments.seed}-{number}")
