@@ -18,8 +18,9 @@ Other encoders, by override:
   no pretraining       --config.encoder=bow (gru, lstm)
   each layer alone     --config.transfer.layers=each
 
-Expected: names of other languages are found where the encoder puts the languages into one space:
-joint-align above vectors of each language alone (Table 3 of joint-align).
+Expected: names of other languages are found where the encoder puts the languages into one space. In
+Table 3 of joint-align its vectors are above those of each language alone; here they are below
+(docs/reproduction.md).
 """
 
 from clwe_jax import presets
