@@ -38,12 +38,13 @@ def vectors(made: Rows) -> Made[Vectors]:
     return Made(graph.counts, of)
 
 
-def spelling(made: Rows, behind: int = 0) -> Spelling:
+def spelling(made: Rows, behind: int = 0, compared: float = 1.0) -> Spelling:
     """Vectors of any string, in the space of `vectors`.
 
     Args:
       made: as of `vectors`.
       behind: dimensions of the space behind those of `vectors`, of which a spelling says nothing.
+      compared: see `Spelling`.
     """
     graph, words = made.graph, made.graph.options
     prior, regressions = made.hub_regression, {}
@@ -56,5 +57,5 @@ def spelling(made: Rows, behind: int = 0) -> Spelling:
     width = made.width + words.spelling_dim + behind
     return Spelling(
         graph.ngrams, regressions, GUESSED_LENGTH, words.spelling_dim, words.spelling_length,
-        width, made.seed,
+        width, made.seed, compared,
     ).halved()  # fmt: skip

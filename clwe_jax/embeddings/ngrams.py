@@ -29,6 +29,7 @@ _KERNEL_ROWS = 1_000  # of the kernel that are made at once
 _ROWS = 10_000  # words whose vectors are made at once
 _FEW = 64  # words whose vectors are made without those of all n-grams
 _SURE = 0.7  # length of the regression's answer from which a vector has its whole length
+_KNOWN = 0.95  # length of the dictionary's part from which a word has an entry or links
 _FOREIGN = 0.01  # of a word's squared length, in the scale of a prior: a spelling that says nothing counts 0
 
 
@@ -165,6 +166,7 @@ class Spelling:
       dim, spelling_length: width and length of the part of the n-grams themselves; 0: none.
       width: of a whole vector; zeros fill it.
       seed: of the directions of n-grams.
+      compared: factor of a guess beside a trained vector, where single words are compared.
     """
 
     ngrams: Ngrams
@@ -174,6 +176,7 @@ class Spelling:
     spelling_length: float
     width: int
     seed: int
+    compared: float = 1.0
 
     def vectors(self, words: Sequence[str], language: str) -> np.ndarray:
         """The vectors of words, float32 [words, width]."""
@@ -185,6 +188,21 @@ class Spelling:
             part = slice(first, first + self.dim)
             rows[:, part] = self.ngrams.directions(words, self.dim, self.seed)
             rows[:, part] *= np.float32(self.spelling_length)
+        return rows
+
+    def as_words(self, rows: np.ndarray) -> np.ndarray:
+        """Vectors as single words are compared, float32 [words, width].
+
+        Where a word has no entry, its contexts say more of its translation than its spelling does. In
+        a sentence's mean the guesses of many words add up; of one word, a wrong guess hides what was
+        trained.
+        """
+        first = next(iter(self.regressions.values())).factors.shape[1]
+        if first + self.dim == self.width:  # nothing was trained
+            return np.asarray(rows, np.float32)
+        rows = np.array(rows, np.float32)
+        guessed = np.linalg.norm(rows[:, :first], axis=1) < _KNOWN
+        rows[guessed, :first] *= np.float32(self.compared)
         return rows
 
     def halved(self) -> Spelling:
@@ -212,9 +230,9 @@ class Spelling:
             for name, other in self.regressions.items():
                 if other is fitted.prior:
                     arrays[f"prior/{language}/{name}"] = np.float64(fitted.scale)
-        facts = np.array(
-            [self.length, self.dim, self.spelling_length, self.width, self.seed], np.float64
-        )
+        facts = np.array([
+            self.length, self.dim, self.spelling_length, self.width, self.seed, self.compared
+        ])  # fmt: skip
         with atomic.writing(path) as file:
             np.savez(file, ngrams=self.ngrams.weights.astype(np.float16), facts=facts, **arrays)
 
@@ -229,7 +247,8 @@ class Spelling:
         try:
             with np.load(path, allow_pickle=False) as stored:
                 arrays = dict(stored)
-            length, dim, spelling_length, width, seed = arrays["facts"].tolist()
+            # Files of earlier versions have no `compared`.
+            length, dim, spelling_length, width, seed, *compared = arrays["facts"].tolist()
             regressions = {}
             for name in arrays:
                 kind, _, language = name.partition("/")
@@ -248,7 +267,8 @@ class Spelling:
             raise
         except (OSError, ValueError, KeyError, EOFError) as error:
             raise ValueError(f"{path} is damaged: {error}. Delete it and run again") from error
-        return cls(ngrams, regressions, length, int(dim), spelling_length, int(width), int(seed))
+        numbers = length, int(dim), spelling_length, int(width), int(seed)
+        return cls(ngrams, regressions, *numbers, *compared)
 
 
 @functools.lru_cache(maxsize=1 << 18)

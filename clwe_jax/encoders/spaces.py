@@ -127,6 +127,18 @@ class StaticSpaces(LoadedEncoder):
                 return (mapped, hub) if language == source else (hub, mapped)
         return self.stored(source), self.stored(target)
 
+    def word_space(
+        self, source: str, target: str, max_words: int | None = None
+    ) -> tuple[Vectors, Vectors]:
+        """The most frequent words of two languages with the vectors by which single words are compared.
+
+        Args:
+          max_words: number of words of each language; None: all.
+        """
+        x, y = (vectors.top(max_words) for vectors in self.space(source, target))
+        one, other = (dataclasses.replace(v, vectors=self.as_words(v.vectors)) for v in (x, y))
+        return one, other
+
     def neighbours(
         self,
         word: str,
@@ -163,12 +175,13 @@ class StaticSpaces(LoadedEncoder):
         """The words of a language nearest to a word, without the word itself."""
         chosen = check_search(k, method)
         x, y = self.space(lang, to)
-        query = self._vector(word, lang, x)
+        query = self.as_words(self._vector(word, lang, x)[None])[0]
         row = self._find(word, lang, x)
         own = lang == to and row is not None
         count = min(k + own, len(y.words))
         if (lang, to, chosen) not in self._retrievers:
-            self._retrievers[lang, to, chosen] = Retriever(y.vectors, x.vectors, chosen)
+            pool, keys = self.word_space(lang, to)
+            self._retrievers[lang, to, chosen] = Retriever(keys.vectors, pool.vectors, chosen)
         places, scores = self._retrievers[lang, to, chosen].nearest(query, count)
         near = [
             Neighbour(y.words[place], to, float(score))
@@ -177,20 +190,23 @@ class StaticSpaces(LoadedEncoder):
         ]
         return near[:k]
 
-    def encoder(self) -> StaticEncoder:
+    def as_words(self, vectors: Any) -> np.ndarray:
+        """Vectors of `space` as single words are compared, float32; see `Spelling.as_words`."""
+        if self.spelling is None:
+            return np.asarray(vectors, np.float32)
+        return self.spelling.as_words(vectors)
+
+    def encoder(self, split: Callable[[str, str], Sequence[str]] | None = None) -> StaticEncoder:
         """The vectors as an encoder of text (`types.Encoder`).
 
-        Text is cut into words at spaces; in scripts without spaces, by longest match of words with
-        vectors. A word without a vector is lower-cased.
+        Args:
+          split: see `StaticEncoder`; None: text is cut into words at spaces; in scripts without spaces,
+            by longest match of words with vectors. A word without a vector is lower-cased.
         """
+        spelled = self.spelling.vectors if self.spelling else None
         return StaticEncoder(
-            self, self._split, frequencies=self.frequencies, spelled=self.spelled
+            self, split or self._split, None, self.frequencies, spelled, self.as_words
         )
-
-    @property
-    def spelled(self) -> Callable[[Sequence[str], str], np.ndarray] | None:
-        """(words, language) -> their vectors by spelling; None where the model has no such vectors."""
-        return self.spelling.vectors if self.spelling else None
 
     def phrases(self, language: str) -> Phrases:
         """The phrases of a language that have a vector."""

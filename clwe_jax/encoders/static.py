@@ -43,6 +43,7 @@ class StaticEncoder:
       frequencies: counts of words in the run's text; None where they are not known.
       spelled: (words, language) -> vectors of words that have none, float32 [words, D], in the space
         of all; None: there are no such vectors.
+      as_words: vectors of the space of all -> as single words are compared, float32.
     """
 
     spaces: Spaces
@@ -50,6 +51,7 @@ class StaticEncoder:
     pair: Mapping[str, Vectors] | None = None
     frequencies: Frequencies | None = None
     spelled: Callable[[Sequence[str], str], np.ndarray] | None = None
+    as_words: Callable[[np.ndarray], np.ndarray] = lambda rows: np.asarray(rows, np.float32)
     # language -> the words that were asked for last, and those of them that have a vector.
     _asked: dict[str, tuple[frozenset[str], Vectors]] = dataclasses.field(
         default_factory=dict, init=False, repr=False
@@ -145,7 +147,7 @@ class StaticEncoder:
         rows = np.unique(vectors.rows(wanted))
         rows = np.concatenate([np.arange(frequent), rows[rows >= frequent]])
         taken = vectors.take(rows)
-        return WordSpace(taken.words, np.asarray(taken.vectors, np.float32)[:, None], frequent)
+        return WordSpace(taken.words, self.as_words(taken.vectors)[:, None], frequent)
 
     def _of(self, sentences: Iterable[Sequence[str]], language: str) -> Vectors:
         """The vectors of the sentences' words, those from their spelling with them."""

@@ -215,6 +215,10 @@ class StaticOptions(Section):
         0, "dictionary vectors' width, beside the trained ones; 0: none"
     )
     trained_length: Positive = option(0.6, "of trained vectors beside those of the dictionary")
+    compared_length: Share = option(
+        0.25, "where single words are compared, the share that remains of a word's vector from its spelling, "
+        "beside its trained vector: contexts say more of a word without an entry"
+    )
     trained: str = option("", "a folder of trained vectors for several runs; '': WORKDIR/trained")
     add_to: str = option(
         "", "a finished run's folder whose space gets the languages of this run beside its own, which stay "

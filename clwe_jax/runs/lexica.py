@@ -117,7 +117,7 @@ def _examples(words: Sequence[str]) -> str:
     return ", ".join(repr(word) for word in list(words)[::step][:_EXAMPLES])
 
 
-def induced(source: Vectors, target: Vectors, max_words: int) -> list[tuple[str, str]]:
+def induced(source: Vectors, target: Vectors) -> list[tuple[str, str]]:
     """Pairs of words that are each other's nearest by CSLS, most frequent source word first.
 
     Pairs in which a word has no letter are left out.
@@ -125,10 +125,8 @@ def induced(source: Vectors, target: Vectors, max_words: int) -> list[tuple[str,
     Args:
       source: vectors of the source language, most frequent word first.
       target: vectors of the target language in the same space and order.
-      max_words: number of words of each language that take part, the most frequent ones.
     """
-    vectors = (np.asarray(x.vectors[:max_words], np.float32) for x in (source, target))
-    rows = induce.induce(*vectors, method="csls", max_words=None)
+    rows = induce.induce(source.vectors, target.vectors, method="csls", max_words=None)
     pairs = [(source.words[a], target.words[b]) for a, b in rows.tolist()]
     return [pair for pair in pairs if all(any(map(str.isalpha, word)) for word in pair)]
 

@@ -226,7 +226,8 @@ class Static(Job):
             model = dataclasses.replace(model, raw=joined, shared={}, alignments={})
         if static.words.unknown != "ngrams":
             return model
-        model = dataclasses.replace(model, spelling=dictionary_text.spelling(known, behind))
+        spelling = dictionary_text.spelling(known, behind, static.compared_length)
+        model = dataclasses.replace(model, spelling=spelling)
         return finished.merged(model) if finished else model
 
     def _alignment(
@@ -296,7 +297,7 @@ class Static(Job):
             if f"{target}-{source}" in sizes:
                 continue
             name = f"{source}-{target}"
-            pairs = lexica.induced(*model.space(source, target), max_words)
+            pairs = lexica.induced(*model.word_space(source, target, max_words))
             lexica.write(self.path("induced", f"{name}.txt"), pairs)
             sizes[name] = len(pairs)
         return sizes

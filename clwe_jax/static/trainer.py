@@ -174,7 +174,7 @@ class Trainer:
             cut = self.segmenter.words(self.normalizer(text, language), language)
             return model.phrases(language)(cut)
 
-        return StaticEncoder(model, words, frequencies=model.frequencies, spelled=model.spelled)
+        return model.encoder(words)
 
     def description(self) -> dict[str, Any]:
         """Words of each language's text and their share in the dictionary, for the report."""

@@ -57,6 +57,32 @@ def test_a_loan_has_what_the_prior_knows_and_a_language_without_loans_takes_noth
     )
 
 
+def _spelling(compared, dim=1, width=6):
+    regression = Regression(["a"], np.zeros((1, 3), np.float32))
+    return Spelling(Ngrams.of(_WORDS), {"en": regression}, 0.7, dim, 0.6, width, 0, compared)
+
+
+def test_where_words_are_compared_a_guess_is_short_beside_a_trained_vector(tmp_path):
+    entry, guess = np.array([[0.6, 0.8, 0, 0.6, 0.3, 0.4], [0.42, 0.56, 0, 0.6, 0.3, 0.4]])
+    rows = np.array([entry, guess], np.float16)
+    expected = [entry, [0.105, 0.14, 0, 0.6, 0.3, 0.4]]
+    _spelling(0.25).save(f"{tmp_path}/spelling.npz")
+    for made in (_spelling(0.25), Spelling.load(f"{tmp_path}/spelling.npz")):
+        np.testing.assert_allclose(made.as_words(rows), expected, atol=1e-3)
+    assert rows[1, 0] == np.float16(0.42)  # a copy has changed
+    for same in (_spelling(1.0), _spelling(0.25, dim=3)):  # the latter has no trained vectors
+        np.testing.assert_array_equal(same.as_words(rows), rows.astype(np.float32))
+
+
+def test_a_file_of_earlier_versions_compares_words_as_they_are(tmp_path):
+    path = f"{tmp_path}/spelling.npz"
+    _spelling(0.25).save(path)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    np.savez(path, **{**arrays, "facts": arrays["facts"][:5]})
+    assert Spelling.load(path).compared == 1
+
+
 def test_a_form_is_near_its_stem_and_a_sign_is_near_nothing():
     grams, rows = Ngrams.of(_WORDS), _vectors(len(_WORDS))
     found = Regression.fit(grams, _WORDS, rows)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from clwe_jax.embeddings import ngrams
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import spaces
 from clwe_jax.encoders.spaces import StaticSpaces
@@ -38,6 +39,33 @@ def test_vectors_in_float16_become_float32_and_two_languages_are_held(tmp_path):
     [near] = loaded.neighbours("de3", lang="de", to="en", k=1, method="csls")
     similar = np.asarray(loaded.vectors("en").vectors) @ loaded.vectors("de").vectors[3]
     assert near.language == "en" and near.word in raw["en"].words and similar.shape == (9,)
+
+
+def test_single_words_are_compared_by_their_contexts_and_sentences_by_guesses_too():
+    # Three dimensions of a dictionary, three trained ones. "tor" has no entry: its spelling says "tour".
+    guess, tour, gate = [0.7, 0, 0, 0.6, 0, 0], [1, 0, 0, 0, 0.6, 0], [0, 0.7, 0, 0.6, 0.1, 0]
+    raw = {
+        "de": Vectors(["tor"], np.array([guess], np.float16)),
+        "en": Vectors(["tour", "gate"], np.array([tour, gate], np.float16)),
+    }
+    regression = ngrams.Regression(["tour"], np.zeros((1, 3), np.float32))
+    found = {}
+    for compared in (0.25, 1.0):
+        spelling = ngrams.Spelling(
+            ngrams.Ngrams.of(["tour"]), {"en": regression}, 0.7, 0, 0.0, D, 0, compared
+        )
+        model = StaticSpaces(raw, {}, {}, "en", spelling=spelling)
+        found[compared] = [x.word for x in model.neighbours("tor", lang="de", to="en", k=1)]
+        encoder = model.encoder().pairwise_space("de", "en")
+        [word] = spelling.as_words(raw["de"].vectors)
+        for vectors in (
+            encoder.vocabulary("de").vectors[0], model.word_space("de", "en", max_words=1)[0].vectors,
+        ):  # fmt: skip
+            np.testing.assert_array_equal(vectors[0], word)
+        np.testing.assert_array_equal(
+            encoder.sentences(["tor"], "de")[0, 0], raw["de"].vectors[0].astype(np.float32)
+        )
+    assert found == {0.25: ["gate"], 1.0: ["tour"]}
 
 
 def test_text_is_cut_as_the_encoder_cuts_it():
