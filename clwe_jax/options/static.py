@@ -216,7 +216,7 @@ class StaticOptions(Section):
     )
     trained_length: Positive = option(0.6, "of trained vectors beside those of the dictionary")
     compared_length: Share = option(
-        0.25, "where single words are compared, the share that remains of a word's vector from its spelling, "
+        1.0, "where single words are compared, the share that remains of a word's vector from its spelling, "
         "beside its trained vector: contexts say more of a word without an entry"
     )
     trained: str = option("", "a folder of trained vectors for several runs; '': WORKDIR/trained")
