@@ -9,14 +9,15 @@ Command:
   :base, :paper      300 trained dimensions, as joint_align.py.
 
 The vectors of joint_align.py and of dictionary_vectors.py stand one behind the other, so that the
-cosine of two words is a weighted mean of both. Words that the dictionary lacks have the trained part
-alone. Before, the dictionary grows by translations that the texts share, where they do
+cosine of two words is a weighted mean of both. A word that the dictionary lacks has a guess from its
+spelling there, of which a quarter counts where single words are compared. Before, the dictionary grows by translations that the texts share, where they do
 (docs/vectors.md, "Translations in the text"); mined_vectors.py shows it. WORKDIR/mined has the
 sentences, which --config.task.parallel=WORKDIR/mined trains on, and the grown dictionary.
 
 Ablations, by override:
   nothing mined            --config.static.mine=False
   other weights            --config.static.trained_length=1
+  whole guesses            --config.static.compared_length=1
   less disk                --config.static.stored=packed: a fifth, for less than a point of retrieval
   less memory and disk     --config.static.dictionary_dim=512: 1 to 4 points less on real text, half of
                            both

@@ -31,6 +31,7 @@ class StaticModel(StaticSpaces, Loaded):
         """The vector of a word in the hub's space: float32 [D].
 
         A word that the model lacks has a vector from its spelling where the run trained such vectors.
+        `neighbours` shortens guesses from spelling before it compares words; this vector has the whole.
 
         Raises:
           ValueError: the word has no vector; the message names similar words.

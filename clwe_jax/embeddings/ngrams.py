@@ -18,6 +18,7 @@ from scipy import linalg, sparse
 
 from clwe_jax import atomic
 from clwe_jax.embeddings.dictionary_vectors import unit
+from clwe_jax.embeddings.packed import Packed
 from clwe_jax.text.words.words import is_unspaced, latin
 
 _BUCKETS = 1 << 16  # of hashed n-grams
@@ -29,7 +30,7 @@ _KERNEL_ROWS = 1_000  # of the kernel that are made at once
 _ROWS = 10_000  # words whose vectors are made at once
 _FEW = 64  # words whose vectors are made without those of all n-grams
 _SURE = 0.7  # length of the regression's answer from which a vector has its whole length
-_KNOWN = 0.95  # length of the dictionary's part from which a word has an entry or links
+_KNOWN = 0.95  # length of the dictionary's part of a word with an entry or links; of guesses nearly all are shorter
 _FOREIGN = 0.01  # of a word's squared length, in the scale of a prior: a spelling that says nothing counts 0
 
 
@@ -166,7 +167,7 @@ class Spelling:
       dim, spelling_length: width and length of the part of the n-grams themselves; 0: none.
       width: of a whole vector; zeros fill it.
       seed: of the directions of n-grams.
-      compared: factor of a guess beside a trained vector, where single words are compared.
+      compared: the share of a guess that remains beside a trained vector where single words are compared.
     """
 
     ngrams: Ngrams
@@ -190,20 +191,20 @@ class Spelling:
             rows[:, part] *= np.float32(self.spelling_length)
         return rows
 
-    def as_words(self, rows: np.ndarray) -> np.ndarray:
-        """Vectors as single words are compared, float32 [words, width].
+    def as_words(self, rows: np.ndarray | Packed) -> np.ndarray:
+        """The vectors by which single words are compared, float32 [words, width], made from their vectors.
 
-        Where a word has no entry, its contexts say more of its translation than its spelling does. In
-        a sentence's mean the guesses of many words add up; of one word, a wrong guess hides what was
-        trained.
+        A guess from spelling is shorter there beside a trained vector, because a word's contexts say
+        more of its translation. Sentences keep the whole guess.
         """
-        first = next(iter(self.regressions.values())).factors.shape[1]
-        if first + self.dim == self.width:  # nothing was trained
-            return np.asarray(rows, np.float32)
-        rows = np.array(rows, np.float32)
-        guessed = np.linalg.norm(rows[:, :first], axis=1) < _KNOWN
-        rows[guessed, :first] *= np.float32(self.compared)
-        return rows
+        rows = np.asarray(rows, np.float32)
+        first = next((x.factors.shape[1] for x in self.regressions.values()), self.width)
+        known, trained = rows[:, :first], rows[:, first + self.dim :]
+        if self.compared == 1 or not trained.size:
+            return rows
+        short = (np.einsum("nd,nd->n", known, known) < _KNOWN**2) & trained.any(1)
+        shares = np.where(short, np.float32(self.compared), np.float32(1))[:, None]
+        return np.concatenate([known * shares, rows[:, first:]], 1)
 
     def halved(self) -> Spelling:
         """The same in half precision, as `save` stores it: a run measures what is loaded later."""

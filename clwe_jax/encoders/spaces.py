@@ -190,8 +190,8 @@ class StaticSpaces(LoadedEncoder):
         ]
         return near[:k]
 
-    def as_words(self, vectors: Any) -> np.ndarray:
-        """Vectors of `space` as single words are compared, float32; see `Spelling.as_words`."""
+    def as_words(self, vectors: np.ndarray | Packed) -> np.ndarray:
+        """The vectors by which single words are compared, float32, made from those of `space`."""
         if self.spelling is None:
             return np.asarray(vectors, np.float32)
         return self.spelling.as_words(vectors)

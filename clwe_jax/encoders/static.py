@@ -43,7 +43,7 @@ class StaticEncoder:
       frequencies: counts of words in the run's text; None where they are not known.
       spelled: (words, language) -> vectors of words that have none, float32 [words, D], in the space
         of all; None: there are no such vectors.
-      as_words: vectors of the space of all -> as single words are compared, float32.
+      as_words: vectors of words -> those by which single words are compared, float32 [words, D].
     """
 
     spaces: Spaces

@@ -216,8 +216,8 @@ class StaticOptions(Section):
     )
     trained_length: Positive = option(0.6, "of trained vectors beside those of the dictionary")
     compared_length: Share = option(
-        1.0, "where single words are compared, the share that remains of a word's vector from its spelling, "
-        "beside its trained vector: contexts say more of a word without an entry"
+        1.0, "of words.unknown=ngrams, beside a trained vector: the share of a guess from spelling that remains "
+        "where single words are compared; 1: all of it"
     )
     trained: str = option("", "a folder of trained vectors for several runs; '': WORKDIR/trained")
     add_to: str = option(

@@ -74,6 +74,7 @@ class Finished:
         hub = _appended(old.raw[old.hub], new.vectors(old.hub))
         spelling = dataclasses.replace(
             old.spelling,
+            compared=new.spelling.compared,
             regressions={
                 **{x: y for x, y in new.spelling.regressions.items() if x in beside},
                 **old.spelling.regressions,

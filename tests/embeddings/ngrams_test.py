@@ -1,10 +1,13 @@
 """Vectors from n-grams: the regression, names across languages, the file."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from clwe_jax.embeddings import dictionary_text, ngrams, word_rows
 from clwe_jax.embeddings.ngrams import Ngrams, Regression, Spelling
+from clwe_jax.embeddings.packed import Packed
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.options.static import WordsOptions
 from clwe_jax.text.dictionary.merged import Dictionary
@@ -63,14 +66,20 @@ def _spelling(compared, dim=1, width=6):
 
 
 def test_where_words_are_compared_a_guess_is_short_beside_a_trained_vector(tmp_path):
-    entry, guess = np.array([[0.6, 0.8, 0, 0.6, 0.3, 0.4], [0.42, 0.56, 0, 0.6, 0.3, 0.4]])
-    rows = np.array([entry, guess], np.float16)
-    expected = [entry, [0.105, 0.14, 0, 0.6, 0.3, 0.4]]
+    behind, none = [0.6, 0.3, 0.4], [0.6, 0, 0]  # of the n-grams, and what was trained
+    entry, guess, longest = [0.6, 0.8, 0], [0.42, 0.56, 0], [0.54, 0.76, 0]
+    rows = np.array([entry + behind, guess + behind, longest + behind, guess + none], np.float16)
+    shares = np.array([1, 0.25, 0.25, 1])[:, None]
+    expected = np.concatenate([rows[:, :3] * shares, rows[:, 3:]], 1)
     _spelling(0.25).save(f"{tmp_path}/spelling.npz")
     for made in (_spelling(0.25), Spelling.load(f"{tmp_path}/spelling.npz")):
         np.testing.assert_allclose(made.as_words(rows), expected, atol=1e-3)
-    assert rows[1, 0] == np.float16(0.42)  # a copy has changed
-    for same in (_spelling(1.0), _spelling(0.25, dim=3)):  # the latter has no trained vectors
+    packed = Packed.of(rows)
+    np.testing.assert_allclose(
+        _spelling(0.5).as_words(packed)[1, :3], np.asarray(packed)[1, :3] / 2, rtol=1e-5
+    )
+    others = _spelling(1.0), _spelling(0.25, dim=3), dataclasses.replace(_spelling(0.25), regressions={})
+    for same in others:  # the second one has no trained vectors
         np.testing.assert_array_equal(same.as_words(rows), rows.astype(np.float32))
 
 

@@ -55,7 +55,11 @@ def test_single_words_are_compared_by_their_contexts_and_sentences_by_guesses_to
             ngrams.Ngrams.of(["tour"]), {"en": regression}, 0.7, 0, 0.0, D, 0, compared
         )
         model = StaticSpaces(raw, {}, {}, "en", spelling=spelling)
-        found[compared] = [x.word for x in model.neighbours("tor", lang="de", to="en", k=1)]
+        near = model.neighbours("tor", lang="de", to="en", k=2)
+        found[compared] = [x.word for x in near]
+        x, y = (spelling.as_words(raw[language].vectors) for language in ("de", "en"))
+        cosines = (y @ x[0]) / np.linalg.norm(y, axis=1) / np.linalg.norm(x[0])
+        np.testing.assert_allclose([x.score for x in near], sorted(cosines)[::-1], atol=1e-5)
         encoder = model.encoder().pairwise_space("de", "en")
         [word] = spelling.as_words(raw["de"].vectors)
         for vectors in (
@@ -65,7 +69,7 @@ def test_single_words_are_compared_by_their_contexts_and_sentences_by_guesses_to
         np.testing.assert_array_equal(
             encoder.sentences(["tor"], "de")[0, 0], raw["de"].vectors[0].astype(np.float32)
         )
-    assert found == {0.25: ["gate"], 1.0: ["tour"]}
+    assert found == {0.25: ["gate", "tour"], 1.0: ["tour", "gate"]}
 
 
 def test_text_is_cut_as_the_encoder_cuts_it():
