@@ -216,7 +216,7 @@ class StaticOptions(Section):
     )
     trained_length: Positive = option(0.6, "of trained vectors beside those of the dictionary")
     compared_length: Share = option(
-        1.0, "of words.unknown=ngrams, beside a trained vector: the share of a guess from spelling that remains "
+        0.25, "of words.unknown=ngrams, beside a trained vector: the share of a guess from spelling that remains "
         "where single words are compared; 1: all of it"
     )
     trained: str = option("", "a folder of trained vectors for several runs; '': WORKDIR/trained")
