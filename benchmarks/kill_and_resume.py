@@ -11,6 +11,7 @@ the same command goes on after a stop, and after --minutes.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import multiprocessing
 from multiprocessing.context import ForkServerProcess as Process
@@ -32,6 +33,7 @@ import jax  # noqa: E402
 import numpy as np  # noqa: E402
 
 from clwe_jax import atomic  # noqa: E402
+from clwe_jax.ledger import hashes  # noqa: E402
 from clwe_jax.runs import cached  # noqa: E402
 from clwe_jax.training import checkpoint, finish  # noqa: E402
 from side_by_side import record  # noqa: E402
@@ -164,12 +166,13 @@ def batch(
     """
     folder = out / system
     folder.mkdir(parents=True, exist_ok=True)
-    # Rounding depends on the number of processors that a process may use.
-    processors, whole = str(len(os.sched_getaffinity(0))), folder / "unbroken.done"
-    if not whole.exists() or whole.read_text() != processors:
+    # Rounding depends on the number of processors that a process may use, and on the code.
+    made_by = f"{len(os.sched_getaffinity(0))} {_code()}"
+    whole = folder / "unbroken.done"
+    if not whole.exists() or whole.read_text() != made_by:
         shutil.rmtree(folder / "unbroken", ignore_errors=True)
         finish_run(start(system, "unbroken", folder), folder / "unbroken.log")
-        whole.write_text(processors)
+        whole.write_text(made_by)
     broken = folder / "broken"
     shutil.rmtree(broken, ignore_errors=True)
     moments = random.Random(f"{arguments.seed}-{number}")
@@ -201,6 +204,11 @@ def batch(
         "system": system, "runs": 1, "kills": killed, "arrays": len(one),
         "arrays that differ": len(different),
     }  # fmt: skip
+
+
+@functools.cache
+def _code() -> str:
+    return hashes.of_data({"code": str(ROOT / "clwe_jax")})[0]["hash"]
 
 
 def finish_run(process: Process, log: pathlib.Path) -> None:
