@@ -18,7 +18,7 @@ trains on, and the grown dictionary.
 Ablations, by override:
   nothing mined            --config.static.mine=False
   other weights            --config.static.trained_length=1
-  whole guesses            --config.static.compared_length=1
+  whole guesses            --config.static.compared_share=1
   less disk                --config.static.stored=packed: a fifth, for less than a point of retrieval
   less memory and disk     --config.static.dictionary_dim=512: 1 to 4 points less on real text, half of
                            both

@@ -18,7 +18,6 @@ from scipy import linalg, sparse
 
 from clwe_jax import atomic
 from clwe_jax.embeddings.dictionary_vectors import unit
-from clwe_jax.embeddings.packed import Packed
 from clwe_jax.text.words.words import is_unspaced, latin
 
 _BUCKETS = 1 << 16  # of hashed n-grams
@@ -191,13 +190,12 @@ class Spelling:
             rows[:, part] *= np.float32(self.spelling_length)
         return rows
 
-    def as_words(self, rows: np.ndarray | Packed) -> np.ndarray:
-        """The vectors by which single words are compared, float32 [words, width], made from their vectors.
+    def as_words(self, rows: np.ndarray) -> np.ndarray:
+        """The vectors by which single words are compared, made from their vectors: float32 [words, width].
 
         A guess from spelling is shorter there beside a trained vector, because a word's contexts say
         more of its translation. Sentences keep the whole guess.
         """
-        rows = np.asarray(rows, np.float32)
         first = next((x.factors.shape[1] for x in self.regressions.values()), self.width)
         known, trained = rows[:, :first], rows[:, first + self.dim :]
         if self.compared == 1 or not trained.size:

@@ -136,8 +136,10 @@ class StaticSpaces(LoadedEncoder):
           max_words: number of words of each language; None: all.
         """
         x, y = (vectors.top(max_words) for vectors in self.space(source, target))
-        one, other = (dataclasses.replace(v, vectors=self.as_words(v.vectors)) for v in (x, y))
-        return one, other
+        one = dataclasses.replace(x, vectors=self.as_words(x.vectors))
+        if source == target:
+            return one, one
+        return one, dataclasses.replace(y, vectors=self.as_words(y.vectors))
 
     def neighbours(
         self,
@@ -192,9 +194,8 @@ class StaticSpaces(LoadedEncoder):
 
     def as_words(self, vectors: np.ndarray | Packed) -> np.ndarray:
         """The vectors by which single words are compared, float32, made from those of `space`."""
-        if self.spelling is None:
-            return np.asarray(vectors, np.float32)
-        return self.spelling.as_words(vectors)
+        rows = np.asarray(vectors, np.float32)
+        return rows if self.spelling is None else self.spelling.as_words(rows)
 
     def encoder(self, split: Callable[[str, str], Sequence[str]] | None = None) -> StaticEncoder:
         """The vectors as an encoder of text (`types.Encoder`).
@@ -203,9 +204,12 @@ class StaticSpaces(LoadedEncoder):
           split: see `StaticEncoder`; None: text is cut into words at spaces; in scripts without spaces,
             by longest match of words with vectors. A word without a vector is lower-cased.
         """
-        spelled = self.spelling.vectors if self.spelling else None
         return StaticEncoder(
-            self, split or self._split, None, self.frequencies, spelled, self.as_words
+            self,
+            split or self._split,
+            frequencies=self.frequencies,
+            spelled=self.spelling.vectors if self.spelling else None,
+            as_words=self.as_words,
         )
 
     def phrases(self, language: str) -> Phrases:

@@ -215,7 +215,7 @@ class StaticOptions(Section):
         0, "dictionary vectors' width, beside the trained ones; 0: none"
     )
     trained_length: Positive = option(0.6, "of trained vectors beside those of the dictionary")
-    compared_length: Share = option(
+    compared_share: Share = option(
         0.25, "of words.unknown=ngrams, beside a trained vector: the share of a guess from spelling that remains "
         "where single words are compared; 1: all of it"
     )

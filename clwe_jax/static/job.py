@@ -226,7 +226,7 @@ class Static(Job):
             model = dataclasses.replace(model, raw=joined, shared={}, alignments={})
         if static.words.unknown != "ngrams":
             return model
-        spelling = dictionary_text.spelling(known, behind, static.compared_length)
+        spelling = dictionary_text.spelling(known, behind, static.compared_share)
         model = dataclasses.replace(model, spelling=spelling)
         return finished.merged(model) if finished else model
 

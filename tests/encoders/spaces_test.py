@@ -57,11 +57,11 @@ def test_single_words_are_compared_by_their_contexts_and_sentences_by_guesses_to
         model = StaticSpaces(raw, {}, {}, "en", spelling=spelling)
         near = model.neighbours("tor", lang="de", to="en", k=2)
         found[compared] = [x.word for x in near]
-        x, y = (spelling.as_words(raw[language].vectors) for language in ("de", "en"))
+        x, y = (model.as_words(raw[language].vectors) for language in ("de", "en"))
         cosines = (y @ x[0]) / np.linalg.norm(y, axis=1) / np.linalg.norm(x[0])
         np.testing.assert_allclose([x.score for x in near], sorted(cosines)[::-1], atol=1e-5)
         encoder = model.encoder().pairwise_space("de", "en")
-        [word] = spelling.as_words(raw["de"].vectors)
+        [word] = model.as_words(raw["de"].vectors)
         for vectors in (
             encoder.vocabulary("de").vectors[0], model.word_space("de", "en", max_words=1)[0].vectors,
         ):  # fmt: skip
