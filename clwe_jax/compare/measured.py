@@ -17,7 +17,8 @@ _RECORD, _ITEMS = "record", "items/"
 _OUTCOMES = {
     "retrieval": re.compile(r"retrieval/([^/]+)/mean"),
     "retrieval_csls": re.compile(r"retrieval/([^/]+)/mean_csls"),
-    "induction": re.compile(r"bli/([^/]+)/p@1_csls"),
+    # A word without a vector counts as its own translation; a system must not lead by words that it lacks.
+    "induction": re.compile(r"bli/([^/]+)/p@1_csls_distinct"),
 }
 
 

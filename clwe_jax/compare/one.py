@@ -176,8 +176,9 @@ def _evaluated(
     keys = {name: f"{counts.shape[1]} items" for name, counts in outcomes.items()}
     asked: dict[str, list[str]] = {}
     for row in rows:
-        if f"induction/{row.get('pair')}" in keys:
-            asked.setdefault(f"induction/{row['pair']}", []).append(row["word"].casefold())
+        part = f"induction/{row.get('pair')}"
+        if part in keys and set(row["gold"]) - {row["word"]}:
+            asked.setdefault(part, []).append(row["word"].casefold())
     # Systems spell words in their own ways; only equal lists of words are compared word by word.
     keys |= {x: hashlib.sha256("\n".join(y).encode()).hexdigest()[:16] for x, y in asked.items()}
     return figures, outcomes, keys, items

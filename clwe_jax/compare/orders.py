@@ -142,7 +142,7 @@ class Comparison:
                     made[path] = self.value(figure, name)
                     made[f"{path}_low"], made[f"{path}_high"] = self.interval(figure, name)
             costs = {kind: self.cost(name, kind) for kind in COSTS}
-            costs["coverage"] = self.mean(name, "bli/coverage")
+            costs["coverage"] = self.mean(name, "bli/coverage_distinct")
             made |= {f"compare/{key}/{x}": y for x, y in costs.items() if y is not None}
             own = {x for run in self.runs[name] for x in run.figures if x.startswith(("senses/", "wsd/"))}
             made |= {f"compare/{key}/{x}": self.mean(name, x) for x in sorted(own)}

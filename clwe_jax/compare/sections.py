@@ -40,7 +40,7 @@ def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> dat
         for figure in comparison.titles:
             cells.append(_figure(comparison, figure, name))
             if figure == "induction":
-                cells.append(Number(comparison.mean(name, "bli/coverage")))
+                cells.append(Number(comparison.mean(name, "bli/coverage_distinct")))
         cells += [Number(comparison.cost(name, kind)) for kind in ("minutes", "memory", "disk")]
         rows.append(cells)
     columns: list[Column | str] = ["System"]
@@ -56,9 +56,9 @@ def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> dat
         f"All systems read the same text and dictionary; the budget of training is {budget}. Below a "
         f"figure stands its 95% interval over {_SEEDED[several]}; 'best' is the highest figure of a "
         "column, '≈ best' is not told apart from it (paired bootstrap, p < .05 after Holm's correction). "
-        "Retrieval: nearest sentence by cosine, or by CSLS. Induction: P@1 by CSLS over all test words; a "
-        "word without a vector is wrong unless it is spelled alike; coverage is the share of words that "
-        "can be right. Tasks: labels are learned in one language, the figure is the mean of the others."
+        "Retrieval: nearest sentence by cosine, or by CSLS. Induction: P@1 by CSLS over all test words "
+        "that have a translation of another spelling; coverage is the share of them that can be right. "
+        "Tasks: labels are learned in one language, the figure is the mean of the others."
     )
     if settings.seeds > 1:
         text += f" Figures and costs are means of {settings.seeds} seeds."

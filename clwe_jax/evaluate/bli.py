@@ -46,8 +46,8 @@ class LexiconInduction(ByIdentity, BliEvaluation):
 
     Attributes:
       details: one row for each source word of the last run, see `Induced`.
-      outcomes: of the last run, path of a metric p@1* -> whether each source word is right, [W]; words
-        of one English word share its number.
+      outcomes: of the last run, path of a metric p@1* or p@1*_distinct -> whether each of its source
+        words is right, [W]; words of one English word share its number.
     """
 
     context: Context
@@ -140,6 +140,9 @@ class LexiconInduction(ByIdentity, BliEvaluation):
                 shown = places.all
             path = f"bli/{test.name}/p@1{SUFFIXES[method]}"
             self.outcomes[path] = Outcomes(places.all == 1, items)
+            if induced.other.any():
+                right = places.distinct[induced.other] == 1
+                self.outcomes[f"{path}_distinct"] = Outcomes(right, items[induced.other])
             yield from induced.figures(
                 SUFFIXES[method], places, self.bootstrap, self.context.seed
             )

@@ -40,6 +40,7 @@ class Induced:
     Attributes:
       source_rows: row of each source word's vector, int [W]; -1: no vector.
       known: bool [W], whether a source word has a vector.
+      other: bool [W], whether it has a translation of another spelling.
     """
 
     def __init__(
@@ -60,8 +61,7 @@ class Induced:
             {row for row in some if target.words[row] != word}
             for word, some in zip(self._words, self._candidates)
         ]
-        # Words with a translation in the dictionary that differs from the word.
-        self._other = np.array([bool(some - {w}) for w, some in zip(self._words, self._gold)])
+        self.other = np.array([bool(some - {w}) for w, some in zip(self._words, self._gold)])
         self._own = np.array([word in some for word, some in zip(self._words, self._gold)])
         self._covered = self.known & np.array([bool(some) for some in self._candidates])
         self._covered_distinct = self.known & np.array([bool(some) for some in self._distinct])
@@ -76,11 +76,11 @@ class Induced:
         """Coverage, and numbers of words and of pairs."""
         yield "words", float(len(self._words))
         yield "pairs", float(sum(map(len, self._gold)))
-        yield "words_distinct", float(self._other.sum())
+        yield "words_distinct", float(self.other.sum())
         yield "coverage", float(self._covered.mean())
         yield "oov", float((~self.known).mean())
-        if self._other.any():
-            yield "coverage_distinct", float(self._covered_distinct[self._other].mean())
+        if self.other.any():
+            yield "coverage_distinct", float(self._covered_distinct[self.other].mean())
         if self._source.counts is not None:
             alone = self.known & (self._source.counts[self.source_rows] == 0)
             yield "isolated", float(alone.mean())
@@ -129,7 +129,7 @@ class Induced:
         for ending, ranks, some in (
             ("", places, slice(None)),
             ("_covered", places, self._covered),
-            ("_distinct", apart, self._other),
+            ("_distinct", apart, self.other),
             ("_distinct_covered", apart, self._covered_distinct),
         ):
             ranks, ending = ranks[some], f"{suffix}{ending}"

@@ -15,11 +15,11 @@ def run(
 ):
     """Measurements with a share of right answers; `shared`: of the same sentences in all parts."""
     hits = np.random.default_rng(seed).random(items) < share
-    names = {"retrieval": "retrieval/{}/mean", "induction": "bli/{}/p@1_csls"}
+    names = {"retrieval": "retrieval/{}/mean", "induction": "bli/{}/p@1_csls_distinct"}
     texts = (f"{'' if shared else part}{n}" for n in range(items))
     outcomes, numbers = outcomes_of_hits({names[figure].format(part): Outcomes(hits, numbered(texts))})
     cost = {"minutes": minutes, "memory": 1e9, "disk": 1e6}
-    return Measured({"bli/coverage": 0.5}, outcomes, dict.fromkeys(outcomes, key), cost, "5 steps", items=numbers)
+    return Measured({"bli/coverage_distinct": 0.5}, outcomes, dict.fromkeys(outcomes, key), cost, "5 steps", items=numbers)
 
 
 def joined(*parts):
