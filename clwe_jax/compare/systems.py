@@ -57,7 +57,9 @@ class System:
 
 
 _DICTIONARY_ONLY = "Your dictionary lacks many words of your text: it knows no others."
-_ALIGNER_WHEN_NOT = "You have text and a dictionary: Joint-Align with dictionary vectors is as cheap."
+_ALIGNER_WHEN_NOT = (
+    "You have text and a dictionary: Joint-Align beside dictionary vectors finds more sentences."
+)
 _SYSTEMS = (
     System(
         FLOOR, "Dictionary floor", "",
@@ -98,6 +100,11 @@ _SYSTEMS = (
     System(
         "geomm", "GeoMM", "align_geomm",
         "You align several languages at once, and the dictionary is small.",
+        _ALIGNER_WHEN_NOT,
+    ),
+    System(
+        "vecmap", "VecMap's map", "align_vecmap",
+        "You have vectors of each language and a dictionary, and compare sentences in pairs of languages.",
         _ALIGNER_WHEN_NOT,
     ),
     System(
