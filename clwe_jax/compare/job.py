@@ -119,6 +119,7 @@ class Compare(Job):
             "run": to_dict(systems.run_of(config, system, place.seed, folders)) if system.config else {},
             "budget": config.compare.budget,
             "evals": to_dict(config)["evals"],
+            "outcomes": [pattern.pattern for pattern in measured.OUTCOMES.values()],
             "tasks": [tasks.names(config.compare), config.compare.heads, config.compare.rows,
                       config.compare.test_rows, config.compare.labelled],
         }  # fmt: skip

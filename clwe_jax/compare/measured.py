@@ -14,7 +14,7 @@ from clwe_jax.evaluate.agreement import Outcomes
 
 _RECORD, _ITEMS = "record", "items/"
 # Figures with test items -> the paths of their outcomes by part: a direction or a language.
-_OUTCOMES = {
+OUTCOMES = {
     "retrieval": re.compile(r"retrieval/([^/]+)/mean"),
     "retrieval_csls": re.compile(r"retrieval/([^/]+)/mean_csls"),
     # A word without a vector counts as its own translation; a system must not lead by words that it lacks.
@@ -88,7 +88,7 @@ def outcomes_of_hits(
     """The outcomes of evaluators, as `Measured.outcomes` and `items`."""
     made, items = {}, {}
     for path, (hits, numbers) in outcomes.items():
-        for name, pattern in _OUTCOMES.items():
+        for name, pattern in OUTCOMES.items():
             if match := pattern.fullmatch(path):
                 ones, part = np.ones(len(hits), np.int32), f"{name}/{match[1]}"
                 made[part] = np.stack([hits.astype(np.int32), ones, ones], -1)[None]

@@ -57,7 +57,8 @@ def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> dat
         f"figure stands its 95% interval over {_SEEDED[several]}; 'best' is the highest figure of a "
         "column, '≈ best' is not told apart from it (paired bootstrap, p < .05 after Holm's correction). "
         "Retrieval: nearest sentence by cosine, or by CSLS. Induction: P@1 by CSLS over all test words "
-        "that have a translation of another spelling; coverage is the share of them that can be right. "
+        "that have a translation of another spelling (one of the same spelling does not count); coverage "
+        "is the share of them that can be right. "
         "Tasks: labels are learned in one language, the figure is the mean of the others."
     )
     if settings.seeds > 1:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.embeddings import ngrams
+from clwe_jax.embeddings.packed import Packed
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import spaces
 from clwe_jax.encoders.spaces import StaticSpaces
@@ -57,15 +58,22 @@ def test_single_words_are_compared_by_their_contexts_and_sentences_by_guesses_to
         model = StaticSpaces(raw, {}, {}, "en", spelling=spelling)
         near = model.neighbours("tor", lang="de", to="en", k=2)
         found[compared] = [x.word for x in near]
-        x, y = (model.as_words(raw[language].vectors) for language in ("de", "en"))
+        x, y = (spelling.as_words(np.float32(raw[language].vectors)) for language in ("de", "en"))
         cosines = (y @ x[0]) / np.linalg.norm(y, axis=1) / np.linalg.norm(x[0])
         np.testing.assert_allclose([x.score for x in near], sorted(cosines)[::-1], atol=1e-5)
         encoder = model.encoder().pairwise_space("de", "en")
-        [word] = model.as_words(raw["de"].vectors)
+        [word] = spelling.as_words(np.float32(raw["de"].vectors))
         for vectors in (
             encoder.vocabulary("de").vectors[0], model.word_space("de", "en", max_words=1)[0].vectors,
         ):  # fmt: skip
             np.testing.assert_array_equal(vectors[0], word)
+        packed = Packed.of(raw["en"].vectors)
+        np.testing.assert_array_equal(
+            model.as_words(packed), spelling.as_words(np.asarray(packed, np.float32))
+        )
+        one, other = model.word_space("en", "en")
+        np.testing.assert_array_equal(one.vectors, other.vectors)
+        np.testing.assert_array_equal(one.vectors, y)
         np.testing.assert_array_equal(
             encoder.sentences(["tor"], "de")[0, 0], raw["de"].vectors[0].astype(np.float32)
         )

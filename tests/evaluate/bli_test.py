@@ -349,6 +349,35 @@ def test_a_word_and_its_copy_are_two_questions():
     assert places.all.tolist() == [1, 2, 3, 0] and places.distinct.tolist() == [4, 0, 3, 0]
 
 
+def test_outcomes_are_those_of_the_figures(tmp_path):
+    vectors = {
+        "de": Vectors(["radio", "taxi", "haus", "tor"], np.eye(4, dtype=np.float32)),
+        "en": Vectors(["radio", "house", "wireless", "taxi"], np.eye(4, dtype=np.float32)[[0, 2, 0, 1]]),
+    }
+
+    class Spaces:
+        languages, stored = ("de", "en"), vectors.__getitem__
+
+        def space(self, source, target):
+            return vectors[source], vectors[target]
+
+    lines = "radio radio\nradio wireless\ntaxi taxi\nhaus house\ntor gate\nfort gone\nnie nie\n"
+    (tmp_path / "de-en.5000-6500.txt").write_text(lines)
+    context = Context(languages=("de", "en"), normalizer=Normalizer())
+    evaluator = LexiconInduction(data=str(tmp_path), bootstrap=0, context=context)
+    figures = dict(evaluator.run(StaticEncoder(Spaces(), lambda text, language: text.split())))
+    # By all pairs a word without a vector, nie, is its own translation; of other spellings radio has one.
+    assert figures["bli/de-en/p@1"] == 4 / 6 and figures["bli/de-en/p@1_distinct"] == 1 / 4
+    suffixes = ("", "_csls", "_csls_distinct", "_distinct")
+    assert sorted(evaluator.outcomes) == [f"bli/de-en/p@1{suffix}" for suffix in suffixes]
+    for path, (right, items) in evaluator.outcomes.items():
+        assert right.mean() == figures[path]
+        words = "words_distinct" if path.endswith("_distinct") else "words"
+        assert len(right) == len(items) == figures[f"bli/de-en/{words}"]
+    rows = [row["word"] for row in evaluator.details if set(row["gold"]) - {row["word"]}]
+    assert len(rows) == 4  # as many as there are outcomes: comparisons choose rows so
+
+
 def test_bounded_retrieval_has_the_figures_of_the_whole_product(tmp_path, monkeypatch):
     """Ranks are decided by few keys; the table of errors is the same too."""
     r = np.random.RandomState(0)
