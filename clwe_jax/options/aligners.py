@@ -92,7 +92,7 @@ class AdversarialOptions(AlignerOptions):
     smoothing: Share = option(0.1, "label smoothing")
     discriminator_rate: Amount = option(0.1, "learning rate of the discriminator")
     map_rate: Amount = option(0.1, "learning rate of the map")
-    decay: Share = option(0.98, "factor of both rates after an epoch")
+    decay: Share = option(0.98, "factor of the map's rate after an epoch")
     shrink: Share = option(0.5, "factor of the map's rate after an epoch that is no better")
     beta: Amount = option(0.001, "strength of the orthogonalisation")
     most_frequent: Size = option(75_000, "most frequent words of a side that training draws from")

@@ -173,7 +173,8 @@ class BiLm(TaskOptions):
         " feeds it each window backwards. With 'window' its state must not be carried, "
         "because it has read the labels of the next window",
     )
-    max_characters: Annotated[int, Range(3)] = option(
+    # The character CNN keeps the number of a filter's best window in 8 bits.
+    max_characters: Annotated[int, Range(3, 256)] = option(
         50, "number of characters of a word's frame, begin and end included"
     )
 

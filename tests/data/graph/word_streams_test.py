@@ -420,7 +420,8 @@ def test_what_cannot_be_is_said(build, small, tmp_path):
         (dict(sentences="words"), "sentences='words': must be one of lines, marks"),
         (dict(reset="always"), "reset='always': must be one of never, document"),
         (dict(backward="both"), "backward='both': must be one of reversed, window"),
-        (dict(max_characters=2), "max_characters=2: must be at least 3"),
+        (dict(max_characters=2), r"max_characters=2: must be in \[3, 256\]"),
+        (dict(max_characters=257), r"max_characters=257: must be in \[3, 256\]"),
     ):
         with pytest.raises(ValueError, match=message):
             BiLm(**options)
