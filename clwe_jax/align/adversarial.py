@@ -96,6 +96,7 @@ class Adversarial(AdversarialOptions):
             losses = np.zeros(2)
             for done in range(0, steps, _CHUNK):
                 count = min(_CHUNK, steps - done)
+                # The number of steps so far gives each chunk random numbers of its own.
                 chunk_key = jax.random.fold_in(key, epoch * steps + done)
                 state, sums = _train(state, *pools, chunk_key, count, rate, self)
                 losses += np.asarray(sums, np.float64)
@@ -136,9 +137,11 @@ class Adversarial(AdversarialOptions):
         if not len(pairs):
             logging.warning("adversarial: no word pair is mutual; the map is not refined")
             return matrix, info
+        # The fit to the induced pairs is the first refinement round.
         rounds = procrustes.Procrustes(refinements=self.refinements - 1, preprocess=(), **size)
         refined = rounds.fit(x, y, pairs)
         info["refined_pairs"] = refined.info["pairs"]
+        # Procrustes has no criterion of a single round.
         info["refined_criterion"] = refined.info.get("criterion") or [
             self._criterion(x, y, refined.source_map)
         ]
@@ -183,6 +186,7 @@ def loss(weights: Weights, x: Array, source: float) -> Array:
     """
     odds = logits(weights, x)
     labels = jnp.where(jnp.arange(len(x)) < len(x) // 2, source, 1 - source)
+    # The cross-entropy from log odds is finite where a probability would round to 0 or 1.
     return (jax.nn.softplus(odds) - labels * odds).mean()
 
 
@@ -237,9 +241,11 @@ def _train(
         (matrix, weights), sums = carry
         keys = jax.random.split(jax.random.fold_in(key, number), 3)
         words = (turns + 1, batch)
+        # [turns + 1, B, D]: the last batch is the map's, the others are the discriminator's.
         of_x = x[jax.random.randint(keys[0], words, 0, len(x))]
         of_y = y[jax.random.randint(keys[1], words, 0, len(y))]
-        mixed = jnp.concatenate([of_x[:turns] @ matrix, of_y[:turns]], 1)
+        mixed = jnp.concatenate([of_x[:turns] @ matrix, of_y[:turns]], 1)  # [turns, 2 B, D]
+        # Dropout is for the discriminator alone: the map's step below has whole vectors.
         mixed *= jax.random.bernoulli(keys[2], kept, mixed.shape) / kept
         weights, losses = jax.lax.scan(
             lambda weights, mixed: discriminator_step(
@@ -253,4 +259,5 @@ def _train(
         )
         return State(matrix, weights), sums + jnp.stack([losses.sum(), fooled])
 
+    # `count` is no static argument, so that the shorter last chunk needs no second compilation.
     return jax.lax.fori_loop(0, count, step, (state, jnp.zeros(2)))

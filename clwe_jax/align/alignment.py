@@ -190,6 +190,7 @@ def _check_vectors(source: Array, target: Array, one_width: bool) -> None:
                 f"{len(bad)} of the {len(x)} {side} vectors have entries that are not finite "
                 f"numbers, the first in row {bad[0]}; leave these words out"
             )
+        # Nearly always two rows differ, which spares the comparison of all.
         if len(x) > 1 and (x[1] == x[0]).all() and (x == x[0]).all():
             raise ValueError(
                 f"All {len(x)} {side} vectors are equal, so that no map can be learned. Was their "

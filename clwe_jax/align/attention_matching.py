@@ -56,6 +56,7 @@ def attention(
       temperature: divides the scores, which are inner products over sqrt(D).
     """
     scores = jnp.einsum("bnd,bmd->bnm", queries, keys) / np.sqrt(keys.shape[-1])
+    # `_FAR` is finite: a sentence without words gets equal weights, where -inf would give NaN.
     return jax.nn.softmax(jnp.where(mask[:, None], scores / temperature, _FAR), axis=-1)
 
 
@@ -72,7 +73,7 @@ def errors(
       temperature: see `attention`.
     """
     keys = transform(params, source)
-    return attention(keys, mask, target, temperature) @ keys - target
+    return attention(keys, mask, target, temperature) @ keys - target  # [B, N, D']
 
 
 def distance(
@@ -131,6 +132,7 @@ class Match:
                 _errors(dict(self.params), x, source.rows[part] > 0, y, self.temperature)
             )
             total += float(np.square(differences).mean(-1)[real].sum())
+            # The attended vectors: `errors` has subtracted y from them.
             near = differences + y
             norms = np.linalg.norm(near, axis=-1) * np.linalg.norm(y, axis=-1)
             cosine += float((1 - (near * y).sum(-1) / np.maximum(norms, 1e-12))[real].sum())
@@ -148,11 +150,13 @@ class AttentionMatching(TransformOptions):
 
     def initial(self, width: int, wanted: int, seed: int) -> dict[str, np.ndarray]:
         """Parameters of a map from `width` to `wanted` dimensions that is 0: attention is uniform."""
+        # The second number gives the parameters and the order of `fit` streams of their own.
         draw = np.random.default_rng([seed, 11])
         params = {
             "linear": np.zeros((width, wanted), np.float32), "bias": np.zeros(wanted, np.float32)
         }  # fmt: skip
         if self.hidden:
+            # With 0 on both sides of the ReLU neither side would get a gradient.
             inner = draw.normal(size=(width, self.hidden)) / np.sqrt(width)
             params |= {
                 "inner": inner.astype(np.float32),
@@ -205,7 +209,7 @@ class AttentionMatching(TransformOptions):
 
     def chunk(self, length: int, widths: tuple[int, int]) -> int:
         """Steps of one call of the compiled program; arguments as of `traced`."""
-        step = 4 * self.batch_size * length * sum(widths)
+        step = 4 * self.batch_size * length * sum(widths)  # bytes of a step's vectors
         return max(1, min(_CHUNK, _CHUNK_BYTES // step))
 
     def traced(
@@ -244,8 +248,10 @@ def regression(source: Sentences, target: Sentences, ridge: float = 1e-2) -> Mat
     """
     x, y = source.means(), target.means()
     squares = procrustes.product(x, x)
+    # In units of the mean square, so that the ridge does not depend on the vectors' scale.
     squares += ridge * np.trace(squares) / len(squares) * np.eye(len(squares))
     linear = np.linalg.solve(squares, procrustes.product(x, y)).astype(np.float32)
+    # 1e-6 stands for the temperature 0, by which the scores could not be divided.
     return Match({"linear": linear, "bias": np.zeros(linear.shape[1], np.float32)}, 1e-6)
 
 

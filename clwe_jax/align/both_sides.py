@@ -53,6 +53,7 @@ def _nearest(
     """The k[1] best y of each x by scale * c(x, y) - of_y, then the k[0] best x of each y."""
     keys = search.chunked(y, of_y, 1)
     rows = min(search.rows_that_fit(keys.vectors.shape[1], memory_bytes), len(x))
+    # `_columns` cuts the rows into blocks, so that their number is a multiple of _BLOCK.
     rows = math.ceil(math.ceil(len(x) / math.ceil(len(x) / rows)) / _BLOCK) * _BLOCK
     slabs, state = [], _nothing(keys.bias.shape, k[0])
     for start in range(0, len(x), rows):
@@ -71,6 +72,7 @@ def _nothing(shape: tuple[int, ...], k: int) -> tuple[Array, Array]:
     return jnp.full((*shape, k), -jnp.inf), jnp.zeros((*shape, k), jnp.int32)
 
 
+# The donated state is updated in place instead of being copied for every part.
 @functools.partial(jax.jit, static_argnames=("k",), donate_argnums=(3,))
 def _step(queries, own, start, state, vectors, bias, scale, k):
     """The best keys of the queries, and the best of these and all earlier queries for each key.
@@ -91,6 +93,7 @@ def _step(queries, own, start, state, vectors, bias, scale, k):
 
     def step(best, chunk):
         first, vectors, bias, *known = chunk
+        # Cosines without a number to subtract serve both sides, which subtract different ones.
         cosines = search.products(queries, vectors, jnp.zeros(()), scale)
         values, places = search.top_k(cosines - bias, min(k, len(bias)))
         columns = _columns(cosines - own[:, None], known[0].shape[1])
@@ -117,10 +120,10 @@ def _columns(scores: Array, k: int) -> tuple[Array, Array]:
     They lie in the k blocks of rows with the largest maxima; see `search._top_k`.
     """
     rows, columns = scores.shape
-    maxima = scores.reshape(rows // _BLOCK, _BLOCK, columns).max(1).T
+    maxima = scores.reshape(rows // _BLOCK, _BLOCK, columns).max(1).T  # [m, q / _BLOCK]
     _, chosen = jax.lax.top_k(maxima, min(k, maxima.shape[1]))
     chosen = jnp.sort(chosen, axis=1)  # of equal scores the lowest row stays first
     places = (_BLOCK * chosen[:, :, None] + jnp.arange(_BLOCK)).reshape(columns, -1)
-    left = scores[places, jnp.arange(columns)[:, None]]
+    left = scores[places, jnp.arange(columns)[:, None]]  # [m, k _BLOCK]
     values, order = jax.lax.top_k(left, min(k, left.shape[1]))
     return values, jnp.take_along_axis(places, order, 1)

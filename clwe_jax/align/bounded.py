@@ -149,6 +149,7 @@ class Around:
             near[number, order[:count]] = True
         own, far = self._far(means, centers, sizes, near)
         pool = jnp.asarray(self.pool)[None]
+        # Keys of one group have the same part of the pool, so that one product bounds them all.
         for number in np.unique(own):
             order = following[number, : enough[number]]
             part = np.concatenate([members[group] for group in order])[:part_size]
@@ -161,6 +162,7 @@ class Around:
     ) -> tuple[np.ndarray, np.ndarray]:
         """The group of each key, int [M], and a bound of the log mass of the groups not near it."""
         own, far = [], []
+        # An empty group has the logarithm minus infinity and adds nothing to the bound.
         with np.errstate(divide="ignore"):
             logs = np.log(sizes).astype(np.float32)
         for part in _pieces(self.keys):
@@ -215,6 +217,7 @@ def _far(keys, means, centers, logs, near, beta):
     """See `Around._far`; `logs` are the logarithms of the numbers of vectors in the groups."""
     cosines = search.products(search.unit(keys), centers, 0.0, 1.0)
     own = search.top_k(cosines, 1)[1][:, 0]
+    # Jensen's bound over beta: log(n exp(beta m y)) / beta, m y as a cosine times the length of m.
     of_means = cosines * jnp.linalg.norm(means, axis=1) + logs / beta
     return own, _log_sum(jnp.where(near[own], -jnp.inf, of_means), beta)
 
@@ -241,8 +244,10 @@ def _search(
     whole = around.whole()
     candidates, limits = np.asarray(candidates), np.asarray(limits)
     cosines = limits + bound[candidates]  # times the scale
+    # Bounds make scores too high: k leaders with exact numbers are the best.
     while True:
         values = cosines - bound[candidates]
+        # Of equal scores the lowest index comes first.
         order = np.lexsort((candidates, -values))[:, :k]
         best = np.take_along_axis(candidates, order, 1)
         unknown = np.unique(best)
@@ -251,6 +256,7 @@ def _search(
             break
         around.settle(unknown, whole)
     values = np.take_along_axis(values, order, 1)
+    # With all keys examined nothing is left to prove; a score of NaN would never pass the proof.
     if width == len(around.keys):
         return best, values, np.ones(len(queries), bool)
     # A tie is no proof: an unexamined key with the same score may have a lower index.
@@ -262,6 +268,7 @@ def _slabs(rows: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
     start = 0
     while start < len(rows):
         left = len(rows) - start
+        # The largest shape that is filled; the last rows are padded to the smallest one.
         slab = next((size for size in _SLABS if size <= left), _SLABS[-1])
         yield rows[start : start + slab], slab
         start += slab
@@ -299,6 +306,7 @@ def _assigned(x, centers, sums, count):
     """The nearest center of each vector, and the sums of the centers' first `count` vectors."""
     x = search.unit(x)
     own = search.top_k(search.products(x, centers, 0.0, 1.0), 1)[1][:, 0]
+    # Padding must not draw a center towards 0.
     there = jnp.arange(len(x)) < count
     return own, sums.at[own].add(jnp.where(there[:, None], x, 0.0))
 

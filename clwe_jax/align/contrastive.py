@@ -97,6 +97,7 @@ class Contrastive(ContrastiveOptions):
             return optax.apply_updates(maps, updates), state, value
 
         measure = jax.jit(lambda maps, words: loss(maps, words, self.temperature))
+        # The same batches and negatives for every epoch, so that the losses on them compare.
         others = list(self._batches(x, y, aside, np.random.default_rng(self.seed)))
 
         def left(maps: Maps) -> float:
@@ -112,6 +113,7 @@ class Contrastive(ContrastiveOptions):
             info["loss"].append(float(np.mean(values)))
             if others:
                 info["set_aside"].append(left(maps))
+            # Entry 0 is the loss of the start, which stays the best where no epoch is better.
             if not others or info["set_aside"][-1] < info["set_aside"][info["epoch"]]:
                 best, info["epoch"] = maps, epoch
             if epoch - info["epoch"] >= self.patience:
@@ -123,6 +125,7 @@ class Contrastive(ContrastiveOptions):
         self, pairs: np.ndarray, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         """The pairs to learn from, and those of the source words that are set aside."""
+        # All pairs of a source word are on one side of the split.
         words = np.unique(pairs[:, 0])
         count = int(self.validation * len(words)) if len(words) >= _FEWEST else 0
         aside = np.isin(pairs[:, 0], rng.permutation(words)[:count])
@@ -186,7 +189,8 @@ def loss(maps: Maps, words: Words, temperature: float) -> Array:
     total = 0.0
     for a, b, own, other in ((x, y, words.x, words.y), (y, x, words.y, words.x)):
         count = len(own.pair_ids)
-        scores = jnp.dot(a[:count], b.T, precision=_PRECISION) / temperature
+        scores = jnp.dot(a[:count], b.T, precision=_PRECISION) / temperature  # [P, P + N]
+        # -1 is no word: a random negative of the other side is in no pair.
         of_own = jnp.pad(own.pair_ids, (0, len(other.other_ids)), constant_values=-1)
         of_other = jnp.concatenate([other.pair_ids, other.other_ids])
         shared = (own.pair_ids[:, None] == of_own) | (other.pair_ids[:, None] == of_other)

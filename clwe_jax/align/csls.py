@@ -49,6 +49,7 @@ class Shared:
         if masses is None:
             masses, others = search.log_masses(keys, pool, beta, memory_bytes)
             self._keep(asked, keys, pool, masses)
+            # A later call for the other direction names the same sets in the other order.
             self._keep(asked, pool, keys, others)
         return masses
 
@@ -144,6 +145,7 @@ def check_finite(queries: Array) -> None:
     if isinstance(queries, jax.Array):
         finite = np.asarray(search.finite(queries))
     else:
+        # A sum of float32 in float64 cannot overflow: it is finite exactly if all its terms are.
         finite = np.isfinite(queries.sum(1, dtype=np.float64))
     if not finite.all():
         raise ValueError(

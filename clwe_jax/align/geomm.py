@@ -79,6 +79,7 @@ def statistics(x: np.ndarray, z: np.ndarray, pairs: np.ndarray, l2: float) -> St
 
 def cost(w: np.ndarray, problem: Statistics) -> float:
     """||X W Z^T - A||^2 + (l2 / 2) ||W||^2 of a matrix W [D, D']."""
+    # ||X W Z^T - A||^2 by traces: neither X W Z^T nor A, [words, words], is made.
     fit = ((problem.source @ w @ problem.target - 2 * problem.product) * w).sum()
     return float(fit + problem.pairs + problem.l2 / 2 * (w**2).sum())
 

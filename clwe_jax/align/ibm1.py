@@ -84,9 +84,11 @@ def _cells(
     begins, wide = np.cumsum(lengths) - lengths, lengths[of_x]
     # A running word of the source has a cell with each word of its sentence's translation.
     cells = _int32(np.repeat(np.arange(len(x)), wide))
+    # From where a translation begins, `others` counts through it for each word of the source.
     others = np.arange(len(cells)) - np.repeat(np.cumsum(wide) - wide - begins[of_x], wide)
     others = _int32(others)
     nearness = np.exp(-position * np.abs(place_x[cells] - place_y[others]))
+    # One number for two words, so that `unique` compares numbers.
     span = np.int64(y.max(initial=0) + 1)
     pairs, pair = np.unique(x[cells] * span + y[others], return_inverse=True)
     return _Cells(_int32(pair), nearness, cells, others), (pairs // span, pairs % span)
@@ -127,6 +129,7 @@ def _posteriors(
 
     table = normalised(flat + near)
     for _ in range(iterations):
+        # Expectation, then maximisation with the similarities as pseudo-counts.
         counts = np.bincount(cells.pair, _shares(table, cells, generated), len(near))
         table = normalised(counts + pseudo_count * near)
     return _shares(table, cells, generated)

@@ -51,6 +51,7 @@ def learn(sides: Sequence[np.ndarray], seed: int) -> Lists:
         sums = np.zeros_like(centroids)
         for part in _parts(points):
             nearest = (part @ centroids.T).argmax(1)
+            # Sorted by their centroid, the vectors of one centroid are a run, which reduceat sums.
             order = np.argsort(nearest, kind="stable")
             filled, starts = np.unique(nearest[order], return_index=True)
             sums[filled] += np.add.reduceat(part[order], starts, axis=0)
@@ -72,6 +73,7 @@ def nearest(
       k: number of neighbours.
     """
     sides = _empty((*probed.shape, k)), _empty((len(keys), k))
+    # The keys of list n are members[starts[n] : starts[n + 1]].
     members = np.argsort(lists, kind="stable")
     starts = np.searchsorted(lists[members], np.arange(probed.max(initial=0) + 2))
     asking = np.argsort(probed, axis=None, kind="stable")  # places in `probed`, list by list
@@ -82,12 +84,15 @@ def nearest(
         places = asking[begins[number] : begins[number + 1]]
         for start in range(0, len(places), _ROWS):
             some = places[start : start + _ROWS]
+            # A place in the raveled [N, P] array belongs to a query, P places each.
             rows = some // probed.shape[1]
             cosines = queries[rows].astype(np.float32) @ there.T
+            # The copy is for `_top`, which overwrites what it reads.
             _merge(sides[1], own, rows, cosines.T.copy())
             best, values = _top(cosines, k)
             sides[0].keys.reshape(-1, k)[some] = np.where(best < 0, -1, own[best])
             sides[0].cosines.reshape(-1, k)[some] = values
+    # A key is in one list, so that no key occurs twice among those of a query's lists.
     best, values = _top(sides[0].cosines.reshape(len(queries), -1), k)
     chosen = np.take_along_axis(sides[0].keys.reshape(len(queries), -1), np.maximum(best, 0), 1)
     return Nearest(np.where(best < 0, -1, chosen), values), sides[1]

@@ -140,6 +140,7 @@ def _best(ahead: Nearest, back: Nearest) -> list[tuple[np.ndarray, np.ndarray]]:
     sides = []
     for turned, side in enumerate((ahead, back)):
         means = around[turned][:, None] + around[1 - turned][side.keys]
+        # Eqs. 2 and 3; where the key is -1 the cosine of 0 makes the margin 0, whatever the mean.
         margins = 2 * cosines[turned] / np.maximum(means, 1e-9)
         queries, best = np.arange(len(margins)), margins.argmax(1)
         sides.append((side.keys[queries, best], margins[queries, best]))
@@ -207,6 +208,7 @@ def grow(
     parts, last = [pairs], pairs
     steps = range(-lines, lines + 1)
     for _ in range(passes):
+        # Only the pairs of the last pass have neighbours that no pass has looked at.
         near = [
             np.stack([source.near(last.source, i), target.near(last.target, j)], 1)
             for i, j in itertools.product(steps, steps)

@@ -87,10 +87,12 @@ def orders(links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
       Their places in the source, int [n], rising; and their ranks in the target's order, int [n].
     """
     places, there = np.nonzero(links)
+    # The second argsort turns an order into ranks.
     return places, np.argsort(np.argsort(there))
 
 
 def _squared(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Squared distances of all pairs of rows a dimension, [M, N]."""
     squares = np.square(x).sum(1)[:, None] + np.square(y).sum(1)[None] - 2 * x @ y.T
+    # Rounding makes the squares of nearly equal vectors negative.
     return np.maximum(squares, 0) / x.shape[1]

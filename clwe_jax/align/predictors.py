@@ -88,6 +88,7 @@ class Classifier(PredictorOptions):
         inner = draw.normal(size=(width, self.hidden)) / np.sqrt(width)
         params = {
             "inner": inner.astype(np.float32), "inner_bias": np.zeros(self.hidden, np.float32),
+            # Outer weights of 0 give all classes the same probability at first.
             "outer": np.zeros((self.hidden, classes), np.float32),
             "outer_bias": np.zeros(classes, np.float32),
         }  # fmt: skip

@@ -104,6 +104,7 @@ def expand(steps: Sequence[str]) -> tuple[str, ...]:
 
 def _learn(x: np.ndarray, name: str) -> Unit | Center:
     if name == "center":
+        # Along the first axis NumPy adds row by row, which loses digits in float32.
         return Center(x.mean(0, dtype=np.float64).astype(np.float32))
     total = sum(float(_lengths(x[part]).sum()) for part in _parts(len(x)))
     return Unit(total / max(1, len(x)))

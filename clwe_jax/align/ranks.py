@@ -134,6 +134,7 @@ def _round(
     cosines = limits + bound[rivals]  # times the scale
     # Keys that are not among the rivals score at most this.
     beyond = np.full(len(limits), -np.inf) if width == len(around.keys) else limits[:, -1].copy()
+    # A right key is no rival, whichever of several is the first.
     other = np.ones(rivals.shape, bool)
     for column in answers.T:
         other &= rivals != column[:, None]
@@ -143,12 +144,14 @@ def _round(
         best, score = _best(answers[open_], of_answers[open_], bound)
         some = rivals[open_]
         values = cosines[open_] - bound[some]
+        # The score is the answer's or more, so that an exact rival above it is surely nearer.
         nearer = (values > score[:, None]) | ((values == score[:, None]) & (some < best[:, None]))
         nearer &= other[open_]
         exact = around.exact[some]
         sure, unsure = (nearer & exact).sum(1), nearer & ~exact
         out = sure >= k
         settled = around.exact[best]
+        # The answer is exact, no rival is in doubt, and no key beyond the rivals can be nearer.
         sole = settled & ~unsure.any(1) & (beyond[open_] < score)
         ranks[open_[sole & ~out]] = sure[sole & ~out] + 1
         done[open_[out | sole]] = True

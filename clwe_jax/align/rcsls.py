@@ -44,6 +44,7 @@ class Rcsls(RcslsOptions):
 
     def _descend(self, matrix, x, y, near_source, near_target, info) -> Array:
         rate, lowest = self.learning_rate, np.inf
+        # One step more than `iterations`, as the authors' program takes.
         for number in range(self.iterations + 1):
             if rate < _SMALLEST_RATE:
                 break
@@ -100,6 +101,7 @@ class Neighbours:
 
     def __init__(self, vectors: Array, k: int):
         self._k = min(k, len(vectors))
+        # The loss compares inner products, so that the keys keep their lengths.
         self._keys = search.chunked(jnp.asarray(vectors), 0.0, self._k, scaled=False)
 
     def mean(self, queries: Array) -> Array:

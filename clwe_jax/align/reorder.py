@@ -47,6 +47,7 @@ def by_pairs(costs: np.ndarray, beam: int = 10) -> np.ndarray:
     Returns:
       int [n].
     """
+    # `_search` sums whole rows, to which the diagonal must add nothing.
     return _search(costs - np.diag(np.diag(costs)), beam, True)
 
 
@@ -64,7 +65,7 @@ def exhaustive(costs: np.ndarray, pairs: bool) -> np.ndarray:
         raise ValueError(f"{len(costs)} words: all orders are tried up to {MAX_EXHAUSTIVE} words")
     words = range(len(costs))
     orders = list(itertools.permutations(words))
-    every = np.array(orders, int).reshape(len(orders), len(costs))
+    every = np.array(orders, int).reshape(len(orders), len(costs))  # [n!, n]
     total = np.zeros(len(every))
     if pairs:
         for first, second in itertools.combinations(words, 2):
@@ -87,12 +88,14 @@ def kendall_tau(order: Sequence[int], gold: Sequence[int]) -> float:
     if len(gold) < 2:
         return 1.0
     ranks = np.argsort(np.asarray(gold))[np.asarray(order)]
+    # 1 for a pair in the gold order, -1 for one that is turned around.
     later = np.triu(np.sign(ranks[None, :] - ranks[:, None]), 1)
     return float(later.sum() / (len(ranks) * (len(ranks) - 1) / 2))
 
 
 def ngram_counts(order: Sequence[int], gold: Sequence[int], n: int) -> tuple[int, int]:
     """The number of n-grams of an order that the gold order has too, and their number (Table 3)."""
+    # An order has no word twice, hence no n-gram twice: sets count them.
     mine, theirs = ({tuple(x[i : i + n]) for i in range(len(x) - n + 1)} for x in (
         list(map(int, order)), list(map(int, gold))
     ))  # fmt: skip
@@ -128,6 +131,7 @@ def _search(costs: np.ndarray, beam: int, pairs: bool) -> np.ndarray:
         totals = np.array([[state.total] for state in states]) + following
         taken = np.array([[state.used >> word & 1 for word in range(count)] for state in states], bool)
         totals[taken] = np.inf
+        # What is left costs the same after any order of `used`: its cheapest one is enough.
         chosen: dict[int, tuple[int, int]] = {}  # the words used -> the state, and the word added
         for flat in np.argsort(totals, axis=None, kind="stable"):
             state, word = divmod(int(flat), count)

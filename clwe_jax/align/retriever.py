@@ -76,6 +76,7 @@ class Retriever:
         cosines = np.asarray(_product(self._on_device, query * _inverse(query[None])))
         cosines = cosines * self._inverse
         scores = self._scale * cosines - self._numbers
+        # Bounds make scores too high: k leaders with exact numbers are the best.
         while True:
             best = _best(scores, k)
             if self._exact[best].all():

@@ -66,6 +66,7 @@ def chunked(keys: Array, bias: Array | float, k: int, scaled: bool = True) -> Ke
       scaled: whether keys are scaled to length 1.
     """
     count = len(keys)
+    # A chunk has at least k keys, of which its own top-k is taken.
     chunks = max(1, count // max(_CHUNK, k))
     size = math.ceil(count / chunks)
     block = _block(size, k, jax.default_backend())
@@ -74,6 +75,7 @@ def chunked(keys: Array, bias: Array | float, k: int, scaled: bool = True) -> Ke
     bias = jnp.broadcast_to(jnp.asarray(bias, jnp.float32), (count,))
     return Keys(
         _cut(keys, chunks, size, scaled),
+        # An infinite bias gives padding the score minus infinity.
         jnp.pad(bias, (0, fill), constant_values=jnp.inf).reshape(chunks, size),
         block,
     )
@@ -84,11 +86,13 @@ def _cut(keys: Array, chunks: int, size: int, scaled: bool) -> Array:
     cut = jnp.zeros((chunks, size, keys.shape[1]), jnp.float32)
     for number in range(chunks):
         part = keys[number * size : (number + 1) * size]
+        # Padding the last part to the shape of the others saves a second compilation.
         cut = _place(cut, jnp.pad(part, ((0, size - len(part)), (0, 0))), number, scaled)
         cut.block_until_ready()  # keeps the other parts out of memory
     return cut
 
 
+# The donated `cut` is written in place, so that the keys exist once.
 @functools.partial(jax.jit, static_argnames=("scaled",), donate_argnums=(0,))
 def _place(cut: Array, part: Array, number: Array, scaled: bool) -> Array:
     part = unit(part) if scaled else jnp.asarray(part, jnp.float32)
@@ -116,6 +120,7 @@ def _by_rows(function, queries: Array, rows: int):
     count = len(queries)
     if count <= rows:
         return function(queries)
+    # Parts of nearly equal size need the least padding.
     rows = math.ceil(count / math.ceil(count / rows))
     parts = []
     for start in range(0, count, rows):
@@ -168,6 +173,7 @@ def log_masses(x: Array, y: Array, beta: float, memory_bytes: int) -> tuple[Arra
     for start in range(0, len(x), rows):
         part = x[start : start + rows]
         fill = rows - len(part)
+        # An infinite number keeps padding of the queries out of the keys' sums.
         absent = jnp.where(jnp.arange(rows) < len(part), 0.0, jnp.inf)
         sums, of_y = _log_sums(jnp.pad(part, ((0, fill), (0, 0))), absent, of_y, *keys[:2], beta)
         of_x.append(sums[: len(part)])
@@ -188,7 +194,8 @@ def _best(queries, vectors, bias, scale, k, block) -> tuple[Array, Array]:
 
     def step(best, chunk):
         start, vectors, bias = chunk
-        values, columns = _top_k(products(queries, vectors, bias, scale), k, block)
+        values, columns = _top_k(products(queries, vectors, bias, scale), k, block)  # [q, k]
+        # The earlier chunks stand first, because top_k takes the first of equal scores.
         values = jnp.concatenate([best[0], values], 1)
         columns = jnp.concatenate([best[1], columns + start], 1)
         values, order = jax.lax.top_k(values, k)
@@ -256,9 +263,10 @@ def _top_k(scores: Array, k: int, block: int) -> tuple[Array, Array]:
     if block == 1:
         return jax.lax.top_k(scores, k)
     rows = len(scores)
-    blocks = scores.reshape(rows, -1, block)
+    blocks = scores.reshape(rows, -1, block)  # [q, m / block, block]
     _, chosen = jax.lax.top_k(blocks.max(-1), k)
     chosen = jnp.sort(chosen, axis=1)  # of equal scores the lowest column stays first
     left = jnp.take_along_axis(blocks, chosen[:, :, None], axis=1).reshape(rows, k * block)
+    # `left` is [q, k block].
     values, place = jax.lax.top_k(left, k)
     return values, jnp.take_along_axis(chosen, place // block, axis=1) * block + place % block

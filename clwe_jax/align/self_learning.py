@@ -73,6 +73,7 @@ class SelfLearning(SelfLearningOptions):
         profiles = []
         for side in (x, y):
             similarity = weighting.root_similarity(side[:count])
+            # Sorted, similarities do not depend on the words: both languages compare.
             similarity.sort(axis=1)
             profiles.append(preprocess.fit(similarity, self.preprocess)[0])
         return stochastic.induce(*profiles, neighbourhood=self.neighbourhood).pairs

@@ -49,6 +49,7 @@ class Sentences(NamedTuple):
         some = max(1, _ROWS // self.rows.shape[1])
         for start in range(0, len(means), some):
             rows = self.rows[start : start + some]
+            # Row 0 is zeros, so that padding adds nothing.
             means[start : start + some] = self.vectors[rows].sum(1)
         return means / np.maximum(self.lengths, 1)[:, None]
 
@@ -85,6 +86,7 @@ class Pieces(NamedTuple):
             counts = self.counts[start : start + _ROWS]
             first = ends[start]
             pieces = apply(self.table.words[first : ends[start + len(counts)]])
+            # A word without pieces would get the next word's first piece from reduceat.
             sums = np.add.reduceat(pieces, ends[start : start + len(counts)] - first, axis=0)
             vectors[start + 1 : start + 1 + len(counts)] = sums / counts[:, None]
         return Sentences(vectors, self.rows)

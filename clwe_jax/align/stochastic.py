@@ -93,7 +93,7 @@ def _best_of_both(
     forward = []
     backward = jnp.full((len(y), 0), -jnp.inf), jnp.zeros((len(y), 0), jnp.int32)
     for slab in slabs:
-        scores, transposed = _similarities(slab, y) if kept is None else kept
+        scores, transposed = _similarities(slab, y) if kept is None else kept  # [n, M] and [M, n]
         forward.append(_best_rows(scores, of_y, min(k, len(y))))
         part = _best_rows(transposed, of_x[start : start + len(slab)], min(k, len(slab)))
         backward = _better(backward, part, start, min(k, total))
@@ -133,4 +133,5 @@ def _drawn(candidates: np.ndarray, keep: float, rng: np.random.Generator | None)
     tail = (1 - keep) ** count
     uniform = 1 - (1 - tail) * rng.random(len(candidates))
     rank = np.floor(np.log(uniform) / math.log1p(-keep)).astype(np.int64)
+    # Rounding may give the rank `count`.
     return candidates[np.arange(len(candidates)), np.minimum(rank, count - 1)]

@@ -32,11 +32,14 @@ def symmetric(x: Array, y: Array, reweight: float = 0.5) -> tuple[np.ndarray, np
     Returns:
       Two float64 [D, D] maps.
     """
+    # Step 1
     whiten_x, back_x = _whitening(procrustes.product(x, x))
     whiten_y, back_y = _whitening(procrustes.product(y, y))
+    # Step 2
     left, correlation, right = np.linalg.svd(whiten_x @ procrustes.product(x, y) @ whiten_y)
     right = right.T
     weight = correlation**reweight
+    # Steps 3 and 4
     return (
         (whiten_x @ left * weight) @ (left.T @ back_x @ left),
         (whiten_y @ right * weight) @ (right.T @ back_y @ right),
@@ -49,9 +52,10 @@ def root_similarity(x: Array) -> np.ndarray:
     With x = U S V^T it is U S U^T, which is also x (x^T x)^(-1/2) x^T.
     """
     values, vectors = np.linalg.eigh(procrustes.product(x, x))
+    # The eigenvalues are squares of the spreads, hence the square of the floor.
     kept = values > _FLOOR**2 * values[-1]
     fourth = np.where(kept, values, 1.0) ** -0.25 * kept
-    half = np.asarray(x, np.float32) @ (vectors * fourth).astype(np.float32)
+    half = np.asarray(x, np.float32) @ (vectors * fourth).astype(np.float32)  # U S^(1/2)
     return half @ half.T
 
 

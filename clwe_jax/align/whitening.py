@@ -51,6 +51,7 @@ def whitening(x: np.ndarray, whiten: bool = True, unit_length: bool = True) -> W
         return Whitening(np.zeros(width, np.float32), np.eye(width, dtype=np.float32), unit_length)
     mean, covariance = moments(x)
     variances, directions = np.linalg.eigh(covariance)
+    # Rounding makes variances of 0 negative; the floor bounds the scale of such directions.
     scales = np.sqrt(variances.clip(0) + _FLOOR * max(variances.mean(), 1e-12))
     matrix = (directions / scales).astype(np.float32)
     return Whitening(mean.astype(np.float32), matrix, unit_length)
@@ -59,4 +60,5 @@ def whitening(x: np.ndarray, whiten: bool = True, unit_length: bool = True) -> W
 def moments(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The mean [D] and the covariance [D, D] of vectors [N, D], in float64; they are read in parts."""
     mean = x.mean(0, dtype=np.float64)
+    # In float32 the difference of two large numbers would lose the small variances.
     return mean, procrustes.product(x, x) / len(x) - np.outer(mean, mean)

@@ -86,6 +86,7 @@ class Collector:
           places: n line numbers.
           counts: n numbers of occurrences; given for all rows of a file or for none.
         """
+        # Of all rows only those that one product leaves in doubt are looked at one by one.
         doubtful = set(np.flatnonzero(~_plain(vectors)).tolist())
         seen, rows = self._words, []
         for row, word in enumerate(words):

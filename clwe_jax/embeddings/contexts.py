@@ -68,6 +68,7 @@ def _information(ranks: np.ndarray, sentence: np.ndarray, size: int) -> sparse.c
     shares = columns**_SMOOTHING
     shares /= max(shares.sum(), 1e-12)
     pairs = total.tocoo()
+    # The number of pairs cancels in P(w, c) / (P(w) P(c)) = n(w, c) / (n(w) P(c)).
     values = np.log(pairs.data / (rows[pairs.row] * shares[pairs.col]))
     kept = values > 0
     return sparse.csr_matrix(
@@ -81,7 +82,9 @@ def _directions(matrix: sparse.csr_matrix, dim: int, seed: int) -> np.ndarray:
     width = min(dim + _SPARE, *matrix.shape)
     basis = draw.standard_normal((matrix.shape[1], width), np.float32)
     for _ in range(_POWERS):
+        # Without QR the columns would all turn towards the first singular vector.
         basis = np.linalg.qr(matrix.T @ (matrix @ basis))[0]
     _, sizes, turned = np.linalg.svd(matrix @ basis, full_matrices=False)
+    # Directions without extent would be rounding errors over almost nothing.
     kept = sizes[:dim] > 1e-5 * sizes[0]
     return (basis @ turned[: len(kept)].T)[:, kept] / sizes[: len(kept)][kept]

@@ -100,6 +100,7 @@ class Corpus:
         for place, language in enumerate(self.languages):
             copies, rest = divmod(wanted[language], sizes[language])
             lengths = np.diff(self.splits[language])
+            # Random whole sentences as long as they fit, then back in the order of the text.
             order = np.random.default_rng([seed, place]).permutation(len(lengths))
             kept = np.sort(order[np.cumsum(lengths[order]) <= rest])
             mask = np.zeros(len(lengths), bool)
@@ -174,6 +175,7 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
     Raises:
       ValueError: a language without a word, or a damaged file.
     """
+    # A word that is asked for the first time gets the next number.
     numbers: collections.defaultdict[str, int] = collections.defaultdict()
     numbers.default_factory = numbers.__len__
     ids, splits, places, files, read_lines = {}, {}, {}, {}, {}
@@ -254,6 +256,7 @@ class Links(NamedTuple):
         The draw is uniform over the languages that translate the word, then uniform over its
         translations in that language, as in `Dictionary`.
         """
+        # The whole part of an end is its word, the rest a probability: one search draws for all.
         places = np.searchsorted(self.ends, words + random.random(len(words)), side="right")
         # The cumulative probability may end just below 1; the minimum then takes the last link.
         return self.targets[np.minimum(places, self.starts[words + 1] - 1)]

@@ -73,6 +73,7 @@ def reach(dictionary: Dictionary, rows: np.ndarray, known: np.ndarray) -> None:
     splits = dictionary.language_splits.tolist()
     spans = [slice(first, last) for first, last in zip(splits[:-1], splits[1:])]
     while True:
+        # All means are of earlier words: the order of the languages does not matter.
         reached = [_means(dictionary, span, rows, known) for span in spans]
         for words, means in reached:
             rows[words], known[words] = means, True

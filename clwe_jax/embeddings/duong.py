@@ -104,7 +104,7 @@ def _contexts(
     there = here[:, None] + offsets
     inside = np.abs(offsets) <= widths[:, None]
     inside &= (there >= 0) & (there < len(ids))
-    there = np.clip(there, 0, len(ids) - 1)
+    there = np.clip(there, 0, len(ids) - 1)  # [b, 2 reach]
     inside &= sentence[there] == sentence[here][:, None]
     sizes = inside.sum(1)
     some = sizes > 0
@@ -153,6 +153,7 @@ def train(
     for running, words, contexts, splits in _batches(text, settings, random):
         if len(words):
             drawn = np.searchsorted(noise, random.random(settings.shared_negatives), "right")
+            # `words` stands for the translations, which are chosen below by the contexts' means.
             batch = Batch(words, contexts, splits, words, np.minimum(drawn, count - 1))
             context = means(inputs.table, batch)
             chosen = choose(inputs.table, words, context[0], known)
@@ -192,6 +193,7 @@ def _links(text: _Text, dictionary: Dictionary) -> Links:
     if not len(joined):
         listed = {language: dict.fromkeys(words, 1) for language, words in text.words.items()}
         raise ValueError(uncovered(dictionary, listed))
+    # No `ends`: translations are chosen, and none is drawn at random.
     return Links(np.concatenate(starts), joined, np.zeros(0))
 
 
@@ -214,9 +216,11 @@ def _batches(
             places = np.arange(lengths.sum()) + np.repeat(part[:, 0] - starts, lengths)
             ids = text.ids[places]
             sentence = np.repeat(np.arange(len(part)), lengths)
+            # The words go before the windows are cut, which then reach farther, as in word2vec.
             chosen = random.random(len(ids)) < kept[ids]
             ids, sentence = ids[chosen], sentence[chosen]
             steps = max(1, -(-len(ids) // settings.batch))
+            # The rate falls by all running words, also those that subsampling leaves out.
             share = np.diff(np.linspace(0, len(places), steps + 1).astype(np.int64))
             for step, running in enumerate(share.tolist()):
                 first = step * settings.batch

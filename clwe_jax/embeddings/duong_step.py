@@ -105,17 +105,20 @@ def gradients(
     weights[batch.words[:, None] == batch.noise] = 0
     weights[batch.translations[:, None] == batch.noise] = 0
     apart = known - inputs[rows]
+    # How often the distance of each row counts: once as a truth, and in the mean over the noise.
     times = np.bincount(row, minlength=len(rows)).astype(inputs.dtype)
+    # A word may be drawn as noise twice: `add.at` adds both, += would add one.
     np.add.at(times, noise, inputs.dtype.type(count * negatives / len(noise)))
     loss = (
         np.logaddexp(0, -positive).sum()
         + (weights * np.logaddexp(0, negative)).sum()
         + combining * (times * (apart**2).sum(1)).sum()
     )
+    # d/dx -log s(x) = s(x) - 1 and d/dx -log s(-x) = s(x)
     wrong = _logistic(positive) - 1
     weights *= _logistic(negative)
 
-    to_truth = sparse.csr_matrix((wrong, (row, place)), (len(rows), count))
+    to_truth = sparse.csr_matrix((wrong, (row, place)), (len(rows), count))  # [rows, B]
     for_hidden = to_truth.T @ known + weights @ known[noise]
     for_outputs = to_truth @ hidden
     np.add.at(for_outputs, noise, weights.T @ hidden)
@@ -130,6 +133,7 @@ def gradients(
 
 
 def _logistic(x: np.ndarray) -> np.ndarray:
+    # Without the limits exp overflows; beyond them s is 0 or 1 to 1e-13.
     return 1 / (1 + np.exp(-np.clip(x, -30, 30)))
 
 
@@ -159,11 +163,13 @@ def choose(
         candidates = dictionary.targets[np.repeat(first[several], sizes) + offsets]
         wanted = inputs[words[several]] + hidden[several]
         vectors = inputs[candidates]
+        # Eq. 2, without the length of what is wanted, which all candidates of a word share.
         scores = np.einsum("nd,nd->n", vectors, np.repeat(wanted, sizes, axis=0))
         scores /= np.sqrt(np.einsum("nd,nd->n", vectors, vectors)) + _TINY
         best = np.repeat(np.maximum.reduceat(scores, starts), sizes)
         winners = np.flatnonzero(scores == best)
         owner = np.repeat(np.arange(len(several)), sizes)[winners]
+        # The first of the winners, so that a tie goes to the first translation.
         owner, place = np.unique(owner, return_index=True)
         translations[several[owner]] = candidates[winners[place]]
     return translations

@@ -131,6 +131,7 @@ def write(path: str, vectors: Vectors) -> None:
             )  # fmt: skip
             vectors = vectors.take(rows)
     with atomic.writing(path) as raw:
+        # Without name and time in gzip's header, equal vectors give equal files.
         file = gzip.GzipFile("", "wb", 6, raw, 0) if path.endswith(".gz") else raw
         _WRITERS[os.path.splitext(name)[1]](file, vectors)
         if file is not raw:
@@ -153,6 +154,7 @@ def _twins(path: str, max_vocab: int | None, cache: bool | str) -> list[str]:
         return []
     path = os.path.abspath(path)
     name = f"{os.path.basename(path)}.{'all' if max_vocab is None else max_vocab}.npz"
+    # The digest tells files of one name in different folders apart.
     digest = hashlib.sha256(path.encode("utf-8", errors="surrogateescape")).hexdigest()[:12]
     if isinstance(cache, str):
         return [os.path.join(cache, f"{digest}-{name}")]
@@ -184,6 +186,7 @@ def _read(path: str, max_vocab: int | None) -> Vectors:
         if start.startswith(b"PK\x03\x04"):
             return _read_packed_npz(file, path, max_vocab)
         body = start.partition(b"\n")[2]
+        # Text has no bytes below the tab's, and float32s soon have one.
         if _name(path).endswith(".bin") or any(byte < 9 for byte in body):
             return _read_binary(file, path, max_vocab, size)
         return text_files.read(file, path, max_vocab, size)
@@ -225,6 +228,7 @@ def _read_binary(file: BinaryIO, path: str, max_vocab: int | None, size: int | N
     width = 4 * dim
     rest, start, number, ended = b"", 0, 0, False
     while number < announced and not collector.full and not ended:
+        # Wide vectors need larger blocks, so that each block has whole rows.
         block = file.read(max(_BLOCK, 8 * width))
         ended = not block
         data, start = rest[start:] + block, 0
@@ -243,6 +247,7 @@ def _read_binary(file: BinaryIO, path: str, max_vocab: int | None, size: int | N
             numbers = range(number + 1, number + 1 + len(words))
             collector.add(words, np.stack(rows), numbers)
             number += len(words)
+        # No word is that long: the file has another format.
         elif len(data) > _LONGEST_WORD + width + _BLOCK:
             break
     if number < announced and not collector.full:
@@ -255,6 +260,7 @@ def _write_text(file: BinaryIO, vectors: Vectors) -> None:
     file.write(f"{len(vectors)} {vectors.dim}\n".encode())
     for first in range(0, len(vectors), _ROWS):
         part = np.ascontiguousarray(vectors.vectors[first : first + _ROWS], np.float32)
+        # The text of a list of rows, "[[1,2],[3,4]]", cut into one text a row.
         rows = orjson.dumps(part, option=orjson.OPT_SERIALIZE_NUMPY)[2:-2].split(b"],[")
         words = vectors.words[first : first + _ROWS]
         file.write(b"".join(

@@ -78,6 +78,7 @@ def grow(graph: WordGraph, corpus: Corpus, options: MiningOptions, seed: int) ->
       corpus: whole text, with the places of its lines.
       seed: of the random directions.
     """
+    # The hub is last, so that `combinations` name it second.
     languages = sorted(corpus.languages, key=lambda language: language == graph.hub)
     sentences = _of_languages(languages, corpus, graph, options)
     asked = [
@@ -162,9 +163,11 @@ def _sentences(
     distinct, begin, sentence = np.unique(named, return_index=True, return_inverse=True)
     order = np.argsort(begin)  # sentences are in the order of the text
     first, at = lines[begin[order]], np.full(int(places[-1]) + 1, -1, np.int32)
+    # Every occurrence of a string leads to its one sentence.
     at[places[lines]] = np.argsort(order)[sentence]
     lengths = lengths[first]
     ends = np.concatenate([[0], np.cumsum(lengths)])
+    # The running words of the kept lines, one line after the other.
     running = ids[np.arange(ends[-1]) + np.repeat(splits[first] - ends[:-1], lengths)]
     counts = np.bincount(ids, minlength=len(corpus.words))
     row_of = np.full(len(corpus.words), -1, np.int32)
@@ -204,6 +207,7 @@ def _mined(
 
     @functools.cache
     def lists() -> inverted_lists.Lists:
+        # Learned when the first two languages are too large for an exact search.
         return inverted_lists.learn([text.vectors for text in texts.values()], seed)
 
     @functools.cache
@@ -257,7 +261,9 @@ def _supported(
         enough = supported.sum() >= max(options.least_supported, _CHANCE * chance)
         if enough:
             break
+    # Too little support may all be by chance, and then counts for no pair.
     kept = supported & enough
+    # Unsupported pairs of a high margin are mostly wrong where the texts share documents.
     if options.unsupported_margin:
         kept |= mined.scores >= options.unsupported_margin
     taken = mined.take(kept)

@@ -66,6 +66,7 @@ class Packed:
     def __getitem__(self, rows: Any) -> np.ndarray:
         """The vectors of these rows (an index of the first axis), float32."""
         codes = np.asarray(self.codes[rows])
+        # [n, D / 5, 5] to [n, D], with up to four numbers too many at the end
         levels = _table()[codes].reshape(*codes.shape[:-1], _DIGITS * codes.shape[-1])
         found = levels[..., : len(self.scales)] * self.scales
         found *= np.asarray(self.steps[rows])[..., None]
@@ -115,6 +116,7 @@ def _packed(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         best = np.where(better, along**2 / of_levels, best)
         steps = np.where(better, along / of_levels, steps)
         levels[better] = found[better]
+    # int64, because a code of five digits does not fit the int8 of the levels.
     places = np.zeros((len(rows), _width(rows.shape[1]) * _DIGITS), np.int64)
     places[:, : rows.shape[1]] = levels
     digits = (places + _HIGHEST).reshape(len(rows), -1, _DIGITS)

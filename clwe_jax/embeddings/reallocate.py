@@ -184,6 +184,7 @@ def _by_neighbours(
     decided: Decisions = {}
     for word, occurrences in occurring:
         top = _most_frequent(occurrences, totals)
+        # The sum without `top` is the other language of the pair.
         others = [sum(pair) - top for pair in agreed.get(word, ()) if top in pair]
         decided[word] = sorted([top, *others])
     return decided
@@ -229,9 +230,10 @@ def agreement(
         for space, keys, listed in zip((source, target), units, part):
             cosines = _unit(space.vectors[space.rows(listed)]) @ keys.T
             cosines[rows, columns] = -np.inf
+            # The two hidden words may be anchors, and must not count as neighbours.
             count = min(neighbours, len(anchors) - 2)
             near.append(np.argpartition(-cosines, count - 1, axis=1)[:, :count])
-        same = (near[0][:, :, None] == near[1][:, None, :]).any(2).mean(1)
+        same = (near[0][:, :, None] == near[1][:, None, :]).any(2).mean(1)  # [n, k, k] to [n]
         result[first : first + len(same)] = same
     return result
 
@@ -250,6 +252,7 @@ def chance_level(
     """
     random = np.random.default_rng(seed)
     chosen = random.choice(len(words), min(len(words), _MISMATCHES), replace=False)
+    # A shift of 1 or more pairs every word with another one.
     shift = 1 + random.integers(len(words) - 1, size=len(chosen))
     mine = [words[place] for place in chosen]
     others = [words[place] for place in (chosen + shift) % len(words)]

@@ -75,6 +75,7 @@ def read(file: BinaryIO, path: str, max_vocab: int | None, size: int | None) -> 
     announced, body = _header(first)
     start = 1 if announced is None else 2
     layout = _layout(body, announced and announced[1], path, start)
+    # A number takes two bytes or more with its space, and a line has an end.
     capacity = None if size is None else size // (2 * layout.dim + 1) + 1
     collector = Collector(path, layout.dim, max_vocab, capacity)
     lines = start - 1
@@ -203,6 +204,7 @@ def _by_line(block: bytes, first_line: int, dim: int) -> _Parsed:
             words.append(taken[0])
             more.append(taken[1])
     places = np.array(usual + rows, np.int64)
+    # Back in the order of the file, which is usually by frequency.
     order = np.argsort(places)
     vectors = np.concatenate([vectors, np.array(more, np.float32).reshape(-1, dim)])[order]
     return _Parsed([words[i] for i in order.tolist()], vectors, first_line + places[order], faults)

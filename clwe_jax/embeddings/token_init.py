@@ -119,6 +119,7 @@ def mean_of_words(words: CutWords, size: int) -> tuple[np.ndarray, np.ndarray, n
 
     def averaged(kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         places = (words.tokens[kept], owners[kept])
+        # csr_matrix adds what has one place: a token counts as often as a word contains it.
         shares = sparse.csr_matrix(
             (words.weights[owners[kept]], places), (size, len(lengths)), np.float64
         )
@@ -219,8 +220,10 @@ def into_width(values: np.ndarray, known: np.ndarray, width: int, seed: int) -> 
     if values.shape[1] > width:
         held = values[known].astype(np.float64)
         _, vectors = np.linalg.eigh(held.T @ held)
+        # `eigh` has the principal directions last.
         values = values @ vectors[:, ::-1][:, :width].astype(np.float32)
     draws = np.random.default_rng(seed).standard_normal((width, values.shape[1]))
+    # [D, width]; its orthonormal rows leave the cosines as they are.
     rotation = np.linalg.qr(draws)[0].T.astype(np.float32)
     return np.where(known[:, None], _unit(values @ rotation), np.float32(0))
 

@@ -80,6 +80,7 @@ def fasttext_with_subwords(
     from gensim.models.fasttext import FastText as Model
 
     batch = min(10_000, max(100, sentences.size // (_JOBS * settings.workers)))
+    # fastText draws noise by the root of the frequency; gensim's default is the power .75.
     model = Model(
         vector_size=settings.dim, epochs=settings.epochs, min_count=settings.min_count,
         window=settings.window, negative=settings.negatives, alpha=settings.learning_rate,

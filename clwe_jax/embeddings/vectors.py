@@ -169,6 +169,7 @@ def _words(blob: np.ndarray, offsets: np.ndarray) -> list[str]:
     if len(offsets) < 1 or offsets[-1] != len(blob) or np.any(np.diff(offsets) < 0):
         raise ValueError("its words are cut off")
     data, ends = blob.tobytes(), offsets.tolist()
+    # In ASCII a byte is a character, so that one decoding serves all words.
     if data.isascii():
         text = data.decode("ascii")
         return [text[a:b] for a, b in zip(ends[:-1], ends[1:])]
@@ -181,6 +182,7 @@ def _write_aligned(archive: zipfile.ZipFile, place: int, name: str, array: np.nd
     # A .npy header is a multiple of 64 bytes long, so aligning the header aligns the numbers.
     start = place + zipfile.sizeFileHeader + len(name) + _ZIP64 + 4
     padding = -start % _ALIGNMENT
+    # Readers of zip files skip an extra field that they do not know.
     info.extra = struct.pack("<HH", _EXTRA, padding) + bytes(padding)
     with archive.open(info, "w", force_zip64=True) as member:
         np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
@@ -191,6 +193,7 @@ def _mapped(path: str, archive: zipfile.ZipFile, name: str) -> np.ndarray | None
     info = archive.getinfo(name)
     if info.compress_type != zipfile.ZIP_STORED:
         return None
+    # np.load maps no member of an archive, so that its place is read from the headers.
     with open(path, "rb") as file:
         file.seek(info.header_offset)
         header = file.read(zipfile.sizeFileHeader)
@@ -203,6 +206,7 @@ def _mapped(path: str, archive: zipfile.ZipFile, name: str) -> np.ndarray | None
         place = file.tell()
         if place + int(np.prod(shape)) * dtype.itemsize > start + info.file_size:
             raise ValueError(f"{name} is cut off")
+    # An empty array cannot be mapped.
     if fortran or dtype not in _STORED or place % dtype.itemsize or not np.prod(shape):
         return None
     return np.memmap(path, dtype, "r", place, shape).view(np.ndarray)

@@ -176,6 +176,7 @@ class WordGraph:
     def _strings(self) -> dict[str, int]:
         """The strings of several languages' texts -> their numbers."""
         strings = collections.Counter(word for words in self.counts.values() for word in words)
+        # In sorted order a string has the same number in whatever order the languages come.
         same = sorted(word for word, languages in strings.items() if languages > 1)
         return {word: number for number, word in enumerate(same)}
 

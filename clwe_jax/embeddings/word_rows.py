@@ -17,6 +17,7 @@ from clwe_jax.embeddings.word_graph import Links, WordGraph
 _SAME = 0.6  # length of the vector of a string that several languages share
 _KNOWN = 3.0  # links of a word that weigh as much as its entry in the dictionary
 _BLOCK = 10_000  # rows that are computed at once
+# As three links, guesses lose 3 and 13 points of German induction (docs/lessons.md).
 _GUESSED = 1.0  # links that weigh as much as a vector that follows from spelling
 
 
@@ -76,6 +77,7 @@ class Rows:
         linked, sums = self._linked(language)
         known = linked < self.graph._known[language]
         prior = np.where(known, _KNOWN, _GUESSED).astype(np.float32)[:, None]
+        # The vector that a word has without links counts as so many links.
         sums += prior * rows[linked]
         rows[linked] = unit(sums, sums)
         return rows
@@ -108,6 +110,7 @@ class Rows:
         """Random directions, float32 [count, dim]; those beside a fixed hub are others than its own."""
         seed = [self.seed + number]
         if self.graph.fixed:
+            # Runs that add other languages to one hub draw other directions.
             seed.append(zlib.crc32(",".join(self.graph.words).encode()))
         return _random(count, self.dim, seed if len(seed) > 1 else seed[0])
 
@@ -128,9 +131,11 @@ class Rows:
         drawn, meant = rows[:, : self.dim], rows[:, self.dim :]
         drawn[:known] = self._drawn(known, 0)
         drawn[known:] = self._drawn(len(places), 2)
+        # A string of several texts has one direction in all of them.
         drawn[known:][places >= 0] = self._draws[places[places >= 0]]
         meant[:] = graph.meanings
         phrases = np.flatnonzero(graph.parts.getnnz(1))
+        # Small languages lose .6 points where phrases have directions of their own.
         rows[phrases] = unit(graph.parts[phrases] @ rows[:known])
         return self._with_fixed(unit(rows, rows))
 
@@ -147,8 +152,10 @@ class Rows:
         graph, hub = self.graph, self.graph.hub
         known, start = graph._known[hub], self._start()
         back, translated = self._synonyms(start)
+        # The own direction weighs as much as the mean of the translations, which synonyms share.
         start += unit(back, back)
         del back  # as large as the rows
+        # A copy, because the rows are scaled in place.
         meanings = start[known:, self.dim :].copy()
         rows = unit(start, start)
         others = ~translated

@@ -58,6 +58,7 @@ class Finished:
         # The part in the finished space has its mean subtracted, as `beside` will do with the new one.
         known = old.vectors[:, -new.dim :].astype(np.float32)
         rows = old.rows(new.words)
+        # Words that only the dictionary knows have zeros there, which must not count as pairs.
         rows = np.where((rows >= 0) & (np.abs(known[rows]).max(1) > 0), rows, -1)
         both = np.flatnonzero(rows >= 0)
         here, there = unit(new.vectors - new.vectors.mean(0))[both], unit(known[rows[both]])

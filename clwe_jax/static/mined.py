@@ -138,6 +138,7 @@ def _gold(text: str, pair: tuple[str, str]) -> dict[tuple[int, int], bool]:
     path = os.path.join(os.path.dirname(text), _GOLD, f"{first}-{second}.tsv")
     if not text or not os.path.exists(path):
         return {}
+    # The files name the two languages in alphabetical order.
     turn = 1 if pair == (first, second) else -1
     return {(x.source, x.target)[::turn]: x.planted for x in pocket.read_pairs(path)}
 
@@ -176,6 +177,7 @@ def _judged(
             if margin != "beside":
                 margin = next(x for x, (a, b) in _MARGINS.items() if a <= float(margin) < b)
             bands.setdefault(f"{kind}/{margin}", []).append(row)
+    # Evenly over the rows of a band, which begin with the best.
     shown = {x: rows[:: max(1, len(rows) // _JUDGED)][:_JUDGED] for x, rows in bands.items()}
     every = [row for rows in shown.values() for row in rows]
     if len(every) < 2:

@@ -18,6 +18,7 @@ from clwe_jax.text.dictionary.merged import Dictionary
 def aligner(settings: AlignOptions, seed: int) -> Aligner:
     """The aligner that `settings.name` names, with the options of the section of that name."""
     cls = registry.lookup("aligner", settings.name)
+    # Only aligners that draw numbers have a seed.
     given = {"seed": seed} if "seed" in {x.name for x in dataclasses.fields(cls)} else {}
     return cls(**values_of(getattr(settings, settings.name)), **given)
 

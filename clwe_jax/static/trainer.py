@@ -233,6 +233,7 @@ class Trainer:
         """
         seed = self.config.seed
 
+        # One training gives the words' and the n-grams' vectors, which are two files.
         @functools.cache
         def made() -> tuple[Vectors, Subwords]:
             text = self._corpus
@@ -261,6 +262,7 @@ class Trainer:
     def _duong(self) -> dict[str, Vectors]:
         """Vectors of each language, all trained together with the dictionary."""
 
+        # One training gives all languages; it runs if the file of any is missing.
         @functools.cache
         def made() -> dict[str, Vectors]:
             return duong.train(self._corpus, self.dictionary, self._settings, self.config.seed)
@@ -272,6 +274,7 @@ class Trainer:
 
     def _made_with(self, name: str) -> dict[str, Any]:
         """The options that a file depends on."""
+        # 'separate-de.npz' is of the kind 'separate'.
         config, kind = self.config, name.partition(".")[0].partition("-")[0]
         made_with = {key: getattr(config.data, key) for key in _TEXT}
         made_with |= {"split": config.align.split, "seed": config.seed}
@@ -290,6 +293,7 @@ class Trainer:
             return made_with
         made_with["temperature"] = config.static.temperature
         if kind != "balanced_counts":
+            # `max_vocab` cuts the vectors after the training.
             made_with |= {k: v for k, v in values_of(config.embeddings).items() if k != "max_vocab"}
         if kind == "replace":
             made_with["replace_share"] = config.static.replace_share
