@@ -35,6 +35,7 @@ def attend(q: Array, k: Array, v: Array, mask: Array, implementation: str) -> Ar
 @functools.lru_cache(maxsize=None)
 def _fastest(backend: str, dtype: jnp.dtype, shape: tuple[int, ...]) -> str:
     """'cudnn' where its flash attention, forward and backward, compiles with a mask; else 'xla'."""
+    # The flash attention of cuDNN takes no float32.
     if backend != "gpu" or dtype not in (jnp.bfloat16, jnp.float16):
         return "xla"
     array = jax.ShapeDtypeStruct((1,) + shape[1:], dtype)

@@ -136,6 +136,7 @@ class BiLm(nn.Module):
         spelling = batch["spelling"]
         sizes = (batch["loss_weights"] > 0).sum(1, keepdims=True)
         places = jnp.arange(spelling.shape[1])[None]
+        # Its own inverse, as in `lstm.BiLstm`.
         mirrored = jnp.where(places < sizes, sizes - 1 - places, places)
         streams = jnp.stack([spelling, jnp.take_along_axis(spelling, mirrored, 1)])
         carry = initial_carry(self.options, spelling.shape[0])
@@ -162,10 +163,11 @@ class BiLm(nn.Module):
         seed = None
         if train and options.dropout > 0:
             seed = dropout.seed_of(self.make_rng("dropout"))
+        # [2, L, B, P]: the LSTM takes time before rows
         x = jnp.take(self.words(characters), streams.swapaxes(1, 2), axis=0)
         keep = None
         if resets is not None:
-            keep = 1.0 - (resets != 0).astype(jnp.float32).swapaxes(1, 2)
+            keep = 1.0 - (resets != 0).astype(jnp.float32).swapaxes(1, 2)  # [2, L, B]
         # The LSTM takes networks before rows: [layers, 2, B, ...].
         cells, outputs = (jnp.moveaxis(x, 0, 2) for x in (carry.cell, carry.output))
         layers, ends = [x], []
@@ -176,6 +178,7 @@ class BiLm(nn.Module):
             x = x + y if number else y
             layers.append(x)
             ends.append(end)
+        # [B, layers, 2, ...]: rows first, as the collection 'rows' needs
         after = Carry(*(jnp.moveaxis(jnp.stack(x), 2, 0) for x in zip(*ends)))
         return tuple(layers), jax.lax.stop_gradient(after)
 
@@ -193,5 +196,6 @@ def _window_resets(reset: Array | None, weights: Array | None) -> Array | None:
     new = forward != 0
     if weights is not None:
         new |= weights == 0
+    # This model reads word l after word l + 1, and begins anew where l + 1 begins a text.
     backward = jnp.pad(new[:, 1:], ((0, 0), (0, 1)))[:, ::-1]
     return jnp.stack([forward, backward.astype(forward.dtype)])

@@ -25,6 +25,7 @@ from clwe_jax.types import Array
 
 CHARACTERS = 261
 PADDING = 260
+# Each of these is a compiled branch of its own.
 _FEW_WINDOWS = (6, 8, 10, 12, 16, 24)  # possible numbers of windows for groups of short words
 _GROUP_CPU, _GROUP = 32, 1024  # words of a group, whose scores stay in the cache
 
@@ -141,6 +142,7 @@ def _max_forward(characters, embedding, kernel, spans):
         return None, jax.lax.switch(number, branches, rows, embedding, kernel)
 
     _, (best, where) = jax.lax.scan(add, None, (which, groups))
+    # The inverse of `order`, without the words that fill the last group.
     place = jnp.argsort(order)[: len(characters)]
     maxima = jnp.take(best.reshape(-1, kernel.shape[-1]), place, axis=0)
     return maxima, (groups, order, which, where, embedding, kernel)
@@ -186,6 +188,7 @@ def _group(characters, widest):
     groups = jnp.take(characters, order, axis=0).reshape(-1, size, length)
     groups = nn.with_logical_constraint(groups, (None, "batch", None))
     longest = jnp.take(ends, order).reshape(-1, size)[:, -1]
+    # The fewest windows that hold the n + 1 distinct ones of the longest word.
     which = jnp.searchsorted(np.array(choices[:-1], np.int32), longest + 1, side="left")
     return groups, order, choices, which
 
@@ -212,6 +215,7 @@ def _best(rows, embedding, kernel, *, windows, spans):
         scores = jnp.where(outside[:, None, :], -jnp.inf, scores)
     best, where = scores[0], jnp.zeros(scores.shape[1:], jnp.uint8)
     for number in range(1, windows):
+        # Of equal windows the first one gets the gradient.
         where = jnp.where(scores[number] > best, jnp.uint8(number), where)
         best = jnp.maximum(best, scores[number])
     return best, where
@@ -221,6 +225,7 @@ def _gradient(rows, where, gradient, embedding, kernel, *, windows):
     """float32 gradients of the embedding and the kernel."""
     widest, dim, features = kernel.shape
     x = _windows(rows, embedding, windows, widest).reshape(-1, widest * dim)
+    # [windows, u, F]: the gradient goes to the best window of each filter alone
     chosen = where == jnp.arange(windows, dtype=jnp.uint8)[:, None, None]
     of_scores = jnp.where(chosen, gradient, 0).reshape(-1, features)
     of_kernel = jnp.dot(x.T, of_scores, preferred_element_type=jnp.float32)

@@ -51,8 +51,10 @@ def log_partition(emissions: Array, weights: Weights, mask: Array) -> Array:
 
     def step(before: Array, now: tuple[Array, Array]) -> tuple[Array, None]:
         scores, real = now
+        # [B, K, K]: from each tag to each tag
         paths = before[:, :, None] + weights.transitions
         after = jax.nn.logsumexp(paths, axis=1) + scores
+        # Beyond its end a row keeps the scores of its last word.
         return jnp.where(real[:, None], after, before), None
 
     first = weights.start + emissions[:, 0]
@@ -113,6 +115,7 @@ def viterbi(emissions: Array, weights: Weights, mask: Array) -> tuple[Array, Arr
     scores, came = jax.lax.scan(step, first, (jnp.swapaxes(emissions, 0, 1)[1:], mask.T[1:]))
     scores = scores + weights.end
     last = scores.argmax(1)
+    # [L - 1, B]: a reverse scan writes its outputs at the places of its inputs
     _, tags = jax.lax.scan(back, last, came, reverse=True)
     tags = jnp.concatenate([tags, last[None]]).astype(jnp.int32)
     return tags.T, scores.max(1)
@@ -129,6 +132,7 @@ def bio_steps(tags: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """
     inside = [tag.startswith("I-") for tag in tags]
     kinds = [tag[2:] if tag[:2] in ("B-", "I-") else "" for tag in tags]
+    # Rows: the first tag; columns: the second.
     wrong = [[inside[b] and kinds[a] != kinds[b] for b in range(len(tags))] for a in range(len(tags))]
     return np.where(wrong, FORBIDDEN, 0.0).astype(np.float32), np.where(
         inside, FORBIDDEN, 0.0

@@ -167,8 +167,10 @@ def beam(
         words = scores.shape[-1]
         # A finished text has one continuation, padding, at no cost.
         closed = jnp.full(words, _IMPOSSIBLE).at[marks.pad].set(0.0)
+        # [rows, K, V]
         totals = total[..., None] + jnp.where(open_[..., None], scores, closed)
         counts = count + open_
+        # Texts compete by normalised scores, but the plain sums go on.
         ranked = normalised(totals, counts[..., None]).reshape(rows, -1)
         _, best = jax.lax.top_k(ranked, width)
         parent, chosen = best // words, (best % words).astype(jnp.int32)
@@ -176,6 +178,7 @@ def beam(
         take = lambda x: jnp.take_along_axis(x, parent, 1)
         tokens = jnp.take_along_axis(tokens, parent[..., None], 1)
         tokens = jax.lax.dynamic_update_index_in_dim(tokens, chosen, place, 2)
+        # Each text goes on from the state of its parent.
         places = (first + parent).reshape(-1)
         state = jax.tree.map(lambda x: x[places], state)
         open_ = take(open_) & (chosen != marks.end)

@@ -43,7 +43,9 @@ def keep_mask(seed: Array, salt: int, shape: tuple[int, ...], rate: float) -> Ar
     inner = math.prod(shape[1:])
     if inner >= 1 << 32:
         raise ValueError(f"dropout over {shape}: a row has more than 2**32 elements")
+    # Each row has a key, so that only the counter within a row must fit into 32 bits.
     rows = lax.broadcasted_iota(jnp.uint32, (shape[0],) + (1,) * (len(shape) - 1), 0)
+    # The multiplier is a prime near 2**32 over the golden ratio (Knuth): it spreads near numbers.
     row_key = mix(mix(rows ^ seed[0]) ^ mix(seed[1] + jnp.uint32(salt * 0x9E3779B1 & 0xFFFFFFFF)))
     counter = jnp.zeros((1,) + shape[1:], jnp.uint32)
     for axis in range(1, len(shape)):
@@ -51,6 +53,7 @@ def keep_mask(seed: Array, salt: int, shape: tuple[int, ...], rate: float) -> Ar
         counter += lax.broadcasted_iota(jnp.uint32, (1,) + shape[1:], axis) * jnp.uint32(stride)
     # Without this product the xor with a row key could turn one row's stream into another's.
     bits = mix((counter * jnp.uint32(0x9E3779B1)) ^ row_key)
+    # A rate of almost 1 rounds to 2**32, which is no uint32.
     return bits >= jnp.uint32(min(round(rate * 2**32), 2**32 - 1))
 
 

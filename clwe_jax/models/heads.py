@@ -127,6 +127,7 @@ class TransformerCrf(_Head):
         options, seed = self.options, self.seed(train)
         x = self.dense(dropout.dropout(x, options.input_dropout, seed, 0), options.width, "input")
         x = x + sinusoids(x.shape[1], options.width).astype(x.dtype)
+        # Words are segment 1, padding is segment 0.
         same = attention.segment_mask(mask.astype(jnp.int32))
         for k in range(options.layers):
             x = EncoderLayer(
@@ -200,6 +201,7 @@ class Esim(_Head):
             attended(scores.swapaxes(1, 2), read[0], masks[0]),
         ]
         parts = [jnp.concatenate([a, b, a - b, a * b], axis=-1) for a, b in zip(read, aligned)]
+        # One product for both texts: [B, M + N, cells]
         reduced = nn.relu(self.dense(jnp.concatenate(parts, axis=1), options.cells, "reduce"))
         reduced = dropout.dropout(reduced, options.dropout, seed, 10)
         compose, pooled = BiLstm(options.cells, name="compose"), []
@@ -241,6 +243,7 @@ def pooled(x: Array, scores: Array, mask: Array) -> Array:
       scores: [B, W].
       mask: whether a word is real, bool [B, W].
     """
+    # -1e9 and not -inf, which would make NaN of a row without words.
     weights = nn.softmax(jnp.where(mask, scores, -1e9), axis=-1) * mask
     return jnp.einsum("bw,bwd->bd", weights, x)
 
@@ -260,6 +263,7 @@ def sinusoids(length: int, width: int) -> np.ndarray:
     """Vectors of positions, float32 [length, width] (Vaswani et al. 2017, section 3.5)."""
     rates = 10_000.0 ** (-np.arange(0, width, 2) / width)
     angles = np.arange(length)[:, None] * rates
+    # Sine and cosine alternate; an odd width has one sine more.
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(length, -1)[
         :, :width
     ].astype(np.float32)

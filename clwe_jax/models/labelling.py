@@ -36,6 +36,7 @@ def local(table: np.ndarray, batch: Batch) -> tuple[np.ndarray, Batch]:
     """
     keys = [key for key in ("words", "words_b") if key in batch]
     flat = np.concatenate([batch[key].reshape(-1) for key in keys])
+    # Repeated words stay repeated: distinct ones vary in number, and each new shape is compiled.
     values = table[np.concatenate([np.zeros(1, flat.dtype), flat])]
     renumbered, first = dict(batch), 1
     for key in keys:
@@ -72,6 +73,7 @@ class Mix(nn.Module):
             [N, pieces, layers, D].
           words: rows of the table, int32 [B, W].
         """
+        # [B, W, D], or [B, W, pieces, D]
         mixed = mix(self, table[words].astype(jnp.float32))
         return mixed.max(2) if table.ndim == 4 else mixed
 
@@ -137,8 +139,9 @@ class Pieces(nn.Module):
         pieces = jnp.take_along_axis(ids.reshape(rows, -1), order, axis=1)
         x = embedding[jnp.maximum(pieces, 0)] * there[..., None]
         lstm = BiLstm(self.options.cells, self.options.layers, name="lstm")
-        layers = [layer.max(2) for layer in lstm(x, there)]
+        layers = [layer.max(2) for layer in lstm(x, there)]  # [B, W * P, cells] each
         mixed = mix(self, jnp.stack(layers, axis=2))
+        # The argsort of a permutation is its inverse.
         places = jnp.argsort(order, axis=1)[..., None]
         back = jnp.take_along_axis(mixed, places, axis=1)
         return _longest(back.reshape(rows, words, per_word, -1), real)
@@ -196,10 +199,12 @@ class Labelling(nn.Module):
             right = ((scores > 0) == (gold == 1)) * weights
             total = weights.sum()
             return {"loss": Sums(losses.sum(), total), "accuracy": Sums(right.sum(), total)}
+        # An index of -1 would read the last label; such places have weight 0.
         weights, known = labelled.astype(jnp.float32), jnp.maximum(gold, 0)
         right = (scores.argmax(-1) == gold) * weights
         if self.head.options.ending == "crf":
             likely = crf.log_likelihood(scores, self._weights(), known, labelled)
+            # The CRF scores the first place of a row even where the row has no label.
             rows = labelled.any(1).astype(jnp.float32)
             loss = Sums(-(likely * rows).sum(), rows.sum())
         else:

@@ -127,6 +127,8 @@ class Laser(Encoder):
         self.kernel = parameter(self, "kernel", gates, init, (1, size, 4, cells))
         self.recurrent = parameter(self, "recurrent", gates, init, (1, cells, 4, cells))
         self.bias = parameter(self, "bias", (None, None, "mlp"), forget_one, (1, 4, cells))
+        # Uniform within 1 / sqrt(fan-in), as in PyTorch; drawn as a matrix, because the initialiser
+        # would count another fan-in for three axes.
         uniform = nn.initializers.variance_scaling(1 / 3, "fan_in", "uniform")
         self.start = parameter(
             self, "start", ("embed", None, "mlp"),
@@ -203,9 +205,12 @@ class Laser(Encoder):
         wanted = jnp.take(self.language, language, axis=0).astype(x.dtype)
         # The same at every step: its product with the weights is computed once.
         context = jnp.concatenate([sentence, wanted], -1)
+        # Rows of the kernel: embedding of a piece, sentence vector, embedding of a language.
         width = self.options.width
+        # [1, B, 4, cells]
         bias = bias[:, None] + jnp.einsum("bi,dikc->dbkc", context, kernel[:, width:])
         weights = kernel[:, :width], recurrent, bias, None
         cells = tuple(c[None] for c in cells)
+        # x: [1, L, B, E]; cells: [1, B, decoder_cells]
         outputs, *cells = steps(x.swapaxes(0, 1)[None], weights, None, cells, (None, None))
         return outputs[0].swapaxes(0, 1), tuple(c[0] for c in cells)

@@ -124,6 +124,7 @@ def steps(
         _, _, *state = _step(AT(gates, number, 1, False), rest, _kept(keep, number), state, limits)
         return INTO(outputs, state[1].astype(outputs.dtype), number, 1), *state
 
+    # Uninitialised memory, because the loop writes every step of it.
     outputs = jax.lax.empty((*inputs.shape[:3], rest[0].shape[1]), inputs.dtype)
     return jax.lax.fori_loop(0, inputs.shape[1], step, (outputs, *state))
 
@@ -145,13 +146,15 @@ def _step(gates, weights, keep, state, limits):
     if keep is not None:
         cell, output = cell * keep, output * keep
     recurrent, bias, projection = weights
-    of_output = jnp.einsum(
+    of_output = jnp.einsum(  # [D, B, 4 C]
         "dbp,dpk->dbk",
         output.astype(recurrent.dtype),
         recurrent.reshape(*recurrent.shape[:2], -1),
         preferred_element_type=jnp.float32,
     )
+    # A bias of each row holds the product of an input that is constant over time (`laser.Laser`).
     bias = bias if bias.ndim == 4 else bias[:, None]
+    # Sums, nonlinearities and states are float32; products have the type of the inputs.
     gates = gates.astype(jnp.float32) + of_output.reshape(gates.shape) + bias
     i, f, o = (jax.nn.sigmoid(gates[:, :, k]) for k in (0, 2, 3))
     j = jnp.tanh(gates[:, :, 1])
@@ -204,6 +207,7 @@ def _steps_backward(limits, residuals, gradients):
     # Transposed once instead of in each step.
     to_output = recurrent.reshape(d, width, -1).swapaxes(1, 2)
     to_hidden = None if projection is None else projection.swapaxes(1, 2)
+    # [D, L, B, C]: the cell before each step
     before = jnp.concatenate([state[0].astype(dtype)[:, None], cells[:, :-1]], 1)
 
     def at(x, number):
@@ -216,6 +220,7 @@ def _steps_backward(limits, residuals, gradients):
         i, j, f, o = (now[:, :, k] for k in range(4))
         cell, previous, kept = at(cells, number), at(before, number), _kept(keep, number)
         if kept is not None:
+            # The forget gate read the cell after its reset.
             previous = previous * kept
         of_output = _inside(of_output + at(gradients[0], number), at(outputs, number), limits[1])
         of_output = of_output.astype(dtype)
@@ -225,6 +230,7 @@ def _steps_backward(limits, residuals, gradients):
                 "dbp,dpc->dbc", of_output, to_hidden, preferred_element_type=jnp.float32
             )
         shown = jnp.tanh(cell)
+        # The gradient of c comes from the next step and, through tanh, from this output.
         of_cell = _inside(of_cell + of_hidden * o * (1 - shown * shown), cell, limits[0])
         of_gates = jnp.stack(
             [
@@ -270,6 +276,7 @@ def _steps_backward(limits, residuals, gradients):
         of_projection = jnp.einsum("dlbc,dlbp->dcp", hiddens, of_outputs)
     of_inputs = jnp.einsum("dlbk,dik->dlbi", of_gates, kernel.reshape(d, kernel.shape[1], -1))
     of_weights = of_kernel, of_recurrent, of_bias.astype(dtype), of_projection
+    # custom_vjp needs a gradient for each argument, also for those that are data.
     of_keep = None if keep is None else jnp.zeros_like(keep)
     return of_inputs, of_weights, of_keep, tuple(of_state)
 
@@ -321,6 +328,7 @@ class BiLstm(nn.Module):
             bias = parameter(
                 self, f"bias_{layer}", (None, None, "mlp"), forget_one, (2, 4, self.cells)
             )
+            # [2, B, L, I]
             both = jnp.stack([x, jnp.take_along_axis(x, flipped[..., None], axis=1)])
             weights = (
                 kernel.astype(x.dtype),
@@ -328,8 +336,9 @@ class BiLstm(nn.Module):
                 bias.astype(x.dtype),
                 None,
             )
+            # No mask: both directions read the padding last, so that it changes no word.
             hidden, _, _ = steps(both.swapaxes(1, 2), weights, None, (zeros, zeros), (None, None))
-            forward, backward = hidden.swapaxes(1, 2)
+            forward, backward = hidden.swapaxes(1, 2)  # [B, L, C] each
             backward = jnp.take_along_axis(backward, flipped[..., None], axis=1)
             outputs.append(jnp.stack([forward, backward], axis=2))
             x = outputs[-1].reshape(rows, length, -1)

@@ -62,6 +62,7 @@ def choose_positions(weights: Array, count: int) -> Array:
       bool [B, P, L]: whether l is the p-th weighted position of row b.
     """
     weighted = weights > 0
+    # [B, L]: the number of each weighted position within its row
     rank = jnp.cumsum(weighted, axis=1, dtype=jnp.int32) - 1
     slots = jnp.arange(count, dtype=jnp.int32)[None, :, None]
     return weighted[:, None, :] & (rank[:, None, :] == slots)
@@ -75,6 +76,7 @@ def at_positions(chosen: Array, x: Array) -> Array:
 def hidden_at_positions(chosen: Array, hidden: Array) -> Array:
     """Hidden states [B, L, D] at the chosen positions, [B, P, D]; 0 where a row has fewer."""
     # A matmul with a 0/1 matrix is a gather whose gradient needs no scatter.
+    # By default an accelerator would round float32 states in this product.
     exact = jax.lax.Precision.HIGHEST if hidden.dtype == jnp.float32 else None
     return jnp.einsum("bpl,bld->bpd", chosen.astype(hidden.dtype), hidden, precision=exact)
 
@@ -164,6 +166,7 @@ class MlmModel(nn.Module):
         hidden = self.backbone(batch, train=train)
         weights = batch["loss_weights"]
         chosen = choose_positions(weights, max_predictions)
+        # At a masked position the batch holds the language of the target (D5).
         languages = at_positions(chosen, batch["language_ids"])
         kept = at_positions(chosen, weights)
         return Predictions(

@@ -40,7 +40,7 @@ def sentences(
     """
     filled = batch["segment_ids"] > 0
     ends = jnp.pad(filled[:, 1:], ((0, 0), (0, 1)))  # False at the last filled position: [SEP]
-    pieces = (filled & ends & (batch["positions"] > 0)).astype(jnp.float32)
+    pieces = (filled & ends & (batch["positions"] > 0)).astype(jnp.float32)  # position 0: [CLS]
     share = pieces if weights is None else pieces * weights
     total = share.sum(1, keepdims=True)
     share = share / jnp.where(total > 0, total, 1.0)
@@ -74,7 +74,9 @@ def select(vectors: Array, layers: str | int) -> Array:
     if layers == "last":
         return vectors[..., -1:, :]
     if layers in ("top", "upper"):
+        # Layer 0 counts only where it is the only layer.
         some = vectors[..., -1 if layers == "top" else min(1, top) :, :]
+        # The two halves of a vector are the two directions.
         return some.reshape(*some.shape[:-1], 2, -1).max(-2)
     if layers in ("last4", "sum4"):
         some = vectors[..., last_layers(top), :]
@@ -101,12 +103,14 @@ def words(x: Array, firsts: Array, there: Array, how: str) -> Array:
     """
     if how != "first":
         rows = jnp.arange(len(x))[:, None]
+        # Padding of `firsts` marks [CLS], which is no piece of a word.
         begins = jnp.zeros(there.shape, bool).at[rows, firsts].set(True)
         wide = lambda mask: mask.reshape(*mask.shape, *[1] * (x.ndim - 2))
         # The last piece of a word: the next one begins another word, or is none.
         closed = wide(~jnp.pad((there & ~begins)[:, 1:], ((0, 0), (0, 1))))
         merge = jnp.maximum if how == "max" else jnp.add
 
+        # A segmented scan from the right: the first piece of a word gets the merge of its pieces.
         def join(later, now):
             return jnp.where(now[1], now[0], merge(later[0], now[0])), later[1] | now[1]
 
@@ -121,4 +125,5 @@ def words(x: Array, firsts: Array, there: Array, how: str) -> Array:
 def unit(x: Array) -> Array:
     """Vectors of length 1 along the last axis; zeros stay zeros, with a finite gradient."""
     # x: [..., D].
+    # The bound stands inside the root, whose derivative at 0 is infinite.
     return x * jax.lax.rsqrt(jnp.maximum(jnp.square(x).sum(-1, keepdims=True), _MIN_SQUARED))

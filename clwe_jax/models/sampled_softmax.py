@@ -88,6 +88,7 @@ def log_uniform_sample(
         raise ValueError(f"{count} negatives of {words} words: both must be at least 1")
     if count >= words:
         ranks = jnp.arange(words, dtype=jnp.int32)
+        # All expected counts are then 1, and the loss is that over all words.
         draws = jnp.float32(jnp.inf)
     else:
         rate = log_uniform_probability(jnp.arange(words), words)
@@ -96,6 +97,7 @@ def log_uniform_sample(
         times, first = jax.lax.top_k(-arrival, count + 1)
         ranks, draws = first[:count], -times[count]
     ids = ranks
+    # From ranks to ids, in rising order, because a shifted id may reach the next word left out.
     for word in sorted(left_out):
         ids = ids + (ids >= word)
     return Samples(ids, _log_count(ranks, words, draws), draws, vocab_size, tuple(left_out))

@@ -39,6 +39,7 @@ class SentenceEncoder:
     @property
     def marks(self) -> decode.Marks:
         """The special pieces of a translation."""
+        # As in fairseq, the mark of the end also stands before the first piece.
         return decode.Marks(self.specials[SEP], self.specials[SEP], self.specials[PAD])
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:

@@ -45,6 +45,7 @@ class LayerNorm(nn.Module):
         bias = parameter(self, "bias", ("norm",), nn.initializers.zeros, (x.shape[-1],))
         y = x.astype(jnp.float32)
         centered = y - y.mean(-1, keepdims=True)
+        # A difference of mean squares would lose digits where the mean is large.
         variance = jnp.square(centered).mean(-1, keepdims=True)
         y = centered * (jax.lax.rsqrt(variance + self.epsilon) * scale) + bias
         return y.astype(x.dtype)
@@ -136,6 +137,8 @@ class EncoderLayer(nn.Module):
             # y: [B, L, D].
             return dropout.dropout(y, self.dropout, seed, self.salt + place)
 
+        # Plain MLM on a million words leaves the unigram plateau within 1,000 steps with pre-norm;
+        # with post-norm it stands there for 6,000.
         if self.norm == "post":
             x = norm_1(x + drop(attend(x, mask), 0))
             x = norm_2(x + drop(feed_forward(x), 1))
@@ -224,6 +227,7 @@ class Transformer(nn.Module):
             seed = dropout.seed_of(self.make_rng("dropout"))
         x = jnp.take(self.token_table, batch["inputs"], axis=0)
         x += jnp.take(self.position_table, batch["positions"], axis=0)
+        # It moves all vectors of a language one way, which harms a start from aligned vectors.
         if self.options.language_embeddings:
             x += jnp.take(self.language_table, batch["language_ids"], axis=0)
         if self.options.types:
@@ -239,7 +243,7 @@ class Transformer(nn.Module):
         for k, layer in enumerate(self.encoder_layers):
             x = layer(outputs[-1], mask, seed)
             if k < self.options.private_layers:
-                x = private.chosen(x, batch["language_ids"][:, 0])
+                x = private.chosen(x, batch["language_ids"][:, 0])  # a row has one language
             outputs.append(x)
         last = self.final_norm(outputs[-1]) if self.options.norm == "pre" else outputs[-1]
         return Hidden(last=last, layers=tuple(outputs))

@@ -195,6 +195,7 @@ class Translator(nn.Module):
         self.target_norm = LayerNorm(_EPSILON)
         own = private.private(DecoderLayer, self.languages, ("__call__", "read"))
         self.decoder = [
+            # Salt 0 is that of the embeddings; a layer drops three times.
             (DecoderLayer if k < options.shared_layers else own)(**sizes, salt=3 * k + 1)
             for k in range(options.decoder_layers)
         ]
@@ -228,6 +229,7 @@ class Translator(nn.Module):
         if source is not None:
             batch["language_ids"] = jnp.broadcast_to(source[:, None], ids.shape)
         hidden = self.backbone(batch, train)
+        # With norm='pre', `last` is the last layer after one more normalisation.
         return (*hidden.layers[:-1], hidden.last)
 
     def sentence(self, layers: tuple[Array, ...], mask: Array) -> Array:
@@ -259,8 +261,8 @@ class Translator(nn.Module):
             seed = dropout.seed_of(self.make_rng("dropout"))
         length = before.shape[1]
         x = self._embedded(before, language, jnp.arange(length), seed)
-        earlier = jnp.tril(jnp.ones((length, length), bool))[None, None]
-        seen = memory.mask[:, None, None]
+        earlier = jnp.tril(jnp.ones((length, length), bool))[None, None]  # [1, 1, L, L]
+        seen = memory.mask[:, None, None]  # [B, 1, 1, S]
         for k, layer in enumerate(self.decoder):
             read = self._of(k, layer.read(memory.hidden), language)
             x, _ = self._of(k, layer(x, read, earlier, seen, seed), language)
@@ -280,6 +282,7 @@ class Translator(nn.Module):
             ),
             mask=memory.mask,
             language=language,
+            # One for each row, because `decode` reorders the rows of all arrays of a state.
             place=jnp.zeros(len(language), jnp.int32),
         )
 

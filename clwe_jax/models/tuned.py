@@ -45,6 +45,7 @@ class TunedModel(nn.Module):
     @nn.compact
     def _texts(self, batch: Batch, train: bool) -> Texts:
         hidden = self.backbone(batch, train=train)
+        # x: [B, L, layers, D]
         if self.layers == "last":
             x = hidden.last[:, :, None].astype(jnp.float32)
         else:

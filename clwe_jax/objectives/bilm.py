@@ -41,6 +41,7 @@ from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
 DIRECTIONS = ("forward", "backward")
 BOTH = "both"  # the one sense state of context senses
 _FRAME = 50  # characters of a word, for programs that are compiled without data
+# Keys of a batch: the words that a stream reads, the words to predict, their weights.
 _STREAM = ("words", "target_forward", "weights_forward")
 _BACK = {
     "reversed": ("words_reverse", "target_reverse", "weights_reverse"),
@@ -157,6 +158,7 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
         params = variables["params"]
         rngs = rngs or {}
         output = self.model.apply(
+            # `step.microbatched` gives {} where there are no rows.
             {"params": params["model"]}, batch, variables.get("rows") or None, train, rngs=rngs
         )
         occurrences, wanted = [], []
@@ -214,6 +216,8 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
     def _occurrences(self, batch: Batch, number: int, output: bilm.BiLmOutput) -> Occurrences:
         """The occurrences [B, L] of one direction; fewer than L where words have senses."""
         words, target, weights = (batch[x] for x in (_STREAM, _BACK[self.backward])[number])
+        # `own` is the state at the word: the one that predicts it varies mostly with the embedding
+        # of the word before it, which is noise for the clusters (section 3.1).
         hidden, own = (output.forward, output.backward)[number], output.layers[-1][number]
         languages = batch["language_ids"]
         if not self._loss.aware:
@@ -223,6 +227,7 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
         if self._context:
             there, at = slice(1, -1), slice(2, None) if after else slice(None, -2)
             forward, backward = output.layers[-1]
+            # [B, L - 2, 2 P]: from the word before and from the word after
             own = jnp.concatenate([forward[:, :-2], backward[:, 2:]], -1)
         else:
             there, at = slice(1, None), slice(None, -1)
@@ -242,6 +247,7 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
             config = self._loss.config_of(number)
             after[direction], was_seeded = states.after_step(state, config, step, **flat)
             seeded.append(was_seeded)
+        # Both states have one warm-up, and are seeded in the same step.
         copied = functools.partial(inherited, now=jnp.stack(seeded).any())
         return {**rows, "senses": after}, copied
 

@@ -44,6 +44,7 @@ def _cross_entropy_forward(logits, targets):
 def _cross_entropy_backward(residuals, gradients):
     logits, log_z, targets = residuals
     is_target = jnp.arange(logits.shape[-1], dtype=targets.dtype) == targets[..., None]
+    # Softmax minus one-hot; the second output is a bool and has no gradient.
     difference = jnp.exp(logits - log_z[..., None]) - is_target
     return difference * gradients[0][..., None], None
 
@@ -125,9 +126,11 @@ class MlmObjective(MlmOptions):
         cross = weights * (output.languages != output.source_languages)
         within = weights - cross
         optimised, drift = (loss * weights).sum(), {}
+        # Without it training washes a common space of the table away (docs/lessons.md).
         if self.hold:
             drift = {"drift": output.drift}
             # Times `total`, by which the step divides the sum.
+            # In evaluation, `train` = 0, the loss is the cross-entropy alone.
             optimised += train * self.hold * output.drift.mean() * total
         return {
             "loss": Sums(optimised, total),

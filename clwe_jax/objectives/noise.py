@@ -67,5 +67,6 @@ def noised(
     noisy = jnp.where(kept | (ids == end), noisy, pad)
     place = words + shift * (shuffle + 1)
     place = jnp.where(kept, place, jnp.where(ids == end, _END, _GONE))
+    # Stable, because the pieces of a word have one place and must keep their order.
     order = jnp.argsort(place, axis=1, stable=True)
     return jnp.take_along_axis(noisy, order, axis=1)

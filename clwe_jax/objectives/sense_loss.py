@@ -87,6 +87,7 @@ class SenseLoss:
         """The configuration of sense state `number`, with a seed of its own in each run and state."""
         senses = self.options.senses
         entropy = [x % 2**32 for x in (senses.seed, self.seed, number)]
+        # A sum would give neighbouring runs and states the same seeds.
         [seed] = np.random.SeedSequence(entropy).generate_state(1)
         return dataclasses.replace(senses, seed=int(seed))
 
@@ -153,6 +154,7 @@ class SenseLoss:
         if self.options.translation == "joint":
             labels = softmax.Labels(words, assigned, other, other_sense, has)
         else:
+            # `score` uses the first two keys of this split.
             switch_key = jax.random.split(rng, 3)[2]
             has &= jax.random.uniform(switch_key, has.shape) < self.options.switch_share
             labels = softmax.Labels(
@@ -236,6 +238,7 @@ def _draw_language(rows: Array, languages: Array, key: Array) -> tuple[Array, Ar
     """
     has = (rows >= 0).any(2) & (jnp.arange(rows.shape[1]) != languages[:, None])
     draws = jnp.where(has, jax.random.uniform(key, has.shape), -1.0)
+    # Each language has the same odds, however many translations it has (as D1).
     into = draws.argmax(1).astype(jnp.int32)
     chosen = jnp.take_along_axis(rows, into[:, None, None], axis=1)[:, 0]
     return jnp.where(has.any(1)[:, None], chosen, -1), into

@@ -49,6 +49,7 @@ class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
         )
 
     def init(self, rng: Array, batch: Batch) -> Variables:
+        # Two pieces are enough: no parameter has a shape that depends on the length.
         ids, languages = batch["inputs"][:, :2], batch["language_ids"]
         return self.model.init(rng, ids, jnp.ones(ids.shape, bool), languages, ids, languages)
 
@@ -114,6 +115,7 @@ class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
         """
         params, marks = {"params": variables["params"]}, self.marks
         ids, rows, length = batch["inputs"], len(batch["inputs"]), length or self.max_length
+        # No target has these pieces.
         never = jnp.array([self.specials[name] for name in (PAD, CLS, MASK)])
 
         def begin(model: Laser | Translator) -> Any:

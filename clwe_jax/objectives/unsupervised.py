@@ -72,10 +72,12 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
         written, others = self.translated(variables, batch, step, language_key)
         translated = {**pair, "inputs": written, "source_language_ids": others}
         second = self._sums(variables, translated, keys[1], train)
+        # Too early, back-translation ends with one sentence for all texts (docs/lessons.md).
         on = (jnp.asarray(step) >= self.translate_after).astype(jnp.float32)
         real = texts != self.marks.pad
         one, total = jnp.float32(1), first["loss"].weight
         return {
+            # Both losses have the same targets, and so the same weight.
             "loss": Sums(weight * first["loss"].value + on * second["loss"].value, total),
             "accuracy": second["accuracy"],
             "denoising_loss": first["loss"],
@@ -110,6 +112,7 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
         """
         texts, languages = batch["inputs"], batch["language_ids"]
         count = self.model.languages
+        # Any language but the text's own.
         others = (languages + jax.random.randint(key, languages.shape, 1, count)) % count
         params = jax.lax.stop_gradient(variables["params"])
 

@@ -27,6 +27,7 @@ def program_bytes(sizes: Any) -> int:
     return (
         sizes.argument_size_in_bytes
         + sizes.output_size_in_bytes
+        # Outputs in the memory of donated arguments
         - sizes.alias_size_in_bytes
         + sizes.temp_size_in_bytes
         + sizes.generated_code_size_in_bytes
@@ -94,6 +95,7 @@ def evaluation(
                 raise
             needed[name] = held + temporary
         else:
+            # The arguments are counted in `held`.
             needed[name] = held + program_bytes(sizes) - sizes.argument_size_in_bytes
     return needed
 

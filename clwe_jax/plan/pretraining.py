@@ -178,6 +178,7 @@ def _compile(program: _Program, place: slices.Slice) -> dict[str, Any]:
     try:
         compiled = program.traced.lower().compile()
     except jax.errors.JaxRuntimeError as error:
+        # A compiler refuses a program that does not fit, and names its bytes in the message.
         temporary = memory.temporary_bytes(str(error), state)
         if temporary is None:
             raise
@@ -218,6 +219,7 @@ def _time_and_cost(
     tokens = program.batch_size * program.length
     figures: dict[str, Any] = {
         "tokens_a_step": tokens,
+        # Kaplan et al. 2020: a parameter and token cost 2 FLOPs forward and 4 backward.
         "flops_6nd": 6.0 * result["parameters"] * tokens,
         "utilisation": settings.utilisation,
         "seconds_a_step": None,
@@ -246,6 +248,7 @@ def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) ->
     activations = int(
         (result["temporary_bytes"] - gradients) * (1.0 if place.simulated else _SQUEEZED)
     )
+    # Logits are float32, 4 bytes each.
     scores = rows * options.max_predictions(program.config.data) * program.config.vocab.size * 4
     logits = min(scores // program.mesh.shape["tensor"], activations)
     between = model.layers * tokens * model.width * 2  # one bfloat16 array for each layer
@@ -253,6 +256,7 @@ def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) ->
     def microbatches(parts: int) -> Remedy | None:
         if rows % parts:
             return None
+        # Microbatches keep a sum of gradients beside those of the part.
         sums = gradients if program.microbatches == 1 else 0
         return Remedy(
             f"--config.train.microbatches={program.microbatches * parts}",
@@ -266,6 +270,7 @@ def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) ->
         one_layer = (activations - logits) // model.layers
         return Remedy(
             "--config.model.remat=True",
+            # One array for each layer stays, and the activations of one layer at a time.
             arguments + gradients + logits + min(between + one_layer, activations - logits),
             "about 30% more arithmetic",
         )

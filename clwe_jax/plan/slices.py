@@ -150,6 +150,7 @@ class Traffic:
 
 
 _KINDS = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute"
+# An asynchronous collective has two instructions; its '-done' does not match, and it counts once.
 _COLLECTIVE = re.compile(rf"= (.+?) ({_KINDS})(-start)?\(")
 _CALLEES = re.compile(r"(?:calls|body|to_apply|true_computation|false_computation)=%?([\w.\-]+)")
 _BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
@@ -214,6 +215,7 @@ def _trips(line: str, bodies: dict[str, list[str]]) -> int:
 
 def _bytes(shapes: str, kind: str, start: str | None) -> int:
     sizes = []
+    # Without comments (/*index=5*/) and layouts ({1,0:T(8,128)}), which are no shapes.
     for name, bits, dims in _BITS.findall(re.sub(r"/\*.*?\*/|\{[^{}]*\}", "", shapes)):
         width = 8 if name == "pred" else int(bits)
         sizes.append(math.prod(int(n) for n in dims.split(",") if n) * width // 8)

@@ -47,6 +47,7 @@ def best(directory: str, objective: LabellingObjective, metric: str) -> Variable
     """The parameters of the checkpoint with the highest metric."""
     figures = history(directory, metric)
     steps = checkpoint.complete_steps(os.path.join(directory, "checkpoints"))
+    # Of equal figures the earliest counts.
     step = max(steps, key=lambda step: (figures.get(step, float("-inf")), -step))
     batch = objective.batch_shapes(1, objective.max_length)
     boxed = jax.eval_shape(objective.init, jax.random.key(0), batch)

@@ -25,6 +25,7 @@ def matrix_flops(jaxpr: Any) -> float:
             depth = math.prod(shape[axis] for axis in contracted)
             total += 2.0 * math.prod(equation.outvars[0].aval.shape) * depth
         elif equation.primitive.name == "conv_general_dilated":
+            # Each output is a product over the kernel without its axis of outputs.
             kernel = equation.invars[1].aval.shape
             out = equation.params["dimension_numbers"].rhs_spec[0]
             total += (

@@ -38,6 +38,7 @@ class Recipe(RecipeOptions):
         """The transformation of a member's gradient, without the learning rate."""
         parts = [optax.clip_by_global_norm(self.clip)] if self.clip else []
         if self.l2 and self.name != "adamw":
+            # A penalty is a part of the gradient that Adam scales; the decay of AdamW is not.
             parts.append(optax.add_decayed_weights(self.l2))
         if self.name != "sgd":
             parts.append(optax.scale_by_adam())
@@ -137,6 +138,7 @@ def fit(
                 )  # fmt: skip
                 sums.append(step_sums)
                 number += 1
+            # Fetched once an epoch: in every step the host would wait for the device.
             value, weight = np.sum([np.asarray(x) for x in sums], axis=0)
             if shapes <= known:  # nothing was compiled
                 seconds += time.perf_counter() - clock
@@ -259,6 +261,7 @@ def step(labeller: Labeller, recipe: Recipe, steps: int) -> Callable[..., tuple[
             params, opt_state, sums = jax.vmap(each)(*given)
         return params, opt_state, sums.T
 
+    # The parameters are not donated, because `best` may be the same arrays.
     return jax.jit(members, donate_argnums=(1,))
 
 

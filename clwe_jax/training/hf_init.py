@@ -40,9 +40,11 @@ def arrays(
     if described.languages:
         theirs[tables.LANGUAGES] = described.languages
     if list(names.get(tables.TOKENS, ())) != vocabulary.pieces:
+        # Models spell special pieces in their own way, so that these are matched by our names.
         special = {number: name for name, number in vocabulary.specials.items()}
         theirs[tables.TOKENS] = [special.get(n, x) for n, x in enumerate(vocabulary.pieces)]
     differ = tables.common(directory, theirs, {x: y for x, y in names.items() if x in theirs})
+    # Also where the names agree: our tables are padded, and have more rows than the source.
     rows = {axis: (np.arange(len(x)),) * 2 for axis, x in theirs.items()} | differ
     for path in loaded.keys() & ours.keys():
         if tables.TOKENS in axes[path] or tables.LANGUAGES in axes[path]:

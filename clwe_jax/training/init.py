@@ -148,6 +148,7 @@ def _placed(
         if isinstance(new, jax.Array) and new.sharding == old.sharding:
             return new.astype(old.dtype)
         new = np.asarray(new, old.dtype)
+        # Each device gets its own part alone.
         return jax.make_array_from_callback(old.shape, old.sharding, lambda index: new[index])
 
     return paths.mapped(one, params), sorted(taken)
@@ -173,10 +174,12 @@ def _run_arrays(
     folder = os.path.join(directory, str(steps[-1]), "params")
     with ocp.PyTreeCheckpointer() as reader:
         metadata = reader.metadata(folder)
+        # Some versions of orbax wrap the metadata.
         shapes = paths.flat(getattr(metadata, "item_metadata", metadata).tree)
         shapes = {path: tuple(array.shape) for path, array in shapes.items()}
         ours = paths.flat(params)
         partly = {path for path in ours if path in shapes and common.keys() & set(axes[path])}
+        # Rows are taken by name, so that only the other axes must have equal sizes.
         fitted = {
             path: tuple(
                 ours[path].shape[place] if axis in common else size
@@ -184,6 +187,7 @@ def _run_arrays(
             )
             for path in partly
         }
+        # Arrays with other rows are restored whole, as our sharding may not divide their size.
         target = traverse_util.unflatten_dict(
             {
                 path: jax.ShapeDtypeStruct(

@@ -72,6 +72,7 @@ class Optimizer(OptimizerOptions):
             if self.schedule == "linear":
                 after = peak + (final - peak) * jnp.clip((step - warmup) / rest, 0.0, 1.0)
             elif self.schedule == "inverse_sqrt":
+                # It continues the warm-up, at whose end it is the peak.
                 after = peak * jnp.sqrt(max(warmup, 1) / jnp.maximum(step + 1, 1.0))
             else:
                 after = jnp.full_like(step, peak)
@@ -99,6 +100,7 @@ class Optimizer(OptimizerOptions):
                 for name in (DEFAULT, *self.groups)
             }
             rule = [optax.partition(rules, self.labels)]
+        # Outside of the groups, so that the norm is that of all learning parameters.
         first = [scale_and_clip(self.scale, self.clip)] if self.clip or self.scale != 1.0 else []
         return optax.chain(*first, *rule)
 
@@ -129,6 +131,7 @@ def scale_and_clip(scale: float, max_norm: float) -> optax.GradientTransformatio
         factor = jnp.float32(scale)
         if max_norm:
             norm = scale * (optax.tree.norm(updates) if norm is None else norm)
+            # The maximum makes this 1 below the limit, and avoids 0 / 0 for a zero gradient.
             factor *= max_norm / jnp.maximum(norm, max_norm)
         return jax.tree.map(lambda x: x * factor.astype(x.dtype), updates), state
 
@@ -184,6 +187,7 @@ def is_matrix(params: Any) -> Any:
 
     LAMB and AdamW do not decay the latter, and LAMB gives them no trust ratio.
     """
+    # By name, because some biases have several axes.
     return paths.mapped(lambda path, _: not path.endswith(("bias", "scale")), params)
 
 

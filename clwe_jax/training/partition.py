@@ -160,6 +160,7 @@ def shares_of(owners: np.ndarray) -> dict[int, int]:
     held = {int(host): frozenset(np.flatnonzero((owners == host).any(1))) for host in owners.flat}
     distinct = set(held.values())
     if len(distinct) == len(held):
+        # A host with rows of its own keeps its number.
         order = [held[host] for host in sorted(held)]
     else:
         order = sorted(distinct, key=min)

@@ -105,6 +105,7 @@ def enter(
     """
 
     def fresh(params: Any, applied: jax.Array) -> Any:
+        # Schedules count the applied steps; a skipped step does not move them.
         is_schedule = lambda x: isinstance(x, optax.ScaleByScheduleState)
         return jax.tree.map(
             lambda x: x._replace(count=applied) if is_schedule(x) else x,
@@ -116,5 +117,6 @@ def enter(
         shardings = jax.tree.map(lambda x: x.sharding, target.opt_state)
         new = jax.jit(fresh, out_shardings=shardings)(state.params, state.step - state.skipped)
     old = dict(jax.tree_util.tree_flatten_with_path(state.opt_state)[0])
+    # A group that learns in both phases has the same paths in both states.
     kept = jax.tree_util.tree_map_with_path(lambda path, leaf: old.get(path, leaf), new)
     return state.replace(opt_state=kept)

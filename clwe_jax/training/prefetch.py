@@ -69,6 +69,7 @@ class Prefetcher:
     def snapshot(self) -> bytes:
         """The position after the batches returned so far; see `unpack`."""
         with self._pull_lock:
+            # Between a pull and the queue a batch would be in neither part of the snapshot.
             state = self._source.get_state()
             with self._changed:
                 pending = [host for host, _ in self._ready]

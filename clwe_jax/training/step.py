@@ -56,6 +56,7 @@ def make_step(
     gradients = microbatched(gradients_of(objective, learning), microbatches)
 
     def step(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
+        # Derived from the step and not carried, so that a resumed run draws the same numbers.
         key = jax.random.fold_in(jax.random.wrap_key_data(state.seed, impl=KEY_TYPE), state.step)
         grads, sums, observed = gradients(state.variables, batch, state.step, key)
         weight = jnp.maximum(sums["loss"].weight, 1.0)  # 0 for a batch without predictions
@@ -81,6 +82,7 @@ def make_step(
         metrics["learning_rate"] = Sums(learning_rate(state.step), one)
         metrics["skipped"] = Sums(skipped.astype(jnp.float32), one)
         metrics["skipped_in_row"] = Sums(in_row.astype(jnp.float32), one)
+        # A skipped step counts, so that a run always ends after the same number of batches.
         counts = dict(step=state.step + 1, skipped=state.skipped + skipped, skipped_in_row=in_row)
         return applied.replace(**counts), metrics
 
@@ -133,9 +135,11 @@ def microbatched(gradients: Gradients, parts: int) -> Gradients:
 
         indexed = jnp.arange(parts), jax.tree.map(deal, (variables.get("rows", {}), dealt))
         first = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), indexed)
+        # scan needs sums to start from: zeros of the shapes that one part has.
         shapes = jax.eval_shape(one, *first)[:2]
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
         (grads, sums), observed = jax.lax.scan(add, zeros, indexed)
+        # In the order of the batch, which is that of the collection 'rows'.
         return grads, sums, jax.tree.map(collect, observed)
 
     return summed

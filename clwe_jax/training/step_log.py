@@ -108,6 +108,7 @@ class StepLog:
         worst = max(int(one["skipped_in_row"].value) for one in fetched)
         sums: dict[str, Sums] = {
             name: Sums(*(
+                # float32 would count positions exactly only up to 2**24.
                 np.sum([getattr(one[name], part) for one in fetched], dtype=np.float64)
                 for part in ("value", "weight")
             ))
@@ -149,6 +150,7 @@ class StepLog:
         self.last = values
         self._checkpointer.check()
         if worst >= self._train.max_skipped_in_row:
+            # The message names the newest checkpoint, which may still be in writing.
             self._checkpointer.check(wait=True)
             raise Diverged(
                 f"{worst} steps in a row up to step {step} had a loss or gradient that is not "

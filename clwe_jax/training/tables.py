@@ -62,6 +62,7 @@ class TokenVectors:
             known = self.known.reshape(*shape, 1)
 
             def mixed(old: jax.Array, values: Any, known: Any) -> jax.Array:
+                # Rows without a vector keep their draw, so that both kinds have the same length.
                 length = jnp.linalg.norm(old, axis=-1).mean() * self.scale
                 return jnp.where(known, values * length, old).astype(old.dtype)
 
@@ -89,6 +90,7 @@ def tables(axes: Axes, which: str = "both") -> list[str]:
     inputs = [path for path in both if path.split("/")[-1] == _INPUT]
     outputs = [path for path in both if path not in inputs]
     chosen = {"both": both, "input": inputs, "output": outputs}[which]
+    # The vectors of a tied table start the output, too, which 'input' excludes.
     if not chosen or (which == "input" and not outputs):
         why = "scores tokens with the table that reads them" if inputs else "reads characters"
         raise ValueError(

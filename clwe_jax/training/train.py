@@ -115,7 +115,9 @@ def fit(
     compiled = CompiledSteps(objective, optimizer, options.train, mesh, shapes, seed)
 
     checkpointer = checkpoint.Checkpointer(os.path.join(workdir, "checkpoints"), options.checkpoint)
+    # A checkpoint has optimizer state only for the groups that learned at its step.
     restored = checkpointer.restore(lambda step: compiled.target(phases.saved_at(step)), meta)
+    # A new run trains on the batch that told the shapes; a resumed run has pending ones of its own.
     pending = [batch]
     if restored is None:
         tx = compiled.tx(phases.at(0))
@@ -189,14 +191,17 @@ def fit(
                     learn = phases.at(step)
                     state = compiled.enter(learn, state)
                 logging.info("step %d: %s learn", step, ", ".join(learn))
+            # A batch of a new width; its compilation does not count in the speed.
             if not compiled.has(learn, arrays):
                 with log.pause(state):
                     compiled.step(learn, arrays)
             step_fn = compiled.step(learn, arrays)
+            # An implicit transfer would make host and device wait in every step: here it raises.
             with jax.transfer_guard("disallow"):
                 state, step_metrics = step_fn(state, arrays)
             step += 1
             log.add(step, step_metrics, _positions(arrays))
+            # The end, below, evaluates and saves anyway.
             if step == steps:
                 break
             due = [evaluator for evaluator in evaluators if is_due(evaluator.every_steps)]
@@ -208,10 +213,13 @@ def fit(
         log.flush(step)
         finished = (ended or step == steps) and not stop.received
         if finished:
+            # Before the last state is saved: a run that diverged ends with an error.
             log.check_end(step, int(state.skipped))
             evaluate(evaluators)
+            # A stop in the last evaluation leaves it to the next start.
             finished = not stop.received
         save()
+        # Other failures are only logged, but without the last checkpoint there is no model.
         checkpointer.check_last(step)
     finally:
         progress.close()
@@ -371,5 +379,6 @@ def trace_step(
     )
     with partition.use(mesh):
         shardings = jax.tree.map(lambda x: x.sharding, target)
+        # The new state has the shardings of the donated one, so that it fits into the same memory.
         jitted = jax.jit(step, donate_argnums=0, out_shardings=(shardings, everywhere))
         return jitted.trace(target, partition.abstract_batch(batch, mesh))

@@ -99,6 +99,7 @@ def start(
     shardings = jax.tree.map(lambda x: x.sharding, plan(objective, tx, shapes, mesh, seed))
 
     def initialise() -> TrainState:
+        # Initialisers read the shapes of a batch and not its values.
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
         return partition.unbox(create(objective, tx, zeros, seed))
 

@@ -35,6 +35,7 @@ def remember(sample: Array, seen: Array, words: Array, h: Array, kept: Array) ->
     row = jnp.arange(len(words))
     first = jnp.searchsorted(words, words, side="left")
     after = jnp.searchsorted(words, words, side="right")
+    # After sorting, row - first counts the rows of the same word before this one in the batch.
     place = (seen.at[words].get(mode="fill", fill_value=0) + row - first) % size
     # The others get a place beyond the ring, where writes are dropped.
     place = jnp.where((words < beyond) & (row >= after - size), place, size)
@@ -56,6 +57,7 @@ def clusters(sample: Array, seen: Array, projection: Array, count: int, key: Arr
       cluster that does not exist because the word has too few different rows.
     """
     words, size, _ = sample.shape
+    # [V, R, d']
     points = jnp.einsum("vrd,dp->vrp", sample, projection)
     points /= jnp.maximum(jnp.linalg.norm(points, axis=-1, keepdims=True), _TINY)
     there = jnp.arange(size) < seen[:, None]
@@ -63,6 +65,7 @@ def clusters(sample: Array, seen: Array, projection: Array, count: int, key: Arr
     def distance(centers: Array) -> Array:
         return jnp.square(points[:, None] - centers[:, :, None]).sum(-1)  # [V, k, R]
 
+    # Equal odds: the first center is a uniform draw.
     nearest = jnp.where(there, 1.0, 0.0)
     centers, fits = [], []
     for cluster in range(count):
@@ -86,6 +89,7 @@ def clusters(sample: Array, seen: Array, projection: Array, count: int, key: Arr
         # centers: [V, count, d'].
         means = jnp.einsum("vkr,vrp->vkp", weights(centers), points)
         norm = jnp.linalg.norm(means, axis=-1, keepdims=True)
+        # A cluster without rows keeps its center.
         return jnp.where(norm > _TINY, means / jnp.maximum(norm, _TINY), centers)
 
     return weights(jax.lax.fori_loop(0, _ROUNDS, lloyd, jnp.concatenate(centers, axis=1)))

@@ -24,6 +24,7 @@ def assign(state: SenseState, words: Array, h: Array) -> Array:
       words: word ids, int [N].
       h: representations of the words themselves, [N, d]. Not differentiated.
     """
+    # The length of a representation is a common factor of its cosines, and changes no argmax.
     scores, _ = _scores(state, words[:, None], h, None)
     return scores[:, 0].argmax(-1).astype(jnp.int32)
 

@@ -100,9 +100,10 @@ def _labelled(labels: Labels) -> list[tuple[Array, Array]]:
 
 def _losses(log_z: Array, own: Array, other: Array, translated: Array) -> SenseLosses:
     # All [N].
-    sense = log_z - own
-    translation = jnp.where(translated, log_z - other, 0.0)
+    sense = log_z - own  # Eq. 4
+    translation = jnp.where(translated, log_z - other, 0.0)  # Eq. 6
     return SenseLosses(
+        # Eq. 7
         jnp.where(translated, 0.5 * (sense + translation), sense), sense, translation
     )
 
@@ -192,6 +193,7 @@ def _log_partition_forward(hidden, blocks, offset):
         scores, _ = _block_scores(hidden, blocks, offset, index)
         # `top` starts finite, because a block of disabled senses has no finite score.
         new = jnp.maximum(top, scores.max(-1))
+        # The sum so far is rescaled to the new maximum, so that no exponential overflows.
         total = total * jnp.exp(top - new) + jnp.exp(scores - new[:, None]).sum(-1)
         return new, total
 
@@ -208,6 +210,7 @@ def _log_partition_backward(residuals, gradient):
     def add(index, so_far):
         to_hidden, to_blocks, to_offset = so_far
         scores, vectors = _block_scores(hidden, blocks, offset, index)
+        # [n, m]: the gradient of log Z with respect to the scores is the softmax
         share = jnp.exp(scores - log_z[:, None]) * gradient[:, None]
         to_offset = jax.lax.dynamic_update_index_in_dim(to_offset, share.sum(0), index, 1)
         share = share.astype(hidden.dtype)
@@ -258,6 +261,7 @@ def sampled_sense_cross_entropy(
     words = samples.ids
     choice = enabled[words]
     draws = jax.random.uniform(rng, choice.shape)
+    # The argmax of uniform draws is a uniform choice among the enabled senses.
     senses = jnp.where(choice, draws, -1.0).argmax(-1)
     there = choice.any(-1)
     labelled = _labelled(labels)
@@ -278,6 +282,7 @@ def sampled_sense_cross_entropy(
     negative &= ~labels.translated[:, None] | (drawn != other_id[:, None])
     # A word may be its own translation, whose sense counts once in the sum.
     second = labels.translated & (other_id != own_id)
+    # The inner `where` keeps the meaningless score of a missing translation out of the gradient.
     labelled = jnp.where(second, jnp.logaddexp(own, jnp.where(second, other, own)), own)
     return _losses(_against(labelled, sampled, negative), own, other, labels.translated)
 
@@ -285,6 +290,7 @@ def sampled_sense_cross_entropy(
 def _log_counts(samples: Samples, words: Array, enabled: Array) -> Array:
     """Log of the expected count of one sense of each word among the draws."""
     # words: int [n]; enabled: bool [V, S].
+    # A sense has an equal share of its word's expected count.
     senses = jnp.maximum(enabled[words].sum(-1), 1).astype(jnp.float32)
     return samples.log_count(words) - jnp.log(senses)
 
@@ -327,6 +333,7 @@ def best_words(
     """
     words, slots, width = table.shape
     offset = _offset(bias, enabled)
+    # A block has all slots of its words, because the probabilities of a word are added.
     parts, more = _parts(words, max(1, chunk // slots))
     size = (words + more) // parts
     table = jnp.pad(table, ((0, more), (0, 0), (0, 0))).reshape(size, parts, slots, width)
@@ -339,6 +346,7 @@ def best_words(
         scores = jax.nn.logsumexp(scores + _block(offset, index), axis=-1)
         highest, ids = so_far
         new = scores.max(-1)
+        # Block k has the words k, k + K, k + 2 K, ...
         best = (scores.argmax(-1) * parts + index).astype(jnp.int32)
         return jnp.maximum(highest, new), jnp.where(new > highest, best, ids)
 

@@ -167,6 +167,7 @@ def update(
     moves = share[:, None] * (h - state.centers.at[words, senses].get(**read))
     return state.replace(
         centers=state.centers.at[words, senses].add(moves, mode="drop"),
+        # The projection is linear: the projected moves suffice, without a product for all centers.
         projected=state.projected.at[words, senses].add(
             project(moves, state.projection), mode="drop"
         ),
@@ -185,7 +186,9 @@ def _left(config: SenseOptions, warm: Array, before: Array, uses: Array) -> Arra
     keep = jnp.float32(1.0 - config.alpha)
     if not config.fast_start or config.init == "paper":
         return keep**uses
+    # A seeded center is worth several representations; a center of before the first step none.
     before = before + jnp.where(warm | (config.senses == 1), 0, config.seed_weight)
+    # While the step is 1 / k, the factors 1 - 1 / k multiply to before / (before + averaged).
     averaged = jnp.clip(round(1.0 / config.alpha) - before, 0, uses)
     return before / jnp.maximum(before + averaged, 1) * keep ** (uses - averaged)
 
@@ -287,6 +290,7 @@ def after_step(
     """
     h = jax.lax.stop_gradient(h)
     if state.sample is not None:
+        # Before `update`, which counts the occurrences of this step.
         kept = _counted(h, weights) & state.warm
         seen = state.total.sum(1)
         state = state.replace(sample=seeding.remember(state.sample, seen, words, h, kept))
@@ -300,6 +304,7 @@ def after_step(
     refreshes = seeds | (done % config.refresh_every == 0)
     # Senses that are seeded in this step have no uses yet.
     checks = ~state.warm & (done % (config.prune_every or config.refresh_every) == 0)
+    # The components come before the seeds, because k-means compares projected representations.
     state = _if(refreshes, refresh_projection, state)
     state = _if(seeds, lambda state: seed(state, config), state)
     if config.prune_every:

@@ -57,5 +57,6 @@ def cosines(
     enabled = state.enabled[candidates] & present[..., None]
     into = jnp.broadcast_to(into if into.ndim == 2 else into[:, None], translations.shape)
     uses = jnp.where(enabled, state.counts[candidates, :, into], 0)
+    # A word without uses in the language keeps all its senses, as 0 >= 0.
     enabled &= uses >= config.translated_share * uses.sum(-1, keepdims=True)
     return selection.cosines(state, candidates, h, enabled)
