@@ -104,6 +104,7 @@ def _run(job: Job) -> None:
         _ = (
             flow
             | beam.Create(every)
+            # Else Beam would search all pairs of parts in the task that lists them.
             | beam.Reshuffle()
             | "search" >> beam.FlatMap(_nearest, job, beam.pvalue.AsDict(sizes))
             | "merge" >> beam.CombinePerKey(_merged)
@@ -127,6 +128,7 @@ def _keyed(job: Job, side: int, line: bytes) -> Iterator[tuple[Part, str]]:
 
 @functools.cache
 def _model(job: Job) -> LoadedModel:
+    # Workers call it within `_LOCK`: two tasks would else load the model twice.
     return api.load(job.model, languages=job.languages if job.model.startswith("hf:") else ())
 
 
@@ -155,10 +157,12 @@ def _nearest(
         vectors[part] = np.pad(read, ((0, rows - len(read)), (0, 0)))
     for part, other in (parts, parts[::-1]):
         k = min(mining.NEIGHBOURHOOD, sizes[other])
+        # Rows that fill a part up are infinitely far from every query.
         absent = np.where(np.arange(rows) < sizes[other], 0, np.inf)
         keys = search.chunked(vectors[other], absent, k)
         found = search.search(vectors[part], keys, 1.0, k, csls.MEMORY_BYTES)
         near, cosines = (np.asarray(x)[: sizes[part]] for x in found)
+        # Sentences are numbered through all parts of a text.
         first = sum(sizes.get((other[0], number), 0) for number in range(other[1]))
         yield part, Nearest(near.astype(np.int64) + first, cosines)
 

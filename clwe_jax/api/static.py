@@ -37,6 +37,7 @@ class StaticModel(StaticSpaces, Loaded):
           ValueError: the word has no vector; the message names similar words.
         """
         self._check_languages(lang=lang)
+        # Raises for a layer that static vectors lack; nothing below reads the option.
         select(np.zeros((1, 1)), layer)
         return self._vector(word, lang, self.stored(lang))
 

@@ -67,6 +67,7 @@ class TransferModel(TrainedLabeller, LoadedModel):
         if isinstance(texts, str):
             check_texts(texts)
         words = [self._words(text, lang) if isinstance(text, str) else list(text) for text in texts]
+        # Encoders take no sentence without words.
         full = [place for place, some in enumerate(words) if some]
         tagged: list[list[tuple[str, str]]] = [[] for _ in words]
         if full:

@@ -57,6 +57,7 @@ def encoder_config(config: ClcrRun, language: str) -> PretrainRun:
                 "languages": language, "dictionaries": "",
                 **{name: getattr(config.data, name) for name in _SHARED},
             },
+            # Post-norm stays on the unigram plateau for 6,000 steps, pre-norm for less than 1,000.
             "model": {"norm": "pre", "condition_on_language": False, "language_embeddings": False},
             "vocab": {"kind": settings.vocab_kind, "size": settings.vocab_size},
             "train.steps": settings.steps, "checkpoint.every_steps": settings.steps,
@@ -247,6 +248,7 @@ def gold_rows(config: ClcrRun, pair: Sequence[str]) -> list[Linked]:
         rows = pocket.linked(source, target, count, "links", "heldout", domains)
         if dev:
             tests = {text for row in rows for text in row[:2]}
+            # Twice as many as asked for, because sentences of the test set are left out.
             rows = pocket.linked(source, target, 2 * count, _DEV, "heldout", domains)
             rows = [row for row in rows if tests.isdisjoint(row[:2])][:count]
         return [Linked(*row) for row in rows]

@@ -81,6 +81,7 @@ def aligned(config: ClcrRun, model: ClcrModels) -> Iterator[tuple[str, float]]:
             logging.warning("config.clcr.gold has no links of %s and %s", *pair)
             continue
         sides = [
+            # In the hub's space a word's own vector and the mapped one are the same.
             [Mapped(x[:, -1], x[:, -1]) for x in encoder.of_words([row[side] for row in rows], language)]
             for side, language in enumerate(pair)
         ]

@@ -100,6 +100,7 @@ def _host(config: ClcrRun) -> dict[str, int]:
         settings.sentences * (2 * 8 * _WORDS + 20 * pairs),  # contrast, and pairs of pivots
     )
     return {
+        # The parts of `memories` are of stages that follow each other.
         "disk_bytes": disk, "host_bytes": text + max(memories),
         "row_bytes": 2 * _WORDS * vector if settings.entailment.seeds else 0,
     }  # fmt: skip

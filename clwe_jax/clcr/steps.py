@@ -112,6 +112,7 @@ def measured(
     there, back = maps.there.distances(source, target), maps.back.distances(target, source)
     figures[f"clcr/distance/{name}"], figures[f"clcr/cosine/{name}"] = there
     figures[f"clcr/distance_back/{name}"], figures[f"clcr/cosine_back/{name}"] = back
+    # The temperatures of the maps differ; with attention to one word the maps can be compared.
     one = dataclasses.replace(maps.there, temperature=_ONE_WORD)
     figures[f"clcr/nearest/{name}"] = one.distances(source, target)[0]
     if gold:
@@ -157,6 +158,7 @@ def pivot_curve(distances: Sequence[np.ndarray], rows: Sequence[Linked]) -> Curv
       rows: the sentences with their gold links.
     """
     values, possible, sure = [], [], []
+    # All mutually nearest words: a threshold only takes the nearest ones of them.
     for x, row in zip(distances, rows):
         for link in map(tuple, np.argwhere(pivots.links(x)).tolist()):
             values.append(x[link])
@@ -203,6 +205,7 @@ def extraction(x: np.ndarray, gold: np.ndarray, options: Classifier, seed: int) 
       options, seed: of the training.
     """
     plain = options.fit(x, gold, seed=seed)
+    # Importance reweighting (Liu and Tao 2015) needs P(label|x), which the first predictor gives.
     weights = predictors.confident_weights(plain.probabilities(x)[:, 1], gold)
     return Extraction(plain, options.fit(x, gold, weights=weights, seed=seed))
 
@@ -292,6 +295,7 @@ def order_predictors(
         here = predictors.pairs_of(len(order.places)).astype(np.int32)
         pairs.append(rows[-1][here])
         apart.append(here[:, 1] - here[:, 0])
+        # Whether the earlier word of a pair is the earlier one in the other sentence too.
         stays.append(order.ranks[here[:, 0]] < order.ranks[here[:, 1]])
     x = predictors.PairRows(source.vectors, np.concatenate(pairs), np.concatenate(apart))
     relative = options.fit(x, np.concatenate(stays).astype(int), seed=seed)
@@ -335,6 +339,7 @@ def lowest_share(costs: Sequence[np.ndarray], orders: Sequence[np.ndarray], pair
       pairs: whether they are pair costs.
     """
     hits = [
+        # Sums of the same costs in another order differ by rounding.
         reorder.cost(x, order, pairs) <= reorder.cost(x, reorder.exhaustive(x, pairs), pairs) + 1e-6
         for x, order in zip(costs, orders)
         if 1 < len(order) <= reorder.MAX_EXHAUSTIVE

@@ -52,6 +52,7 @@ def _seconds(settings: ClcrOptions, width: int, wanted: int) -> float:
     """The seconds of a step of a map between these numbers of dimensions."""
     matching = AttentionMatching(**values_of(settings.transform))
     count = matching.chunk(settings.length, (width, wanted))
+    # A start by Procrustes is no step.
     few = dataclasses.replace(matching, steps=count, start="zero")
     rng, words = np.random.default_rng(0), few.batch_size * settings.length
     rows = np.arange(1, words + 1, dtype=np.int32).reshape(few.batch_size, -1)

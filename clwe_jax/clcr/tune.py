@@ -53,6 +53,7 @@ def program(
         x = space.whitening.apply(sum(chosen) / len(chosen))
         return attention_matching.distance(transform, x, target, (real, there), temperature)
 
+    # Parameters are not donated: those of the first step are the given model's own.
     @functools.partial(jax.jit, donate_argnums=(1,))
     def step(params, opt_state, rest, batch, real, target, there, number):
         temperature = matching.temperature(number)
@@ -118,11 +119,13 @@ def tuned(
     for number, some in enumerate(places.batches(len(words), draw, sizes)):
         # One length for all batches, with [CLS] and [SEP]: one program.
         batch = encoder.word_batch([words[place] for place in some], language, longest + 2)
+        # [CLS], [SEP] and padding are in no group.
         real = np.asarray(batch.pop("groups")) >= 0
         target = other.rows[some]  # row 0 is padding
         params, opt_state, value = step(
             params, opt_state, rest, batch, real, other.vectors[target], target > 0, np.int32(number)
         )
+        # Losses are read at the end: reading them here would wait for each step.
         losses.append(value)
     history = np.array([float(x) for x in losses])
     if not np.isfinite(history).all():

@@ -23,6 +23,7 @@ def files(folder: str | None) -> Allocate:
 
     def allocate(shape: tuple[int, int]) -> np.ndarray:
         file = tempfile.TemporaryFile(dir=folder)
+        # An empty file cannot be mapped: a table without rows has one that is cut off.
         return np.memmap(file, np.float32, "w+", shape=(max(1, shape[0]), shape[1]))[: shape[0]]
 
     return allocate
@@ -43,10 +44,12 @@ def encoded(
     encoder, counts, lengths = model.encoder(), [np.zeros(0, np.int32)], []
     width = encoder.shape[1]
     table = PartRows(folder or tempfile.gettempdir())
+    # Row 0 is padding (`Sentences`).
     table.add(np.zeros((1, width), np.float32))
     for start in range(0, len(words), SENTENCES):
         for vectors, owners in encoder.pieces_of_words(words[start : start + SENTENCES], language):
             table.add(vectors[:, list(layers)].mean(1).astype(np.float32))
+            # Owners are numbered within a sentence: the number of pieces of each of its words.
             counts.append(np.bincount(owners))
             lengths.append(len(owners))
     rows = numbered([len(x) for x in words])

@@ -93,6 +93,7 @@ class BesideEncoder:
     def _joined(self, own: np.ndarray, beside: np.ndarray) -> np.ndarray:
         """[..., layers, D + E], of [..., layers, D] and the second encoder's [..., its layers, E]."""
         beside = _unit(select_layer(beside, MEAN_LAST4))[..., None, :] * self._weight**0.5
+        # The same vector stands beside each layer: [..., layers, E].
         beside = np.broadcast_to(beside, (*own.shape[:-1], beside.shape[-1]))
         return np.concatenate([_unit(own), beside], -1, dtype=np.float32)
 

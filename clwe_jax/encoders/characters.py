@@ -62,6 +62,7 @@ class CharacterEncoder(RowEncoder):
                 "A model that reads characters needs a vocabulary of whole words; this tokenizer's "
                 f"vocabulary is {tokenizer.vocabulary.kind}"
             )
+        # The run's own tokenizer keeps its vocabulary, in which new words are <UNK>.
         tokenizer = copy.copy(tokenizer)
         self._known = spelling.spell_vocabulary(tokenizer.vocabulary, max_characters)
         tokenizer.vocabulary = _Words(tokenizer.vocabulary)
@@ -79,6 +80,7 @@ class CharacterEncoder(RowEncoder):
             groups[place, 1 : end - 1] = row.groups
             filled[place, :end] = 1.0
             languages[place] = row.language
+        # A word's characters are read once a batch; its positions refer to their row.
         distinct, spelled = np.unique(words, return_inverse=True)
         count = _MIN_DISTINCT
         while count < len(distinct):

@@ -101,6 +101,7 @@ class ClcrEncoder:
             places = np.arange(len(vectors))
             if self.extract:
                 places = self.steps.chosen(vectors[:, -1], language)
+            # After the extraction: the predictor of orders has learned from pivots alone.
             if self.reorder and language in self.steps.orders:
                 places = places[self.steps.ordered(vectors[places, -1], language)]
             kept.append((places, np.array(reduce(vectors[places]))))

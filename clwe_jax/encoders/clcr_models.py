@@ -116,6 +116,7 @@ def save(
             }
             for language, x in spaces.items()
         },
+        # Slashes in these names become nested dictionaries where `heads.load` reads them.
         **{name: dict(predictor.params) for name, predictor in predictors.items()},
     }
     heads.save(arrays, os.path.join(workdir, FILE))
@@ -127,6 +128,7 @@ def _movable(place: str, workdir: str) -> str:
     """An encoder's place; the path of one within the run is relative (see `options.placed`)."""
     kind, _, where = place.partition(":")
     inside = os.path.abspath(where).startswith(os.path.abspath(workdir) + os.sep)
+    # Relative to the folder of the start, in which `options.placed` looks for it.
     return f"{kind}:{os.path.relpath(where)}" if inside else place
 
 
@@ -163,7 +165,9 @@ def load(
     for folder in hub:
         other = load(options.placed(folder, workdir), step, opened)
         models |= {x: model for x, model in other.models.items() if x not in models}
+        # This run's own predictors precede those of its hub, and a first run's those of later ones.
         pivots, orders = {**other.steps.pivots, **pivots}, {**other.steps.orders, **orders}
+    # The target first, as readers of `models` expect it.
     for language, place in reversed(places.items()):
         if language in models:
             continue  # the hub's target, as its first run left it

@@ -139,6 +139,7 @@ class RowEncoder:
         call = _whole_program(program)
         for places, length, _, size in self._batches(rows):
             batch = self.batch([rows[i] for i in places], size, length)
+            # The key is this module's own; a model reads those of `batch_shapes`.
             batch.pop("groups")
             vectors = np.asarray(call(variables, batch))
             for row, place in enumerate(places):
@@ -156,6 +157,7 @@ class RowEncoder:
         shapes = []
         for row in rows:
             length = batching.width(len(row.ids) + 2, _SHORTEST, self.max_length)
+            # Slots are a shape of the program: 1 or the length, so that rows share few programs.
             shapes.append((length, 1 if max(row.groups, default=0) <= 0 else length))
         for (length, slots), places in batching.grouped(shapes, size):
             yield places, length, slots, size
@@ -175,6 +177,7 @@ class RowEncoder:
             arrays["language_ids"][place, :end] = row.language
             arrays["source_language_ids"][place, :end] = row.language
             arrays["groups"][place, 1 : end - 1] = row.groups
+        # Nothing is masked: each piece is its own target.
         arrays["targets"] = arrays["inputs"]
         return self._with_weights(arrays, rows)
 
@@ -188,6 +191,7 @@ class RowEncoder:
 
     def shape(self, variables: Variables) -> tuple[int, int]:
         """(layers + 1, D); nothing is computed."""
+        # Shapes depend neither on the rows nor on their length: one short row is enough.
         batch = self.batch([], 1, min(_SHORTEST, self.max_length))
         batch.pop("groups")
         hidden = jax.eval_shape(self._encode_fn, variables, batch)
@@ -214,12 +218,13 @@ def pooling(encode_fn: EncodeFn):
         batch = dict(batch)
         groups, weights = batch.pop("groups"), batch.pop("weights", None)
         hidden = encode_fn(variables, batch)
-        member = groups[:, None, :] == jnp.arange(slots)[None, :, None]
-        counts = jnp.maximum(member.sum(-1), 1).astype(jnp.float32)
+        member = groups[:, None, :] == jnp.arange(slots)[None, :, None]  # [B, slots, L]
+        counts = jnp.maximum(member.sum(-1), 1).astype(jnp.float32)  # [B, slots]
         means = [_sums(member, hidden) / counts[:, :, None, None]]
         if weights is not None:
             member = member * weights[:, None, :]
             total = member.sum(-1)
+            # A group whose weights are all 0 has the mean 0 instead of NaN.
             total = jnp.where(total > 0, total, 1.0)
             means.append(_sums(member, hidden) / total[:, :, None, None])
         return jnp.stack(means, axis=1)
@@ -230,6 +235,7 @@ def pooling(encode_fn: EncodeFn):
 def _sums(member: Array, hidden: Hidden) -> Array:
     """[B, slots, layers + 1, D]: sums over positions, weighted by `member` [B, slots, L]."""
     sums = [
+        # HIGHEST keeps float32 on accelerators, whose matrix units would round the states.
         jnp.einsum(
             "bsl,bld->bsd",
             member.astype(layer.dtype),
@@ -247,4 +253,5 @@ def _fetch(
 ) -> Iterator[tuple[int, np.ndarray]]:
     vectors = np.asarray(vectors)
     for row, place in enumerate(places):
+        # Slots behind the row's last group are padding: [1 or 2, groups, layers + 1, D].
         yield place, vectors[row, :, : max(rows[place].groups, default=-1) + 1]

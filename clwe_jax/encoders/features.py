@@ -104,6 +104,7 @@ def joined(tables: Sequence[Table], folder: str | None = None) -> Table:
     sizes = [len(table.values) - 1 for table in tables]
     starts = np.cumsum([0, *sizes[:-1]])
     rows = [
+        # 0 stays the one row of padding of all tables.
         [np.where(x > 0, x + start, 0).astype(np.int32) for x in row]
         for table, start in zip(tables, starts)
         for row in table.rows
@@ -122,6 +123,7 @@ def mean(values: np.ndarray, words: np.ndarray) -> np.ndarray:
       values: see `Table`; of a word's pieces every one counts.
       words: rows of the table, int32 [n].
     """
+    # In parts, as the table may be a mapped file; in float32 the sum of many rows loses digits.
     total, count = np.zeros(values.shape[-2:]), 0
     for start in range(0, len(words), _ROWS):
         some = values[words[start : start + _ROWS]].reshape(-1, *values.shape[-2:])
@@ -176,6 +178,7 @@ class FeatureReader:
 
         table, rows = self._stacked(vectors()), []
         for words, kept, (numbers,) in zip(sentences, places, table.rows):
+            # A word stays at its place, where its label is, whatever its predicted order.
             rows.append([np.zeros(len(words), np.int32)])
             rows[-1][0][kept] = numbers
         return Table(table.values, rows)
@@ -237,6 +240,7 @@ def _parts(sentences: Iterable[Words]) -> Iterator[list[Words]]:
 
 def pooled(vectors: np.ndarray, owners: np.ndarray, pool: str) -> np.ndarray:
     """The vectors of words, [words, layers, D], from those of their pieces."""
+    # Owners ascend from 0: a word starts where they change.
     starts = np.flatnonzero(np.diff(owners, prepend=-1))
     if pool == "first":
         return vectors[starts]
@@ -318,6 +322,7 @@ def span_table(
     span_rows = []
     for words, spans in rows:
         some = [numbers[tuple(words)][first:end] for first, end in spans]
+        # Words that the encoder leaves out are no part of a span.
         span_rows.append([x[x > 0] for x in some])
     return Table(table.values, span_rows)
 
@@ -333,6 +338,7 @@ def batches(table: Table, size: int, shortest: int = 8) -> list[tuple[list[int],
     Returns:
       Pairs of the rows' numbers and a batch, which has rows of padding at its end.
     """
+    # A text without words has a position of padding.
     lengths = [max([1, *(len(x) for x in row)]) for row in table.rows]
     known = _widths(lengths, size, shortest)
     widths = [next(width for width in known if width >= length) for length in lengths]

@@ -122,6 +122,7 @@ class LanguageModel(LoadedEncoder):
         """
         self._check_languages(lang=lang)
         index = self.index(lang, MEAN_LAST4 if layer is None else layer)
+        # The index is centered for its search; users get the vectors of `encode`.
         return Vectors(index.words, index.vectors + index.mean)
 
     def neighbours(
@@ -243,6 +244,7 @@ def load(workdir: str, step: int | None = None, opened: Any = None) -> LanguageM
     translations = None
     if "senses" in variables:
         variables["senses"] = {
+            # The checkpoint of a state without samples has no such array.
             name: SenseState(**{"sample": None, **arrays})
             for name, arrays in variables["senses"].items()
         }
@@ -274,6 +276,7 @@ def _abstract_params(objective: Objective) -> Any:
     """Shapes and types of the parameters, placed on the first local device."""
     batch = objective.batch_shapes(1, objective.max_length)
     variables = jax.eval_shape(objective.init, jax.random.key(0), batch)
+    # The shardings of the checkpoint name the training's devices, which may be absent here.
     place = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
     return jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place),

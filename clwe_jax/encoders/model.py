@@ -85,6 +85,7 @@ class ModelEncoder:
 
     def bind(self, variables: Variables, step: int = 0) -> ModelEncoder:
         """The encoder with other variables; it shares compiled programs and counts."""
+        # `__init__` would make new caches, and with them compile the programs again.
         bound = object.__new__(type(self))
         bound.__dict__ |= self.__dict__
         bound.variables, bound.step = variables, step
@@ -155,6 +156,7 @@ class ModelEncoder:
             many pieces counts once, as in the vectors of words.
         """
         encoder = self._rows()
+        # [CLS] and [SEP] take two positions.
         number, room = encoder.tokenizer.language_id(language), encoder.max_length - 2
         text_ids, shares = [], []
         for text in texts:
@@ -213,6 +215,7 @@ class ModelEncoder:
                 rows.append(Row(ids[:room], groups[:room], number))
                 targets.append(vectors[start:end])
         for place, vectors in encoder.stream(self.variables, rows):
+            # A view of a text's array, which is filled here.
             targets[place][:] = vectors
         return pairs
 
@@ -225,12 +228,15 @@ class ModelEncoder:
     ) -> list[np.ndarray]:
         """See `features.EncodesWords`; a sentence longer than a row is read in several rows."""
         rows, targets = self._word_rows(sentences, language, pool)
+        # Parts of a sentence by their first words: rows come in another order than they went.
         parts: list[dict[int, np.ndarray]] = [{} for _ in sentences]
         for row, vectors in self._rows().stream(self.variables, rows):
             place, first, owners = targets[row]
             if pool == "max" and owners:
                 starts = np.flatnonzero(np.diff(owners, prepend=-1))
+                # The pieces were kept apart (`_groups`): a maximum does not follow from means.
                 vectors = np.maximum.reduceat(vectors, starts, axis=0)
+            # A copy: a view would hold the whole batch.
             parts[place][first] = np.array(reduce(vectors))
         return [np.concatenate([by_first[first] for first in sorted(by_first)]) for by_first in parts]
 
@@ -350,7 +356,9 @@ class ModelEncoder:
                     targets.append(target)
         sums = np.zeros((len(words), *self.shape), np.float32)
         for place, vectors in encoder.stream(self.variables, rows):
+            # A word may occur twice in a row, which `sums[...] +=` would count once.
             np.add.at(sums, targets[place], vectors)
+        # [W, layers, D]
         sums /= np.maximum(counts, 1)[:, None, None].astype(np.float32)
         alone = np.flatnonzero(counts == 0)
         if len(alone):
@@ -365,6 +373,7 @@ def _groups(owners: Sequence[int], pool: str) -> list[int]:
         return list(range(len(owners)))  # every piece alone
     if pool == "mean":
         return list(owners)
+    # 'first': the other pieces of a word are in no group.
     return [x if x != before else -1 for before, x in zip([-1, *owners], owners)]
 
 

@@ -40,6 +40,7 @@ class PartRows:
             return np.concatenate([_as_long(x, longest) for x in self._parts])
         self._file.flush()
         if any(shape[1] < longest for shape in self._shapes):
+            # The longest part is known only at the end: all are written again at its length.
             padded = PartRows(self._folder)
             for part in self._mapped():
                 padded.add(_as_long(part, longest))

@@ -38,6 +38,7 @@ def of_sentences(
       length: longest row, in pieces.
     """
     made = _Maker(tokenizer, language)
+    # [CLS] and [SEP] take two positions, and the first piece stands behind [CLS].
     room, unknown = length - 2, tokenizer.vocabulary.unk_id
     for number, words in enumerate(sentences):
         ids: list[int] = []
@@ -73,6 +74,7 @@ def of_texts(
     made = _Maker(tokenizer, language)
     for number, row in enumerate(texts):
         parts = [tokenizer.encode(text, language)[0] for text in row]
+        # [CLS], and a [SEP] after each text.
         room = length - 1 - len(parts)
         if sum(map(len, parts)) > room:
             made.cut["texts longer than a row"] += 1

@@ -186,6 +186,7 @@ class SenseIndex:
         for language, member in self.members.items():
             places = np.flatnonzero(member[listed.ids] & (listed.ids != number))
             places = places[np.argsort(-scores[places], kind="stable")]
+            # Of each word its nearest sense; sorting restores the order of the scores.
             _, firsts = np.unique(listed.ids[places], return_index=True)
             for place in places[np.sort(firsts)[:k]]:
                 word, sense = pieces[listed.ids[place]], self.number(listed.slots[place])

@@ -36,6 +36,7 @@ def rows(encoder: RowEncoder, words: Sequence[WordInContext], masked: bool = Fal
     context_rows, room = [], encoder.max_length - 2
     for sentence, place, language in words:
         start = max(0, min(place - room // 2, len(sentence) - room))
+        # Models with senses have vocabularies of whole words: an id is a word.
         ids, _ = encoder.tokenizer.encode_words(sentence[start : start + room])
         if masked:
             ids[place - start] = encoder.tokenizer.vocabulary.mask_id
@@ -63,6 +64,7 @@ class SenseEncoder:
     def encode(self, variables: Variables, words: Sequence[WordInContext]) -> np.ndarray:
         """Inputs of sense selection, float32 [N, D]; a model of pieces reads the word masked."""
         context_rows = rows(self._encoder, words, masked=not reads_characters(self.objective))
+        # The only group, in the last layer.
         return np.stack([x[0, -1] for x in self._encoder.means(variables, context_rows)])
 
     @functools.cached_property

@@ -38,6 +38,7 @@ def whole(arrays: Any, variables: Variables) -> Any:
 
 
 def _put(x: np.ndarray, mesh: Mesh, spec: PartitionSpec) -> jax.Array:
+    # Every host has the whole array, and copies the parts of its own devices.
     return jax.make_array_from_callback(x.shape, NamedSharding(mesh, spec), lambda i: x[i])
 
 
@@ -53,6 +54,7 @@ def place(batch: Batch, mesh: Mesh | None, own_rows: bool = False) -> Batch:
     if mesh is None:
         return batch
     axes = tuple(axis for axis in _ROW_AXES if axis in mesh.shape)
+    # A single host has all rows: the general way below places them.
     if own_rows and mesh.is_multi_process:
         rows = NamedSharding(mesh, PartitionSpec(axes))
         return {
@@ -84,6 +86,7 @@ class ShardedCall:
         """
         self._function = function
         self._static, self._own_rows = static_argnames, own_rows
+        # A program names the mesh of its outputs, so that each mesh has its own.
         self._compiled: dict[Mesh | None, Callable[..., Any]] = {}
 
     def __call__(self, variables: Variables, batch: Batch, **static: Any) -> Any:

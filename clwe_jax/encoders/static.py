@@ -144,6 +144,7 @@ class StaticEncoder:
         """The first `sample.max_words` words of a language, and the wanted ones among the others."""
         vectors = self._vectors(language)
         frequent = min(sample.max_words or len(vectors), len(vectors))
+        # An unknown word has the row -1, which the comparison below leaves out too.
         rows = np.unique(vectors.rows(wanted))
         rows = np.concatenate([np.arange(frequent), rows[rows >= frequent]])
         taken = vectors.take(rows)
@@ -155,6 +156,7 @@ class StaticEncoder:
         if self.spelled is None:
             return vectors
         words = frozenset(word for sentence in sentences for word in sentence)
+        # Retrieval asks for the vectors of texts, then for the coverage of the same texts.
         if language not in self._asked or self._asked[language][0] != words:
             asked = with_spelled(vectors, words, lambda some: self.spelled(some, language))
             self._asked[language] = words, asked
@@ -208,6 +210,7 @@ def weighted_means(
     if weights:
         words = itertools.chain.from_iterable(sentences)
         given = np.fromiter((weights.get(word, 1.0) for word in words), np.float32, len(rows))
+    # The sentence of each known word, rising: the order that the sparse matrix needs.
     lines = np.repeat(np.arange(len(sentences)), list(map(len, sentences)))[known]
     rows, given = rows[known], given[known]
     totals = np.bincount(lines, given, len(sentences))
@@ -216,5 +219,6 @@ def weighted_means(
     used, columns = np.unique(rows, return_inverse=True)
     splits = np.concatenate([[0], np.cumsum(np.bincount(lines, minlength=len(sentences)))])
     shares = (given / totals[lines]).astype(np.float32)
+    # [N, used words]: rows of a narrower type become float32 only where they are used.
     matrix = sparse.csr_matrix((shares, columns, splits), (len(sentences), len(used)))
     return matrix @ np.asarray(vectors.vectors[used], np.float32)

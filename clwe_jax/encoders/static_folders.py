@@ -141,6 +141,7 @@ def _projected(rows: np.ndarray, dim: int) -> np.ndarray:
     Johnson and Lindenstrauss 1984. Rows of a dictionary have no principal directions: the 256 largest
     lose 17 points of retrieval where random ones lose 6.
     """
+    # A fixed seed: the same vectors give the same file.
     drawn = np.random.default_rng(0).standard_normal((rows.shape[1], dim))
     return rows @ np.linalg.qr(drawn)[0].astype(np.float32)
 

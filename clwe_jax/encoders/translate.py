@@ -65,12 +65,14 @@ def translate(
         )  # fmt: skip
     translations = [""] * len(texts)
     program = _program(objective)
+    # By length, so that batches have little padding; texts without pieces are left out.
     order = sorted((x for x in range(len(ids)) if ids[x]), key=lambda x: len(ids[x]))
     with terminal.task("translations", len(order)) as advance:
         for start in range(0, len(order), batch_size):
             places = order[start : start + batch_size]
             longest = min(max_length, len(ids[places[-1]]) + 1)
             length = batching.width(longest, _SHORTEST, max_length)
+            # The last batch has rows of padding: the number of rows is a shape of the program.
             inputs = np.full((batch_size, length), vocabulary.pad_id, np.int32)
             for row, place in enumerate(places):
                 text = [*ids[place][: max_length - 1], vocabulary.sep_id]
@@ -110,6 +112,7 @@ def spelled(ids: Sequence[int], vocabulary: Vocabulary) -> str:
             break
         piece = vocabulary.pieces[number]
         if len(piece) == 6 and piece.startswith("<0x"):
+            # A character as bytes may begin the text, where there is no word to add it to.
             words = words or [""]
             data.append(int(piece[3:5], 16))
             continue
@@ -118,6 +121,7 @@ def spelled(ids: Sequence[int], vocabulary: Vocabulary) -> str:
         if vocabulary.kind == "sentencepiece":
             inside = not piece.startswith(SPACE_MARK)
             letters = piece.removeprefix(SPACE_MARK)
+        # fastBPE marks the ends of words, the other kinds their beginnings or insides.
         elif vocabulary.kind == "fastbpe":
             inside, ended = not ended, piece.endswith(END_MARK)
             letters = piece.removesuffix(END_MARK)

@@ -28,6 +28,7 @@ class Outcomes(NamedTuple):
 
 def numbered(texts: Iterable[str]) -> np.ndarray:
     """A number of each text, for `Outcomes.items`, uint16 [N]."""
+    # CRC32, because Python's own hash of a string differs from process to process.
     return np.array([zlib.crc32(x.casefold().encode()) & 0xFFFF for x in texts], np.uint16)
 
 
@@ -49,6 +50,7 @@ def half_interval_of_items(parts: Sequence[Outcomes]) -> float:
 
     influence = np.zeros(int(max(x.items.max(initial=0) for x in parts)) + 1)
     for right, items in parts:
+        # The influence of each item on the mean; those of one number are added before the squares.
         apart = (right - right.mean()) / (len(right) * len(parts))
         influence += np.bincount(items, apart, len(influence))
     return float(stats.norm.ppf(0.975) * np.sqrt((influence**2).sum()))
@@ -107,6 +109,7 @@ def fewer_errors(first: np.ndarray, second: np.ndarray) -> SignTest:
     Returns:
       `more` is the number of rows in which the first run has fewer errors.
     """
+    # Counts are right, gold, predicted; errors are gold + predicted - 2 right: [seeds, N].
     errors = [counts[..., 1:].sum(-1) - 2 * counts[..., 0] for counts in (first, second)]
     # Both means times both numbers of seeds: integers, so that equal means are equal.
     return sign_test(errors[1].sum(0) * len(first), errors[0].sum(0) * len(second))
@@ -164,6 +167,7 @@ def figure(counts: np.ndarray) -> float:
 
 def _shares(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The figure of each seed in each sample, [samples, seeds]."""
+    # Without `optimize` einsum is no matrix product but a slow loop.
     sums = np.einsum("bn,snk->bsk", weights, values, optimize=True)
     return 2 * sums[..., 0] / np.maximum(sums[..., 1:].sum(-1), 1)
 

@@ -105,6 +105,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         for place, test in enumerate(self._tests):
             view = model.pairwise_space(test.source, test.target)
             for language in (test.source, test.target):
+                # Another view is another space: static vectors may have one for each pair.
                 if language not in spaces or spaces[language][0] is not view:
                     spaces[language] = view, self._space(view, language, sample)
             source, target = spaces[test.source][1], spaces[test.target][1]
@@ -114,6 +115,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
                     yield f"bli/{test.name}/{metric}", value
             else:
                 empty.append(test.name)
+            # Vectors of a language that no later test needs leave the memory.
             later = {x for t in self._tests[place + 1 :] for x in (t.source, t.target)}
             spaces = {language: space for language, space in spaces.items() if language in later}
         if empty:
@@ -125,6 +127,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         yield from means(figures).items()
 
     def _space(self, model: Encoder, language: str, sample: WordSample) -> WordSpace:
+        # The words of all its tests, so that one space serves them.
         wanted = {word for t in self._tests if t.source == language for word in t.entries}
         return model.vocabulary(language, sorted(wanted), sample)
 

@@ -118,6 +118,7 @@ class Induced:
         known = np.flatnonzero(self.known)
         places[known] = apart[known] = ranked[: len(known)]
         apart[known[lines[len(known) :]]] = ranked[len(known) :]
+        # A word without a vector is predicted to be its own translation (joint-align, appendix B).
         places[~self.known & self._own] = 1
         return Places(places, apart)
 

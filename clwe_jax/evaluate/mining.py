@@ -63,6 +63,7 @@ class BitextMining(ByIdentity, MiningEvaluation):
         """The pairs, whether each is a translation, and the number of translations."""
         third = len(x) // 3
         mined = mining.mine(x[: len(x) - third], y[third:], self.neighbourhood)
+        # The target side begins at sentence `third`, the source side at 0.
         return mined, mined.source == mined.target + third, len(x) - 2 * third
 
     @functools.cached_property

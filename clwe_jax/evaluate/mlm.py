@@ -58,8 +58,10 @@ class MlmEvaluator(ByIdentity, MlmEvaluation):
         with terminal.task("batches", sum(map(len, heldout.values()))) as advance:
             for language, batches in heldout.items():
                 totals: dict[str, Sums] = {}
+                # The rows of a language continue each other, and begin anew with the next language.
                 rows = _fresh(score, variables, batches[0])
                 for batch in batches:
+                    # Sums stay on the device: fetching them here would wait for each batch.
                     sums, rows = call({**variables, "rows": rows}, batch)
                     totals = {k: totals[k] + v if totals else v for k, v in sums.items()}
                     advance(1)

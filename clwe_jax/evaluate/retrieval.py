@@ -44,6 +44,7 @@ def matches(
     Returns:
       bool [N].
     """
+    # The mean vector of a language outweighs the meaning where the languages lie apart.
     if how == "centered":
         source, target = source - source.mean(0), target - target.mean(0)
     method = "csls" if how == "csls" else "cosine"
@@ -96,6 +97,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         """
         totals: dict[str, list[float]] = {}
         self.outcomes.clear()
+        # The encoder counts all its sentences, those of earlier runs too.
         counts = _lengths(model)
         last = None  # many pairs share their English side
         for pair, source, target in self._pairs:

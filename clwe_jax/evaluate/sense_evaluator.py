@@ -201,7 +201,9 @@ class SenseFigures:
           language: language of the scored words; None: all languages.
         """
         cosines = np.stack([fits for fits, _ in choices.values()], 1)  # [N, directions, T, S]
+        # Of a translation the best sense by direction, [N, directions, T], and their mean: [N].
         best = cosines.max(-1).mean(1).argmax(-1)
+        # [N, directions, S]
         of_best = np.take_along_axis(cosines, best[:, None, None, None], 2)[:, :, 0]
         sense = of_best.reshape(len(ids), -1).argmax(-1)  # direction and slot as one number
         pieces, languages = self.tokenizer.vocabulary.pieces, self.tokenizer.languages
@@ -214,6 +216,7 @@ class SenseFigures:
             for there, word, slot in zip(candidates, best, sense)
         ]
         slots = cosines.shape[-1]
+        # Directions are numbered as in `sense`, slots within them.
         learned = {
             (word, number * slots + slot): concept
             for number, (_, known) in enumerate(choices.values())
@@ -330,11 +333,12 @@ def _candidates(
     Returns:
       Translations, int [N, T], padded with -1; their languages, int [N, T].
     """
-    ids = np.array(_rows(translations, {"rows": numbers}))
+    ids = np.array(_rows(translations, {"rows": numbers}))  # [N, L, T]
     ids[np.arange(len(ids)), languages] = -1
     language_ids = np.broadcast_to(np.arange(ids.shape[1])[:, None], ids.shape)
     language_ids = language_ids.reshape(len(ids), -1)
     ids = ids.reshape(len(ids), -1)
+    # Padding goes to the end: a place in a row is one in its list of real candidates too.
     order = np.argsort(ids < 0, axis=1, kind="stable")
     return np.take_along_axis(ids, order, axis=1), np.take_along_axis(language_ids, order, axis=1)
 

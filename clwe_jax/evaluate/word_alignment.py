@@ -130,6 +130,7 @@ def _of_side(view: Any, sentences: Sequence[Words], language: str, level: str) -
     else:
         vectors = view.of_words(full, language, "mean")
         encoded = [(x, np.arange(len(x), dtype=np.int32)) for x in vectors]
+    # Encoders take no sentence without words; such a one has no pieces.
     empty = np.zeros((0, view.layers, 1), np.float32), np.zeros(0, np.int32)
     rest = iter(encoded)
     return [next(rest) if len(words) else empty for words in sentences]

@@ -153,6 +153,7 @@ def predict(
     for start in range(0, len(there), _AT_ONCE):
         part = there[start : start + _AT_ONCE]
         for layer in range(layers):
+            # Not of unit length: a query's length does not change which sense is nearest.
             own = np.stack([vectors[row][layer] for row in part])
             scores = own @ senses.vectors[layer].T
             for row, score in zip(part, scores, strict=True):
@@ -174,6 +175,7 @@ def f1(predicted: Sequence[str | None], gold: Sequence[Sequence[str]]) -> float:
     """
     right = sum(key in keys for key, keys in zip(predicted, gold, strict=True))
     answered = sum(key is not None for key in predicted)
+    # 2PR / (P + R) with P = right / answered and R = right / len(gold).
     return 2 * right / (answered + len(gold))
 
 
@@ -228,6 +230,7 @@ class WordSenseDisambiguation(ByIdentity, WsdEvaluation):
         for start in range(0, len(sentences), _AT_ONCE):
             rows = []
             for words in sentences[start : start + _AT_ONCE]:
+                # A word that is normalised to nothing stays: instances name words by their places.
                 known = [normalise(word, self.language) or word for word in words]
                 ids, groups = encoder.tokenizer.encode_words(known)
                 rows.append(Row(ids[:room], groups[:room], number))
@@ -264,6 +267,7 @@ class WordSenseDisambiguation(ByIdentity, WsdEvaluation):
             singles["first_sense"][test.name] = f1(of_lemma, gold)
             singles["back_off"][test.name] = backed_off / len(gold)
         for kind, by_set in scores.items():
+            # The test sets choose the layer only where the development set is not among them.
             judges = [self.development] if self.development in by_set else list(by_set)
             best = int(np.mean([by_set[name] for name in judges], axis=0).argmax())
             if kind == "f1":

@@ -158,6 +158,7 @@ def _read_xml(path: str, max_sentences: int) -> tuple[list[list[str]], list[Inst
                         ))  # fmt: skip
                     words += own
                 sentences.append(words)
+                # Else the tree of the whole file would stay in memory.
                 element.clear()
     except ElementTree.ParseError as error:
         line, column = error.position

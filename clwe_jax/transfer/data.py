@@ -159,6 +159,7 @@ def _embedded(config: TransferRun, task: Task):
         return examples.rows
 
     whole = settings.embedded_rows
+    # A limit above 1 is a number of rows, one up to 1 a share of them; 0 is no limit.
     counts = {x: int(n if n > 1 else round(n * whole) or whole) for x, n in limits.items()}
     train = {x: rows(x, "train", counts[x]) for x in learned}
     dev = {x: rows(x, "dev", settings.embedded_tests) for x in learned}
@@ -227,6 +228,7 @@ def _split(task: Task, rows: Rows, seed: int) -> tuple[Rows, Rows]:
     places = list(groups.values())
     count = min(len(rows) // 2, max(_MIN_DEV, len(rows) // _DEV_SHARE))
     chosen: set[int] = set()
+    # The second number keeps this draw independent of the other draws from the seed.
     for number in np.random.default_rng([seed, 7]).permutation(len(places)):
         if len(chosen) >= count:
             break

@@ -39,6 +39,7 @@ def opened(config: TransferRun, workdir: str, data: LabelledData) -> OpenedEncod
         where = f"run:{folder}"
     model = load(config.encoder, where, data.languages)
     made_with: dict[str, Any] = {"encoder": where, "state": state_of(where)}
+    # The training language comes first: maps lead from the others to its space.
     languages = dict.fromkeys(map(data.spoken, [*data.train, *data.languages]))
     model, maps = transfer_maps.mapped(config, workdir, model, list(languages))
     made_with |= maps

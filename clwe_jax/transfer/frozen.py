@@ -75,6 +75,7 @@ def test(
 def _made_with(config: TransferRun, data: LabelledData, encoder: OpenedEncoder) -> dict[str, Any]:
     """The options and data of the features, for the records of what is kept."""
     settings = config.transfer
+    # 'pool' names the way in which this code pools: features of another way are made again.
     return {
         **encoder.made_with, "files": dict(data.files), "seed": config.seed, "task": settings.task,
         "translated": dict(data.coverage), "rows": settings.rows,
@@ -96,6 +97,7 @@ def table_of(reader: FeatureReader | PieceTable, data: LabelledData, rows: Rows,
 def _means(workdir: str, tables: Mapping[str, Table]) -> dict[str, np.ndarray]:
     """The mean features of each language: over its training rows, else over its test rows."""
     means = {}
+    # Later splits replace earlier ones: the training rows decide where a language has some.
     for split in ("test", "dev", "train"):
         for name, table in tables.items():
             if name.startswith(split):
@@ -177,6 +179,7 @@ class FrozenTransfer:
         tables = [_read(self.features, layers, "train", language) for language in data.train]
         table, initial = joined(tables, self.workdir), self.encoder.initial
         if isinstance(self.encoder.reader, FeatureReader):
+            # On unit vectors of 300 dimensions a BiLSTM-CRF found no name in 7 epochs.
             initial = {"embedder/mix_scale": labelling.unit_scale(table.values), **initial}
         gold = [label for rows in data.train.values() for label in data.numbers(rows)]
         columns, cut = self._columns(table, gold)
@@ -255,6 +258,7 @@ def widths(columns: Mapping[str, Any], batch_size: int) -> list[int]:
     used, before = [], 0
     for width in (width for width in _WIDTHS if width < lengths[-1]):
         until = int(np.searchsorted(lengths, width, side="right"))
+        # A width is one more program to compile: few rows are not worth it.
         if until - before >= max(4 * batch_size, len(lengths) // 5):
             used.append(width)
             before = until
@@ -265,6 +269,7 @@ def _save_table(table: Table, path: str) -> None:
     sizes = np.array([[len(x) for x in row] for row in table.rows], np.int32)
     flat = [x for row in table.rows for x in row]
     words = np.concatenate(flat) if flat else np.zeros(0, np.int32)
+    # Apart and uncompressed, so that `_load_table` can map them.
     with atomic.writing(_values_of(path)) as file:
         np.save(file, table.values)
     with atomic.writing(path) as file:

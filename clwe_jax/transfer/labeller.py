@@ -91,7 +91,9 @@ class Frozen:
         several = self.labeller.labelling.head.options.ending == "sigmoid"
         program = _frozen_program(self.labeller)
         for places, batch in features.batches(table, _ROWS):
+            # Only the batch's rows of a table, which may be a mapped file, go to the device.
             values, batch = labelling.local(table.values, batch)
+            # Labels of words [members, B, W], of texts [members, B], of spans [members, B, K].
             best = np.asarray(program(params, values, batch))
             for line, place in enumerate(places):
                 for member in range(members):

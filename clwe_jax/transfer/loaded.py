@@ -135,6 +135,7 @@ def _frozen(
         )
     with open(path.removesuffix(".npz") + ".json", encoding="utf-8") as file:
         history = np.array(json.load(file)["history"])
+    # With layers='each' the chosen head, such as 'layer3', names the layer that it reads.
     layers = described["chosen"].removeprefix("layer") or config.transfer.layers
     source: FeatureReader | PieceTable
     if model is None:

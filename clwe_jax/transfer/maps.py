@@ -98,6 +98,7 @@ def _fitted(settings: TransferOptions, encoder: Encoder, source: str, target: st
             f"config.transfer.align: {len(rows)} sentences of {source}-{target} have {pairs} links; "
             f"a map needs {_MIN_PAIRS}: give more sentences, or another method"
         )
+    # The solution of orthogonal Procrustes needs the products alone, not the vectors of all pairs.
     return np.stack([procrustes.polar(product) for product in products]).astype(np.float32)
 
 
@@ -134,7 +135,7 @@ def cross_products(
                 xs.append(features.pooled(*left, pool)[links[:, 0]])
                 ys.append(features.pooled(*right, pool)[links[:, 1]])
         if xs:
-            x, y = (np.concatenate(side).swapaxes(0, 1) for side in (xs, ys))
+            x, y = (np.concatenate(side).swapaxes(0, 1) for side in (xs, ys))  # [layers, pairs, D]
             # The sum over all parts is in float64; a part's own one is short enough for float32.
             product = np.matmul(x.swapaxes(1, 2), y, dtype=np.float32).astype(np.float64)
             total = product if total is None else total + product

@@ -54,6 +54,7 @@ def search(frozen: FrozenTransfer) -> list[Trial]:
         for name, (low, high) in limits.items()
     }
     count = config.transfer.search.trials
+    # The study is not kept: the seed and the kept figures lead a resumed search to the same trials.
     sampler = optuna.samplers.TPESampler(seed=config.seed, n_startup_trials=max(2, count // 3))
     study = optuna.create_study(direction="maximize", sampler=sampler)
     own = {name: float(operator.attrgetter(name)(config)) for name in limits}

@@ -46,6 +46,7 @@ def translated(config: TransferRun, workdir: str, data: LabelledData) -> Labelle
     glossaries, coverage, sets = {}, {}, dict(data.train if train else data.tests)
     for language in others:
         pair = (first, language) if train else (language, first)
+        # Counts of the training language choose among translations; for the others there are none.
         made = glossary.of_dictionary(dictionary, *pair, {} if train else counts)
         rows = data.train[first] if train else data.tests[language]
         glossaries[language] = made

@@ -67,6 +67,7 @@ def _few(data: LabelledData, most: int) -> LabelledData:
 def _frozen(config: TransferRun, data: LabelledData, folder: str) -> dict[str, float]:
     """Rows a second of features, rows a second of one head, and layers with a head of their own."""
     [(language, rows)] = data.train.items()
+    # `and`: a patience of 0, which never stops, stays 0, and no other one ends the trial early.
     short = options.with_values(config, {
         "transfer.align.parallel": "", "transfer.search.trials": 0, "transfer.seeds": 1,
         "recipe.epochs": _EPOCHS, "recipe.patience": config.recipe.patience and _EPOCHS,

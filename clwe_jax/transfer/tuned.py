@@ -68,6 +68,7 @@ class TunedTransfer:
         speed: dict[str, float] = {}  # of the last seed
         for number, seed in enumerate(seeds_of(config)):
             folder = fine_tuned.folder(self._workdir, number)
+            # Checkpoints that were made with other options are removed; others are resumed.
             cached.claim(folder, self._made_with)
             logging.info("seed %d of %d: %d rows, %d steps an epoch", number + 1,
                          config.transfer.seeds, rows, per_epoch)  # fmt: skip
@@ -76,6 +77,7 @@ class TunedTransfer:
                 objective=self._objective,
                 optimizer=optim.from_config(config.optimizer, self._length),
                 source=ArraySource(
+                    # The batch size is that of all hosts together.
                     columns, settings.batch_size // jax.process_count(), seed=seed,
                     padding=piece_rows.padding(self._model.tokenizer),
                     process_index=jax.process_index(), process_count=jax.process_count(),
@@ -83,6 +85,7 @@ class TunedTransfer:
                 workdir=folder,
                 evaluators=[_Development(self, per_epoch)],
                 initial=init.Initial(
+                    # The head starts at random.
                     fine_tuned.backbone_of(self._model.variables), "backbone/.*",
                     origin=f"config.encoder={config.encoder}",
                 ),  # fmt: skip

@@ -29,6 +29,7 @@ def tokenizer_of(config: TransferRun, workdir: str, data: LabelledData) -> Token
     No test row is read.
     """
     folder = os.path.join(workdir, VOCABULARY)
+    # `Tokenizer.save` writes this file last.
     if os.path.exists(os.path.join(folder, "text.json")):
         return Tokenizer.load(folder)
     languages = tuple(dict.fromkeys([*options.languages(config), *data.train, *data.tests]))
@@ -54,6 +55,7 @@ def tokenizer_of(config: TransferRun, workdir: str, data: LabelledData) -> Token
             counter.update(read)
         counts[language] = dict(counter)
     logging.info("Training a %s vocabulary of %d pieces", config.vocab.kind, config.vocab.size)
+    # At temperature 5 a language of little text weighs more than its share of the words.
     mixed = tokenizers.mixed_counts(counts, 5.0)
     vocabulary = vocab.train(config.vocab.kind, mixed, config.vocab.size, (), 0.0)
     tokenizer = Tokenizer(languages, normalizer, segmenter, vocabulary)
@@ -72,6 +74,7 @@ def pretrained(
     origin = settings.pieces
     model = encoders.tunable(encoders.load(origin, data.languages), origin)
     flat = fine_tuned.backbone_of(model.variables)
+    # LASER's table of pieces, and that of masked language models.
     names = ("backbone/source_pieces", "backbone/token_embedding")
     table = np.asarray(next(flat[name] for name in names if name in flat), np.float32)
     if table.shape[1] != settings.embedder.width:
