@@ -139,6 +139,7 @@ class Compare(Job):
         """Trains and measures a run in its process, which a signal to this one stops too."""
         logging.info("%s: its output is in %s", _name(place), place.log)
         os.makedirs(os.path.dirname(place.log), exist_ok=True)
+        # The child imports the package of this process, installed or not.
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
         command = [

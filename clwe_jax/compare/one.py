@@ -39,6 +39,7 @@ from clwe_jax.transfer.encoder import load as load_encoder
 from clwe_jax.types import Encoder, HasObjective
 
 _TRIAL = 60  # steps of the trial that measures the speed for a budget in minutes
+# Without start vectors, finish and checkpoints: only the steps are timed.
 _TRIAL_VALUES = {
     "train.steps": _TRIAL, "train.log_every_steps": _TRIAL // 3, "init.embeddings": "",
     "finish.steps": 0, "checkpoint.every_steps": 0,
@@ -94,6 +95,7 @@ def _budgeted(config: CompareRun, place: Place, folders: Mapping[str, str]) -> o
     if unit == "tokens":
         number /= run.train.batch_size * run.data.sequence_length
     if unit == "minutes":
+        # One trial for all seeds, so that they train for equally many steps.
         speed = CachedResult(
             place.steps,
             {"steps": _TRIAL},

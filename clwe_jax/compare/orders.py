@@ -88,6 +88,7 @@ class Comparison:
         parts = self.parts(figure, first, second)
         if not parts:
             return None
+        # Both are samples of the same items, so that the bootstrap is paired.
         ours, theirs = (self._samples(figure, name, parts) for name in (first, second))
         value = self._mean(first, parts) - self._mean(second, parts)
         return agreement.gain(value, ours - theirs)
@@ -172,6 +173,7 @@ class Comparison:
                 for name in self.measured(figure) for part in self.parts(figure, name)
             ]  # fmt: skip
             numbers = np.unique(np.concatenate(some))
+            # Not `hash`, which differs between processes for text.
             rng = np.random.default_rng([self.seed, zlib.crc32(figure.encode())])
             draws[figure] = numbers, agreement.drawn(len(numbers), rng, self.samples)
         return draws
@@ -184,13 +186,16 @@ class Comparison:
         if seeds > 1:
             drawn = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
             chosen = drawn.integers(seeds, size=(self.samples, seeds))
+            # [samples, seeds]
             weights = np.stack([np.bincount(x, minlength=seeds) for x in chosen]) / seeds
         numbers, draws = self._drawn[figure]
         total = np.zeros(self.samples)
         for part in parts:
             counts = self._counts(name, part)
             heads = len(counts) // seeds
+            # [samples, seeds x heads]: a seed's heads share its weight.
             each = None if weights is None else np.repeat(weights, heads, axis=1) / heads
+            # The draws are of the items of all systems; this part has some of them.
             own = np.searchsorted(numbers, self.runs[name][0].numbers(part))
             total += agreement.resampled(counts, draws[:, own], each)
         return total / len(parts)

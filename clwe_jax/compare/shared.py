@@ -96,6 +96,7 @@ def _chosen(config: CompareRun, source: str) -> Iterator[tuple[str, list[str]]]:
         if file.target:  # JMdict has none: its entries are no pairs of words
             pairs = read_pairs(file.path)
             # A pair of languages may have two files, its own and Wiktionary's.
+            # The name is MUSE's for a test dictionary.
             named = dictionaries.setdefault(f"{file.source}-{file.target}.5000-6500.txt", [])
             named += zip(pairs.left, pairs.right)
     for name, listed in dictionaries.items():

@@ -275,6 +275,7 @@ def run_of(
         hub = "en" if "en" in names else names[-1]
         names = [*[x for x in names if x != hub][: system.languages - 1], hub]
     tests = folders.get("evals.bli", "") if data.exclude_tests else ""
+    # One system trains on the test pairs on purpose, to show what such a leak is worth.
     leaks = system.values.get("data.exclude_tests", True) is False
     values: dict[str, Any] = {
         "seed": seed,
@@ -298,6 +299,7 @@ def run_of(
     now = {path: value for path, value, _ in described(run)}
     if steps:
         values |= {"train.steps": steps, **_warmups(now, steps)}
+    # Static vectors, language models and CLCR have different options.
     run = options.with_values(run, {x: y for x, y in values.items() if x in now})
     run.resolved().check_all()
     return run

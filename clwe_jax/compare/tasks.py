@@ -80,6 +80,7 @@ def run_of(config: CompareRun, task: str, encoder: str, known: Sequence[str]) ->
         return None
     learned = rows.train.partition(":")[0] or "en"
     tested = [x for x in rows.languages if x in known]
+    # The figure is the mean of the languages without labels, of which one must be tested.
     if learned not in known or not set(tested) - {learned}:
         return None
     file, values = _CONFIGS[task]

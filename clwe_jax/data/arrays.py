@@ -184,6 +184,7 @@ class ArraySource:
         self._widths = np.array(buckets or [longest], np.int64)
         whole = self._rows // self._global
         self._per_epoch = whole + (last == "pad" and self._rows % self._global > 0)
+        # Two, because a batch of last='join' may reach into the next epoch.
         self._plan = functools.lru_cache(maxsize=2)(self._make_plan)
         self._step = 0
         self._sums: collections.Counter[str] = collections.Counter()
@@ -261,7 +262,7 @@ class ArraySource:
         for number, width in enumerate(self._widths.tolist()):
             rows = np.concatenate([rest, order[bucket == number]])
             full = len(rows) // self._global
-            whole.append(rows[: full * self._global].reshape(full, self._global))
+            whole.append(rows[: full * self._global].reshape(full, self._global))  # [batches, rows]
             rest = rows[full * self._global :]
             widths += [width] * full
         batches = np.concatenate(whole)
@@ -269,6 +270,7 @@ class ArraySource:
         if self._shuffle:
             turns = np.random.default_rng([self._width_seed, epoch, _BATCHES]).permutation(turns)
         widths = [widths[turn] for turn in turns]
+        # The incomplete batch stays last, because batch n begins at row n times the batch size.
         if len(rest):
             widths.append(self._widths[np.searchsorted(self._widths, self._lengths[rest].max())])
         return np.concatenate([batches[turns].ravel(), rest]), np.array(widths, np.int64)
@@ -277,6 +279,7 @@ class ArraySource:
         if not self._shuffle:
             return np.arange(self._rows)
         starts = np.cumsum(self._sizes) - self._sizes
+        # From 1 on: numpy's seeds ignore a 0 at the end, and `_files` draws from [seed, epoch].
         draw = lambda file: np.random.default_rng([self._seed, epoch, file + 1])
         return np.concatenate(
             [starts[x] + draw(x).permutation(self._sizes[x]) for x in self._files(epoch).tolist()]
@@ -312,6 +315,7 @@ class ArraySource:
         lengths = np.zeros(self._batch_size, np.int64)
         lengths[:count] = [len(row) for row in column[:count]]
         filled = np.full((self._batch_size, width, *values.shape[1:]), fill, values.dtype)
+        # A mask is filled row by row, which is the order of the concatenated rows.
         filled[np.arange(width) < lengths[:, None]] = values if count else values[:0]
         return filled
 
@@ -351,5 +355,6 @@ class ArraySource:
             content, self._rows, self._sizes.tolist(), self._global, self._seed, self._shuffle,
             self._epochs, self._last, self._widths.tolist(), sorted(self._padding.items()),
         ]  # fmt: skip
+        # Only where it differs, so that sources without the option keep their fingerprint.
         parts += [self._width_seed] * (self._width_seed != self._seed)
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]

@@ -147,6 +147,7 @@ def _prepare(config, out, work, rows, heldout_rows, job=None) -> dict[str, Any]:
         "sample": run_text.sample,
     }
     atomic.write_json(os.path.join(out, prepared.EXTRAS), extras, indent=None)
+    # Last: a folder with this file is complete.
     atomic.write_json(os.path.join(out, prepared.META), meta, indent=None)
     return meta
 

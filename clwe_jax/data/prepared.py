@@ -110,6 +110,7 @@ def unpack(packed: Mapping[str, np.ndarray], form: Form, chosen: np.ndarray) -> 
             values = values.reshape(len(values), *shape)
         batch[key] = values.astype(dtype)
         if how == "xor":
+            # `other` is there: `write_rows` refers only to keys that it has stored plainly before.
             batch[key] ^= batch[other]
     return {key: batch[key] for key in form}
 
@@ -213,6 +214,7 @@ class Prepared:
             last="join",
             process_index=process_index,
             process_count=process_count,
+            # Batches of other forms have no pieces to count.
             counts=PieceCounts(languages) if piece_batch(1, 1).keys() <= form.keys() else None,
             fingerprint=self.meta["fingerprint"],
         )

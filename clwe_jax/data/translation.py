@@ -128,6 +128,7 @@ def sentences(task: Sentences, corpus: TextCorpus, tokenizer: Tokenizer, length:
                 "(config.data.sequence_length)"
             )
         inputs += [np.array([*ids, end], np.int32) for ids, _ in kept]
+        # The end is a word of its own.
         words += [np.array([*index, index[-1] + 1], np.int32) for _, index in kept]
         numbers += [tokenizer.language_id(language)] * len(kept)
         groups += [f"sentences/{language}"] * len(kept)
@@ -201,6 +202,7 @@ class TranslationSource(ArraySource):
         shares = np.arange(1, widths + 1) / widths
         places = epoch(pieces, temperature)
         lengths = pieces.columns.lengths[places]
+        # Quantiles, so that each width has equally many rows.
         bounds = np.ceil(np.quantile(lengths, shares)).astype(int)
         super().__init__(
             _Rows(pieces.columns, places),

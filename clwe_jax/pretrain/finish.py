@@ -86,6 +86,7 @@ class Finish:
         A finish that was made with other options is removed.
         """
         before = self._before().stored() or {}
+        # No host may still read the record when the first one removes it.
         _all_hosts("the record of the finish is read")
         if finish.steps(self.config) and not before and os.path.isdir(self.folder):
             logging.info("%s was made with other options; it is made again", self.folder)

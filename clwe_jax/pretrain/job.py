@@ -152,6 +152,7 @@ class Pretraining(Job):
         made = evaluators.build(config.evals, context, run_text.folders)
         encoder = ModelEncoder(objective, run_text.tokenizer, {}, frequencies=run_text.frequencies)
         if jax.default_backend() == "cpu":
+            # Else glibc returns a step's memory to the system, which zeroes it again.
             allocator.keep_freed_memory()
         measuring = [evaluators.InTraining(evaluator, encoder) for evaluator in made]
         before = self.finish.begin()
@@ -166,6 +167,7 @@ class Pretraining(Job):
             meta=self._meta(run_text),
         )
         state = result.state.replace(opt_state=())  # nothing reads it after the training
+        # Where the finish has begun, the pretraining's figures are those that it has recorded.
         result = dataclasses.replace(result, state=state, **before)
         return Trained(objective, measuring, result) if result.finished else STOPPED
 

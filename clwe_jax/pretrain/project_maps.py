@@ -79,6 +79,7 @@ def fit(config: PretrainRun, spaces: Spaces) -> Maps:
         for name, by_language in maps.items():
             fitted = METHODS[name].fit
             by_language[source] = np.stack([
+                # Eq. 8; with senses the last layer has a block for each direction of the model.
                 linalg.block_diag(*(fitted(*block).source_map for block in blocks))
                 for blocks in layers
             ])  # fmt: skip
@@ -131,7 +132,7 @@ def _words(
         logging.info("Anchors of %s words (%s)", f"{len(index):,}", language)
         collected.append((index, *anchors.collect(encoder, lines, language, index)))
     (left, x, seen_x), (right, y, seen_y) = collected
-    rows = np.array([(left[a], right[b]) for a, b in chosen], np.int32).reshape(-1, 2)
+    rows = np.array([(left[a], right[b]) for a, b in chosen], np.int32).reshape(-1, 2)  # [P, 2]
     rows = rows[(seen_x[rows[:, 0]] > 0) & (seen_y[rows[:, 1]] > 0)]
     logging.info("%s pairs of anchors for %s-%s", f"{len(rows):,}", source, target)
     return [(x[:, layer], y[:, layer], rows) for layer in range(x.shape[1])]

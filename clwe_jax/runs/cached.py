@@ -70,6 +70,7 @@ class CachedResult(Generic[T]):
         Raises:
           ValueError: as of `result`.
         """
+        # Tuples come back from JSON as lists: compared as they are, the two would differ.
         wanted = _from_json(self.made_with)
         try:
             stored = read_json(self.path + RECORD)

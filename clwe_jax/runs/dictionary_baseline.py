@@ -115,6 +115,7 @@ class _Spaces:
         return self._made(self.dictionary, language)[0]
 
     def space(self, source: str, target: str) -> tuple[Vectors, Vectors]:
+        # The vectors of the other languages follow from those of the hub's words.
         hub = dictionary_vectors.hub(self.dictionary)
         own = self.dictionary.restricted(list(dict.fromkeys((source, target, hub))))
         return self._made(own, source, target)

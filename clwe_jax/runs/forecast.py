@@ -148,6 +148,7 @@ def _step_seconds(
 
     def once() -> None:
         nonlocal state
+        # The step donates its state, so each call takes the one of the call before.
         state, metrics = step(state, batch)
         jax.block_until_ready((state, metrics))
 
@@ -196,6 +197,7 @@ def _evaluating(
             writing = _writing_seconds(objective, variables, length)
             once += translated * width / _ROWS * writing  # a beam costs as much as a text
         every, steps = spec.every_steps, config.train.steps
+        # Once at the end; where that step is a multiple of `every`, it does not count twice.
         times = 1 + ((steps - 1) // every if every else 0)
         total += times * (once + texts / _ROWS * forward)
         rows += times * texts

@@ -102,6 +102,7 @@ def check(config: PretrainRun, workdir: str, pairs: Sequence[tuple[str, str]] = 
 
 def folders_without_text(config: PretrainRun, workdir: str) -> dict[str, str]:
     """The folders behind the options of a run that reads no text of its own."""
+    # Without a source the embedded world's text is not written.
     return run_texts.resolve_folders(options.with_values(config, {"data.source": "text:"}), workdir)
 
 

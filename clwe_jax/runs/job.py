@@ -189,7 +189,9 @@ class Job:
         existed = os.path.isdir(self.workdir)
         os.makedirs(self.workdir, exist_ok=True)
         with lock.held(self.workdir):
+            # The lock counts as new, so that a folder made by this run can be removed as a whole.
             before = set(os.listdir(self.workdir)) - {lock.FILE}
+            # Again, because another process may have claimed the folder before it was locked.
             options.claim_workdir(self.config, self.workdir, self.writes_config and first_host)
             try:
                 yield

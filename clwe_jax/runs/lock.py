@@ -48,6 +48,7 @@ def held(workdir: str) -> Iterator[None]:
     finally:
         if handle is not None:
             with contextlib.suppress(OSError):
+                # Removed while it is held: afterwards the file may be the lock of another process.
                 os.remove(path)
             os.close(handle)
 

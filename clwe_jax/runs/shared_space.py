@@ -46,6 +46,7 @@ def concepts(
             if known:
                 concept[language] = min(known, key=rank.__getitem__)
         translations = {x for x in concept.items() if x[0] != hub}
+        # A translation stands for one word only, or two concepts would share a point.
         if translations and not translations & used:
             used |= translations
             candidates.append(concept)

@@ -143,6 +143,7 @@ def _take(part: FileJob, folder: str) -> None:
     try:
         if not os.path.isdir(part.cached):
             keep(part)
+        # `trim` deletes the parts with the oldest times.
         os.utime(part.cached)
         os.makedirs(folder, exist_ok=True)
         for name in os.listdir(part.cached):

@@ -143,6 +143,7 @@ def check(config: options.Run, workdir: str) -> None:
     if yours["dictionaries"] and not source.startswith("batches:"):  # these hold translations
         training_dictionary.check(config, yours["dictionaries"])
     dictionary_files.tests(yours["tests"], languages)
+    # Sentences that the run mines itself are not there yet.
     given = {key: yours[key] != mined_folder(config, workdir) and yours[key] for key in _PARALLEL}
     for key, option in _PARALLEL.items():
         if given[key]:

@@ -45,6 +45,7 @@ def chunks(blocks: tf.data.Dataset, blocks_per_chunk: int, heldout_share: float)
     gathered = blocks.padded_batch(
         blocks_per_chunk,
         padded_shapes={"lines": [None], "language": []},
+        # The last block of a text has fewer lines than the others.
         padding_values={"lines": PADDING, "language": tf.constant(0, tf.int32)},
     )
 
@@ -52,6 +53,7 @@ def chunks(blocks: tf.data.Dataset, blocks_per_chunk: int, heldout_share: float)
     def split(batch):
         lines = tf.reshape(batch["lines"], [-1])
         languages = tf.repeat(batch["language"], tf.shape(batch["lines"])[1])
+        # Chosen before long lines are cut, so that no part of a held-out line is trained on.
         kept = ~heldout(lines, heldout_share) & tf.not_equal(lines, PADDING)
         lines, languages = tf.boolean_mask(lines, kept), tf.boolean_mask(languages, kept)
         lines, languages = cut_long_lines(lines, languages)
@@ -64,6 +66,7 @@ def chunks(blocks: tf.data.Dataset, blocks_per_chunk: int, heldout_share: float)
         ragged = lambda x: tf.RaggedTensor.from_value_rowids(x, rows, nrows=count, validate=False)
         return tf.data.Dataset.from_tensor_slices((ragged(lines), ragged(languages)))
 
+    # The number of a chunk goes into the seed of its masks and synonyms.
     return gathered.flat_map(split).enumerate()
 
 
@@ -83,6 +86,7 @@ def cut_long_lines(lines: tf.Tensor, languages: tf.Tensor) -> Chunk:
         # The first part begins at 0, each other part up to `_WINDOW` bytes before its place.
         start = begin - _WINDOW
         window = tf.strings.substr(text, tf.maximum(start, 0), tf.fill(tf.shape(start), _WINDOW))
+        # [parts, _WINDOW]
         letters = tf.cast(tf.io.decode_raw(window, tf.uint8, fixed_length=_WINDOW), tf.int32)
         place = tf.range(1, _WINDOW + 1)
         space = tf.reduce_max(tf.where(letters <= ord(" "), place, 0), axis=1)

@@ -57,6 +57,7 @@ class ContextModel:
             chunks.append((line, entry))
         seen = np.flatnonzero(found_in)
         slots = np.zeros(len(dictionary), np.int32)
+        # Slot 0 has zeros, for the words that do not occur.
         slots[seen] = 1 + np.arange(len(seen))
         index = _index_vectors(dictionary, seen, slots, seed)
         # Inverse document frequency within each language, so that frequent words weigh little.
@@ -98,6 +99,7 @@ class ContextModel:
         target = tf.gather(first, owner) + within
         word = tf.gather(self._synonyms.targets, target)
         fit = tf.reduce_sum(self._look_up(self._context, word) * tf.gather(around, owner), axis=1)
+        # A draw of 0 would make the score -inf.
         uniform = tf.maximum(random.uniform(tf.size(owner)), 1e-20)
         score = fit / _TEMPERATURE - tf.math.log(-tf.math.log(uniform))
         best = tf.gather(tf.math.segment_max(score, owner), owner)
@@ -141,6 +143,7 @@ def _add_contexts(
     vectors = index[slot]
     sums = np.add.reduceat(vectors, starts, axis=0)
     others = _unit(np.repeat(sums, np.diff(starts, append=len(line)), axis=0) - vectors)
+    # Sorted by word and summed first, because `+=` adds only once at repeated indices.
     order = np.argsort(slot, kind="stable")
     slot = slot[order]
     starts = np.flatnonzero(np.diff(slot, prepend=0))

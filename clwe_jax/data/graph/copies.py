@@ -40,6 +40,8 @@ class CopyMaker(ExampleMaker):
 
         features, cut = {}, 0
         for prefix, side, (kept, segment) in zip(("", COPY), (plain, copy), wholes):
+            # Each side loses other words: with copies too much like their sentences the loss falls
+            # to zero, and retrieval falls with it.
             stays = self._stays(segment, random)
             place = tf.boolean_mask(tf.where(kept)[:, 0], stays)
             side = Masked(*(tf.gather(value, place) for value in side))
@@ -69,6 +71,7 @@ class CopyMaker(ExampleMaker):
         if not self._task.drop:
             return tf.ones_like(segment, tf.bool)
         draw = random.uniform(tf.size(segment))
+        # The word with the highest draw stays at any rate, so that no sentence is empty.
         highest = tf.math.segment_max(draw, segment)
         rate = self._task.drop * random.uniform(tf.size(highest))
         return draw >= tf.gather(tf.minimum(rate, highest), segment)

@@ -25,6 +25,7 @@ class Draws:
         chunk: scalar int64, number of the chunk.
         """
         self._seed = tf.cast(seed, tf.int64)
+        # A chunk has room for 256 streams before those of the next one.
         self._chunk = tf.cast(chunk, tf.int64) * 256
         self._streams = 0
 
@@ -46,5 +47,6 @@ class Draws:
         return tf.minimum(tf.cast(drawn, tf.int32), limits - 1)
 
     def _next(self) -> tf.Tensor:
+        # Counts while the graph is traced: each draw in the code has its stream, in all chunks.
         self._streams += 1
         return tf.stack([self._seed, self._chunk + self._streams])

@@ -155,6 +155,7 @@ class ExampleMaker:
     def _mask(self, words: Encoded, random: draws.Draws, room: int) -> tuple[Masked, dict]:
         """Chooses the words to predict and their labels (D2, D3)."""
         chosen = masking.choose(self._eligible(words), words.line, self._task.masking_rate, random)
+        # Switched before the limit, because a label has the pieces of its synonym.
         changed = self._switch(words, chosen, self._task.cross_lingual_share, random)
         return self._limit(changed._replace(masked=chosen), words, room)
 
@@ -202,6 +203,7 @@ class ExampleMaker:
 
     def _limit(self, changed: Masked, words: Encoded, room: int) -> tuple[Masked, dict]:
         """Unmasks words with more pieces than a row can predict; cuts words longer than a row."""
+        # A label with too many pieces becomes the word of the text again.
         too_many = tf.logical_and(changed.masked, changed.size > self._max_predictions)
         back = lambda old, new: tf.where(too_many, old, new)
         size = back(words.size, changed.size)
@@ -240,11 +242,13 @@ class ExampleMaker:
         eligible = self._eligible(words)
         chosen = masking.choose(
             tf.concat([eligible, eligible], 0),
+            # A text and its copy have one number, so that the masking rate holds over both.
             tf.concat([words.line, words.line], 0),
             self._task.masking_rate,
             random,
         )
         count = tf.size(words.line)
+        # A word and its copy stand in one segment, so that each has half of the room.
         room = self._builder.room // 2
         plain, plain_counts = self._limit(plain._replace(masked=chosen[:count]), words, room)
         copy, counts = self._limit(copy._replace(masked=chosen[count:]), words, room)
@@ -291,13 +295,14 @@ class ExampleMaker:
         words = words._replace(**fields)
         pair, second = tf.boolean_mask(pair, kept), tf.boolean_mask(second, kept)
         segment = tf.gather(tf.cumsum(tf.cast(whole, tf.int32)) - 1, pair)
+        # A pair is one text from here on, so that its masks are drawn over both sides.
         words = words._replace(line=segment)
         masked, counts = self._mask(words, random, self._builder.room // 2)
 
         # A side may exceed half of the room if the other side is shorter; the rest is cut.
         count = tf.reduce_sum(tf.cast(whole, tf.int32))
         side = 2 * segment + tf.cast(second, tf.int32)
-        lengths = tf.reshape(tf.math.segment_sum(masked.size, side), [count, 2])
+        lengths = tf.reshape(tf.math.segment_sum(masked.size, side), [count, 2])  # [pairs, 2]
         room = tf.maximum(self._builder.room // 2, self._builder.room - tf.reverse(lengths, [1]))
         end = running_sum(masked.size, side)
         fits = end <= tf.gather(tf.reshape(room, [-1]), side)

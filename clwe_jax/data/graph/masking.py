@@ -32,6 +32,7 @@ def choose(eligible: tf.Tensor, text: tf.Tensor, rate: float, random: draws.Draw
     order = tf.argsort(key + late + random.bits(count))
     in_order = tf.gather(text, order)
     rank = tf.range(count) - tf.gather(tf.cumsum(words, exclusive=True), in_order)
+    # Where a text has fewer eligible words than its quota, others are among the chosen ones.
     chosen = tf.boolean_mask(order, rank < tf.gather(quota, in_order))
     mask = tf.tensor_scatter_nd_update(
         tf.zeros([count], tf.bool), chosen[:, None], tf.ones_like(chosen, tf.bool)
@@ -63,6 +64,7 @@ def segments(
     first = tf.concat([[True], line[1:] != line[:-1]], 0)[:count]
     after_end = tf.concat([[True], ends_sentence[:-1]], 0)[:count]
     capacities = ((pieces, length), (predictions, max_predictions))
+    # Sentences that are longer than a segment become several parts.
     begins = packing.next_fit(tf.logical_or(first, after_end), capacities)
     part = tf.cumsum(tf.cast(begins, tf.int32)) - 1
     # A segment takes as many whole sentences of a document as fit.

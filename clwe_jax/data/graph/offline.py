@@ -141,6 +141,7 @@ def _run(job: Job, names: Sequence[str], words: bool) -> None:
     with _quiet(), beam.Pipeline(options=settings) as flow:
         for name in names:
             task = seqio.Task(job.task(name), _Parts(job), {}, preprocessors=[])
+            # The provenance names the file of a batch, so that a repeated try writes the same one.
             results = flow | f"{name}: examples" >> beam_utils.PreprocessTask(
                 task, "train", setup_fn=functools.partial(_set_up, job, words), add_provenance=True
             )

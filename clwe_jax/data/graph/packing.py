@@ -37,6 +37,7 @@ def next_fit(starts: tf.Tensor, costs: Sequence[tuple[tf.Tensor, int]]) -> tf.Te
     group = tf.cumsum(tf.cast(starts, tf.int32)) - 1
     totals = [(tf.math.segment_sum(cost, group), capacity) for cost, capacity in costs]
     fits = tf.reduce_all([tf.reduce_all(total <= capacity) for total, capacity in totals])
+    # Where every group fits, only the forced bins open.
     return tf.cond(fits, lambda: starts, lambda: _cut(starts, costs, forced, group))
 
 
@@ -44,14 +45,17 @@ def _cut(starts, costs, forced, group):
     """`next_fit` where some group exceeds a capacity."""
     count = tf.size(starts)
     index = tf.range(count)
+    # A bin ends before the next forced one at the latest.
     jump = tf.gather(tf.concat([forced[1:], count[None]], 0), group)
     for cost, capacity in costs:
         sums = tf.concat([[0], tf.cumsum(cost)], 0)
+        # reach[i] is the first item that has no room in a bin opened at i.
         reach = tf.searchsorted(sums, sums[:-1] + capacity, side="right") - 1
         jump = tf.minimum(jump, tf.maximum(reach, index + 1))
     # The place after the last item points to itself, so that chains end there.
     jump = tf.concat([jump, count[None]], 0)
 
+    # After round k `opened` has the bins up to 2^k - 1 steps behind a forced one.
     def double(opened, jump, _):
         reached = tf.boolean_mask(jump[:-1], opened)
         reached = tf.boolean_mask(reached, reached < count)
@@ -97,6 +101,7 @@ def pack(
     capacities = ((size, length), (masked, max_predictions))
     row = tf.cumsum(tf.cast(next_fit(tf.zeros_like(size, tf.bool), capacities), tf.int32)) - 1
     needed = -(-tf.reduce_sum(size) // length)
+    # Rows ascend with the items, so that the items of the first `needed` rows come first.
     bulk = tf.reduce_sum(tf.cast(row < needed, tf.int32))
     room = length - tf.math.segment_sum(size[:bulk], row[:bulk])
     room_masked = max_predictions - tf.math.segment_sum(masked[:bulk], row[:bulk])
@@ -120,6 +125,7 @@ def pack(
         tf.zeros_like(left, tf.bool),
         ((tf.gather(size, left), length), (tf.gather(masked, left), max_predictions)),
     )
+    # Rows of the rest are numbered behind those that the large items have opened.
     rows = tf.size(room) + tf.cumsum(tf.cast(opens, tf.int32)) - 1
     items = tf.gather(order, tf.concat(placed_items + [left], 0))
     rows = tf.concat(placed_rows + [rows], 0)
@@ -161,8 +167,9 @@ def _suffix_minimum(x: tf.Tensor) -> tf.Tensor:
     padded = tf.concat([x, tf.fill([blocks * _BLOCK - count], highest)], 0)
     table = tf.reshape(padded, [blocks, _BLOCK])
     later = tf.range(_BLOCK)[:, None] <= tf.range(_BLOCK)[None, :]
+    # [blocks, _BLOCK]
     within = tf.reduce_min(tf.where(later[None], table[:, None, :], highest), axis=2)
     place = tf.range(blocks)
     after = place[:, None] < place[None, :]
-    beyond = tf.reduce_min(tf.where(after, within[:, 0][None, :], highest), axis=1)
+    beyond = tf.reduce_min(tf.where(after, within[:, 0][None, :], highest), axis=1)  # [blocks]
     return tf.reshape(tf.minimum(within, beyond[:, None]), [-1])[:count]

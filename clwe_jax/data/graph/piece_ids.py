@@ -44,6 +44,7 @@ class PieceEncoder:
                 unknown_token=self._unknown_text,
                 no_pretokenization=True,
                 token_out_type=tf.int32,
+                # Beyond `LONGEST_WORD` characters of 4 bytes, so that `_encode` alone limits words.
                 max_bytes_per_word=8 * LONGEST_WORD,
                 support_detokenization=False,
             )

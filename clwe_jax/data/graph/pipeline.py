@@ -122,6 +122,7 @@ class PiecePipeline(texts.Pipeline):
 
     def _heldout(self, number: int, text: sources.TextSource, batches: int) -> list[Batch]:
         wanted = self.batch_size * self.process_count * batches
+        # The seed lacks the host: all hosts make the same rows, and each takes its share below.
         masks = tf.constant(draws.fold("heldout", self.seed), tf.int64)
         parts, count = [], 0
         for place, chunk in enumerate(self._heldout_chunks(number, text)):
@@ -146,6 +147,7 @@ class PiecePipeline(texts.Pipeline):
             made = self._maker.words(masks, tf.constant(number, tf.int64), *chunk)
             place = 0
             for switched, example in self._sentences(number, *made):
+                # A language's k-th switched sentence has place k: sorted, the languages take turns.
                 place += switched
                 ranked.append((not switched, place, example))
         ranked.sort(key=lambda item: item[:2])
@@ -212,6 +214,7 @@ class PiecePipeline(texts.Pipeline):
         return ContextModel(self.encoder, sample())
 
     def _rows(self, numbered: tf.data.Dataset, maker: ExampleMaker, name: str) -> tf.data.Dataset:
+        # Hosts number their chunks alike: without the host in the seed they would draw equal masks.
         seed = draws.fold(name, self.seed, self.process_index)
         return numbered.map(
             tf.autograph.experimental.do_not_convert(
@@ -229,6 +232,7 @@ class PiecePipeline(texts.Pipeline):
         rates = texts.rates(pairs, self.encoder, self.data.temperature)
         numbered = parallel.pair_chunks(
             sources.mix(pairs, rates, seed=self.seed, **self.host),
+            # A block has 8 pairs, which are 16 lines.
             max(1, self.data.chunk_lines // 16),
             [text.languages for text in pairs.values()],
         )
@@ -240,6 +244,7 @@ def _alternate(rows, pairs, batch_size: int, pair_rows: int) -> tf.data.Dataset:
     if pair_rows == batch_size:
         return pairs.rebatch(batch_size, drop_remainder=True)
     plain_rows = batch_size - pair_rows
+    # Row i of n has the place (i + .5) / n; sorting the places of both kinds interleaves the rows.
     places = np.concatenate([(np.arange(n) + 0.5) / n for n in (plain_rows, pair_rows)])
     order = tf.constant(np.argsort(places, kind="stable"), tf.int32)
 

@@ -92,17 +92,19 @@ class RowBuilder:
             # Shuffle the rows, because packing puts those with long segments first.
             row = tf.gather(tf.argsort(random.uniform(rows)), row)
         offset, number = _places(row, rows, sizes)
+        # The slot of each segment's [CLS] in all rows laid end to end.
         begin = row * self._length + offset
 
         # The pieces one by one.
-        word = tf.repeat(tf.range(tf.size(words.size)), words.size)
+        word = tf.repeat(tf.range(tf.size(words.size)), words.size)  # [P], the word of each piece
         count = tf.size(word)
         within = tf.range(count) - tf.gather(tf.cumsum(words.size, exclusive=True), word)
-        index = tf.gather(words.start, word) + within
+        index = tf.gather(words.start, word) + within  # [P], into chunk's or synonyms' pieces
         if synonym_pieces is None:
             target = tf.gather(pieces, index)
         else:
             switched = tf.gather(words.switched, word)
+            # `tf.where` computes both sides, and an index into one table may be beyond the other.
             target = tf.where(
                 switched,
                 tf.gather(synonym_pieces, tf.where(switched, index, 0)),
@@ -110,12 +112,14 @@ class RowBuilder:
             )
         is_masked = tf.gather(words.masked, word)
         segment = tf.gather(words.segment, word)
+        # Place 0 of a segment is [CLS].
         place = 1 + tf.range(count) - tf.gather(tf.cumsum(of_segment, exclusive=True), segment)
         position = place
         last = sizes - 1
         if self._pairs:
             of_first = tf.math.segment_sum(tf.where(words.second, 0, words.size), words.segment)
             second = tf.gather(words.second, word)
+            # The [SEP] of the first text stands between.
             place = place + tf.cast(second, tf.int32)
             # The second text's first position is the one after the first text's [SEP].
             start = of_first + 2
@@ -184,6 +188,7 @@ class RowBuilder:
 
 def _places(row: tf.Tensor, rows: tf.Tensor, sizes: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The offset of each segment in its row, and its number there, from 1; both [S] int32."""
+    # `segment_min` needs ascending rows.
     order = tf.argsort(row, stable=True)
     row = tf.gather(row, order)
     end = tf.cumsum(tf.gather(sizes, order), exclusive=True)

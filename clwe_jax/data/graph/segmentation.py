@@ -79,8 +79,10 @@ class GraphSegmenter:
         if self._form:
             lines = tf_text.normalize_utf8(lines, self._form)
         if self._splits_dotted_i:
+            # Its lower case is two characters, which the table of single ones cannot hold.
             lines = tf.strings.regex_replace(lines, DOTTED_I, LOWER_DOTTED_I)
         decoded = tf.strings.unicode_decode(lines, "UTF-8", errors="replace")
+        # All characters of all lines in one vector, [C], and the line of each.
         raw, line = decoded.flat_values, tf.cast(decoded.value_rowids(), tf.int32)
         kind = tf.gather(self._classes, raw)
         ignored = tf.equal(kind, characters.IGNORED)
@@ -117,6 +119,7 @@ class GraphSegmenter:
         at = _where(begins)
         breaks = tf.gather(tf.cumsum(tf.cast(tf.equal(raw, ord("\n")), tf.int32)), at)
         broken = tf.concat([breaks[1:] > breaks[:-1], [False]], 0)[: tf.size(at)]
+        # Decoding puts U+FFFD in the place of bytes that are not UTF-8.
         bad = tf.boolean_mask(line, tf.equal(raw, 0xFFFD))
         return Words(
             text=text,
@@ -163,6 +166,7 @@ class _LongestMatch:
 
     def __init__(self, words: Iterable[str]):
         lexicon = sorted(set(words))
+        # WordPiece makes a run unknown if a part of it has no piece: characters are pieces too.
         known = sorted({character for word in lexicon for character in word} - set(lexicon))
         vocabulary = [chr(_ABSENT)] + known + lexicon
         self._lengths = tf.constant([len(piece) for piece in vocabulary], tf.int32)
@@ -173,6 +177,7 @@ class _LongestMatch:
         self._present = tf.constant(present)
         self._tokenizer = tf_text.FastWordpieceTokenizer(
             vocabulary,
+            # Without a mark inside words WordPiece is a longest match at every place of a run.
             suffix_indicator="",
             unknown_token=chr(_ABSENT),
             no_pretokenization=True,

@@ -151,6 +151,7 @@ class LineSource(TextSource):
                 tf.data.TextLineDataset, cycle_length=_OPEN_FILES if shuffle else 1, block_length=16
             )
         if by_line:
+            # The order before is the same on all hosts, so that their lines are disjoint.
             dataset = dataset.shard(shard.num_shards, shard.index)
         return self._shuffled(dataset, seed) if shuffle else dataset
 
@@ -283,6 +284,7 @@ def mix(
       repeat: whether the stream is endless or reads each text once.
     """
     specs = next(iter(sources.values())).get_dataset(shuffle=False, seed=0).element_spec
+    # seqio asks for a vocabulary of each feature; this one passes the text on as it is.
     features = {
         name: seqio.Feature(
             seqio.PassThroughVocabulary(1), dtype=spec.dtype, rank=spec.shape.rank, add_eos=False
@@ -325,6 +327,7 @@ def _sample(datasets, weights, seed: int) -> tf.data.Dataset:
     def draw(number):
         drawn = tf.random.stateless_uniform([_DRAWS], tf.stack([seed, number]), alg="philox")
         place = tf.searchsorted(bounds, drawn, side="right", out_type=tf.int64)
+        # Rounding may leave the last bound below 1, and a draw above it.
         return tf.minimum(place, len(datasets) - 1)
 
     order = tf.data.Dataset.counter().map(draw).unbatch()

@@ -98,6 +98,7 @@ class GraphSource:
 
     def get_state(self) -> bytes:
         files: dict[str, np.ndarray] = {}
+        # `tf.train.Checkpoint` writes files only; their bytes are the state.
         with tempfile.TemporaryDirectory() as folder:
             tf.train.Checkpoint(iterator=self._iterator).write(os.path.join(folder, "state"))
             for name in sorted(os.listdir(folder)):
@@ -120,5 +121,6 @@ class GraphSource:
             for name, content in files.items():
                 content.tofile(os.path.join(folder, os.path.basename(name)))
             checkpoint = tf.train.Checkpoint(iterator=self._iterator)
+            # Without the assertion TensorFlow passes over a state that does not fit this graph.
             checkpoint.read(os.path.join(folder, "state")).assert_consumed()
         self.batches, self._sums = batches, collections.Counter(sums)

@@ -33,6 +33,7 @@ class WordKeys:
     def __call__(self, words: tf.Tensor, languages: tf.Tensor) -> tf.Tensor:
         """[W] string, [W] int32 -> [W] int64."""
         fingerprints = tf.strings.to_hash_bucket_fast(words, _BUCKETS)
+        # A word that two languages spell alike has a key in each.
         return tf.bitwise.bitwise_xor(fingerprints, tf.gather(self._salts, languages))
 
 

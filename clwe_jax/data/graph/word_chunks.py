@@ -126,6 +126,7 @@ class Spellings:
         renumbered = np.arange(self.size + len(self._words), dtype=np.int32)
         renumbered[kept] = self.size + np.arange(len(kept))
         words = [self._words[number - self.size] for number in kept.tolist()]
+        # Twice those in use, or a text of many unknown words would be crowded again at once.
         self.restore(words, max(_FEW, 2 * len(words)))
         for text in texts:
             text[:, WORD : MIRRORED + 1] = renumbered[text[:, WORD : MIRRORED + 1]]
@@ -162,6 +163,7 @@ def frame(
     first_words = np.flatnonzero(np.diff(chunk["sentence"], prepend=-1))
     sentence = np.zeros(len(ids), np.int32)
     sentence[first_words] = 1
+    # Before a word of the k-th sentence stand k times `<S>` and k - 1 times `</S>`.
     place = np.arange(len(ids)) + 2 * np.cumsum(sentence) - 1
     words = np.full(len(ids) + 2 * len(first_words), end, np.int32)
     words[place] = ids
@@ -178,6 +180,7 @@ def assemble(words: np.ndarray, sizes: np.ndarray, languages: np.ndarray) -> lis
     starts = ends - sizes
     table = np.empty((len(words), 4), np.int32)
     table[:, WORD] = words
+    # Row i is mirrored at row start + end - 1 - i.
     table[:, MIRRORED] = words[np.repeat(starts + ends - 1, sizes) - np.arange(len(words))]
     table[:, LANGUAGE] = np.repeat(languages, sizes)
     table[:, BEGINS] = 0

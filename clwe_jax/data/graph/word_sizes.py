@@ -109,6 +109,7 @@ def check_length(
             count += len(words) + 2 * len(np.unique(words))  # with <S> and </S>
             if count >= length * rows:
                 break
+        # One of several hosts may have no line of a small language.
         if not count and shard.num_shards == 1:
             raise ValueError(
                 f"{language} has no text to train on: its lines are empty or all held out. "

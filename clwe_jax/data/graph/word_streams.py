@@ -75,6 +75,7 @@ class WordPipeline(texts.Pipeline):
         spellings = Spellings(vocabulary, self.task.max_characters)
         maker = self._maker(spellings)
         first = self.process_index * self.batch_size
+        # Every host cuts the windows of the whole batch, and keeps its own rows.
         rows = Rows(
             self.batch_size * self.process_count, self.data.sequence_length, vocabulary.pad_id
         )
@@ -119,6 +120,7 @@ class WordPipeline(texts.Pipeline):
 
     @functools.cached_property
     def _distinct(self) -> int:
+        # The reversed stream shows other words than the forward one in the same batch.
         streams = 2 if self.task.backward == "reversed" else 1
         words = self.batch_size * self.data.sequence_length * streams
         return word_sizes.distinct_words(
@@ -220,11 +222,13 @@ class WordStream(GraphSource):
 
     def get_state(self) -> bytes:
         words, limit = self._spellings.state()
+        # Words, sizes and languages suffice: `assemble` makes the other columns again.
         kept = [*self._rows.texts(), *self._waiting]
         return pack({
             "graph": np.frombuffer(super().get_state(), np.uint8),
             "sizes": np.array([len(text) for text in kept], np.int64),
             "words": np.concatenate([text[:, WORD] for text in kept]),
+            # The sum is 0 for a row without a text.
             "languages": np.array([text[:1, LANGUAGE].sum() for text in kept], np.int32),
             "unknown": np.frombuffer(b"\n".join(words), np.uint8),
             "unknown_words": np.array([len(words), limit], np.int64),

@@ -45,6 +45,7 @@ class Rows:
                 if column < width:
                     text, place = next(texts, None), 0
                     if text is None:
+                        # An empty text, whose place becomes 0 below.
                         text, place = self._texts[row][:0], 1
                         break
             # The word after this window is the first word of the next one.
@@ -53,6 +54,7 @@ class Rows:
         filled = words[:, :-1] != self._padding
         if not filled.any():
             return None
+        # The last column is the word after the window.
         previous, self._previous = self._previous, words[:, -2].copy()
         return dict(
             words=words, reverse=window[:, :, MIRRORED], previous=previous, filled=filled,

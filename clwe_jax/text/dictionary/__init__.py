@@ -55,6 +55,7 @@ class _Merger:
             if number is None:
                 normal = " ".join(self.normalizer(word, language).replace("\0", " ").split())
                 number = numbers.setdefault(normal, len(numbers)) if normal else -1
+                # A spelling is normalised once, however many pairs have it.
                 if normal != word:
                     others[word] = number
             append(number)

@@ -36,6 +36,7 @@ def iterate(path: str) -> Iterator[tuple[str, str, str]]:
                     root = element
                 elif event == "end" and element.tag == "entry":
                     yield from _pairs(element)
+                    # Without this the tree of the whole file would stay in memory.
                     root.clear()
     except (ElementTree.ParseError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(
@@ -48,6 +49,7 @@ def _pairs(entry: ElementTree.Element) -> Iterator[tuple[str, str, str]]:
     readings = [element.text for element in entry.iterfind("r_ele/reb") if element.text]
     for sense in entry.iterfind("sense"):
         misc = [element.text or "" for element in sense.iterfind("misc")]
+        # The entity `uk` expands to "word usually written using kana alone".
         in_kana = any("kana alone" in text or text == "uk" for text in misc)
         words = kanji + readings if in_kana or not kanji else kanji
         for gloss in sense.iterfind("gloss"):

@@ -78,6 +78,7 @@ def table(
     # Sorted by source, target language and frequency, without duplicates.
     keys = np.unique((source[known] * groups + group[known]) * count + target[known])
     cell, target = keys // count, keys % count
+    # The place of each translation among those of its word and language.
     rank = np.arange(len(cell)) - np.searchsorted(cell, cell)
     kept = rank < max_translations
     ids = np.full((count * groups, max_translations), -1, np.int32)

@@ -50,6 +50,7 @@ class WordPieceVocabulary(Vocabulary):
         """
         self._ids: dict[str, int] = {}
         for number, piece in enumerate(pieces):
+            # Of equal pieces the first is found; the others keep their ids.
             self._ids.setdefault(piece, number)
         missing = [name for name in SPECIALS if name not in self._ids]
         if missing:
@@ -196,6 +197,7 @@ def _train_model(kind: str, words: Mapping[str, float], size: int, byte_fallback
     else:
         scale = 1e7 / max(words.values())
     whole = {word: max(1, round(count * scale)) for word, count in words.items()}
+    # Sorted, so that the same counts give the same model.
     lines = (f"{word}\t{count}" for word, count in sorted(whole.items()))
     model = io.BytesIO()
     try:
@@ -208,6 +210,7 @@ def _train_model(kind: str, words: Mapping[str, float], size: int, byte_fallback
             hard_vocab_limit=False,
             character_coverage=_coverage(whole, size) if byte_fallback else 1.0,
             byte_fallback=byte_fallback,
+            # The run's normalizer has normalised the words.
             normalization_rule_name="identity",
             split_by_unicode_script=False,
             split_by_number=False,
@@ -236,6 +239,7 @@ def _coverage(words: Mapping[str, int], size: int) -> float:
         for character in word:
             totals[character] += count
     reached = np.cumsum(sorted(totals.values(), reverse=True)) / sum(totals.values())
+    # 256 pieces are the bytes of the fallback.
     room = max(1, (size - len(SPECIALS) - 256) // 2)
     return float(np.clip(reached[min(room, len(reached)) - 1], *_COVERAGE))
 

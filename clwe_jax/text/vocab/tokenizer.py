@@ -92,6 +92,7 @@ class Tokenizer:
         if self.whole_text:
             ids = self.vocabulary.encode_text(text)
             begins = [self.vocabulary.pieces[i].startswith(SPACE_MARK) for i in ids]
+            # Pieces before the first space mark join word 0.
             return ids, [max(0, number - 1) for number in itertools.accumulate(begins)]
         return self.encode_words(self.words(text, language))
 

@@ -34,6 +34,7 @@ def load(path: str) -> Vocabulary:
       FileNotFoundError: no vocabulary at `path`.
       ValueError: the content of the file does not fit its name.
     """
+    # BERT's own vocab.txt has no settings beside it, and takes Han characters as words.
     split_han = True
     if os.path.isdir(path):
         settings = os.path.join(path, subword_vocab.SETTINGS_FILE)

@@ -83,6 +83,7 @@ class MosesSegmenter:
         if self.lower_case:
             low = unicodedata.normalize("NFD", " ".join(words).lower())
             low = "".join(x for x in low if unicodedata.category(x) != "Mn")
+            # `transformers` lower-cases once more after the accents are gone.
             words = low.lower().split(" ")
         return [word for word in words if word]
 

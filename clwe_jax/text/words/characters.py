@@ -85,6 +85,7 @@ def class_table() -> np.ndarray:
     table = np.full(CODE_POINTS, SINGLE, np.uint8)
     table[np.isin(kinds, (b"Zs", b"Zl", b"Zp", b"Cc", b"Cs"))] = SPACE
     table[kinds == b"Cf"] = IGNORED
+    # Against their categories, format and symbol, both separate words.
     table[[_ZERO_WIDTH_SPACE, _REPLACEMENT]] = SPACE
     letters = np.isin(kinds, (b"Lu", b"Ll", b"Lt", b"Lm", b"Lo", b"Mn", b"Mc", b"Me"))
     letters_and_numbers = letters | np.isin(kinds, (b"Nd", b"Nl", b"No"))
@@ -110,6 +111,7 @@ def bert_class_table(strip_accents: bool = False) -> np.ndarray:
     table = np.full(CODE_POINTS, WORD, np.uint8)
     table[np.isin(kinds, (b"Zs", b"Zl", b"Zp"))] = SPACE
     table[np.isin(kinds, (b"Pc", b"Pd", b"Ps", b"Pe", b"Pi", b"Pf", b"Po"))] = SINGLE
+    # BERT takes all ASCII symbols for punctuation, such as $ and ^.
     for first, last in ((0x21, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E)):
         table[first : last + 1] = SINGLE
     table[np.isin(kinds, (b"Cc", b"Cf", b"Co", b"Cs"))] = IGNORED

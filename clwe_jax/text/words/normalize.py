@@ -63,6 +63,7 @@ class Normalizer:
         return characters.class_table()
 
     def __call__(self, text: str, language: str = "") -> str:
+        # NFKC leaves ASCII as it is, and no ASCII character is ignored.
         if text.isascii() and not self.bert:
             return text.lower() if self.lower_case else text
         simplify = self.simplify_chinese and language == "zh"

@@ -63,6 +63,7 @@ def respelled(dictionary: Dictionary, counts: Mapping[str, Mapping[str, int]]) -
     extra = np.full(len(dictionary), -1)
     for entry, form in number.items():
         extra[entry] = starts[language_of[entry]] + index[int(language_of[entry])][form]
+    # The new form has the pairs of its entry, which keeps them.
     twice = extra[sources] >= 0
     return Dictionary.from_edges(
         dictionary.languages, new, np.concatenate([moved[sources], extra[sources][twice]]),
@@ -83,6 +84,7 @@ def _forms(dictionary: Dictionary, language: str, counts: Mapping[str, int]) -> 
         return {}
     known = set(range(len(words))).difference(foreign)
     pairs = _pairs(dictionary, language, words, foreign, known)
+    # Reversed: of words with one Latin form the first in `counts` stays.
     by_form = {latin(word): word for word in reversed(list(counts)) if _scripts([word]) == {script: 1}}
     pairs += [(words[row], by_form[form]) for row in foreign if (form := latin(words[row])) in by_form]
     letters = _learned(sorted(set(pairs)))
@@ -160,6 +162,7 @@ def _aligned(a: str, b: str, letters: Letters | None) -> tuple[float, list[tuple
 
 def _cost(left: str, right: str, letters: Letters | None) -> float:
     if letters is not None:
+        # A spelling that has not been seen costs 4 nats.
         return -math.log(letters.get(left, {}).get(right, math.exp(-4)))
     return 0.1 * len(left) if latin(left) == latin(right) else _COSTS[len(left), len(right)]
 
