@@ -100,7 +100,7 @@ class Alignment:
                 target_steps=steps["target"],
                 info=description["info"],
             )
-        except (KeyError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        except (KeyError, ValueError, EOFError, TypeError, zipfile.BadZipFile) as error:
             raise ValueError(
                 f"{path} is not an alignment ({error}): expected an .npz file written by "
                 "Alignment.save; align again to make one"

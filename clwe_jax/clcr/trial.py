@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import time
 from typing import Iterator
 
@@ -27,7 +26,7 @@ def encoders(config: ClcrRun, workdir: str) -> Iterator[str]:
             continue
         yield f"{side}: {language}, a model that is trained first"
         run = data.encoder_config(config, language)
-        folder = os.path.join(workdir, language)
+        folder = place.removeprefix("run:")
         yield from (x for x in forecast.pretraining(run, folder) if x.startswith("training"))
 
 

@@ -224,8 +224,10 @@ def _read_binary(file: BinaryIO, path: str, max_vocab: int | None, size: int | N
             f"{b' '.join(fields)[:60]!r}. Text files are named .vec or .txt"
         )
     announced, dim = map(int, fields)
-    collector = Collector(path, dim, max_vocab, announced if size is not None else None)
     width = 4 * dim
+    # The first line of a damaged file may announce more words than memory can hold.
+    capacity = None if size is None else min(announced, size // width)
+    collector = Collector(path, dim, max_vocab, capacity)
     rest, start, number, ended = b"", 0, 0, False
     while number < announced and not collector.full and not ended:
         # Wide vectors need larger blocks, so that each block has whole rows.

@@ -17,7 +17,7 @@ from clwe_jax.embeddings.packed import Packed
 _VERSION = 1
 _ALIGNMENT = 64  # bytes; the numbers of an array start at a multiple, to be memory-mapped
 _EXTRA = 0x4C43  # private id of the padding among zip's extra fields
-_DAMAGED = (ValueError, KeyError, EOFError, IndexError, AttributeError, zipfile.BadZipFile)
+_DAMAGED = (ValueError, KeyError, EOFError, IndexError, TypeError, zipfile.BadZipFile)
 _STORED = (np.float32, np.float16, np.uint16)  # numbers that are mapped as they are
 _FORMS = ({"vectors", "words"}, {"vectors", "blob", "offsets"}, {"codes", "steps", "scales", "blob", "offsets"})
 _ZIP64 = 20  # bytes of the extra field that `zipfile` writes for force_zip64

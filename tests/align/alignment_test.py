@@ -83,6 +83,14 @@ def test_a_damaged_file_is_named(tmp_path, content):
         alignment.Alignment.load(path)
 
 
+def test_a_single_array_is_no_alignment(tmp_path):
+    path = tmp_path / "array.npz"
+    with open(path, "wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(ValueError, match=r"array\.npz is not an alignment"):
+        alignment.Alignment.load(path)
+
+
 def test_another_npz_is_no_alignment(tmp_path):
     path = tmp_path / "other.npz"
     np.savez(path, vectors=np.zeros(3))

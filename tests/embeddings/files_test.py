@@ -291,6 +291,13 @@ def test_cut_binary_file(tmp_path):
     np.testing.assert_array_equal(found.vectors, many(50).vectors[: len(found)])
 
 
+def test_a_binary_file_that_announces_more_words_than_memory_holds(tmp_path):
+    path = tmp_path / "v.bin"
+    path.write_bytes(b"1000000000000000000 2\nword " + np.ones(2, "<f4").tobytes())
+    found = read(str(path), max_vocab=None)
+    assert found.words == ["word"] and found.report == {"missing_words": 10**18 - 1}
+
+
 @pytest.mark.parametrize(
     "data, name, message",
     [

@@ -92,6 +92,10 @@ def test_damaged_and_foreign_files_are_named(tmp_path):
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match=r"v\.npz is damaged or holds no vectors"):
         Vectors.load(str(path))
+    with open(path, "wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(ValueError, match=r"v\.npz is damaged or holds no vectors"):
+        Vectors.load(str(path))
     np.savez(path, weights=np.zeros(3))
     with pytest.raises(ValueError, match=r"v\.npz .*expected arrays words and vectors.*weights"):
         Vectors.load(str(path))
