@@ -14,8 +14,9 @@ from clwe_jax.options.training import DEFAULT, OptimizerOptions
 from clwe_jax.training import paths
 from clwe_jax.types import Array
 
-# Name of a parameter that holds several of BERT's matrices -> the axis that indexes them.
-_FUSED = {"qkv_kernel": 1}
+# Parameters that hold several matrices, [..., width, matrices, heads, size]; private layers have an axis
+# of languages before. The axes of one matrix:
+_FUSED, _OF_ONE = ("qkv_kernel", "pair_kernel"), (-4, -2, -1)
 Schedule = Callable[[Array | int], Array]
 
 
@@ -156,8 +157,7 @@ def scale_by_trust_ratio() -> optax.GradientTransformation:
     """
 
     def scaled(path: str, update: Array, param: Array) -> Array:
-        fused = _FUSED.get(path.split("/")[-1])
-        axes = tuple(axis for axis in range(update.ndim) if axis != fused)
+        axes = _OF_ONE if path.split("/")[-1] in _FUSED else None
         ours, theirs = (jnp.sqrt(jnp.square(x).sum(axes, keepdims=True)) for x in (param, update))
         return update * jnp.where((ours > 0) & (theirs > 0), ours / theirs, 1.0)
 

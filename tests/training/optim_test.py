@@ -96,6 +96,25 @@ def test_lamb_scales_queries_keys_and_values_each_by_their_own_norms():
         np.testing.assert_allclose(found[:, number], wanted[name], rtol=1e-5, err_msg=name)
 
 
+@pytest.mark.parametrize("name", ["qkv_kernel", "pair_kernel"])
+def test_lamb_scales_the_matrices_of_each_language_by_their_own_norms(name):
+    """Of private layers one array holds those of all languages."""
+    r = np.random.RandomState(0)
+    values = r.randn(3, 2, 4, 2, 2, 3).astype(np.float32)  # [steps, languages, width, 2, heads, size]
+    values[0] *= np.float32([1, 10])[:, None, None, None, None]
+    lamb = optim.Optimizer(name="lamb", learning_rate=0.1, clip=0)
+
+    def moved(arrays):
+        [params, *gradients] = ({name: x} for x in arrays)
+        return steps(lamb, params, gradients)[name]
+
+    alone = [moved(values[:, language]) for language in range(2)]
+    np.testing.assert_allclose(moved(values), alone, rtol=1e-5)
+    one = [{"a": x[0, :, 0], "b": x[0, :, 1]} for x in values]
+    wanted = steps(lamb, one[0], one[1:])
+    np.testing.assert_allclose(alone[0], np.stack([wanted["a"], wanted["b"]], 1), rtol=1e-5)
+
+
 def test_adagrad_equals_equations():
     params, gradients = tree(0), [tree(1), tree(2)]
     ada = optim.Optimizer(
