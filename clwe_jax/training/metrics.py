@@ -14,8 +14,8 @@ from absl import logging
 from clwe_jax import atomic
 from clwe_jax.terminal import Line, duration, thousands
 
-# Metrics that the terminal shows, in this order, with short names and formats.
 FILE = "metrics.jsonl"
+# Metrics that the terminal shows, in this order, with short names and formats.
 _SHOWN = (
     ("train/loss", "loss", "{:.3f}"),
     ("train/accuracy", "accuracy", "{:.3f}"),
