@@ -15,7 +15,7 @@ from clwe_jax.training import paths
 from clwe_jax.types import Array
 
 # Parameters that hold several matrices, [..., width, matrices, heads, size]; private layers have an axis
-# of languages before. The axes of one matrix:
+# of languages before, over which their other kernels have one factor. The axes of one matrix:
 _FUSED, _OF_ONE = ("qkv_kernel", "pair_kernel"), (-4, -2, -1)
 Schedule = Callable[[Array | int], Array]
 
