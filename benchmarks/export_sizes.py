@@ -52,8 +52,9 @@ def main() -> None:
                 if files.source == HUB:
                     sides.reverse()
                 other = files.target if files.source == HUB else files.source
-                for how in ("cosine", "csls"):
-                    figures[f"{size}, {other}, {how}"] = float(matches(*sides, how).mean())
+                found = matches(*sides)
+                for how, suffix in (("cosine", ""), ("csls", "_csls")):
+                    figures[f"{size}, {other}, {how}"] = float(found[suffix][0].mean())
         print({name: value for name, value in figures.items() if name.startswith(size)}, flush=True)
     record(figures, options)
 

@@ -1,15 +1,15 @@
-"""Exact CSLS between all vectors of two sets, in both directions, from two products.
+"""The nearest of all vectors of two sets, exactly, in both directions: by cosine and by CSLS.
 
-The first product yields r, the mean cosine of a vector with its nearest vectors of the other side,
-for both sides; the second one the best vector of the other side for each vector. Scores are computed
-in pieces of bounded size. Of equal scores the lowest index comes first.
+One product yields the nearest vectors by cosine, and r, the mean cosine of a vector with its nearest
+vectors of the other side, for both sides; one more the nearest by CSLS. Scores are computed in pieces
+of bounded size. Of equal scores the lowest index comes first.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from typing import Iterator
+from typing import Iterator, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -22,23 +22,41 @@ _BLOCK = 16  # rows whose maximum decides whether a column's best scores are amo
 
 
 def best(
-    x: Array, y: Array, neighbourhood: int, memory_bytes: int = search.MEMORY_BYTES
-) -> tuple[np.ndarray, np.ndarray]:
-    """The best vector of the other side by CSLS (see `csls.nearest`).
+    x: Array,
+    y: Array,
+    neighbourhoods: Sequence[int] = (),
+    memory_bytes: int = search.MEMORY_BYTES,
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The best vector of the other side, by several scores (see `csls.nearest`).
 
     Args:
       x, y: vectors of any length, [N, D] and [M, D].
-      neighbourhood: neighbours that r averages, at most as many as there are vectors.
+      neighbourhoods: numbers of neighbours over which r is a mean, each of one CSLS.
       memory_bytes: limit for the scores that are in memory at once.
 
     Returns:
-      The row of y for each x, int32 [N], and the row of x for each y, int32 [M].
+      For the cosine, then for each CSLS: the row of y for each x, int32 [N], and the row of x for each
+      y, int32 [M].
     """
+    widest = max(neighbourhoods, default=1)
+    k = min(widest, len(x)), min(widest, len(y))
+    near = [*_nearest(x, y, np.zeros(len(x)), np.zeros(len(y)), 1.0, k, memory_bytes)]
+    found = [tuple(rows[:, 0] for _, rows in near)]
+    for count in neighbourhoods:
+        means = (cosines[:, :count].mean(1) for cosines, _ in near)
+        ahead, back = _nearest(x, y, *means, 2.0, (1, 1), memory_bytes)
+        found.append((ahead[1][:, 0], back[1][:, 0]))
+    return found
+
+
+def means(
+    x: Array, y: Array, neighbourhood: int, memory_bytes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """`search.means(x, y)` and `search.means(y, x)` from one product: float32 [N] and [M]."""
     k = min(neighbourhood, len(x)), min(neighbourhood, len(y))
-    (of_x, _), (of_y, _) = _nearest(x, y, np.zeros(len(x)), np.zeros(len(y)), 1.0, k, memory_bytes)
-    means = of_x.mean(1), of_y.mean(1)
-    (_, best_y), (_, best_x) = _nearest(x, y, *means, 2.0, (1, 1), memory_bytes)
-    return best_y[:, 0], best_x[:, 0]
+    near = _nearest(x, y, np.zeros(len(x)), np.zeros(len(y)), 1.0, k, memory_bytes)
+    of_x, of_y = (cosines.mean(1) for cosines, _ in near)
+    return of_x, of_y
 
 
 def _nearest(
@@ -52,18 +70,17 @@ def _nearest(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The k[1] best y of each x by scale * c(x, y) - of_y, then the k[0] best x of each y."""
     keys = search.chunked(y, of_y, 1)
-    rows = min(search.rows_that_fit(keys.vectors.shape[1], memory_bytes), len(x))
+    rows = search.rows_at_once(len(x), keys.vectors.shape[1], memory_bytes)
     # `_columns` cuts the rows into blocks, so that their number is a multiple of _BLOCK.
-    rows = math.ceil(math.ceil(len(x) / math.ceil(len(x) / rows)) / _BLOCK) * _BLOCK
+    rows = math.ceil(rows / _BLOCK) * _BLOCK
     slabs, state = [], _nothing(keys.bias.shape, k[0])
     for start in range(0, len(x), rows):
-        part, bias = x[start : start + rows], of_x[start : start + rows]
-        fill = rows - len(part)
-        part = jnp.pad(part, ((0, fill), (0, 0)))
+        part = x[start : start + rows]
         # A row of padding is no key's best: its scores are minus infinity.
-        bias = jnp.pad(jnp.asarray(bias, jnp.float32), (0, fill), constant_values=jnp.inf)
-        own, state = _step(part, bias, start, state, *keys[:2], scale, k[1])
-        slabs.append([np.asarray(some)[: rows - fill] for some in own])  # one part is in memory
+        bias = np.full(rows, np.inf, np.float32)
+        bias[: len(part)] = of_x[start : start + rows]
+        own, state = _step(search.filled(part, rows), bias, start, state, *keys[:2], scale, k[1])
+        slabs.append([np.asarray(some)[: len(part)] for some in own])  # one part is in memory
     yield tuple(np.concatenate(some) for some in zip(*slabs))
     yield tuple(np.asarray(some).reshape(-1, k[0])[: len(y)] for some in state)
 

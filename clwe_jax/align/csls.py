@@ -6,12 +6,12 @@ side need the memory of the vectors and of one piece. Of equal scores the lowest
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 import jax
 import numpy as np
 
-from clwe_jax.align import bounded, search
+from clwe_jax.align import both_sides, bounded, search
 from clwe_jax.align.search import MEMORY_BYTES
 from clwe_jax.options import section
 from clwe_jax.types import Array
@@ -23,7 +23,7 @@ class Shared:
     """The products of two sets that methods share, in both directions: nearly all of their time.
 
     For few queries one product with the pool serves both methods (see `bounded`), for many queries
-    both directions of the inverted softmax. The object keeps the products of the last two sets.
+    a product serves both directions. The object keeps what was computed of the last two sets.
     """
 
     def __init__(self, methods: Sequence[str] = METHODS) -> None:
@@ -42,16 +42,24 @@ class Shared:
             self._keep(asked, keys, pool, surroundings)
         return surroundings
 
+    def means(self, keys: Array, pool: Array, neighbourhood: int, memory_bytes: int) -> Array:
+        """The same as `search.means`."""
+        return self._both(both_sides.means, keys, pool, neighbourhood, memory_bytes)
+
     def masses(self, keys: Array, pool: Array, beta: float, memory_bytes: int) -> Array:
         """The same as `search.log_mass`."""
-        asked = ("masses", beta, memory_bytes)
-        masses = self._find(asked, keys, pool)
-        if masses is None:
-            masses, others = search.log_masses(keys, pool, beta, memory_bytes)
-            self._keep(asked, keys, pool, masses)
+        return self._both(search.log_masses, keys, pool, beta, memory_bytes)
+
+    def _both(self, function: Callable, keys: Array, pool: Array, *options: float) -> Array:
+        """The function's first array; the second one is that of the other direction."""
+        asked = (function, *options)
+        of_keys = self._find(asked, keys, pool)
+        if of_keys is None:
+            of_keys, of_pool = function(keys, pool, *options)
+            self._keep(asked, keys, pool, of_keys)
             # A later call for the other direction names the same sets in the other order.
-            self._keep(asked, pool, keys, others)
-        return masses
+            self._keep(asked, pool, keys, of_pool)
+        return of_keys
 
     def _find(self, asked: tuple, keys: Array, pool: Array) -> Any:
         for known, *sets, value in self._kept:
@@ -60,7 +68,9 @@ class Shared:
         return None
 
     def _keep(self, asked: tuple, keys: Array, pool: Array, value: Any) -> None:
-        self._kept = [*self._kept[-1:], (asked, keys, pool, value)]
+        sets = keys, pool
+        kept = (x for x in self._kept if all(any(_same(y, z) for z in sets) for y in x[1:3]))
+        self._kept = [*kept, (asked, keys, pool, value)]
 
 
 def _same(a: Array, b: Array) -> bool:
@@ -126,7 +136,8 @@ def nearest(
         )
         return bounded.nearest(queries, around, k, method)
     if method == "csls":
-        hubness = search.means(keys, pool, neighbourhood, memory_bytes)
+        means = shared.means if shared else search.means
+        hubness = means(keys, pool, neighbourhood, memory_bytes)
         best = search.search(queries, search.chunked(keys, hubness, k), 2.0, k, memory_bytes)
         # r(x) is the same for all keys of a query: it belongs to the score, not to the choice.
         own = search.means(queries, keys, neighbourhood, memory_bytes)

@@ -39,10 +39,9 @@ def induce(
     Returns:
       int32 [P, 2], rows of x and of y, by row of x.
     """
-    x, y = search.unit(x), search.unit(y)
     # Where every word of both sides needs its best, two products serve both directions.
     if mutual and method == "csls" and max(len(x), len(y)) <= (max_words or np.inf):
-        best, back = both_sides.best(x, y, neighbourhood)
+        best, back = both_sides.best(x, y, [neighbourhood])[-1]
         own = np.arange(len(best), dtype=np.int32)
         return np.stack([own, best], 1)[back[best] == own]
     options = {"neighbourhood": neighbourhood, "beta": beta}

@@ -1,7 +1,9 @@
 """Exact searches over pieces of bounded size: the k best keys of a query, and sums over all keys.
 
 The retrieval methods and their bounds use these searches. Rows are scaled to length 1 piece by
-piece, without a second copy of all queries. Of equal scores the lowest index comes first.
+piece, without a second copy of all queries. Of equal scores the lowest index comes first. XLA compiles
+a program for each shape, which takes longer than a search of some thousand words: zeros fill pieces
+up to one of few sizes.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from clwe_jax.types import Array
 
@@ -68,28 +71,34 @@ def chunked(keys: Array, bias: Array | float, k: int, scaled: bool = True) -> Ke
     count = len(keys)
     # A chunk has at least k keys, of which its own top-k is taken.
     chunks = max(1, count // max(_CHUNK, k))
-    size = math.ceil(count / chunks)
+    size = piece(count, chunks)
     block = _block(size, k, jax.default_backend())
     size = math.ceil(size / block) * block
-    fill = chunks * size - count
-    bias = jnp.broadcast_to(jnp.asarray(bias, jnp.float32), (count,))
-    return Keys(
-        _cut(keys, chunks, size, scaled),
-        # An infinite bias gives padding the score minus infinity.
-        jnp.pad(bias, (0, fill), constant_values=jnp.inf).reshape(chunks, size),
-        block,
-    )
+    # An infinite bias gives padding the score minus infinity.
+    biases = np.full(chunks * size, np.inf, np.float32)
+    biases[:count] = bias
+    return Keys(_cut(keys, chunks, size, scaled), jnp.asarray(biases.reshape(chunks, size)), block)
 
 
 def _cut(keys: Array, chunks: int, size: int, scaled: bool) -> Array:
     """Copies keys into [C, m, D] with a single chunk as temporary."""
     cut = jnp.zeros((chunks, size, keys.shape[1]), jnp.float32)
     for number in range(chunks):
-        part = keys[number * size : (number + 1) * size]
-        # Padding the last part to the shape of the others saves a second compilation.
-        cut = _place(cut, jnp.pad(part, ((0, size - len(part)), (0, 0))), number, scaled)
+        cut = _place(cut, filled(keys[number * size : (number + 1) * size], size), number, scaled)
         cut.block_until_ready()  # keeps the other parts out of memory
     return cut
+
+
+def piece(count: int, pieces: int) -> int:
+    """The size of equal pieces of `count` rows; of a single one 4, 5, 6 or 7 times a power of two."""
+    step = 1 if pieces > 1 else 1 << max(0, count.bit_length() - 3)
+    return math.ceil(math.ceil(count / pieces) / step) * step
+
+
+def filled(x: Array, rows: int) -> Array:
+    """The rows of x, [n, D], and zeros: [rows, D]."""
+    pad = jnp.pad if isinstance(x, jax.Array) else np.pad
+    return pad(x, ((0, rows - len(x)), (0, 0))) if rows > len(x) else x
 
 
 # The donated `cut` is written in place, so that the keys exist once.
@@ -115,19 +124,21 @@ def rows_that_fit(size: int, memory_bytes: int) -> int:
     return max(1, memory_bytes // (4 * _COPIES * size))
 
 
-def _by_rows(function, queries: Array, rows: int):
-    """Concatenates function(queries[i : i + rows]) over i; equal shapes need one compilation."""
+def rows_at_once(count: int, size: int, memory_bytes: int) -> int:
+    """The rows of equal pieces of `count` queries, at least 1 and as many as `rows_that_fit`."""
+    most = rows_that_fit(size, memory_bytes)
+    return max(1, min(most, piece(count, max(1, math.ceil(count / most)))))
+
+
+def _by_rows(function, queries: Array, size: int, memory_bytes: int):
+    """Concatenates the function of pieces of queries that are searched among `size` keys."""
     count = len(queries)
-    if count <= rows:
-        return function(queries)
-    # Parts of nearly equal size need the least padding.
-    rows = math.ceil(count / math.ceil(count / rows))
+    rows = rows_at_once(count, size, memory_bytes)
     parts = []
-    for start in range(0, count, rows):
-        part = queries[start : start + rows]
-        parts.append(function(jnp.pad(part, ((0, rows - len(part)), (0, 0)))))
+    for start in range(0, max(1, count), rows):
+        parts.append(function(filled(queries[start : start + rows], rows)))
         jax.block_until_ready(parts[-2:-1])  # at most two parts are in memory
-    return jax.tree.map(lambda *pieces: jnp.concatenate(pieces)[:count], *parts)
+    return jax.tree.map(lambda *some: jnp.asarray(np.concatenate(some)[:count]), *parts)
 
 
 def search(
@@ -148,37 +159,35 @@ def search(
     step = functools.partial(
         _best, vectors=keys.vectors, bias=keys.bias, scale=scale, k=k, block=keys.block
     )
-    return _by_rows(step, queries, rows_that_fit(keys.vectors.shape[1], memory_bytes))
+    return _by_rows(step, queries, keys.vectors.shape[1], memory_bytes)
 
 
 def means(queries: Array, keys: Array, neighbourhood: int, memory_bytes: int) -> Array:
     """The mean cosine of each query with its nearest keys; float32 [N]."""
     k = min(neighbourhood, len(keys))
-    return search(queries, chunked(keys, 0.0, k), 1.0, k, memory_bytes)[1].mean(1)
+    cosines = search(queries, chunked(keys, 0.0, k), 1.0, k, memory_bytes)[1]
+    return jnp.asarray(np.asarray(cosines).mean(1))
 
 
 def log_mass(keys: Array, pool: Array, beta: float, memory_bytes: int) -> Array:
     """log sum_x exp(beta c(x, y)) over the pool, for each key y; float32 [M]."""
     pool = chunked(pool, 0.0, 1)
     total = functools.partial(_log_sum, vectors=pool.vectors, bias=pool.bias, scale=beta)
-    return _by_rows(total, keys, rows_that_fit(pool.vectors.shape[1], memory_bytes))
+    return _by_rows(total, keys, pool.vectors.shape[1], memory_bytes)
 
 
 def log_masses(x: Array, y: Array, beta: float, memory_bytes: int) -> tuple[Array, Array]:
     """`log_mass(x, y)` and `log_mass(y, x)` from one product: float32 [N] and [M]."""
     keys = chunked(y, 0.0, 1)
-    rows = rows_that_fit(keys.vectors.shape[1], memory_bytes)
-    rows = math.ceil(len(x) / math.ceil(len(x) / rows))
+    rows = rows_at_once(len(x), keys.vectors.shape[1], memory_bytes)
     of_x, of_y = [], jnp.full(keys.bias.shape, -jnp.inf)
     for start in range(0, len(x), rows):
         part = x[start : start + rows]
-        fill = rows - len(part)
         # An infinite number keeps padding of the queries out of the keys' sums.
-        absent = jnp.where(jnp.arange(rows) < len(part), 0.0, jnp.inf)
-        sums, of_y = _log_sums(jnp.pad(part, ((0, fill), (0, 0))), absent, of_y, *keys[:2], beta)
-        of_x.append(sums[: len(part)])
-        of_y.block_until_ready()  # one part is in memory
-    return jnp.concatenate(of_x), of_y.reshape(-1)[: len(y)]
+        absent = np.where(np.arange(rows) < len(part), 0, np.inf).astype(np.float32)
+        sums, of_y = _log_sums(filled(part, rows), absent, of_y, *keys[:2], beta)
+        of_x.append(np.asarray(sums)[: len(part)])  # one part is in memory
+    return jnp.asarray(np.concatenate(of_x)), jnp.asarray(np.asarray(of_y).reshape(-1)[: len(y)])
 
 
 def products(queries: Array, vectors: Array, bias: Array, scale: Array) -> Array:

@@ -12,7 +12,7 @@ from typing import Iterator, Sequence
 from absl import logging
 import numpy as np
 
-from clwe_jax.align import csls
+from clwe_jax.align import both_sides, csls
 from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
 from clwe_jax.evaluate.agreement import Outcomes, numbered
 from clwe_jax.evaluate.context import Context
@@ -23,33 +23,38 @@ from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.corpus import parallel
 from clwe_jax.types import Covers, Encoder, Pools, Truncates
 
-# Comparison of sentences -> suffix of the metric's name.
-SUFFIXES = {"cosine": "", "centered": "_centered", "csls": "_csls"}
 # Neighbours of a further CSLS figure: a sentence has one translation among its candidates, and the ten
 # nearest of the papers reach far beyond it.
-FEW, FEW_SUFFIX = 3, "_csls_k3"
+_FEW_NEIGHBOURS = 3
+# Suffixes of metrics: of the papers' comparisons, and of that one.
+_COMPARED, _FEW = ("", "_centered", "_csls"), "_csls_k3"
 SIF = "retrieval/sif"  # beginning of the metrics of sentences pooled by SIF
 
 
 def matches(
-    source: np.ndarray, target: np.ndarray, how: str, neighbourhood: int = 10
-) -> np.ndarray:
-    """Whether the nearest target of source n is target n.
+    source: np.ndarray, target: np.ndarray, neighbourhood: int = 10
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Whether the nearest target of source n is target n, and the reverse.
 
     Args:
       source, target: [N, D].
-      how: 'cosine'; 'centered', the cosine after subtraction of each side's mean; 'csls'.
       neighbourhood: number of neighbours that CSLS averages over.
 
     Returns:
-      bool [N].
+      Suffix of a metric -> bool [N] of the sources and bool [N] of the targets. '': by cosine;
+      '_centered': after subtraction of each side's mean; '_csls'; '_csls_k3', over three.
+
+    Raises:
+      ValueError: a value that is not finite.
     """
+    csls.check_finite(source)
+    csls.check_finite(target)
+    plain, by_csls, by_few = both_sides.best(source, target, [neighbourhood, _FEW_NEIGHBOURS])
     # The mean vector of a language outweighs the meaning where the languages lie apart.
-    if how == "centered":
-        source, target = source - source.mean(0), target - target.mean(0)
-    method = "csls" if how == "csls" else "cosine"
-    nearest, _ = csls.nearest(source, target, 1, method, neighbourhood=neighbourhood)
-    return np.asarray(nearest)[:, 0] == np.arange(len(source))
+    [centered] = both_sides.best(source - source.mean(0), target - target.mean(0))
+    nearest = {"": plain, "_centered": centered, "_csls": by_csls, _FEW: by_few}
+    own = np.arange(len(source))
+    return {suffix: (ahead == own, back == own) for suffix, (ahead, back) in nearest.items()}
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -138,23 +143,23 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         for name, value in self._by_layer(x, y):
             yield f"{pair.name}/{name}", value
         own = select_layer(x, MEAN_LAST4), select_layer(y, MEAN_LAST4)
-        for name, sides in ((pair.name, own), (f"{pair.target}-{pair.source}", own[::-1])):
-            for how, suffix in SUFFIXES.items():
-                right = matches(*sides, how, self.neighbourhood)
+        found = matches(*own, self.neighbourhood)
+        for place, name in enumerate((pair.name, f"{pair.target}-{pair.source}")):
+            for suffix in _COMPARED:
+                right = found[suffix][place]
                 self.outcomes[f"{prefix}/{name}/mean{suffix}"] = Outcomes(right, items)
                 yield from _with_interval(f"{name}/mean{suffix}", float(right.mean()), len(right))
-            yield f"{name}/mean{FEW_SUFFIX}", float(matches(*sides, "csls", FEW).mean())
+            yield f"{name}/mean{_FEW}", float(found[_FEW][place].mean())
 
     def _by_layer(self, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, float]]:
         layers = x.shape[1]
         if layers == 1:
             return  # the only layer is the encoder's own sentence vector
-        for how, suffix in SUFFIXES.items():
-            shares = []
-            for layer in range(layers):
-                right = matches(x[:, layer], y[:, layer], how, self.neighbourhood)
-                shares.append(float(right.mean()))
-                yield f"layer{layer}/acc@1{suffix}", shares[-1]
+        found = [matches(x[:, layer], y[:, layer], self.neighbourhood) for layer in range(layers)]
+        for suffix in _COMPARED:
+            shares = [float(right[suffix][0].mean()) for right in found]
+            for layer, share in enumerate(shares):
+                yield f"layer{layer}/acc@1{suffix}", share
             mean = float(np.mean([shares[layer] for layer in last_layers(layers - 1)]))
             yield from _with_interval(f"mean_last4{suffix}", mean, len(x))
 

@@ -1,4 +1,4 @@
-"""CSLS in both directions from two products, against NumPy."""
+"""The nearest in both directions, by cosine and by CSLS, against NumPy."""
 
 import numpy as np
 import pytest
@@ -7,33 +7,44 @@ from clwe_jax.align import both_sides, induce, search
 
 
 def numpy_best(x, y, neighbourhood):
-    """Scores by the definition, float64 [N, M]."""
+    """Scores by the definition, float64 [N, M]; 0 neighbours: cosines."""
     x, y = (np.asarray(search.unit(v), np.float64) for v in (x, y))
     cosine = x @ y.T
+    if not neighbourhood:
+        return cosine
     of_x = np.sort(cosine, axis=1)[:, -neighbourhood:].mean(1)
     of_y = np.sort(cosine, axis=0)[-neighbourhood:].mean(0)
     return 2 * cosine - of_x[:, None] - of_y
 
 
-@pytest.mark.parametrize("neighbourhood", [1, 10])
 @pytest.mark.parametrize("n, m, rows", [(37, 23, 5), (50, 203, 64), (5, 9, 64), (1, 3, 64)])
-def test_equals_numpy(monkeypatch, same_ranking, n, m, rows, neighbourhood):
+def test_equals_numpy(monkeypatch, same_ranking, n, m, rows):
     monkeypatch.setattr(search, "_CHUNK", 64)
     r = np.random.RandomState(n)
     x, y = 1 + r.standard_normal((n, 6)), r.standard_normal((m, 6))
     memory = 4 * search._COPIES * min(m, 64) * rows  # several pieces, the last ones filled up
-    best_y, best_x = both_sides.best(x, y, neighbourhood, memory)
-    scores = numpy_best(x, y, neighbourhood)
-    same_ranking(best_y[:, None], scores)
-    same_ranking(best_x[:, None], scores.T)
+    found = both_sides.best(x, y, [10, 1], memory)
+    found += both_sides.best(x, y, memory_bytes=memory)
+    for neighbourhood, (best_y, best_x) in zip((0, 10, 1, 0), found, strict=True):
+        scores = numpy_best(x, y, neighbourhood)
+        same_ranking(best_y[:, None], scores)
+        same_ranking(best_x[:, None], scores.T)
+
+
+def test_means_are_those_of_each_direction():
+    r = np.random.RandomState(0)
+    x, y = r.standard_normal((37, 6)), r.standard_normal((5, 6))
+    of_x, of_y = both_sides.means(x, y, 7, search.MEMORY_BYTES)
+    np.testing.assert_allclose(of_x, search.means(x, y, 7, search.MEMORY_BYTES), atol=1e-6)
+    np.testing.assert_allclose(of_y, search.means(y, x, 7, search.MEMORY_BYTES), atol=1e-6)
 
 
 def test_the_lowest_index_wins_ties(monkeypatch):
     monkeypatch.setattr(search, "_CHUNK", 16)
     x = np.tile(np.eye(4), (30, 1))
-    best_y, best_x = both_sides.best(x, x[:60], 3, 4 * search._COPIES * 20 * 32)
-    np.testing.assert_array_equal(best_y, np.arange(120) % 4)
-    np.testing.assert_array_equal(best_x, np.arange(60) % 4)
+    for best_y, best_x in both_sides.best(x, x[:60], [3], 4 * search._COPIES * 20 * 32):
+        np.testing.assert_array_equal(best_y, np.arange(120) % 4)
+        np.testing.assert_array_equal(best_x, np.arange(60) % 4)
 
 
 def test_mutual_pairs_are_those_of_the_search_in_each_direction(monkeypatch):

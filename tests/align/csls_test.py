@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax.align import csls, search
+from clwe_jax.align import both_sides, csls, search
 
 
 def unit(x):
@@ -126,6 +126,18 @@ def test_memory_is_bounded():
     assert compiled.memory_analysis().temp_size_in_bytes < budget
 
 
+def test_pieces_have_few_sizes_and_fit_the_memory():
+    counts = range(1, 5_000)
+    sizes = [search.piece(count, 1) for count in counts]
+    assert len(set(sizes)) <= 45
+    assert all(count <= size <= 1.25 * count for count, size in zip(counts, sizes))
+    assert search.piece(4_001, 3) == 1_334, "of several pieces little is filled anyway"
+    for count in counts:
+        rows = search.rows_at_once(count, 100, 4 * search._COPIES * 100 * 900)
+        assert rows <= 900 and -(-count // rows) == -(-count // 900)
+    assert search.rows_at_once(0, 100, 1) == 1
+
+
 def test_no_queries():
     found, scores = csls.nearest(np.zeros((0, 4)), np.eye(4), 2)
     assert found.shape == scores.shape == (0, 2)
@@ -164,19 +176,28 @@ def test_both_masses_are_those_of_each_direction(monkeypatch):
         np.testing.assert_allclose(found, np.log(np.exp(30 * keys @ pool.T).sum(1)), atol=1e-4)
 
 
-def test_the_inverted_softmax_of_both_directions_takes_one_product(monkeypatch):
+@pytest.mark.parametrize(
+    "method, module, name, other",
+    [
+        ("inverted_softmax", search, "log_masses", {"beta": 10.0}),
+        ("csls", both_sides, "means", {"neighbourhood": 3}),
+    ],
+)
+def test_both_directions_of_a_method_take_one_product(monkeypatch, method, module, name, other):
     r = np.random.RandomState(1)
     x, y = r.standard_normal((20, 6)), r.standard_normal((30, 6))
-    products, log_masses = [], search.log_masses
-    monkeypatch.setattr(search, "log_masses", lambda *a, **k: products.append(1) or log_masses(*a, **k))
+    products, product = [], getattr(module, name)
+    monkeypatch.setattr(module, name, lambda *a, **k: products.append(1) or product(*a, **k))
     both = csls.Shared()
     for asked, keys, pool in ((x[:5], y, x), (y[:7], x, y), (y[:7], x.copy(), y)):
-        options = dict(k=3, method="inverted_softmax", pool=pool)
+        options = dict(k=3, method=method, pool=pool)
         found = csls.nearest(asked, keys, shared=both, **options)
         expected = csls.nearest(asked, keys, **options)
         np.testing.assert_array_equal(found[0], expected[0])
         np.testing.assert_allclose(found[1], expected[1], atol=1e-4)
     assert len(products) == 1
     csls.nearest(x[:5], y + 1, shared=both, **options | dict(pool=x))
-    csls.nearest(x[:5], y + 1, shared=both, beta=10.0, **options | dict(pool=x))
-    assert len(products) == 3, "other vectors and another beta need products of their own"
+    csls.nearest(x[:5], y + 1, shared=both, **options | dict(pool=x) | other)
+    assert len(products) == 3, "other vectors and other options need products of their own"
+    csls.nearest(x[:5], y, shared=both, **options | dict(pool=x))
+    assert len(products) == 4, "only the last two sets are kept"

@@ -14,29 +14,51 @@ def rotation(width, seed=0):
     return np.linalg.qr(np.random.RandomState(seed).standard_normal((width, width)))[0]
 
 
-def numpy_accuracy(x, y):
+def numpy_matches(x, y, neighbourhood=0):
+    """By the definitions: whether the best y of row n is n, and the reverse; 0 neighbours: by cosine."""
     x, y = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (x, y))
-    return np.mean((x @ y.T).argmax(1) == np.arange(len(x)))
+    scores = x @ y.T
+    if neighbourhood:
+        of_x = np.sort(scores, axis=1)[:, -neighbourhood:].mean(1)
+        of_y = np.sort(scores, axis=0)[-neighbourhood:].mean(0)
+        scores = 2 * scores - of_x[:, None] - of_y
+    own = np.arange(len(x))
+    return scores.argmax(1) == own, scores.argmax(0) == own
 
 
 def test_identical_sides_match_and_rotated_ones_do_not():
     x = np.random.RandomState(1).standard_normal((200, 32))
-    for how in retrieval.SUFFIXES:
-        assert retrieval.matches(x, x, how).all()
-        assert retrieval.matches(x, x @ rotation(32), how).mean() < 0.05
-        assert retrieval.matches(x @ rotation(32), x @ rotation(32), how).all()
+    turned = x @ rotation(32)
+    for sides in retrieval.matches(x, x).values(), retrieval.matches(turned, turned).values():
+        assert all(right.all() for both in sides for right in both)
+    for both in retrieval.matches(x, turned).values():
+        assert all(right.mean() < 0.05 for right in both)
 
 
-@pytest.mark.parametrize("how", ["cosine", "centered"])
-def test_equals_numpy(how):
+@pytest.mark.parametrize("neighbourhood", [2, 10, 500])
+def test_equals_numpy(neighbourhood):
     r = np.random.RandomState(2)
     x = r.standard_normal((150, 16)) + 1
     y = x + r.standard_normal((150, 16)) - 2
-    expected = numpy_accuracy(x, y)
-    if how == "centered":
-        expected = numpy_accuracy(x - x.mean(0), y - y.mean(0))
-    assert retrieval.matches(x, y, how).mean() == pytest.approx(expected)
-    assert 0.05 < expected < 0.95
+    expected = {
+        "": numpy_matches(x, y),
+        "_centered": numpy_matches(x - x.mean(0), y - y.mean(0)),
+        "_csls": numpy_matches(x, y, neighbourhood),
+        "_csls_k3": numpy_matches(x, y, 3),
+    }
+    found = retrieval.matches(x, y, neighbourhood)
+    assert list(found) == list(expected)
+    for suffix, both in expected.items():
+        np.testing.assert_array_equal(found[suffix], both)
+        assert 0.05 < np.mean(both) < 0.95 and (both[0] != both[1]).any()
+
+
+def test_a_value_that_is_not_finite_is_an_error():
+    x = np.ones((3, 2))
+    broken = np.array([[1, 1], [1, np.nan], [1, 1]])
+    for sides in ((x, broken), (broken, x)):
+        with pytest.raises(ValueError, match="row 1"):
+            retrieval.matches(*sides)
 
 
 def test_a_constant_offset_blinds_the_plain_cosine_only():
@@ -44,10 +66,8 @@ def test_a_constant_offset_blinds_the_plain_cosine_only():
     x = r.standard_normal((300, 32)) * r.lognormal(0, 0.5, (300, 1))
     y = x + 0.3 * r.standard_normal((300, 32))
     ours, theirs = 4 * r.standard_normal(32), r.standard_normal(32)
-    plain, centered, csls = (
-        retrieval.matches(x + ours, y + theirs, how).mean()
-        for how in ("cosine", "centered", "csls")
-    )
+    found = retrieval.matches(x + ours, y + theirs)
+    plain, centered, csls = (found[x][0].mean() for x in ("", "_centered", "_csls"))
     assert plain < 0.25 and centered > 0.99 and csls > plain + 0.15
 
 
@@ -187,8 +207,8 @@ def test_it_encodes_the_files_sentences(world, toy_objective):
         ("de-en/mean", own),
         ("en-de/mean", own[::-1]),
     ):
-        assert found[f"retrieval/{name}"] == pytest.approx(numpy_accuracy(x, y))
-        centered = numpy_accuracy(x - x.mean(0), y - y.mean(0))
+        assert found[f"retrieval/{name}"] == pytest.approx(numpy_matches(x, y)[0].mean())
+        centered = numpy_matches(x - x.mean(0), y - y.mean(0))[0].mean()
         assert found[f"retrieval/{name}_centered"] == pytest.approx(centered)
 
 
@@ -244,7 +264,8 @@ def test_any_encoder_is_measured(world):
     found = dict(evaluator.run(model))
     [(pair, source, target)] = evaluator._pairs
     sides = model.sentences(source, "de")[:, 0], model.sentences(target, "en")[:, 0]
-    few = retrieval.matches(*sides, "csls", 3).mean()
-    assert found["retrieval/de-en/mean_csls_k3"] == pytest.approx(few)
+    for place, name in enumerate(("de-en", "en-de")):
+        for suffix, both in retrieval.matches(*sides).items():
+            assert found[f"retrieval/{name}/mean{suffix}"] == pytest.approx(both[place].mean())
     assert found["retrieval/de-en/mean"] == found["retrieval/mean_csls"] > 0.7
     assert not any("layer" in name or "last4" in name or "cut" in name for name in found)
