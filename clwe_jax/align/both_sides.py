@@ -73,7 +73,9 @@ def _nearest(
     rows = search.rows_at_once(len(x), keys.vectors.shape[1], memory_bytes)
     # `_columns` cuts the rows into blocks, so that their number is a multiple of _BLOCK.
     rows = math.ceil(rows / _BLOCK) * _BLOCK
-    slabs, state = [], _nothing(keys.bias.shape, k[0])
+    # Of NumPy: a device's array of each shape would be one more program to compile.
+    shape = (*keys.bias.shape, k[0])
+    slabs, state = [], (np.full(shape, -np.inf, np.float32), np.zeros(shape, np.int32))
     for start in range(0, len(x), rows):
         part = x[start : start + rows]
         # A row of padding is no key's best: its scores are minus infinity.
@@ -83,10 +85,6 @@ def _nearest(
         slabs.append([np.asarray(some)[: len(part)] for some in own])  # one part is in memory
     yield tuple(np.concatenate(some) for some in zip(*slabs))
     yield tuple(np.asarray(some).reshape(-1, k[0])[: len(y)] for some in state)
-
-
-def _nothing(shape: tuple[int, ...], k: int) -> tuple[Array, Array]:
-    return jnp.full((*shape, k), -jnp.inf), jnp.zeros((*shape, k), jnp.int32)
 
 
 # The donated state is updated in place instead of being copied for every part.
@@ -120,7 +118,7 @@ def _step(queries, own, start, state, vectors, bias, scale, k):
         )
 
     firsts = bias.shape[1] * jnp.arange(len(bias), dtype=jnp.int32)
-    nothing = _nothing((len(queries),), k)
+    nothing = jnp.full((len(queries), k), -jnp.inf), jnp.zeros((len(queries), k), jnp.int32)
     return jax.lax.scan(step, nothing, (firsts, vectors, bias, *state))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax.align import both_sides, bounded, search
@@ -51,11 +52,11 @@ class Shared:
         return self._both(search.log_masses, keys, pool, beta, memory_bytes)
 
     def _both(self, function: Callable, keys: Array, pool: Array, *options: float) -> Array:
-        """The function's first array; the second one is that of the other direction."""
+        """The function's array of the keys; that of the pool belongs to the other direction."""
         asked = (function, *options)
         of_keys = self._find(asked, keys, pool)
         if of_keys is None:
-            of_keys, of_pool = function(keys, pool, *options)
+            of_pool, of_keys = function(pool, keys, *options)
             self._keep(asked, keys, pool, of_keys)
             # A later call for the other direction names the same sets in the other order.
             self._keep(asked, pool, keys, of_pool)
@@ -141,7 +142,7 @@ def nearest(
         best = search.search(queries, search.chunked(keys, hubness, k), 2.0, k, memory_bytes)
         # r(x) is the same for all keys of a query: it belongs to the score, not to the choice.
         own = search.means(queries, keys, neighbourhood, memory_bytes)
-        return best[0], best[1] - own[:, None]
+        return best[0], jnp.asarray(np.asarray(best[1]) - own[:, None])
     mass = (shared.masses if shared else search.log_mass)(keys, pool, beta, memory_bytes)
     return search.search(queries, search.chunked(keys, mass, k), beta, k, memory_bytes)
 

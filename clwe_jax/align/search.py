@@ -165,8 +165,8 @@ def search(
 def means(queries: Array, keys: Array, neighbourhood: int, memory_bytes: int) -> Array:
     """The mean cosine of each query with its nearest keys; float32 [N]."""
     k = min(neighbourhood, len(keys))
-    cosines = search(queries, chunked(keys, 0.0, k), 1.0, k, memory_bytes)[1]
-    return jnp.asarray(np.asarray(cosines).mean(1))
+    # The mean of NumPy: a device's would be one more program for each number of queries.
+    return np.asarray(search(queries, chunked(keys, 0.0, k), 1.0, k, memory_bytes)[1]).mean(1)
 
 
 def log_mass(keys: Array, pool: Array, beta: float, memory_bytes: int) -> Array:
@@ -187,7 +187,7 @@ def log_masses(x: Array, y: Array, beta: float, memory_bytes: int) -> tuple[Arra
         absent = np.where(np.arange(rows) < len(part), 0, np.inf).astype(np.float32)
         sums, of_y = _log_sums(filled(part, rows), absent, of_y, *keys[:2], beta)
         of_x.append(np.asarray(sums)[: len(part)])  # one part is in memory
-    return jnp.asarray(np.concatenate(of_x)), jnp.asarray(np.asarray(of_y).reshape(-1)[: len(y)])
+    return np.concatenate(of_x), np.asarray(of_y).reshape(-1)[: len(y)]
 
 
 def products(queries: Array, vectors: Array, bias: Array, scale: Array) -> Array:
