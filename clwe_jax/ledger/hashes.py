@@ -143,6 +143,7 @@ def of_project() -> frozenset[str]:
 def same_code(path: str = SAME_CODE) -> list[dict[str, Any]]:
     """Changes that changed no figure: commits 'before' and 'after', hashes of modules 'old' and 'new'.
 
+    'within' is how far figures over all pairs of languages may have moved; without it, none has moved.
     The oldest change comes first; a change counts as long as its new modules do.
     """
     if not os.path.exists(path):
