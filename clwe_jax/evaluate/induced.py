@@ -33,9 +33,9 @@ class Induced:
     """The source words of a test dictionary, the rows of their vectors, and their translations.
 
     A row of the table of errors holds 'pair', 'word', 'rank' (from 1, the most frequent word; None
-    for words that are not frequent), 'gold', 'found' (pairs of word and score, best first, by
-    cosine), 'place' (of the first right word, by CSLS where measured; 0: none of ten is right),
-    'kind' (see `_kind`) and, if known, 'tag'.
+    for words that are not frequent), 'gold', 'distinct' (whether a translation has another
+    spelling), 'found' (pairs of word and score, best first, by cosine), 'place' (of the first right
+    word, by CSLS where measured; 0: none of ten is right), 'kind' (see `_kind`) and, if known, 'tag'.
 
     Attributes:
       source_rows: row of each source word's vector, int [W]; -1: no vector.
@@ -169,6 +169,7 @@ class Induced:
                 "word": word,
                 "rank": int(self._ranks[number]) or None,
                 "gold": sorted(self._gold[number]),
+                "distinct": bool(self.other[number]),
                 "found": near,
                 "place": place,
                 "kind": _kind(word, bool(self.known[number]), covered, place, near),
