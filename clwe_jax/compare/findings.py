@@ -45,6 +45,7 @@ def _best(comparison: Comparison) -> Iterator[str]:
         value = figures.percent(comparison.value(figure, first))
         line = f"{title}: {_title(comparison, first)} is highest ({value})"
         above = [x for x in comparison.measured(figure) if comparison.above(figure, x, first)]
+        others = [x for x in comparison.measured(figure) if not comparison.parts(figure, x, first)]
         if above:
             yield (
                 f"{line}, over fewer directions or languages than others: over those that both have "
@@ -52,6 +53,8 @@ def _best(comparison: Comparison) -> Iterator[str]:
             )
         elif same:
             yield f"{line}, not told apart from {_listed(comparison, same)}."
+        elif others:
+            yield f"{line}; {_listed(comparison, others)} cannot be compared: other test items."
         else:
             yield f"{line}, significantly above all others."
 

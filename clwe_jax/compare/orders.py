@@ -110,6 +110,11 @@ class Comparison:
         """Whether the order of two systems is significant."""
         return self.p_values(figure).get(frozenset((first, second)), 1.0) < LEVEL
 
+    def tied(self, figure: str, first: str, second: str) -> bool:
+        """Whether two systems have the same test items in a part, and no significant order."""
+        compared = bool(self.parts(figure, first, second))
+        return compared and not self.told_apart(figure, first, second)
+
     def above(self, figure: str, first: str, second: str) -> bool:
         """Whether the first system is significantly above the second one, over the parts of both.
 
@@ -120,7 +125,7 @@ class Comparison:
     def best(self, figure: str) -> list[str]:
         """The system with the highest figure, and those that are not told apart from it."""
         names = self.measured(figure)
-        return [x for x in names if x == names[0] or not self.told_apart(figure, names[0], x)]
+        return [x for x in names if x == names[0] or self.tied(figure, names[0], x)]
 
     def cost(self, name: str, kind: str) -> float | None:
         """The mean of a cost over the seeds; None where the system has none."""

@@ -55,7 +55,8 @@ def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> dat
     text = (
         f"All systems read the same text and dictionary; the budget of training is {budget}. Below a "
         f"figure stands its 95% interval over {_SEEDED[several]}; 'best' is the highest figure of a "
-        "column, '≈ best' is not told apart from it (paired bootstrap, p < .05 after Holm's correction). "
+        "column, '≈ best' is not told apart from it (paired bootstrap, p < .05 after Holm's correction), "
+        "and 'not compared' has other test items than it. "
         "Retrieval: nearest sentence by cosine, or by CSLS. Induction: P@1 by CSLS over all test words "
         "that have a translation of another spelling (one of the same spelling does not count); coverage "
         "is the share of them that can be right. "
@@ -81,6 +82,8 @@ def _figure(comparison: Comparison, figure: str, name: str) -> Cell:
     mark = "" if len(comparison.measured(figure)) < 2 or name not in best else "≈ best"
     if mark and name == best[0]:
         mark = "best"
+    if not comparison.parts(figure, best[0], name):
+        mark = "not compared"
     every = set().union(*(comparison.parts(figure, x) for x in comparison.measured(figure)))
     own = len(comparison.parts(figure, name))
     if own < len(every):
@@ -144,9 +147,12 @@ def _orders(comparison: Comparison) -> data.Section:
                     comparison.systems[after].title, Number(gain.value, low=gain.low, high=gain.high),
                     Number(p), order if apart else Word("not told apart", style="soft"),
                 ]  # fmt: skip
+            elif after:
+                none = Word("not compared", style="soft")
+                cells += [comparison.systems[after].title, Number(None), Number(None), none]
             else:
                 cells += ["", Number(None), Number(None), ""]
-            same = [x for x in names if x != name and not comparison.told_apart(figure, name, x)]
+            same = [x for x in names if x != name and comparison.tied(figure, name, x)]
             cells.append(", ".join(comparison.systems[x].title for x in same))
             rows.append(cells)
         columns = [
@@ -160,7 +166,9 @@ def _orders(comparison: Comparison) -> data.Section:
     text = (
         "Each system beside the next one: the difference over the parts that both have, its 95% interval, "
         "and p of a paired bootstrap over test items and seeds, after Holm's correction for all pairs of the "
-        "figure. An order without significance is 'not told apart'."
+        "figure. An order without significance is 'not told apart'. Two systems without a part of the same "
+        "test items are 'not compared': of other languages, or where they spell test words in other ways, as "
+        "with and without capitals."
     )
     return data.Section("Orders", text, tables)
 

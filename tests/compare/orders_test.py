@@ -79,6 +79,14 @@ def test_only_the_same_items_are_compared():
     found = comparison(rcsls=run(0.9), geomm=run(0.1, key="other"))
     assert found.gain("retrieval", "rcsls", "geomm") is None
     assert not found.told_apart("retrieval", "rcsls", "geomm")
+    # Not "not told apart" either: nothing was tested.
+    assert found.best("retrieval") == ["rcsls"]
+    made = {x["title"]: x for x in sections.sections(found, CompareOptions(), "5 steps")}
+    first, last = made["Orders"]["blocks"][0]["rows"]
+    assert (first[2], first[5]["text"], first[6]) == (last[0], "not compared", "")
+    marks = [row[1]["below"] for row in made["Systems"]["blocks"][0]["rows"]]
+    assert marks == ["best", "not compared"]
+    assert any(f"{last[0]} cannot be compared" in x for x in findings.sentences(found))
 
 
 def test_the_correction_is_holms():
