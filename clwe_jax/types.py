@@ -218,13 +218,13 @@ class WordSample:
       lines: language -> lines of raw text.
       occurrences: maximum number of occurrences that a word's vector is the mean of.
       min_count: minimum occurrences of a frequent word in the text (in the lines, without counts).
-      max_words: maximum number of frequent words of a language; 0: all.
+      max_words: maximum number of frequent words of a language; None: all.
     """
 
     lines: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     occurrences: int = 10
     min_count: int = 2
-    max_words: int = 20_000
+    max_words: int | None = 20_000
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

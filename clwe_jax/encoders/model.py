@@ -384,4 +384,4 @@ def _frequent(counts: Mapping[str, int], sample: WordSample) -> list[str]:
         for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         if count >= sample.min_count and any(map(str.isalpha, word))
     ]
-    return frequent[: sample.max_words or None]
+    return frequent[: sample.max_words]

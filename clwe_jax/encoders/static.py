@@ -143,7 +143,7 @@ class StaticEncoder:
     ) -> WordSpace:
         """The first `sample.max_words` words of a language, and the wanted ones among the others."""
         vectors = self._vectors(language)
-        frequent = min(sample.max_words or len(vectors), len(vectors))
+        frequent = len(vectors.top(sample.max_words))
         # An unknown word has the row -1, which the comparison below leaves out too.
         rows = np.unique(vectors.rows(wanted))
         rows = np.concatenate([np.arange(frequent), rows[rows >= frequent]])

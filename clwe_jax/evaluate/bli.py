@@ -98,7 +98,8 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         self.details.clear()
         self.outcomes.clear()
         shared = csls.Shared([_RETRIEVAL[method] for method in self._methods])
-        sample = WordSample(self.context.sample, self.occurrences, self.min_count, self.max_words)
+        limits = self.occurrences, self.min_count, self.max_words or None
+        sample = WordSample(self.context.sample, *limits)
         figures: dict[str, float] = {}
         spaces: dict[str, tuple[Encoder, WordSpace]] = {}
         empty = []

@@ -174,8 +174,7 @@ class WordSimilarity(ByIdentity, SimilarityEvaluation):
         similarity/{lang or pair}/{set}/spearman: the rank correlation.
         .../coverage: the share of covered pairs; .../pairs: the number of pairs.
         """
-        # One frequent word, because 0 means all: only the words of the sets are asked for.
-        sample = WordSample(self.context.sample, max_words=1)
+        sample = WordSample(self.context.sample, max_words=0)  # only the words of the sets
         for one in find(self.data, self.context.languages):
             pairs, scores = read(one, self.context.normalizer)
             view = model.pairwise_space(one.source, one.target)

@@ -247,8 +247,11 @@ def test_frequent_words(world, toy_objective):
         assert space.words[space.frequent :] == ["z"]
         return space.words[: space.frequent]
 
-    assert frequent(2, 0) == ["b", "a"] == frequent(1, 2)
-    assert frequent(1, 0) == ["b", "a", "c"]
+    assert frequent(2, None) == ["b", "a"] == frequent(1, 2)
+    assert frequent(1, None) == ["b", "a", "c"] and frequent(1, 0) == []
+    # Of the evaluator's option 0 means all.
+    two, every = (run(world, toy_objective(), max_words=x)["bli/de-en/chance"] for x in (2, 0))
+    assert every < two == 1 / 2
 
 
 def test_several_translations(world, toy_objective):

@@ -72,7 +72,7 @@ def test_a_run_names_its_figures_and_its_coverage(tmp_path, said):
 
         def vocabulary(self, language, wanted, sample):
             assert set(wanted) <= set("abcqyz") | {"zz", "yy"}
-            assert sample.max_words == 1  # the frequent words need not be encoded
+            assert sample.max_words == 0  # the frequent words need not be encoded
             return words[language]
 
     context = Context(languages=("en", "de"))
