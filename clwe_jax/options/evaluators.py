@@ -175,7 +175,8 @@ class BliEvaluation(EvaluationOptions):
     )
 
     def cost(self, data):
-        return Cost(texts=min(data.rows, data.languages * self.max_words * self.occurrences))
+        texts = data.languages * self.max_words * self.occurrences or data.rows  # 0: all words
+        return Cost(texts=min(data.rows, texts))
 
 
 @dataclasses.dataclass(frozen=True)
