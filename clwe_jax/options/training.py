@@ -18,6 +18,7 @@ HEAD_SCHEDULES = ("constant", "halve", "onecycle", "linear")
 # The values of `init.embeddings` for which a run trains word vectors first.
 TRAINED_STARTS = ("joint", "joint+dictionary")
 START_METHODS = ("mean", "wechsel", "focus", "subword")  # from words to tokens
+MAX_START_DIM = 300  # of vectors that are trained for a start
 _PARAMETERS = "run:DIR, npz:FILE or hf:DIR"
 MINED = "mined"  # the value of an option that names parallel text: mined in the run's own text
 
@@ -152,7 +153,7 @@ class RecipeOptions(Section):
 class StartVectorsOptions(Section):
     """Joint vectors that a language model trains first, for its start."""
 
-    dim: Count = option(0, "dimensions; 0: the model's width, 300 at most")
+    dim: Count = option(0, f"dimensions; 0: the model's width, {MAX_START_DIM} at most")
     epochs: Count = option(5, "passes over the text; 0: by its size, as config.embeddings.epochs")
     min_count: Size = option(5, "rarer words have no vector")
     buckets: Size = option(100_000, "rows of the table of n-grams")

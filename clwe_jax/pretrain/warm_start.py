@@ -25,6 +25,7 @@ from clwe_jax.encoders import spaces
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import values_of
 from clwe_jax.options.static import StaticRun, WordsOptions
+from clwe_jax.options.training import MAX_START_DIM
 from clwe_jax.runs.dictionary_baseline import PREFIX
 from clwe_jax.runs.job import FIGURES
 from clwe_jax.text.vocab.subword_vocab import INSIDE_MARK, SPACE_MARK
@@ -34,7 +35,6 @@ from clwe_jax.text.vocab.xlm import END_MARK
 from clwe_jax.training.tables import LANGUAGES, TOKENS, Names, TokenVectors
 
 FOLDER = "start"  # of the run's folder
-_MAX_DIM = 300  # of vectors that are trained for the start
 _SHARED = ("languages", "lower_case", "simplify_chinese", "dictionary_clean", "exclude_tests")
 _EVALUATORS = ("bli", "retrieval", "bleu")  # that measure the vectors of the start too
 _TEST_OPTIONS = ("max_sentences",)  # of these evaluators that are those of the run
@@ -155,7 +155,7 @@ def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
     )  # fmt: skip
     # A model narrower than its vectors mixes up their dimensions: 256 and 128 instead of 400 find
     # 71 and 65% instead of 75 in German.
-    width = min(config.model.width, _MAX_DIM)
+    width = min(config.model.width, MAX_START_DIM)
     static = dict(
         refinement=bool(config.data.dictionaries), write_text=False, induced_words=0,
         keep_subwords=config.init.method == "subword", mine=config.init.mine,

@@ -19,6 +19,7 @@ from clwe_jax.options.evaluators import EvaluationData
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import values_of
 from clwe_jax.options.static import FastTextOptions, StaticRun
+from clwe_jax.options.training import MAX_START_DIM
 from clwe_jax.text import pocket_files, run_text as run_texts
 from clwe_jax.text.corpus import corpora, parallel
 from clwe_jax.text.dictionary import training_dictionary
@@ -33,7 +34,6 @@ _SENTENCE_WORDS = 8  # words of a sentence of the embedded world, roughly
 _SENTENCE = 32  # positions of a timed sentence
 _ROWS = 64  # sentences that are timed at once, as an encoder takes them
 _ROW_BYTES = 64  # bytes of running text in such a row, roughly: its length is a power of two
-_MAX_DIM = 300  # of vectors that are trained for a start
 _NAMED = 12  # most languages that a line names
 _BUCKETS = 100_000  # most buckets in the timed training: more cost memory, hardly time
 
@@ -247,7 +247,7 @@ def vectors(config: StaticRun) -> Iterator[str]:
 def joint_vectors(config: PretrainRun) -> Iterator[str]:
     """The vectors that a language model starts from, with the time of their training."""
     settings, joint = options.parse(presets.static(config.scale)).embeddings, config.init.joint
-    dim = joint.dim or min(config.model.width, _MAX_DIM)
+    dim = joint.dim or min(config.model.width, MAX_START_DIM)
     given = dataclasses.replace(settings, **{**values_of(joint), "dim": dim})
     yield _fasttext(config, "joint", given).replace("training:", "start: word vectors,", 1)
 
