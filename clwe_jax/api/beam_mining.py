@@ -25,6 +25,7 @@ from clwe_jax import api, places
 from clwe_jax.align import csls, mining, search
 from clwe_jax.align.mining import Nearest
 from clwe_jax.api.loaded import LoadedModel
+from clwe_jax.text.corpus import corpora
 
 _LOCK = threading.Lock()  # a worker runs several tasks at once
 _ROWS = 1_024  # parts are filled up to a multiple of it, so that all searches are one program
@@ -118,10 +119,11 @@ def _run(job: Job) -> None:
 def _keyed(job: Job, side: int, line: bytes) -> Iterator[tuple[Part, str]]:
     from apache_beam.metrics import Metrics
 
-    text = line.decode("utf-8", "replace").removeprefix("\ufeff").rstrip("\r\n")
+    counts = corpora.LineCounts()
+    [text] = corpora.decoded(line.removeprefix(corpora.BOM), counts)
     if not text.strip():
         return
-    if text.encode() != line.removeprefix("\ufeff".encode()).rstrip(b"\r\n"):
+    if counts.repaired_lines:
         Metrics.counter("clwe_jax", _REPAIRED).inc()
     yield (side, zlib.crc32(text.encode()) % job.parts), text
 

@@ -18,7 +18,7 @@ from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.dictionary.merged import Dictionary
 
 _BLOCK = 1 << 20  # bytes read at once
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 SAMPLE_BYTES = 8 << 20  # text of each language that `inspect` reads
 _FREQUENT = 5_000  # number of frequent words that `inspect` lists
 _MANY = 10  # number of languages above which `inspect` reads less of each
@@ -231,18 +231,19 @@ def _read(raw: BinaryIO, path: str, limit: float | None, counts: LineCounts) -> 
         block = file.read(_BLOCK if limit is None else max(1, min(_BLOCK, int(limit - read))))
         if not block:
             break
-        whole, newline, tail = (block if read else block.removeprefix(_BOM)).rpartition(b"\n")
+        whole, newline, tail = (block if read else block.removeprefix(BOM)).rpartition(b"\n")
         read += len(block)
         if newline:
-            yield _decode(b"".join([*rest, whole]), counts)
+            yield decoded(b"".join([*rest, whole]), counts)
             rest = []
         rest.append(tail)
     end = file.readline().removesuffix(b"\n") if rest else b""
     if last := b"".join([*rest, end]):
-        yield _decode(last, counts)
+        yield decoded(last, counts)
 
 
-def _decode(data: bytes, counts: LineCounts) -> list[str]:
+def decoded(data: bytes, counts: LineCounts) -> list[str]:
+    """The lines in bytes that end before a newline; repaired and Windows lines are counted."""
     try:
         lines = data.decode("utf-8").split("\n")
     except UnicodeDecodeError:
