@@ -13,6 +13,7 @@ import numpy as np
 
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.encode import MEAN_LAST4, Layer, select, select_layer
+from clwe_jax.encoders.features import ComparesWords
 from clwe_jax.encoders.loaded import LoadedEncoder
 from clwe_jax.text.words.words import Segmenter
 from clwe_jax.types import Encoder, WordSample, WordSpace
@@ -87,7 +88,10 @@ class BesideEncoder:
     ) -> WordSpace:
         """The words that the first encoder has, and their vectors of both."""
         space = self._first.vocabulary(language, wanted, sample)
-        [beside] = self._second.of_words([space.words], language)
+        if isinstance(self._second, ComparesWords):
+            beside = self._second.compared_words(space.words, language)
+        else:
+            [beside] = self._second.of_words([space.words], language)
         return dataclasses.replace(space, vectors=self._joined(space.vectors, beside))
 
     def _joined(self, own: np.ndarray, beside: np.ndarray) -> np.ndarray:

@@ -50,6 +50,14 @@ class EncodesWords(Protocol):
 
 
 @runtime_checkable
+class ComparesWords(Protocol):
+    """An encoder of given words whose vectors are others where single words are compared."""
+
+    def compared_words(self, words: Words, language: str) -> np.ndarray:
+        """The vectors by which single words are compared, float32 [words, layers, D]."""
+
+
+@runtime_checkable
 class EncodesPieces(Protocol):
     """An encoder of given words that also has the vectors of their pieces."""
 

@@ -125,18 +125,13 @@ class StaticEncoder:
         A word that has no vector as it is written is the mean of the words that `split` finds in it.
         None is guessed from its spelling: labels of single words lose by a guess, or gain nothing.
         """
-        vectors = self._vectors(language)
-        known: dict[str, np.ndarray] = {}
-        for word in {word for words in sentences for word in words}:
-            parts = [word] if word in vectors.index else self.words(word, language)
-            rows = [vectors.index[part] for part in parts if part in vectors.index]
-            some = vectors.vectors[rows] if rows else np.zeros((1, vectors.dim), np.float32)
-            known[word] = some.mean(0, dtype=np.float32)
-        empty = np.zeros((0, vectors.dim), np.float32)
-        return [
-            reduce((np.stack([known[word] for word in words]) if words else empty)[:, None])
-            for words in sentences
-        ]
+        places = {word: n for n, word in enumerate(dict.fromkeys(itertools.chain(*sentences)))}
+        vectors = self._means(list(places), language, np.asarray)
+        return [reduce(vectors[[places[x] for x in words]][:, None]) for words in sentences]
+
+    def compared_words(self, words: Sequence[str], language: str) -> np.ndarray:
+        """See `features.ComparesWords`; words without a vector as of `of_words`."""
+        return self._means(words, language, self.as_words)[:, None]
 
     def vocabulary(
         self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
@@ -149,6 +144,22 @@ class StaticEncoder:
         rows = np.concatenate([np.arange(frequent), rows[rows >= frequent]])
         taken = vectors.take(rows)
         return WordSpace(taken.words, self.as_words(taken.vectors)[:, None], frequent)
+
+    def _means(
+        self, words: Sequence[str], language: str, change: Callable[[np.ndarray], np.ndarray]
+    ) -> np.ndarray:
+        """The mean of the vectors of each word's parts, after `change`: float32 [words, D].
+
+        A word that has a vector as it is written is its only part; a word without parts has zeros.
+        """
+        vectors = self._vectors(language)
+        means = np.zeros((len(words), vectors.dim), np.float32)
+        for place, word in enumerate(words):
+            parts = [word] if word in vectors.index else self.words(word, language)
+            rows = [vectors.index[part] for part in parts if part in vectors.index]
+            if rows:
+                means[place] = change(vectors.vectors[rows]).mean(0, dtype=np.float32)
+        return means
 
     def _of(self, sentences: Iterable[Sequence[str]], language: str) -> Vectors:
         """The vectors of the sentences' words, those from their spelling with them."""

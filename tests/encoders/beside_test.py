@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import api
+from clwe_jax.embeddings import ngrams
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import load
 from clwe_jax.encoders.beside import BesideEncoder, BesideModels
@@ -72,6 +73,32 @@ def test_words_in_context_have_the_vectors_of_both(parts):
     np.testing.assert_allclose(
         space.vectors[space.index["haus"], :, 24:], vectors[0, :, 24:], rtol=1e-6
     )
+
+
+def test_single_words_of_a_second_static_run_have_a_share_of_their_guess():
+    # Three dimensions of a dictionary, three trained ones. "hund" has no entry.
+    entry, other, guess = [1, 0, 0, 0.6, 0, 0], [0, 1, 0, 0, 0.6, 0], [0.6, 0, 0, 0, 0, 0.6]
+    words = ["haus", "rund", "hund"]
+    raw = {"de": Vectors(words, np.array([entry, other, guess], np.float32))}
+    regression = ngrams.Regression(["haus"], np.zeros((1, 3), np.float32))
+    spelling = ngrams.Spelling(ngrams.Ngrams.of(words), {"de": regression}, 1.0, 0, 0.0, 6, 0, 0.25)
+    second = StaticSpaces(raw, {}, {}, "de", spelling=spelling).encoder()
+    own = {"de": Vectors(["hund", "haus", "haus rund"], np.eye(3, dtype=np.float32))}
+    first = StaticSpaces(own, {}, {}, "de").encoder()
+
+    def beside(vectors):
+        return vectors[..., 3:] / np.linalg.norm(vectors[..., 3:], axis=-1, keepdims=True)
+
+    def unit(row):
+        return row / np.linalg.norm(row)
+
+    both = BesideEncoder(first, second, WEIGHT)
+    short = unit([0.15, 0, 0, 0, 0, 0.6])
+    # Of a word that the second lacks the parts are compared: each has its own entry.
+    mean = unit(np.mean([entry, other], 0))
+    space = both.vocabulary("de")
+    np.testing.assert_allclose(beside(space.vectors[:, 0]), [short, unit(entry), mean], rtol=1e-5)
+    np.testing.assert_allclose(beside(both.sentences(["hund"], "de")[0, 0]), unit(guess), rtol=1e-5)
 
 
 def test_the_second_decides_where_the_first_knows_nothing(parts, tmp_path):
