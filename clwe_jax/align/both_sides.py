@@ -70,7 +70,7 @@ def _nearest(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The k[1] best y of each x by scale * c(x, y) - of_y, then the k[0] best x of each y."""
     keys = search.chunked(y, of_y, 1)
-    rows = search.rows_at_once(len(x), keys.vectors.shape[1], memory_bytes)
+    rows = search.piece(len(x), search.rows_that_fit(keys.vectors.shape[1], memory_bytes))
     # `_columns` cuts the rows into blocks, so that their number is a multiple of _BLOCK.
     rows = math.ceil(rows / _BLOCK) * _BLOCK
     # Of NumPy: a device's array of each shape would be one more program to compile.

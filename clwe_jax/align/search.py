@@ -1,9 +1,7 @@
 """Exact searches over pieces of bounded size: the k best keys of a query, and sums over all keys.
 
 The retrieval methods and their bounds use these searches. Rows are scaled to length 1 piece by
-piece, without a second copy of all queries. Of equal scores the lowest index comes first. XLA compiles
-a program for each shape, which takes longer than a search of some thousand words: zeros fill pieces
-up to one of few sizes.
+piece, without a second copy of all queries. Of equal scores the lowest index comes first.
 """
 
 from __future__ import annotations
@@ -19,7 +17,8 @@ import numpy as np
 from clwe_jax.types import Array
 
 MEMORY_BYTES = 128 * 2**20  # limit for the scores that are in memory at once
-_CHUNK = 8_192  # least keys of a chunk, which has less than twice as many
+_CHUNK = 16_384  # most keys of a chunk
+_FEW_ROWS, _PIECE = 8_192, 2_048  # rows that are few, and the most of them in a piece
 _FEW = 32  # keys per query up to which blocks are faster on CPUs
 _COPIES = 3  # copies of a piece of scores that are in memory at once
 
@@ -70,8 +69,8 @@ def chunked(keys: Array, bias: Array | float, k: int, scaled: bool = True) -> Ke
     """
     count = len(keys)
     # A chunk has at least k keys, of which its own top-k is taken.
-    chunks = max(1, count // max(_CHUNK, k))
-    size = piece(count, chunks)
+    size = max(k, piece(count, _CHUNK))
+    chunks = math.ceil(count / size)
     block = _block(size, k, jax.default_backend())
     size = math.ceil(size / block) * block
     # An infinite bias gives padding the score minus infinity.
@@ -89,10 +88,15 @@ def _cut(keys: Array, chunks: int, size: int, scaled: bool) -> Array:
     return cut
 
 
-def piece(count: int, pieces: int) -> int:
-    """The size of equal pieces of `count` rows; of a single one 4, 5, 6 or 7 times a power of two."""
-    step = 1 if pieces > 1 else 1 << max(0, count.bit_length() - 3)
-    return math.ceil(math.ceil(count / pieces) / step) * step
+def piece(count: int, most: int) -> int:
+    """The size of equal pieces of `count` rows, `most` at most.
+
+    XLA compiles a program for each size, which takes longer than a search of some thousand rows: few
+    rows are cut into pieces of a power of two, which zeros fill up.
+    """
+    if count > _FEW_ROWS:
+        return math.ceil(count / math.ceil(count / most))
+    return min(most, _PIECE, 1 << max(0, count - 1).bit_length())
 
 
 def filled(x: Array, rows: int) -> Array:
@@ -124,16 +128,10 @@ def rows_that_fit(size: int, memory_bytes: int) -> int:
     return max(1, memory_bytes // (4 * _COPIES * size))
 
 
-def rows_at_once(count: int, size: int, memory_bytes: int) -> int:
-    """The rows of equal pieces of `count` queries, at least 1 and as many as `rows_that_fit`."""
-    most = rows_that_fit(size, memory_bytes)
-    return max(1, min(most, piece(count, max(1, math.ceil(count / most)))))
-
-
 def _by_rows(function, queries: Array, size: int, memory_bytes: int):
     """Concatenates the function of pieces of queries that are searched among `size` keys."""
     count = len(queries)
-    rows = rows_at_once(count, size, memory_bytes)
+    rows = piece(count, rows_that_fit(size, memory_bytes))
     parts = []
     for start in range(0, max(1, count), rows):
         parts.append(function(filled(queries[start : start + rows], rows)))
@@ -179,7 +177,7 @@ def log_mass(keys: Array, pool: Array, beta: float, memory_bytes: int) -> Array:
 def log_masses(x: Array, y: Array, beta: float, memory_bytes: int) -> tuple[Array, Array]:
     """`log_mass(x, y)` and `log_mass(y, x)` from one product: float32 [N] and [M]."""
     keys = chunked(y, 0.0, 1)
-    rows = rows_at_once(len(x), keys.vectors.shape[1], memory_bytes)
+    rows = piece(len(x), rows_that_fit(keys.vectors.shape[1], memory_bytes))
     of_x, of_y = [], jnp.full(keys.bias.shape, -jnp.inf)
     for start in range(0, len(x), rows):
         part = x[start : start + rows]

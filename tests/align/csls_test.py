@@ -127,15 +127,13 @@ def test_memory_is_bounded():
 
 
 def test_pieces_have_few_sizes_and_fit_the_memory():
-    counts = range(1, 5_000)
-    sizes = [search.piece(count, 1) for count in counts]
-    assert len(set(sizes)) <= 45
-    assert all(count <= size <= 1.25 * count for count, size in zip(counts, sizes))
-    assert search.piece(4_001, 3) == 1_334, "of several pieces little is filled anyway"
-    for count in counts:
-        rows = search.rows_at_once(count, 100, 4 * search._COPIES * 100 * 900)
-        assert rows <= 900 and -(-count // rows) == -(-count // 900)
-    assert search.rows_at_once(0, 100, 1) == 1
+    counts = range(1, 8_193)
+    sizes = [search.piece(count, 100_000) for count in counts]
+    assert sorted(set(sizes)) == [2**n for n in range(12)]
+    assert all(size >= count for count, size in zip(counts, sizes) if count <= 2_048)
+    assert search.piece(3_000, 900) == 900
+    assert search.piece(20_001, 9_000) == 6_667, "of many rows little is filled anyway"
+    assert search.piece(0, 10) == 1
 
 
 def test_no_queries():
