@@ -82,7 +82,6 @@ SYSTEMS = {
 """,
     "joint_align": """
 --config.data.languages=de,en,fr --config.data.pocket_sentences=6000 --config.embeddings.dim=50
---config.evals.bli.bootstrap=0
 """,
     # Its vectors, features and heads are kept one by one.
     "ner_bilstm_crf": """

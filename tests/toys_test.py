@@ -196,7 +196,7 @@ def test_an_aligner_aligns(tmp_path):
     (tmp_path / "en-de.5000-6500.txt").write_text("".join(f"{b} {a}\n" for a, b in pairs[40:]))
     run = options.with_values(options.parse(presets.static("laptop")), {
         "data.languages": "de,en", "data.dictionaries": str(tmp_path), "evals.bli.data": str(tmp_path),
-        "evals.bli.bootstrap": 0, "evals.retrieval.data": "", "align.name": "toy", "align.toy.turns": 3,
+        "evals.retrieval.data": "", "align.name": "toy", "align.toy.turns": 3,
         "align.source_vectors": str(tmp_path / "de.vec"), "align.target_vectors": str(tmp_path / "en.vec"),
     })  # fmt: skip
     run.resolved().check_all()

@@ -84,7 +84,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         ...*_covered: over the words that have a vector and a translation among the candidates.
         ...*_distinct, *_distinct_covered: without the pairs of the test dictionary whose two words
           are the same string.
-        p@1*_low, p@1*_high, ...: 95% bootstrap intervals over words.
+        p@1*_low, p@1*_high, ...: 95% intervals over words (`statistics.wilson_interval`).
         coverage, coverage_distinct: shares of covered words; words, words_distinct: numbers of
           words; pairs: number of pairs; oov: share of source words without a vector; isolated: share of source words that
           do not occur in the text sample and were encoded alone (contextual words only).
@@ -147,9 +147,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
             if induced.other.any():
                 right = places.distinct[induced.other] == 1
                 self.outcomes[f"{path}_distinct"] = Outcomes(right, items[induced.other])
-            yield from induced.figures(
-                SUFFIXES[method], places, self.bootstrap, self.context.seed
-            )
+            yield from induced.figures(SUFFIXES[method], places)
         yield from induced.counts()
         yield "chance", 1 / target.frequent
         layers = source.vectors.shape[1]

@@ -8,7 +8,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 from absl import logging
 import numpy as np
 
-from clwe_jax.evaluate.statistics import bootstrap_interval
+from clwe_jax.evaluate.statistics import wilson_interval
 from clwe_jax.text.dictionary.test_dictionaries import TestSet
 from clwe_jax.types import WordSpace
 
@@ -122,9 +122,7 @@ class Induced:
         places[~self.known & self._own] = 1
         return Places(places, apart)
 
-    def figures(
-        self, suffix: str, ranked: Places, rounds: int, seed: int
-    ) -> Iterator[tuple[str, float]]:
+    def figures(self, suffix: str, ranked: Places) -> Iterator[tuple[str, float]]:
         """P@k, MRR and intervals over all sets of words, and P@1 of the groups."""
         places, apart = ranked
         for ending, ranks, some in (
@@ -139,10 +137,9 @@ class Induced:
             for top in TOPS:
                 yield f"p@{top}{ending}", precision(ranks, top)
             yield f"mrr{ending}", float(np.where(ranks > 0, 1 / np.maximum(ranks, 1), 0).mean())
-            if rounds:
-                low, high = bootstrap_interval(ranks == 1, rounds, seed)
-                yield f"p@1{ending}_low", low
-                yield f"p@1{ending}_high", high
+            low, high = wilson_interval(precision(ranks, 1), len(ranks))
+            yield f"p@1{ending}_low", low
+            yield f"p@1{ending}_high", high
         for name, members in self._groups.items():
             yield f"{name}/p@1{suffix}", precision(places[members], 1)
 

@@ -79,7 +79,7 @@ class CompareRun(Run):
     evals: Mapping[str, Section] = entries(
         "evaluator", "name -> options of an evaluator",
         retrieval=evaluators.RetrievalEvaluation(data=SOURCE),
-        bli=evaluators.BliEvaluation(data=SOURCE, methods="csls", bootstrap=0),
+        bli=evaluators.BliEvaluation(data=SOURCE, methods="csls"),
         senses=evaluators.SensesEvaluation(data=SOURCE, sentences=300),
         wsd=evaluators.WsdEvaluation(),
     )  # fmt: skip

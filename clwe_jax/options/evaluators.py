@@ -169,7 +169,6 @@ class BliEvaluation(EvaluationOptions):
     max_words: Count = option(20_000, "maximum number of frequent words of a language; 0: all")
     neighbourhood: Size = option(10, "number of neighbours that CSLS averages over")
     beta: Amount = option(30.0, "inverse temperature of the inverted softmax")
-    bootstrap: Count = option(1_000, "resamplings of the words for an interval; 0: no intervals")
     tags: str = option(
         "", "folder of tagged text with the parts of speech of words, see `tags.read`; '': none"
     )

@@ -171,7 +171,7 @@ def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
         if spec.name in _EVALUATORS:
             same = {name: getattr(spec, name) for name in _TEST_OPTIONS if hasattr(spec, name)}
             if spec.name == "bli":
-                same |= {"methods": "nn,csls", "bootstrap": 0}
+                same |= {"methods": "nn,csls"}
             evals[key] = dataclasses.replace(
                 base.evals[spec.name], data=folders[f"evals.{key}"], **same
             )

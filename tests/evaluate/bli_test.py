@@ -50,7 +50,7 @@ def world(make_tokenizer, make_variables, tmp_path):
 def build(world, **options):
     tokenizer, _, folder, lines = world
     context = Context(languages=tokenizer.languages, tokenizer=tokenizer, sample=lines)
-    return LexiconInduction(**{"data": str(folder), "bootstrap": 0, **options}, context=context)
+    return LexiconInduction(**{"data": str(folder), **options}, context=context)
 
 
 def run(world, objective, **options):
@@ -374,7 +374,7 @@ def test_outcomes_are_those_of_the_figures(tmp_path):
     lines = "radio radio\nradio wireless\ntaxi taxi\nhaus house\ntor gate\nfort gone\nnie nie\n"
     (tmp_path / "de-en.5000-6500.txt").write_text(lines)
     context = Context(languages=("de", "en"), normalizer=Normalizer())
-    evaluator = LexiconInduction(data=str(tmp_path), bootstrap=0, context=context)
+    evaluator = LexiconInduction(data=str(tmp_path), context=context)
     figures = dict(evaluator.run(StaticEncoder(Spaces(), lambda text, language: text.split())))
     # By all pairs a word without a vector, nie, is its own translation; of other spellings radio has one.
     assert figures["bli/de-en/p@1"] == 4 / 6 and figures["bli/de-en/p@1_distinct"] == 1 / 4

@@ -143,6 +143,6 @@ def test_static_figures(folder):
     normalizer = Normalizer()
     model = StaticEncoder(Spaces(), lambda text, language: normalizer(text, language).split())
     context = Context(languages=LANGUAGES, pairs=PAIRS, seed=3)
-    options = dict(methods="nn,csls,inverted_softmax", bootstrap=200, neighbourhood=5)
+    options = dict(methods="nn,csls,inverted_softmax", neighbourhood=5)
     found = measure(folder, model, context, {**options, "tags": str(folder / "tags")})
     check(found, json.loads(FIGURES.read_text())["static"])

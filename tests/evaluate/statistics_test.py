@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clwe_jax.evaluate.statistics import bootstrap_interval, wilson_interval
+from clwe_jax.evaluate.statistics import wilson_interval
 
 
 @pytest.mark.parametrize("share, count", [(0.0, 20), (0.3, 10), (0.5, 1000), (1.0, 7)])
@@ -23,24 +23,3 @@ def test_it_holds_the_truth_as_often_as_it_says():
         for low, high in (wilson_interval(r.binomial(50, 0.2) / 50, 50) for _ in range(2000))
     ]
     assert 0.92 < np.mean(held) < 0.98
-
-
-def test_the_bootstrap_is_as_wide_as_theory_says():
-    r = np.random.RandomState(0)
-    values = r.exponential(size=400)
-    low, high = bootstrap_interval(values, rounds=4_000, seed=3)
-    half = 1.96 * values.std() / np.sqrt(len(values))
-    assert low == pytest.approx(values.mean() - half, abs=0.15 * half)
-    assert high == pytest.approx(values.mean() + half, abs=0.15 * half)
-    assert bootstrap_interval(values, rounds=4_000, seed=3) == (low, high)
-    narrow = bootstrap_interval(values, rounds=4_000, seed=3, level=0.5)
-    assert low < narrow[0] < narrow[1] < high
-
-
-def test_the_bootstrap_of_many_observations_works_in_parts():
-    values = np.ones(3_000_000, np.float32)
-    assert bootstrap_interval(values, rounds=3) == (1.0, 1.0)
-
-
-def test_the_bootstrap_of_one_observation_is_that_observation():
-    assert bootstrap_interval(np.array([0.25])) == (0.25, 0.25)

@@ -26,7 +26,7 @@ def config(tmp_path):
         (tmp_path / f"de-en.{language}").write_text("\n".join(text))
     test = "".join(f"de{word} en{word}\n" for word in TESTED)
     (tmp_path / "de-en.5000-6500.txt").write_text(test)
-    bli = dict(data=str(tmp_path), methods="nn", bootstrap=0)
+    bli = dict(data=str(tmp_path), methods="nn")
     values = {"data.languages": "en,de", "evals.retrieval.data": str(tmp_path), "evals.bli": bli}
     return options.with_values(PretrainRun(), values)
 

@@ -62,7 +62,6 @@ def config_of(folder, training="joint", **overrides):
         "embeddings.buckets": 50,
         "evals.bli.data": str(folder / "dictionaries"),
         "evals.bli.methods": "nn",
-        "evals.bli.bootstrap": 0,
         "evals.retrieval.data": "",
         "static.write_text": True,
         **overrides,

@@ -20,7 +20,7 @@ def _config(**overrides):
     config.static.mining.rounds = 2
     config.data.update(languages="en,de", pocket_sentences=1_500, pocket_shared=0.1)
     config.embeddings.update(dim=64, min_count=2)
-    config.evals.bli.update(bootstrap=0, methods="nn")
+    config.evals.bli.update(methods="nn")
     config.evals.retrieval.max_sentences = 100
     found = options.with_values(options.parse(config), overrides)
     found.resolved().check_all()

@@ -52,7 +52,6 @@ class Brought:
             "data.dictionaries": str(self.folder / "dictionaries"),
             "evals.bli.data": str(self.folder / "dictionaries"),
             "evals.bli.methods": "nn",
-            "evals.bli.bootstrap": 0,
             "evals.retrieval.data": "",
             "align.source_vectors": str(self.folder / "de.vec"),
             "align.target_vectors": str(self.folder / "en.vec"),
