@@ -53,13 +53,15 @@ class ParallelSource(sources.BlockSource):
         return blocks.map(tf.autograph.experimental.do_not_convert(name))
 
     def sample(self) -> sources.Sample:
-        parts = [
-            sources.LineSource([name], self._name, language, 0).sample()
-            for name, language in zip(self._files, self.languages)
-        ]
+        parts = [sources.LineSource([name], self._name, 0, 0).sample() for name in self._files]
+        sides = [part.texts for part in parts]
+        if len(sides) == 1:
+            # Both columns, or a line would have twice the pieces of one of two files.
+            columns = (line.split(b"\t", 1) for line in sides[0])
+            sides = list(zip(*(both for both in columns if len(both) == 2)))
         return sources.Sample(
-            texts=[text for part in parts for text in part.texts],
-            languages=[language for part in parts for language in part.languages],
+            texts=[text for side in sides for text in side],
+            languages=[x for side, x in zip(sides, self.languages) for _ in side],
             times=parts[0].times,
             lines={},
         )

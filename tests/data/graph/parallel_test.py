@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import seqio
 
-from clwe_jax.data.graph import parallel, pipeline
+from clwe_jax.data.graph import parallel, pipeline, texts
 from clwe_jax.options.tasks import Tlm
 
 LANGUAGES = ("de", "en", "fr")
@@ -65,6 +65,20 @@ def test_the_beginning_of_the_files_names_is_a_place(tmp_path):
         "de-en": [("eins", "one")], "de-fr": [("eins", "un")], "en-fr": [("one", "un")],
     }  # fmt: skip
     assert found["en-fr"].languages == (1, 2)
+
+
+def test_a_pair_counts_alike_in_one_file_and_in_two(small, tmp_path):
+    """Its share of the rows does not depend on how its text is stored."""
+    german, english = (list(small.corpus.lines(x))[:300] for x in ("de", "en"))
+    two, one = tmp_path / "two", tmp_path / "one"
+    two.mkdir(), one.mkdir()
+    write(two, {"de-en.de": german, "de-en.en": english})
+    write(one, {"de-en.tsv": [f"{a}\t{b}" for a, b in zip(german, english)]})
+    languages, encoder = small.tokenizer.languages, texts.TextEncoder(small.tokenizer, None)
+    found = {x.name: parallel.find(str(x), languages, 100)["de-en"] for x in (two, one)}
+    rates = texts.rates(found, encoder, 1.0)
+    assert rates["one"] == pytest.approx(rates["two"], rel=0.05)
+    assert set(found["one"].sample().languages) == set(found["one"].languages)
 
 
 def test_bad_folders_are_answered(tmp_path):
