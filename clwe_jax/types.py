@@ -157,9 +157,9 @@ class Stateful(Protocol):
 
         Returns:
           The changed collections, and a function that copies entries of a tree like 'params' to others;
-          None: nothing is copied. It is applied to the parameters and to each tree of the optimizer's
-          moments, because a copied row without its moments would take far too large a step. There an
-          `optax.MaskedNode` stands for a parameter that is frozen or belongs to another group.
+          None: nothing is copied. It is applied to the parameters and to each tree that the optimizer
+          keeps of them, moments and a start: without these the next step of a copied row would be far
+          off. There an `optax.MaskedNode` stands for a frozen parameter or one of another group.
         """
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Collection
+from typing import Any, Callable, Collection, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -139,14 +139,23 @@ def scale_and_clip(scale: float, max_norm: float) -> optax.GradientTransformatio
     return optax.GradientTransformationExtraArgs(lambda _: optax.EmptyState(), update)
 
 
-def pull_to_start(strength: float) -> optax.GradientTransformation:
-    """Adds `strength` times the distance from the start to the update; the state is the start."""
+class PullState(NamedTuple):
+    """The values of the parameters from which `pull_to_start` measures the distance."""
 
-    def update(updates: Any, start: Any, params: Any) -> tuple[Any, Any]:
-        return jax.tree.map(lambda u, p, s: u + strength * (p - s), updates, params, start), start
+    start: Any
+
+
+def pull_to_start(strength: float) -> optax.GradientTransformation:
+    """Adds `strength` times the distance from the start to the update."""
+
+    def update(updates: Any, state: PullState, params: Any) -> tuple[Any, PullState]:
+        pulled = lambda u, p, s: u + strength * (p - s)
+        return jax.tree.map(pulled, updates, params, state.start), state
 
     # Copies, because the step gives the parameters' own buffers away.
-    return optax.GradientTransformation(lambda params: jax.tree.map(jnp.copy, params), update)
+    return optax.GradientTransformation(
+        lambda params: PullState(jax.tree.map(jnp.copy, params)), update
+    )
 
 
 def scale_by_trust_ratio() -> optax.GradientTransformation:
@@ -167,19 +176,22 @@ def scale_by_trust_ratio() -> optax.GradientTransformation:
     )
 
 
-def map_moments(function: Callable[[Any], Any], opt_state: Any) -> Any:
-    """The optimizer's state with `function` of each tree of moments that a rule above keeps.
+def map_kept(function: Callable[[Any], Any], opt_state: Any) -> Any:
+    """The optimizer's state with `function` of each tree that a rule above keeps: moments, a start.
 
     A tree has the structure of the parameters, with an `optax.MaskedNode` in the place of each one
     that is frozen or belongs to another group.
     """
-    moments = {optax.ScaleByAdamState: ("mu", "nu"), optax.ScaleByRssState: ("sum_of_squares",)}
+    kept = {
+        optax.ScaleByAdamState: ("mu", "nu"), optax.ScaleByRssState: ("sum_of_squares",),
+        PullState: ("start",),
+    }  # fmt: skip
 
     def mapped(state: Any) -> Any:
-        names = moments.get(type(state), ())
+        names = kept.get(type(state), ())
         return state._replace(**{x: function(getattr(state, x)) for x in names}) if names else state
 
-    return jax.tree.map(mapped, opt_state, is_leaf=lambda x: type(x) in moments)
+    return jax.tree.map(mapped, opt_state, is_leaf=lambda x: type(x) in kept)
 
 
 def is_matrix(params: Any) -> Any:

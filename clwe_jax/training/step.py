@@ -155,7 +155,7 @@ def updated(
         changed, copied = objective.update(variables, observed, state.step)
         if copied is not None:
             params = _filled(learning(copied(params)), params)
-            opt_state = optim.map_moments(copied, opt_state)
+            opt_state = optim.map_kept(copied, opt_state)
         return params, opt_state, {**state.collections, **changed}
 
     params, opt_state, collections = jax.lax.cond(

@@ -270,6 +270,22 @@ def test_a_group_is_pulled_to_its_start(name):
     )
 
 
+def test_where_entries_are_copied_their_start_is_too():
+    """Else a sense that inherits a word's vector would be pulled to its own random start."""
+    group = dict(pattern="dense/kernel", pull=3.0)
+    for given in (dict(pull=3.0), dict(groups=dict(table=group))):
+        state = made(**given).build(10).init(tree(0))
+        mapped = optim.map_kept(lambda x: jax.tree.map(lambda y: y + 7.0, x), state)
+        shape = flat(tree(0))["dense/kernel"].shape
+        before, after = (
+            [np.asarray(x) for x in jax.tree.leaves(some) if x.shape == shape]
+            for some in (state, mapped)
+        )
+        assert len(after) == 3  # both moments and the start
+        for x, y in zip(before, after):
+            np.testing.assert_array_equal(y, x + 7.0)
+
+
 def test_inverse_sqrt_falls_from_the_end_of_the_warmup():
     """fairseq's schedule: learning_rate * sqrt(warmup / step), whatever the run's length."""
     optimizer = optim.Optimizer(learning_rate=0.2, warmup_steps=4, schedule="inverse_sqrt")
