@@ -37,7 +37,7 @@ def make_step(
       objective: the objective. `update` of a `Stateful` one is called once a step with the
         observations of the whole batch, so that collections do not depend on microbatches either.
       tx: the optimizer; its `update` gets the gradient's global `norm` as an extra argument.
-      learning_rate: step -> rate, for the metrics.
+      learning_rate: number of applied steps -> rate, for the metrics.
       microbatches: number of parts of the batch that are processed one after the other.
       learns: parameters -> a tree of bool, False for frozen parameters, which have no gradient and
         never change. None: all parameters learn.
@@ -79,7 +79,8 @@ def make_step(
         # A skipped step does not count in the averages.
         metrics = jax.tree.map(lambda x: jnp.where(finite, x, 0.0), dict(sums))
         metrics["grad_norm"] = Sums(jnp.where(finite, norm, 0.0), 1.0 - skipped)
-        metrics["learning_rate"] = Sums(learning_rate(state.step), one)
+        # A skipped step does not move the optimizer's schedule.
+        metrics["learning_rate"] = Sums(learning_rate(state.step - state.skipped), one)
         metrics["skipped"] = Sums(skipped.astype(jnp.float32), one)
         metrics["skipped_in_row"] = Sums(in_row.astype(jnp.float32), one)
         # A skipped step counts, so that a run always ends after the same number of batches.

@@ -120,6 +120,19 @@ def test_non_finite_steps_are_not_applied(poison, microbatches):
     assert float(metrics["skipped_in_row"].value) == 0.0
 
 
+def test_the_logged_rate_is_the_applied_one():
+    """A skipped step does not move the optimizer's schedule."""
+    rate, objective = lambda step: 0.1 / (1.0 + step), Regression()
+    tx = optax.sgd(rate)
+    step, state = jax.jit(make_step(objective, tx, rate)), start(objective, tx)
+    bad = make_batch(1)
+    bad["y"] = bad["y"] * np.nan
+    skipped, _ = step(state, bad)
+    (wanted, logged), (found, after_skip) = (step(x, make_batch()) for x in (state, skipped))
+    np.testing.assert_array_equal(found.params["kernel"], wanted.params["kernel"])
+    assert float(after_skip["learning_rate"].mean()) == float(logged["learning_rate"].mean())
+
+
 def test_randomness_is_of_the_seed_and_the_step_alone():
     state, step = setup(noise=1.0)
     again, _ = setup(noise=1.0)
