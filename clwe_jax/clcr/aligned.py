@@ -7,9 +7,8 @@ for rows whose heads have learned from pivots, such as T + E + R, which is above
 
 from __future__ import annotations
 
-import dataclasses
 import os
-from typing import Callable, Mapping, NamedTuple, Sequence
+from typing import Sequence
 
 from absl import logging
 import numpy as np
@@ -18,6 +17,7 @@ from clwe_jax import options
 from clwe_jax.align import pivots
 from clwe_jax.clcr import data, entailment, steps, vectors
 from clwe_jax.clcr.results import Transformed
+from clwe_jax.encoders.features import Table
 from clwe_jax.evaluate import agreement
 from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.pocket import tasks
@@ -26,30 +26,6 @@ from clwe_jax.text.labelled import Labelled, scores
 from clwe_jax.transfer import data as transfer_data, loaded
 
 BASE = "t"  # the row whose heads are read
-
-
-class _Linked(NamedTuple):
-    """An encoder of texts by their linked words.
-
-    Attributes:
-      words: (text, language) -> its words.
-      table: vectors of words, [N, D], in a mapped file.
-      rows: the words of a text -> the rows of those that are linked, int [n].
-    """
-
-    words: Callable[[str, str], list[str]]
-    table: np.ndarray
-    rows: Mapping[tuple[str, ...], np.ndarray]
-
-    def of_words(
-        self,
-        sentences: Sequence[Sequence[str]],
-        language: str,
-        pool: str = "mean",
-        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
-    ) -> list[np.ndarray]:
-        """As `features.EncodesWords`."""
-        return [reduce(self.table[self.rows[tuple(words)]][:, None]) for words in sentences]
 
 
 def measured(config: ClcrRun, workdir: str, mapped: Transformed) -> dict[str, float]:
@@ -66,11 +42,9 @@ def measured(config: ClcrRun, workdir: str, mapped: Transformed) -> dict[str, fl
     if not rows:
         return {}
     heads = loaded.load(os.path.join(workdir, entailment.FOLDER, BASE)).predictor
-    encoder = _Linked(heads.source.encoder.words, *_linked_words(config, workdir, mapped, rows))
-    source_of = dataclasses.replace(heads.source, encoder=encoder, folder=workdir)
-    heads = dataclasses.replace(heads, source=source_of)
-    gold, texts = [row.label for row, _ in rows], [row.texts for row, _ in rows]
-    right = [scores.accuracy(gold, x) for x in heads.label_texts(texts, source)]
+    table = heads.centered(_linked_words(config, workdir, mapped, rows), source)
+    gold = [row.label for row, _ in rows]
+    right = [scores.accuracy(gold, x) for x in heads.label_table(table, heads.params)]
     figures = entailment.row_figures(workdir, BASE)
     figures |= agreement.named_interval(f"xnli/{source}/acc", right)
     return entailment.figures(languages, entailment.ALIGNED, figures)
@@ -107,27 +81,28 @@ def _linked_words(
     workdir: str,
     mapped: Transformed,
     rows: Sequence[tuple[Labelled, tuple[str, ...]]],
-) -> tuple[np.ndarray, dict[tuple[str, ...], np.ndarray]]:
-    """The mapped vectors of the source's words, and for each source text its words -> the rows of the
-    linked ones, in the order of the translation. A text without a link keeps its nearest word."""
-    texts = {own: other for row, pair in rows for own, other in zip(row.texts, pair)}
+) -> Table:
+    """The mapped vectors of the source's words as features: of each text the linked words, in the order
+    of the row's translation. A text without a link keeps its nearest word."""
+    translated = [list(zip(row.texts, others)) for row, others in rows]
+    pairs = list(dict.fromkeys(pair for row in translated for pair in row))
     models = mapped.models.items()
     cut = [
         Linked(
             *(model.tokenizer.words(text, language) for text, (language, model) in zip(pair, models)),
             frozenset(), frozenset(),
         )
-        for pair in texts.items()
+        for pair in pairs
     ]  # fmt: skip
     sides = data.both_sides(mapped.models, mapped.spaces, cut, workdir)
     views = vectors.views(mapped.maps[steps.MAIN], sides, vectors.files(workdir))
     distances = steps.distances(views, config.clcr.contrast, config.seed)
-    table, linked = views.common(0), {}
-    for number, (row, x) in enumerate(zip(cut, distances)):
+    words, linked = views.common(0), {}
+    for number, (pair, x) in enumerate(zip(pairs, distances)):
         links = pivots.links(x, mapped.threshold)
         if x.size and not links.any():
             links[np.unravel_index(x.argmin(), x.shape)] = True
         places, ranks = pivots.orders(links)
-        own = table.rows[number]
-        linked[tuple(row.source)] = own[own > 0][places[np.argsort(ranks)]]  # row 0 is padding
-    return table.vectors, linked
+        own = words.rows[number]
+        linked[pair] = own[own > 0][places[np.argsort(ranks)]]  # row 0 is padding
+    return Table(words.vectors[:, None], [[linked[pair] for pair in row] for row in translated])
