@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import os
 from typing import Any, Iterator
 
@@ -99,7 +100,21 @@ class PiecePipeline(texts.Pipeline):
         """See `texts.Pipeline` and `dataset`."""
         counts = PieceCounts(self.tokenizer.languages)
         return GraphSource(
-            self.dataset(repeat), counts, COUNTERS, self._fingerprint("pieces", repeat)
+            self.dataset(repeat), counts, COUNTERS, self._fingerprint("pieces", repeat), self.stamps
+        )
+
+    def files(self) -> dict[str, str]:
+        """See `texts.Pipeline`; also those of parallel text."""
+        pairs = itertools.chain(*(x.list_shards("train") for x in self._pairs.values()))
+        return {**super().files(), **{os.path.basename(path): path for path in pairs}}
+
+    @functools.cached_property
+    def _pairs(self) -> dict[str, parallel.ParallelSource]:
+        """The parallel text; {} for a task without."""
+        if not isinstance(self.task, Tlm | Copies) or not self.task.parallel:
+            return {}
+        return parallel.find(
+            self.task.parallel, self.tokenizer.languages, self.data.shuffle_lines
         )
 
     def dataset(self, repeat: bool) -> tf.data.Dataset:
@@ -226,9 +241,7 @@ class PiecePipeline(texts.Pipeline):
 
     def _pair_rows(self) -> tf.data.Dataset:
         """An endless dataset of rows of sentence pairs (TLM, and the finish on translations)."""
-        pairs = parallel.find(
-            self.task.parallel, self.tokenizer.languages, self.data.shuffle_lines
-        )
+        pairs = self._pairs
         rates = texts.rates(pairs, self.encoder, self.data.temperature)
         numbered = parallel.pair_chunks(
             sources.mix(pairs, rates, seed=self.seed, **self.host),

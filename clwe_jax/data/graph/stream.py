@@ -17,6 +17,8 @@ import tensorflow as tf
 from clwe_jax.data.arrays import Counts
 from clwe_jax.types import Batch
 
+_NAMED = 3  # changed files that an error names
+
 
 def pack(arrays: Mapping[str, np.ndarray]) -> bytes:
     """The bytes of a state, from its arrays."""
@@ -49,14 +51,20 @@ class GraphSource:
     """
 
     def __init__(
-        self, dataset: tf.data.Dataset, counts: Counts, counters: Sequence[str], fingerprint: str
+        self,
+        dataset: tf.data.Dataset,
+        counts: Counts,
+        counters: Sequence[str],
+        fingerprint: str,
+        stamps: Mapping[str, str],
     ):
         """Args:
         dataset: batches with the key 'counters', int64 [rows, counters].
         counts: computes the figures of `stats`.
         counters: names of the columns of 'counters'.
-        fingerprint: hash of everything that the stream depends on; a state with another fingerprint
-          is refused.
+        fingerprint: hash of all settings that the stream depends on; a state with another
+          fingerprint is refused.
+        stamps: name -> `sources.stamp` of each file that is read; so is one of other files.
         """
         settings = tf.data.Options()
         settings.deterministic = True
@@ -67,7 +75,7 @@ class GraphSource:
         self._iterator = iter(dataset.prefetch(2).with_options(settings))
         self._counts = counts
         self._counters = tuple(counters)
-        self._fingerprint = fingerprint
+        self._fingerprint, self._stamps = fingerprint, dict(stamps)
         self._sums: collections.Counter[str] = collections.Counter()
         self.batches = 0
 
@@ -103,7 +111,10 @@ class GraphSource:
             tf.train.Checkpoint(iterator=self._iterator).write(os.path.join(folder, "state"))
             for name in sorted(os.listdir(folder)):
                 files[name] = np.fromfile(os.path.join(folder, name), np.uint8)
-        own = {"fingerprint": self._fingerprint, "batches": self.batches, "sums": self._sums}
+        own = {
+            "fingerprint": self._fingerprint, "files": self._stamps, "batches": self.batches,
+            "sums": self._sums,
+        }  # fmt: skip
         files["own.json"] = np.frombuffer(json.dumps(own).encode(), np.uint8)
         return pack(files)
 
@@ -113,9 +124,18 @@ class GraphSource:
             fingerprint, batches, sums = own["fingerprint"], own["batches"], own["sums"]
         if fingerprint != self._fingerprint:
             raise ValueError(
-                "The saved place in the data belongs to other settings (task, languages, text "
-                "files, seed, batch size, sequence length, hosts): give those of the run, or a new "
-                "--workdir"
+                "The saved place in the data belongs to other settings (task, languages, "
+                "seed, batch size, sequence length, hosts): give those of the run, or a new --workdir"
+            )
+        # A release before this one kept no stamps.
+        changed = set(own.get("files", self._stamps).items()) ^ set(self._stamps.items())
+        if changed:
+            names = sorted({name for name, _ in changed})
+            raise ValueError(
+                f"The text has changed since the run read it: {', '.join(names[:_NAMED])}"
+                f"{', ...' if len(names) > _NAMED else ''}. Bring the old text back; or train on "
+                "the new one in a new --workdir, from this run's parameters with "
+                "--config.init.parameters=run:DIR"
             )
         with tempfile.TemporaryDirectory() as folder:
             for name, content in files.items():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
+import itertools
+import os
 from typing import Any, ClassVar, Iterator, Mapping, Sequence
 
 import tensorflow as tf
@@ -123,6 +125,18 @@ class Pipeline(abc.ABC):
         vars(other).update({name: getattr(self, name) for name in self._SHARED})
         return other
 
+    def files(self) -> dict[str, str]:
+        """Name -> path of each file that is read; the names stay where the folders move."""
+        if not isinstance(self.text, TextCorpus):
+            return {}
+        paths = itertools.chain(*self.text.files.values())
+        return {os.path.relpath(path, self.text.directory): path for path in paths}
+
+    @functools.cached_property
+    def stamps(self) -> dict[str, str]:
+        """Name -> `sources.stamp` of each file that is read."""
+        return {name: sources.stamp(path) for name, path in self.files().items()}
+
     @property
     def host(self) -> dict[str, int]:
         """'process_index' and 'process_count', as arguments."""
@@ -158,7 +172,7 @@ class Pipeline(abc.ABC):
             yield chunks.of_language(tf.constant(waiting), number)
 
     def _fingerprint(self, *own: Any) -> str:
-        """A hash of everything that the stream depends on, and of `own`."""
+        """A hash of all settings that the stream depends on, and of `own`."""
         shaping = [getattr(self.data, name) for name in _SHAPING]
         making = {
             name: value

@@ -62,6 +62,7 @@ class WordPipeline(texts.Pipeline):
             WordCounts(self.tokenizer.languages),
             (*COUNTERS, "unspelt_words"),
             self._fingerprint("words", self._distinct, repeat),
+            self.stamps,
             vocabulary=vocabulary,
             spellings=spellings,
             rows=Rows(self.batch_size, self.data.sequence_length, vocabulary.pad_id),

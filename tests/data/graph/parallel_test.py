@@ -134,3 +134,10 @@ def test_rows_of_both_kinds_alternate(small, tmp_path):
     for _ in range(5):
         one, two = next(source), next(other)
         assert all(np.array_equal(one[name], two[name]) for name in one)
+
+    with open(tmp_path / "de-en.en", "a", encoding="utf-8") as file:
+        file.write("One more\n")
+    with open(tmp_path / "de-en.de", "a", encoding="utf-8") as file:
+        file.write("Einer mehr\n")
+    with pytest.raises(ValueError, match="text has changed .*: de-en.de, de-en.en. Bring"):
+        build().set_state(source.get_state())

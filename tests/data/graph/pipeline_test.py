@@ -10,7 +10,10 @@ import pytest
 import seqio
 import tensorflow as tf
 
+from clwe_jax import options, presets
+from clwe_jax.data import prepare
 from clwe_jax.data.graph import chunks, pipeline, sources
+from clwe_jax.options.section import to_dict
 from clwe_jax.options.tasks import DictMlm, Mlm
 from clwe_jax.text.corpus import corpora
 
@@ -98,6 +101,53 @@ def test_states_of_other_streams_are_refused(small, stream):
             source.set_state(damaged)
     with pytest.raises(ValueError, match="damaged"):
         source.set_state(source.get_state()[:-100])
+
+
+def test_a_place_in_a_text_that_has_changed_is_refused(small, tmp_path):
+    """Its bytes would be read from the middle of other lines. Folders may move."""
+    corpus = split_corpus(small, str(tmp_path / "text"), parts=2, lines=60)
+    source = lambda text: make.__wrapped__(small, Mlm(), text=text).source()
+    state = source(corpus).get_state()
+    moved = corpora.TextCorpus(str((tmp_path / "text").rename(tmp_path / "moved")), corpus.languages)
+    source(moved).set_state(state)
+    plain, packed = tmp_path / "moved" / "de" / "0.txt", tmp_path / "moved" / "en" / "1.txt.gz"
+    lines = plain.read_text().splitlines()
+    plain.write_text("\n".join(reversed(lines)) + "\n")  # of the same size
+    packed.rename(packed.with_name("2.txt.gz"))
+    other = corpora.TextCorpus(moved.directory, moved.languages)
+    names = "de/0.txt, en/1.txt.gz, en/2.txt.gz"
+    with pytest.raises(ValueError, match=f"text has changed since the run read it: {names}. Bring"):
+        source(other).set_state(state)
+
+
+def test_batches_prepared_from_another_text_are_other_data(small, tmp_path):
+    """Though as many rows of the same config: a run does not go on with them."""
+    split_corpus(small, str(tmp_path / "text"), parts=1, lines=60)
+    config = presets.bert("laptop")
+    config.data.update(to_dict(small.config(source=f"text:{tmp_path / 'text'}")), dictionaries="")
+    config.evals.retrieval.data = config.evals.bli.data = ""
+    config.vocab.size = 1_000
+    config = options.parse(config)
+
+    def fingerprint(out):
+        return prepare.prepare(config, str(tmp_path / out), rows=16, heldout_rows=8)["fingerprint"]
+
+    first = fingerprint("first")
+    assert fingerprint("again") == first
+    with open(tmp_path / "text" / "de" / "0.txt", "a", encoding="utf-8") as file:
+        file.write("mehr\n")
+    assert fingerprint("other") != first
+
+
+def test_a_stamp_tells_large_files_apart(tmp_path):
+    path, content = tmp_path / "text", bytes(range(256)) * 4_096
+    path.write_bytes(content)
+    stamp = sources.stamp(path)
+    for other in (content + b"!", b"!" + content[1:], content[:-1] + b"!"):
+        path.write_bytes(other)
+        assert sources.stamp(path) != stamp
+    path.write_bytes(content)
+    assert sources.stamp(path) == stamp
 
 
 def test_languages_have_the_shares_that_the_temperature_asks_for(small, stream):
