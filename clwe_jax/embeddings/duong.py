@@ -123,7 +123,7 @@ def train(
     Args:
       corpus: text, usually of equal size in all languages.
       dictionary: dictionary with the text's normalisation.
-      settings: hyperparameters.
+      settings: hyperparameters; `epochs` of 0 is by the size of the text.
       seed: seed of initialisation, order, windows, subsampling and noise.
 
     Returns:
@@ -134,6 +134,8 @@ def train(
       ValueError: a language without a word that occurs often enough, or a dictionary that
         translates no word of the text.
     """
+    languages = corpus.languages
+    settings = settings.over(sum(map(corpus.size, languages)) // len(languages))
     random = np.random.default_rng(seed)
     text = _tagged(corpus, settings.min_count)
     known = _links(text, dictionary)

@@ -67,7 +67,7 @@ def fasttext_with_subwords(
 
     Args:
       sentences: text in the order of training, the same in every epoch.
-      settings: hyperparameters.
+      settings: hyperparameters; `epochs` of 0 is by the size of the text, as if of one language.
       seed: seed of initialisation, windows and negatives.
 
     Returns:
@@ -79,6 +79,7 @@ def fasttext_with_subwords(
     """
     from gensim.models.fasttext import FastText as Model
 
+    settings = settings.over(sentences.size)
     batch = min(10_000, max(100, sentences.size // (_JOBS * settings.workers)))
     # fastText draws noise by the root of the frequency; gensim's default is the power .75.
     model = Model(

@@ -149,6 +149,15 @@ def test_same_seed_same_bits_and_counts_of_the_text():
         }
 
 
+def test_no_number_of_passes_is_that_of_the_texts_size():
+    text = parallel(sentences=100)
+    whole, chosen = (
+        duong.train(text, HALF, dataclasses.replace(SETTINGS, epochs=x)) for x in (15, 0)
+    )
+    for language in text.languages:
+        np.testing.assert_array_equal(whole[language].vectors, chosen[language].vectors)
+
+
 def test_words_spelled_alike_are_two_words():
     text = Corpus(
         ["die", "x", "y"],

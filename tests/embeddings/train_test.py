@@ -1,5 +1,6 @@
 """fastText by gensim: settings, seeds, progress, fastText's own model files."""
 
+import dataclasses
 import re
 import types
 
@@ -39,6 +40,11 @@ def test_same_seed_same_bits():
     one, same, other = (train.fasttext(topics(), SMALL, seed).vectors for seed in (5, 5, 6))
     np.testing.assert_array_equal(one, same)
     assert not np.allclose(one, other)
+
+
+def test_no_number_of_passes_is_that_of_the_texts_size():
+    whole, chosen = (train.fasttext(topics(), dataclasses.replace(SMALL, epochs=x)) for x in (15, 0))
+    np.testing.assert_array_equal(whole.vectors, chosen.vectors)
 
 
 def test_words_of_a_topic_are_neighbours():
