@@ -27,7 +27,7 @@ def languages(config: Run) -> tuple[str, ...]:
     """`config.data.languages` as a tuple.
 
     Raises:
-      ValueError: no language, one named twice, or one in capitals.
+      ValueError: no language, one named twice, or one with capitals or a hyphen.
     """
     names = tuple(name.strip() for name in config.data.languages.split(",") if name.strip())
     if not names:
@@ -39,6 +39,12 @@ def languages(config: Run) -> tuple[str, ...]:
             raise ValueError(
                 f"config.data.languages={config.data.languages}: write codes in lower case, "
                 f"--config.data.languages={','.join(names).lower()}"
+            )
+        if "-" in name:
+            # Names of pairs, in files and figures, are cut at the hyphen.
+            raise ValueError(
+                f"config.data.languages={config.data.languages}: {name!r} has a hyphen, which stands "
+                f"between the languages of a pair, as in en-de: give it and its files a code without one, such as yue for zh-yue"
             )
         if names.count(name) > 1:
             raise ValueError(f"config.data.languages names {name!r} twice: {config.data.languages}")

@@ -30,6 +30,7 @@ def checked(config, values):
         ("vocab.kind", "words", "config.vocab.kind='words': must be one of"),
         ("data.temperature", 0.0, "config.data.temperature=0.0"),
         ("checkpoint.best_mode", "most", "config.checkpoint.best_mode='most'"),
+        ("data.languages", "en,zh-yue", "'zh-yue' has a hyphen, .* its files a code without one"),
         ("model.depth", 3, "config.model has no option 'depth'"),
     ],
 )
