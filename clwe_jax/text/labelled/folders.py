@@ -6,12 +6,17 @@ import os
 import re
 from typing import Callable, Sequence
 
-# CoNLL's and the Universal Dependencies' three letters; other names have two.
+from absl import logging
+
+from clwe_jax import options
+from clwe_jax.text.words.codes import WIKIPEDIA
+
+# Codes of three letters -> the languages' own; two are CoNLL's. Other parts of names have three letters too.
 _THREE = {
-    "ara": "ar", "deu": "de", "eng": "en", "esp": "es", "spa": "es", "eus": "eu", "fra": "fr",
-    "hun": "hu", "ita": "it", "jpn": "ja", "ned": "nl", "nld": "nl", "por": "pt", "rus": "ru",
-    "zho": "zh", "cmn": "zh",
+    **{code: code for code in options.MBERT_LANGUAGES.split(",")}, **WIKIPEDIA, "esp": "es",
+    "ned": "nl",
 }  # fmt: skip
+_NO_LANGUAGE = "ud"  # de_gsd-ud-test.conllu
 # Parts of a name that say what the file is for; the lowest rank of a language is taken.
 _NEVER = 9
 _RANK = {
@@ -25,14 +30,21 @@ _OTHER = (".md", ".py", ".sh")  # endings of files without labels
 def split_name(name: str) -> tuple[str, int]:
     """Language and rank of a file's name; '' for a name without a language.
 
-    The language is the first part of two letters, or of three known ones, in lower case:
-    `de.tsv`, `de_gsd-ud-test.conllu`, `dev-de.tsv`, `test.de.tsv.gz`, `esp.testb`.
+    The language is a part of two letters, or of three known ones, in lower case, between dots and
+    hyphens; of several the last of the fewest letters. Of a part such as `de_gsd` it is the first:
+    `de.tsv`, `de_gsd-ud-test.conllu`, `dev-de.tsv`, `test.de.tsv.gz`, `esp.testb`, `ceb.tsv`.
     """
-    parts = [] if name.endswith(_OTHER) else re.split(r"[._-]", name.removesuffix(".gz"))
-    known = (_THREE.get(part) or part for part in parts)
-    language = next((part for part in known if re.fullmatch("[a-z]{2}", part)), "")
+    between = [] if name.endswith(_OTHER) else re.split("[.-]", name.removesuffix(".gz"))
+    codes = [next(filter(_is_language, part.split("_")), "") for part in between]
+    code = min(filter(None, reversed(codes)), key=len, default="")
+    language = _THREE.get(code, code)
+    parts = [part for some in between for part in some.split("_")]
     ranks = [_RANK[part] for part in parts if part in _RANK]
     return language, max(ranks) if ranks else _UNNAMED
+
+
+def _is_language(part: str) -> bool:
+    return part in _THREE or part != _NO_LANGUAGE and bool(re.fullmatch("[a-z]{2}", part))
 
 
 def find(directory: str) -> dict[str, str]:
@@ -68,6 +80,11 @@ def find(directory: str) -> dict[str, str]:
         raise ValueError(
             f"{directory} holds no test file of a language: expected names such as de.tsv, "
             f"de.test.tsv, test-de.tsv or de_gsd-ud-test.conllu{hint}"
+        )
+    without = [x for x in names if not x.startswith(".") and not split_name(x)[0]]
+    if without:
+        logging.info(
+            "%s: left out, as their names have no known language: %s", directory, ", ".join(without)
         )
     return files
 

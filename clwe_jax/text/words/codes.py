@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 # The languages of the Tatoeba set of LASER (Artetxe and Schwenk 2019) and XTREME, and a few more.
-# Codes that are absent here are the same in both; and yue stays, Wikipedia's zh-yue, because a hyphen
-# stands between the languages of a pair.
-_WIKIPEDIA = dict(
+# Codes that are absent here are the same in both. Wikipedia's zh-yue is yue here, because a hyphen stands
+# between the languages of a pair.
+WIKIPEDIA = dict(
     pair.split(":")
     for pair in (
         "afr:af amh:am ara:ar arb:ar arg:an asm:as aze:az azj:az bak:ba bel:be ben:bn bos:bs "
@@ -19,11 +19,11 @@ _WIKIPEDIA = dict(
         "pus:ps ron:ro run:rn rus:ru san:sa sin:si slk:sk slv:sl sna:sn som:so spa:es sqi:sq "
         "srd:sc srp:sr sun:su swa:sw swe:sv swh:sw tam:ta tat:tt tel:te tgk:tg tgl:tl tha:th "
         "tir:ti tuk:tk tur:tr uig:ug ukr:uk urd:ur uzb:uz uzn:uz vie:vi vol:vo wln:wa wol:wo "
-        "xho:xh ydd:yi yid:yi yor:yo zho:zh zsm:ms zul:zu"
+        "xho:xh ydd:yi yid:yi yor:yo yue:yue zho:zh zsm:ms zul:zu"
     ).split()
 )
 
 
 def wikipedia_code(code: str) -> str:
     """'deu' -> 'de', 'cmn' -> 'zh'; a code that is not in the table is returned unchanged."""
-    return _WIKIPEDIA.get(code, code)
+    return WIKIPEDIA.get(code, code)
