@@ -275,14 +275,16 @@ def _is_text(name: str) -> bool:
 
 
 def files_of(directory: str, language: str) -> list[str]:
-    """The text files of a language in a directory, sorted."""
+    """The text files of a language in a directory, sorted; of a file and its .gz the file."""
     files = [os.path.join(directory, language + end) for end in (".txt", ".txt.gz")]
     files = [path for path in files if os.path.isfile(path)]
     folder = os.path.join(directory, language)
     if os.path.isdir(folder):
-        names = sorted(name for name in os.listdir(folder) if _is_text(name))
-        files += [os.path.join(folder, name) for name in names]
-    return files
+        files += sorted(os.path.join(folder, name) for name in os.listdir(folder) if _is_text(name))
+    copies = {f"{path}.gz" for path in files}.intersection(files)
+    for path in sorted(copies):
+        logging.warning("%s is not read, as %s is read", path, path.removesuffix(".gz"))
+    return [path for path in files if path not in copies]
 
 
 def _languages_in(directory: str) -> list[str]:
@@ -391,9 +393,6 @@ def temperature_shares(sizes: Mapping[str, float], temperature: float) -> dict[s
     if not temperature > 0:
         raise ValueError(f"config.data.temperature={temperature}: must be positive")
     total = sum(sizes.values())
-    weights = {
-        language: (size / total) ** (1 / temperature) if size else 0.0
-        for language, size in sizes.items()
-    }
+    weights = {x: (size / total) ** (1 / temperature) if size else 0.0 for x, size in sizes.items()}
     whole = sum(weights.values())
     return {language: weight / whole for language, weight in weights.items()}

@@ -52,6 +52,13 @@ def test_finds_files(tmp_path):
     }  # fmt: skip
 
 
+def test_a_file_beside_its_compressed_copy_is_read_once(tmp_path, warnings):
+    files = {"en.txt": "a\n", "en.txt.gz": "a\n", "en/b.txt": "b\n", "en/b.txt.gz": "b\n"}
+    corpus = corpora.TextCorpus(write(tmp_path, files), ["en"])
+    assert list(corpus.lines("en")) == ["a", "b"]
+    assert len(warnings) == 2 and "en.txt.gz is not read, as" in warnings[0]
+
+
 def test_missing_directory(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"absent.*config\.data\.source=text:DIR"):
         corpora.TextCorpus(str(tmp_path / "absent"), ["en"])
