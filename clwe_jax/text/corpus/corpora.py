@@ -16,6 +16,7 @@ from clwe_jax import parts
 from clwe_jax.options.section import suggestion
 from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.labelled.lines import refuse_utf16
 
 _BLOCK = 1 << 20  # bytes read at once
 BOM = b"\xef\xbb\xbf"
@@ -163,7 +164,7 @@ class TextCorpus:
           counts: counts to which this reading is added.
 
         Raises:
-          ValueError: a .gz file is damaged.
+          ValueError: a .gz file is damaged, or a file is UTF-16.
         """
         for block in self._blocks(language, limit, counts or LineCounts()):
             yield from block
@@ -212,7 +213,7 @@ def _file_blocks(
     """Yields the lines of one file in lists; returns the number of bytes read from the file.
 
     Raises:
-      ValueError: a .gz file is damaged.
+      ValueError: a .gz file is damaged, or a file is UTF-16.
     """
     with open(path, "rb") as raw:
         try:
@@ -231,6 +232,8 @@ def _read(raw: BinaryIO, path: str, limit: float | None, counts: LineCounts) -> 
         block = file.read(_BLOCK if limit is None else max(1, min(_BLOCK, int(limit - read))))
         if not block:
             break
+        if not read:
+            refuse_utf16(path, block)
         whole, newline, tail = (block if read else block.removeprefix(BOM)).rpartition(b"\n")
         read += len(block)
         if newline:

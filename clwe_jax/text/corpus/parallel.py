@@ -18,6 +18,7 @@ from typing import Sequence
 
 from absl import logging
 
+from clwe_jax.text.labelled.lines import refuse_utf16
 from clwe_jax.text.words.codes import wikipedia_code
 
 HELP = (
@@ -148,7 +149,7 @@ def read(files: Files, limit: int = 0) -> Pairs:
       limit: most lines, from the beginning; 0: all.
 
     Raises:
-      ValueError: sides of different length, a damaged .gz file, or no pair.
+      ValueError: sides of different length, a damaged .gz file, UTF-16, or no pair.
     """
     name = " and ".join(files.paths)
     skipped: dict[str, int] = {}
@@ -183,6 +184,7 @@ def _lines(path: str) -> list[str]:
             data = file.read()
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
+    refuse_utf16(path, data)
     lines = data.decode("utf-8-sig", errors="replace").split("\n")
     # Not splitlines: U+2028 and similar characters do not end a line here.
     return lines[:-1] if lines[-1] == "" else lines

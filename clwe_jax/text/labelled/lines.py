@@ -46,15 +46,15 @@ def read_text(path: str) -> str:
             data = file.read()
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
+    refuse_utf16(path, data)
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         number = data.count(b"\n", 0, error.start) + 1
-        encoding = "UTF-16" if data.startswith(_UTF16) else "ISO-8859-1"
         fault(
             path, number,
             f"not UTF-8 (byte {data[error.start]:#04x}). CoNLL's own files are ISO-8859-1: convert "
-            f"the file with `iconv -f {encoding} -t UTF-8`",
+            "the file with `iconv -f ISO-8859-1 -t UTF-8`",
         )  # fmt: skip
 
 
@@ -62,6 +62,12 @@ def read_lines(path: str) -> list[tuple[int, str]]:
     """(number from 1, line without its end) of every line of a file; errors as of `read_text`."""
     # Not splitlines(): a word may hold U+0085 or U+2028.
     return list(enumerate(read_text(path).removesuffix("\n").split("\n"), 1))
+
+
+def refuse_utf16(path: str, data: bytes) -> None:
+    """Raises ValueError where the beginning of a file has the mark of UTF-16."""
+    if data.startswith(_UTF16):
+        fault(path, 1, "not UTF-8 but UTF-16: convert the file with `iconv -f UTF-16 -t UTF-8`")
 
 
 def fault(path: str, number: int, text: str) -> NoReturn:

@@ -59,6 +59,15 @@ def test_a_file_beside_its_compressed_copy_is_read_once(tmp_path, warnings):
     assert len(warnings) == 2 and "en.txt.gz is not read, as" in warnings[0]
 
 
+@pytest.mark.parametrize("order, name", [("le", "en.txt"), ("be", "en.txt.gz")])
+def test_utf16_is_refused(tmp_path, order, name):
+    mark = "\ufeff"
+    content = f"{mark}one\ntwo\n".encode(f"utf-16-{order}")
+    corpus = corpora.TextCorpus(write(tmp_path, {name: content}), ["en"])
+    with pytest.raises(ValueError, match=f"{name}:1: not UTF-8 .*iconv -f UTF-16 -t UTF-8"):
+        list(corpus.lines("en"))
+
+
 def test_missing_directory(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"absent.*config\.data\.source=text:DIR"):
         corpora.TextCorpus(str(tmp_path / "absent"), ["en"])

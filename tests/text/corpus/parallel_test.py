@@ -75,6 +75,9 @@ def test_a_damaged_file_and_a_lone_side_are_named(tmp_path):
     (tmp_path / "en-de.tsv.gz").write_bytes(b"no gzip")
     with pytest.raises(ValueError, match="damaged"):
         read_all(str(tmp_path))
+    (tmp_path / "en-de.tsv.gz").write_bytes(gzip.compress("a\tb\n".encode("utf-16")))
+    with pytest.raises(ValueError, match="en-de.tsv.gz:1: .*iconv -f UTF-16"):
+        read_all(str(tmp_path))
     write(tmp_path, dev__en=EN)
     with pytest.raises(ValueError, match="no other side"):
         read_all(str(tmp_path / "dev"))
