@@ -60,7 +60,7 @@ def _sentences(path: str) -> list[list[_Row]]:
             sentences.append([])
             continue
         comment = line[0] == "#" and (
-            separator == "\t" and "\t" not in line or _COMMENT.match(line)
+            "\t" not in line if separator == "\t" else _COMMENT.match(line)
         )
         if comment or line.startswith("-DOCSTART-"):
             continue

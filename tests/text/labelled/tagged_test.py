@@ -58,6 +58,7 @@ def test_gz(tmp_path):
 def test_a_number_sign_may_be_a_word(tmp_path):
     assert pairs(read(tmp_path, "# O\n1 O\n")) == ["#/O 1/O"]
     assert pairs(read(tmp_path, "#\tO\n1\tO\n")) == ["#/O 1/O"]
+    assert pairs(read(tmp_path, "# id = 1\n#hash=1\tO\n1\tO\n")) == ["#hash=1/O 1/O"]
 
 
 def test_words_with_spaces_and_odd_characters_are_kept(tmp_path):
