@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import collections
-import gzip
 import os
 import re
 
 from absl import logging
 
 from clwe_jax.text.corpus import test_files
+from clwe_jax.text.labelled import tagged
 from clwe_jax.text.words.normalize import Normalizer
 
-# The universal parts of speech (Petrov et al. 2012, Universal Dependencies, version 2).
-UPOS = frozenset(
-    "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()
-)
 _NAME = re.compile(r"([a-z]{2,3})([._-].*)?\.(tsv|conllu|conll|txt)(\.gz)?")
 
 
@@ -23,10 +19,8 @@ def read(directory: str, language: str, normalizer: Normalizer = Normalizer()) -
     """The most frequent part of speech of each word of a language.
 
     Args:
-      directory: folder with `{lang}*.tsv` or `{lang}*.conllu`, also `.gz`. A line is a token: its
-        columns are separated by tabs, the form is the first one (in CoNLL-U the second, after the
-        token's number), and one of the next three is a universal part of speech. Other lines are
-        ignored.
+      directory: folder with `{lang}*.tsv` or `{lang}*.conllu`, also `.gz`, in the formats of
+        `text.labelled.tagged`. Words without a universal part of speech are left out.
       language: two or three letters, with which the file's name begins.
       normalizer: normalizer of the vectors' words.
 
@@ -35,7 +29,7 @@ def read(directory: str, language: str, normalizer: Normalizer = Normalizer()) -
 
     Raises:
       FileNotFoundError: the folder is missing.
-      ValueError: a file of the language without a tagged token.
+      ValueError: a file of the language without a tagged token, or a line with other columns.
     """
     counts: dict[str, collections.Counter[str]] = {}
     expected = f"tagged text, as {language}.tsv with columns form, lemma, part of speech,"
@@ -45,30 +39,17 @@ def read(directory: str, language: str, normalizer: Normalizer = Normalizer()) -
         if match[1] != language:
             continue
         path = os.path.join(directory, match[0])
-        tokens = 0
-        with (gzip.open if match[4] else open)(path, "rt", encoding="utf-8") as file:
-            for line in file:
-                token = _token(line.rstrip("\n").split("\t"))
-                if token is not None:
-                    tokens += 1
-                    word = normalizer(token[0], language)
-                    counts.setdefault(word, collections.Counter())[token[1]] += 1
+        sentences, form, tag = tagged.universal(path, language)
+        tokens = [(row.columns[form], row.columns[tag]) for rows in sentences for row in rows]
+        tokens = [(word, tag) for word, tag in tokens if tag in tagged.UPOS]
         if not tokens:
             raise ValueError(
                 f"{path} holds no tagged token: expected lines of form, lemma and universal part "
                 "of speech, separated by tabs"
             )
+        for word, tag in tokens:
+            counts.setdefault(normalizer(word, language), collections.Counter())[tag] += 1
     if not counts:
         logging.info("%s holds no tagged text in %s", directory, language)
     # The tag's name breaks ties, so that the order of the files does not matter.
     return {word: min(tags, key=lambda tag: (-tags[tag], tag)) for word, tags in counts.items()}
-
-
-def _token(columns: list[str]) -> tuple[str, str] | None:
-    if len(columns) < 2 or columns[0].startswith("#"):
-        return None
-    first = 1 if columns[0].isdigit() and len(columns) > 4 else 0
-    for tag in columns[first + 1 : first + 4]:
-        if tag in UPOS:
-            return columns[first], tag
-    return None

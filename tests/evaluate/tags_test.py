@@ -21,6 +21,13 @@ def test_the_most_frequent_tag_of_a_word(tmp_path):
     assert tags.read(str(tmp_path), "fr") == {}
 
 
+def test_columns_are_chosen_as_for_labelled_rows(tmp_path):
+    (tmp_path / "en.tsv").write_text("X\tX\tNOUN\nten\tten\tNUM\nnum\tNUM\tNOUN\n#\t#\tSYM\n")
+    assert tags.read(str(tmp_path), "en") == {"x": "NOUN", "ten": "NUM", "num": "NOUN", "#": "SYM"}
+    (tmp_path / "de.tsv").write_text("1\tHaus\tNOUN\n2\tgut\tADJ\n\n1\tja\tINTJ\n")
+    assert tags.read(str(tmp_path), "de") == {"haus": "NOUN", "gut": "ADJ", "ja": "INTJ"}
+
+
 def test_what_cannot_be_read_is_said(tmp_path):
     with pytest.raises(FileNotFoundError, match="config.evals.bli.tags"):
         tags.read(str(tmp_path / "no"), "en")

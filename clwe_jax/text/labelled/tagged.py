@@ -99,6 +99,24 @@ def _word_column(sentences: list[list[_Row]], tag: int) -> int:
     return 1
 
 
+def universal(path: str, language: str) -> tuple[list[list[_Row]], int, int]:
+    """The lines with words of a file, by sentence, and the columns of the words and of their universal
+    tags; where these are a minority in theirs, that of the language's own tags.
+
+    Raises:
+      ValueError: a line with another number of columns than the first, or no word at all.
+    """
+    sentences = _sentences(path)
+    if len(sentences[0][0].columns) == _CONLLU:
+        return [[r for r in rows if r.columns[0].isdigit()] for rows in sentences], 1, 3
+    column = _tag_column(sentences, _UNIVERSAL.__contains__, first=True)
+    rows = [row.columns for sentence in sentences for row in sentence]
+    if 2 * sum(row[column] in _UNIVERSAL for row in rows) <= len(rows):
+        own = lambda tag: bool(petrov.converted(tag, language))
+        column = _tag_column(sentences, lambda tag: own(tag) or tag in _UNIVERSAL, first=True)
+    return sentences, _word_column(sentences, column), column
+
+
 def _words(sentences: list[list[_Row]], column: int, language: str) -> list[list[str]]:
     """The words, without PAN-X's prefix `de:` where every word has it."""
     words = [[row.columns[column] for row in rows] for rows in sentences]
@@ -251,14 +269,8 @@ class Pos:
 
     def read(self, path: str, language: str) -> Examples:
         """As `Task.read`. Ranges and empty words of CoNLL-U (1-2, 1.1) are no words."""
-        sentences = _sentences(path)
+        sentences, word_column, tag_column = universal(path, language)
         skipped: collections.Counter[str] = collections.Counter()
-        if len(sentences[0][0].columns) == _CONLLU:
-            word_column, tag_column = 1, 3
-            sentences = [[r for r in rows if r.columns[0].isdigit()] for rows in sentences]
-        else:
-            tag_column = self._column(sentences, language)
-            word_column = _word_column(sentences, tag_column)
         tags = []
         for rows in sentences:
             tags.append([])
@@ -279,15 +291,6 @@ class Pos:
                     )  # fmt: skip
                 tags[-1].append(tag)
         return _rows(_words(sentences, word_column, language), tags, skipped)
-
-    def _column(self, sentences: list[list[_Row]], language: str) -> int:
-        """The column of universal tags; where they are a minority in it, that of the own tags."""
-        column = _tag_column(sentences, _UNIVERSAL.__contains__, first=True)
-        rows = [row.columns for sentence in sentences for row in sentence]
-        if 2 * sum(row[column] in _UNIVERSAL for row in rows) > len(rows):
-            return column
-        own = lambda tag: bool(petrov.converted(tag, language))
-        return _tag_column(sentences, lambda tag: own(tag) or tag in _UNIVERSAL, first=True)
 
     def files(self, directory: str) -> dict[str, str]:
         return folders.find(directory)
