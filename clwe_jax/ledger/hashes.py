@@ -7,6 +7,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import sys
 from typing import Any, Iterator, Mapping
 
@@ -60,14 +61,19 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _paths(value: str) -> Iterator[str]:
-    """The paths in 'DIR', 'text:DIR', 'vec:en=FILE,de=FILE'."""
-    for part in value.split(","):
-        for mark in (":", "="):
-            part = part.rpartition(mark)[2]
-        if part == POCKET or (
-            os.path.exists(part) and (part != value or os.sep in part or "." in part)
-        ):
-            yield part
+    """The paths in 'DIR', 'text:DIR', 'vec:en=FILE,de=FILE'; a path may hold these marks itself."""
+
+    def path_in(part: str) -> str:
+        marks = re.finditer("[:=]", part.partition(",")[0])
+        return next(filter(known, [part, *(part[mark.end() :] for mark in marks)]), "")
+
+    def known(path: str) -> bool:
+        return path == POCKET or (
+            os.path.exists(path) and (path != value or os.sep in path or "." in path)
+        )
+
+    whole = path_in(value)
+    yield from [whole] if whole else filter(None, map(path_in, value.split(",")))
 
 
 def _content(path: str) -> dict[str, Any]:

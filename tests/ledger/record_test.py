@@ -85,6 +85,18 @@ def test_hashes_follow_content(tmp_path):
     assert not hashes.of_data({"languages": "en,de", "system": "mbert"})
 
 
+@pytest.mark.parametrize("name", ["a=b", "a,b", "a:b", "a,b=c:d"])
+def test_marks_in_a_path_are_no_marks_of_an_option(tmp_path, name):
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "x").write_text("1")
+    for value in (f"{folder}", f"text:{folder}", f"de={folder}"):
+        assert [x["name"] for x in hashes.of_data({"data": value})] == [name], value
+    if "," not in name:
+        values = f"vec:de={folder / 'x'},en={tmp_path}"
+        assert {x["name"] for x in hashes.of_data({"data": values})} == {"x", tmp_path.name}
+
+
 def test_comments_and_imports_do_not_change_the_hash_of_a_module(tmp_path):
     script = tmp_path / "script.py"
     script.write_text('"""One."""\nx = 1\n')
