@@ -1,12 +1,14 @@
 """Word similarity: rank correlation of the cosines of word pairs with human scores.
 
-A file has lines `word1 word2 score`, separated by tabs or spaces. Both words are of one language
+A file has lines `word1 word2 score`, separated by tabs or spaces, in .csv by commas. Both words are of one language
 (WordSim-353, SimLex-999) or of two (SemEval-2017 task 2).
 """
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import functools
 import os
 import re
 from typing import Callable, Iterator, Sequence
@@ -59,7 +61,7 @@ def find(directory: str, languages: Sequence[str]) -> list[SimilaritySet]:
     """The sets of a folder whose languages are all among `languages`; the log names the others.
 
     Args:
-      directory: folder with `EN_NAME.txt` and `EN-DE-NAME.txt` (MUSE's names), in either case.
+      directory: folder with `EN_NAME.txt` and `EN-DE-NAME.txt` (MUSE's names), also .tsv or .csv, in either case.
       languages: two-letter codes.
 
     Raises:
@@ -102,7 +104,11 @@ def read(
             line = line.strip()
             if not line or line.startswith("#"):
                 continue
-            parts = [part.strip() for part in re.split("[\t;]" if "\t" in line else r"\s+", line)]
+            if one.path.lower().endswith(".csv") and "," in line and "\t" not in line:
+                [columns] = csv.reader([line])
+            else:
+                columns = re.split("[\t;]" if "\t" in line else r"\s+", line)
+            parts = [part.strip() for part in columns]
             try:
                 a, b, score = parts[0], parts[1], float(parts[2])
             except (IndexError, ValueError):
@@ -163,6 +169,16 @@ class WordSimilarity(ByIdentity, SimilarityEvaluation):
 
     context: Context
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.has_data:
+            _ = self._sets  # an error in the folder is raised before training starts
+
+    @functools.cached_property
+    def _sets(self) -> list[tuple[SimilaritySet, list[tuple[str, str]], np.ndarray]]:
+        sets = find(self.data, self.context.languages)
+        return [(one, *read(one, self.context.normalizer)) for one in sets]
+
     @property
     def has_data(self) -> bool:
         """Whether a folder of sets is named."""
@@ -175,8 +191,7 @@ class WordSimilarity(ByIdentity, SimilarityEvaluation):
         .../coverage: the share of covered pairs; .../pairs: the number of pairs.
         """
         sample = WordSample(self.context.sample, max_words=0)  # only the words of the sets
-        for one in find(self.data, self.context.languages):
-            pairs, scores = read(one, self.context.normalizer)
+        for one, pairs, scores in self._sets:
             view = model.pairwise_space(one.source, one.target)
             source, target = (
                 view.vocabulary(language, words, sample)

@@ -61,6 +61,18 @@ def test_tabs_and_spaces_headers_and_bad_lines(tmp_path, said, line):
     assert "line 3" in said.text and "line 6" in said.text and "line 1" not in said.text
 
 
+def test_tables_with_commas(tmp_path):
+    """WordSim-353's combined.csv, and one with quotation marks."""
+    text = 'Word 1,Word 2,Human (mean)\r\nlove,sex,6.77\r\n"New York","tiger, cat",7.35\r\n'
+    (tmp_path / "EN_WS-353.csv").write_text(text, newline="")
+    [one] = similarity.find(str(tmp_path), ("en",))
+    pairs, scores = similarity.read(one)
+    assert pairs == [("love", "sex"), ("new york", "tiger, cat")] and scores.tolist() == [
+        6.77,
+        7.35,
+    ]
+
+
 def test_a_run_names_its_figures_and_its_coverage(tmp_path, said):
     (tmp_path / "EN_A.txt").write_text("a b 1\nb c 2\na c 3\nzz yy 4\n")
     (tmp_path / "EN-DE_B.txt").write_text("a q 1\n")
@@ -92,3 +104,8 @@ def test_what_is_missing_is_said(tmp_path):
     [one] = similarity.find(str(tmp_path), ("en",))
     with pytest.raises(ValueError, match="EN_A.txt holds no scored pair"):
         similarity.read(one)
+    # When the evaluator is made, which is before the training.
+    with pytest.raises(ValueError, match="EN_A.txt holds no scored pair"):
+        WordSimilarity(data=str(tmp_path), context=Context(languages=("en",)))
+    with pytest.raises(FileNotFoundError, match="config.evals.similarity.data"):
+        WordSimilarity(data=str(tmp_path / "no"), context=Context(languages=("en",)))
