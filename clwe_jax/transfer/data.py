@@ -159,9 +159,7 @@ def _embedded(config: TransferRun, task: Task):
         return examples.rows
 
     whole = settings.embedded_rows
-    # A limit above 1 is a number of rows, one up to 1 a share of them; 0 is no limit.
-    counts = {x: int(n if n > 1 else round(n * whole) or whole) for x, n in limits.items()}
-    train = {x: rows(x, "train", counts[x]) for x in learned}
+    train = {x: rows(x, "train", _count(limits[x], whole)) for x in learned}
     dev = {x: rows(x, "dev", settings.embedded_tests) for x in learned}
     tests = {x: rows(x, "test", settings.embedded_tests) for x in options.languages(config)}
     return train, dev, tests, skipped, {"embedded": [settings.rows, seed]}
@@ -236,13 +234,18 @@ def _split(task: Task, rows: Rows, seed: int) -> tuple[Rows, Rows]:
     return tuple([row for i, row in enumerate(rows) if (i in chosen) == first] for first in (True, False))
 
 
+def _count(limit: float, rows: int) -> int:
+    """A number of rows: above 1 the limit, up to 1 a share of them, but one at least; 0: all."""
+    return int(limit) if limit > 1 else max(1, round(limit * rows)) if limit else rows
+
+
 def _part(rows: Rows, limit: float, seed: int) -> Rows:
-    """Some of the rows at random, in their order; all where `limit` is 0 or 1."""
-    count = len(rows) if limit in (0, 1) else round(len(rows) * limit) if limit < 1 else int(limit)
+    """Some of the rows at random, in their order; the limit as of `_count`."""
+    count = _count(limit, len(rows))
     if count >= len(rows):
         return rows
     order = np.random.default_rng([seed, 8]).permutation(len(rows))
-    return [rows[i] for i in sorted(order[: max(1, count)])]
+    return [rows[i] for i in sorted(order[:count])]
 
 
 def _of(task: Task, row: Any) -> tuple[str, ...]:

@@ -427,6 +427,14 @@ def test_rows_of_several_languages(vectors):
     assert data.labels == ("B-LOC", "B-PER", "I-LOC", "I-PER", "O")
 
 
+@pytest.mark.parametrize(
+    "rows, count", [("en:.001,de:1", 1), ("en:.2,de:0", 24), ("en:30,de:1", 30)]
+)
+def test_rows_are_a_number_or_a_share(vectors, rows, count):
+    data = labelled(tiny(vectors, train="en,de", rows=rows))
+    assert {x: len(rows) for x, rows in data.train.items()} == {"en": count, "de": 120}
+
+
 def test_training_rows_are_translated(vectors, tmp_path):
     config = with_values(tiny(vectors, translate="train"), {"data.dictionaries": "pocket"})
     data = transfer_translate.translated(config, str(tmp_path), labelled(config))
