@@ -68,11 +68,11 @@ class Pairs:
     bad_count: int = 0
     windows: int = 0
 
-    def skip(self, number: int, what: str) -> None:
-        """Records a bad line."""
+    def skip(self, line: int | str, what: str) -> None:
+        """Records a bad line, by its number or its text."""
         self.bad_count += 1
         if len(self.bad) < _NAMED_LINES:
-            self.bad.append(f"line {number}: {what}")
+            self.bad.append(f"line {line!r}: {what}")
 
 
 def read_pairs(path: str) -> Pairs:

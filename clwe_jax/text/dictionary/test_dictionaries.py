@@ -91,14 +91,17 @@ def read(file: PairFile, normalizer: Callable[[str, str], str]) -> TestSet:
       ValueError: no line is a pair.
     """
     pairs = pair_files.read_pairs(file.path)
+    entries: dict[str, set[str]] = {}
+    for left, right in zip(pairs.left, pairs.right):
+        word, translation = normalizer(left, file.source), normalizer(right, file.target)
+        if word and translation:
+            entries.setdefault(word, set()).add(translation)
+        else:
+            pairs.skip(f"{left} {right}", "a word has no visible characters")
     if pairs.bad_count:
         logging.warning(
             "%s: %d lines skipped: %s", file.path, pairs.bad_count, "; ".join(pairs.bad)
         )
-    entries: dict[str, set[str]] = {}
-    for left, right in zip(pairs.left, pairs.right):
-        word = normalizer(left, file.source)
-        entries.setdefault(word, set()).add(normalizer(right, file.target))
     if not entries:
         raise ValueError(f"{file.path} holds no pairs: expected a source and a target word a line")
     translations = {word: frozenset(some) for word, some in entries.items()}
