@@ -70,8 +70,8 @@ def find(place: str, languages: Sequence[str], option: str) -> list[Files]:
 
     Raises:
       FileNotFoundError: neither a folder nor files that begin so.
-      ValueError: no pair of the languages, one side of a pair is missing, or a pair is the same
-        language twice.
+      ValueError: no pair of the languages, one side of a pair is missing, a pair is the same
+        language twice, or two files have one beginning and language.
     """
     pairs, absent = _find(place, languages, option)
     if not pairs:
@@ -120,7 +120,14 @@ def _find(place: str, languages: Sequence[str], option: str) -> tuple[list[Files
 
 def _pairs_of(begin: str, paths: dict[str, str], several: bool) -> list[Files]:
     if several:
-        files = {wikipedia_code(end): path for end, path in paths.items()}
+        files: dict[str, str] = {}
+        for end, path in paths.items():
+            first = files.setdefault(wikipedia_code(end), path)
+            if first is not path:
+                raise ValueError(
+                    f"{first} and {path} are both in {wikipedia_code(end)}: keep one of them, or name "
+                    "the other by another language"
+                )
         if len(files) < 2:
             raise ValueError(f"{next(iter(paths.values()))} has no other side: {HELP}")
         return [Files(a, b, (files[a], files[b])) for a, b in itertools.combinations(files, 2)]

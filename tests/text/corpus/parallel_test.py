@@ -71,6 +71,12 @@ def test_bad_input_is_named(tmp_path, files, message):
         read_all(write(tmp_path, **files))
 
 
+def test_two_files_of_one_language_are_refused(tmp_path):
+    write(tmp_path, train__en=EN, train__fa="a\n", train__pes="b\n")
+    with pytest.raises(ValueError, match="train.fa and .*train.pes are both in fa: keep one"):
+        parallel.find(str(tmp_path / "train"), ("en", "fa"), "task.parallel")
+
+
 def test_a_damaged_file_and_a_lone_side_are_named(tmp_path):
     (tmp_path / "en-de.tsv.gz").write_bytes(b"no gzip")
     with pytest.raises(ValueError, match="damaged"):
