@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import zipfile
+import zlib
 from typing import Any, Collection, Iterable, Mapping
 
 import numpy as np
@@ -75,7 +77,7 @@ def load(path: str) -> Measured:
         with np.load(path, allow_pickle=False) as file:
             record: dict[str, Any] = json.loads(str(file[_RECORD]))
             arrays = {name: file[name] for name in file.files if name != _RECORD}
-    except (KeyError, EOFError) as error:
+    except (KeyError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{path} is damaged: {error}") from error
     outcomes = {name: x for name, x in arrays.items() if not name.startswith(_ITEMS)}
     items = {name.removeprefix(_ITEMS): x for name, x in arrays.items() if name not in outcomes}
