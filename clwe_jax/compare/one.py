@@ -141,7 +141,7 @@ def _bytes(place: Place) -> int:
     """The bytes of a system's files."""
     kind, _, where = place.encoder.partition(":")
     if kind == "vec":
-        return sum(os.path.getsize(x.rpartition("=")[2]) for x in where.split(","))
+        return sum(os.path.getsize(path) for _, path in options.named_files(where))
     return sum(
         os.path.getsize(os.path.join(folder, name))
         for folder, _, names in os.walk(where)

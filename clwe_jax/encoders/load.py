@@ -75,13 +75,14 @@ def of_vectors(files_of: str, languages: Sequence[str] = (), option: str = "vec"
     Raises:
       ValueError, FileNotFoundError: files that cannot be read, or have no language or other widths.
     """
-    known = languages or [
-        *options.MBERT_LANGUAGES.split(","),
-        *(part.partition("=")[0].strip() for part in files_of.split(",") if "=" in part),
-    ]
-    if len(languages) == 1 and "=" not in files_of and "," not in files_of:
-        files_of = f"{languages[0]}={files_of}"
-    vectors = files.read_space(options.vector_files(files_of, known, option), option)
+    named = options.named_files(files_of)
+    if len(languages) == len(named) == 1 and not named[0][0]:
+        paths = {languages[0]: named[0][1]}
+    else:
+        own = (language for language, _ in named if language)
+        known = languages or [*options.MBERT_LANGUAGES.split(","), *own]
+        paths = options.vector_files(files_of, known, option)
+    vectors = files.read_space(paths, option)
     return StaticSpaces(vectors, {}, {}, next(iter(vectors)), Normalizer(lower_case=False))
 
 
@@ -95,15 +96,16 @@ def of_run(encoder: str, languages: Sequence[str], workdir: str) -> LoadedEncode
     if len(parts) == 2:
         return BesideModels(*(of_run(part, languages, workdir) for part in parts), weight)
     kind, _, where = encoder.partition(":")
-    files = [part.rpartition("=") for part in where.split(",")] if kind == "vec" else [("", "", where)]
-    files = [(*name, options.placed(path, workdir)) for *name, path in files]
-    for *_, path in files:
+    files = options.named_files(where) if kind == "vec" else [("", where)]
+    files = [(language, options.placed(path, workdir)) for language, path in files]
+    for _, path in files:
         if not os.path.exists(path):
             raise FileNotFoundError(
                 f"{workdir} needs its encoder, config.encoder={encoder}, and {path} is missing: move the "
                 f"run and its encoder together, or copy {os.path.basename(path)} into {workdir}"
             )
-    return load(f"{kind}:{','.join(map(''.join, files))}", languages)
+    places = (f"{language}={path}" if language else path for language, path in files)
+    return load(f"{kind}:{','.join(places)}", languages)
 
 
 def tunable(model: LoadedEncoder, encoder: str) -> LanguageModel:

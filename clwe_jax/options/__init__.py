@@ -1,7 +1,7 @@
 """Every option once: frozen dataclasses without jax, their help, and the file that keeps them."""
 
 from clwe_jax.options.derived import (
-    MBERT_LANGUAGES, languages, max_predictions, padded_rows, vector_files,
+    MBERT_LANGUAGES, languages, max_predictions, named_files, padded_rows, vector_files,
 )  # fmt: skip
 from clwe_jax.options.folder import (
     FILE, LAYOUT, check_folder, claim_workdir, differences, placed, read_config, write_config,
@@ -17,6 +17,6 @@ from clwe_jax.options.training import MINED, TRAINED_STARTS
 __all__ = [
     "FILE", "LAYOUT", "MBERT_LANGUAGES", "MINED", "SCALES", "SOURCE", "TRAINED_STARTS", "OptionError",
     "Run", "Section", "check_folder", "claim_workdir", "config_dict", "differences", "from_file",
-    "hub_of", "languages", "load", "max_predictions", "named", "padded_rows", "pairs", "parse", "placed", "read_config",
+    "hub_of", "languages", "load", "max_predictions", "named", "named_files", "padded_rows", "pairs", "parse", "placed", "read_config",
     "to_dict", "vector_files", "with_values", "write_config",
 ]  # fmt: skip

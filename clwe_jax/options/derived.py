@@ -51,11 +51,25 @@ def languages(config: Run) -> tuple[str, ...]:
     return names
 
 
+def named_files(names: str) -> list[tuple[str, str]]:
+    """(language or '', path) of each file of 'de=FILE,en=FILE' or 'FILE,FILE'.
+
+    The path of a file that is there may hold the two marks itself; a comma only where it is the one file.
+    """
+    parts = [names] if os.path.isfile(names) else [part.strip() for part in names.split(",")]
+    files = []
+    for part in filter(None, parts):
+        language, given, path = part.partition("=")
+        whole = not given or os.path.isfile(part)
+        files.append(("", part) if whole else (language.strip(), path))
+    return files
+
+
 def vector_files(names: str, among: Sequence[str], option: str) -> dict[str, str]:
     """Language -> file of vectors.
 
     Args:
-      names: 'de=FILE,en=FILE'; or 'wiki.de.vec,wiki.en.vec', where a part of the name is a language.
+      names: as of `named_files`; of a file without a language, a part of its name is one: 'wiki.de.vec'.
       among: the run's languages.
       option: the option that names the files, for messages.
 
@@ -63,13 +77,12 @@ def vector_files(names: str, among: Sequence[str], option: str) -> dict[str, str
       ValueError: a file of no language of the run, or two of one.
     """
     files: dict[str, str] = {}
-    for name in filter(None, (name.strip() for name in names.split(","))):
-        language, given, path = name.partition("=")
-        if not given:
-            parts = re.split(r"[._-]", os.path.basename(name))
-            path, language = name, next((part for part in parts if part in among), "")
+    for given, path in named_files(names):
+        parts = re.split(r"[._-]", os.path.basename(path))
+        language = given or next((part for part in parts if part in among), "")
         if language not in among or language in files:
             why = "names a language twice" if language in files else "is in none of the languages"
+            name = f"{given}={path}" if given else path
             raise ValueError(
                 f"{option}: {name!r} {why} ({','.join(among)}). Expected one file a "
                 "language, as de=FILE,en=FILE or wiki.de.vec,wiki.en.vec"

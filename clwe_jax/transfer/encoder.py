@@ -75,8 +75,8 @@ def state_of(encoder: str) -> Any:
         return [weight, *map(state_of, parts)]
     kind, _, where = encoder.partition(":")
     if kind == "vec":
-        places = [part.partition("=")[2] or part for part in where.split(",")]
-        return [[os.path.getsize(x), os.path.getmtime(x)] for x in places]
+        paths = [path for _, path in options.named_files(where)]
+        return [[os.path.getsize(x), os.path.getmtime(x)] for x in paths]
     names = ("spaces.json", "clcr.npz", "model.safetensors", "pytorch_model.bin")
     files = [os.path.join(where, name) for name in names]
     if kind == "laser":

@@ -1,6 +1,7 @@
 """Spaces, translations and files of a run of static embeddings."""
 
 import dataclasses
+import os
 from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
@@ -18,6 +19,7 @@ from clwe_jax.encoders import spaces
 from clwe_jax.options.static import StaticRun, WordsOptions
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.transfer.encoder import state_of
 from clwe_jax.types import Encoder
 
 D = 6
@@ -174,6 +176,22 @@ def test_files_of_vectors_are_loaded(planted, tmp_path, monkeypatch):
     planted.save("run")
     options.write_config(StaticRun(), "run", "..")
     assert api.load("run:run").languages == planted.languages
+
+
+@pytest.mark.parametrize("folder", ["a=b", "a,b", "de=a,en=b"])
+def test_a_path_of_vectors_may_hold_the_marks_of_the_option(planted, tmp_path, folder):
+    (tmp_path / folder).mkdir()
+    for name in ("wiki.en.vec", "mine.vec"):
+        files.write(str(tmp_path / folder / name), planted.raw["en"])
+    path = str(tmp_path / folder / "wiki.en.vec")
+    assert api.load(path).languages == api.load(f"vec:{path}").languages == ("en",)
+    mine = tmp_path / folder / "mine.vec"
+    assert api.load(mine, languages=("xx",)).languages == ("xx",)
+    [[size, _]] = state_of(f"vec:{path}")
+    assert size == os.path.getsize(path)
+    if "," not in folder:  # of several files, only the path may hold an equals sign
+        assert api.load(f"vec:de={mine},{path}").languages == ("de", "en")
+        assert len(state_of(f"vec:de={mine},{path}")) == 2
 
 
 def test_a_model_comes_back_from_its_files(planted, tmp_path):

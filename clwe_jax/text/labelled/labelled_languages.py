@@ -60,8 +60,8 @@ def _known(encoder: str) -> list[str] | None:
     """The languages that an encoder was trained on; None where it takes any, or says none."""
     kind, _, where = encoder.partition(":")
     if kind == "vec":
-        parts = [part.partition("=") for part in where.split(",")]
-        return [name.strip() for name, given, _ in parts] if all(x[1] for x in parts) else None
+        names = [language for language, _ in options.named_files(where)]
+        return names if all(names) else None
     if kind != "run" or not os.path.isdir(where):
         return None
     run = options.read_config(where)
