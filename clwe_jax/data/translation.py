@@ -51,7 +51,8 @@ def targets_of(task: Translation, languages: Sequence[str]) -> tuple[str, ...]:
 
 
 def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> Pieces:
-    """Reads parallel text and encodes it. A pair with a side longer than a row is left out.
+    """Reads parallel text and encodes it. A pair with a side that is longer than a row or has
+    no words is left out.
 
     Args:
       place: see `parallel.find`.
@@ -78,9 +79,10 @@ def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> 
             sides[language] = [
                 np.array([*tokenizer.encode(text, language)[0], end], np.int32) for text in texts
             ]
-        fits = [max(map(len, both)) <= length for both in zip(*sides.values())]
+        # A side without words is its end alone.
+        fits = [all(1 < len(side) <= length for side in both) for both in zip(*sides.values())]
         if not all(fits):
-            what = f"pairs of {files.source}-{files.target} longer than {length} pieces"
+            what = f"pairs of {files.source}-{files.target} without words or longer than {length} pieces"
             skipped[what] = skipped.get(what, 0) + len(fits) - sum(fits)
         for target in wanted:
             source = files.target if target == files.source else files.source

@@ -40,7 +40,7 @@ def test_every_direction_and_the_long_pair_left_out(tokenizer, folder):
     assert found.counts == {
         "pairs/en-de": 2, "pairs/de-en": 2, "pairs/fr-en": 1, "pairs/en-fr": 1,
     }  # fmt: skip
-    assert found.skipped == {"pairs of en-de longer than 5 pieces": 1}
+    assert found.skipped == {"pairs of en-de without words or longer than 5 pieces": 1}
     rows = found.columns.rows(np.arange(6))
     names = ("inputs", "targets", "source_language_ids", "language_ids")
     columns = {(tuple(a), tuple(b), int(c), int(d)) for a, b, c, d in zip(*map(rows.get, names))}
@@ -49,6 +49,14 @@ def test_every_direction_and_the_long_pair_left_out(tokenizer, folder):
     assert (tuple(ids("a")), tuple(ids("x", "y")), 0, 2) in columns and len(columns) == 6
     only = encode(Translation(targets="en"), folder, tokenizer, 20)
     assert only.counts == {"pairs/de-en": 3, "pairs/fr-en": 1} and not only.skipped
+
+
+def test_a_pair_with_a_side_without_words_is_left_out(tokenizer, tmp_path):
+    (tmp_path / "en-de.tsv").write_text("a\t\u00ad\n\u200b\tx\nb\ty\n", encoding="utf-8")
+    found = encode(Translation(), str(tmp_path), tokenizer, 5)
+    assert found.counts == {"pairs/en-de": 1, "pairs/de-en": 1}
+    assert found.skipped == {"pairs of en-de without words or longer than 5 pieces": 2}
+    assert min(found.columns.lengths) == 2
 
 
 def test_faults_are_named(tokenizer, folder):
