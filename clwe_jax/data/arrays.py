@@ -74,7 +74,9 @@ class Arrays:
             parts = [np.asarray(row) for row in column]
             if parts and parts[0].ndim:
                 bounds = np.cumsum([0, *map(len, parts)])
-                self._ragged[key] = (_small(np.concatenate(parts)), bounds)
+                # To NumPy an empty list has floats.
+                filled = [part for part in parts if len(part)] or parts
+                self._ragged[key] = (_small(np.concatenate(filled)), bounds)
             else:
                 self._dense[key] = _small(np.asarray(column))
         counts = {key: len(column) for key, column in columns.items()}

@@ -97,6 +97,14 @@ def test_columns_belong_together():
         }
 
 
+@pytest.mark.parametrize("column", [[[], [1, 2]], [[1, 2], []], [[], [[1.5, 2.5]] * 2]])
+def test_an_empty_row_has_no_type(column):
+    kind = np.float32 if 1.5 in np.ravel(column[-1]) else np.int32
+    rows = Arrays({"inputs": column}).rows(np.arange(2))["inputs"]
+    assert [len(row) for row in rows] == [len(row) for row in column]
+    assert [row.dtype for row in rows] == [kind] * 2
+
+
 def test_a_single_pass_ends():
     source = ArraySource(dense(10), 4, shuffle=False, epochs=1, padding={"number": -1})
     batches = list(source)
