@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 from typing import Any, Mapping, NamedTuple, Sequence
 import zipfile
@@ -77,12 +76,11 @@ class Grown:
             about = json.loads(_texts(arrays.pop("about"))[0])
         except (OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
             raise ValueError(f"{path} is damaged ({error})") from error
-        # A language's code may have a hyphen, too.
-        between = {"-".join(pair): pair for pair in itertools.permutations(about["files"], 2)}
         by_kind: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
         for name, values in arrays.items():
             kind, pair, field = name.split("/")
-            of_pair = by_kind.setdefault(kind, {}).setdefault(between[pair], {})
+            first, second = pair.split("-")
+            of_pair = by_kind.setdefault(kind, {}).setdefault((first, second), {})
             of_pair[field] = _texts(values) if values.dtype == np.uint8 else values
         links = {pair: Links(**fields) for pair, fields in by_kind.get("links", {}).items()}
         pairs, refused = (
