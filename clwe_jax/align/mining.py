@@ -1,7 +1,7 @@
 """Bitext mining with the margin criterion (Artetxe and Schwenk 2019, Margin-based mining).
 
 The score of x and y is their cosine over the mean cosine of both with their k nearest vectors of the
-other side (their Eq. 2 and 3, 'ratio').
+other side (their Eq. 2 and 3, 'ratio'). Vectors whose mean is not positive have none and are no pair.
 
     mined = mutual_best(nearest targets of the sources, nearest sources of the targets)
     mined.take(supported(places of mined.source, places of mined.target))
@@ -83,7 +83,7 @@ def best_first(ahead: Nearest, back: Nearest) -> Mined:
     second = np.concatenate([best, np.arange(len(best_back))])
     score = np.concatenate([margins, margins_back])
     kept, used = [], (set(), set())
-    for place in np.argsort(-score, kind="stable"):
+    for place in np.argsort(-score, kind="stable")[: np.count_nonzero(score > -np.inf)]:
         i, j = int(first[place]), int(second[place])
         if i not in used[0] and j not in used[1]:
             used[0].add(i)
@@ -127,21 +127,23 @@ def mutual_best(ahead: Nearest, back: Nearest) -> Mined:
       ahead, back: nearest targets of N sources, and nearest sources of M targets.
     """
     (best, margins), (best_back, _) = _best(ahead, back)
-    sources = np.flatnonzero(best_back[best] == np.arange(len(best)))
+    mutual = best_back[best] == np.arange(len(best))
+    sources = np.flatnonzero(mutual & (margins > -np.inf))
     sources = sources[np.argsort(-margins[sources], kind="stable")]
     return Mined(sources, best[sources], margins[sources])
 
 
 def _best(ahead: Nearest, back: Nearest) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For either side, the best key of each query by margin, and that margin."""
+    """For either side, the best key of each query by margin, and that margin; -inf for none."""
     # A neighbour that the search has not found counts as one of cosine 0.
     cosines = [np.where(side.keys < 0, 0, side.cosines) for side in (ahead, back)]
     around = [x.mean(1) for x in cosines]
     sides = []
     for turned, side in enumerate((ahead, back)):
         means = around[turned][:, None] + around[1 - turned][side.keys]
-        # Eqs. 2 and 3; where the key is -1 the cosine of 0 makes the margin 0, whatever the mean.
-        margins = 2 * cosines[turned] / np.maximum(means, 1e-9)
+        # Eqs. 2 and 3. A ratio to a mean of 0 or less says nothing of how near two vectors are.
+        margins, sound = np.full_like(means, -np.inf), (side.keys >= 0) & (means > 0)
+        np.divide(2 * cosines[turned], means, out=margins, where=sound)
         queries, best = np.arange(len(margins)), margins.argmax(1)
         sides.append((side.keys[queries, best], margins[queries, best]))
     return sides

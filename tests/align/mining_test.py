@@ -126,3 +126,29 @@ def test_searches_of_parts_merge_into_one_search(seed):
         merged = mining.merged([mining.merged(order[:2], 4), *order[2:]], 4)
         np.testing.assert_array_equal(merged.keys, whole.keys)
         np.testing.assert_array_equal(merged.cosines, whole.cosines)
+
+
+@pytest.mark.parametrize("mined", [mining.best_first, mining.mutual_best])
+def test_only_positive_means_make_a_margin(mined):
+    random = np.random.RandomState(0)
+    x, y = (random.randn(4, 3).astype(np.float32) for _ in range(2))
+    x, y = x - x.mean(0), y - y.mean(0)
+    u, v = (z / np.linalg.norm(z, axis=1, keepdims=True) for z in (x, y))
+    cosines = u @ v.T
+    means = cosines.mean(1)[:, None] + cosines.mean(0)
+    assert (means < 0).any() and (means > 0).any()
+    found = mined(*mining.exact(x, y, 4))
+    assert len(found.scores)
+    for i, j, score in zip(*found):
+        assert means[i, j] > 0
+        assert score == pytest.approx(2 * cosines[i, j] / means[i, j], rel=1e-3)
+
+
+@pytest.mark.parametrize("mined", [mining.best_first, mining.mutual_best])
+def test_a_missing_neighbour_is_no_pair(mined):
+    missing = mining.Nearest(np.array([[-1]]), np.array([[0.0]]))
+    assert not len(mined(missing, missing).scores)
+    # Source 0 has one neighbour, at a negative cosine, which is another's.
+    ahead = mining.Nearest(np.array([[0, -1], [0, -1]]), np.array([[-0.1, 0], [0.9, 0]]))
+    found = mined(ahead, mining.Nearest(np.array([[1, 0]]), np.array([[0.9, -0.1]])))
+    assert list(zip(found.source, found.target)) == [(1, 0)]
