@@ -82,7 +82,8 @@ class Corpus:
     def sampled(self, temperature: float = 0.0, seed: int = 0) -> Corpus:
         """Samples whole sentences of every language, in their order.
 
-        A language that gets more words than it has is repeated. The log warns of a language that
+        A language that gets more words than it has is repeated; each keeps one sentence at least, if
+        need be a longer one than it should get. The log warns of a language that
         loses half of its words or more.
 
         Args:
@@ -100,8 +101,11 @@ class Corpus:
         for place, language in enumerate(self.languages):
             copies, rest = divmod(wanted[language], sizes[language])
             lengths = np.diff(self.splits[language])
+            if not copies:
+                rest = max(rest, lengths.min())
             # Random whole sentences as long as they fit, then back in the order of the text.
             order = np.random.default_rng([seed, place]).permutation(len(lengths))
+            order = order[lengths[order] <= rest]
             kept = np.sort(order[np.cumsum(lengths[order]) <= rest])
             mask = np.zeros(len(lengths), bool)
             mask[kept] = True

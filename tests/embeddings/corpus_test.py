@@ -149,6 +149,16 @@ def test_a_temperature_keeps_the_total_and_repeats_the_small():
     assert list(between.sentences(seed=None)) == [s for x in "abc" for s in lines(between, x)]
 
 
+@pytest.mark.parametrize("longer", ["w " * 32, "w " * 5])
+def test_every_language_keeps_a_sentence(longer):
+    """Beside a language of four words: 40 words of which one sentence is longer, or all are."""
+    shorter = ["w w", "x", "y z", "w y x"] if len(longer) > 20 else []
+    corpus = numbered({"small": ["a b c d"], "large": [longer] * (1 if shorter else 8) + shorter})
+    for seed in range(8):
+        kept = lines(corpus.sampled(seed=seed), "large")
+        assert 0 < sum(map(len, kept)) <= (4 if shorter else 5)
+
+
 def test_sentences_are_all_there_in_a_seeded_order():
     corpus = big()
     every = [sentence for language in "abc" for sentence in lines(corpus, language)]
