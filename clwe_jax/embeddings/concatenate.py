@@ -50,13 +50,14 @@ def _of_language(known: Vectors, trained: Vectors, length: float) -> Vectors:
     words = [words[row] for row in order.tolist()]
     joined = np.zeros((len(words), known.dim + trained.dim), np.float16)
     # With the mean, trained vectors cost 5 points of retrieval; without it they add 3 to 6.
-    centered = length * unit(trained.vectors - trained.vectors.mean(0))
+    mean = trained.vectors.mean(0) if len(trained) else 0
+    centered = length * unit(trained.vectors - mean)
     for vectors, given, part in (
         (known, known.vectors, slice(known.dim)), (trained, centered, slice(known.dim, None)),
     ):  # fmt: skip
         rows = vectors.rows(words)
-        for start in range(0, len(words), _ROWS):
-            some = rows[start : start + _ROWS]
-            # Row -1 of a word that lacks the part reads another word's vector, times 0.
-            joined[start : start + _ROWS, part] = given[some] * (some >= 0)[:, None]
+        here = np.flatnonzero(rows >= 0)
+        for start in range(0, len(here), _ROWS):
+            some = here[start : start + _ROWS]
+            joined[some, part] = given[rows[some]]
     return Vectors(words, joined, counts[order])

@@ -52,3 +52,14 @@ def test_trained_vectors_that_are_the_mean_stay_finite():
     trained = {"de": Vectors(["haus"], np.ones((1, 4), np.float32))}
     found = concatenate.vectors(_made(0, "de", words=("haus",), counts=(1,)), trained, 0.5)
     assert np.isfinite(found["de"].vectors).all()
+
+
+def test_a_language_may_lack_one_of_both():
+    none = {6: Vectors([], np.zeros((0, 6), np.float32)), 4: Vectors([], np.zeros((0, 4), np.float32))}
+    dictionary, trained = _made(0, "de"), _made(1, "de", width=4)
+    found = concatenate.vectors({"de": none[6]}, trained, 0.5)["de"]
+    assert found.words == trained["de"].words and not found.vectors[:, :6].any()
+    found = concatenate.vectors(dictionary, {"de": none[4]}, 0.5)["de"]
+    np.testing.assert_array_equal(found.vectors[:, :6], dictionary["de"].vectors.astype(np.float16))
+    assert not found.vectors[:, 6:].any()
+    assert not len(concatenate.vectors({"de": none[6]}, {"de": none[4]}, 0.5)["de"])
