@@ -9,6 +9,7 @@ import numpy as np
 from clwe_jax.align import search
 from clwe_jax.report import projection
 from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.words.words import is_unspaced
 
 _CONCEPTS = 8
 _LANGUAGES = 6
@@ -38,7 +39,7 @@ def concepts(
     ranks = {x: {word: i for i, word in enumerate(frequent[x][:_FREQUENT])} for x in others}
     candidates, used = [], set()
     for word in frequent[hub][_FUNCTION_WORDS:_FREQUENT]:
-        if len(word) < 3 or not word.isalpha():
+        if not word.isalpha() or (len(word) < 3 and not is_unspaced(word)):
             continue
         synonyms, concept = dictionary.synonyms(word, hub), {hub: word}
         for language, rank in ranks.items():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Protocol, Sequence
 
+from clwe_jax.text.words.words import is_unspaced
+
 _WORDS = 8  # words shown with their nearest neighbours
 _NEIGHBOURS = 2  # neighbours in each language
 _LANGUAGES = 8  # languages whose words are shown beside a word: each is searched in memory
@@ -24,7 +26,7 @@ def content_words(frequent: Sequence[str]) -> list[str]:
     Args:
       frequent: words, most frequent first. The first ones are function words and are left out.
     """
-    content = [word for word in frequent if len(word) > 3][20:]
+    content = [word for word in frequent if len(word) > 3 or is_unspaced(word)][20:]
     return content[:: max(1, len(content) // _WORDS)][:_WORDS]
 
 

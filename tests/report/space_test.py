@@ -67,6 +67,12 @@ def test_words_with_translations_in_all_languages_are_chosen():
     assert shared_space.picture([], lambda language, words: np.zeros((0, 2))) == []
 
 
+def test_concepts_of_a_language_without_spaces():
+    frequent = {"zh": [*map(chr, range(0x4E00, 0x4E14)), "银行"], "ja": ["銀行"]}
+    dictionary = Dictionary.from_pairs({("zh", "ja"): [("银行", "銀行")]})
+    assert shared_space.concepts(frequent, dictionary, "zh") == [{"zh": "银行", "ja": "銀行"}]
+
+
 def test_a_wide_table_shows_its_main_columns_and_folds_the_rest():
     columns = ["Pair", Column("P@1", "percent"), *(Column(f"c{i}", main=False) for i in range(8))]
     table = Table(columns, [["a", *(Metric("x/y") for _ in range(9))]], ["mean", *range(9)], "T")

@@ -14,3 +14,8 @@ def test_a_word_is_shown_with_words_of_few_languages():
     languages = ["en", *(f"q{number}" for number in range(40))]
     [row] = shown_words.neighbours(Model(), ["dog"], "en", languages)
     assert row["word"] == "dog" and asked == languages[1:9]
+
+
+def test_short_words_of_scripts_without_spaces_are_content_words():
+    frequent = [*"的了是在有我他这中大来上国个到说们为子和", "银行", "的", "ab"]
+    assert shown_words.content_words(frequent) == ["银行", "的"]
