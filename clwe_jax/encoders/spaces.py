@@ -177,6 +177,8 @@ class StaticSpaces(LoadedEncoder):
         """The words of a language nearest to a word, without the word itself."""
         chosen = check_search(k, method)
         x, y = self.space(lang, to)
+        if not len(y):
+            return []
         query = self.as_words(self._vector(word, lang, x)[None])[0]
         row = self._find(word, lang, x)
         own = lang == to and row is not None

@@ -80,6 +80,19 @@ def test_single_words_are_compared_by_their_contexts_and_sentences_by_guesses_to
     assert found == {0.25: ["gate", "tour"], 1.0: ["tour", "gate"]}
 
 
+@pytest.mark.parametrize("method", ["cosine", "csls"])
+def test_a_language_without_vectors_is_left_out(method):
+    raw = {
+        "de": Vectors(["haus", "hund"], np.eye(2, D, dtype=np.float32)),
+        "en": Vectors(["house"], np.eye(1, D, dtype=np.float32)),
+        "eu": Vectors([], np.zeros((0, D), np.float32)),
+    }
+    model = StaticSpaces(raw, {}, {}, "en")
+    near = model.neighbours("haus", lang="de", k=5, method=method)
+    assert {x.word for x in near} == {"house", "hund"}
+    assert model.neighbours("haus", lang="de", to="eu", method=method) == []
+
+
 def test_text_is_cut_as_the_encoder_cuts_it():
     words = ["東京", "へ", "行く"]
     loaded = StaticSpaces({"ja": Vectors(words, np.eye(3, dtype=np.float32))}, {}, {}, "ja")
