@@ -68,13 +68,16 @@ class Grown:
         """Reads a file that `save` wrote.
 
         Raises:
+          FileNotFoundError: the file does not exist.
           ValueError: the file is damaged.
         """
         try:
             with np.load(path, allow_pickle=False) as file:
                 arrays = dict(file)
             about = json.loads(_texts(arrays.pop("about"))[0])
-        except (OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError, LookupError, EOFError, zipfile.BadZipFile) as error:
             raise ValueError(f"{path} is damaged ({error})") from error
         by_kind: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
         for name, values in arrays.items():

@@ -116,7 +116,20 @@ def test_a_file_holds_all(found, tmp_path):
         for a, b in zip(getattr(read, name)["de", "en"], getattr(found, name)["de", "en"]):
             np.testing.assert_array_equal(a, b)
     (tmp_path / "mined.npz").write_bytes(b"PK\x03\x04 half a file")
-    with pytest.raises(ValueError, match="damaged"):
+    with pytest.raises(ValueError, match="mined.npz is damaged"):
+        Grown.load(path)
+
+
+def test_a_file_of_mining_is_named_where_it_cannot_be_read(tmp_path):
+    path = str(tmp_path / "mined.npz")
+    with pytest.raises(FileNotFoundError, match="mined.npz"):
+        Grown.load(path)
+    for content in (b"no archive of numpy", b""):
+        (tmp_path / "mined.npz").write_bytes(content)
+        with pytest.raises(ValueError, match="mined.npz is damaged"):
+            Grown.load(path)
+    np.savez(path, about=np.array([object()]))
+    with pytest.raises(ValueError, match="mined.npz is damaged"):
         Grown.load(path)
 
 
