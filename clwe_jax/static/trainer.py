@@ -276,6 +276,8 @@ class Trainer:
         """The options that a file depends on."""
         # 'separate-de.npz' is of the kind 'separate'.
         config, kind = self.config, name.partition(".")[0].partition("-")[0]
+        if name == SUBWORDS:
+            kind = config.static.training
         made_with = {key: getattr(config.data, key) for key in _TEXT}
         made_with |= {"split": config.align.split, "seed": config.seed}
         if kind == "meanings":

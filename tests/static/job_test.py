@@ -221,6 +221,13 @@ def test_runs_share_what_is_trained(whole, folder, tmp_path, monkeypatch):
         static.run(other, str(tmp_path / "other"))
 
 
+def test_n_grams_of_another_training_are_refused(folder, tmp_path):
+    kept = {"static.keep_subwords": True, "static.reallocation": False, "static.trained": str(tmp_path / "t")}
+    static.run(config_of(folder, "joint", **kept), str(tmp_path / "joint"))
+    with pytest.raises(ValueError, match="subwords.npz was made with other options: .*replace_share"):
+        static.run(config_of(folder, "replace", **kept), str(tmp_path / "replace"))
+
+
 def test_vectors_beside_those_of_the_dictionary(whole, folder, tmp_path):
     trained = os.path.join(whole, "trained")
     words = {
