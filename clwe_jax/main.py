@@ -92,8 +92,11 @@ def _flags_parser(argv: list[str]) -> list[str]:
             file = file or "".join(argv[position + 1 : position + 2])
             config = _load(file)
             break
-    if config is not None and {"--help", "-help"} & set(argv):
-        print(options_help.text(_parsed(config), file))
+    if {"--help", "-help"} & set(argv):
+        if config is None:
+            app.usage(shorthelp=True, writeto_stdout=True)
+        else:
+            print(options_help.text(_parsed(config), file))
         sys.exit()
     try:
         rest = app.parse_flags_with_usage(argv)
