@@ -21,7 +21,7 @@ MEANINGS = {
     "zero_vectors": "all zero, without direction; left out",
     "empty_words": "no word; left out",
     "not_utf8": "bytes that are not UTF-8; kept with U+FFFD in their place",
-    "words_with_spaces": "words that contain a space; kept",
+    "words_with_spaces": "words that contain white space; kept",
     "missing_words": "announced in the first line, but missing",
 }
 KEPT = ("not_utf8", "words_with_spaces")  # faults whose words are kept
@@ -102,7 +102,7 @@ class Collector:
             if not word:
                 self.note("empty_words", places[row], "")
                 continue
-            if " " in word:
+            if _SPACES.search(word):
                 self.note("words_with_spaces", places[row], word)
             seen[word] = None
             rows.append(row)
