@@ -90,8 +90,12 @@ def test_only_the_same_items_are_compared():
 
 
 def test_the_correction_is_holms():
-    found = comparison(rcsls=run(0.9, seed=1), geomm=run(0.5, seed=2), mlm=run(0.1, seed=3))
-    assert list(found.p_values("retrieval").values()) == pytest.approx([3 * 2 / (orders.SAMPLES + 1)] * 3)
+    found = comparison(rcsls=run(0.62, seed=1), geomm=run(0.55, seed=2), mlm=run(0.45, seed=3))
+    pairs = ("rcsls", "mlm"), ("geomm", "mlm"), ("rcsls", "geomm")
+    small, middle, large = (found.gain("retrieval", *pair).p for pair in pairs)
+    assert 2 / (orders.SAMPLES + 1) <= small < middle < large and 2 * middle < large < 1
+    expected = dict(zip(map(frozenset, pairs), (3 * small, 2 * middle, large)))
+    assert found.p_values("retrieval") == pytest.approx(expected)
 
 
 def test_many_systems_are_told_apart():

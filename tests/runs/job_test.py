@@ -130,13 +130,14 @@ def test_the_lock_of_a_dead_process_does_not_block(config, tmp_path):
     assert Counting(config, str(tmp_path), []).run()
 
 
-def test_a_folder_without_locks_is_used_with_a_warning(config, tmp_path, monkeypatch):
+def test_a_folder_without_locks_is_used_with_a_warning(config, tmp_path, monkeypatch, said):
     def refuse(handle, how):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr("fcntl.flock", refuse)
     job = Counting(config, str(tmp_path), [])
     assert job.run() and (tmp_path / "results.json").exists()
+    assert "cannot be locked" in said.text and "No locks available" in said.text
 
 
 def test_damaged_figures_are_written_again(config, tmp_path):

@@ -191,11 +191,21 @@ def test_a_finished_part_is_not_done_twice(frozen, monkeypatch):
     assert read(folder, "results.json") == before  # the time of training too
 
 
-def test_an_evaluation_has_the_languages_of_the_run(frozen, caplog):
+def test_an_evaluation_has_the_languages_of_the_run(frozen, monkeypatch):
     config, folder = frozen
     config = with_values(config, {"job": "evaluate", "data.languages": ""})
     config.check_all()
+    lookup, measured = registry.lookup, []
+
+    def noted(table, name):
+        found = lookup(table, name)
+        if table != "evaluation":
+            return found
+        return lambda run, *more: measured.append(run.data.languages) or found(run, *more)
+
+    monkeypatch.setattr(registry, "lookup", noted)
     assert reevaluate.run(config, folder)
+    assert measured == [",".join(LANGUAGES)]
 
 
 def test_the_floor_is_the_most_frequent_label_of_the_training_rows():
@@ -252,15 +262,24 @@ def test_a_run_that_is_moved_or_zipped_with_its_encoder_loads_from_any_folder(
     assert api.load(tmp_path / "elsewhere" / "unzipped").tag(["Anna"], lang="de")
 
 
-def test_words_are_read_in_lower_case(frozen, vectors):
+def test_words_are_read_in_lower_case(frozen, vectors, monkeypatch):
     data = transfer_data.read(tiny(vectors, lower_case=True))
     rows = [row for sets in (data.train, data.dev, data.tests) for x in sets.values() for row in x]
     assert all(word == word.lower() for row in rows for word in row.words)
-    model = api.load(frozen[1])
-    config = with_values(model.config, {"transfer.lower_case": True})
-    model = dataclasses.replace(model, config=config)
-    [upper], [lower] = (model.tag([words], lang="de") for words in (["BANK"], ["bank"]))
-    assert upper[0][0] == "BANK" and upper[0][1] == lower[0][1]
+    model, asked = api.load(frozen[1]), []
+    predictor = type(model.predictor)
+    label = predictor.label_sentences
+
+    def labelled(self, sentences, language):
+        asked.extend(sentences)
+        return label(self, sentences, language)
+
+    monkeypatch.setattr(predictor, "label_sentences", labelled)
+    for lower_case in (False, True):
+        config = with_values(model.config, {"transfer.lower_case": lower_case})
+        [found] = dataclasses.replace(model, config=config).tag([["BANK"]], lang="de")
+        assert found[0][0] == "BANK"
+    assert asked == [["BANK"], ["bank"]]
 
 
 def test_gains_over_another_run_are_tested(frozen, tmp_path, vectors):
