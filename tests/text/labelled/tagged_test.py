@@ -177,11 +177,6 @@ def test_bad_parts_of_speech_are_named(tmp_path, text, message):
         read(tmp_path, text, Pos())
 
 
-def test_number_of_tags_is_checked():
-    with pytest.raises(ValueError, match="config.transfer.tags=13: expected 12 or 17"):
-        Pos(tags=13)
-
-
 def test_scores_of_the_tasks():
     gold = [["B-PER", "I-PER", "O"], ["B-LOC"]]
     assert Ner().score(gold, gold)["f1"] == 1.0
