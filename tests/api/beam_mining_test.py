@@ -71,8 +71,8 @@ def test_a_text_without_sentences_and_a_missing_file_are_named(given, tmp_path):
         mine(model, (path, str(tmp_path / "empty.txt")), tmp_path / "out", *BEAM, "--parts=2")
     with pytest.raises(SystemExit, match="absent.txt is not a file"):
         mine(model, (path, str(tmp_path / "absent.txt")), tmp_path / "out", *BEAM)
+    options = "--languages=de,xx", f"--out={tmp_path / 'out'}", *BEAM
     with pytest.raises(SystemExit, match="xx"):
-        options = "--languages=de,xx", f"--out={tmp_path / 'out'}", *BEAM
         over_files.main("mine", [f"--model={model}", *options, path, path])
     assert not list(tmp_path.glob("out*"))
 

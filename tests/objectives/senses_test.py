@@ -481,6 +481,6 @@ def test_bad_options():
         toy.sense_mlm().__class__(
             model=None, vocab_size=1, padded_vocab_size=1, max_predictions=1, translation="joint"
         )
+    wide, batch = toy.bilm(senses=dataclasses.replace(toy.SENSES, projected=99)), toy.bilm_batch()
     with pytest.raises(ValueError, match="projected=99"):
-        wide = dataclasses.replace(toy.SENSES, projected=99)
-        variables_of(toy.bilm(senses=wide), toy.bilm_batch())
+        variables_of(wide, batch)

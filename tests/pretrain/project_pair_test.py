@@ -186,5 +186,5 @@ def test_what_is_refused(runs, projected, tmp_path):
     alone = options.parse(presets.elmo("laptop", languages="de,en"))
     with pytest.raises(FileNotFoundError, match="holds no run"):
         project.run(configured(dict(runs, en=tmp_path / "absent")), str(tmp_path / "i"))
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="holds no run: it has no config.json"):
         project.run(alone, str(tmp_path / "j"))

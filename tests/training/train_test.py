@@ -182,8 +182,8 @@ def test_another_model_in_the_folder_is_refused(toy, tmp_path):
     toy.fit(tmp_path, steps=1)
     with pytest.raises(ValueError, match="written by another model"):
         toy.fit(tmp_path, model=dict(mlp_dim=16))
+    toy.fit(tmp_path, meta={"vocabulary": "a"}, steps=2)
     with pytest.raises(ValueError, match="another vocabulary"):
-        toy.fit(tmp_path, meta={"vocabulary": "a"}, steps=2)
         toy.fit(tmp_path, meta={"vocabulary": "b"}, steps=3)
 
 

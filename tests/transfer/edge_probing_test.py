@@ -102,6 +102,13 @@ def test_a_loaded_probe_labels_spans(run):
         model.tag(["x"], lang="de")
 
 
+def check(config, values, folder):
+    """All checks of options at the start of a run."""
+    changed = options.with_values(config, {"transfer": values})
+    changed.check_all()
+    labelled_files.check(changed, folder)
+
+
 @pytest.mark.parametrize(
     "values, message",
     [
@@ -115,9 +122,7 @@ def test_a_loaded_probe_labels_spans(run):
 )
 def test_options_that_do_not_fit_are_named(config, values, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        changed = options.with_values(config, {"transfer": values})
-        changed.check_all()
-        labelled_files.check(changed, str(tmp_path))
+        check(config, values, str(tmp_path))
 
 
 def test_words_have_no_probe(config):
