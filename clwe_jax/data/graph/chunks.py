@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from clwe_jax.data.graph.selection import select
+
 _HASHES = 1 << 20
 _LONG_LINE = 1 << 16  # bytes; longer lines are cut
 _CHUNK_BYTES = 1 << 18  # approximate maximum of the text of a chunk
@@ -23,7 +25,7 @@ def heldout(lines: tf.Tensor, share: float) -> tf.Tensor:
 
 def training(lines: tf.Tensor, share: float) -> tf.Tensor:
     """[N] string -> [n] string: the lines that are not held out."""
-    return tf.boolean_mask(lines, ~heldout(lines, share))
+    return select(lines, ~heldout(lines, share))
 
 
 def of_language(lines: tf.Tensor, language: int) -> Chunk:
@@ -55,7 +57,7 @@ def chunks(blocks: tf.data.Dataset, blocks_per_chunk: int, heldout_share: float)
         languages = tf.repeat(batch["language"], tf.shape(batch["lines"])[1])
         # Chosen before long lines are cut, so that no part of a held-out line is trained on.
         kept = ~heldout(lines, heldout_share) & tf.not_equal(lines, PADDING)
-        lines, languages = tf.boolean_mask(lines, kept), tf.boolean_mask(languages, kept)
+        lines, languages = select(lines, kept), select(languages, kept)
         lines, languages = cut_long_lines(lines, languages)
         size = tf.cast(tf.strings.length(lines), tf.int64)
         part = tf.cumsum(size, exclusive=True) // _CHUNK_BYTES

@@ -9,6 +9,7 @@ from clwe_jax.data.graph.encoding import Encoded
 from clwe_jax.data.graph.examples import (
     ExampleMaker, Masked, count_true, running_sum, sequences_of,
 )  # fmt: skip
+from clwe_jax.data.graph.selection import places, select
 from clwe_jax.types import COPY
 
 _FEWEST = 3  # words of a sentence; shorter ones ("Yes.") often mean the same as others
@@ -43,15 +44,15 @@ class CopyMaker(ExampleMaker):
             # Each side loses other words: with copies too much like their sentences the loss falls
             # to zero, and retrieval falls with it.
             stays = self._stays(segment, random)
-            place = tf.boolean_mask(tf.where(kept)[:, 0], stays)
+            place = select(places(kept), stays)
             side = Masked(*(tf.gather(value, place) for value in side))
-            own, text = tf.boolean_mask(segment, stays), tf.gather(words.language, place)
+            own, text = select(segment, stays), tf.gather(words.language, place)
             # A word longer than a row is cut; of a longer sentence the words beyond the row.
             size = tf.minimum(side.size, self._builder.room)
             fits = running_sum(size, own) <= self._builder.room
             cut += tf.reduce_sum(side.size - tf.where(fits, size, 0))
-            side = Masked(*(tf.boolean_mask(x, fits) for x in side._replace(size=size)))
-            own, text = tf.boolean_mask(own, fits), tf.boolean_mask(text, fits)
+            side = Masked(*(select(x, fits) for x in side._replace(size=size)))
+            own, text = select(own, fits), select(text, fits)
             laid_out = sequences_of(side, own, tf.zeros_like(side.masked), text)
             rows = self._builder(
                 laid_out, words.pieces, self._synonyms and self._synonyms.pieces, random
@@ -103,7 +104,7 @@ def _rows_of(usable: tf.Tensor, sentence: tf.Tensor, side: tf.Tensor) -> _Whole:
     """The words of a side whose sentences are usable, and their rows."""
     kept = tf.logical_and(tf.gather(usable, sentence), side)
     number_of = tf.cumsum(tf.cast(usable, tf.int32), exclusive=True)
-    return kept, tf.boolean_mask(tf.gather(number_of, sentence), kept)
+    return kept, select(tf.gather(number_of, sentence), kept)
 
 
 def _sentences(words: Encoded) -> tf.Tensor:

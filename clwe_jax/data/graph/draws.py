@@ -31,7 +31,7 @@ class Draws:
 
     def uniform(self, count: tf.Tensor) -> tf.Tensor:
         """[count] float32 in [0, 1)."""
-        return tf.random.stateless_uniform([count], self._next(), alg="philox")
+        return _uniform(count, self._next())
 
     def bits(self, count: tf.Tensor) -> tf.Tensor:
         """[count] int64 in [0, 2^31)."""
@@ -50,3 +50,11 @@ class Draws:
         # Counts while the graph is traced: each draw in the code has its stream, in all chunks.
         self._streams += 1
         return tf.stack([self._seed, self._chunk + self._streams])
+
+
+# Traced once in a process, not for each draw: the seed is scrambled by dozens of operations.
+@tf.function(
+    autograph=False, input_signature=[tf.TensorSpec([], tf.int32), tf.TensorSpec([2], tf.int64)]
+)
+def _uniform(count: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+    return tf.random.stateless_uniform([count], seed, alg="philox")

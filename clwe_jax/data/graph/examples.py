@@ -10,6 +10,7 @@ from clwe_jax.data.graph import draws, masking
 from clwe_jax.data.graph.context import ContextModel
 from clwe_jax.data.graph.encoding import Encoded, TextEncoder
 from clwe_jax.data.graph.rows import RowBuilder, Sequences
+from clwe_jax.data.graph.selection import places, select
 from clwe_jax.options.tasks import Copies, DictMlm, DictTlm, Mlm
 from clwe_jax.text.vocab.base_vocab import Vocabulary
 
@@ -185,14 +186,14 @@ class ExampleMaker:
         # Few words are switched, so synonyms are drawn for these words only.
         switched = tf.logical_and(where, words.entry >= 0)
         switched = tf.logical_and(switched, random.uniform(tf.size(where)) < rate)
-        place = tf.cast(tf.where(switched)[:, 0], tf.int32)
+        place = places(switched)
         if self._context is None:
             drawn = self._synonyms.draw(tf.gather(words.entry, place), random)
         else:
             drawn = self._context.draw(words, place, random)
         usable = drawn.size > 0
-        place = tf.boolean_mask(place, usable)[:, None]
-        put = lambda old, new: tf.tensor_scatter_nd_update(old, place, tf.boolean_mask(new, usable))
+        place = select(place, usable)[:, None]
+        put = lambda old, new: tf.tensor_scatter_nd_update(old, place, select(new, usable))
         return same._replace(
             start=put(same.start, drawn.start),
             size=put(same.size, drawn.size),
@@ -288,12 +289,12 @@ class ExampleMaker:
         whole = tf.reduce_all(tf.reshape(sides, [pairs, 2]) > 0, axis=1)
         kept = tf.gather(whole, pair)
         fields = {
-            name: tf.boolean_mask(value, kept)
+            name: select(value, kept)
             for name, value in words._asdict().items()
             if name not in ("pieces", "repaired")
         }
         words = words._replace(**fields)
-        pair, second = tf.boolean_mask(pair, kept), tf.boolean_mask(second, kept)
+        pair, second = select(pair, kept), select(second, kept)
         segment = tf.gather(tf.cumsum(tf.cast(whole, tf.int32)) - 1, pair)
         # A pair is one text from here on, so that its masks are drawn over both sides.
         words = words._replace(line=segment)
@@ -307,14 +308,14 @@ class ExampleMaker:
         end = running_sum(masked.size, side)
         fits = end <= tf.gather(tf.reshape(room, [-1]), side)
         counts["cut_pieces"] += tf.reduce_sum(tf.where(fits, 0, masked.size))
-        short = Masked(*(tf.boolean_mask(value, fits) for value in masked))
-        segment, second = tf.boolean_mask(segment, fits), tf.boolean_mask(second, fits)
+        short = Masked(*(select(value, fits) for value in masked))
+        segment, second = select(segment, fits), select(second, fits)
         # Masked words beyond `max_predictions` are unmasked.
         predicted = tf.where(short.masked, short.size, 0)
         few = running_sum(predicted, segment) <= self._max_predictions
         counts["unmasked_words"] += count_true(tf.logical_and(short.masked, tf.logical_not(few)))
         short = short._replace(masked=tf.logical_and(short.masked, few))
-        return sequences_of(short, segment, second, tf.boolean_mask(words.language, fits)), counts
+        return sequences_of(short, segment, second, select(words.language, fits)), counts
 
 
 def sequences_of(

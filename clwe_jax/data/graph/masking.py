@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from clwe_jax.data.graph import draws, packing
+from clwe_jax.data.graph.selection import select
 
 
 def choose(eligible: tf.Tensor, text: tf.Tensor, rate: float, random: draws.Draws) -> tf.Tensor:
@@ -33,7 +34,7 @@ def choose(eligible: tf.Tensor, text: tf.Tensor, rate: float, random: draws.Draw
     in_order = tf.gather(text, order)
     rank = tf.range(count) - tf.gather(tf.cumsum(words, exclusive=True), in_order)
     # Where a text has fewer eligible words than its quota, others are among the chosen ones.
-    chosen = tf.boolean_mask(order, rank < tf.gather(quota, in_order))
+    chosen = select(order, rank < tf.gather(quota, in_order))
     mask = tf.tensor_scatter_nd_update(
         tf.zeros([count], tf.bool), chosen[:, None], tf.ones_like(chosen, tf.bool)
     )
@@ -69,7 +70,7 @@ def segments(
     part = tf.cumsum(tf.cast(begins, tf.int32)) - 1
     # A segment takes as many whole sentences of a document as fit.
     begins = packing.next_fit(
-        tf.boolean_mask(first, begins),
+        select(first, begins),
         (
             (tf.math.segment_sum(pieces, part), length),
             (tf.math.segment_sum(predictions, part), max_predictions),

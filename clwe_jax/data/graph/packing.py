@@ -7,15 +7,23 @@ pieces and of masked positions.
 
 from __future__ import annotations
 
-from typing import Sequence
-
 import tensorflow as tf
+
+from clwe_jax.data.graph.selection import select
 
 _BLOCK = 32
 _ROUNDS = 3
+_VECTOR, _SCALAR = tf.TensorSpec([None], tf.int32), tf.TensorSpec([], tf.int32)
 
 
-def next_fit(starts: tf.Tensor, costs: Sequence[tuple[tf.Tensor, int]]) -> tf.Tensor:
+# Functions with a signature are traced once in a process, not for each place and graph that calls them.
+@tf.function(
+    autograph=False,
+    input_signature=[tf.TensorSpec([None], tf.bool), ((_VECTOR, _SCALAR), (_VECTOR, _SCALAR))],
+)
+def next_fit(
+    starts: tf.Tensor, costs: tuple[tuple[tf.Tensor, int], tuple[tf.Tensor, int]]
+) -> tf.Tensor:
     """Packs items in order: each goes into the open bin, or opens the next bin if it does not fit.
 
     For every item i, binary search in the running sums finds the bin that would follow a bin opened
@@ -25,7 +33,7 @@ def next_fit(starts: tf.Tensor, costs: Sequence[tuple[tf.Tensor, int]]) -> tf.Te
     Args:
       starts: [N] bool, True where a bin must open (the first item of a sentence or document); the
         first of all items always opens one.
-      costs: pairs of [N] int32 costs >= 0 and the capacity for their sum in a bin.
+      costs: two pairs of [N] int32 costs >= 0 and the capacity for their sum in a bin.
 
     Returns:
       [N] bool, True where an item opens a bin.
@@ -33,7 +41,7 @@ def next_fit(starts: tf.Tensor, costs: Sequence[tuple[tf.Tensor, int]]) -> tf.Te
     count = tf.size(starts)
     index = tf.range(count)
     starts = tf.logical_or(starts, tf.equal(index, 0))
-    forced = tf.boolean_mask(index, starts)
+    forced = select(index, starts)
     group = tf.cumsum(tf.cast(starts, tf.int32)) - 1
     totals = [(tf.math.segment_sum(cost, group), capacity) for cost, capacity in costs]
     fits = tf.reduce_all([tf.reduce_all(total <= capacity) for total, capacity in totals])
@@ -57,9 +65,9 @@ def _cut(starts, costs, forced, group):
 
     # After round k `opened` has the bins up to 2^k - 1 steps behind a forced one.
     def double(opened, jump, _):
-        reached = tf.boolean_mask(jump[:-1], opened)
-        reached = tf.boolean_mask(reached, reached < count)
-        fresh = tf.boolean_mask(reached, tf.logical_not(tf.gather(opened, reached)))
+        reached = select(jump[:-1], opened)
+        reached = select(reached, reached < count)
+        fresh = select(reached, tf.logical_not(tf.gather(opened, reached)))
         opened = tf.tensor_scatter_nd_update(
             opened, fresh[:, None], tf.ones_like(fresh, dtype=tf.bool)
         )
@@ -75,6 +83,7 @@ def _cut(starts, costs, forced, group):
     return opened
 
 
+@tf.function(autograph=False, input_signature=[_VECTOR, _VECTOR, _SCALAR, _SCALAR])
 def pack(
     sizes: tf.Tensor, predictions: tf.Tensor, length: int, max_predictions: int
 ) -> tuple[tf.Tensor, tf.Tensor]:
@@ -120,7 +129,7 @@ def pack(
         free = tf.tensor_scatter_nd_update(
             tf.ones_like(left, tf.bool), chosen[:, None], tf.zeros_like(chosen, tf.bool)
         )
-        left = tf.boolean_mask(left, free)
+        left = select(left, free)
     opens = next_fit(
         tf.zeros_like(left, tf.bool),
         ((tf.gather(size, left), length), (tf.gather(masked, left), max_predictions)),
@@ -156,7 +165,7 @@ def _match(size, masked, room, room_masked, length):
         item >= 0,
         tf.gather(masked, tf.maximum(item, 0)) <= tf.gather(room_masked, by_room),
     )
-    return tf.boolean_mask(by_room, fits), tf.boolean_mask(item, fits)
+    return select(by_room, fits), select(item, fits)
 
 
 def _suffix_minimum(x: tf.Tensor) -> tf.Tensor:

@@ -9,6 +9,7 @@ import seqio
 import tensorflow as tf
 
 from clwe_jax.data.graph import chunks, sources
+from clwe_jax.data.graph.selection import select
 from clwe_jax.text.corpus import parallel
 
 _BLOCK_PAIRS = 8
@@ -137,7 +138,7 @@ def pair_chunks(
         lines = tf.stack([tf.reshape(batch[side], [-1]) for side in ("first", "second")], axis=1)
         number = tf.repeat(batch["language"], tf.shape(batch["first"])[1])
         kept = tf.not_equal(lines[:, 0], chunks.PADDING)
-        lines, number = tf.boolean_mask(lines, kept), tf.boolean_mask(number, kept)
+        lines, number = select(lines, kept), select(number, kept)
         lines = tf.strings.substr(tf.reshape(lines, [-1]), 0, _LONGEST)
         return lines, tf.reshape(tf.gather(table, number), [-1])
 

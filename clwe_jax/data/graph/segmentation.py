@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 
+from clwe_jax.data.graph.selection import places, select
 from clwe_jax.text.words import characters
 from clwe_jax.text.words.normalize import DOTTED_I, LOWER_DOTTED_I, Normalizer
 
@@ -88,7 +89,7 @@ class GraphSegmenter:
         ignored = tf.equal(kind, characters.IGNORED)
         raw, line, kind = tf.cond(
             tf.reduce_any(ignored),
-            lambda: tuple(tf.boolean_mask(x, ~ignored) for x in (raw, line, kind)),
+            lambda: tuple(select(x, ~ignored) for x in (raw, line, kind)),
             lambda: (raw, line, kind),
         )
         count = tf.size(raw)
@@ -107,8 +108,8 @@ class GraphSegmenter:
         begins = tf.logical_and(begins, written)
 
         # Every written character belongs to the last word that began before it.
-        spelt = tf.boolean_mask(character, written)
-        place = _where(tf.boolean_mask(begins, written))
+        spelt = select(character, written)
+        place = places(select(begins, written))
         splits = tf.concat([place, tf.size(spelt)[None]], 0)
         text = tf.strings.unicode_encode(
             tf.RaggedTensor.from_row_splits(spelt, splits, validate=False), "UTF-8"
@@ -116,11 +117,11 @@ class GraphSegmenter:
         single = tf.equal(splits[1:] - splits[:-1], 1)
         ends = tf.logical_and(single, tf.gather(self._ends, tf.gather(spelt, place)))
         # A line break inside a document ends a sentence; it raises the count at the next word.
-        at = _where(begins)
+        at = places(begins)
         breaks = tf.gather(tf.cumsum(tf.cast(tf.equal(raw, ord("\n")), tf.int32)), at)
         broken = tf.concat([breaks[1:] > breaks[:-1], [False]], 0)[: tf.size(at)]
         # Decoding puts U+FFFD in the place of bytes that are not UTF-8.
-        bad = tf.boolean_mask(line, tf.equal(raw, 0xFFFD))
+        bad = select(line, tf.equal(raw, 0xFFFD))
         return Words(
             text=text,
             line=tf.gather(line, at),
@@ -133,14 +134,14 @@ class GraphSegmenter:
         unspaced = tf.equal(kind, characters.UNSPACED)
 
         def cut():
-            here = _where(unspaced)
+            here = places(unspaced)
             own = tf.gather(character, here)
             run_starts = tf.gather(begins, here)
             token_starts = tf.ones_like(run_starts)
             matched = tf.zeros_like(run_starts)
             spoken = tf.gather(language, here)
             for which, matcher in self._matchers.items():
-                mine = _where(tf.equal(spoken, which))
+                mine = places(tf.equal(spoken, which))
                 starts, words = matcher(tf.gather(own, mine), tf.gather(run_starts, mine))
                 token_starts = tf.tensor_scatter_nd_update(token_starts, mine[:, None], starts)
                 matched = tf.tensor_scatter_nd_update(matched, mine[:, None], words)
@@ -198,7 +199,7 @@ class _LongestMatch:
           [C] bool, whether the character belongs to a lexicon word.
         """
         count = tf.size(character)
-        splits = tf.concat([_where(starts), count[None]], 0)
+        splits = tf.concat([places(starts), count[None]], 0)
         runs = tf.strings.unicode_encode(
             tf.RaggedTensor.from_row_splits(
                 tf.gather(self._present, character), splits, validate=False
@@ -212,8 +213,3 @@ class _LongestMatch:
             tf.zeros([count], tf.bool), at[:, None], tf.ones_like(at, tf.bool)
         )
         return begins, tf.repeat(pieces >= self._first_word, lengths)
-
-
-def _where(mask: tf.Tensor) -> tf.Tensor:
-    """[N] bool -> int32, the indices of True."""
-    return tf.cast(tf.where(mask)[:, 0], tf.int32)

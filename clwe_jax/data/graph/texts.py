@@ -14,6 +14,7 @@ from absl import logging
 
 from clwe_jax.data.graph import chunks, draws, sources
 from clwe_jax.data.graph.encoding import TextEncoder
+from clwe_jax.data.graph.selection import select
 from clwe_jax.data.graph.stream import GraphSource
 from clwe_jax.options.tasks import Task
 from clwe_jax.options.text import BatchesOptions
@@ -162,7 +163,7 @@ class Pipeline(abc.ABC):
         scanned = 0
         for lines in text.lines(shuffle=False, seed=0).batch(SCANNED_LINES) if share else ():
             scanned += int(tf.reduce_sum(tf.strings.length(lines)))
-            waiting += tf.boolean_mask(lines, chunks.heldout(lines, share)).numpy().tolist()
+            waiting += select(lines, chunks.heldout(lines, share)).numpy().tolist()
             while len(waiting) >= size:
                 yield chunks.of_language(tf.constant(waiting[:size]), number)
                 del waiting[:size]

@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from clwe_jax.data.graph.encoding import TextEncoder
+from clwe_jax.data.graph.selection import select
 from clwe_jax.text.vocab import spelling
 from clwe_jax.text.vocab.word_vocab import WordVocabulary
 
@@ -50,7 +51,7 @@ class ChunkEncoder:
         words = self._encode(lines, tf.gather(languages, of_line))
         ids = tf.gather(words.pieces, words.start)
         is_unknown = tf.equal(ids, self._unknown)
-        unknown, which = tf.unique(tf.boolean_mask(words.text, is_unknown))
+        unknown, which = tf.unique(select(words.text, is_unknown))
         sentence = words.line
         if self._at_marks:
             before = tf.cumsum(tf.cast(words.ends_sentence, tf.int32), exclusive=True)

@@ -29,9 +29,7 @@ def test_next_fit_equals_a_loop(share_of_starts):
         first = rng.integers(0, 12, count).astype(np.int32)
         second = rng.integers(0, 4, count).astype(np.int32)
         costs = ((first, 10), (second, 7))
-        got = packing.next_fit(
-            tf.constant(starts), [(tf.constant(c), capacity) for c, capacity in costs]
-        )
+        got = packing.next_fit(tf.constant(starts), costs)
         np.testing.assert_array_equal(got.numpy(), slow_next_fit(starts, costs))
 
 
