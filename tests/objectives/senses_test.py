@@ -45,12 +45,19 @@ def states(kind, microbatches=1):
 
 
 def variables_of(objective, batch, seed=0):
-    return partition.unbox(objective.init(jax.random.key(seed), batch))
+    return partition.unbox(initial(objective)(jax.random.key(seed), batch))
+
+
+# Compiled whole: to compile their operations one by one takes seconds.
+@functools.cache
+def initial(objective):
+    """`objective.init`."""
+    return jax.jit(objective.init)
 
 
 @functools.cache
 def program(objective, train):
-    """`objective.loss`, compiled whole: to compile its operations one by one takes seconds."""
+    """`objective.loss`."""
     rngs = {"dropout": jax.random.key(0)} if train else None
     return jax.jit(functools.partial(objective.loss, step=0, rngs=rngs, train=train))
 
