@@ -266,11 +266,11 @@ def decoded(data: bytes, counts: LineCounts) -> list[str]:
 
 def mended(languages: Mapping[str, LineCounts | LanguageStats]) -> dict[str, int]:
     """Fault of the lines of a language -> number of mended lines, for the report; no zeros."""
-    mended_lines = {}
+    found = {}
     for language, counts in languages.items():
-        mended_lines[f"lines in {language} that are not UTF-8"] = counts.repaired_lines
-        mended_lines[f"lines in {language} with Windows line ends"] = counts.windows_lines
-    return {fault: count for fault, count in mended_lines.items() if count}
+        found[f"lines in {language} that are not UTF-8"] = counts.repaired_lines
+        found[f"lines in {language} with Windows line ends"] = counts.windows_lines
+    return {fault: count for fault, count in found.items() if count}
 
 
 def _is_text(name: str) -> bool:
@@ -321,9 +321,8 @@ def inspect(
         sample_bytes = sample_bytes * _MANY // len(corpus.languages)
     result = {}
     for language in corpus.languages:
-        counter, counts = corpus.count_words(
-            language, lambda text: words(text, language), sample_bytes
-        )
+        of_text = lambda text: words(text, language)
+        counter, counts = corpus.count_words(language, of_text, sample_bytes)
         total = sum(counter.values())
         covered = 0
         if dictionary is not None:
