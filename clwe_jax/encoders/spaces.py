@@ -182,11 +182,10 @@ class StaticSpaces(LoadedEncoder):
         query = self.as_words(self._vector(word, lang, x)[None])[0]
         row = self._find(word, lang, x)
         own = lang == to and row is not None
-        count = min(k + own, len(y.words))
         if (lang, to, chosen) not in self._retrievers:
             pool, keys = self.word_space(lang, to)
             self._retrievers[lang, to, chosen] = Retriever(keys.vectors, pool.vectors, chosen)
-        places, scores = self._retrievers[lang, to, chosen].nearest(query, count)
+        places, scores = self._retrievers[lang, to, chosen].nearest(query, min(k + own, len(y)))
         near = [
             Neighbour(y.words[place], to, float(score))
             for place, score in zip(places, scores)
