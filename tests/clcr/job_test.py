@@ -99,8 +99,10 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
     test = job.mapped.test
     figures = json.loads((tmp_path / "run" / "results.json").read_text())
     assert figures["clcr/distance/annealed"] < 1
-    for name in ("alignment_f1", "pivots/precision", "pivots/recall", "reorder/bleu4", "f1/itermax"):
-        assert 0 <= figures[f"clcr/{name}"] <= 1
+    floors = {"pivots/precision": 0.2, "pivots/recall": 0.1, "reorder/bleu4": 0.1, "f1/itermax": 0.05}
+    assert all(floor < figures[f"clcr/{name}"] < 1 for name, floor in floors.items())
+    # The map finds more than the encoders do without it.
+    assert figures["clcr/alignment_f1"] > 2 * figures["clcr/f1/mutual_argmax"] > 0
     gain = figures["clcr/reorder/bleu4"] - figures["clcr/reorder/identity/bleu4"]
     assert figures["clcr/reorder/bleu4_gain"] == pytest.approx(gain)
     assert figures["clcr/extract/de/confident/0.2/recall"] > 0

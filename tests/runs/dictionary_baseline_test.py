@@ -48,7 +48,7 @@ def test_it_finds_what_the_dictionary_translates(config):
     found = measured(config, dictionary(), Frequencies({"en": 1_000, "de": 1_000}, counts))
     assert all(name.startswith("floor/") for name in found)
     assert found["floor/retrieval/sif/mean"] == found["floor/bli/p@1"] == 1
-    assert found["floor/retrieval/mean"] <= 1 and found["floor/retrieval/chance"] == 1 / 50
+    assert found["floor/retrieval/mean"] > 0.9 and found["floor/retrieval/chance"] == 1 / 50
     assert found["floor/bli/de-en/chance"] == 1 / 62  # the, that and all words
     # Without half of the words sentences have less in common.
     assert 0.3 < measured(config, dictionary(WORDS[::2]))["floor/retrieval/mean"] < 1
