@@ -7,8 +7,8 @@
 A change of the house alone must print 0 for every run: figures are compared to all printed digits.
 Products of other shapes round in other ways, and rounding chooses between sentences or words that tie:
 `--within=0.002` compares the figures over all pairs of languages, which rows show, and lets each move by
-as much. The ledger says which measure a change has passed. Then `--keep` writes into the ledger that rows of the earlier code hold, as far as a run has loaded it;
-both commits must be clean.
+as much. The ledger says which measure a change has passed. Then `--keep` writes into the ledger that rows
+of the earlier code hold, as far as one of the selected runs has loaded it; both commits must be clean.
 Finished runs are not repeated; `--only=NAME,NAME` selects runs. One thread, seed 0, the embedded
 world; all runs take fifteen minutes of processor time. Figures of time and memory are left out.
 """
@@ -21,7 +21,7 @@ import os
 import re
 import subprocess
 import sys
-from typing import Any
+from typing import Any, Sequence
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, ROOT)
@@ -103,7 +103,8 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(RUNS), help="runs, by commas")
     flags = parser.parse_args()
     out, failed = os.path.abspath(flags.out), False
-    for name in flags.only.split(","):
+    names = flags.only.split(",")
+    for name in names:
         if status := train(name, out):
             print(f"{name}: exit status {status}; see {os.path.join(out, name)}.log")
             failed = True
@@ -113,13 +114,13 @@ def main() -> None:
             print(f"{name}: {len(new)} figures, {len(others)} differ", *others[:8], flush=True)
             failed |= bool(others) or not new
     if flags.keep and not failed:
-        keep(os.path.abspath(flags.compare), out, flags.within)
+        keep(names, os.path.abspath(flags.compare), out, flags.within)
     sys.exit(failed)
 
 
-def keep(before: str, after: str, within: float) -> None:
+def keep(names: Sequence[str], before: str, after: str, within: float) -> None:
     """Writes into the ledger that the modules of the runs in `before` give the figures of `after`."""
-    every = [[record.read(os.path.join(out, name)) for name in RUNS] for out in (before, after)]
+    every = [[record.read(os.path.join(out, name)) for name in names] for out in (before, after)]
     if not all(made["clean"] for runs in every for made in runs):
         sys.exit("--keep: a run is of files that were not committed")
     old, new = ({module for made in runs for module in made["code"]} for runs in every)
