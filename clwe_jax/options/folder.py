@@ -126,6 +126,8 @@ def _stored(workdir: str | os.PathLike[str]) -> dict[str, Any]:
             f"{path}: the folder has layout {layout}, which clwe_jax {reader} reads; clwe_jax "
             f"{__version__} reads layout {LAYOUT}. Train again with another --workdir=DIR."
         )
+    for evaluator in values.get("evals", {}).values():
+        evaluator.pop("bootstrap", None)  # an option of 0.2.0, which decides nothing that is loaded
     return values
 
 

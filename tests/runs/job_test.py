@@ -298,6 +298,14 @@ def test_a_folder_of_an_older_layout_is_refused(config, tmp_path):
         options.read_config(tmp_path)
 
 
+def test_a_folder_with_an_option_that_is_gone_is_read(config, tmp_path):
+    options.write_config(config, str(tmp_path), ".")
+    kept = json.loads((tmp_path / "config.json").read_text())
+    kept["evals"]["bli"]["bootstrap"] = 1_000
+    (tmp_path / "config.json").write_text(json.dumps(kept))
+    assert options.read_config(tmp_path) == config
+
+
 @pytest.mark.parametrize("job", registry.TABLES["job"])
 def test_every_job_is_an_option_and_what_it_leaves_is_loaded(job):
     assert job in systems.JOBS
