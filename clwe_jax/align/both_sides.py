@@ -38,9 +38,7 @@ def best(
       For the cosine, then for each CSLS: the row of y for each x, int32 [N], and the row of x for each
       y, int32 [M].
     """
-    widest = max(neighbourhoods, default=1)
-    k = min(widest, len(x)), min(widest, len(y))
-    near = [*_nearest(x, y, np.zeros(len(x)), np.zeros(len(y)), 1.0, k, memory_bytes)]
+    near = _by_cosine(x, y, max(neighbourhoods, default=1), memory_bytes)
     found = [tuple(rows[:, 0] for _, rows in near)]
     for count in neighbourhoods:
         means = (cosines[:, :count].mean(1) for cosines, _ in near)
@@ -53,10 +51,16 @@ def means(
     x: Array, y: Array, neighbourhood: int, memory_bytes: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """`search.means(x, y)` and `search.means(y, x)` from one product: float32 [N] and [M]."""
-    k = min(neighbourhood, len(x)), min(neighbourhood, len(y))
-    near = _nearest(x, y, np.zeros(len(x)), np.zeros(len(y)), 1.0, k, memory_bytes)
-    of_x, of_y = (cosines.mean(1) for cosines, _ in near)
+    of_x, of_y = (cosines.mean(1) for cosines, _ in _by_cosine(x, y, neighbourhood, memory_bytes))
     return of_x, of_y
+
+
+def _by_cosine(
+    x: Array, y: Array, k: int, memory_bytes: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The cosines and the rows of the k vectors nearest to each x, then to each y."""
+    sides = min(k, len(x)), min(k, len(y))
+    return [*_nearest(x, y, np.zeros(len(x)), np.zeros(len(y)), 1.0, sides, memory_bytes)]
 
 
 def _nearest(

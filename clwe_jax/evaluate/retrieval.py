@@ -27,32 +27,34 @@ from clwe_jax.types import Covers, Encoder, Pools, Truncates
 # nearest of the papers reach far beyond it.
 _FEW_NEIGHBOURS = 3
 # Suffixes of metrics: of the papers' comparisons, and of that one.
-_COMPARED, _FEW = ("", "_centered", "_csls"), "_csls_k3"
+_COMPARED, _FEW = ("", "_centered", "_csls"), f"_csls_k{_FEW_NEIGHBOURS}"
 SIF = "retrieval/sif"  # beginning of the metrics of sentences pooled by SIF
 
 
 def matches(
-    source: np.ndarray, target: np.ndarray, neighbourhood: int = 10
+    source: np.ndarray, target: np.ndarray, neighbourhoods: Sequence[int] = (10,)
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Whether the nearest target of source n is target n, and the reverse.
 
     Args:
       source, target: [N, D].
-      neighbourhood: number of neighbours that CSLS averages over.
+      neighbourhoods: numbers of neighbours that CSLS averages over.
 
     Returns:
       Suffix of a metric -> bool [N] of the sources and bool [N] of the targets. '': by cosine;
-      '_centered': after subtraction of each side's mean; '_csls'; '_csls_k3', over three.
+      '_centered': after subtraction of each side's mean; '_csls': over the first number of
+      neighbours; '_csls_k3': over three, if that is a further number.
 
     Raises:
       ValueError: a value that is not finite.
     """
     csls.check_finite(source)
     csls.check_finite(target)
-    plain, by_csls, by_few = both_sides.best(source, target, [neighbourhood, _FEW_NEIGHBOURS])
+    plain, *by_csls = both_sides.best(source, target, neighbourhoods)
     # The mean vector of a language outweighs the meaning where the languages lie apart.
     [centered] = both_sides.best(source - source.mean(0), target - target.mean(0))
-    nearest = {"": plain, "_centered": centered, "_csls": by_csls, _FEW: by_few}
+    suffixes = ["_csls", *(f"_csls_k{count}" for count in neighbourhoods[1:])]
+    nearest = {"": plain, "_centered": centered, **dict(zip(suffixes, by_csls))}
     own = np.arange(len(source))
     return {suffix: (ahead == own, back == own) for suffix, (ahead, back) in nearest.items()}
 
@@ -143,7 +145,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         for name, value in self._by_layer(x, y):
             yield f"{pair.name}/{name}", value
         own = select_layer(x, MEAN_LAST4), select_layer(y, MEAN_LAST4)
-        found = matches(*own, self.neighbourhood)
+        found = matches(*own, (self.neighbourhood, _FEW_NEIGHBOURS))
         for place, name in enumerate((pair.name, f"{pair.target}-{pair.source}")):
             for suffix in _COMPARED:
                 right = found[suffix][place]
@@ -155,7 +157,9 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         layers = x.shape[1]
         if layers == 1:
             return  # the only layer is the encoder's own sentence vector
-        found = [matches(x[:, layer], y[:, layer], self.neighbourhood) for layer in range(layers)]
+        found = [
+            matches(x[:, layer], y[:, layer], (self.neighbourhood,)) for layer in range(layers)
+        ]
         for suffix in _COMPARED:
             shares = [float(right[suffix][0].mean()) for right in found]
             for layer, share in enumerate(shares):

@@ -46,7 +46,7 @@ def test_equals_numpy(neighbourhood):
         "_csls": numpy_matches(x, y, neighbourhood),
         "_csls_k3": numpy_matches(x, y, 3),
     }
-    found = retrieval.matches(x, y, neighbourhood)
+    found = retrieval.matches(x, y, (neighbourhood, 3))
     assert list(found) == list(expected)
     for suffix, both in expected.items():
         np.testing.assert_array_equal(found[suffix], both)
