@@ -7,6 +7,7 @@ rows. One program updates all of them. Each member keeps the parameters of its b
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import time
 import zipfile
@@ -112,7 +113,10 @@ def fit(
     """
     steps = recipe.epochs * steps_per_epoch
     keys = jnp.stack([jax.random.key(seed, impl=KEY_TYPE) for seed in seeds])
-    first = stacked([next(source) for source in sources])
+    batches = map(stacked, zip(*sources))
+    # The first batch makes the parameters, and is trained on like any other.
+    first = next(batches)
+    batches = itertools.chain([first], batches)
     params = start(labeller, *labelling.local(table, first), keys)
     flat = paths.flat(params)
     for path, array in (initial or {}).items():
@@ -130,7 +134,7 @@ def fit(
         for epoch in range(recipe.epochs):
             sums, clock, shapes = [], time.perf_counter(), set()
             for _ in range(steps_per_epoch):
-                batch = stacked([next(source) for source in sources])
+                batch = next(batches)
                 shapes.add(batch["words"].shape)
                 params, opt_state, step_sums = step_fn(
                     params, opt_state, *labelling.local(table, batch), keys, jnp.asarray(rates),

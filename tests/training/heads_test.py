@@ -59,6 +59,14 @@ def test_heads_learn(data):
     assert (found.losses[-1] < 0.6 * found.losses[0]).all()
 
 
+def test_an_epoch_is_a_pass_through_the_rows(data):
+    # Where nothing is learned and nothing dropped, every pass has the same mean loss.
+    labeller = Labeller(Mix(), Labelling(modules.Linear(LinearHead(dropout=0.0), K, True)))
+    recipe = dataclasses.replace(RECIPE, learning_rate=1e-12)
+    losses = fitted(data, [0, 1], recipe, labeller=labeller).losses
+    np.testing.assert_allclose(losses, np.broadcast_to(losses[0], losses.shape), rtol=1e-5)
+
+
 def test_each_member_keeps_its_best_epoch_and_stops(data):
     # Development figures by epoch: the first member is best at epoch 1, the second at epoch 0.
     figures = iter([[0.1, 0.9], [0.5, 0.3], [0.4, 0.2], [0.3, 0.1], [0.9, 0.9]])
