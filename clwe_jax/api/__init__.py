@@ -85,7 +85,7 @@ def load(
     from clwe_jax.api.transfer import TransferModel
     from clwe_jax.api.wrap import wrapped
     from clwe_jax.encoders import hf_model, load as encoders
-    from clwe_jax.interop.configuration import PREFIX, is_laser, is_model
+    from clwe_jax.interop.configuration import is_downloaded
     from clwe_jax.options.transfer import encoder_parts
 
     workdir = os.fspath(workdir)
@@ -98,7 +98,7 @@ def load(
         if words:
             raise ValueError("words: files of vectors hold their own words")
         return wrapped(encoders.of_vectors(workdir.removeprefix("vec:"), languages))
-    if workdir.startswith(PREFIX) or is_model(workdir) or is_laser(workdir):
+    if is_downloaded(workdir):
         return wrapped(hf_model.load(workdir, languages, words))
     if languages or words:
         raise ValueError(
@@ -108,3 +108,12 @@ def load(
     if job in registry.TABLES["labeller"]:
         return TransferModel.of(registry.lookup("labeller", job)(workdir))
     return wrapped(encoders.of_folder(workdir, step))
+
+
+def load_for(workdir: str, languages: Sequence[str]) -> LoadedModel:
+    """`load` for text of these languages: a downloaded encoder is told them, other models have theirs."""
+    from clwe_jax.interop.configuration import is_downloaded
+    from clwe_jax.options.transfer import encoder_parts
+
+    parts = (part.removeprefix("run:") for part in encoder_parts(workdir)[0])
+    return load(workdir, languages=languages if any(map(is_downloaded, parts)) else ())

@@ -131,7 +131,7 @@ def _keyed(job: Job, side: int, line: bytes) -> Iterator[tuple[Part, str]]:
 @functools.cache
 def _model(job: Job) -> LoadedModel:
     # Workers call it within `_LOCK`: two tasks would else load the model twice.
-    return api.load(job.model, languages=job.languages if job.model.startswith("hf:") else ())
+    return api.load_for(job.model, job.languages)
 
 
 def _write_vectors(job: Job, part: Part, lines: Iterable[str]) -> tuple[Part, int]:

@@ -169,7 +169,7 @@ def main(command: str, argv: Sequence[str]) -> None:
 
 
 def _run(command: str, given: argparse.Namespace) -> None:
-    model = api.load(given.model, languages=given.languages if given.model.startswith("hf:") else ())
+    model = api.load_for(given.model, given.languages)
     total = sum(1 for _ in corpora.file_lines(given.files[0]))
     more = {"least": given.least} if command == "mine" else {}
     lines = _COMMANDS[command][1](model, given.files, given.languages, **more)

@@ -152,6 +152,11 @@ def is_laser(directory: str) -> bool:
     return directory.startswith(LASER) or bool(glob.glob(weights))
 
 
+def is_downloaded(directory: str) -> bool:
+    """Whether `directory` names a model of Hugging Face or LASER's released encoder."""
+    return directory.startswith(PREFIX) or is_model(directory) or is_laser(directory)
+
+
 def adopt_options(run: PretrainRun) -> PretrainRun:
     """The run with the options of the model of Hugging Face that it starts from.
 

@@ -64,6 +64,18 @@ def test_without_words_and_languages(folder):
         api.load(folder, words={"xx": ["a"]})
 
 
+def test_text_of_a_language_beyond_the_usual_ones_is_read(folder, tmp_path):
+    """As clwe-jax mine opens models: hsb is none of multilingual BERT's languages."""
+    (tmp_path / "en.vec").write_text("1 2\nbank 1 2\n")
+    (tmp_path / "hsb.vec").write_text("1 2\nbanka 1 2\n")
+    vectors = f"vec:hsb={tmp_path / 'hsb.vec'},en={tmp_path / 'en.vec'}"
+    for model in (folder, f"hf:{folder}", f"{vectors}+hf:{folder}", f"hf:{folder}+{vectors}"):
+        loaded = api.load_for(model, ["hsb", "en"])
+        assert loaded.languages == ("hsb", "en")
+        assert loaded.encode(["bank"], lang="hsb").any()
+    assert api.load_for(vectors, ["hsb", "hsb"]).languages == ("hsb", "en")
+
+
 def test_arguments_for_another_kind_of_model(tmp_path):
     with pytest.raises(ValueError, match="arguments for a model of Hugging Face; .* is none"):
         api.load(tmp_path, languages=("en",))
