@@ -68,7 +68,7 @@ def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loade
     codes = _only(directory, _CODES)
     try:
         with open(codes, encoding="utf-8") as file:
-            vocabulary = text.vocabulary(ids, file.read().split("\n")[:-1])
+            vocabulary = text.vocabulary(ids, text.lines(file.read()))
     except ValueError as error:  # of UTF-8, too
         raise ValueError(f"{codes}: {error}") from error
     tokenizer = Tokenizer(languages, Normalizer(), text.LaserSegmenter(), vocabulary)

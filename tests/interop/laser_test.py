@@ -146,6 +146,9 @@ def test_codes_and_pieces_of_files_are_a_runs_vocabulary(tmp_path):
         assert found.pieces == expected.pieces and found.specials == expected.specials
         ids = [i for word in ("abcab", "ü", "abd") for i in found.encode_word(word)]
         assert spelled([*ids, found.sep_id, 9], found) == "abcab ü abd"
+    # The last line counts without its end, too: it makes a piece.
+    codes.write_text("\n".join([*CODES[:4], *CODES[5:], CODES[4]]), encoding="utf-8")
+    assert vocab.load(str(codes)).encode_word("cd") == expected.encode_word("cd")
     saved = tmp_path / "saved"
     found.save(str(saved))
     assert vocab.load(str(saved)).fingerprint() == found.fingerprint()
@@ -201,6 +204,14 @@ def test_languages_with_programs_of_their_own(language, package, raw, words, mon
 def test_files_that_do_not_fit(change, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         laser.load(str(write(tmp_path, weights(len(PIECES)), **change)), ("en",))
+
+
+def test_codes_whose_last_line_has_no_end_are_read(tmp_path):
+    folder = write(tmp_path, weights(len(PIECES)), codes=[*CODES[:4], *CODES[5:], CODES[4]])
+    path = folder / "93langs.fcodes"
+    path.write_text(path.read_text("utf-8").removesuffix("\n"), encoding="utf-8")
+    vocabulary = laser.load(str(folder), ("en",)).tokenizer.vocabulary
+    assert vocabulary.encode_word("cd") == [PIECES.index("cd")]
 
 
 def test_absent_files(tmp_path):

@@ -87,6 +87,12 @@ def _program(language: str) -> Callable[[str], str]:
         ) from error
 
 
+def lines(codes: str) -> list[str]:
+    """The lines of a file of codes, whose last one may lack its end."""
+    # `splitlines` would cut at characters that codes may hold, such as U+2028.
+    return codes.removesuffix("\n").split("\n")
+
+
 def vocabulary(ids: Mapping[str, int], codes: Sequence[str]) -> FastBpeVocabulary:
     """The vocabulary of the release.
 
@@ -140,7 +146,7 @@ def read(codes: str, listed: str) -> FastBpeVocabulary:
             ids[piece] = len(ids)
     with open(codes, encoding="utf-8") as file:
         try:
-            return vocabulary(ids, file.read().split("\n")[:-1])
+            return vocabulary(ids, lines(file.read()))
         except ValueError as error:
             raise ValueError(f"{codes}: {error}") from error
 
