@@ -102,6 +102,11 @@ def _safetensors(path: str) -> dict[str, np.ndarray]:
             f"{path} is damaged or cut short ({error}): copy it again, all "
             f"{os.path.getsize(path):,} bytes and more"
         ) from error
+    except (AttributeError, TypeError) as error:  # of a type by its name, such as float8_e4m3fn
+        raise ValueError(
+            f"{path} is refused: NumPy lacks the type of its numbers ({error}); save the model in "
+            "float32, float16 or bfloat16"
+        ) from error
 
 
 def _pickled(path: str) -> dict[str, np.ndarray]:

@@ -100,7 +100,7 @@ def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
 
 
 class _Taken:
-    """Takes arrays by name; an array that is absent or has another shape is an error."""
+    """Takes arrays by name; an array that is absent, or of another shape or kind, is an error."""
 
     def __init__(self, directory: str, weights: Mapping[str, np.ndarray]):
         self._directory, self._weights = directory, weights
@@ -112,6 +112,11 @@ class _Taken:
                 f"{suggestion(name, self._weights)}"
             )
         array = self._weights[name]
+        if array.dtype != np.float32:  # `arrays.read` makes these of all floating-point numbers
+            raise ValueError(
+                f"{self._directory}: {name} holds {array.dtype}, as a quantised model does, whose scales "
+                "are not read: save the model in float32, float16 or bfloat16"
+            )
         if array.shape != shape:
             raise ValueError(
                 f"{self._directory}: {name} has the shape {list(array.shape)}; {list(shape)} "

@@ -199,6 +199,14 @@ def test_bfloat16_in_safetensors(tmp_path):
     assert found.dtype == np.float32 and found.tolist() == NUMBERS.tolist()
 
 
+def test_numbers_of_eight_bits_are_refused(tmp_path):
+    import ml_dtypes
+
+    save_file({"a": NUMBERS.astype(ml_dtypes.float8_e4m3fn)}, str(tmp_path / "model.safetensors"))
+    with pytest.raises(ValueError, match="model.safetensors is refused: NumPy lacks the type.*bfloat16"):
+        arrays.read(str(tmp_path))
+
+
 def test_weights_that_are_no_numbers_are_refused(tmp_path):
     broken = np.where(NUMBERS == NUMBERS.max(), np.nan, NUMBERS).astype(np.float32)
     save_file({"fine": NUMBERS, "broken": broken}, str(tmp_path / "model.safetensors"))

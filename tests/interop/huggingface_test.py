@@ -203,6 +203,10 @@ def spoil(folders, tmp_path, change):
             r"\[8, 12\]; \[12, 8\] expected by config.json",
         ),
         (lambda a, c: a.pop("bert.embeddings.word_embeddings.weight"), "weights have no bert.emb"),
+        (
+            lambda a, c: a.update({x: a[x].astype(np.int8) for x in a if "query.weight" in x}),
+            "0.attention.self.query.weight holds int8, as a quantised model does",
+        ),
     ],
 )
 def test_a_folder_that_does_not_fit_is_refused(change, message, folders, tmp_path):
