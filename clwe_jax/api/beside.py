@@ -24,6 +24,8 @@ from clwe_jax.encoders.encode import Layer, select
 class BesideModel(BesideModels, Loaded):
     """Two encoders beside each other; see `BesideModels` for its attributes."""
 
+    lacking = "have no method {method!r}: api.load of one of the two, without the other, has it"
+
     @functools.cached_property
     def _both(self) -> BesideEncoder:
         return self.encoder()

@@ -43,6 +43,8 @@ class LoadedModel:
 
     # Names, in the plural, of this kind, for messages.
     described: ClassVar[str] = "Models of this kind"
+    # The end of the message of a method that this kind lacks, unless `_LACKS` has one.
+    lacking: ClassVar[str] = "have no method {method!r}"
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -254,7 +256,7 @@ class LoadedModel:
 
     def _lacks(self, method: str) -> ValueError:
         """The error of a method that this kind of model lacks."""
-        return ValueError(f"{self.described} {_LACKS.get(method, _WITHOUT_VECTORS).format(method=method)}")
+        return ValueError(f"{self.described} {_LACKS.get(method, self.lacking).format(method=method)}")
 
 
 _SENSES = (
@@ -278,7 +280,3 @@ _LACKS = {
     "classify": _LABELS % "classify_topics",
     "label_spans": _LABELS % "edge_probing",
 }
-_WITHOUT_VECTORS = (
-    "give labels and no vectors, which the method {method!r} needs: api.load(ENCODER) loads the model "
-    "of the run's config.encoder, which has them"
-)

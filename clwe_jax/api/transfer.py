@@ -37,6 +37,10 @@ class TransferModel(TrainedLabeller, LoadedModel):
     """
 
     described = "Taggers and classifiers"
+    lacking = (
+        "give labels and no vectors, which the method {method!r} needs: api.load(ENCODER) loads the model "
+        "of the run's config.encoder, which has them"
+    )
 
     @classmethod
     def of(cls, loaded: TrainedLabeller) -> Self:
