@@ -73,7 +73,7 @@ def write(
             f"{', '.join(DTYPES if form == 'model2vec' else DTYPES[:2])}"
         )
     places: dict[str, int] = {}
-    phrases = shared = 0
+    phrases, shared = 0, set()
     width = next(iter(spaces.values())).dim
     if not 0 <= dim <= width:
         raise ValueError(f"--dim={dim}: the vectors have {width} dimensions")
@@ -90,7 +90,8 @@ def write(
                 phrases += 1
                 continue
             place = places.setdefault(word, len(SPECIALS) + len(places))
-            shared += bool(uses[place])
+            if uses[place]:
+                shared.add(place)
             share = 1 / (1 + row)  # of the language's running words, by Zipf's law
             uses[place] += share
             rows[place] += np.float32(share * of_language.get(word, 1.0)) * vectors.vectors[row]
@@ -129,7 +130,7 @@ def write(
         )
     if shared:
         notes.append(
-            f"{shared:,} strings of several languages have a mean of their vectors; "
+            f"{len(shared):,} strings of several languages have a mean of their vectors; "
             "--language=xx writes one language alone."
         )
     return notes
