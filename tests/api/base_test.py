@@ -73,12 +73,27 @@ def test_a_long_list_of_names_is_cut():
     assert nearest("xyz", ["b", "a"]) == "Known: a, b."
 
 
-def test_the_size_of_a_batch_is_checked_and_progress_is_shown_where_asked(capsys):
+def test_the_size_of_a_batch_is_checked():
     vectors = Vectors(["a", "b"], np.eye(2, dtype=np.float32))
     model = StaticModel({"en": vectors}, {}, {}, "en")
     with pytest.raises(ValueError, match="batch_size=0: expected a whole number"):
         model.encode(["a"], lang="en", batch_size=0)
-    for shown, expected in ((True, True), (False, False), (None, False)):
-        with terminal.progress(shown), terminal.task("texts", 2) as advance:
-            advance(2)
+
+
+def test_progress_is_shown_where_asked(capsys):
+    class Shows(Encodes):
+        def _encode(self, texts, *_):
+            with terminal.task("texts", len(texts)) as advance:
+                advance(len(texts))
+            return np.ones((len(texts), 2), np.float32)
+
+    for outer, shown, expected in (
+        (None, True, True),
+        (None, False, False),
+        (None, None, False),
+        (True, None, True),
+        (True, False, False),
+    ):
+        with terminal.progress(outer):
+            Shows().encode(["a", "b"], lang="en", show_progress=shown)
         assert ("2/2 texts" in capsys.readouterr().err) is expected

@@ -105,7 +105,11 @@ def test_the_command_writes_a_folder_that_is_read(folders, tmp_path):
     assert done.returncode == 0 and "3 new pieces" in done.stdout, done.stderr[-2000:]
     read = huggingface.load(str(tmp_path / "new"), ("en", "hsb"))
     assert list(read.tokenizer.vocabulary.pieces)[-2:] == ["unba", "unbab"]
-    assert len(table(read)[-1])
+    row = dict(zip(read.tokenizer.vocabulary.pieces, table(read)))
+    bank, s = row["bank"], row["##s"]
+    np.testing.assert_allclose(unit(row["una"]), unit(bank), rtol=1e-5)
+    np.testing.assert_allclose(unit(row["unba"]), unit(bank + s), rtol=1e-5)
+    np.testing.assert_array_equal(row["unbab"], row["unba"])  # a form of the text
 
 
 def test_a_form_that_is_an_entry_of_another_language_leaves_its_stem_as_it_is(folders, tmp_path):
