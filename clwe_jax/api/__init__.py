@@ -80,7 +80,8 @@ def load(
     Raises:
       FileNotFoundError: the folder holds no run, no tokenizer, no checkpoint or no vectors.
       ValueError: a file of the run is damaged, the folder has an older layout, or the checkpoint
-        belongs to another model or vocabulary; `languages` or `words` for a run, which has its own.
+        belongs to another model or vocabulary; `languages` or `words` for a run, which has its own, or
+        a string instead of a list.
     """
     from clwe_jax.api.transfer import TransferModel
     from clwe_jax.api.wrap import wrapped
@@ -88,6 +89,9 @@ def load(
     from clwe_jax.interop.configuration import is_downloaded
     from clwe_jax.options.transfer import encoder_parts
 
+    for name, given in {"languages": languages, **(words or {})}.items():
+        if isinstance(given, str):  # its letters would be the codes, or the words
+            raise ValueError(f"{name}: expected a list, got one string; write [{given!r}]")
     workdir = os.fspath(workdir)
     if len(encoder_parts(workdir)[0]) == 2:
         if words:

@@ -60,6 +60,10 @@ def test_without_words_and_languages(folder):
     assert len(model.languages) == 103
     with pytest.raises(ValueError, match=r"api.load\(DIR, words={'en': \[...\]}\)"):
         model.neighbours("bank", lang="en")
+    with pytest.raises(ValueError, match=r"languages: expected a list, .* write \['en'\]"):
+        api.load(folder, languages="en")
+    with pytest.raises(ValueError, match=r"en: expected a list, .* write \['bank'\]"):
+        api.load(folder, words={"en": "bank"})
     with pytest.raises(ValueError, match="words: 'xx' is in none of the languages"):
         api.load(folder, words={"xx": ["a"]})
 
