@@ -83,11 +83,12 @@ def teach(
         if not pairs:
             raise ValueError(f"the dictionary has no pair of {language!r} with {known!r}")
         for word, translation in pairs:
-            pieces, _ = tokenizer.encode(translation, known)
+            ids, _ = tokenizer.encode(translation, known)
+            pieces = [x for x in ids if x != vocabulary.unk_id]  # its row means nothing
             spelled = [x for x in _spellings(tokenizer, word, language) if _is_cut(tokenizer, x)]
             skipped += not spelled
-            for each in spelled if len(pieces) else ():
-                rows.setdefault(each, []).append(table[list(pieces)].mean(0))
+            for each in spelled if pieces else ():
+                rows.setdefault(each, []).append(table[pieces].mean(0))
         entries = {x: rows[x] for x in dict.fromkeys(pair[0] for pair in pairs) if x in rows}
         for form in forms.get(language, ()):
             if form not in rows and _is_cut(tokenizer, form):

@@ -44,6 +44,15 @@ def test_a_word_has_the_mean_row_of_its_translations(loaded):
     np.testing.assert_allclose(after[old + 1], length * the / np.linalg.norm(the), rtol=1e-5)
 
 
+def test_a_translation_that_the_encoder_cannot_read_teaches_nothing(loaded):
+    pairs = dictionary(("una", "zzz"), ("unb", "zzz"), ("unb", "bank"), ("unbb", "bank zzz"))
+    taught = teach.teach(loaded, pairs, ["hsb"]).loaded
+    row = dict(zip(taught.tokenizer.vocabulary.pieces, table(taught)))
+    assert "una" not in row
+    for word in ("unb", "unbb"):
+        np.testing.assert_allclose(unit(row[word]), unit(row["bank"]), rtol=1e-5)
+
+
 def test_text_without_new_words_keeps_its_vectors_and_new_words_are_near_their_translation(loaded):
     taught = teach.teach(loaded, dictionary(("una", "bank")), ["hsb"]).loaded
     one, two = ModelEncoder(*loaded), ModelEncoder(*taught)
