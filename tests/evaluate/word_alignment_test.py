@@ -144,3 +144,10 @@ def test_the_api_aligns_text_and_words():
         model.align("das", "das", "de", "en", treshold=0.1)
     with pytest.raises(ValueError, match="to='fr'"):
         model.align("das", "das", "de", "fr")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_word_without_a_vector_has_no_link(method):
+    source, target = np.eye(4)[[0, 3, 1]] * [1, 1, 1, 0], np.eye(4)[[3, 1, 0]] * [1, 1, 1, 0]
+    aligner = WordAligner(method, temperature=0.1)
+    assert np.argwhere(aligner.links(source, target)).tolist() == [[0, 2], [2, 1]]
