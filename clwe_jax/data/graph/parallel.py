@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from typing import Sequence
 
 import seqio
@@ -11,6 +12,7 @@ import tensorflow as tf
 from clwe_jax.data.graph import chunks, sources
 from clwe_jax.data.graph.selection import select
 from clwe_jax.text.corpus import parallel
+from clwe_jax.text.labelled.lines import refuse_utf16
 
 _BLOCK_PAIRS = 8
 _LONGEST = 1 << 14  # bytes of a sentence that are read; a row holds far less
@@ -79,13 +81,13 @@ def find(place: str, languages: Sequence[str], shuffle_lines: int) -> dict[str, 
 
     Raises:
       ValueError, FileNotFoundError: as of `text.corpus.parallel.find`; two sides differ in their numbers of
-        lines.
+        lines, no line is a pair, a damaged .gz file, or UTF-16.
     """
     pairs = parallel.find(place, languages, "task.parallel")
     buffer = sources.shuffle_share(shuffle_lines, len({files.name for files in pairs}))
     result: dict[str, ParallelSource] = {}
     for files in pairs:
-        _check_lines(files.paths)
+        _check(files.paths)
         number = sum(name.partition(".")[0] == files.name for name in result)
         name = f"{files.name}.{number}" if number else files.name
         pair = languages.index(files.source), languages.index(files.target)
@@ -93,22 +95,36 @@ def find(place: str, languages: Sequence[str], shuffle_lines: int) -> dict[str, 
     return result
 
 
-def _check_lines(paths: Sequence[str]) -> None:
-    counts = [_count_lines(path) for path in paths]
-    if len(set(counts)) > 1:
+def _check(paths: Sequence[str]) -> None:
+    """Raises ValueError where two sides differ in their numbers of lines, or no line is a pair."""
+    lines, tabs = zip(*map(_count_lines, paths))
+    if len(set(lines)) > 1:
         raise ValueError(
-            f"{paths[0]} has {counts[0]:,} lines and {paths[1]} {counts[1]:,}: line n of one must "
+            f"{paths[0]} has {lines[0]:,} lines and {paths[1]} {lines[1]:,}: line n of one must "
             "translate line n of the other"
+        )
+    # Without a pair the endless stream of batches would search for ever.
+    if not sum(lines if len(paths) == 2 else tabs):
+        raise ValueError(
+            f"{' and '.join(paths)}: no line has a sentence and its translation. A table has a tab "
+            "between the two"
         )
 
 
-def _count_lines(path: str) -> int:
-    count, last = 0, b"\n"
-    with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
-        while block := file.read(1 << 20):
-            count += block.count(b"\n")
-            last = block[-1:]
-    return count + (last != b"\n")
+def _count_lines(path: str) -> tuple[int, int]:
+    """The numbers of lines and of tabs; ValueError for a damaged .gz file or UTF-16."""
+    count, tabs, last = 0, 0, b"\n"
+    try:
+        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
+            while block := file.read(1 << 20):
+                if not count:
+                    refuse_utf16(path, block)
+                count += block.count(b"\n")
+                tabs += block.count(b"\t")
+                last = block[-1:]
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
+    return count + (last != b"\n"), tabs
 
 
 def pair_chunks(

@@ -82,7 +82,9 @@ def test_a_pair_counts_alike_in_one_file_and_in_two(small, tmp_path):
 
 
 def test_bad_folders_are_answered(tmp_path):
-    with pytest.raises(FileNotFoundError, match="config.task.parallel=.*nowhere names no parallel text"):
+    with pytest.raises(
+        FileNotFoundError, match="config.task.parallel=.*nowhere names no parallel text"
+    ):
         parallel.find(str(tmp_path / "nowhere"), LANGUAGES, 10)
     with pytest.raises(FileNotFoundError, match="names no parallel text: expected xx-yy.xx"):
         parallel.find(str(tmp_path), LANGUAGES, 10)
@@ -91,6 +93,26 @@ def test_bad_folders_are_answered(tmp_path):
         parallel.find(str(tmp_path), LANGUAGES, 10)
     (tmp_path / "de-en.en").unlink()
     with pytest.raises(ValueError, match="no other side: de-en.en is missing"):
+        parallel.find(str(tmp_path), LANGUAGES, 10)
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        (
+            "de-en.tsv",
+            b"eins ||| one\nzwei ||| two\n",
+            "no line has a sentence and its translation",
+        ),
+        ("de-en.tsv", b"", "no line has a sentence and its translation"),
+        ("de-en.tsv", "eins\tone\n".encode("utf-16"), "UTF-16"),
+        ("de-en.tsv.gz", gzip.compress(b"eins\tone\n")[:-9], "is damaged .*: fetch it again"),
+    ],
+)
+def test_text_without_a_pair_that_can_be_read_is_answered(tmp_path, name, content, message):
+    """A stream without a pair would search for ever."""
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=f"{name}.*{message}"):
         parallel.find(str(tmp_path), LANGUAGES, 10)
 
 
