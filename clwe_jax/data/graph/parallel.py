@@ -60,7 +60,7 @@ class ParallelSource(sources.BlockSource):
         sides = [part.texts for part in parts]
         if len(sides) == 1:
             # Both columns, or a line would have twice the pieces of one of two files.
-            columns = (line.split(b"\t", 1) for line in sides[0])
+            columns = (line.split(b"\t")[:2] for line in sides[0])
             sides = list(zip(*(both for both in columns if len(both) == 2)))
         return sources.Sample(
             texts=[text for side in sides for text in side],
@@ -71,8 +71,8 @@ class ParallelSource(sources.BlockSource):
 
 
 def _columns(lines: tf.Tensor) -> dict[str, tf.Tensor]:
-    """The two columns. The second one is empty in a line without a tab, which is left out later."""
-    table = tf.strings.split(lines, "\t", maxsplit=1).to_tensor("", shape=[None, 2])
+    """The first two columns. The second is empty in a line without a tab, which is left out later."""
+    table = tf.strings.split(lines, "\t").to_tensor("", shape=[None, 2])
     return {"first": table[:, 0], "second": table[:, 1]}
 
 
