@@ -113,24 +113,23 @@ class PiecePipeline(texts.Pipeline):
         """The parallel text; {} for a task without."""
         if not isinstance(self.task, Tlm | Copies) or not self.task.parallel:
             return {}
-        return parallel.find(
-            self.task.parallel, self.tokenizer.languages, self.data.shuffle_lines
-        )
+        return parallel.find(self.task.parallel, self.tokenizer.languages, self.data.shuffle_lines)
 
     def dataset(self, repeat: bool) -> tf.data.Dataset:
         """The batches, and 'counters'. The last batch of a pass is filled up with empty rows.
 
-        With parallel text, a pass reads the running text once and drops an incomplete last batch.
+        With parallel text beside it, a pass reads the running text once and drops an incomplete
+        last batch; without running text, it reads the parallel text once.
         """
         pair_rows = 0
         if isinstance(self.task, Tlm):
             pair_rows = round(self.batch_size * self.task.parallel_share)
-        if isinstance(self.task, Copies) and self.task.parallel:
-            rows = self._pair_rows()
+        if pair_rows == self.batch_size or isinstance(self.task, Copies) and self.task.parallel:
+            rows = self._pair_rows(repeat)
         else:
             rows = self._rows(self._chunks(repeat), self._maker, "rows")
-        if pair_rows:
-            return _alternate(rows, self._pair_rows(), self.batch_size, pair_rows)
+            if pair_rows:
+                return _alternate(rows, self._pair_rows(), self.batch_size, pair_rows)
         if repeat:
             return rows.rebatch(self.batch_size, drop_remainder=True)
         return _fixed_size(rows, self.batch_size)
@@ -239,12 +238,12 @@ class PiecePipeline(texts.Pipeline):
             deterministic=True,
         )
 
-    def _pair_rows(self) -> tf.data.Dataset:
-        """An endless dataset of rows of sentence pairs (TLM, and the finish on translations)."""
+    def _pair_rows(self, repeat: bool = True) -> tf.data.Dataset:
+        """A dataset of rows of sentence pairs (TLM, and the finish on translations)."""
         pairs = self._pairs
         rates = texts.rates(pairs, self.encoder, self.data.temperature)
         numbered = parallel.pair_chunks(
-            sources.mix(pairs, rates, seed=self.seed, **self.host),
+            sources.mix(pairs, rates, seed=self.seed, repeat=repeat, **self.host),
             # A block has 8 pairs, which are 16 lines.
             max(1, self.data.chunk_lines // 16),
             [text.languages for text in pairs.values()],
@@ -254,8 +253,6 @@ class PiecePipeline(texts.Pipeline):
 
 def _alternate(rows, pairs, batch_size: int, pair_rows: int) -> tf.data.Dataset:
     """Batches in which `pair_rows` rows of `pairs` are spread evenly among the rows of `rows`."""
-    if pair_rows == batch_size:
-        return pairs.rebatch(batch_size, drop_remainder=True)
     plain_rows = batch_size - pair_rows
     # Row i of n has the place (i + .5) / n; sorting the places of both kinds interleaves the rows.
     places = np.concatenate([(np.arange(n) + 0.5) / n for n in (plain_rows, pair_rows)])

@@ -166,3 +166,18 @@ def test_rows_of_both_kinds_alternate(small, tmp_path):
         file.write("Einer mehr\n")
     with pytest.raises(ValueError, match="text has changed .*: de-en.de, de-en.en. Bring"):
         build().set_state(source.get_state())
+
+
+def test_a_pass_through_sentence_pairs_alone_ends(small, tmp_path):
+    """Each pair once; `prepare` without a number of rows would fill the disk."""
+    sides = [list(small.corpus.lines(language))[:100] for language in ("de", "en")]
+    write(tmp_path, {"de-en.tsv": [f"{a}\t{b}" for a, b in zip(*sides)]})
+    source = pipeline.build(
+        small.config(sequence_length=128), task=Tlm(parallel=str(tmp_path), parallel_share=1.0),
+        tokenizer=small.tokenizer, dictionary=None, text=small.corpus, batch_size=16, seed=0,
+    ).source(repeat=False)  # fmt: skip
+    pairs = 0
+    for batch, _ in zip(source, range(100)):
+        assert len(batch["inputs"]) == 16
+        pairs += int(batch["segment_ids"].max(axis=1).sum())
+    assert pairs == 100
