@@ -241,6 +241,11 @@ class PiecePipeline(texts.Pipeline):
     def _pair_rows(self, repeat: bool = True) -> tf.data.Dataset:
         """A dataset of rows of sentence pairs (TLM, and the finish on translations)."""
         pairs = self._pairs
+        if not pairs:
+            raise ValueError(
+                "Rows of sentence pairs need --config.task.parallel=DIR (parallel text) or mined, or "
+                "--config.task.parallel_share=0"
+            )
         rates = texts.rates(pairs, self.encoder, self.data.temperature)
         numbered = parallel.pair_chunks(
             sources.mix(pairs, rates, seed=self.seed, repeat=repeat, **self.host),

@@ -181,3 +181,11 @@ def test_a_pass_through_sentence_pairs_alone_ends(small, tmp_path):
         assert len(batch["inputs"]) == 16
         pairs += int(batch["segment_ids"].max(axis=1).sum())
     assert pairs == 100
+
+
+def test_sentence_pairs_without_parallel_text_are_answered(small):
+    with pytest.raises(ValueError, match="config.task.parallel=DIR"):
+        pipeline.build(
+            small.config(), task=Tlm(), tokenizer=small.tokenizer, dictionary=None,
+            text=small.corpus, batch_size=16, seed=0,
+        ).dataset(repeat=True)  # fmt: skip
