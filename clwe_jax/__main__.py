@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import runpy
 import sys
 
-from clwe_jax import __version__, registry
+from clwe_jax import __version__, registry, terminal
 from clwe_jax.options.section import nearest
 
 # Command -> its module, which `python -m` runs as well, and a line on it.
@@ -35,11 +34,8 @@ Each command has --help."""
 
 def entry() -> None:
     """Runs the command that the arguments name, or the training of a system."""
-    try:
+    with terminal.closed_pipe():
         _run()
-        sys.stdout.flush()
-    except BrokenPipeError:  # as of `clwe-jax list | head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run() -> None:

@@ -10,6 +10,7 @@ import contextlib
 import logging as python_logging
 import math
 import os
+import select
 import signal
 import sys
 import tempfile
@@ -54,6 +55,27 @@ class Stopped(KeyboardInterrupt):
     """SIGINT or SIGTERM; the argument is the signal."""
 
 
+@contextlib.contextmanager
+def closed_pipe() -> Iterator[None]:
+    """Ends the block quietly where nobody reads the standard output any more, as of `| head -1`."""
+    try:
+        try:
+            yield
+        except SystemExit:
+            sys.stdout.flush()
+            raise
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit) as stop:
+        # Commands make a message of every OSError.
+        if not isinstance(stop, BrokenPipeError) and not isinstance(stop.__context__, BrokenPipeError):
+            raise
+        ends = select.poll()
+        ends.register(sys.stdout.fileno(), 0)
+        if not ends.poll(0):  # another pipe
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def until_stopped(program: Callable[[], None]) -> None:
     """Runs a program, which Ctrl-C and SIGTERM end with one line and the exit status 130 or 75.
 
@@ -65,12 +87,14 @@ def until_stopped(program: Callable[[], None]) -> None:
             signal.signal(number, _stop)
     sys.unraisablehook = _of_others
     try:
-        program()
+        with closed_pipe():
+            program()
     except KeyboardInterrupt as stop:
         signal.setitimer(signal.ITIMER_REAL, 0)
         [number] = stop.args or [signal.SIGINT]
         name = signal.Signals(number).name
-        sys.stdout.flush()
+        with contextlib.suppress(BrokenPipeError):
+            sys.stdout.flush()
         print(f"Stopped by {name}. The same command goes on from what is saved.", file=sys.stderr)
         sys.stderr.flush()
         # Threads of libraries would print tracebacks or crash if the interpreter shut down.

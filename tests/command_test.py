@@ -110,7 +110,28 @@ def test_training_without_tensorflow_ends_in_one_line(tmp_path):
     assert "pip install 'clwe_jax[train]'" in done.stderr
 
 
-def test_a_closed_pipe_ends_a_command_quietly():
-    command = f"{sys.executable} -m clwe_jax list | head -1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT)
-    assert done.stdout.startswith("config") and not done.stderr
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "arguments",
+    [["list"], ["guide", "use"], ["--config=mbert", "--help"], ["data", "--help"], ["dictionary", "stats", "."]],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_closed_pipe_ends_a_command_quietly(tmp_path, arguments, unbuffered):
+    (tmp_path / "de-en.txt").write_text("a a\nb b\n")
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "clwe_jax", *arguments], cwd=tmp_path, stdout=write, stderr=subprocess.PIPE,
+        text=True, env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered},
+    )  # fmt: skip
+    os.close(write)
+    assert not [line for line in done.stderr.splitlines() if not line.startswith("config: ")]
+
+
+def test_an_error_is_said_where_nobody_reads_the_output():
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "clwe_jax", "guide", "vector"]
+    done = subprocess.run(command, cwd=ROOT, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert done.returncode == 1 and "Did you mean" in done.stderr
