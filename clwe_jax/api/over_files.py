@@ -46,6 +46,9 @@ def mine(
 ) -> Iterator[str]:
     """Yields margin, sentence and translation of the pairs that `LoadedModel.mine` finds, best first."""
     texts, others = ([line for line in _lines(file) if line.strip()] for file in files)
+    for path, lines in zip(files, (texts, others)):
+        if not lines:
+            raise ValueError(f"{path}: expected sentences")
     for i, j, margin in model.mine(texts, languages[0], others, languages[1], least):
         yield _pair(margin, texts[i], others[j])
 
@@ -101,7 +104,10 @@ def _parallel(files: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
 
 @contextlib.contextmanager
 def _output(path: str) -> Iterator[IO[str]]:
-    if path:
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device, which stays one
+        with open(path, "w", encoding="utf-8") as file:
+            yield file
+    elif path:
         with atomic.writing(path, "w") as file:
             yield file
     else:
@@ -145,6 +151,10 @@ def _arguments(command: str, argv: Sequence[str]) -> argparse.Namespace:
     above = os.path.dirname(given.out) or "."
     if not os.path.isdir(above):
         parser.error(f"--out={given.out}: there is no folder {above}")
+    if os.path.isdir(given.out):
+        parser.error(f"--out={given.out} is a folder: name a file")
+    if os.path.exists(given.out) and any(os.path.samefile(given.out, path) for path in given.files):
+        parser.error(f"--out={given.out} would take the place of the text: name another file")
     return given
 
 
@@ -156,7 +166,7 @@ def main(command: str, argv: Sequence[str]) -> None:
       argv: its arguments.
     """
     given = _arguments(command, argv)
-    terminal.plain_log()
+    terminal.command_log(logging.INFO)
     compiled.keep()
     try:
         with terminal.warnings_only():

@@ -2,6 +2,11 @@
 
 import gzip
 import io
+import os
+import pathlib
+import stat
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -97,6 +102,29 @@ def test_files_that_do_not_fit_are_named(model, texts, tmp_path, capsys):
     with pytest.raises(SystemExit):
         run("tag", "--model=x", "--languages=de,en", short, capsys=capsys)
     assert "expected 1, one for each file" in capsys.readouterr().err
+    (tmp_path / "empty.txt").write_text("\n \n")
+    with pytest.raises(SystemExit, match="empty.txt: expected sentences"):
+        run("mine", f"--model={model}", "--languages=de,en", short, str(tmp_path / "empty.txt"), capsys=capsys)
+
+
+def test_a_pipe_is_written_and_stays_one(model, texts, tmp_path, capsys):
+    pipe = str(tmp_path / "pipe")
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    run("align", f"--model={model}", "--languages=de,en", f"--out={pipe}", *texts[0], capsys=capsys)
+    read = os.read(reader, 1 << 16)
+    os.close(reader)
+    assert read.count(b"\n") == 40 and stat.S_ISFIFO(os.stat(pipe).st_mode)
+
+
+def test_a_warning_is_a_plain_line(model, texts, tmp_path):
+    (tmp_path / "unknown.txt").write_text("qq\n")
+    command = ["mine", f"--model={model}", "--languages=de,en", "unknown.txt", "unknown.txt"]
+    done = subprocess.run(
+        [sys.executable, "-m", "clwe_jax", *command], cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).resolve().parents[2])},
+    )  # fmt: skip
+    assert done.stderr.splitlines()[-1].startswith("warning: Nothing is found in unknown.txt")
 
 
 def test_what_is_wrong_is_said_before_the_model_is_loaded(texts, tmp_path, capsys, monkeypatch):
@@ -107,6 +135,8 @@ def test_what_is_wrong_is_said_before_the_model_is_loaded(texts, tmp_path, capsy
         ([*given, path, str(tmp_path / "nowhere.txt")], "nowhere.txt is not a file"),
         ([*given, path, path, f"--out={tmp_path / 'no' / 'pairs'}"], "there is no folder"),
         ([*given, path, path, least], "expected a number"),
+        ([*given, path, path, f"--out={tmp_path}"], "is a folder"),
+        ([*given, path, texts[0][1], f"--out={tmp_path}/./a.txt"], "would take the place of the text"),
     ):
         with pytest.raises(SystemExit):
             over_files.main("mine", arguments)
