@@ -168,7 +168,7 @@ class ClcrRun(Run):
     """All options of a CLCR run."""
 
     job: Annotated[str, OneOf("clcr", "evaluate")] = option("clcr", "clcr | evaluate")
-    seed: int = option(0, "of the encoders, the maps and the predictors")
+    seed: Count = option(0, "of the encoders, the maps and the predictors")
     data: ClcrData = section(ClcrData)
     clcr: ClcrOptions = section(ClcrOptions)
     report: ReportOptions = section(ReportOptions)

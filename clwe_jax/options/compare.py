@@ -73,7 +73,7 @@ class CompareRun(Run):
     """All options of a comparison."""
 
     job: Annotated[str, OneOf("compare")] = option("compare", "compare")
-    seed: int = option(0, "of the embedded world's text, of the first run and of the tests")
+    seed: Count = option(0, "of the embedded world's text, of the first run and of the tests")
     data: CorpusOptions = section(lambda: CorpusOptions(simplify_chinese=True))
     compare: CompareOptions = section(CompareOptions)
     evals: Mapping[str, Section] = entries(

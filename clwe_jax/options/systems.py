@@ -16,11 +16,10 @@ from ml_collections import ConfigDict
 
 from clwe_jax import registry
 from clwe_jax.options.section import (
-    OneOf, Section, changed, helps, inner, option, options_of, to_dict,
+    Count, OneOf, Section, changed, helps, inner, option, options_of, to_dict,
 )  # fmt: skip
 from clwe_jax.options.text import SOURCE
 
-JOBS = tuple(registry.TABLES["job"])
 SCALES = ("laptop", "small", "base", "paper")
 # A section that one kind of run alone has -> its options; others are language models.
 _KINDS = {
@@ -30,16 +29,21 @@ _KINDS = {
     "static": "clwe_jax.options.static:StaticRun",
 }
 _PRETRAINED = "clwe_jax.options.pretrain:PretrainRun"
+JOBS = tuple(job for job in registry.TABLES["job"] if job not in _KINDS)  # of runs without such a section
 
 
 class _Job:
-    """The jobs that the registry trains, or whose folders it loads, when a value is checked."""
+    """The jobs that the registry trains, or whose folders it loads, when a value is checked.
+
+    Those of a kind of run with a section of its own are for runs of that kind alone.
+    """
 
     def __contains__(self, value: str) -> bool:
-        return value in registry.TABLES["job"] or value in registry.TABLES["loader"]
+        known = registry.TABLES["job"].keys() | registry.TABLES["loader"].keys()
+        return value in known - _KINDS.keys()
 
     def __str__(self) -> str:
-        return f"one of {', '.join(registry.TABLES['job'])}"
+        return f"one of {', '.join(JOBS)}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Run(Section):
     job: Annotated[str, _Job()] = option("pretrain", f"one of {', '.join(JOBS)}")
     system: str = option("", "the name shown in reports")
     scale: Annotated[str, OneOf(*SCALES)] = option("laptop", "of --config=FILE:SCALE")
-    seed: int = option(0, "of parameters, masks, dropout and the embedded world's text")
+    seed: Count = option(0, "of parameters, masks, dropout and the embedded world's text")
 
     evals = MappingProxyType({})  # of kinds of run that no evaluators measure
 

@@ -140,7 +140,7 @@ class TransferRun(Run):
     """All options of a transfer run."""
 
     job: Annotated[str, OneOf("transfer", "evaluate")] = option("transfer", "transfer | evaluate")
-    seed: int = option(0, "of the first head; the next ones have seed + 1, seed + 2 and so on")
+    seed: Count = option(0, "of the first head; the next ones have seed + 1, seed + 2 and so on")
     encoder: str = option(
         "joint",
         "run:DIR | hf:DIR | laser:DIR | vec:en=FILE,de=FILE | two of these, hf:DIR+run:DIR | "

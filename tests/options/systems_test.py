@@ -32,6 +32,8 @@ def checked(config, values):
         ("checkpoint.best_mode", "most", "config.checkpoint.best_mode='most'"),
         ("data.languages", "en,zh-yue", "'zh-yue' has a hyphen, .* its files a code without one"),
         ("model.depth", 3, "config.model has no option 'depth'"),
+        ("seed", -1, "config.seed=-1: must be at least 0"),
+        ("job", "static", "config.job='static': must be one of pretrain, project, evaluate$"),
     ],
 )
 def test_a_language_model(path, value, expected):
