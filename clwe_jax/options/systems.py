@@ -117,14 +117,19 @@ def load(argument: str) -> ConfigDict:
     """The config of `--config=FILE[:SCALE]`.
 
     Raises:
-      ValueError: an unknown scale.
+      ValueError: an unknown scale, or a file that is no config.
     """
     path, _, scale = argument.partition(":")
     name = os.path.splitext(os.path.basename(path))[0]
-    spec = importlib.util.spec_from_file_location(f"config_{name}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.get_config(scale) if scale else module.get_config()
+    config = None
+    if spec := importlib.util.spec_from_file_location(f"config_{name}", path):
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        if made := getattr(module, "get_config", None):
+            config = made(scale) if scale else made()
+    if not isinstance(config, ConfigDict):
+        raise ValueError(f"{path} is no config: expected a .py file whose get_config(scale) returns a ConfigDict")
+    return config
 
 
 def from_file(argument: str, values: Mapping[str, Any] = {}) -> Run:

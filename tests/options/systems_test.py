@@ -82,6 +82,16 @@ def test_an_evaluation_can_be_left_out_and_another_added():
     assert (found.evals["tatoeba"].data, found.evals["tatoeba"].max_sentences) == ("DIR", 1_000)
 
 
+@pytest.mark.parametrize(
+    "name, content", [("config.json", "{}"), ("x.py", "x = 1\n"), ("y.py", "def get_config(): pass\n")]
+)
+def test_a_file_that_is_no_config_is_named(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(ValueError, match=f"{name} is no config: expected a .py file"):
+        options.load(str(path))
+
+
 def removed(evals):
     del evals.mlm
 
