@@ -15,9 +15,8 @@ import numpy as np
 from clwe_jax.align import both_sides, bounded, search
 from clwe_jax.align.search import MEMORY_BYTES
 from clwe_jax.options import section
+from clwe_jax.options.aligners import METHODS
 from clwe_jax.types import Array
-
-METHODS = ("cosine", "csls", "inverted_softmax")
 
 
 class Shared:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated, Any, ClassVar, Mapping
 
+from clwe_jax import registry
 from clwe_jax.options.section import (
-    Amount, Count, Positive, Range, Rate, Section, Share, Size, mapping, option,
+    Amount, Count, OneOf, Positive, Range, Rate, Section, Share, Size, changed, mapping, option,
 )  # fmt: skip
+
+METHODS = ("cosine", "csls", "inverted_softmax")  # of retrieval
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +25,7 @@ class ProcrustesOptions(AlignerOptions):
     """The orthogonal map W that minimises ||X W - Y|| over the pairs."""
 
     refinements: Count = option(0, "rounds of an induced dictionary and a new map")
-    method: str = option("csls", "retrieval method of the rounds, see `csls.nearest`")
+    method: Annotated[str, OneOf(*METHODS)] = option("csls", "retrieval method of the rounds, see `csls.nearest`")
     max_words: Size = option(
         15_000, "most frequent words of a side whose pairs the rounds use"
     )
@@ -76,6 +79,11 @@ class ContrastiveOptions(AlignerOptions):
     validation: Rate = option(
         0.1, "share of the source words that are set aside; none where there are fewer than 20"
     )
+
+    def check(self, run: Any, path: str) -> None:
+        del run
+        start = registry.options_class("aligner", self.start)()
+        changed(start, self.start_options, f"{path}.start_options", registry.options_class)
 
 
 @dataclasses.dataclass(frozen=True)

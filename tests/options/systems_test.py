@@ -55,6 +55,19 @@ def test_options_within_options(path, value, expected):
         checked(presets.elmo("laptop", languages="en"), {path: value})
 
 
+@pytest.mark.parametrize(
+    "path, value, expected",
+    [
+        ("contrastive.start", "rcls", "no aligner named 'rcls'. Did you mean 'rcsls'?"),
+        ("contrastive.start_options", {"l2": 1}, "config.align.contrastive.start_options has no option 'l2'"),
+        ("procrustes.method", "nn", "config.align.procrustes.method='nn': must be one of cosine, csls"),
+    ],
+)
+def test_an_aligner_is_checked_before_vectors_are_trained(path, value, expected):
+    with pytest.raises(ValueError, match=expected):
+        checked(presets.static("laptop"), {f"align.{path}": value})
+
+
 @pytest.mark.parametrize("option", ["layers", "decoder_layers"])
 def test_shared_layers_are_among_the_layers(option):
     config = presets.unsupervised_translation("laptop")
