@@ -14,7 +14,8 @@ from typing import IO, Any, Iterator
 def writing(path: str | os.PathLike[str], mode: str = "wb", **options: Any) -> Iterator[IO[Any]]:
     """A file to write to, which replaces the file at `path` when the block ends without an error.
 
-    Until then the old file stays. Where the block fails, nothing is left behind.
+    Until then the old file stays. Where the block fails, nothing is left behind. A pipe or a device is
+    written directly, and stays one.
 
     Args:
       path: place of the file; its folder must exist.
@@ -23,6 +24,10 @@ def writing(path: str | os.PathLike[str], mode: str = "wb", **options: Any) -> I
     """
     if "b" not in mode:
         options = {"encoding": "utf-8", "newline": "\n", **options}
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, mode, **options) as file:
+            yield file
+        return
     # Several processes may write the same file; each has a temporary file of its own.
     temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
     try:

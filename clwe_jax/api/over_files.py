@@ -104,10 +104,7 @@ def _parallel(files: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
 
 @contextlib.contextmanager
 def _output(path: str) -> Iterator[IO[str]]:
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device, which stays one
-        with open(path, "w", encoding="utf-8") as file:
-            yield file
-    elif path:
+    if path:
         with atomic.writing(path, "w") as file:
             yield file
     else:
