@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from typing import Sequence
 
@@ -175,8 +176,11 @@ def limits(rows: str, languages: Sequence[str], default: float) -> dict[str, flo
     """
     try:
         if ":" not in rows:
-            return dict.fromkeys(languages, float(rows) if rows.strip() else default)
-        counts = {x: float(count) for x, count in pairs(rows, "rows").items()}
+            counts = dict.fromkeys(languages, float(rows) if rows.strip() else default)
+        else:
+            counts = {x: float(count) for x, count in pairs(rows, "rows").items()}
+        if not all(0 <= count < math.inf for count in counts.values()):
+            raise ValueError
     except ValueError:
         raise ValueError(
             f"config.transfer.rows={rows!r}: expected a number of rows (2000), or a number or share "
