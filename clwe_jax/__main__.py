@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import runpy
 import sys
 
@@ -44,7 +46,11 @@ def _run() -> None:
         print(f"clwe_jax {__version__}")
     elif first in COMMANDS:
         sys.argv = [f"clwe-jax {first}", *rest[:-1]]
-        runpy.run_module(COMMANDS[first][0], run_name="__main__")
+        module = COMMANDS[first][0]
+        # absl's --help prints the docstring of the program that was started.
+        source = importlib.util.find_spec(module).loader.get_source(module)
+        sys.modules["__main__"].__doc__ = ast.get_docstring(ast.parse(source))
+        runpy.run_module(module, run_name="__main__")
     elif first in ("", "help", "-h", "--help"):
         lines = [f"  clwe-jax {name:<11} {about}" for name, (_, about) in COMMANDS.items()]
         print(_HELP.format(commands="\n".join(lines)))

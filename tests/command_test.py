@@ -44,6 +44,16 @@ def test_every_command_is_a_module():
         assert about
 
 
+@pytest.mark.parametrize("name, expected", [("prepare", "Prepares batches once"), ("export", "Exports the model")])
+def test_the_help_of_a_command_is_its_own(name, expected):
+    assert clwe(name, "--help").stdout.strip().startswith(expected)
+
+
+def test_prepare_refuses_a_negative_number_of_rows():
+    said = clwe("prepare", "--config=mbert", "--out=nowhere", "--rows=-5").stderr
+    assert "flag --rows=-5: -5 is not a non-negative" in " ".join(said.split())
+
+
 def test_the_list_has_every_config():
     names = {path.stem for path in (ROOT / "configs").glob("*.py")}
     shown = clwe("list").stdout.splitlines()

@@ -230,12 +230,12 @@ if __name__ == "__main__":
     # Here, so that one process can import two commands that share the name of a flag.
     config_flags.DEFINE_config_file("config", None, "A file of configs/, with its scale.")
     flags.DEFINE_string("out", None, "Folder to write.")
-    flags.DEFINE_integer("rows", 0, "Rows to write; 0 means one pass through the text.")
-    flags.DEFINE_integer("heldout_rows", 1_024, "Number of held-out rows of each language.")
+    flags.DEFINE_integer("rows", 0, "Rows to write; 0 means one pass through the text.", 0)
+    flags.DEFINE_integer("heldout_rows", 1_024, "Number of held-out rows of each language.", 1)
     flags.DEFINE_list(
         "pipeline_options",
         None,
         "Options of Apache Beam, with commas between them, such as --runner=DirectRunner.",
     )
-    flags.DEFINE_integer("parts", _PARTS, "Parts of the text for Apache Beam, several a core.")
+    flags.DEFINE_integer("parts", _PARTS, "Parts of the text for Apache Beam, several a core.", 1)
     terminal.until_stopped(lambda: app.run(main, flags_parser=_flags_parser))
