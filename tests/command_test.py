@@ -49,8 +49,8 @@ def test_the_help_of_a_command_is_its_own(name, expected):
     assert clwe(name, "--help").stdout.strip().startswith(expected)
 
 
-def test_prepare_refuses_a_negative_number_of_rows():
-    said = clwe("prepare", "--config=mbert", "--out=nowhere", "--rows=-5").stderr
+def test_prepare_refuses_a_negative_number_of_rows(tmp_path):
+    said = clwe("prepare", "--config=mbert", f"--out={tmp_path}", "--rows=-5").stderr
     assert "flag --rows=-5: -5 is not a non-negative" in " ".join(said.split())
 
 
