@@ -24,7 +24,7 @@ from absl import app, flags, logging
 from ml_collections import config_flags
 import numpy as np
 
-from clwe_jax import atomic, options, places, terminal
+from clwe_jax import atomic, options, places, registry, terminal
 from clwe_jax.data import prepared
 from clwe_jax.options import extras, shipped
 from clwe_jax.options.pretrain import PretrainRun
@@ -62,7 +62,7 @@ def prepare(
     """
     if config.job != "pretrain":
         raise ValueError(f"The job {config.job} reads no batches: give the config of a language model")
-    config = config.resolved()
+    config = registry.lookup("adopt_options", config.job)(config).resolved()
     config.check_all()
     if config.data.source.startswith("batches:"):
         raise ValueError(

@@ -295,3 +295,20 @@ def test_a_job_without_batches_is_refused(tmp_path):
     with pytest.raises(ValueError, match="The job static reads no batches"):
         prepare.prepare(options.from_file("configs/align_procrustes.py"), str(tmp_path / "out"))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_model_of_hugging_face_brings_its_vocabulary(tmp_path):
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{x}" for x in letters)]
+    (tmp_path / "vocab.txt").write_text("\n".join(pieces))
+    described = dict(
+        model_type="bert", num_hidden_layers=1, hidden_size=8, num_attention_heads=2, intermediate_size=8,
+        vocab_size=len(pieces), max_position_embeddings=64,
+    )  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(described))
+    values = {
+        "init.parameters": f"hf:{tmp_path}", "data.languages": "en,de", "data.pocket_sentences": 50,
+    }  # fmt: skip
+    config = options.with_values(options.parse(presets.bert("laptop")), values)
+    prepare.prepare(config, str(tmp_path / "out"), rows=10)
+    assert (tmp_path / "out" / "vocab" / "vocab.txt").read_text().split() == pieces
