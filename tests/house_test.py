@@ -138,6 +138,7 @@ def chosen(module: str) -> set[str]:
 
 # Modules that import by the registry what they must not import -> the rooms, each with its reason.
 CHOSEN_ABOVE = {
+    "clwe_jax.data.prepare": {"interop"},  # a command: it takes the options of a model as a training does
     "clwe_jax.interop.export": {"encoders"},  # a command: it loads a run and writes it
     "clwe_jax.options.transfer": {"text"},  # asks a task for the kind of its labels
     # Asks the wing of a finished run what it says of it.
