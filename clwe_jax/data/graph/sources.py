@@ -9,7 +9,6 @@ from __future__ import annotations
 import abc
 import functools
 import gzip
-import hashlib
 import os
 import re
 from typing import BinaryIO, Mapping, NamedTuple, Sequence
@@ -25,9 +24,8 @@ _OPEN_FILES = 4  # files of a language that are read in turn
 _MIXED_FILES = 8  # more files of a language are read in turn, fewer mixed by their sizes
 _SAMPLE_BYTES = 1 << 17  # sample of a language's text
 _SAMPLE_DOCUMENTS = 50
-_PLACES = 16  # places in a file from which a sample or a stamp is taken
+_PLACES = 16  # places in a file from which a sample is taken
 _LONGEST_SKIP = 1 << 16  # bytes
-_STAMPED = 1 << 12  # bytes of each place that a stamp is made of
 _DRAWS = 4096  # draws of the mixture that are made together
 _SEEDS = 2**31 - 1  # exclusive upper bound of tf.data's seeds
 
@@ -335,19 +333,6 @@ def _sample(datasets, weights, seed: int) -> tf.data.Dataset:
     order = tf.data.Dataset.counter().map(draw).unbatch()
     # A shard may lack a small language; the other languages continue.
     return tf.data.Dataset.choose_from_datasets(datasets, order, stop_on_empty_dataset=False)
-
-
-def stamp(path: str) -> str:
-    """The size of a file and a hash of its bytes; of those at sixteen places of a file above 64 KiB.
-
-    A text of any size is stamped at once, and a copy elsewhere has the same stamp.
-    """
-    size, digest = os.path.getsize(path), hashlib.blake2b(digest_size=8)
-    with open(path, "rb") as file:
-        for place in range(_PLACES):
-            file.seek(place * max(size - _STAMPED, 0) // (_PLACES - 1))
-            digest.update(file.read(_STAMPED))
-    return f"{size} {digest.hexdigest()}"
 
 
 def shuffle_share(total: int, languages: int) -> int:

@@ -64,7 +64,7 @@ class GraphSource:
         counters: names of the columns of 'counters'.
         fingerprint: hash of all settings that the stream depends on; a state with another
           fingerprint is refused.
-        stamps: name -> `sources.stamp` of each file that is read; so is one of other files.
+        stamps: name -> `text.stamps.stamp` of each file that is read; so is one of other files.
         """
         settings = tf.data.Options()
         settings.deterministic = True

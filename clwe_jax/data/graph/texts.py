@@ -6,7 +6,6 @@ import abc
 import dataclasses
 import functools
 import itertools
-import os
 from typing import Any, ClassVar, Iterator, Mapping, Sequence
 
 import tensorflow as tf
@@ -18,6 +17,7 @@ from clwe_jax.data.graph.selection import select
 from clwe_jax.data.graph.stream import GraphSource
 from clwe_jax.options.tasks import Task
 from clwe_jax.options.text import BatchesOptions
+from clwe_jax.text import stamps
 from clwe_jax.text.corpus.corpora import TextCorpus, temperature_shares
 from clwe_jax.text.dictionary import Dictionary
 from clwe_jax.text.vocab.tokenizer import Tokenizer
@@ -131,12 +131,12 @@ class Pipeline(abc.ABC):
         if not isinstance(self.text, TextCorpus):
             return {}
         paths = itertools.chain(*self.text.files.values())
-        return {os.path.relpath(path, self.text.directory): path for path in paths}
+        return dict(stamps.below(self.text.directory, paths))
 
     @functools.cached_property
     def stamps(self) -> dict[str, str]:
-        """Name -> `sources.stamp` of each file that is read."""
-        return {name: sources.stamp(path) for name, path in self.files().items()}
+        """Name -> stamp of each file that is read."""
+        return stamps.stamps(self.files().items())
 
     @property
     def host(self) -> dict[str, int]:
