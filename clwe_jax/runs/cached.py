@@ -15,6 +15,8 @@ from clwe_jax import atomic, options
 
 T = TypeVar("T")
 RECORD = ".made_with.json"  # end of the name of the record beside a result
+_STAMPS = "stamps"  # key of the record for the stamps of files
+_NAMED = 3  # changed files that a message names
 _CLAIM = "made_with.json"  # the record in the folder of a training
 
 
@@ -39,6 +41,8 @@ class CachedResult(Generic[T]):
       load: function that reads it and raises ValueError for a damaged file.
       otherwise: advice in the error for a file made with other options; '': no error, such a file
         is made again.
+      stamps: name -> `text.stamps.stamp` of each file that the result was made of, {} for none. A
+        result of an earlier release, whose record has none, is read with a warning.
     """
 
     path: str
@@ -47,12 +51,14 @@ class CachedResult(Generic[T]):
     save: Callable[[T, str], None] = lambda result, path: atomic.write_json(path, result)
     load: Callable[[str], T] = read_json
     otherwise: str = ""
+    stamps: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def result(self) -> T:
-        """The result in the file if it was made with `made_with`, else a new result, saved there.
+        """The result in the file if it was made with `made_with` and `stamps`, else a new one, saved there.
 
         Raises:
-          ValueError: the file was made with other options, and `otherwise` is not empty.
+          ValueError: the file was made with other options or of other files, and `otherwise` is not
+            empty.
         """
         result = self.stored()
         if result is None:
@@ -61,22 +67,31 @@ class CachedResult(Generic[T]):
             with contextlib.suppress(FileNotFoundError):
                 os.remove(record)  # an interruption while saving must not leave the old record
             self.save(result, self.path)
-            atomic.write_json(record, dict(self.made_with))
+            stamps = {_STAMPS: dict(self.stamps)} if self.stamps else {}
+            atomic.write_json(record, {**self.made_with, **stamps})
         return result
 
     def stored(self) -> T | None:
-        """The result in the file if it was made with `made_with`, else None.
+        """The result in the file if it was made with `made_with` and `stamps`, else None.
 
         Raises:
           ValueError: as of `result`.
         """
         # Tuples come back from JSON as lists: compared as they are, the two would differ.
-        wanted = _from_json(self.made_with)
+        wanted, names = _from_json(self.made_with), []
         try:
             stored = read_json(self.path + RECORD)
-            if stored == wanted:
+            stamps = stored.pop(_STAMPS, None)
+            if stamps is not None:
+                names = sorted({name for name, _ in stamps.items() ^ self.stamps.items()})
+            if stored == wanted and not names:
                 result = self.load(self.path)
                 logging.info("%s was made before", self.path)
+                if stamps is None and self.stamps:
+                    logging.warning(
+                        "%s is of an earlier release: whether the text and the dictionaries that it "
+                        "was made of have changed since is not known", self.path,
+                    )  # fmt: skip
                 return result
         except FileNotFoundError:
             stored = wanted
@@ -86,6 +101,11 @@ class CachedResult(Generic[T]):
         if stored != wanted and self.otherwise:
             changed = "; ".join(options.differences(stored, wanted))
             raise ValueError(f"{self.path} was made with other options: {changed}. {self.otherwise}")
+        if names and self.otherwise:
+            raise ValueError(
+                f"{self.path} was made before these files changed: {', '.join(names[:_NAMED])}"
+                f"{', ...' if len(names) > _NAMED else ''}. Bring the old ones back. {self.otherwise}"
+            )
         return None
 
 

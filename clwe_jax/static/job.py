@@ -166,7 +166,7 @@ class Static(Job):
         )
         made = evaluators.build(config.evals, context, folders)
         trainer = None if brought else Trainer(
-            config, config.static.trained or self.path("trained"), folders["text"], normalizer,
+            config, config.static.trained or self.path("trained"), folders, normalizer,
             lexica.segmenter(languages, dictionary, tests), dictionary,
         )  # fmt: skip
         return _Dictionaries(folders, dictionary, tested, context, made, trainer)
@@ -185,7 +185,7 @@ class Static(Job):
         """language -> the map of its vectors to the hub's space."""
         hub = options.hub_of(self.config)
         return {
-            language: self._alignment(vocabularies, read.dictionary, language, hub)
+            language: self._alignment(vocabularies, read, language, hub)
             for language in (vocabularies.raw if self._aligned else ())
             if language != hub
         }
@@ -231,11 +231,11 @@ class Static(Job):
         return finished.merged(model) if finished else model
 
     def _alignment(
-        self, vocabularies: Vocabularies, dictionary: Dictionary | None, language: str, hub: str
+        self, vocabularies: Vocabularies, read: _Dictionaries, language: str, hub: str
     ) -> Alignment:
         """The map from a language's space to the hub's."""
         source, target = vocabularies.raw[language], vocabularies.raw[hub]
-        shared = vocabularies.shared.get(language, frozenset())
+        stamps = read.trainer.stamps if read.trainer else training_dictionary.stamps(self.config, read.folders)
         return CachedResult(
             self.path("alignments", f"{language}-{hub}.npz"),
             {
@@ -245,11 +245,10 @@ class Static(Job):
                 **vocabularies.made_with,
             },
             functools.partial(
-                refine.fit, self.config.align, self.config.seed, source, target, dictionary,
-                (language, hub), shared,
+                refine.fit, self.config.align, self.config.seed, source, target, read.dictionary,
+                (language, hub), vocabularies.shared.get(language, frozenset()),
             ),  # fmt: skip
-            Alignment.save,
-            Alignment.load,
+            Alignment.save, Alignment.load, stamps=stamps,
         ).result()
 
     def _write_vectors(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import os
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from clwe_jax.runs.cached import CachedResult
 from clwe_jax.static import added, vocabularies
 from clwe_jax.static.added import Finished
 from clwe_jax.static.vocabularies import Vocabularies, WordLinks
+from clwe_jax.text import stamps
 from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.corpus.corpora import TextCorpus
 from clwe_jax.text.dictionary.merged import Dictionary
@@ -60,7 +62,7 @@ class Trainer:
     Attributes:
       config: of the run.
       folder: of the files, `static.trained` or WORKDIR/trained.
-      text: folder of the text.
+      folders: option -> its folder; see `run_text.resolve_folders`.
       normalizer: of the text.
       segmenter: see `lexica.segmenter`.
       dictionary: training dictionary, for 'replace', 'duong', 'dictionary' and mining.
@@ -68,7 +70,7 @@ class Trainer:
 
     config: StaticRun
     folder: str
-    text: str
+    folders: Mapping[str, str]
     normalizer: Normalizer
     segmenter: Segmenter
     dictionary: Dictionary | None
@@ -204,8 +206,21 @@ class Trainer:
     @functools.cached_property
     def _text(self) -> Corpus:
         """The running words of the whole text."""
-        text = TextCorpus(self.text, self._languages)
-        return corpora.read(text, self.normalizer, self.segmenter)
+        return corpora.read(self._files, self.normalizer, self.segmenter)
+
+    @functools.cached_property
+    def _files(self) -> TextCorpus:
+        return TextCorpus(self.folders["text"], self._languages)
+
+    @functools.cached_property
+    def _text_stamps(self) -> dict[str, str]:
+        paths = itertools.chain(*self._files.files.values())
+        return stamps.stamps(stamps.below(self.folders["text"], paths))
+
+    @functools.cached_property
+    def stamps(self) -> dict[str, str]:
+        """Name -> stamp of each file of the text, the dictionaries and the test words left out of them."""
+        return self._text_stamps | training_dictionary.stamps(self.config, self.folders)
 
     @functools.cached_property
     def counts(self) -> dict[str, dict[str, int]]:
@@ -304,6 +319,13 @@ class Trainer:
             made_with["tests"] = training_dictionary.tests_of(config)
         return made_with
 
+    def _stamps_of(self, made_with: Mapping[str, Any]) -> dict[str, str]:
+        """The stamps of the files that a file with these options depends on."""
+        # The dictionary's words also decide how text without spaces is cut.
+        if "tests" in made_with or any(self.segmenter.lexicons.values()):
+            return self.stamps
+        return self._text_stamps
+
     def _kept(
         self,
         name: str,
@@ -311,13 +333,15 @@ class Trainer:
         save: Callable[[Any, str], None] = Vectors.save,
         load: Callable[[str], Any] = Vectors.load,
     ) -> Any:
+        made_with = self._made_with(name)
         return CachedResult(
             os.path.join(self.folder, name),
-            self._made_with(name),
+            made_with,
             make,
             save,
             load,
             "Delete it, or give another folder with --config.static.trained=DIR",
+            self._stamps_of(made_with),
         ).result()
 
 

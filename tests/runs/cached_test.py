@@ -14,12 +14,12 @@ class Counter:
     def __init__(self, folder):
         self.path, self.calls = str(folder / "kept" / "result.json"), 0
 
-    def __call__(self, made_with, otherwise="", save=None):
+    def __call__(self, made_with, otherwise="", save=None, stamps={}):
         def make():
             self.calls += 1
             return {"call": self.calls}
 
-        given = {"save": save} if save else {}
+        given = {"stamps": stamps} | ({"save": save} if save else {})
         return CachedResult(self.path, made_with, make, otherwise=otherwise, **given).result()
 
 
@@ -44,6 +44,21 @@ def test_with_other_options_it_is_refused_where_it_is_dear(counted):
     with pytest.raises(ValueError, match=r"result.json.*seed: 0 -> 1.*another folder"):
         counted({"seed": 1}, otherwise="Give another folder")
     assert counted({"seed": 0}, otherwise="Give another folder") == {"call": 1}
+
+
+def test_of_other_files_it_is_made_again_or_refused(counted):
+    counted({"seed": 0}, stamps={"de.txt": "1 a", "en.txt": "1 b"})
+    assert counted({"seed": 0}, stamps={"de.txt": "1 a", "en.txt": "1 b"}) == {"call": 1}
+    changed = {"de.txt": "1 c", "fr.txt": "1 b"}
+    with pytest.raises(ValueError, match=r"result.json .* changed: de.txt, en.txt, fr.txt\. .*Delete"):
+        counted({"seed": 0}, otherwise="Delete it", stamps=changed)
+    assert counted({"seed": 0}, stamps=changed) == {"call": 2} == counted({"seed": 0}, stamps=changed)
+
+
+def test_a_result_of_a_release_without_stamps_is_read_with_a_warning(counted, said):
+    counted({"seed": 0})
+    found = counted({"seed": 0}, otherwise="Delete it", stamps={"de.txt": "1 a"})
+    assert found == {"call": 1} and "result.json is of an earlier release" in said.text
 
 
 @pytest.mark.parametrize("ending", ["", ".made_with.json"])

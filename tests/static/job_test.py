@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -219,6 +220,53 @@ def test_runs_share_what_is_trained(whole, folder, tmp_path, monkeypatch):
     other = config_of(folder, **{"static.trained": trained, "embeddings.window": 3})
     with pytest.raises(ValueError, match=r"window.*config.static.trained"):
         static.run(other, str(tmp_path / "other"))
+
+
+def changed(folder, path, name):
+    """A copy of the world in which a file's lines stand in reverse order: of the same size."""
+    shutil.copytree(folder, path)
+    lines = (path / name).read_text().splitlines()
+    (path / name).write_text("\n".join(reversed(lines)) + "\n")
+
+
+@pytest.mark.parametrize("training", ["joint", "duong"])
+def test_what_was_trained_on_another_text_is_refused(training, folder, tmp_path, monkeypatch, said):
+    """Of a text that was edited in place: its path and the options are the same."""
+    world, workdir = tmp_path / "world", str(tmp_path / "run")
+    shutil.copytree(folder, world)
+    with monkeypatch.context() as patch:
+        patch.setattr(refine, "fit", lambda *_: pytest.fail("stopped"))
+        with pytest.raises(pytest.fail.Exception):
+            static.run(config_of(world, training), workdir)
+    for name in ("text/de.txt", "dictionaries/fr-en.txt"):
+        world.rename(tmp_path / "old")
+        changed(tmp_path / "old", world, name)
+        if name.startswith("text") or training == "duong":
+            message = rf"trained/.* before these files changed: {os.path.basename(name)}\. Bring"
+            with pytest.raises(ValueError, match=message):
+                static.run(config_of(world, training), workdir)
+        shutil.rmtree(world)
+        (tmp_path / "old").rename(world)
+    shutil.copytree(world, tmp_path / "copy")  # with other times
+    shutil.rmtree(world)
+    (tmp_path / "copy").rename(world)
+    static.run(config_of(world, training), workdir)
+    assert "earlier release" not in said.text
+
+
+def test_a_map_of_another_dictionary_is_fitted_again(folder, tmp_path, monkeypatch):
+    world, workdir = tmp_path / "world", str(tmp_path / "run")
+    shutil.copytree(folder, world)
+    with monkeypatch.context() as patch:
+        patch.setattr(static.Static, "results", lambda *_: pytest.fail("stopped"))
+        with pytest.raises(pytest.fail.Exception):
+            static.run(config_of(world), workdir)
+    path = world / "dictionaries" / "fr-en.txt"
+    path.write_text("\n".join(reversed(path.read_text().splitlines())) + "\n")
+    fitted, fit = [], refine.fit
+    monkeypatch.setattr(refine, "fit", lambda *given: fitted.append(1) or fit(*given))
+    static.run(config_of(world), workdir)
+    assert len(fitted) == 2
 
 
 def test_n_grams_of_another_training_are_refused(folder, tmp_path):

@@ -10,7 +10,7 @@ from absl import logging
 
 from clwe_jax import atomic, options
 from clwe_jax.options.static import StaticRun
-from clwe_jax.text import dictionary as dictionaries
+from clwe_jax.text import dictionary as dictionaries, stamps as file_stamps
 from clwe_jax.text.dictionary import pair_files, test_dictionaries
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.dictionary.merged import Dictionary
@@ -84,6 +84,23 @@ def files(config: options.Run, directory: str) -> list[str]:
     if _split_name(config):
         return _split_files(config, directory)
     return [file.path for file in dictionary_files.find(directory, options.languages(config))]
+
+
+def stamps(
+    config: options.Run, folders: Mapping[str, str], left_out: Sequence[str] | None = None
+) -> dict[str, str]:
+    """Name -> stamp of the dictionary files that `load` reads; {} for a run without dictionaries.
+
+    Args:
+      folders: see `load`.
+      left_out: folders and files of the test dictionaries that count too; None: all of `tests`.
+    """
+    if not folders["dictionaries"]:
+        return {}
+    left_out = tests(config, folders) if left_out is None else left_out
+    tested = dictionary_files.tests(left_out, options.languages(config))
+    paths = [*files(config, folders["dictionaries"]), *(file.path for file in tested)]
+    return file_stamps.stamps((os.path.basename(path), path) for path in dict.fromkeys(paths))
 
 
 def tests(config: options.Run, folders: Mapping[str, str]) -> list[str]:
