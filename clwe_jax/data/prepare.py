@@ -124,7 +124,8 @@ def _prepare(config, out, work, rows, heldout_rows, job=None) -> dict[str, Any]:
         stats = source.stats()
     if not shards:
         raise ValueError("The text yields no row: is every file of config.data.source empty?")
-    content = hashlib.sha256(json.dumps([to_dict(config), shards, made.stamps]).encode()).hexdigest()
+    read = made.stamps["files"] | made.stamps["dictionaries"]
+    content = hashlib.sha256(json.dumps([to_dict(config), shards, read]).encode()).hexdigest()
     meta = {
         "version": prepared.VERSION,
         "languages": list(run_text.languages),

@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import itertools
 import os
-from typing import Any, Iterator
+from typing import Any, Iterator, Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -26,7 +26,7 @@ from clwe_jax.data.graph.examples import COUNTERS, ExampleMaker
 from clwe_jax.data.graph.stream import GraphSource
 from clwe_jax.data.graph.word_streams import WordPipeline
 from clwe_jax.options.pretrain import PretrainRun
-from clwe_jax.options.tasks import BiLm, Copies, Task, Tlm
+from clwe_jax.options.tasks import BiLm, Copies, DictMlm, DictTlm, Mlm, Task, Tlm
 from clwe_jax.options.text import BatchesOptions
 from clwe_jax.text.corpus.corpora import TextCorpus
 from clwe_jax.text.dictionary import Dictionary
@@ -51,12 +51,14 @@ def build(
     seed: int,
     process_index: int = 0,
     process_count: int = 1,
+    dictionaries: Mapping[str, str] = {},
 ) -> texts.Pipeline:
     """The pipeline of a task; see `texts.Pipeline` for the arguments."""
     kind = WordPipeline if isinstance(task, BiLm) else PiecePipeline
     return kind(
-        data, task, tokenizer, dictionary, text, batch_size, seed, process_index, process_count
-    )
+        data, task, tokenizer, dictionary, text, batch_size, seed, process_index, process_count,
+        dictionaries,
+    )  # fmt: skip
 
 
 def of_run(
@@ -88,7 +90,15 @@ def of_run(
         seed=config.seed,
         process_index=process_index,
         process_count=process_count,
+        dictionaries=run_text.dictionary_stamps if _translates(config, task) else {},
     )
+
+
+def _translates(config: PretrainRun, task: Task) -> bool:
+    """Whether the dictionary decides the batches or the loss."""
+    switches = isinstance(task, DictMlm | DictTlm) or isinstance(task, Copies) and not task.parallel
+    masks = isinstance(task, Mlm) and task.only_words_with_entries
+    return switches or masks or getattr(config.objective, "translation", "none") != "none"
 
 
 class PiecePipeline(texts.Pipeline):

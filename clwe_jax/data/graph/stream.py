@@ -18,6 +18,7 @@ from clwe_jax.data.arrays import Counts
 from clwe_jax.types import Batch
 
 _NAMED = 3  # changed files that an error names
+_KINDS = {"files": "text", "dictionaries": "dictionary"}  # of files
 
 
 def pack(arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -56,7 +57,7 @@ class GraphSource:
         counts: Counts,
         counters: Sequence[str],
         fingerprint: str,
-        stamps: Mapping[str, str],
+        stamps: Mapping[str, Mapping[str, str]],
     ):
         """Args:
         dataset: batches with the key 'counters', int64 [rows, counters].
@@ -64,7 +65,8 @@ class GraphSource:
         counters: names of the columns of 'counters'.
         fingerprint: hash of all settings that the stream depends on; a state with another
           fingerprint is refused.
-        stamps: name -> `text.stamps.stamp` of each file that is read; so is one of other files.
+        stamps: 'files' (of the text) and 'dictionaries' -> name -> `text.stamps.stamp` of each file
+          that is read; a state of other files is refused.
         """
         settings = tf.data.Options()
         settings.deterministic = True
@@ -112,7 +114,7 @@ class GraphSource:
             for name in sorted(os.listdir(folder)):
                 files[name] = np.fromfile(os.path.join(folder, name), np.uint8)
         own = {
-            "fingerprint": self._fingerprint, "files": self._stamps, "batches": self.batches,
+            "fingerprint": self._fingerprint, **self._stamps, "batches": self.batches,
             "sums": self._sums,
         }  # fmt: skip
         files["own.json"] = np.frombuffer(json.dumps(own).encode(), np.uint8)
@@ -127,16 +129,16 @@ class GraphSource:
                 "The saved place in the data belongs to other settings (task, languages, "
                 "seed, batch size, sequence length, hosts): give those of the run, or a new --workdir"
             )
-        # A release before this one kept no stamps.
-        changed = set(own.get("files", self._stamps).items()) ^ set(self._stamps.items())
-        if changed:
-            names = sorted({name for name, _ in changed})
-            raise ValueError(
-                f"The text has changed since the run read it: {', '.join(names[:_NAMED])}"
-                f"{', ...' if len(names) > _NAMED else ''}. Bring the old text back; or train on "
-                "the new one in a new --workdir, from this run's parameters with "
-                "--config.init.parameters=run:DIR"
-            )
+        for kind, mine in self._stamps.items():
+            # Earlier releases kept no stamps, or none of dictionaries.
+            names = sorted({name for name, _ in own.get(kind, mine).items() ^ mine.items()})
+            if names:
+                raise ValueError(
+                    f"The {_KINDS[kind]} has changed since the run read it: "
+                    f"{', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''}. Bring the "
+                    f"old {_KINDS[kind]} back; or train on the new one in a new --workdir, from this "
+                    "run's parameters with --config.init.parameters=run:DIR"
+                )
         with tempfile.TemporaryDirectory() as folder:
             for name, content in files.items():
                 content.tofile(os.path.join(folder, os.path.basename(name)))

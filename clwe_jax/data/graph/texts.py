@@ -46,6 +46,7 @@ class Pipeline(abc.ABC):
       batch_size: rows of a batch of this host.
       seed: seed of shuffles, masks and synonyms, which differ between languages, hosts and epochs.
         Two pipelines with the same arguments yield the same batches.
+      dictionaries: name -> stamp of the dictionary files; {} where they do not decide the training.
       process_index, process_count: number of this host, which reads only its shard of the text, and
         number of hosts.
     """
@@ -59,6 +60,7 @@ class Pipeline(abc.ABC):
     seed: int
     process_index: int = 0
     process_count: int = 1
+    dictionaries: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     _SHARED: ClassVar[tuple[str, ...]] = ("encoder", "texts", "rates")  # by the hosts of a process
 
@@ -134,9 +136,9 @@ class Pipeline(abc.ABC):
         return dict(stamps.below(self.text.directory, paths))
 
     @functools.cached_property
-    def stamps(self) -> dict[str, str]:
-        """Name -> stamp of each file that is read."""
-        return stamps.stamps(self.files().items())
+    def stamps(self) -> dict[str, dict[str, str]]:
+        """'files' (of the text) and 'dictionaries' -> name -> stamp of each file that is read."""
+        return {"files": stamps.stamps(self.files().items()), "dictionaries": dict(self.dictionaries)}
 
     @property
     def host(self) -> dict[str, int]:

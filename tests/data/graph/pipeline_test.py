@@ -3,6 +3,7 @@
 import collections
 import functools
 import gzip
+import json
 import os
 
 import numpy as np
@@ -12,15 +13,17 @@ import tensorflow as tf
 
 from clwe_jax import options, presets
 from clwe_jax.data import prepare
-from clwe_jax.data.graph import chunks, pipeline, sources
+from clwe_jax.data.graph import chunks, pipeline, sources, stream as stream_of
 from clwe_jax.options.section import to_dict
-from clwe_jax.options.tasks import DictMlm, Mlm
+from clwe_jax.options.tasks import Copies, DictMlm, Mlm
+from clwe_jax.text import run_text
 from clwe_jax.text.corpus import corpora
+from clwe_jax.text.run_text import RunText
 
 BATCH = 16
 
 
-GIVEN = {"text", "batch_size", "seed", "process_index", "process_count", "dictionary"}
+GIVEN = {"text", "batch_size", "seed", "process_index", "process_count", "dictionary", "dictionaries"}
 
 
 @functools.cache  # tracing takes seconds
@@ -120,6 +123,49 @@ def test_a_place_in_a_text_that_has_changed_is_refused(small, tmp_path):
     names = "de/0.txt, en/1.txt.gz, en/2.txt.gz"
     with pytest.raises(ValueError, match=f"text has changed since the run read it: {names}. Bring"):
         source(other).set_state(state)
+
+
+def test_a_place_in_the_synonyms_of_another_dictionary_is_refused(small):
+    """A place of an earlier release, which has no stamps of dictionaries, is read."""
+    source = lambda **stamps: make.__wrapped__(small, DictMlm(), dictionaries=stamps).source()
+    state, other = source(de="1 a").get_state(), source(de="1 b", fr="1 c")
+    with pytest.raises(ValueError, match="dictionary has changed since the run read it: de, fr. Bring"):
+        other.set_state(state)
+    with stream_of.unpacked(state) as arrays:
+        own = json.loads(arrays["own.json"].tobytes())
+        del own["dictionaries"]
+        arrays["own.json"] = np.frombuffer(json.dumps(own).encode(), np.uint8)
+    other.set_state(stream_of.pack(arrays))
+
+
+@pytest.mark.parametrize(
+    "task, counts",
+    [
+        (DictMlm(), True), (Mlm(), False), (Mlm(only_words_with_entries=True), True), (Copies(), True),
+        (Copies(parallel="DIR"), False),
+    ],
+)  # fmt: skip
+def test_dictionaries_count_where_the_task_reads_them(small, task, counts):
+    text = RunText(small.tokenizer, {}, small.corpus, dictionary_stamps={"de-en.txt": "1 a"})
+    made = pipeline.of_run(options.parse(presets.bert("laptop")), text, BATCH, task=task)
+    assert made.dictionaries == ({"de-en.txt": "1 a"} if counts else {})
+
+
+def test_a_run_knows_the_stamps_of_its_dictionaries(small, tmp_path):
+    split_corpus(small, str(tmp_path / "text"), parts=1, lines=60)
+    path = tmp_path / "de-en.txt"
+    config = presets.bert("laptop")
+    config.data.update(to_dict(small.config(source=f"text:{tmp_path / 'text'}")), dictionaries=str(tmp_path))
+    config.evals.retrieval.data = config.evals.bli.data = ""
+    config.vocab.size = 1_000
+
+    def stamps(content):
+        path.write_text(content)
+        text = run_text.build(options.parse(config), str(tmp_path / "run"))
+        return pipeline.of_run(options.parse(config), text, BATCH, task=DictMlm()).dictionaries
+
+    first = stamps("hund dog\nkatze cat\n")
+    assert list(first) == ["de-en.txt"] and stamps("hund dog\nkatze dog\n") != first
 
 
 def test_batches_prepared_from_another_text_are_other_data(small, tmp_path):
