@@ -19,7 +19,7 @@ from clwe_jax.evaluate import word_alignment
 from clwe_jax.options.clcr import ClcrOptions, ClcrRun
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.pretrain.job import Pretraining
-from clwe_jax.text import pocket_files
+from clwe_jax.text import pocket_files, stamps as file_stamps
 from clwe_jax.text.corpus import alignment_files, parallel
 from clwe_jax.text.corpus.alignment_files import Linked
 from clwe_jax.text.vocab.tokenizer import Tokenizer
@@ -171,6 +171,18 @@ def layers_of(config: ClcrRun, language: str, count: int) -> tuple[int, ...]:
         return tuple(word_alignment.layers_of(wanted, count))
     except ValueError as error:
         raise ValueError(f"{option}, the model of {language}: {error}") from error
+
+
+def stamps(config: ClcrRun) -> dict[str, str]:
+    """Name -> stamp of the files of parallel sentences and gold links; the embedded world has none."""
+    settings, pair, paths = config.clcr, options.languages(config), []
+    if settings.parallel != POCKET:
+        found = parallel.find(settings.parallel, pair, "clcr.parallel")
+        paths += [path for files in found for path in files.paths]
+    if settings.gold not in ("", POCKET):
+        for files in alignment_files.find(settings.gold, pair, "config.clcr.gold"):
+            paths += [files.links, *files.sides]
+    return file_stamps.stamps((os.path.basename(path), path) for path in paths)
 
 
 def training_rows(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> list[Linked]:

@@ -95,6 +95,10 @@ class Clcr(Job):
             logging.info("The encoders have %d and %d dimensions; T maps between them", *widths)
         return {language: model.tokenizer for language, model in models.items()}
 
+    @functools.cached_property
+    def _stamps(self) -> dict[str, str]:
+        return data.stamps(self.config)
+
     def _kept(
         self,
         name: str,
@@ -106,7 +110,9 @@ class Clcr(Job):
         settings = to_dict(self.config.clcr)
         made_with = {**made_with, **{key: settings[key] for key in used}}
         path = self.path(_KEPT, f"{name}.npz")
-        return CachedResult(path, made_with, make, heads.save, heads.load).result()
+        return CachedResult(
+            path, made_with, make, heads.save, heads.load, stamps=self._stamps
+        ).result()
 
     def _transform(self, rows: ParallelRows) -> Transformed:
         config, folder = self.config, self.workdir
@@ -284,7 +290,7 @@ class Clcr(Job):
         )
         for name, make in rows.items():
             path = self.path(_KEPT, f"entailment_{name}.json")
-            figures |= CachedResult(path, made_with, make).result()
+            figures |= CachedResult(path, made_with, make, stamps=self._stamps).result()
         return figures
 
     def results(self, done: Mapping[str, Any]) -> Results:

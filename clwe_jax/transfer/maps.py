@@ -25,6 +25,7 @@ from clwe_jax.objectives import projected
 from clwe_jax.options.section import to_dict
 from clwe_jax.options.transfer import MapsOptions, TransferOptions, TransferRun
 from clwe_jax.runs.cached import CachedResult
+from clwe_jax.text import stamps
 from clwe_jax.text.corpus import alignment_files, parallel
 from clwe_jax.text.corpus.alignment_files import Linked
 from clwe_jax.types import Encoder
@@ -74,11 +75,23 @@ def mapped(
         os.path.join(workdir, projected.FILE), given, make,
         lambda made, path: projected.save(path, made, "orthogonal"),
         lambda path: projected.read(path)[0],
+        stamps=_stamps(settings, languages),
     ).result()["orthogonal"]  # fmt: skip
     objective = projected.Projected(
         model.objective, {model.tokenizer.language_id(x): matrices for x, matrices in maps.items()}
     )
     return dataclasses.replace(model, projection=objective), {"align": given}
+
+
+def _stamps(align: MapsOptions, languages: Sequence[str]) -> dict[str, str]:
+    """Name -> stamp of the files of sentences and links; the embedded world has none."""
+    if align.parallel == POCKET:
+        return {}
+    target, *sources = languages
+    paths = [f"{align.parallel}.{language}" for language in languages]
+    paths += [f"{align.links}.{source}-{target}" for source in sources if align.links]
+    present = filter(os.path.isfile, paths)  # `sentences` names those that are missing
+    return stamps.stamps((os.path.basename(path), path) for path in present)
 
 
 def _fitted(settings: TransferOptions, encoder: Encoder, source: str, target: str) -> np.ndarray:

@@ -167,7 +167,7 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
     assert "finished" in clcr.Clcr(config, folder).finished(figures, {"clcr": {}})
 
 
-def test_sentences_in_files_without_gold_links(config, tmp_path):
+def test_sentences_in_files_without_gold_links(config, tmp_path, monkeypatch):
     rows = pocket.linked("de", "en", 60, "clcr", "train", ("money",))
     for place, language in enumerate(("de", "en")):
         lines = [" ".join(row[place]) for row in rows]
@@ -185,6 +185,16 @@ def test_sentences_in_files_without_gold_links(config, tmp_path):
         assert all(stays) if language == "de" else not all(stays)
     figures = json.loads((folder / "results.json").read_text())
     assert "clcr/alignment_f1" not in figures and "clcr/reorder/bleu4" in figures
+    # As many other sentences in the same files: what was kept is of the old ones.
+    fitted, fit = [], clcr_steps.fit
+    monkeypatch.setattr(clcr_steps, "fit", lambda *x: fitted.append(1) or fit(*x))
+    for again in (False, True):
+        (folder / "results.json").unlink()
+        for language in ("de", "en") if again else ():
+            lines = (tmp_path / f"train.{language}").read_text().splitlines()
+            (tmp_path / f"train.{language}").write_text("\n".join([*reversed(lines), ""]))
+        assert clcr.run(config, str(folder))
+        assert bool(fitted) == again
     # Other files with a longer side.
     with open(tmp_path / "train.de", "a", encoding="utf-8") as file:
         file.write("noch ein satz\n")

@@ -178,7 +178,7 @@ def test_wrong_options_are_named_at_once(tmp_path):
             labelled_files.check(options.with_values(config_of(folder), values), folder)
 
 
-def test_maps_of_links_in_a_file_are_those_of_gold_links(tmp_path, model):
+def test_maps_of_links_in_a_file_are_those_of_gold_links(tmp_path, model, monkeypatch):
     """Links in Pharaoh's format, `STEM.de-en` beside `STEM.de` and `STEM.en`."""
     config, stem = config_of(str(tmp_path), links="gold"), str(tmp_path / "train")
     gold = transfer_maps.sentences(config.transfer.align, model.encoder(), "de", "en")
@@ -198,6 +198,14 @@ def test_maps_of_links_in_a_file_are_those_of_gold_links(tmp_path, model):
         found, applied = projected.read(str(tmp_path / name / projected.FILE))
         maps.append(np.asarray(found[applied]["de"]))
     np.testing.assert_allclose(*maps, atol=1e-4)
+    fitted, fit = [], transfer_maps._fitted
+    monkeypatch.setattr(transfer_maps, "_fitted", lambda *x: fitted.append(x[2]) or fit(*x))
+    transfer_maps.mapped(config, str(tmp_path / "file"), model, LANGUAGES)
+    assert not fitted
+    lines = pathlib.Path(f"{stem}.de-en").read_text().splitlines()
+    pathlib.Path(f"{stem}.de-en").write_text("\n".join(" ".join(reversed(line.split())) for line in lines) + "\n")
+    transfer_maps.mapped(config, str(tmp_path / "file"), model, LANGUAGES)  # other bytes
+    assert fitted == ["de"]
 
 
 def test_files_that_do_not_fit_are_named(tmp_path, model):
