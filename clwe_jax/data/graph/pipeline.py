@@ -25,6 +25,7 @@ from clwe_jax.data.graph.copies import CopyMaker
 from clwe_jax.data.graph.examples import COUNTERS, ExampleMaker
 from clwe_jax.data.graph.stream import GraphSource
 from clwe_jax.data.graph.word_streams import WordPipeline
+from clwe_jax.options.objectives import SenseLossOptions
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.tasks import BiLm, Copies, DictMlm, DictTlm, Mlm, Task, Tlm
 from clwe_jax.options.text import BatchesOptions
@@ -98,7 +99,8 @@ def _translates(config: PretrainRun, task: Task) -> bool:
     """Whether the dictionary decides the batches or the loss."""
     switches = isinstance(task, DictMlm | DictTlm) or isinstance(task, Copies) and not task.parallel
     masks = isinstance(task, Mlm) and task.only_words_with_entries
-    return switches or masks or getattr(config.objective, "translation", "none") != "none"
+    loss = config.objective
+    return switches or masks or isinstance(loss, SenseLossOptions) and loss.translation != "none"
 
 
 class PiecePipeline(texts.Pipeline):

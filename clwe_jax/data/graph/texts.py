@@ -138,7 +138,10 @@ class Pipeline(abc.ABC):
     @functools.cached_property
     def stamps(self) -> dict[str, dict[str, str]]:
         """'files' (of the text) and 'dictionaries' -> name -> stamp of each file that is read."""
-        return {"files": stamps.stamps(self.files().items()), "dictionaries": dict(self.dictionaries)}
+        return {
+            "files": stamps.stamps(self.files().items()),
+            "dictionaries": dict(self.dictionaries),
+        }
 
     @property
     def host(self) -> dict[str, int]:
