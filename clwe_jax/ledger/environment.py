@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import os
 import platform
@@ -57,10 +58,14 @@ def versions() -> dict[str, str]:
     for name, module in _PACKAGES.items():
         if module in sys.modules:
             try:
-                by_package[name] = importlib.metadata.version(name)
+                by_package[name] = _version(name)
             except importlib.metadata.PackageNotFoundError:
                 continue
     return by_package
+
+
+# Each stage of each run asks, and a package's metadata are a file that is parsed.
+_version = functools.cache(importlib.metadata.version)
 
 
 def peak_memory() -> dict[str, int]:
