@@ -14,6 +14,7 @@ from typing import Any, Callable, Iterator, Sequence
 
 from absl import logging
 import jinja2
+from jinja2.bccache import Bucket
 import markupsafe
 
 from clwe_jax import atomic
@@ -164,9 +165,27 @@ def _attempt(what: str, problems: list[str], make: Callable[[], Any]) -> Any:
         return None
 
 
+class _Compiled(jinja2.BytecodeCache):
+    """Keeps compiled templates for the other pages of the process: to compile them takes longer than to fill them."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self._codes:
+            bucket.bytecode_from_string(self._codes[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._codes[bucket.key] = bucket.bytecode_to_string()
+
+
+_COMPILED = _Compiled()
+
+
 def _environment(run: RunFolder) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
+        bytecode_cache=_COMPILED,
         autoescape=True,
         finalize=_clean,
         undefined=jinja2.StrictUndefined,
