@@ -29,8 +29,9 @@ if os.environ["JAX_PLATFORMS"] == "cpu":
     if importlib.metadata.version("jaxlib").startswith("0.10."):  # 0.11 lacks it
         flags += " --xla_cpu_use_fusion_emitters=false"
     os.environ.setdefault("XLA_FLAGS", flags)
+# A program's locations are for its reader alone, and each operation's would walk the whole stack.
+os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 os.environ.setdefault("MPLBACKEND", "agg")
-
 
 # Many tests and processes compile the same programs. The processes of pytest-xdist inherit the variables.
 if not compiled.keep("tests"):
@@ -105,6 +106,12 @@ def one_mlir_context():
         if hasattr(mlir, "make_ir_context"):  # JAX's own: another version may lack it
             patch.setattr(mlir, "make_ir_context", functools.cache(mlir.make_ir_context))
         yield
+
+
+def pytest_collection_finish():
+    """Leaves the imported modules, which stay, out of all later searches for unused objects."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):
