@@ -72,7 +72,7 @@ def test_the_folder_is_whole(workdir):
         for line in (workdir / "metrics.jsonl").read_text().splitlines()
         if '"train/loss"' in line
     ]
-    assert losses[-1] < losses[0]
+    assert losses[-1] < losses[0] and results["eval/mlm/de/perplexity"] < 1_500
     extras = json.loads((workdir / "report.json").read_text())
     assert any(True in example["masked"] for example in extras["examples"])
     assert extras["neighbours"] and extras["languages"]["de"]["coverage"] > 0.5
@@ -137,7 +137,7 @@ def test_prepared_batches_train_without_tensorflow(tmp_path):
     report = json.loads((tmp_path / "run" / "report.json").read_text())
     assert report["dictionary"]["left_out"] > 0  # the batches' dictionary is without test words
     results = json.loads((tmp_path / "run" / "results.json").read_text())
-    assert results["retrieval/mean_last4"] >= 0 and results["eval/mlm/en/loss"] > 0
+    assert {"retrieval/mean_last4", "retrieval/sif/mean_last4"} <= results.keys()
+    assert 0 < results["eval/mlm/en/loss"] < np.log(1_500)  # the loss of pieces drawn at random
     # The counts came with the batches, and the dictionary is still where the config names it.
-    assert results["retrieval/sif/mean_last4"] >= 0
     assert results["floor/retrieval/sif/mean"] > 0.3
