@@ -163,8 +163,11 @@ class BiLm(nn.Module):
         seed = None
         if train and options.dropout > 0:
             seed = dropout.seed_of(self.make_rng("dropout"))
+        # float32, because a GPU adds to rows of bfloat16 by a loop of compare and swap, and a frequent
+        # word's row gets hundreds of gradients.
+        words = self.words(characters)
         # [2, L, B, P]: the LSTM takes time before rows
-        x = jnp.take(self.words(characters), streams.swapaxes(1, 2), axis=0)
+        x = jnp.take(words.astype(jnp.float32), streams.swapaxes(1, 2), axis=0).astype(words.dtype)
         keep = None
         if resets is not None:
             keep = 1.0 - (resets != 0).astype(jnp.float32).swapaxes(1, 2)  # [2, L, B]

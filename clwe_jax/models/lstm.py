@@ -163,7 +163,9 @@ def _step(gates, weights, keep, state, limits):
     hidden = output.astype(recurrent.dtype)
     if projection is not None:
         output = jnp.einsum("dbc,dcp->dbp", hidden, projection, preferred_element_type=jnp.float32)
-    return jnp.stack([i, j, f, o], 2), hidden, cell, _clip(output, limits[1])
+    # The gates are rounded first, so that no float32 copy of them is written for the gradient.
+    active = jnp.stack([x.astype(recurrent.dtype) for x in (i, j, f, o)], 2)
+    return active, hidden, cell, _clip(output, limits[1])
 
 
 def _clip(x, limit):
@@ -180,26 +182,28 @@ def _steps_forward(inputs, weights, keep, state, limits):
     kernel, *rest = weights
 
     def step(number, carry):
-        gates, hiddens, cells, outputs, *state = carry
+        gates, cells, hiddens, outputs, *state = carry
         now = AT(gates, number, 1, False)
         active, hidden, cell, output = _step(now, rest, _kept(keep, number), state, limits)
-        new = (active, hidden, cell, output)
         # The active gates overwrite x W, which no later step reads.
-        buffers = gates, hiddens, cells, outputs
-        buffers = (INTO(b, x.astype(b.dtype), number, 1) for b, x in zip(buffers, new))
-        return *buffers, cell, output
+        gates = INTO(gates, active, number, 1)
+        cells = INTO(cells, cell.astype(cells.dtype), number + 1, 1)
+        hiddens = INTO(hiddens, hidden, number, 1)
+        outputs = INTO(outputs, output.astype(outputs.dtype), number, 1)
+        return gates, cells, hiddens, outputs, cell, output
 
     gates = _input_gates(inputs, kernel)
     d, length, rows, _, size = gates.shape
-    empty = [
-        jax.lax.empty((d, length, rows, n), inputs.dtype) for n in (size, size, rest[0].shape[1])
-    ]
-    *buffers, cell, output = jax.lax.fori_loop(0, length, step, (gates, *empty, *state))
+    # The cell before each step, and after the last one.
+    cells = jax.lax.empty((d, length + 1, rows, size), inputs.dtype)
+    cells = INTO(cells, state[0].astype(inputs.dtype), 0, 1)
+    empty = [jax.lax.empty((d, length, rows, n), inputs.dtype) for n in (size, rest[0].shape[1])]
+    *buffers, cell, output = jax.lax.fori_loop(0, length, step, (gates, cells, *empty, *state))
     return (buffers[-1], cell, output), (inputs, weights, keep, state, *buffers)
 
 
 def _steps_backward(limits, residuals, gradients):
-    inputs, weights, keep, state, gates, hiddens, cells, outputs = residuals
+    inputs, weights, keep, state, gates, cells, hiddens, outputs = residuals
     kernel, recurrent, bias, projection = weights
     d, length, rows, _, size = gates.shape
     width = outputs.shape[-1]
@@ -207,8 +211,6 @@ def _steps_backward(limits, residuals, gradients):
     # Transposed once instead of in each step.
     to_output = recurrent.reshape(d, width, -1).swapaxes(1, 2)
     to_hidden = None if projection is None else projection.swapaxes(1, 2)
-    # [D, L, B, C]: the cell before each step
-    before = jnp.concatenate([state[0].astype(dtype)[:, None], cells[:, :-1]], 1)
 
     def at(x, number):
         return AT(x, number, 1, False).astype(jnp.float32)
@@ -218,7 +220,7 @@ def _steps_backward(limits, residuals, gradients):
         all_gates, all_outputs, of_bias, of_cell, of_output = carry
         now = at(gates, number)
         i, j, f, o = (now[:, :, k] for k in range(4))
-        cell, previous, kept = at(cells, number), at(before, number), _kept(keep, number)
+        cell, previous, kept = at(cells, number + 1), at(cells, number), _kept(keep, number)
         if kept is not None:
             # The forget gate read the cell after its reset.
             previous = previous * kept
@@ -232,17 +234,16 @@ def _steps_backward(limits, residuals, gradients):
         shown = jnp.tanh(cell)
         # The gradient of c comes from the next step and, through tanh, from this output.
         of_cell = _inside(of_cell + of_hidden * o * (1 - shown * shown), cell, limits[0])
-        of_gates = jnp.stack(
-            [
-                of_cell * j * i * (1 - i),
-                of_cell * i * (1 - j * j),
-                of_cell * previous * f * (1 - f),
-                of_hidden * shown * o * (1 - o),
-            ],
-            2,
+        of_gates = (
+            of_cell * j * i * (1 - i),
+            of_cell * i * (1 - j * j),
+            of_cell * previous * f * (1 - f),
+            of_hidden * shown * o * (1 - o),
         )
-        of_bias = of_bias + (of_gates if bias.ndim == 4 else of_gates.sum(1))
-        of_gates = of_gates.astype(dtype)
+        of_gates = jnp.stack([x.astype(dtype) for x in of_gates], 2)
+        # The rounded gradient, which all products read, also for the bias.
+        to_bias = of_gates.astype(jnp.float32)
+        of_bias = of_bias + (to_bias if bias.ndim == 4 else to_bias.sum(1))
         all_gates = INTO(all_gates, of_gates, number, 1)
         all_outputs = INTO(all_outputs, of_output, number, 1)
         of_cell = of_cell * f

@@ -1,5 +1,7 @@
 """Both language models: order, state between windows, resets, streams, evaluation, names."""
 
+import dataclasses
+
 from flax.core import meta
 import jax
 import jax.numpy as jnp
@@ -277,3 +279,19 @@ def test_defaults_are_elmos():
 
 if __name__ == "__main__":
     on_a_mesh()
+
+
+def test_gradient_of_a_frequent_word_is_summed_in_float32():
+    """A sum in bfloat16 stops at 256: it would lose most of what a frequent word gets."""
+    model = bilm.BiLm(dataclasses.replace(CONFIG, dtype="bfloat16", dropout=0.0))
+    spelling = np.zeros((ROWS, 200), np.int32)
+    batch = dict(make_batch(), spelling=spelling, spelling_reverse=spelling)
+    variables = make_variables()
+
+    def summed(bias):
+        params = {**variables["params"]}
+        params["words"] = {**params["words"], "projection_bias": bias}
+        return model.apply({"params": params}, batch).layers[0].astype(jnp.float32).sum()
+
+    gradient = jax.jit(jax.grad(summed))(variables["params"]["words"]["projection_bias"])
+    np.testing.assert_allclose(gradient, 2 * ROWS * 200, rtol=0.01)

@@ -175,6 +175,16 @@ def test_compiled_step_donates_and_refuses_hidden_transfers(toy):
     assert all(leaf.is_deleted() for leaf in jax.tree.leaves(state.params))
 
 
+def test_compiler_gets_the_options_of_the_device(toy, monkeypatch):
+    monkeypatch.setattr(train, "_COMPILER_OPTIONS", {"cpu": {"no_such_option": True}})
+    mesh = partition.make_mesh(MeshOptions(), jax.devices()[:1])
+    objective, optimizer, batch = toy.objective(), optim.Optimizer(), next(toy.Source())
+    target = train_state.plan(objective, optimizer.build(10), batch, mesh)
+    traced = train.trace_step(objective, optimizer, 10, 1, mesh, target, batch)
+    with pytest.raises(Exception, match="no_such_option"):
+        traced.lower().compile()
+
+
 @dataclasses.dataclass(frozen=True)
 class Lookup:
     """Rows of a table that are to be ones, and centers that follow the rows that were looked up."""
