@@ -192,4 +192,8 @@ def _code(path: str) -> str:
         if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
             if isinstance(body[0].value, ast.Constant):
                 del body[0]
-    return ast.dump(tree)
+        # Python 3.12 and later have this field also where it is empty.
+        if not getattr(node, "type_params", True):
+            del node.type_params
+    # Python 3.13 leaves out empty fields, unless it is told not to.
+    return ast.dump(tree, **({"show_empty": True} if sys.version_info >= (3, 13) else {}))
