@@ -22,6 +22,6 @@ def get_config(scale: str = "laptop"):
     if scale == "laptop":
         config.recipe.l2 = 1e-5
     else:
-        config.transfer.pieces = "run:laser"
+        config.transfer.pieces = "run:runs/laser"
         config.transfer.embedder.width = 256 if scale == "small" else 320  # LASER's
     return config

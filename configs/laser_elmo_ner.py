@@ -1,8 +1,7 @@
 """LASER-elmo: names by a learned mix of all of LASER's layers (C3; the LASER paper's Table 2).
 
-Command:
-  python -m clwe_jax.main --config=configs/laser.py --workdir=LASER
-  python -m clwe_jax.main --config=configs/laser_elmo_ner.py --config.encoder=run:LASER
+Command, after the encoder's (configs/laser.py, minutes):
+  python -m clwe_jax.main --config=configs/laser_elmo_ner.py
 
 The scales are those of configs/laser_top_ner.py. Of every layer the larger direction counts; a word
 is the maximum over its pieces, after the mix (Eq. 3). The embeddings are not in the mix.

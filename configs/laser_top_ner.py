@@ -1,11 +1,11 @@
 """LASER-top: names by the larger direction of LASER's top layer (C2; the LASER paper's Table 2).
 
-Command:
-  python -m clwe_jax.main --config=configs/laser.py --workdir=LASER
-  python -m clwe_jax.main --config=configs/laser_top_ner.py --config.encoder=run:LASER
+Command, after the encoder's (configs/laser.py, minutes):
+  python -m clwe_jax.main --config=configs/laser_top_ner.py
 
-  :laptop (default)  the embedded world. :small, :base, :paper: your files
-                     (--config.transfer.train=en:FILE --config.transfer.tests=DIR).
+  :laptop (default)  the embedded world, and the encoder in runs/laser, or --config.encoder=
+  :small, :base,     your files: --config.transfer.train=en:FILE --config.transfer.tests=DIR, and an
+  :paper               encoder: --config.encoder=run:DIR or laser:DIR
 
 A word is the maximum over its pieces. The tagger is two Transformer layers and a CRF, as in
 configs/tag_transformer_crf.py, trained by 1cycle SGD, the paper's recipe for LASER's encoders.

@@ -56,7 +56,16 @@ def test_c6_of_bert_and_xlm():
 
 def test_c4_the_gru_starts_from_lasers_pieces():
     found = config("bpe_gru_ner")
-    assert found.transfer.pieces == "run:laser" and found.transfer.embedder.width == 320
+    assert found.transfer.pieces == "run:runs/laser" and found.transfer.embedder.width == 320
+
+
+@pytest.mark.parametrize("scale", options.SCALES)
+@pytest.mark.parametrize("name", TRANSFER)
+def test_an_encoder_is_looked_for_where_its_own_command_writes_it(name, scale):
+    found = config(name, scale)
+    runs = [x for x in (found.encoder, found.transfer.pieces) if x.startswith("run:")]
+    written = {f"run:runs/{path.stem}" for path in (ROOT / "configs").glob("*.py")}
+    assert set(runs) <= written
 
 
 @pytest.mark.parametrize("name", ["laser_top_ner", "bpe_bow_ner", "bert_ner", "tag_transformer_crf"])

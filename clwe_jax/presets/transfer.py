@@ -64,7 +64,7 @@ def laser_tagger(scale: str, task: str) -> ConfigDict:
       scale, task: see `transfer`.
     """
     config = transfer(scale, task, "transformer_crf")
-    config.encoder = "run:laser"
+    config.encoder = "run:runs/laser"
     if scale != "paper":  # LASER's own languages there are all that have labels
         config.data.languages = translation(scale).data.languages
     config.transfer.words = "max"

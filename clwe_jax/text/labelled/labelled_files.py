@@ -8,13 +8,13 @@ import os
 from typing import Sequence
 
 from clwe_jax import registry
+from clwe_jax.options import shipped
 from clwe_jax.options.transfer import (
     ENCODER_FOLDERS, TransferOptions, TransferRun, encoder_parts,
 )  # fmt: skip
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.labelled import Task
 
-_OF_CONFIGS = ("runs/warm_dict_mlm", "runs/clcr")  # encoders of configs, by their default folders
 PREFIX = "tfds:"  # of an option that names a data set of TFDS instead of a file
 
 
@@ -91,9 +91,10 @@ def _check_folder(encoder: str) -> None:
     kind, _, where = encoder.partition(":")
     if kind not in ENCODER_FOLDERS or os.path.isdir(where):
         return
-    name = os.path.basename(where) if where in _OF_CONFIGS else "warm_dict_mlm"
-    made = f"python -m clwe_jax.main --config=configs/{name}.py"
-    if kind == "run" and where not in _OF_CONFIGS:
+    # A run without --workdir is in runs/ and has its config's name.
+    of_config = next((name for name in shipped.configs() if where == f"runs/{name}"), "")
+    made = f"python -m clwe_jax.main --config=configs/{of_config or 'warm_dict_mlm'}.py"
+    if kind == "run" and not of_config:
         made += f" --workdir={where}"
     raise FileNotFoundError(
         f"config.encoder={encoder}: {where} is no folder. An encoder of the embedded world "

@@ -3,7 +3,7 @@
 import pytest
 
 from clwe_jax import registry
-from clwe_jax.options.transfer import TransferOptions
+from clwe_jax.options.transfer import TransferOptions, TransferRun
 from clwe_jax.text.labelled import labelled_files
 
 NAMES = "Jo B-PER\nsah O\nEis B-FOOD\nvon O\nAcme B-ORG\n"
@@ -45,3 +45,16 @@ def test_every_task_has_options_of_the_preset():
 def test_a_number_of_rows_that_is_none_is_refused(rows):
     with pytest.raises(ValueError, match=f"config.transfer.rows='{rows}': expected a number of rows"):
         labelled_files.limits(rows, ("en",), 0)
+
+
+@pytest.mark.parametrize(
+    "encoder, made",
+    [
+        ("run:runs/laser", "configs/laser.py. For"),
+        ("run:mine", "configs/warm_dict_mlm.py --workdir=mine. For"),
+    ],
+)
+def test_an_absent_encoder_is_made_by_its_own_config(encoder, made, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match=made):
+        labelled_files.check(TransferRun(encoder=encoder), "")
