@@ -28,14 +28,16 @@ class Page:
     behind: Mapping[Builder, Sequence[Builder]] = {}
 
     def verdict(self, run: RunFolder) -> Verdict | None:
-        """The verdict on a run; None for a run that has written no results."""
+        """The verdict on a run: all figures, then one next step; None without written results."""
         if not run.has_results:
             return None
-        verdicts = [x for x in self.verdicts(run) if x is not None]
-        if not verdicts:
-            return verdict.words(run, self.next_step(run)) or self.unmeasured(run)
-        commands = [x.command for x in verdicts if x.command]
-        return Verdict(" ".join(x.text for x in verdicts), commands[0] if commands else "")
+        found = list(filter(None, self.verdicts(run)))
+        other = None if found else verdict.words(run, self.next_step(run)) or self.unmeasured(run)
+        found += [other] if other else []
+        if not found:
+            return None
+        why, command = next(((x.why, x.command) for x in found if x.why), ("", ""))
+        return Verdict(" ".join(filter(None, [*(x.text for x in found), why])), command=command)
 
     def verdicts(self, run: RunFolder) -> list[Verdict | None]:
         """The verdicts on a run's main figures, in their order."""

@@ -15,9 +15,16 @@ _KEPT = ("--config.data.", "--config.evals.", "--config.seed")  # of the command
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """The sentences on a run's main figure, and the command of the next step; '' for none."""
+    """The sentences on a run's main figure.
+
+    Attributes:
+      text: the figure beside its floor.
+      why: of a run below its floor, the reason and the next step; '' for none.
+      command: the command of that step; '' for none.
+    """
 
     text: str
+    why: str = ""
     command: str = ""
 
 
@@ -74,7 +81,7 @@ def _beside_dictionary(
 
 def judged(text: str, passes: bool, more: str, why: str, command: str) -> Verdict:
     """The verdict on a figure beside its floor: the gain, or why the run is below it and what is next."""
-    return Verdict(f"{text}{more}.") if passes else Verdict(f"{text}: {_BELOW} {why}", command)
+    return Verdict(f"{text}{more}.") if passes else Verdict(f"{text}: {_BELOW}", why, command)
 
 
 def gain(value: float, level: float) -> str:
@@ -100,12 +107,13 @@ def unmeasured(run: RunFolder) -> Verdict | None:
         return None
     own = ("--config.evals.retrieval.data=", "--config.job=")
     named = [x for x in overview.command(run) if x.startswith("--config") and not x.startswith(own)]
-    text = "No translations were compared, because no test set was named."
+    text = "No translations were compared, because no test set of these languages was named."
     if not named:
-        return Verdict(text, "clwe-jax guide evaluate")
+        return Verdict(text, "The guide says how to name one:", "clwe-jax guide evaluate")
     again = (*named, f"--workdir={run.workdir}", "--config.job=evaluate", "--config.evals.retrieval.data=tatoeba")
     return Verdict(
-        f"{text} `clwe-jax data tatoeba --languages={','.join(run.languages)} --out=tatoeba` fetches "
+        text,
+        f"`clwe-jax data tatoeba --languages={','.join(run.languages)} --out=tatoeba` fetches "
         "sentences, and this measures the run on them:",
         f"clwe-jax {shlex.join(again)}",
     )

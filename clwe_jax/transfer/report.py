@@ -52,8 +52,8 @@ def _zero_shot(run: RunFolder) -> verdict.Verdict | None:
     )
     levels = [run.figures.get(f"{task.name}/{x}/majority") for x in others]
     if None in levels:
-        text += f" {named} has no floor; the results say what other encoders and heads reach:"
-        return verdict.Verdict(text, "clwe-jax guide results")
+        why = f"{named} has no floor; the results say what other encoders and heads reach:"
+        return verdict.Verdict(text, why, "clwe-jax guide results")
     level = sum(levels) / len(levels)
     return verdict.judged(
         f"{text} The floor, always the most frequent label, is {figures.percent(level)}",

@@ -25,7 +25,7 @@ class Toy(page.Page):
     behind = {measures.retrieval: (extra,)}
 
     def verdicts(self, run):
-        return [None, Verdict("It runs.", "toy --more")]
+        return [None, Verdict("It runs.", "More:", "toy --more")]
 
     def tiles(self, run, others):
         return [Tile("Toys", "3")]
@@ -57,7 +57,7 @@ def test_a_wing_outside_says_its_own(write_run, page_of, monkeypatch):
     assert "It runs." in after.all("p", **{"class": "lead"})[0].text
     console = Console(record=True, width=100)
     tables.print_summary({}, folder, console)
-    assert "It runs.\n  toy --more" in console.export_text()
+    assert "It runs. More:\n  toy --more" in console.export_text()
 
 
 def test_every_job_with_a_folder_has_a_page():

@@ -122,6 +122,10 @@ def test_a_translator_stands_beside_its_words_one_by_one(of):
     assert not of(figures | {"bleu/mean": 8.0}, **translator).command
     both = of({**figures, "bleu/mean": 8.0, "retrieval/mean": 0.5}, **translator)
     assert "BLEU 8.0" in both.text and "50.0% of the sentences" in both.text
+    both = of({**figures, "retrieval/mean": 0.5, "floor/retrieval/mean": 0.9}, **translator)
+    assert "50.0% of the sentences" in both.text and both.text.count("below its floor.") == 2
+    assert both.text.endswith("the guide says what else:")  # the command follows
+    assert both.command == "clwe-jax guide translation"
     assert of(figures, job="static") is None
 
 
