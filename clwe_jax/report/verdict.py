@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 import shlex
 
+from clwe_jax.options.text import TextOptions
 from clwe_jax.report import figures, floor, overview
 from clwe_jax.report.figures import SENTENCE_METHODS
 from clwe_jax.report.run_folder import RunFolder
 
 _BELOW = "this run is below its floor."
 _KEPT = ("--config.data.", "--config.evals.", "--config.seed")  # of the command, for the next one
+_LANGUAGES = "--config.data.languages="
+_USUAL_LANGUAGES = TextOptions.languages.split(",")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,6 +141,10 @@ def _floor(run: RunFolder, name: str, how: str) -> float | None:
 def command(run: RunFolder, system: str) -> str:
     """The command that trains another system on the run's data at its scale."""
     kept = [word for word in overview.command(run) if word.startswith(_KEPT)]
+    languages = f"{_LANGUAGES}{','.join(run.languages)}"
+    # The run's config may have set them, and that of the other system others.
+    if run.languages not in ([], _USUAL_LANGUAGES) and languages not in kept:
+        kept.append(languages)
     scale = run.option("scale", "laptop")
     named = system if scale == "laptop" else f"{system}:{scale}"
     return f"clwe-jax --config={named} {shlex.join(kept)}".strip()

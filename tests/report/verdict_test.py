@@ -45,6 +45,15 @@ def test_a_model_from_random_parameters_is_sent_to_the_warm_start(judged):
     assert small.command == "clwe-jax --config=warm_dict_mlm:small --config.data.source=text:d"
 
 
+def test_the_next_step_has_the_languages_of_the_run(judged):
+    """A config such as bi_saelmo has languages of its own; the next one has others."""
+    own = {"data": {"languages": "en,de"}}
+    _, found = judged(BELOW, own, {"command": ["x", "--config=configs/bi_saelmo.py"]})
+    assert found.command == "clwe-jax --config=warm_dict_mlm --config.data.languages=en,de"
+    given = ["x", "--config=configs/bi_saelmo.py", "--config.data.languages=en,de"]
+    assert judged(BELOW, own, {"command": given})[1].command == found.command
+
+
 def test_other_systems_have_other_next_steps(judged):
     _, warm = judged(BELOW, {"init": {"embeddings": "joint"}})
     assert warm.command == "clwe-jax --config=joint_dictionary" and "days" not in warm.text
