@@ -10,8 +10,7 @@ Command:
   :base, :paper      300 cells, Adam 4e-4, dropout .5, 50 words, batch 32, two seeds; the mean of the
                      words, as MultiNLI's BiLSTM (Williams et al. 2018), at :laptop their maximum.
 
-The words' vectors of all pairs stay in memory: 100,000 pairs of 20 words and 512 dimensions take
-8 GB; --config.transfer.rows limits the pairs.
+The words' vectors of all pairs are on disk, in WORKDIR/features: --config.transfer.rows limits the pairs.
 
 Expected: above a third, the share of the most frequent label, in languages of the encoder's space.
 """
