@@ -47,11 +47,12 @@ class Model(LanguageModel, Loaded):
             raise ValueError(
                 f"pool={pool!r}: expected 'mean', 'sif', or None for a vector of each piece"
             )
+        chosen = functools.partial(select, layer=layer)
         if pool == "mean":
-            return select(encoder.sentences(texts, lang), layer)
+            return encoder.sentences(texts, lang, chosen)
         if pool not in encoder.pools:
             raise lacks_counts(pool)
-        return select(encoder.pooled(texts, lang)[pool], layer)
+        return encoder.pooled(texts, lang, chosen)[pool]
 
     def words(
         self, text: str, lang: str, layer: Layer | None = None

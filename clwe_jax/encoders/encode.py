@@ -21,9 +21,11 @@ from clwe_jax.types import Array, Batch, EncodeFn, Hidden, Variables, piece_batc
 
 _SHORTEST = 8  # positions of the shortest row
 _FEW = 8  # batch size for at most this many rows
+_WORTH = 1_024  # rows of a further width, from which on it saves more than its compilation costs
 _AHEAD = 2  # batches in flight while another one is fetched
 
 VectorFn = Callable[[Variables, Batch], Array]
+Reduce = Callable[[np.ndarray], np.ndarray]
 Layer = int | str  # a layer's number (0: the embeddings), or 'mean_last4'
 MEAN_LAST4 = "mean_last4"
 
@@ -113,18 +115,24 @@ class RowEncoder:
         for place, means in self.pooled(variables, rows):
             yield place, means[0]
 
-    def pooled(self, variables: Variables, rows: Sequence[Row]) -> Iterator[tuple[int, np.ndarray]]:
-        """As `stream`, with the weighted means too where rows have weights: [1 or 2, groups, ...]."""
+    def pooled(
+        self, variables: Variables, rows: Sequence[Row], reduce: Reduce = np.asarray
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """As `stream`, with the weighted means too where rows have weights: [1 or 2, groups, ...].
+
+        Args:
+          reduce: function of a batch's vectors, [..., layers + 1, D], that keeps their first axes.
+        """
         pending: collections.deque[tuple[list[int], Array]] = collections.deque()
         with terminal.task("texts", len(rows)) as advance:
             for places, length, slots, size in self._batches(rows):
                 batch = self.batch([rows[i] for i in places], size, length)
                 pending.append((places, self._pool(variables, batch, slots=slots)))
                 if len(pending) > _AHEAD:
-                    yield from _fetch(rows, *pending.popleft())
+                    yield from _fetch(rows, reduce, *pending.popleft())
                 advance(len(places))
             while pending:
-                yield from _fetch(rows, *pending.popleft())
+                yield from _fetch(rows, reduce, *pending.popleft())
 
     def whole(
         self, program: VectorFn, variables: Variables, rows: Sequence[Row]
@@ -150,15 +158,17 @@ class RowEncoder:
     def _batches(self, rows: Sequence[Row]) -> Iterator[tuple[list[int], int, int, int]]:
         """Groups rows of similar length: yields indices of rows, length, slots and batch size.
 
-        A length is a power of two or max_length. The slots of a row hold its means: 1 slot, or one
-        for every position.
+        A length is one of `batching.widths`. The slots of a row hold its means: 1 slot, or one for
+        every position.
         """
         size = min(_FEW, self.batch_size) if len(rows) <= _FEW else self.batch_size
-        shapes = []
-        for row in rows:
-            length = batching.width(len(row.ids) + 2, _SHORTEST, self.max_length)
-            # Slots are a shape of the program: 1 or the length, so that rows share few programs.
-            shapes.append((length, 1 if max(row.groups, default=0) <= 0 else length))
+        taken = [len(row.ids) + 2 for row in rows]
+        lengths = batching.widths(taken, _SHORTEST, _WORTH, self.max_length)
+        # Slots are a shape of the program: 1 or the length, so that rows share few programs.
+        shapes = [
+            (length, 1 if max(row.groups, default=0) <= 0 else length)
+            for row, length in zip(rows, lengths)
+        ]
         for (length, slots), places in batching.grouped(shapes, size):
             yield places, length, slots, size
 
@@ -249,9 +259,9 @@ def _sums(member: Array, hidden: Hidden) -> Array:
 
 
 def _fetch(
-    rows: Sequence[Row], places: list[int], vectors: Array
+    rows: Sequence[Row], reduce: Reduce, places: list[int], vectors: Array
 ) -> Iterator[tuple[int, np.ndarray]]:
-    vectors = np.asarray(vectors)
+    vectors = reduce(np.asarray(vectors))
     for row, place in enumerate(places):
-        # Slots behind the row's last group are padding: [1 or 2, groups, layers + 1, D].
+        # Slots behind the row's last group are padding: [1 or 2, groups, ...].
         yield place, vectors[row, :, : max(rows[place].groups, default=-1) + 1]

@@ -348,8 +348,7 @@ def batches(table: Table, size: int, shortest: int = 8) -> list[tuple[list[int],
     """
     # A text without words has a position of padding.
     lengths = [max([1, *(len(x) for x in row)]) for row in table.rows]
-    known = _widths(lengths, size, shortest)
-    widths = [next(width for width in known if width >= length) for length in lengths]
+    widths = batching.widths(lengths, shortest, _WORTH * size)
     pairs = []
     for width, places in batching.grouped(widths, size):
         batch = {}
@@ -360,16 +359,3 @@ def batches(table: Table, size: int, shortest: int = 8) -> list[tuple[list[int],
                 batch[key][line, : len(words)] = words
         pairs.append((places, batch))
     return pairs
-
-
-def _widths(lengths: Sequence[int], size: int, shortest: int) -> list[int]:
-    """The widths of batches for texts of these lengths, narrowest first."""
-    widths, width, longest = [shortest], shortest, max(lengths, default=0)
-    while width < longest:
-        middle = width * 3 // 2
-        # Every width is one more program to compile.
-        if sum(width < x <= middle for x in lengths) >= _WORTH * size:
-            widths.append(middle)
-        width *= 2
-        widths.append(width)
-    return widths

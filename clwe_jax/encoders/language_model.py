@@ -112,7 +112,7 @@ class LanguageModel(LoadedEncoder):
 
     def sentences(self, texts: Sequence[str], lang: str, layer: Layer | None) -> np.ndarray:
         """Vectors of sentences in a layer, float32 [N, D]; see `encode.select`."""
-        return select(self._encoder.sentences(texts, lang), layer)
+        return self._encoder.sentences(texts, lang, functools.partial(select, layer=layer))
 
     def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
         """The frequent words of a language with their vectors without context.

@@ -12,7 +12,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.encoders.characters import encoder_of
-from clwe_jax.encoders.encode import Row
+from clwe_jax.encoders.encode import Reduce, Row
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Array, Batch, Objective, Variables, WordSample, WordSpace
@@ -114,28 +114,39 @@ class ModelEncoder:
         """The normalised words of a text."""
         return self.tokenizer.words(text, language)
 
-    def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
+    def sentences(
+        self, texts: Sequence[str], language: str, reduce: Reduce = np.asarray
+    ) -> np.ndarray:
         """float32 [N, layers, D]; see `types.Encoder`.
 
         A sentence longer than a row loses its end; `cut` counts it, and the log says so once.
+
+        Args:
+          reduce: function of vectors [..., layers, D], such as `encode.select`: the layers that it
+            leaves out are kept for no more than a batch.
         """
         rows = self._sentence_rows(texts, language)
         if self._own:
             program = self.objective.sentence_vectors
-            return self._rows().whole(program, self.variables, rows)[:, None]
-        return self._pooled(rows, 1)[0]
+            return reduce(self._rows().whole(program, self.variables, rows)[:, None])
+        return self._pooled(rows, 1, reduce)[0]
 
-    def pooled(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
-        """See `types.Pools`."""
+    def pooled(
+        self, texts: Sequence[str], language: str, reduce: Reduce = np.asarray
+    ) -> dict[str, np.ndarray]:
+        """See `types.Pools`; `reduce` as for `sentences`."""
         if self._own:
-            return {"own": self.sentences(texts, language)}
+            return {"own": self.sentences(texts, language, reduce)}
         rows = self._sentence_rows(texts, language, weighted="sif" in self.pools)
-        return dict(zip(self.pools, self._pooled(rows, len(self.pools))))
+        return dict(zip(self.pools, self._pooled(rows, len(self.pools), reduce)))
 
-    def _pooled(self, rows: Sequence[Row], means: int) -> np.ndarray:
-        """float32 [means, N, layers, D]: the means over each row, zeros for a row without pieces."""
-        result = np.zeros((means, len(rows), *self.shape), np.float32)
-        for place, vectors in self._rows().pooled(self.variables, rows):
+    def _pooled(
+        self, rows: Sequence[Row], means: int, reduce: Reduce = np.asarray
+    ) -> np.ndarray:
+        """float32 [means, N, ...]: the reduced means over each row, zeros for a row without pieces."""
+        shape = reduce(np.zeros(self.shape, np.float32)).shape
+        result = np.zeros((means, len(rows), *shape), np.float32)
+        for place, vectors in self._rows().pooled(self.variables, rows, reduce):
             if vectors.shape[1]:
                 result[:, place] = vectors[:, 0]
         return result

@@ -165,6 +165,38 @@ def test_few_programs_are_compiled(setting):
     assert sorted(compiled) == [(8, 8), (16, 8), (16, 16), (16, 32), (16, 50)]
 
 
+def test_many_rows_have_little_padding(setting, monkeypatch):
+    objective, tokenizer, variables, _ = setting
+    encoder = RowEncoder(objective.encode, tokenizer, 16, batch_size=4)
+    rows = [Row([7] * 8, [0] * 8, 1)] * 5
+    assert {length for _, length, _, _ in encoder._batches(rows)} == {16}
+    before = encoder.means(variables, rows)
+    monkeypatch.setattr(encode, "_WORTH", 5)
+    assert {length for _, length, _, _ in encoder._batches(rows)} == {12}
+    np.testing.assert_allclose(encoder.means(variables, rows), before, atol=1e-6)
+
+
+def test_layers_that_nobody_asks_for_are_not_kept(setting):
+    objective, tokenizer, variables, _ = setting
+    counts = Frequencies({"en": 9, "de": 0}, {"en": {"bank": 9}, "de": {}})
+    encoder = ModelEncoder(objective, tokenizer, variables, frequencies=counts, batch_size=4)
+    sentences = texts(9, 5) + [""]
+    shapes = []
+
+    def chosen(vectors):
+        shapes.append(vectors.shape)
+        return encode.select(vectors, "mean_last4")
+
+    found = encoder.sentences(sentences, "en", chosen)
+    np.testing.assert_array_equal(found, chosen(encoder.sentences(sentences, "en")))
+    assert max(shape[0] for shape in shapes[:-1] if len(shape) == 5) == 4  # batches
+    of_all = encoder.pooled(sentences, "en")
+    for name, vectors in encoder.pooled(sentences, "en", chosen).items():
+        np.testing.assert_array_equal(vectors, chosen(of_all[name]))
+    with pytest.raises(ValueError, match="layer=7"):
+        encoder.sentences([], "en", lambda vectors: encode.select(vectors, 7))
+
+
 def test_devices_share_the_rows(run_python):
     run_python("-c", _ON_FOUR_DEVICES, devices=4)
 
