@@ -1,4 +1,4 @@
-"""The peer's side of encoding.py: model2vec or sentence-transformers opens the exported folder."""
+"""The peer's side of encoding.py: model2vec, sentence-transformers or transformers opens the exported folder."""
 
 from __future__ import annotations
 
@@ -17,6 +17,33 @@ def lines_of(path: str, count: int) -> list[str]:
         return [line.rstrip("\n") for line in itertools.islice(file, count)]
 
 
+def transformers_encode(folder: str, batch: int) -> Callable[[list[str]], Any]:
+    """Means of pieces over the last four layers, of sentences in batches of similar lengths."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
+    model.eval()
+
+    def encode(texts: list[str]) -> Any:
+        ids = tokenizer(texts)["input_ids"]
+        order = sorted(range(len(texts)), key=lambda place: len(ids[place]))
+        vectors = torch.zeros(len(texts), model.config.hidden_size)
+        for start in range(0, len(order), batch):
+            places = order[start : start + batch]
+            given = tokenizer.pad({"input_ids": [ids[x] for x in places]}, return_tensors="pt")
+            with torch.inference_mode():
+                layers = model(**given, output_hidden_states=True).hidden_states[1:][-4:]
+                # The mask without the first and the last special piece.
+                mask = given["attention_mask"][:, 1:]
+                mask = torch.nn.functional.pad(mask[:, 1:], (1, 1))[:, :, None]
+                means = (sum(layers) / len(layers) * mask).sum(1) / mask.sum(1).clamp(min=1)
+            vectors[places] = means
+        return vectors.numpy()
+
+    return encode
+
+
 def setup(options: dict[str, Any]) -> tuple[dict[str, Any], Callable[[], float]]:
     """Facts, and a function that encodes all sentences and returns the rate."""
     threads = str(options["threads"])
@@ -31,11 +58,18 @@ def setup(options: dict[str, Any]) -> tuple[dict[str, Any], Callable[[], float]]
         encode = lambda texts: model.encode(texts, use_multiprocessing=False)  # noqa: E731
     else:
         import torch
-        from sentence_transformers import SentenceTransformer
 
         torch.set_num_threads(options["threads"])
-        model = SentenceTransformer(options["folder"], device="cpu")
-        encode = lambda texts: model.encode(texts, batch_size=1_024)  # noqa: E731
+        if options["peer"] == "transformers":
+            import numpy as np
+
+            encode = transformers_encode(options["folder"], options["batch"])
+            np.save(options["vectors"], encode(lines[: options["compared"]]))
+        else:
+            from sentence_transformers import SentenceTransformer
+
+            model = SentenceTransformer(options["folder"], device="cpu")
+            encode = lambda texts: model.encode(texts, batch_size=options["batch"])  # noqa: E731
 
     def measure() -> float:
         start = clock()
