@@ -182,7 +182,7 @@ def stamps(config: ClcrRun) -> dict[str, str]:
     if settings.gold not in ("", POCKET):
         for files in alignment_files.find(settings.gold, pair, "config.clcr.gold"):
             paths += [files.links, *files.sides]
-    return file_stamps.stamps((os.path.basename(path), path) for path in paths)
+    return file_stamps.stamps(paths)
 
 
 def training_rows(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> list[Linked]:

@@ -215,7 +215,7 @@ class Trainer:
     @functools.cached_property
     def _text_stamps(self) -> dict[str, str]:
         paths = itertools.chain(*self._files.files.values())
-        return stamps.stamps(stamps.below(self.folders["text"], paths))
+        return stamps.stamps(paths, self.folders["text"])
 
     @functools.cached_property
     def stamps(self) -> dict[str, str]:

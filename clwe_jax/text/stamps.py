@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import Iterable, Iterator
+from typing import Iterable
 
 _PLACES = 16  # places in a file that are read
 _STAMPED = 1 << 12  # bytes of each place
@@ -23,14 +23,14 @@ def stamp(path: str) -> str:
     return f"{size} {digest.hexdigest()}"
 
 
-def below(folder: str, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yields (name, path) of files; the names stay where the folder moves."""
-    return ((os.path.relpath(path, folder), path) for path in paths)
+def stamps(paths: Iterable[str], folder: str = "") -> dict[str, str]:
+    """Name -> stamp of files; files of one name in several folders share one.
 
-
-def stamps(files: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Name -> stamp of files, given as (name, path); files of one name in several folders share one."""
+    Args:
+      folder: names are relative to it, so that they stay where it moves; '': names without folders.
+    """
     found: dict[str, list[str]] = {}
-    for name, path in files:
+    for path in dict.fromkeys(paths):
+        name = os.path.relpath(path, folder) if folder else os.path.basename(path)
         found.setdefault(name, []).append(stamp(path))
     return {name: "; ".join(sorted(some)) for name, some in found.items()}

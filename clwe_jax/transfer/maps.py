@@ -27,7 +27,7 @@ from clwe_jax.options.transfer import MapsOptions, TransferOptions, TransferRun
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.text import stamps
 from clwe_jax.text.corpus import alignment_files, parallel
-from clwe_jax.text.corpus.alignment_files import Linked
+from clwe_jax.text.corpus.alignment_files import AlignmentFiles, Linked
 from clwe_jax.types import Encoder
 
 POCKET = "pocket"
@@ -88,10 +88,16 @@ def _stamps(align: MapsOptions, languages: Sequence[str]) -> dict[str, str]:
     if align.parallel == POCKET:
         return {}
     target, *sources = languages
-    paths = [f"{align.parallel}.{language}" for language in languages]
-    paths += [f"{align.links}.{source}-{target}" for source in sources if align.links]
-    present = filter(os.path.isfile, paths)  # `sentences` names those that are missing
-    return stamps.stamps((os.path.basename(path), path) for path in present)
+    pairs = [_files(align, source, target) for source in sources]
+    paths = [path for files in pairs for path in (*files.sides, files.links)]
+    return stamps.stamps(filter(os.path.isfile, paths))  # `sentences` names those that are missing
+
+
+def _files(align: MapsOptions, source: str, target: str) -> AlignmentFiles:
+    """The files of a pair of languages; without links, the path of their file is ''."""
+    sides = f"{align.parallel}.{source}", f"{align.parallel}.{target}"
+    links = f"{align.links}.{source}-{target}" if align.links else ""
+    return AlignmentFiles(source, target, links, sides)
 
 
 def _fitted(settings: TransferOptions, encoder: Encoder, source: str, target: str) -> np.ndarray:
@@ -165,20 +171,16 @@ def sentences(align: MapsOptions, encoder: Encoder, source: str, target: str) ->
     if align.parallel == POCKET:
         rows = pocket.linked(source, target, align.sentences, _SEED, "train")
         return [Linked(*row) for row in rows]
+    linked = _files(align, source, target)
     if align.links:
-        files = alignment_files.AlignmentFiles(
-            source, target, f"{align.links}.{source}-{target}",
-            (f"{align.parallel}.{source}", f"{align.parallel}.{target}"),
-        )  # fmt: skip
-        return alignment_files.read(files, align.sentences)
-    paths = tuple(f"{align.parallel}.{language}" for language in (source, target))
-    for path in paths:
+        return alignment_files.read(linked, align.sentences)
+    for path in linked.sides:
         if not os.path.isfile(path):
             raise FileNotFoundError(
                 f"config.transfer.align.parallel={align.parallel}: {path} is missing, the sentences of a "
                 "language of the labelled rows; test fewer languages, or give them"
             )
-    files = parallel.Files(source, target, paths)
+    files = parallel.Files(source, target, linked.sides)
     return list(_cut(encoder, files, parallel.read(files, align.sentences)))
 
 

@@ -22,8 +22,9 @@ def test_files_of_one_name_share_an_entry(tmp_path):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "de-en.txt").write_text(f"wort {folder}\n")
     paths = [str(tmp_path / folder / "de-en.txt") for folder in ("a", "b")]
-    made = stamps.stamps(("de-en.txt", path) for path in paths)
-    assert made == {"de-en.txt": "; ".join(sorted(map(stamps.stamp, paths)))}
+    first, second = map(stamps.stamp, paths)
+    assert stamps.stamps(paths + paths) == {"de-en.txt": "; ".join(sorted((first, second)))}
+    assert stamps.stamps(paths, str(tmp_path)) == {"a/de-en.txt": first, "b/de-en.txt": second}
 
 
 def test_stamps_need_no_tensorflow():

@@ -29,6 +29,7 @@ from clwe_jax.options.objectives import SenseLossOptions
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.tasks import BiLm, Copies, DictMlm, DictTlm, Mlm, Task, Tlm
 from clwe_jax.options.text import BatchesOptions
+from clwe_jax.text import stamps
 from clwe_jax.text.corpus.corpora import TextCorpus
 from clwe_jax.text.dictionary import Dictionary
 from clwe_jax.text.run_text import RunText
@@ -115,10 +116,9 @@ class PiecePipeline(texts.Pipeline):
             self.dataset(repeat), counts, COUNTERS, self._fingerprint("pieces", repeat), self.stamps
         )
 
-    def files(self) -> dict[str, str]:
-        """See `texts.Pipeline`; also those of parallel text."""
+    def _file_stamps(self) -> dict[str, str]:
         pairs = itertools.chain(*(x.list_shards("train") for x in self._pairs.values()))
-        return {**super().files(), **{os.path.basename(path): path for path in pairs}}
+        return super()._file_stamps() | stamps.stamps(pairs)
 
     @functools.cached_property
     def _pairs(self) -> dict[str, parallel.ParallelSource]:

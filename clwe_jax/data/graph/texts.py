@@ -128,18 +128,11 @@ class Pipeline(abc.ABC):
         vars(other).update({name: getattr(self, name) for name in self._SHARED})
         return other
 
-    def files(self) -> dict[str, str]:
-        """Name -> path of each file that is read; the names stay where the folders move."""
-        if not isinstance(self.text, TextCorpus):
-            return {}
-        paths = itertools.chain(*self.text.files.values())
-        return dict(stamps.below(self.text.directory, paths))
-
     @functools.cached_property
     def stamps(self) -> dict[str, dict[str, str]]:
         """'files' (of the text) and 'dictionaries' -> name -> stamp of each file that is read."""
         return {
-            "files": stamps.stamps(self.files().items()),
+            "files": self._file_stamps(),
             "dictionaries": dict(self.dictionaries),
         }
 
@@ -147,6 +140,12 @@ class Pipeline(abc.ABC):
     def host(self) -> dict[str, int]:
         """'process_index' and 'process_count', as arguments."""
         return dict(process_index=self.process_index, process_count=self.process_count)
+
+    def _file_stamps(self) -> dict[str, str]:
+        if not isinstance(self.text, TextCorpus):
+            return {}
+        paths = itertools.chain(*self.text.files.values())
+        return stamps.stamps(paths, self.text.directory)
 
     def _open(self, shuffle_lines: int) -> dict[str, sources.TextSource]:
         """The text of each language; their shuffle buffers have `shuffle_lines` lines in total."""

@@ -100,7 +100,7 @@ def stamps(
     left_out = tests(config, folders) if left_out is None else left_out
     tested = dictionary_files.tests(left_out, options.languages(config))
     paths = [*files(config, folders["dictionaries"]), *(file.path for file in tested)]
-    return file_stamps.stamps((os.path.basename(path), path) for path in dict.fromkeys(paths))
+    return file_stamps.stamps(paths)
 
 
 def tests(config: options.Run, folders: Mapping[str, str]) -> list[str]:
