@@ -45,7 +45,6 @@ class RunText:
       description: the report's description of the text: 'languages', 'dictionary', 'vocabulary'
         and 'skipped'.
       domains: domains of the embedded world's text; () means all.
-      dictionary_stamps: name -> stamp of each dictionary file; {} where none was read.
     """
 
     tokenizer: Tokenizer
@@ -57,7 +56,6 @@ class RunText:
     sample: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     description: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     domains: tuple[str, ...] = ()
-    dictionary_stamps: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -212,10 +210,6 @@ def build(
         sample=sample,
         description=_described(tokenizer, dictionary, statistics, config.data.temperature),
         domains=pocket_files.domains(config.data),
-        # Without the test sets of evaluators, which may change between two starts.
-        dictionary_stamps=training_dictionary.stamps(
-            config, folders, [folders["tests"]] if folders["tests"] else []
-        ),
     )
 
 

@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import itertools
 import os
-from typing import Any, Iterator, Mapping
+from typing import Any, Callable, Iterator, Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -32,6 +32,7 @@ from clwe_jax.options.text import BatchesOptions
 from clwe_jax.text import stamps
 from clwe_jax.text.corpus.corpora import TextCorpus
 from clwe_jax.text.dictionary import Dictionary
+from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.run_text import RunText
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Batch
@@ -53,7 +54,7 @@ def build(
     seed: int,
     process_index: int = 0,
     process_count: int = 1,
-    dictionaries: Mapping[str, str] = {},
+    dictionaries: Callable[[], Mapping[str, str]] = dict,
 ) -> texts.Pipeline:
     """The pipeline of a task; see `texts.Pipeline` for the arguments."""
     kind = WordPipeline if isinstance(task, BiLm) else PiecePipeline
@@ -92,16 +93,24 @@ def of_run(
         seed=config.seed,
         process_index=process_index,
         process_count=process_count,
-        dictionaries=run_text.dictionary_stamps if _translates(config, task) else {},
+        # A worker of Beam, which needs no stamps, has no dictionary files.
+        dictionaries=functools.partial(_dictionary_stamps, config, task, run_text.folders),
     )
 
 
-def _translates(config: PretrainRun, task: Task) -> bool:
-    """Whether the dictionary decides the batches or the loss."""
+def _dictionary_stamps(
+    config: PretrainRun, task: Task, folders: Mapping[str, str]
+) -> dict[str, str]:
+    """Name -> stamp of the dictionary files; {} where they decide neither the batches nor the loss."""
     switches = isinstance(task, DictMlm | DictTlm) or isinstance(task, Copies) and not task.parallel
     masks = isinstance(task, Mlm) and task.only_words_with_entries
     loss = config.objective
-    return switches or masks or isinstance(loss, SenseLossOptions) and loss.translation != "none"
+    translates = isinstance(loss, SenseLossOptions) and loss.translation != "none"
+    if not (switches or masks or translates):
+        return {}
+    # Without the test sets of evaluators, which may change between two starts.
+    left_out = [folders["tests"]] if folders["tests"] else []
+    return training_dictionary.stamps(config, folders, left_out)
 
 
 class PiecePipeline(texts.Pipeline):

@@ -6,7 +6,7 @@ import abc
 import dataclasses
 import functools
 import itertools
-from typing import Any, ClassVar, Iterator, Mapping, Sequence
+from typing import Any, Callable, ClassVar, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 from absl import logging
@@ -46,7 +46,7 @@ class Pipeline(abc.ABC):
       batch_size: rows of a batch of this host.
       seed: seed of shuffles, masks and synonyms, which differ between languages, hosts and epochs.
         Two pipelines with the same arguments yield the same batches.
-      dictionaries: name -> stamp of the dictionary files; {} where they do not decide the training.
+      dictionaries: returns name -> stamp of the dictionary files; {} where they do not decide the training.
       process_index, process_count: number of this host, which reads only its shard of the text, and
         number of hosts.
     """
@@ -60,7 +60,7 @@ class Pipeline(abc.ABC):
     seed: int
     process_index: int = 0
     process_count: int = 1
-    dictionaries: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    dictionaries: Callable[[], Mapping[str, str]] = dict
 
     _SHARED: ClassVar[tuple[str, ...]] = ("encoder", "texts", "rates")  # by the hosts of a process
 
@@ -133,7 +133,7 @@ class Pipeline(abc.ABC):
         """'files' (of the text) and 'dictionaries' -> name -> stamp of each file that is read."""
         return {
             "files": self._file_stamps(),
-            "dictionaries": dict(self.dictionaries),
+            "dictionaries": dict(self.dictionaries()),
         }
 
     @property

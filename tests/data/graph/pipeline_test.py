@@ -127,7 +127,7 @@ def test_a_place_in_a_text_that_has_changed_is_refused(small, tmp_path):
 
 def test_a_place_in_the_synonyms_of_another_dictionary_is_refused(small):
     """A place of an earlier release, which has no stamps of dictionaries, is read."""
-    source = lambda **stamps: make.__wrapped__(small, DictMlm(), dictionaries=stamps).source()
+    source = lambda **stamps: make.__wrapped__(small, DictMlm(), dictionaries=lambda: stamps).source()
     state, other = source(de="1 a").get_state(), source(de="1 b", fr="1 c")
     with pytest.raises(ValueError, match="dictionary has changed since the run read it: de, fr. Bring"):
         other.set_state(state)
@@ -145,10 +145,14 @@ def test_a_place_in_the_synonyms_of_another_dictionary_is_refused(small):
         (Copies(parallel="DIR"), False),
     ],
 )  # fmt: skip
-def test_dictionaries_count_where_the_task_reads_them(small, task, counts):
-    text = RunText(small.tokenizer, {}, small.corpus, dictionary_stamps={"de-en.txt": "1 a"})
-    made = pipeline.of_run(options.parse(presets.bert("laptop")), text, BATCH, task=task)
-    assert made.dictionaries == ({"de-en.txt": "1 a"} if counts else {})
+def test_dictionaries_count_where_the_task_reads_them(small, task, counts, tmp_path):
+    (tmp_path / "de-en.txt").write_text("hund dog\n")
+    folders = {"dictionaries": str(tmp_path), "tests": ""}
+    text = RunText(small.tokenizer, folders, small.corpus)
+    config = presets.bert("laptop")
+    config.evals.bli.data = ""
+    made = pipeline.of_run(options.parse(config), text, BATCH, task=task)
+    assert list(made.dictionaries()) == (["de-en.txt"] if counts else [])
 
 
 def test_a_run_knows_the_stamps_of_its_dictionaries(small, tmp_path):
@@ -162,7 +166,7 @@ def test_a_run_knows_the_stamps_of_its_dictionaries(small, tmp_path):
     def stamps(content):
         path.write_text(content)
         text = run_text.build(options.parse(config), str(tmp_path / "run"))
-        return pipeline.of_run(options.parse(config), text, BATCH, task=DictMlm()).dictionaries
+        return pipeline.of_run(options.parse(config), text, BATCH, task=DictMlm()).dictionaries()
 
     first = stamps("hund dog\nkatze cat\n")
     assert list(first) == ["de-en.txt"] and stamps("hund dog\nkatze dog\n") != first
