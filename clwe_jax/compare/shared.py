@@ -12,27 +12,30 @@ from clwe_jax.compare import systems, tasks
 from clwe_jax.options.compare import CompareOptions, CompareRun
 from clwe_jax.options.transfer import ENCODER_FOLDERS, encoder_parts
 from clwe_jax.runs.cached import CachedResult
-from clwe_jax.text import run_text
-from clwe_jax.text.corpus import parallel
-from clwe_jax.text.dictionary import files as dictionary_files
+from clwe_jax.text import run_text, stamps as file_stamps
+from clwe_jax.text.corpus import corpora, parallel
+from clwe_jax.text.dictionary import files as dictionary_files, training_dictionary
 from clwe_jax.text.dictionary.pair_files import read_pairs
 
 _HELD_OUT = "heldout"  # the folder of test words that are taken from the dictionaries
 _SHARE = 10  # one of so many words of a dictionary is a test word
 _MAX_TEST_WORDS = 1_000
 _BLI = "evals.bli"
+_NO_FILES = ("", "pocket", options.MINED)  # values of config.compare.parallel
 
 
 def check(config: CompareRun, workdir: str) -> None:
     """Finds the systems, the text, the dictionaries and the test sets; writes nothing.
 
     Raises:
-      ValueError, FileNotFoundError: one of them is absent or does not fit.
+      ValueError, FileNotFoundError: one of them is absent or does not fit, or the text or dictionaries
+        have changed since the first start.
     """
     run_text.check(config, workdir)
     place = folders(config, workdir)
-    if config.compare.parallel not in ("", "pocket", options.MINED):
+    if config.compare.parallel not in _NO_FILES:
         parallel.find(config.compare.parallel, options.languages(config), "compare.parallel")
+    _read_files(config, workdir).stored()
     for system in systems.chosen(config.compare):
         if system.config:
             systems.run_of(config, system, config.seed, place)
@@ -63,7 +66,28 @@ def write(config: CompareRun, workdir: str) -> dict[str, str]:
     paths = folders(config, workdir)
     if paths.get(_BLI) == os.path.join(workdir, _HELD_OUT):
         _hold_out(config, paths["dictionaries"], paths[_BLI])
+    _read_files(config, workdir).result()
     return paths
+
+
+def _read_files(config: CompareRun, workdir: str) -> CachedResult[list[str]]:
+    """The names of the user's files that systems are trained on; an error where one has changed."""
+    languages, place = options.languages(config), folders(config, workdir)
+    yours = {x: "" if run_text.in_pocket(path, workdir) else path for x, path in place.items()}
+    stamps: dict[str, str] = {}
+    if yours["text"]:
+        paths = [path for x in languages for path in corpora.files_of(yours["text"], x)]
+        stamps |= file_stamps.stamps(paths, yours["text"])
+    # Without the test sets of evaluators, which may change between two starts.
+    left_out = [yours["tests"]] if yours["tests"] else []
+    stamps |= training_dictionary.stamps(config, yours, left_out)
+    if config.compare.parallel not in _NO_FILES:
+        found = parallel.find(config.compare.parallel, languages, "compare.parallel")
+        stamps |= file_stamps.stamps(path for files in found for path in files.paths)
+    return CachedResult(
+        os.path.join(workdir, "files.json"), {}, lambda: sorted(stamps),
+        otherwise="Or compare on the new ones in a new --workdir=DIR", stamps=stamps,
+    )  # fmt: skip
 
 
 def _hold_out(config: CompareRun, source: str, target: str) -> None:

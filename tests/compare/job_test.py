@@ -184,6 +184,20 @@ def test_dictionaries_that_change_after_words_are_held_out_are_refused(folder):
         shared.write(config, str(workdir))
 
 
+@pytest.mark.parametrize("changed", ["text/fr.txt", "dictionaries/de-en.txt", "tests/fr-en.fr"])
+def test_data_that_change_after_a_system_is_trained_are_refused(folder, changed):
+    values = {"compare.parallel": str(folder / "tests"), "evals.bli.data": ""}
+    config, workdir = config_of(folder, **values).resolved(), str(folder / "run")
+    shared.check(config, workdir)
+    shared.write(config, workdir)
+    shared.check(config, workdir)
+    lines = (folder / changed).read_text().splitlines(keepends=True)
+    (folder / changed).write_text("".join(lines[1:] + lines[:1]))  # of the same size
+    name = os.path.basename(changed)
+    with pytest.raises(ValueError, match=f"before these files changed: {name}. Bring the old ones back.*--workdir"):
+        shared.check(config, workdir)
+
+
 def test_all_files_of_a_pair_are_held_out(folder, here):
     more = "".join(f"{word('de', n)}\t{word('en', n)}x\n" for n in range(WORDS))
     (folder / "dictionaries" / "de-en.wiktionary.txt").write_text(more)
