@@ -77,6 +77,18 @@ def test_the_best_checkpoint_stays(toy, tmp_path):
     assert sorted(os.listdir(tmp_path / "checkpoints")) == ["2", "8"]
 
 
+def test_a_best_metric_that_no_evaluation_has_is_refused(toy, tmp_path):
+    """Once the names are known, in a checkpoint from which the right name goes on."""
+    kept = dict(every_steps=2, keep=1, best="eval/cals")
+    evaluators = [Evaluator(4), Evaluator(0)]
+    message = "config.checkpoint.best='eval/cals' is no figure .* Did you mean 'eval/calls'"
+    with pytest.raises(ValueError, match=message):
+        toy.fit(tmp_path, evaluators=evaluators, checkpoint=kept)
+    assert os.listdir(tmp_path / "checkpoints") == ["4"]
+    result = toy.fit(tmp_path, evaluators=evaluators, checkpoint=kept | dict(best="eval/calls"))
+    assert result.finished and result.step == 8
+
+
 class Broken(Exception):
     """An interruption in the middle of a run."""
 
