@@ -64,6 +64,11 @@ class LexiconInduction(ByIdentity, BliEvaluation):
                 )
         if not self._methods:
             raise ValueError("config.evals.bli.methods is empty. Known: " + ", ".join(SUFFIXES))
+        if self.context.layers is not None:
+            try:
+                select_layer(np.zeros((self.context.layers, 1)), self.layer)
+            except ValueError as error:
+                raise ValueError(f"config.evals.bli.{error}") from error
         if self.has_data:
             _ = self._tests  # an error in the folder is raised before training starts
 

@@ -23,6 +23,7 @@ class Context:
       sample: language -> lines of text in which words get their contextual vectors.
       domains: domains of the embedded world's text; empty: all.
       seed: the run's seed.
+      layers: number of vectors of a word, as of `types.Encoder`; None where it is not known.
     """
 
     languages: Sequence[str]
@@ -33,6 +34,7 @@ class Context:
     sample: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     domains: Sequence[str] = ()
     seed: int = 0
+    layers: int | None = None
 
 
 def language_model(model: Any, name: str) -> HasObjective:

@@ -181,6 +181,11 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.context.layers is not None:
+            try:
+                layers_of(self.layers, self.context.layers)
+            except ValueError as error:
+                raise ValueError(f"config.evals.word_alignment.{error}") from error
         if self.has_data and self.data != "pocket":
             _ = self.pairs  # an error in the folder is raised before training starts
 

@@ -77,7 +77,7 @@ def open_run_text(config: PretrainRun, workdir: str) -> RunText:
     )
 
 
-def check(config: PretrainRun, workdir: str, pairs: Sequence[tuple[str, str]] = ()) -> None:
+def check(config: options.Run, workdir: str, pairs: Sequence[tuple[str, str]] = ()) -> None:
     """Finds the inputs and the test sets of a run, and writes nothing.
 
     Args:
@@ -95,7 +95,10 @@ def check(config: PretrainRun, workdir: str, pairs: Sequence[tuple[str, str]] = 
     run_texts.check(config, workdir)
     folders = run_texts.folders_of(config, workdir)
     normalizer = run_texts.normalizer_of(config)
-    context = Context(languages=options.languages(config), normalizer=normalizer, pairs=pairs)
+    # Static vectors have one layer; a model those of its options and the embedding output.
+    layers = config.model.layers + 1 if isinstance(config, PretrainRun) else 1
+    names = options.languages(config)
+    context = Context(languages=names, normalizer=normalizer, pairs=pairs, layers=layers)
     there = {x: "" if run_texts.in_pocket(y, workdir) else y for x, y in folders.items()}
     evaluators.check(config.evals, context, there)
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from clwe_jax import options
+from clwe_jax import options, presets
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.evaluate.context import Context
-from clwe_jax.runs import evaluators
+from clwe_jax.runs import evaluators, inputs
 from clwe_jax.text import run_text
 
 WORDS = [f"w{chr(97 + i)}" for i in range(20)]
@@ -122,6 +122,24 @@ def test_names_and_options_are_checked():
         config_of(bli=dict(name="bli", neighborhood=3))
     with pytest.raises(ValueError, match="'details'"):
         config_of(bli=dict(name="bli", details=[]))
+
+
+@pytest.mark.parametrize(
+    "preset, known", [(presets.bert, r"0 \(the embeddings\) to \d+"), (presets.static, "0 only")]
+)
+def test_a_layer_that_the_model_lacks_is_refused_at_the_start(preset, known, tmp_path):
+    config = options.parse(preset("laptop")).resolved()
+    inputs.check(config, str(tmp_path))
+    wrong = options.with_values(config, {"evals.bli.layer": 13})
+    with pytest.raises(ValueError, match=f"config.evals.bli.layer=13: this model's layers are {known}"):
+        inputs.check(wrong, str(tmp_path))
+
+
+def test_layers_of_word_alignment_are_checked_at_the_start(tmp_path):
+    config = options.parse(presets.bert("laptop")).resolved()
+    wrong = options.with_values(config, {"evals.word_alignment.layers": "1-13"})
+    with pytest.raises(ValueError, match="config.evals.word_alignment.layers='1-13': expected a layer"):
+        inputs.check(wrong, str(tmp_path))
 
 
 def test_training_gives_variables_and_evaluators_get_an_encoder():
