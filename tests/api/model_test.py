@@ -228,6 +228,8 @@ def test_bad_questions(model):
         model.neighbours("  ", lang="de")
     with pytest.raises(ValueError, match="Did you mean 'csls'"):
         model.neighbours("bank", lang="en", method="cls")
+    with pytest.raises(ValueError, match="layer='all': .* one layer's, by its number or 'mean_last4'"):
+        model.neighbours("bank", lang="en", layer="all")
 
 
 def test_words_and_their_vectors_without_context(model, by_hand):
