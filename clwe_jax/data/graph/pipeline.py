@@ -141,10 +141,20 @@ class PiecePipeline(texts.Pipeline):
 
         With parallel text beside it, a pass reads the running text once and drops an incomplete
         last batch; without running text, it reads the parallel text once.
+
+        Raises:
+          ValueError: no parallel text, or a share of it that is no row or all rows of a host.
         """
         pair_rows = 0
         if isinstance(self.task, Tlm):
-            pair_rows = round(self.batch_size * self.task.parallel_share)
+            share = self.task.parallel_share
+            pair_rows = round(self.batch_size * share)
+            if 0 < share < 1 and pair_rows in (0, self.batch_size):
+                raise ValueError(
+                    f"config.task.parallel_share={share} of a host's {self.batch_size} rows is "
+                    f"{pair_rows}: raise config.train.batch_size, or set config.task.parallel_share to 0 "
+                    "(no sentence pairs) or 1 (nothing else)"
+                )
         if pair_rows == self.batch_size or isinstance(self.task, Copies) and self.task.parallel:
             rows = self._pair_rows(repeat)
         else:

@@ -183,6 +183,17 @@ def test_a_pass_through_sentence_pairs_alone_ends(small, tmp_path):
     assert pairs == 100
 
 
+@pytest.mark.parametrize("rows, share, pairs", [(1, 0.5, 0), (1, 0.7, 1), (16, 0.01, 0)])
+def test_a_share_of_too_few_rows_is_refused(small, rows, share, pairs):
+    """Else a host would read no sentence pair, or nothing else."""
+    message = f"config.task.parallel_share={share} of a host's {rows} rows is {pairs}: .*train.batch_size"
+    with pytest.raises(ValueError, match=message):
+        pipeline.build(
+            small.config(), task=Tlm(parallel="DIR", parallel_share=share), tokenizer=small.tokenizer,
+            dictionary=None, text=small.corpus, batch_size=rows, seed=0,
+        ).dataset(repeat=True)  # fmt: skip
+
+
 def test_sentence_pairs_without_parallel_text_are_answered(small):
     with pytest.raises(ValueError, match="config.task.parallel=DIR"):
         pipeline.build(
