@@ -57,7 +57,7 @@ def prepare(
       parts: parts of the text that Beam distributes.
 
     Raises:
-      ValueError: `out` has prepared batches already, or the config is invalid.
+      ValueError: `out` is a file or has prepared batches already, or the config is invalid.
       FileNotFoundError: a text or dictionary of the config is missing.
     """
     if config.job != "pretrain":
@@ -86,6 +86,8 @@ def prepare(
 
 
 def _check_new(out: str, exists: Callable[[str], bool]) -> None:
+    if os.path.isfile(out):
+        raise ValueError(f"--out={out} is a file: name a folder")
     if exists(os.path.join(out, prepared.META)):
         raise ValueError(f"{out} holds prepared batches already: give another --out, or remove it")
 

@@ -61,12 +61,8 @@ def write(
 
     Raises:
       ValueError: an unknown dtype, int8 for sentence-transformers, more dimensions than the vectors', no
-        words, or a run's folder.
+        words.
     """
-    if os.path.exists(os.path.join(out, "record.json")):
-        raise ValueError(
-            f"--out={out} is the folder of a run, whose config would be lost: name a new one"
-        )
     if dtype not in DTYPES or (dtype == "int8" and form != "model2vec"):
         raise ValueError(
             f"--dtype={dtype}: {form} takes "

@@ -11,6 +11,7 @@ int8, --words=20000 (of a language, the most frequent) and --dim=256 (random dir
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -27,6 +28,7 @@ def export(workdir: str, kind: str, out: str, language: str = "", **size: Any) -
     Args:
       workdir: the run's folder.
       kind: name of the format.
+      out: the folder to write, a new one.
       language: see `to_huggingface.write`; a language of the run for other formats, '' for all.
       size: dtype, words and dim, of sentence-transformers and model2vec alone; see
         `static_folders.write`.
@@ -35,11 +37,14 @@ def export(workdir: str, kind: str, out: str, language: str = "", **size: Any) -
       Remarks for the user.
 
     Raises:
-      FileNotFoundError, ValueError: no run, an unknown format, or a model that it cannot hold.
+      FileNotFoundError, ValueError: no run, an unknown format, a model that it cannot hold, or
+        something stands at `out`.
     """
     writer = registry.lookup("export", kind)
     if size and kind not in _SMALLER:
         raise ValueError(f"--{next(iter(size))} goes with --format={' or '.join(_SMALLER)}")
+    if os.path.exists(out):
+        raise ValueError(f"--out={out} exists: name a new folder")
     return writer(workdir, out, language, **size)
 
 
@@ -64,7 +69,7 @@ if __name__ == "__main__":
     flags.DEFINE_string(
         "format", "huggingface", "huggingface, vec, sentence-transformers or model2vec."
     )
-    flags.DEFINE_string("out", None, "The folder to write.")
+    flags.DEFINE_string("out", None, "The folder to write, a new one.")
     flags.DEFINE_string(
         "language",
         "",

@@ -291,6 +291,12 @@ def test_prepared_and_read_without_tensorflow(small, tmp_path, run_python):
         prepare.prepare(config, out)
 
 
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(ValueError, match="--out=.*file is a file: name a folder"):
+        prepare.prepare(options.from_file("configs/mbert.py"), str(tmp_path / "file"))
+
+
 def test_a_job_without_batches_is_refused(tmp_path):
     with pytest.raises(ValueError, match="The job static reads no batches"):
         prepare.prepare(options.from_file("configs/align_procrustes.py"), str(tmp_path / "out"))

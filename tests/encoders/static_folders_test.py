@@ -140,10 +140,7 @@ def test_model2vec_cuts_text_without_spaces_as_we_do(unspaced, tmp_path, text):
     np.testing.assert_allclose(np.asarray(theirs.encode([text]), np.float32), ours, atol=1e-5)
 
 
-def test_a_run_and_an_empty_vocabulary_are_refused(model, tmp_path):
-    (tmp_path / "record.json").write_text("{}")
-    with pytest.raises(ValueError, match="is the folder of a run"):
-        export.write_static(model, str(tmp_path), "model2vec")
+def test_an_empty_vocabulary_is_refused(model, tmp_path):
     with pytest.raises(ValueError, match="--words=-1"):
         export.write_static(model, str(tmp_path / "a"), "model2vec", words=-1)
     empty = StaticModel({"de": Vectors(["guten tag", "##tag"], np.eye(2, dtype=np.float32))}, {}, {}, "de")

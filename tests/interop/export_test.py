@@ -160,6 +160,14 @@ def test_models_that_cannot_be_exported(tmp_path):
         export.export(str(tmp_path), "huggingface", out)
 
 
+@pytest.mark.parametrize("kind", ["huggingface", "vec", "model2vec"])
+def test_nothing_is_written_over(kind, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for out in (tmp_path, tmp_path / "file"):
+        with pytest.raises(ValueError, match=f"--out={out} exists: name a new folder"):
+            export.export(str(tmp_path / "run"), kind, str(out))
+
+
 def test_lexicons_are_mentioned(tmp_path):
     objective, variables = a_model(CASES["plain"])
     tokenizer = a_tokenizer({"fr": ["東京"]})
