@@ -24,6 +24,7 @@ import zipfile
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from absl import logging
+import numpy as np
 import seqio
 import tensorflow as tf
 
@@ -277,10 +278,13 @@ def _write(job: Job, example: Mapping[str, Any]) -> dict[str, Any]:
     index = int(example[beam_utils.SOURCE_SHARD_ID_PROVENANCE_KEY])
     number = int(example[beam_utils.ID_WITHIN_SHARD_PROVENANCE_KEY])
     batch = {x: y.numpy() for x, y in example.items() if x not in beam_utils.PROVENANCE_KEYS}
+    if job.rows:  # the part's last file ends with the last of its rows, and counts no further ones
+        left = job.rows_of(index) - number * _FILE_ROWS
+        full = batch["segment_ids"].any(axis=1).cumsum()
+        batch = {name: value[: np.searchsorted(full, left) + 1] for name, value in batch.items()}
     sums = dict(zip(COUNTERS, batch.pop("counters").sum(axis=0).tolist()))
     sums |= PieceCounts(options.languages(options.parse(json.loads(job.config)))).count(batch)
-    left = job.rows_of(index) - number * _FILE_ROWS if job.rows else None
-    batch = {name: value[:left] for name, value in prepared.filled(batch).items()}
+    batch = prepared.filled(batch)
     rows = len(batch["inputs"])
     path = job.path(f"rows-{index:05d}-{number:05d}.npz")
     if rows:

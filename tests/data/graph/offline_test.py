@@ -157,6 +157,7 @@ def test_a_number_of_rows(config, alone, tmp_path, monkeypatch):
     batch = next(prepared.open_folder(str(tmp_path)).source(batch_size=rows, seed=0))
     assert batch["segment_ids"].any(axis=1).all()
     assert len(np.unique(batch["inputs"], axis=0)) > 0.9 * rows
+    assert meta["stats"]["pieces"] == (batch["segment_ids"] > 0).sum()  # of these rows alone
 
 
 def test_nothing_is_left_of_a_job_that_fails(config, tmp_path):
