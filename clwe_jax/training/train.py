@@ -12,11 +12,11 @@ from absl import logging
 import jax
 import optax
 
-from clwe_jax.options.section import nearest
 from clwe_jax.options.training import CheckpointOptions, MeshOptions, TrainOptions
 from clwe_jax.training import (
     checkpoint, init, metrics, partition, phases as phases_of, train_state,
 )  # fmt: skip
+from clwe_jax.training.best_metric import BestMetric
 from clwe_jax.training.flops import matrix_flops
 from clwe_jax.training.optim import Optimizer
 from clwe_jax.training.prefetch import Prefetcher, unpack
@@ -104,8 +104,7 @@ def fit(
 
     Raises:
       ValueError: sizes that the mesh does not divide; a checkpoint of another model or vocabulary;
-        phases or initial parameters that do not fit the model; a metric of the best checkpoint that
-        no evaluation has.
+        phases or initial parameters that do not fit the model; see also `BestMetric.check`.
       step_log.Diverged: `max_skipped_in_row` steps in a row or most steps of the run were not
         finite, or the loss at the end is absurd.
       OSError: no checkpoint of the run can be read, or the last one cannot be written.
@@ -163,8 +162,7 @@ def fit(
     )
     log = StepLog(steps, options.train, _positions(shapes), writer, progress, checkpointer)
     evaluations: dict[str, float] = {}
-    unmeasured = [evaluator for evaluator in evaluators if evaluator.every_steps]
-    chooses = bool(unmeasured) and options.checkpoint.best
+    best = BestMetric(options.checkpoint.best, evaluators)
     step, ended, learn = first_step, False, phases.saved_at(first_step)
     if step < steps:
         compiled.step(phases.at(step))  # compiled before the data's threads need the processor
@@ -181,17 +179,11 @@ def fit(
                     return
             writer.write(step, figures)
             evaluations.update(figures)
-            if evaluator in unmeasured:
-                unmeasured.remove(evaluator)
+            best.measured(evaluator)
 
     def save() -> None:
         checkpointer.save(state, prefetcher.snapshot(), meta, evaluations)
-        # Only the evaluations know the names of their figures.
-        if chooses and not unmeasured and chooses not in evaluations:
-            raise ValueError(
-                f"config.checkpoint.best={chooses!r} is no figure of the evaluations in the training. "
-                f"{nearest(chooses, evaluations)} The same command with another one goes on"
-            )
+        best.check(evaluations)  # after the checkpoint, from which the right name goes on
 
     try:
         while step < steps and not stop.at(step):
@@ -246,11 +238,8 @@ def fit(
         logging.warning(
             "Stopped by %s at step %d of %d; the newest checkpoint is %s. "
             "The same command resumes from it.",
-            stop.received,
-            step,
-            steps,
-            checkpointer.newest(),
-        )
+            stop.received, step, steps, checkpointer.newest(),
+        )  # fmt: skip
     return FitResult(
         state=state,
         step=step,
