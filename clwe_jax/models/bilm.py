@@ -163,8 +163,8 @@ class BiLm(nn.Module):
         seed = None
         if train and options.dropout > 0:
             seed = dropout.seed_of(self.make_rng("dropout"))
-        # float32, because a GPU adds to rows of bfloat16 by a loop of compare and swap, and a frequent
-        # word's row gets hundreds of gradients.
+        # float32, for the gradient: a frequent word's row is a sum of hundreds, which stops growing in
+        # bfloat16, and which a GPU makes there by a loop of compare and swap.
         words = self.words(characters)
         # [2, L, B, P]: the LSTM takes time before rows
         x = jnp.take(words.astype(jnp.float32), streams.swapaxes(1, 2), axis=0).astype(words.dtype)
