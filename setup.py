@@ -2,4 +2,10 @@
 
 from setuptools import find_packages, setup
 
-setup(packages=[*find_packages(include=["clwe_jax", "clwe_jax.*"]), "clwe_jax.configs", "clwe_jax.docs"])
+setup(
+    packages=[
+        *find_packages(include=["clwe_jax", "clwe_jax.*"]),
+        "clwe_jax.configs",
+        "clwe_jax.docs",
+    ]
+)

@@ -90,8 +90,10 @@ def main() -> None:
     options = parser.parse_args()
     x, y = made_up(options.words, options.dim)
     queries = x[5_000 : 5_000 + options.tested] if options.words > 10_000 else x[: options.tested]
-    print(f"{options.words:,} x {options.dim}, {options.tested} test words, "
-          f"{len(os.sched_getaffinity(0))} cores")  # fmt: skip
+    print(
+        f"{options.words:,} x {options.dim}, {options.tested} test words, "
+        f"{len(os.sched_getaffinity(0))} cores"
+    )
     before = gemm_rate(options.dim)
     keys, pool = search.unit(y), search.unit(x)
     seconds, hubness = timed(lambda: search.means(keys, pool, 10, csls.MEMORY_BYTES))
@@ -99,8 +101,10 @@ def main() -> None:
     rate = 2 * options.words**2 * options.dim / seconds
     gemm = (before + after) / 2
     print(f"plain product: {before / 1e9:.1f} before, {after / 1e9:.1f} GFLOP/s after")
-    print(f"r(y) of all words: {seconds:.1f} s, {rate / 1e9:.1f} GFLOP/s, "
-          f"{rate / gemm:.0%} of the plain product")  # fmt: skip
+    print(
+        f"r(y) of all words: {seconds:.1f} s, {rate / 1e9:.1f} GFLOP/s, "
+        f"{rate / gemm:.0%} of the plain product"
+    )
     figures = {"all scores, GFLOP/s": rate / 1e9, "share of the plain product": rate / gemm}
     unit = search.unit(queries)
     for top in map(int, options.tops.split(",")):
@@ -111,11 +115,17 @@ def main() -> None:
         )
         less, found = timed(lambda: csls.nearest(queries, y, top, "csls", pool=x))
         same = float((np.asarray(found[0]) == np.asarray(full[0])).mean())
-        print(f"k={top}: all scores {seconds + last:.1f} s, bounded {less:.1f} s, "
-              f"{(seconds + last) / less:.1f} times less; {same:.2%} of the answers are the same, "
-              f"bounded: {bounded.pays(len(queries), len(y))}")  # fmt: skip
-        figures |= {f"k={top}, all scores, s": seconds + last, f"k={top}, bounded, s": less,
-                    f"k={top}, ratio": (seconds + last) / less, f"k={top}, same answers": same}  # fmt: skip
+        print(
+            f"k={top}: all scores {seconds + last:.1f} s, bounded {less:.1f} s, "
+            f"{(seconds + last) / less:.1f} times less; {same:.2%} of the answers are the same, "
+            f"bounded: {bounded.pays(len(queries), len(y))}"
+        )
+        figures |= {
+            f"k={top}, all scores, s": seconds + last,
+            f"k={top}, bounded, s": less,
+            f"k={top}, ratio": (seconds + last) / less,
+            f"k={top}, same answers": same,
+        }
     facts = {"jax": f"{jax.__version__} on {jax.devices()[0].device_kind}"}
     if options.peer_python:
         rates, of_torch = beside_torch(options, x, y)

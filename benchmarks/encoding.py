@@ -104,13 +104,23 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=20_000)
     parser.add_argument("--words", type=int, default=135_000)
     parser.add_argument("--dim", type=int, default=256)
-    parser.add_argument("--layers", type=int, default=0, help="of a language model; 0: static vectors")
-    parser.add_argument("--peer-batch", type=int, default=1_024, help="sentences of the peer's batch")
+    parser.add_argument(
+        "--layers", type=int, default=0, help="of a language model; 0: static vectors"
+    )
+    parser.add_argument(
+        "--peer-batch", type=int, default=1_024, help="sentences of the peer's batch"
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--clock", choices=side_by_side.CLOCKS, default="wall")
-    parser.add_argument("--peer", choices=("model2vec", "sentence-transformers", "transformers"), default="model2vec")
-    parser.add_argument("--peer-python", default="", help="interpreter with the peer; '': this side alone")
+    parser.add_argument(
+        "--peer",
+        choices=("model2vec", "sentence-transformers", "transformers"),
+        default="model2vec",
+    )
+    parser.add_argument(
+        "--peer-python", default="", help="interpreter with the peer; '': this side alone"
+    )
     options = parser.parse_args()
     clock, normalizer = side_by_side.CLOCKS[options.clock], Normalizer()
     lines = peer_encoding.lines_of(options.text, options.sentences)
@@ -140,10 +150,16 @@ def main() -> None:
         folder, theirs = (os.path.join(above, name) for name in ("model", "vectors.npy"))
         write(folder)
         wanted = dict(
-            folder=folder, text=options.text, sentences=len(lines), clock=options.clock,
-            peer=options.peer, threads=options.threads, batch=options.peer_batch,
-            vectors=theirs, compared=_COMPARED,
-        )  # fmt: skip
+            folder=folder,
+            text=options.text,
+            sentences=len(lines),
+            clock=options.clock,
+            peer=options.peer,
+            threads=options.threads,
+            batch=options.peer_batch,
+            vectors=theirs,
+            compared=_COMPARED,
+        )
         with side_by_side.Peer(options.peer_python, "peer_encoding.py", wanted) as peer:
             if options.peer == "transformers":
                 own = make().encode(lines[:_COMPARED], "en")

@@ -38,17 +38,25 @@ def main() -> None:
     parser.add_argument("--peer-python", required=True, help="an interpreter with model2vec")
     options = parser.parse_args()
     model = load.of_folder(options.run)
-    tests = [x for x in parallel.tested(options.data, model.languages, "data") if HUB in (x.source, x.target)]
+    tests = [
+        x
+        for x in parallel.tested(options.data, model.languages, "data")
+        if HUB in (x.source, x.target)
+    ]
     figures: dict[str, float] = {}
     for size in options.sizes.split(","):
         words, dim, dtype = size.split("x")
         with tempfile.TemporaryDirectory() as folder:
-            export.write_static(model, folder, "model2vec", words=int(words), dim=int(dim), dtype=dtype)
+            export.write_static(
+                model, folder, "model2vec", words=int(words), dim=int(dim), dtype=dtype
+            )
             held = sum(entry.stat().st_size for entry in os.scandir(folder))
             figures[f"{size}, MB"] = round(held / 1e6, 1)
             for files in tests:
                 pairs = parallel.read(files, options.sentences)
-                sides = [_encoded(options.peer_python, folder, x) for x in (pairs.source, pairs.target)]
+                sides = [
+                    _encoded(options.peer_python, folder, x) for x in (pairs.source, pairs.target)
+                ]
                 if files.source == HUB:
                     sides.reverse()
                 other = files.target if files.source == HUB else files.source

@@ -36,9 +36,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=8.0, help="of a round of either side")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
-        "--clock", choices=sorted(side_by_side.CLOCKS), default="wall",
+        "--clock",
+        choices=sorted(side_by_side.CLOCKS),
+        default="wall",
         help="processor: processor seconds of all threads, for a busy machine",
-    )  # fmt: skip
+    )
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--peer-python", help="interpreter that has torch and transformers")
     parser.add_argument("--trainer", action="store_true", help="the peer uses Trainer")
@@ -51,11 +53,17 @@ def our_step(args: argparse.Namespace) -> compiled_step.Step:
 
     from clwe_jax.training import build, optim
 
-    encoder = run_config.load("mbert", changes={
-        "model.layers": args.layers, "model.width": args.width, "model.heads": args.heads,
-        "model.mlp_dim": 4 * args.width, "model.dropout": args.dropout,
-        "data.sequence_length": args.length,
-    })  # fmt: skip
+    encoder = run_config.load(
+        "mbert",
+        changes={
+            "model.layers": args.layers,
+            "model.width": args.width,
+            "model.heads": args.heads,
+            "model.mlp_dim": 4 * args.width,
+            "model.dropout": args.dropout,
+            "data.sequence_length": args.length,
+        },
+    )
     config = run_config.load("finetune_ner", "small", {"transfer.head.dropout": args.dropout})
     labels = tuple(f"B-{number}" for number in range(args.labels))
     objective = build.tuned(
@@ -65,13 +73,14 @@ def our_step(args: argparse.Namespace) -> compiled_step.Step:
     shape = (args.rows, args.length)
     words = np.broadcast_to(np.arange(args.length), shape)
     given = dict(
-        inputs=draw.randint(5, args.vocab, shape), positions=words, segment_ids=np.ones(shape),
-        language_ids=np.zeros(shape), words=words,
+        inputs=draw.randint(5, args.vocab, shape),
+        positions=words,
+        segment_ids=np.ones(shape),
+        language_ids=np.zeros(shape),
+        words=words,
         gold=np.where(words > 0, draw.randint(0, args.labels, shape), -1),
-    )  # fmt: skip
-    batch = {
-        key: given[key].astype(x.dtype) for key, x in objective.batch_shapes(*shape).items()
-    }
+    )
+    batch = {key: given[key].astype(x.dtype) for key, x in objective.batch_shapes(*shape).items()}
     optimizer = optim.from_config(config.optimizer, args.length)
     clock = side_by_side.CLOCKS[args.clock]
     return compiled_step.build(objective, optimizer, batch, 1_000, clock=clock)

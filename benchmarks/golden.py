@@ -33,7 +33,17 @@ ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
-MEASURED = ("time", "second", "minutes", "speed", "memory", "disk", "per_sec", "_gib", "peak")  # no figures
+MEASURED = (
+    "time",
+    "second",
+    "minutes",
+    "speed",
+    "memory",
+    "disk",
+    "per_sec",
+    "_gib",
+    "peak",
+)  # no figures
 PAIR = re.compile(r"(^|/)[a-z]+-[a-z]+/")  # figures of one pair of languages
 STATIC = "data.pocket_sentences=5000 embeddings.epochs=2"
 # Run -> options that shorten it; OUT is the folder of all runs.

@@ -54,12 +54,19 @@ def make_config(args: argparse.Namespace) -> Any:
     """The config of a run on this text."""
     from clwe_jax import options
 
-    return options.with_values(read_config(args.config, args.set), {
-        "data.source": f"text:{args.text}", "data.languages": args.languages,
-        "data.dictionaries": args.dictionaries, "data.sequence_length": args.length,
-        "vocab.size": args.vocab_size, "train.batch_size": args.batch_size,
-        "evals.retrieval.data": "", "evals.bli.data": "",
-    })  # fmt: skip
+    return options.with_values(
+        read_config(args.config, args.set),
+        {
+            "data.source": f"text:{args.text}",
+            "data.languages": args.languages,
+            "data.dictionaries": args.dictionaries,
+            "data.sequence_length": args.length,
+            "vocab.size": args.vocab_size,
+            "train.batch_size": args.batch_size,
+            "evals.retrieval.data": "",
+            "evals.bli.data": "",
+        },
+    )
 
 
 def line_shares(world: Any, temperature: float) -> dict[str, float]:

@@ -99,14 +99,24 @@ SYSTEMS = {
 # A start takes seconds of imports, which a fork saves.
 _SERVER = multiprocessing.get_context("forkserver")
 _IMPORTED = [
-    "clwe_jax.clcr.job", "clwe_jax.pretrain.job", "clwe_jax.static.job", "clwe_jax.transfer.job",
-    "orbax.checkpoint", "seqio", "tensorflow",
-]  # fmt: skip
+    "clwe_jax.clcr.job",
+    "clwe_jax.pretrain.job",
+    "clwe_jax.static.job",
+    "clwe_jax.transfer.job",
+    "orbax.checkpoint",
+    "seqio",
+    "tensorflow",
+]
 # The files of final arrays, apart from checkpoints.
 _ARRAYS = (
-    "alignments/*.npz", "spaces/*.npz", "encoder/spaces/*.npz", "heads/*.npz", "predictions/*.npz",
-    "clcr.npz", "steps/*.npz",
-)  # fmt: skip
+    "alignments/*.npz",
+    "spaces/*.npz",
+    "encoder/spaces/*.npz",
+    "heads/*.npz",
+    "predictions/*.npz",
+    "clcr.npz",
+    "steps/*.npz",
+)
 
 
 def main() -> None:
@@ -200,9 +210,12 @@ def batch(
         shutil.copytree(broken, folder / f"differs-{number}", dirs_exist_ok=True)
         print(f"{system}: {sorted(different)[:3]} differ; kept in {folder}/differs-{number}")
     return {
-        "system": system, "runs": 1, "kills": killed, "arrays": len(one),
+        "system": system,
+        "runs": 1,
+        "kills": killed,
+        "arrays": len(one),
         "arrays that differ": len(different),
-    }  # fmt: skip
+    }
 
 
 @functools.cache

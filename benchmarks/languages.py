@@ -67,12 +67,18 @@ def run(out: str, name: str, languages: list[str], options: list[str]) -> str:
     folder = os.path.join(out, name)
     if not os.path.exists(os.path.join(folder, job.FIGURES)):
         command = [
-            sys.executable, "-m", "clwe_jax.main", "--config=configs/joint_dictionary.py:small",
-            f"--workdir={folder}", f"--config.data.source=text:{out}/text",
+            sys.executable,
+            "-m",
+            "clwe_jax.main",
+            "--config=configs/joint_dictionary.py:small",
+            f"--workdir={folder}",
+            f"--config.data.source=text:{out}/text",
             f"--config.data.languages={','.join([HUB, *languages])}",
-            f"--config.data.dictionaries={out}/dictionaries", "--config.evals.bli.data=",
-            f"--config.evals.retrieval.data={out}/tests", *options,
-        ]  # fmt: skip
+            f"--config.data.dictionaries={out}/dictionaries",
+            "--config.evals.bli.data=",
+            f"--config.evals.retrieval.data={out}/tests",
+            *options,
+        ]
         with open(f"{folder}.log", "w", encoding="utf-8") as log:
             subprocess.run(command, check=True, stdout=log, stderr=log)
     return folder
@@ -85,7 +91,9 @@ def figures(folder: str, name: str, count: int) -> dict[str, float]:
     report = os.path.getsize(os.path.join(folder, "report.html"))
     made["seconds"] = found["seconds"]["processor"]
     made["seconds a language"] = made["seconds"] / count
-    made |= {x.removeprefix("stage/"): y for x, y in found["figures"].items() if x.startswith("stage/")}
+    made |= {
+        x.removeprefix("stage/"): y for x, y in found["figures"].items() if x.startswith("stage/")
+    }
     made["GB"] = found["memory"]["host_peak"] / 1e9
     made["MB a language"] = sum(sizes) / 1e6 / count
     made["report, MB"] = report / 1e6
@@ -103,7 +111,9 @@ def main() -> None:
     parser.add_argument("--megabytes", type=float, default=0.4, help="text of a language")
     parser.add_argument("--entries", type=int, default=2_000, help="of a dictionary")
     parser.add_argument("--out", default="runs/languages")
-    parser.add_argument("--option", action="append", default=[], help="of the runs: static.mine=False")
+    parser.add_argument(
+        "--option", action="append", default=[], help="of the runs: static.mine=False"
+    )
     args = parser.parse_args()
     counts = [int(count) for count in args.counts.split(",")]
     write(args.out, counts[-1] + 1, args.megabytes, args.entries)

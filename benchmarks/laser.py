@@ -86,11 +86,18 @@ def main() -> None:
     }
     if args.peer_python:
         options = dict(
-            model, vocab=config.vocab.size, languages=len(config.data.languages.split(",")),
-            rows=rows, length=args.length, learning_rate=config.optimizer.learning_rate,
-            clip=config.optimizer.clip, seconds=args.seconds, threads=args.threads,
-            clock=args.clock, device=compiled_step.torch_device(),
-        )  # fmt: skip
+            model,
+            vocab=config.vocab.size,
+            languages=len(config.data.languages.split(",")),
+            rows=rows,
+            length=args.length,
+            learning_rate=config.optimizer.learning_rate,
+            clip=config.optimizer.clip,
+            seconds=args.seconds,
+            threads=args.threads,
+            clock=args.clock,
+            device=compiled_step.torch_device(),
+        )
         with side_by_side.Peer(args.peer_python, "peer_laser.py", options) as peer:
             found = side_by_side.alternate(ours, peer, args.rounds)
             facts.update(peer.facts)

@@ -60,16 +60,22 @@ def measured(language: str, part: str, data: str, out: str, seed: int) -> dict[s
     results, low = os.path.join(folder, job.FIGURES), os.path.join(data, "low_resource")
     if not os.path.exists(results):
         command = [
-            sys.executable, "-m", "clwe_jax.main", "--config=configs/joint_dictionary.py:small",
-            f"--workdir={folder}", f"--config.seed={seed}",
+            sys.executable,
+            "-m",
+            "clwe_jax.main",
+            "--config=configs/joint_dictionary.py:small",
+            f"--workdir={folder}",
+            f"--config.seed={seed}",
             f"--config.data.source=text:{corpora(data, out, [language])}",
-            f"--config.data.languages=en,{language}", f"--config.data.dictionaries={low}/dictionaries",
+            f"--config.data.languages=en,{language}",
+            f"--config.data.dictionaries={low}/dictionaries",
             f"--config.data.exclude_dictionaries={low}/dictionary_tests",
             f"--config.evals.bli.data={low}/dictionary_tests",
             f"--config.evals.retrieval.data={low}/tatoeba",
-            "--config.static.induced_words=0", "--config.static.write_text=False",
+            "--config.static.induced_words=0",
+            "--config.static.write_text=False",
             *(_WORDS + option for option in PARTS[part]),
-        ]  # fmt: skip
+        ]
         with open(f"{folder}.log", "w", encoding="utf-8") as log:
             subprocess.run(command, check=True, stdout=log, stderr=log)
     with open(results, encoding="utf-8") as file:

@@ -15,11 +15,7 @@ import numpy as np
 
 LANGUAGES = 104
 WORDS = 20_000  # words of a language; their frequencies follow Zipf's law
-ALPHABETS = (
-    "abcdefghijklmnopqrstuvwxyz",
-    "абвгдежзиклмнопрстуфхцчшыя",
-    "αβγδεζηθικλμνξοπρστυφχψω",
-)
+ALPHABETS = ("abcdefghijklmnopqrstuvwxyz", "абвгдежзиклмнопрстуфхцчшыя", "αβγδεζηθικλμνξοπρστυφχψω")
 
 
 def lexicon(draw: np.random.Generator, alphabet: str) -> np.ndarray:

@@ -81,7 +81,9 @@ def main(_):
         print(printed, end="", flush=True)
         figures |= {f"{count:,} lines, {x}": y for x, y in json.loads(printed).items()}
     if figures:
-        record(figures, {"sentences": FLAGS.sentences, "share": FLAGS.share, "rounds": FLAGS.rounds})
+        record(
+            figures, {"sentences": FLAGS.sentences, "share": FLAGS.share, "rounds": FLAGS.rounds}
+        )
 
 
 if __name__ == "__main__":

@@ -66,9 +66,13 @@ def charsmap() -> bytes:
     """The normalisation `nmt_nfkc` of SentencePiece, which XLM-R uses, from a model of three words."""
     model = io.BytesIO()
     spm.SentencePieceTrainer.train(
-        sentence_iterator=iter(["a b c"] * 10), model_writer=model, vocab_size=7, minloglevel=2,
-        normalization_rule_name="nmt_nfkc", hard_vocab_limit=False,
-    )  # fmt: skip
+        sentence_iterator=iter(["a b c"] * 10),
+        model_writer=model,
+        vocab_size=7,
+        minloglevel=2,
+        normalization_rule_name="nmt_nfkc",
+        hard_vocab_limit=False,
+    )
     proto = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
     return proto.normalizer_spec.precompiled_charsmap
 
@@ -121,36 +125,68 @@ def convert(source: str, out: str) -> None:
             for end, ours in (("w", "weight"), ("b", "bias")):
                 found[f"encoder.layer.{layer}.{name}.{ours}"] = arrays[f"l{layer}.{short}.{end}"]
     config = dict(
-        architectures=["BertModel"], model_type="bert", hidden_act="gelu", hidden_size=width,
-        num_hidden_layers=sizes["layers"], num_attention_heads=sizes["heads"],
-        intermediate_size=sizes["mlp_dim"], layer_norm_eps=sizes["epsilon"],
+        architectures=["BertModel"],
+        model_type="bert",
+        hidden_act="gelu",
+        hidden_size=width,
+        num_hidden_layers=sizes["layers"],
+        num_attention_heads=sizes["heads"],
+        intermediate_size=sizes["mlp_dim"],
+        layer_norm_eps=sizes["epsilon"],
         max_position_embeddings=len(found["embeddings.position_embeddings.weight"]),
         type_vocab_size=len(found["embeddings.token_type_embeddings.weight"]),
-        vocab_size=len(found["embeddings.word_embeddings.weight"]), pad_token_id=1,
-    )  # fmt: skip
+        vocab_size=len(found["embeddings.word_embeddings.weight"]),
+        pad_token_id=1,
+    )
     ids = {piece: number for number, (piece, _) in enumerate(pieces)}
-    added = [dict(id=ids[x], content=x, special=True, single_word=False, lstrip=x == "<mask>",
-                  rstrip=False, normalized=False) for x in SPECIAL]  # fmt: skip
+    added = [
+        dict(
+            id=ids[x],
+            content=x,
+            special=True,
+            single_word=False,
+            lstrip=x == "<mask>",
+            rstrip=False,
+            normalized=False,
+        )
+        for x in SPECIAL
+    ]
     special = {x: dict(id=x, ids=[ids[x]], tokens=[x]) for x in ("<s>", "</s>")}
-    single = [{"SpecialToken": dict(id="<s>", type_id=0)}, {"Sequence": dict(id="A", type_id=0)},
-              {"SpecialToken": dict(id="</s>", type_id=0)}]  # fmt: skip
+    single = [
+        {"SpecialToken": dict(id="<s>", type_id=0)},
+        {"Sequence": dict(id="A", type_id=0)},
+        {"SpecialToken": dict(id="</s>", type_id=0)},
+    ]
     space = dict(type="Metaspace", replacement="▁", prepend_scheme="always", split=True)
     tokenizer = dict(
-        version="1.0", truncation=None, padding=None, added_tokens=added,
+        version="1.0",
+        truncation=None,
+        padding=None,
+        added_tokens=added,
         normalizer=dict(
             type="Precompiled", precompiled_charsmap=base64.b64encode(charsmap()).decode()
         ),
         pre_tokenizer=dict(type="Sequence", pretokenizers=[dict(type="WhitespaceSplit"), space]),
-        post_processor=dict(type="TemplateProcessing", single=single, special_tokens=special,
-                            pair=single + single[1:]),
+        post_processor=dict(
+            type="TemplateProcessing",
+            single=single,
+            special_tokens=special,
+            pair=single + single[1:],
+        ),
         decoder=space,
         model=dict(type="Unigram", unk_id=ids["<unk>"], vocab=pieces, byte_fallback=False),
-    )  # fmt: skip
+    )
     settings = dict(
-        tokenizer_class="XLMRobertaTokenizer", bos_token="<s>", eos_token="</s>", cls_token="<s>",
-        sep_token="</s>", unk_token="<unk>", pad_token="<pad>", mask_token="<mask>",
+        tokenizer_class="XLMRobertaTokenizer",
+        bos_token="<s>",
+        eos_token="</s>",
+        cls_token="<s>",
+        sep_token="</s>",
+        unk_token="<unk>",
+        pad_token="<pad>",
+        mask_token="<mask>",
         model_max_length=512,
-    )  # fmt: skip
+    )
     os.makedirs(out, exist_ok=True)
     arrays = {name: np.ascontiguousarray(array) for name, array in found.items()}
     save_file(arrays, os.path.join(out, "model.safetensors"), metadata={"format": "pt"})

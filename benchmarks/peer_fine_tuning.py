@@ -35,11 +35,20 @@ def trainer_loop(model, batch, rows, device):
     def run(steps):
         with tempfile.TemporaryDirectory() as folder:
             options = transformers.TrainingArguments(
-                folder, max_steps=steps, per_device_train_batch_size=rows, learning_rate=2e-5,
-                weight_decay=0.0, max_grad_norm=1.0, lr_scheduler_type="linear",
-                use_cpu=device == "cpu", bf16=device != "cpu",
-                save_strategy="no", logging_strategy="no", report_to=[], disable_tqdm=True,
-            )  # fmt: skip
+                folder,
+                max_steps=steps,
+                per_device_train_batch_size=rows,
+                learning_rate=2e-5,
+                weight_decay=0.0,
+                max_grad_norm=1.0,
+                lr_scheduler_type="linear",
+                use_cpu=device == "cpu",
+                bf16=device != "cpu",
+                save_strategy="no",
+                logging_strategy="no",
+                report_to=[],
+                disable_tqdm=True,
+            )
             transformers.Trainer(model=model, args=options, train_dataset=examples).train()
 
     return run

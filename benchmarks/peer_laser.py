@@ -20,9 +20,13 @@ class Laser(nn.Module):
         self.target = nn.Embedding(options["vocab"], width)
         self.language = nn.Embedding(options["languages"], options["language_width"])
         self.encoder = nn.LSTM(
-            width, cells, options["layers"], batch_first=True, bidirectional=True,
+            width,
+            cells,
+            options["layers"],
+            batch_first=True,
+            bidirectional=True,
             dropout=options["dropout"] if options["layers"] > 1 else 0.0,
-        )  # fmt: skip
+        )
         read = width + 2 * cells + options["language_width"]
         self.decoder = nn.LSTM(read, states, batch_first=True)
         self.start = nn.Linear(2 * cells, 2 * states)
@@ -51,9 +55,16 @@ class Translator(nn.Module):
         self.places = nn.Embedding(options["length"], width)
         self.language = nn.Embedding(options["languages"], width)
         self.layers = nn.Transformer(
-            width, options["heads"], options["layers"], options["decoder_layers"], options["mlp_dim"],
-            options["dropout"], "gelu", batch_first=True, norm_first=options["norm"] == "pre",
-        )  # fmt: skip
+            width,
+            options["heads"],
+            options["layers"],
+            options["decoder_layers"],
+            options["mlp_dim"],
+            options["dropout"],
+            "gelu",
+            batch_first=True,
+            norm_first=options["norm"] == "pre",
+        )
         self.dropout = nn.Dropout(options["dropout"])
 
     def forward(self, texts, before, languages):

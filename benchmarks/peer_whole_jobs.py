@@ -25,11 +25,20 @@ def fasttext(folder, sizes):
         path = os.path.join(folder, "text", f"{language}.txt")
         text = [re.findall(r"\w+|[^\w\s]", line.lower()) for line in lines(path)]
         model = FastText(
-            text, vector_size=given["dim"], epochs=given["epochs"], min_count=given["min_count"],
-            window=given["window"], negative=given["negatives"], alpha=given["learning_rate"],
-            min_n=given["min_n"], max_n=given["max_n"], bucket=given["buckets"],
-            sample=given["subsample"], sg=1, workers=1,
-        )  # fmt: skip
+            text,
+            vector_size=given["dim"],
+            epochs=given["epochs"],
+            min_count=given["min_count"],
+            window=given["window"],
+            negative=given["negatives"],
+            alpha=given["learning_rate"],
+            min_n=given["min_n"],
+            max_n=given["max_n"],
+            bucket=given["buckets"],
+            sample=given["subsample"],
+            sg=1,
+            workers=1,
+        )
         model.wv.save_word2vec_format(os.path.join(folder, f"{language}.vec"))
 
 
@@ -121,9 +130,11 @@ def laser(folder, sizes):
         source, target = ([side[row] for row in rows] for side in (text[here], text[1 - here]))
         targets = pad(target)
         scores = model(
-            pad(source), torch.tensor([len(x) for x in source]), F.pad(targets[:, :-1], (1, 0), value=3),
+            pad(source),
+            torch.tensor([len(x) for x in source]),
+            F.pad(targets[:, :-1], (1, 0), value=3),
             torch.full((len(rows),), 1 - here),
-        )  # fmt: skip
+        )
         loss = F.cross_entropy(scores.flatten(0, 1), targets.flatten(), ignore_index=0)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), given["clip"])
@@ -163,15 +174,24 @@ def tag(folder, sizes):
         os.path.join(folder, "ner"), {0: "text", 1: "ner"}, column_delimiter="\t", **names
     )
     tagger = SequenceTagger(
-        hidden_size=given["cells"], embeddings=WordEmbeddings(os.path.join(folder, "words.kv")),
-        tag_dictionary=corpus.make_label_dictionary("ner"), tag_type="ner", use_crf=True,
-        dropout=given["dropout"], locked_dropout=0.0, word_dropout=0.05,
-    )  # fmt: skip
+        hidden_size=given["cells"],
+        embeddings=WordEmbeddings(os.path.join(folder, "words.kv")),
+        tag_dictionary=corpus.make_label_dictionary("ner"),
+        tag_type="ner",
+        use_crf=True,
+        dropout=given["dropout"],
+        locked_dropout=0.0,
+        word_dropout=0.05,
+    )
     found = ModelTrainer(tagger, corpus).train(
-        os.path.join(folder, "flair"), learning_rate=given["learning_rate"], optimizer=torch.optim.Adam,
-        mini_batch_size=given["rows"], max_epochs=given["epochs"], patience=given["epochs"],
+        os.path.join(folder, "flair"),
+        learning_rate=given["learning_rate"],
+        optimizer=torch.optim.Adam,
+        mini_batch_size=given["rows"],
+        max_epochs=given["epochs"],
+        patience=given["epochs"],
         embeddings_storage_mode="cpu",
-    )  # fmt: skip
+    )
     print(found["test_score"])
 
 

@@ -61,8 +61,12 @@ def planned(name: str, topology: str, out: str) -> dict[str, Any]:
         with open(os.path.join(out, f"{name}.log"), "w", encoding="utf-8") as log:
             subprocess.run(
                 [sys.executable, "-c", _PLAN, config, topology, result],
-                cwd=ROOT, env=environment, stdout=log, stderr=log, check=True,
-            )  # fmt: skip
+                cwd=ROOT,
+                env=environment,
+                stdout=log,
+                stderr=log,
+                check=True,
+            )
         os.replace(result + ".part", result)
     with open(result, encoding="utf-8") as file:
         return json.load(file)

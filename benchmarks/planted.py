@@ -55,15 +55,17 @@ def world(seed: int, words: int, width: int, noise: float, stretch: float = 1.0)
     y = np.empty_like(x)
     y[place] = x @ turn + noise * draw.normal(size=x.shape) * spread
     if stretch != 1:
-        y = y * np.geomspace(stretch, 1 / stretch, width) @ np.linalg.qr(draw.normal(size=turn.shape))[0]
+        y = (
+            y
+            * np.geomspace(stretch, 1 / stretch, width)
+            @ np.linalg.qr(draw.normal(size=turn.shape))[0]
+        )
     return x.astype(np.float32), y.astype(np.float32), place
 
 
 def accuracy(name: str, options: dict, seed: int, arguments: argparse.Namespace) -> float:
     """The share of words without a given pair whose translation is right."""
-    x, y, place = world(
-        seed, arguments.words, arguments.width, arguments.noise, arguments.stretch
-    )
+    x, y, place = world(seed, arguments.words, arguments.width, arguments.noise, arguments.stretch)
     given = 0 if name in _ALONE else arguments.words // 10
     pairs = np.stack([np.arange(given), place[:given]], 1) if given else None
     aligner = name.partition(",")[0]

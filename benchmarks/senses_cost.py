@@ -49,9 +49,12 @@ class Model:
         world = inputs.open_run_text(config, os.path.join(workdir, name))
         vocabulary = world.tokenizer.vocabulary
         self.objective = build.build_objective(
-            config, len(vocabulary), vocabulary.size, inputs.translations(config.objective, world),
+            config,
+            len(vocabulary),
+            vocabulary.size,
+            inputs.translations(config.objective, world),
             vocabulary.specials,
-        )  # fmt: skip
+        )
         optimizer = optim.from_config(config.optimizer, config.data.sequence_length)
         mesh, total = partition.make_mesh(config.mesh), config.train.steps
         batches = list(itertools.islice(inputs.build(config, world).source, _BATCHES))
@@ -149,10 +152,12 @@ def main() -> None:
         f"{100 * statistics.median(updates) / aware:.1f}% of a step"
     )
     figures = {
-        f"{arguments.config}, ms a step": 1e3 * aware, f"{arguments.twin}, ms a step": 1e3 * plain,
-        **dict(spread("ratio", [a / b for a, b in times])), "ratio by FLOPs": predicted,
+        f"{arguments.config}, ms a step": 1e3 * aware,
+        f"{arguments.twin}, ms a step": 1e3 * plain,
+        **dict(spread("ratio", [a / b for a, b in times])),
+        "ratio by FLOPs": predicted,
         "share of the update": statistics.median(updates) / aware,
-    }  # fmt: skip
+    }
     record(figures, arguments)
 
 

@@ -42,11 +42,7 @@ TRANSLATION = {
     "CSLS, all words": "bli/p@1_csls",
     "CSLS, covered": "bli/p@1_csls_covered",
 }
-WSD = {
-    "F1, best layer": "f1",
-    "first sense": "first_sense",
-    "backed off": "back_off",
-}
+WSD = {"F1, best layer": "f1", "first sense": "first_sense", "backed off": "back_off"}
 SETS = ("senseval2", "senseval3", "semeval2007", "semeval2013", "semeval2015", "mean")
 
 Runs = dict[str, list[dict[str, float]]]  # row of the table -> figures by seed
@@ -83,9 +79,14 @@ def figures(arguments: argparse.Namespace, config: str, pair: str, seed: int) ->
     """The results of a run, which is started if it is not finished; {} if it failed."""
     folder = os.path.join(os.path.abspath(arguments.out), pair or "wsd", config, str(seed))
     command = [
-        sys.executable, "-m", "clwe_jax.main", f"--config=configs/{config}.py",
-        f"--config.seed={seed}", f"--workdir={folder}", *flags(arguments, pair),
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "clwe_jax.main",
+        f"--config=configs/{config}.py",
+        f"--config.seed={seed}",
+        f"--workdir={folder}",
+        *flags(arguments, pair),
+    ]
     found = _read(folder)
     jobs = [("", [])] + ([("projected/", ["--config.job=project"])] if pair else [])
     for prefix, more in jobs:

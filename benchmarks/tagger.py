@@ -101,7 +101,7 @@ def our_epochs(
             columns, args.rows, seed=seed, buckets=widths, padding={"gold": -1}, width_seed=0
         )
         for seed in range(seeds)
-    ]  # fmt: skip
+    ]
     keys = jnp.stack([jax.random.key(seed) for seed in range(seeds)])
     step = heads.step(labeller, recipe, 1_000)
     state = jax.jit(jax.vmap(recipe.build(1_000).init))(params)
@@ -170,7 +170,9 @@ def main() -> None:
             options["data"] = file.name
             with side_by_side.Peer(args.peer_python, "peer_tagger.py", options) as peer:
                 found = side_by_side.alternate(ours, peer, args.rounds)
-                side_by_side.publish(found, "pytorch-crf", {**facts, **peer.facts}, args, "sentences/s")
+                side_by_side.publish(
+                    found, "pytorch-crf", {**facts, **peer.facts}, args, "sentences/s"
+                )
     else:
         rates = [ours() for _ in range(args.rounds)]
         side_by_side.publish_alone(rates, facts, args, "sentences/s")

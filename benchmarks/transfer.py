@@ -29,9 +29,13 @@ Options = Mapping[str, object]
 _QUIET = {"evals.mlm.every_steps": 0, "evals.retrieval.every_steps": 0}
 _EQUAL = {**_QUIET, "train.steps": 1_500}  # the time of warm_dict_mlm with its vectors
 _VECTORS = {
-    "data.languages": "en,de,es", "data.pocket_sentences": 20_000, "embeddings.dim": 100,
-    "embeddings.epochs": 5, "embeddings.buckets": 100_000, "static.induced_words": 0,
-}  # fmt: skip
+    "data.languages": "en,de,es",
+    "data.pocket_sentences": 20_000,
+    "embeddings.dim": 100,
+    "embeddings.epochs": 5,
+    "embeddings.buckets": 100_000,
+    "static.induced_words": 0,
+}
 _SHORT = {**_QUIET, "train.steps": 2_400}  # as the models of one language
 # Encoder -> config and options.
 ENCODERS: dict[str, tuple[str, Options]] = {
@@ -42,7 +46,7 @@ ENCODERS: dict[str, tuple[str, Options]] = {
     "joint_align": ("joint_align", _VECTORS),
     "joint_elmo": ("joint_elmo", _SHORT),
     "bi_saelmo": ("bi_saelmo", {**_SHORT, "objective.senses.warmup_steps": 1_200}),
-}  # fmt: skip
+}
 _PROJECTED = "_projected"  # the end of the name of a projected encoder
 _ROWS = {"transfer.embedded_rows": 1_000, "transfer.embedded_tests": 300}
 _TAGS = {**_ROWS, "data.languages": "en,de,es"}
@@ -67,73 +71,102 @@ EMBEDDED: dict[str, dict[str, tuple[str, str, Options]]] = {
         "warm_dict_mlm, fine-tuned, 5 epochs": ("finetune_xnli", "warm_dict_mlm", _TUNED),
     },
     "paraphrases": {
-        "warm_dict_mlm, fine-tuned, 5 epochs": ("finetune_pawsx", "warm_dict_mlm", _TUNED),
+        "warm_dict_mlm, fine-tuned, 5 epochs": ("finetune_pawsx", "warm_dict_mlm", _TUNED)
     },
     "opinions": {
         "joint_align, mean and two dense layers": ("classify_sentiment", "joint_align", _TAGS),
         "joint_align, BiLSTM": (
-            "nli_bilstm", "joint_align", {**_TAGS, "transfer.task": "sentiment"}
+            "nli_bilstm",
+            "joint_align",
+            {**_TAGS, "transfer.task": "sentiment"},
         ),
-        "warm_dict_mlm, mean and two dense layers": (
-            "classify_sentiment", "warm_dict_mlm", _TAGS
-        ),
+        "warm_dict_mlm, mean and two dense layers": ("classify_sentiment", "warm_dict_mlm", _TAGS),
     },
     "topics": {"linear": ("classify_topics", "joint_align", _TAGS)},
-    "static-names": {
-        x: ("ner_bilstm_crf", x, _TAGS) for x in ("align_procrustes", "joint_align")
-    },
+    "static-names": {x: ("ner_bilstm_crf", x, _TAGS) for x in ("align_procrustes", "joint_align")},
     "mapped-names": {
         "warm_dict_mlm, no maps": (
-            "ner_mapped", "warm_dict_mlm", {**_TAGS, "transfer.align.parallel": ""}
+            "ner_mapped",
+            "warm_dict_mlm",
+            {**_TAGS, "transfer.align.parallel": ""},
         ),
         "warm_dict_mlm, mapped by aligned words": ("ner_mapped", "warm_dict_mlm", _TAGS),
     },
     "projected-names": {
         f"{name}{end}": ("ner_bilstm_crf", f"{name}{end}", _PAIR)
-        for end in ("", _PROJECTED) for name in ("joint_elmo", "bi_saelmo")
+        for end in ("", _PROJECTED)
+        for name in ("joint_elmo", "bi_saelmo")
     },
     "translated-pos": {
         "zero-shot": ("tag_transformer_crf", "", _BOW),
         "translate-train": ("tag_transformer_crf", "", {**_BOW, "transfer.translate": "train"}),
         "translate-test": ("tag_transformer_crf", "", {**_BOW, "transfer.translate": "test"}),
         "labels of the language alone, de": (
-            "tag_transformer_crf", "", {**_BOW, "data.languages": "de", "transfer.train": "de"}
+            "tag_transformer_crf",
+            "",
+            {**_BOW, "data.languages": "de", "transfer.train": "de"},
         ),
         "labels of the language alone, es": (
-            "tag_transformer_crf", "", {**_BOW, "data.languages": "es", "transfer.train": "es"}
+            "tag_transformer_crf",
+            "",
+            {**_BOW, "data.languages": "es", "transfer.train": "es"},
         ),
         "joint training A": (
-            "tag_transformer_crf", "",
+            "tag_transformer_crf",
+            "",
             {**_BOW, "transfer.train": "en,de,es", "transfer.rows": "en:.25,de:.25,es:.25"},
         ),
         "labels of all languages": (
-            "tag_transformer_crf", "", {**_BOW, "transfer.train": "en,de,es"}
+            "tag_transformer_crf",
+            "",
+            {**_BOW, "transfer.train": "en,de,es"},
         ),
     },
-}  # fmt: skip
+}
 _SMALL = {"transfer.seeds": 1, "transfer.test_rows": 300, "transfer.rows": 1_000}
 # Group -> (config of frozen features, config of fine-tuning, languages, training file, tests, options).
 REAL: dict[str, tuple[str, str, str, str, str, Options]] = {
     "real-names": (
-        "ner_bilstm_crf", "finetune_ner", "en,de,es,fr,nl",
-        "ner/wikineural/en.train.tsv", "ner/wikineural", {},
+        "ner_bilstm_crf",
+        "finetune_ner",
+        "en,de,es,fr,nl",
+        "ner/wikineural/en.train.tsv",
+        "ner/wikineural",
+        {},
     ),
     "real-names-conll": (
-        "ner_bilstm_crf", "finetune_ner", "es,nl",
-        "ner/wikineural/en.train.tsv", "ner/conll2002", {},
+        "ner_bilstm_crf",
+        "finetune_ner",
+        "es,nl",
+        "ner/wikineural/en.train.tsv",
+        "ner/conll2002",
+        {},
     ),
     "real-pos": (
-        "finetune_pos", "finetune_pos", "en,de,es,fr,nl,zh", "pos/ud/en_ewt.train.tsv", "pos/ud", {},
+        "finetune_pos",
+        "finetune_pos",
+        "en,de,es,fr,nl,zh",
+        "pos/ud/en_ewt.train.tsv",
+        "pos/ud",
+        {},
     ),
     "real-entailment": (
-        "nli_bilstm", "finetune_xnli", "en,de,es,fr,zh", "nli/xnli/dev.en.tsv", "nli/xnli",
+        "nli_bilstm",
+        "finetune_xnli",
+        "en,de,es,fr,zh",
+        "nli/xnli/dev.en.tsv",
+        "nli/xnli",
         {"transfer.layers": "last4"},
     ),
     "real-topics": (
-        "classify_topics", "classify_topics", "en,de,es,fr,nl,zh",
-        "classification/sib200/en.train.tsv", "classification/sib200", {},
+        "classify_topics",
+        "classify_topics",
+        "en,de,es,fr,nl,zh",
+        "classification/sib200/en.train.tsv",
+        "classification/sib200",
+        {},
     ),
-}  # fmt: skip
+}
 
 
 def run(arguments: argparse.Namespace, folder: str, flags: Sequence[str]) -> dict[str, float]:
@@ -188,19 +221,30 @@ def real(arguments: argparse.Namespace, group: str) -> dict[str, dict[str, float
     frozen, tuned, languages, train, tests, options = REAL[group]
     data = os.path.abspath(arguments.data)
     options = {
-        **_SMALL, **options, "data.languages": languages,
-        "transfer.train": f"en:{os.path.join(data, train)}", "transfer.tests": os.path.join(data, tests),
-    }  # fmt: skip
+        **_SMALL,
+        **options,
+        "data.languages": languages,
+        "transfer.train": f"en:{os.path.join(data, train)}",
+        "transfer.tests": os.path.join(data, tests),
+    }
     rows: dict[str, tuple[str, Options]] = {}
     for name, place in arguments.encoders.items():
         given = {**options, "encoder": place}
         rows[f"{name}, frozen"] = frozen, {**given, **_frozen(frozen)}
         if name in arguments.tune and arguments.epochs:
-            rows[f"{name}, fine-tuned, {arguments.epochs} epochs"] = tuned, {
-                **given, "transfer.mode": "tune", "train.epochs": arguments.epochs,
-                "train.batch_size": 16, "transfer.length": 48, "transfer.layers": "last",
-                "optimizer.learning_rate": 1e-4, "optimizer.warmup_steps": 20,
-            }  # fmt: skip
+            rows[f"{name}, fine-tuned, {arguments.epochs} epochs"] = (
+                tuned,
+                {
+                    **given,
+                    "transfer.mode": "tune",
+                    "train.epochs": arguments.epochs,
+                    "train.batch_size": 16,
+                    "transfer.length": 48,
+                    "transfer.layers": "last",
+                    "optimizer.learning_rate": 1e-4,
+                    "optimizer.warmup_steps": 20,
+                },
+            )
     found = {}
     for row, (config, given) in rows.items():
         folder = os.path.join(arguments.out, "real", group, row.replace(" ", "_").replace(",", ""))
@@ -243,16 +287,22 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--out", default="runs/transfer", help="the runs' folders")
     parser.add_argument(
-        "--groups", default=",".join(EMBEDDED),
+        "--groups",
+        default=",".join(EMBEDDED),
         help=f"tables: {', '.join([*EMBEDDED, *REAL])}; without it, those of the embedded world",
-    )  # fmt: skip
+    )
     parser.add_argument("--data", help="the folder of the real files")
     parser.add_argument(
-        "--encoder", action="append", default=[], metavar="NAME=ENCODER",
+        "--encoder",
+        action="append",
+        default=[],
+        metavar="NAME=ENCODER",
         help="of the tables of files, e.g. e5=hf:e5 or vectors=run:runs/joint_align; several",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--tune", metavar="NAME,NAME", help="encoders to fine-tune on files; without it, those of hf:"
+        "--tune",
+        metavar="NAME,NAME",
+        help="encoders to fine-tune on files; without it, those of hf:",
     )
     parser.add_argument(
         "--epochs", type=int, default=2, help="of fine-tuning on files; 0: no fine-tuning"

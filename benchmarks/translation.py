@@ -47,10 +47,14 @@ def run(config: str, folder: str, options: Mapping[str, str], more: Sequence[str
     if os.path.exists(os.path.join(folder, "results.json")):
         return True
     command = [
-        sys.executable, "-m", "clwe_jax.main", f"--config=configs/{config}",
-        f"--workdir={folder}", *(f"--config.{key}={value}" for key, value in options.items()),
+        sys.executable,
+        "-m",
+        "clwe_jax.main",
+        f"--config=configs/{config}",
+        f"--workdir={folder}",
+        *(f"--config.{key}={value}" for key, value in options.items()),
         *more,
-    ]  # fmt: skip
+    ]
     print(f"\n$ {shlex.join(command)}", flush=True)
     return subprocess.run(command, cwd=ROOT).returncode == 0
 
@@ -99,25 +103,32 @@ def _start(arguments: argparse.Namespace, name: str, seed: int, folders: Mapping
         first = folders[FIRST]
         world, start = os.path.join(first, "pocket"), os.path.join(first, "start")
         shared = {
-            "data.source": f"text:{world}/text", "data.dictionaries": f"{world}/dictionaries",
-            "evals.retrieval.data": f"{world}/retrieval", "evals.bleu.data": f"{world}/retrieval",
-        }  # fmt: skip
+            "data.source": f"text:{world}/text",
+            "data.dictionaries": f"{world}/dictionaries",
+            "evals.retrieval.data": f"{world}/retrieval",
+            "evals.bleu.data": f"{world}/retrieval",
+        }
         with open(os.path.join(start, "config.json"), encoding="utf-8") as file:
             made = json.load(file)
         vectors = {
-            **shared, "seed": f"{seed}", "data.languages": made["data"]["languages"],
-            "data.exclude_dictionaries": f"{world}/bli", "evals.bli.data": f"{world}/bli",
+            **shared,
+            "seed": f"{seed}",
+            "data.languages": made["data"]["languages"],
+            "data.exclude_dictionaries": f"{world}/bli",
+            "evals.bli.data": f"{world}/bli",
             "evals.bleu.max_sentences": f"{made['evals']['bleu']['max_sentences']}",
             **{f"embeddings.{key}": f"{value}" for key, value in made["embeddings"].items()},
             **changed,
-        }  # fmt: skip
+        }
         if not run(config, f"{folders[name]}_vectors", vectors):
             return False
         others = [folders[other] for other in STARTS if other != name]
         options |= {
-            **shared, "vocab.path": f"{first}/vocab", "init.embeddings": f"{folders[name]}_vectors",
+            **shared,
+            "vocab.path": f"{first}/vocab",
+            "init.embeddings": f"{folders[name]}_vectors",
             "report.compare_with": ",".join(filter(os.path.isdir, others)),
-        }  # fmt: skip
+        }
     return run("unsupervised_mt.py", folders[name], options, arguments.more)
 
 
@@ -178,9 +189,12 @@ def multi30k(arguments: argparse.Namespace) -> None:
             print(
                 f"| {name} | " + " | ".join("–" if x is None else f"{x:.1f}" for x in found) + " |"
             )
-        print("\nBLEU, mean of both directions, by step: " + ", ".join(
-            f"{step:,}: {value:.1f}" for step, value in sorted(curve(folders["run"]).items())
-        ))  # fmt: skip
+        print(
+            "\nBLEU, mean of both directions, by step: "
+            + ", ".join(
+                f"{step:,}: {value:.1f}" for step, value in sorted(curve(folders["run"]).items())
+            )
+        )
 
 
 def _shared(data: str, other: str) -> dict[str, str]:
@@ -197,13 +211,18 @@ def _captions(
     text = os.path.join(out, "text")
     if _vectors(data, out, other, folders["vectors"]):
         options = {
-            **_shared(data, other), "data.source": f"text:{text}",
+            **_shared(data, other),
+            "data.source": f"text:{text}",
             "init.embeddings": folders["vectors"],
-            "train.steps": f"{arguments.steps}", "vocab.size": "8000", "task.widths": "3",
-            "data.sequence_length": "32", "evals.bleu.max_sentences": "0",
-            "evals.bleu.every_steps": "250", "evals.retrieval.data": "",
+            "train.steps": f"{arguments.steps}",
+            "vocab.size": "8000",
+            "task.widths": "3",
+            "data.sequence_length": "32",
+            "evals.bleu.max_sentences": "0",
+            "evals.bleu.every_steps": "250",
+            "evals.retrieval.data": "",
             "objective.denoising": "((0,1.0),(1000,0.1),(3000,0.0))",
-        }  # fmt: skip
+        }
         run("unsupervised_mt.py", folders["run"], options, arguments.more)
 
 
@@ -221,11 +240,14 @@ def _vectors(data: str, out: str, other: str, folder: str) -> bool:
                 os.symlink(path, link)
     shared = _shared(data, other)
     vectors = {
-        **shared, "data.source": f"text:{more}", "embeddings.dim": "128",
-        "static.dictionary_dim": "128", "evals.bleu.max_sentences": "0",
+        **shared,
+        "data.source": f"text:{more}",
+        "embeddings.dim": "128",
+        "static.dictionary_dim": "128",
+        "evals.bleu.max_sentences": "0",
         "evals.bli.data": os.path.join(data, "dictionaries", "muse_splits"),
         "evals.retrieval.data": os.path.join(data, "retrieval", "tatoeba"),
-    }  # fmt: skip
+    }
     return run("joint_align.py:small", folder, vectors)
 
 
@@ -237,13 +259,20 @@ def laser(arguments: argparse.Namespace) -> None:
         names = {name: os.path.join(out, name) for name in ("laser", *TAGGERS)}
         if not arguments.print_only:
             _laser(arguments, data, out, other, names)
-        print(f"\n### LASER, en-{other}, test2016; mining of Tatoeba\n\n| figure | value |\n|---|---|")
+        print(
+            f"\n### LASER, en-{other}, test2016; mining of Tatoeba\n\n| figure | value |\n|---|---|"
+        )
         pair = f"{other}-en"
         for metric in (
-            f"bleu/{pair}", f"bleu/en-{other}", f"chrf/{pair}", f"chrf/en-{other}",
-            "retrieval/mean", "retrieval/mean_centered", "retrieval/mean_csls",
+            f"bleu/{pair}",
+            f"bleu/en-{other}",
+            f"chrf/{pair}",
+            f"chrf/en-{other}",
+            "retrieval/mean",
+            "retrieval/mean_centered",
+            "retrieval/mean_csls",
             *(f"mining/{pair}/{x}" for x in ("precision", "recall", "f1")),
-        ):  # fmt: skip
+        ):
             value = figure(names["laser"], metric)
             percent = 1 if metric.startswith(("bleu", "chrf")) else 100
             print(f"| {metric} | " + ("–" if value is None else f"{percent * value:.1f}") + " |")
@@ -259,13 +288,17 @@ def _laser(
 ) -> None:
     vectors, captions = os.path.join(out, "vectors"), os.path.join(data, *_CAPTIONS)
     options = {
-        **_shared(data, other), "data.source": f"text:{os.path.join(out, 'more')}",
-        "task.parallel": os.path.join(captions, "train"), "init.embeddings": vectors,
-        "train.steps": f"{arguments.steps}", "vocab.size": "6000",
-        "evals.bleu.max_sentences": "0", "evals.bleu.every_steps": "1200",
+        **_shared(data, other),
+        "data.source": f"text:{os.path.join(out, 'more')}",
+        "task.parallel": os.path.join(captions, "train"),
+        "init.embeddings": vectors,
+        "train.steps": f"{arguments.steps}",
+        "vocab.size": "6000",
+        "evals.bleu.max_sentences": "0",
+        "evals.bleu.every_steps": "1200",
         "evals.retrieval.data": os.path.join(captions, "test_2016_flickr"),
         "evals.mining.data": os.path.join(data, "retrieval", "tatoeba"),
-    }  # fmt: skip
+    }
     if not _vectors(data, out, other, vectors) or not run(
         "laser.py", names["laser"], options, arguments.more
     ):
@@ -273,10 +306,12 @@ def _laser(
     labels = os.path.join(data, "ner", "wikineural")
     for name in TAGGERS:
         options = {
-            "data.languages": f"en,{other}", "transfer.tests": labels, "transfer.rows": "1000",
+            "data.languages": f"en,{other}",
+            "transfer.tests": labels,
+            "transfer.rows": "1000",
             "transfer.train": f"en:{os.path.join(labels, 'en.train.tsv')}",
             "transfer.test_rows": "300",
-        }  # fmt: skip
+        }
         if name.startswith("laser"):
             options["encoder"] = f"run:{names['laser']}"
         run(f"{name}_ner.py", names[name], options)

@@ -200,9 +200,11 @@ def main() -> None:
         f"{side}, {unit}": total(part[key] for part in parts)
         for side, parts in sides.items()
         for key, unit, total in (
-            ("seconds", "s", sum), ("processor", "processor s", sum), ("peak", "peak MB", max)
+            ("seconds", "s", sum),
+            ("processor", "processor s", sum),
+            ("peak", "peak MB", max),
         )
-    }  # fmt: skip
+    }
     figures |= {"ratio": ratios[0], "ratio by processor": ratios[1]}
     record(figures | {"answers": len(expected), "answers that differ": len(differing)}, options)
 

@@ -72,7 +72,7 @@ VARIANTS: dict[str, dict[str, dict[str, str]]] = {
         "post-norm": {"model.norm": "post"},
         "the language at the input": {"model.language_embeddings": "True"},
     },
-}  # fmt: skip
+}
 COLUMNS = {
     "retrieval, plain": "retrieval/mean_last4",
     "centered": "retrieval/mean_last4_centered",
@@ -92,10 +92,14 @@ def figures(arguments: argparse.Namespace, name: str, changed: dict[str, str], s
     path = os.path.join(folder, "results.json")
     if not os.path.exists(path) and not arguments.print_only:
         command = [
-            sys.executable, "-m", "clwe_jax.main", "--config=configs/warm_dict_mlm.py",
-            f"--config.seed={seed}", f"--workdir={folder}",
+            sys.executable,
+            "-m",
+            "clwe_jax.main",
+            "--config=configs/warm_dict_mlm.py",
+            f"--config.seed={seed}",
+            f"--workdir={folder}",
             f"--config.train.steps={arguments.steps}",
-        ]  # fmt: skip
+        ]
         if name != FIRST:
             command += _shared(_folder(arguments, FIRST, seed))
         command += [f"--config.{key}={value}" for key, value in changed.items()]
@@ -145,8 +149,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     chosen = [name for name in arguments.variants.split(";") if name]
     known = [name for group in VARIANTS.values() for name in group]
     for option, names, among in (
-        ("--groups", arguments.groups.split(","), VARIANTS), ("--variants", chosen, known),
-    ):  # fmt: skip
+        ("--groups", arguments.groups.split(","), VARIANTS),
+        ("--variants", chosen, known),
+    ):
         unknown = [name for name in names if name not in among]
         if unknown:
             parser.error(f"{option}: {'; '.join(unknown)}; known are {'; '.join(among)}")

@@ -145,7 +145,8 @@ def links(place: Place) -> dict[str, Side]:
     theirs = place.peer("align", encoder.removeprefix("hf:"), *files, place.path("peer_links"))
     return {
         "clwe_jax": Side(
-            [[*ours, f"--out={place.path('links')}", *files]], lambda _: _linked(place.path("links"))
+            [[*ours, f"--out={place.path('links')}", *files]],
+            lambda _: _linked(place.path("links")),
         ),
         "simalign": Side([theirs], lambda _: _linked(place.path("peer_links"))),
     }
@@ -162,10 +163,16 @@ def laser(place: Place) -> dict[str, Side]:
     """Parallel text to a vocabulary, a LASER, and sentence retrieval; both start at random."""
     steps, pairs = place.options.steps, place.path("parallel")
     ours = place.run(
-        "laser", task__parallel=pairs, train__steps=steps, init__embeddings="", data__dictionaries="",
-        data__source=f"text:{place.path('text')}", evals__retrieval__data=place.path("retrieval"),
-        evals__bleu__data="", evals__mining__data="",
-    )  # fmt: skip
+        "laser",
+        task__parallel=pairs,
+        train__steps=steps,
+        init__embeddings="",
+        data__dictionaries="",
+        data__source=f"text:{place.path('text')}",
+        evals__retrieval__data=place.path("retrieval"),
+        evals__bleu__data="",
+        evals__mining__data="",
+    )
     theirs = place.peer("laser", place.folder, json.dumps({**place.sizes["laser"], "steps": steps}))
     return {
         "clwe_jax": Side([ours], place.figure("laser", "retrieval/de-en/mean")),
@@ -177,11 +184,15 @@ def names(place: Place) -> dict[str, Side]:
     """Vectors of two languages and English rows to a BiLSTM-CRF, tested in German."""
     given, vectors = place.sizes["names"], {x: place.path(f"{x}.vec") for x in ("en", "de")}
     ours = place.run(
-        "ner_bilstm_crf", encoder="vec:" + ",".join(f"{x}={path}" for x, path in vectors.items()),
+        "ner_bilstm_crf",
+        encoder="vec:" + ",".join(f"{x}={path}" for x, path in vectors.items()),
         transfer__train=f"en:{place.path('ner', 'en.train.tsv')}",
-        transfer__dev=f"en:{place.path('ner', 'en.dev.tsv')}", transfer__tests=place.path("ner"),
-        transfer__seeds=1, recipe__epochs=given["epochs"], recipe__patience=given["epochs"],
-    )  # fmt: skip
+        transfer__dev=f"en:{place.path('ner', 'en.dev.tsv')}",
+        transfer__tests=place.path("ner"),
+        transfer__seeds=1,
+        recipe__epochs=given["epochs"],
+        recipe__patience=given["epochs"],
+    )
     theirs = place.peer("tag", place.folder, json.dumps(given))
     return {
         "clwe_jax": Side([ours], place.figure("ner_bilstm_crf", "ner/de/f1")),
@@ -229,17 +240,25 @@ def write(folder: str, job: str, options: dict[str, Any]) -> dict[str, Any]:
     return {
         "embeddings": dict(vars(static.embeddings.over(words))),
         "laser": {
-            **{x: getattr(model.model, x) for x in ("width", "cells", "layers", "decoder_cells", "language_width", "dropout")},
-            "vocab": model.vocab.size, "rows": model.train.batch_size, "languages": 2,
-            "length": model.data.sequence_length, "clip": model.optimizer.clip,
+            **{
+                x: getattr(model.model, x)
+                for x in ("width", "cells", "layers", "decoder_cells", "language_width", "dropout")
+            },
+            "vocab": model.vocab.size,
+            "rows": model.train.batch_size,
+            "languages": 2,
+            "length": model.data.sequence_length,
+            "clip": model.optimizer.clip,
             "learning_rate": model.optimizer.learning_rate,
         },
         "names": {
-            "cells": tagger.transfer.head.cells, "dropout": tagger.transfer.head.dropout,
-            "rows": tagger.recipe.batch_size, "learning_rate": tagger.recipe.learning_rate,
+            "cells": tagger.transfer.head.cells,
+            "dropout": tagger.transfer.head.dropout,
+            "rows": tagger.recipe.batch_size,
+            "learning_rate": tagger.recipe.learning_rate,
             "epochs": options["epochs"],
         },
-    }  # fmt: skip
+    }
 
 
 def _write(path: str, lines: Any) -> None:
@@ -338,7 +357,9 @@ def main() -> None:
             parts = [timed(command) for command in side.commands]
             if name.startswith("clwe_jax"):
                 for command in side.commands:
-                    for run in (x.removeprefix("--workdir=") for x in command if x.startswith("--workdir=")):
+                    for run in (
+                        x.removeprefix("--workdir=") for x in command if x.startswith("--workdir=")
+                    ):
                         shutil.rmtree(run)
                 again = [timed(command) for command in side.commands]
                 figures[f"{name}, again, s"] = sum(part["processor"] for part in again)

@@ -28,7 +28,9 @@ def main() -> None:
         width = max(map(len, known))
         for name, title in known.items():
             print(f"{name:<{width}}  {title}")
-        print("\nclwe-jax guide NAME shows one. `python -c 'help(\"clwe_jax.api.load\")'`: the interface.")
+        print(
+            "\nclwe-jax guide NAME shows one. `python -c 'help(\"clwe_jax.api.load\")'`: the interface."
+        )
         return
     name = asked[0].removesuffix(".md")
     if name not in known:

@@ -41,10 +41,7 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "compare": "clwe_jax.compare.shared:check",
     },
     # Plans of a job's memory and time on a slice: functions (config, topology).
-    "plan": {
-        "pretrain": "clwe_jax.plan.pretraining:run",
-        "clcr": "clwe_jax.clcr.plan:run",
-    },
+    "plan": {"pretrain": "clwe_jax.plan.pretraining:run", "clcr": "clwe_jax.clcr.plan:run"},
     # Evaluation of a run, by the job that config.json in its folder names.
     "evaluation": {
         "pretrain": "clwe_jax.pretrain.evaluate:run",
@@ -71,9 +68,7 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "compare": "clwe_jax.encoders.comparison:load",
     },
     # Functions (workdir) -> the trained labeller of a run, which is no encoder.
-    "labeller": {
-        "transfer": "clwe_jax.transfer.loaded:load",
-    },
+    "labeller": {"transfer": "clwe_jax.transfer.loaded:load"},
     # Functions (workdir, out, language) -> remarks, which write the model of a run for other programs.
     "export": {
         "huggingface": "clwe_jax.encoders.export:huggingface",
@@ -92,80 +87,70 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
     },
     "model": {
         "transformer": (
-            "clwe_jax.models.transformer:Transformer", "clwe_jax.options.models:TransformerOptions",
+            "clwe_jax.models.transformer:Transformer",
+            "clwe_jax.options.models:TransformerOptions",
         ),
-        "bilm": (
-            "clwe_jax.models.bilm:BiLm", "clwe_jax.options.models:BiLmOptions",
-        ),
-        "laser": (
-            "clwe_jax.models.laser:Laser", "clwe_jax.options.models:LaserOptions",
-        ),
+        "bilm": ("clwe_jax.models.bilm:BiLm", "clwe_jax.options.models:BiLmOptions"),
+        "laser": ("clwe_jax.models.laser:Laser", "clwe_jax.options.models:LaserOptions"),
         "translator": (
-            "clwe_jax.models.translator:Translator", "clwe_jax.options.models:TranslatorOptions",
+            "clwe_jax.models.translator:Translator",
+            "clwe_jax.options.models:TranslatorOptions",
         ),
     },
     "aligner": {
         "procrustes": (
-            "clwe_jax.align.procrustes:Procrustes", "clwe_jax.options.aligners:ProcrustesOptions",
+            "clwe_jax.align.procrustes:Procrustes",
+            "clwe_jax.options.aligners:ProcrustesOptions",
         ),
         "least_squares": (
-            "clwe_jax.align.procrustes:LeastSquares", "clwe_jax.options.aligners:LeastSquaresOptions",
+            "clwe_jax.align.procrustes:LeastSquares",
+            "clwe_jax.options.aligners:LeastSquaresOptions",
         ),
-        "rcsls": (
-            "clwe_jax.align.rcsls:Rcsls", "clwe_jax.options.aligners:RcslsOptions",
-        ),
-        "geomm": (
-            "clwe_jax.align.geomm:Geomm", "clwe_jax.options.aligners:GeommOptions",
-        ),
+        "rcsls": ("clwe_jax.align.rcsls:Rcsls", "clwe_jax.options.aligners:RcslsOptions"),
+        "geomm": ("clwe_jax.align.geomm:Geomm", "clwe_jax.options.aligners:GeommOptions"),
         "contrastive": (
-            "clwe_jax.align.contrastive:Contrastive", "clwe_jax.options.aligners:ContrastiveOptions",
+            "clwe_jax.align.contrastive:Contrastive",
+            "clwe_jax.options.aligners:ContrastiveOptions",
         ),
         "adversarial": (
-            "clwe_jax.align.adversarial:Adversarial", "clwe_jax.options.aligners:AdversarialOptions",
+            "clwe_jax.align.adversarial:Adversarial",
+            "clwe_jax.options.aligners:AdversarialOptions",
         ),
         "self_learning": (
-            "clwe_jax.align.self_learning:SelfLearning", "clwe_jax.options.aligners:SelfLearningOptions",
+            "clwe_jax.align.self_learning:SelfLearning",
+            "clwe_jax.options.aligners:SelfLearningOptions",
         ),
     },
     "objective": {
-        "mlm": (
-            "clwe_jax.objectives.mlm:MlmObjective", "clwe_jax.options.objectives:MlmOptions",
-        ),
+        "mlm": ("clwe_jax.objectives.mlm:MlmObjective", "clwe_jax.options.objectives:MlmOptions"),
         "bilm": (
-            "clwe_jax.objectives.bilm:BiLmObjective", "clwe_jax.options.objectives:BiLmLossOptions",
+            "clwe_jax.objectives.bilm:BiLmObjective",
+            "clwe_jax.options.objectives:BiLmLossOptions",
         ),
         "sense_mlm": (
-            "clwe_jax.objectives.sense_mlm:SenseMlmObjective", "clwe_jax.options.objectives:SenseMlmOptions",
+            "clwe_jax.objectives.sense_mlm:SenseMlmObjective",
+            "clwe_jax.options.objectives:SenseMlmOptions",
         ),
         "translation": (
-            "clwe_jax.objectives.translation:TranslationObjective", "clwe_jax.options.objectives:TranslationOptions",
+            "clwe_jax.objectives.translation:TranslationObjective",
+            "clwe_jax.options.objectives:TranslationOptions",
         ),
         "unsupervised_translation": (
-            "clwe_jax.objectives.unsupervised:UnsupervisedTranslation", "clwe_jax.options.objectives:UnsupervisedTranslationOptions",
+            "clwe_jax.objectives.unsupervised:UnsupervisedTranslation",
+            "clwe_jax.options.objectives:UnsupervisedTranslationOptions",
         ),
     },
     "head": {
-        "linear": (
-            "clwe_jax.models.heads:Linear", "clwe_jax.options.models:LinearHead",
-        ),
-        "bilstm_crf": (
-            "clwe_jax.models.heads:BiLstmCrf", "clwe_jax.options.models:BiLstmCrfHead",
-        ),
+        "linear": ("clwe_jax.models.heads:Linear", "clwe_jax.options.models:LinearHead"),
+        "bilstm_crf": ("clwe_jax.models.heads:BiLstmCrf", "clwe_jax.options.models:BiLstmCrfHead"),
         "transformer_crf": (
-            "clwe_jax.models.heads:TransformerCrf", "clwe_jax.options.models:TransformerCrfHead",
+            "clwe_jax.models.heads:TransformerCrf",
+            "clwe_jax.options.models:TransformerCrfHead",
         ),
-        "mean_mlp": (
-            "clwe_jax.models.heads:MeanMlp", "clwe_jax.options.models:MeanMlpHead",
-        ),
-        "bilstm_max": (
-            "clwe_jax.models.heads:BiLstmMax", "clwe_jax.options.models:BiLstmMaxHead",
-        ),
-        "esim": (
-            "clwe_jax.models.heads:Esim", "clwe_jax.options.models:EsimHead",
-        ),
-        "edge": (
-            "clwe_jax.models.heads:Edge", "clwe_jax.options.models:EdgeHead",
-        ),
+        "mean_mlp": ("clwe_jax.models.heads:MeanMlp", "clwe_jax.options.models:MeanMlpHead"),
+        "bilstm_max": ("clwe_jax.models.heads:BiLstmMax", "clwe_jax.options.models:BiLstmMaxHead"),
+        "esim": ("clwe_jax.models.heads:Esim", "clwe_jax.options.models:EsimHead"),
+        "edge": ("clwe_jax.models.heads:Edge", "clwe_jax.options.models:EdgeHead"),
     },
     # Classes of `text.labelled.Task`.
     "transfer_task": {
@@ -187,32 +172,35 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "edge/relations": "clwe_jax.text.labelled.edges:Relations",
     },
     "evaluator": {
-        "mlm": (
-            "clwe_jax.evaluate.mlm:MlmEvaluator", "clwe_jax.options.evaluators:MlmEvaluation",
-        ),
+        "mlm": ("clwe_jax.evaluate.mlm:MlmEvaluator", "clwe_jax.options.evaluators:MlmEvaluation"),
         "retrieval": (
-            "clwe_jax.evaluate.retrieval:SentenceRetrieval", "clwe_jax.options.evaluators:RetrievalEvaluation",
+            "clwe_jax.evaluate.retrieval:SentenceRetrieval",
+            "clwe_jax.options.evaluators:RetrievalEvaluation",
         ),
-        "bleu": (
-            "clwe_jax.evaluate.bleu:Bleu", "clwe_jax.options.evaluators:BleuEvaluation",
-        ),
+        "bleu": ("clwe_jax.evaluate.bleu:Bleu", "clwe_jax.options.evaluators:BleuEvaluation"),
         "mining": (
-            "clwe_jax.evaluate.mining:BitextMining", "clwe_jax.options.evaluators:MiningEvaluation",
+            "clwe_jax.evaluate.mining:BitextMining",
+            "clwe_jax.options.evaluators:MiningEvaluation",
         ),
         "bli": (
-            "clwe_jax.evaluate.bli:LexiconInduction", "clwe_jax.options.evaluators:BliEvaluation",
+            "clwe_jax.evaluate.bli:LexiconInduction",
+            "clwe_jax.options.evaluators:BliEvaluation",
         ),
         "senses": (
-            "clwe_jax.evaluate.sense_evaluator:SenseEvaluator", "clwe_jax.options.evaluators:SensesEvaluation",
+            "clwe_jax.evaluate.sense_evaluator:SenseEvaluator",
+            "clwe_jax.options.evaluators:SensesEvaluation",
         ),
         "wsd": (
-            "clwe_jax.evaluate.wsd:WordSenseDisambiguation", "clwe_jax.options.evaluators:WsdEvaluation",
+            "clwe_jax.evaluate.wsd:WordSenseDisambiguation",
+            "clwe_jax.options.evaluators:WsdEvaluation",
         ),
         "similarity": (
-            "clwe_jax.evaluate.similarity:WordSimilarity", "clwe_jax.options.evaluators:SimilarityEvaluation",
+            "clwe_jax.evaluate.similarity:WordSimilarity",
+            "clwe_jax.options.evaluators:SimilarityEvaluation",
         ),
         "word_alignment": (
-            "clwe_jax.evaluate.word_alignment:WordAlignment", "clwe_jax.options.evaluators:WordAlignmentEvaluation",
+            "clwe_jax.evaluate.word_alignment:WordAlignment",
+            "clwe_jax.options.evaluators:WordAlignmentEvaluation",
         ),
     },
 }

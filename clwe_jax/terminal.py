@@ -67,7 +67,9 @@ def closed_pipe() -> Iterator[None]:
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit) as stop:
         # Commands make a message of every OSError.
-        if not isinstance(stop, BrokenPipeError) and not isinstance(stop.__context__, BrokenPipeError):
+        if not isinstance(stop, BrokenPipeError) and not isinstance(
+            stop.__context__, BrokenPipeError
+        ):
             raise
         ends = select.poll()
         ends.register(sys.stdout.fileno(), 0)

@@ -30,7 +30,9 @@ def get_config(scale: str = "laptop"):
     config.encoder = "run:runs/clcr"
     config.data.languages = "en,ja"
     # Tenney et al.: Adam, batches of 32, half the rate where the development figure stands still.
-    config.recipe.update(learning_rate=1e-4, epochs=30, schedule="halve", patience=2, least_rate=1e-6)
+    config.recipe.update(
+        learning_rate=1e-4, epochs=30, schedule="halve", patience=2, least_rate=1e-6
+    )
     if scale == "laptop":
         config.transfer.update(embedded_rows=8_000, embedded_tests=2_000)
         config.transfer.head.update(width=64, hidden=64)

@@ -19,7 +19,9 @@ PAGES = {
 def on_files(files, config):
     """Adds the pages, and the ledger that the pages of figures link to."""
     for page, file in PAGES.items():
-        files.append(File.generated(config, page, content=(ROOT / file).read_text(encoding="utf-8")))
+        files.append(
+            File.generated(config, page, content=(ROOT / file).read_text(encoding="utf-8"))
+        )
     for path in sorted((ROOT / "benchmarks" / "ledger").glob("*")):
         name = f"benchmarks/ledger/{path.name}"
         files.append(File.generated(config, name, content=path.read_bytes()))
@@ -38,4 +40,8 @@ def on_page_markdown(markdown, page, config, files):
             markdown = re.sub(rf"\]\({re.escape(link)}(?=[)#])", f"]({up}{target}", markdown)
     markdown = re.sub(r"\]\(\.\./(benchmarks/ledger/)", r"](\1", markdown)
     # Other files of the checkout are named and not linked.
-    return re.sub(r"\[([^\]]+)\]\((?:\.\./)?(?:README\.md|LICENSE|CITATION\.cff|[\w/.]+\.py)\)", r"\1", markdown)
+    return re.sub(
+        r"\[([^\]]+)\]\((?:\.\./)?(?:README\.md|LICENSE|CITATION\.cff|[\w/.]+\.py)\)",
+        r"\1",
+        markdown,
+    )

@@ -19,9 +19,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 def clwe(*arguments, cwd=ROOT):
     return subprocess.run(
         [sys.executable, "-m", "clwe_jax", *arguments],
-        cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
 
 
 def test_the_version_and_the_help():
@@ -44,7 +47,9 @@ def test_every_command_is_a_module():
         assert about
 
 
-@pytest.mark.parametrize("name, expected", [("prepare", "Prepares batches once"), ("export", "Exports the model")])
+@pytest.mark.parametrize(
+    "name, expected", [("prepare", "Prepares batches once"), ("export", "Exports the model")]
+)
 def test_the_help_of_a_command_is_its_own(name, expected):
     assert clwe(name, "--help").stdout.strip().startswith(expected)
 
@@ -82,8 +87,10 @@ def test_a_config_of_the_package_is_found_from_any_folder(tmp_path, capsys):
 def test_the_argument_of_config_is_replaced():
     path = shipped.folder("configs") / "mbert.py"
     assert shipped.with_config_file(["x", "--config=mbert", "--config.seed=1"]) == [
-        "x", f"--config={path}", "--config.seed=1",
-    ]  # fmt: skip
+        "x",
+        f"--config={path}",
+        "--config.seed=1",
+    ]
     assert shipped.with_config_file(["x", "--config", "mbert:base"])[2] == f"{path}:base"
     assert shipped.with_config_file(["x", "--out=mbert"]) == ["x", "--out=mbert"]
     with pytest.raises(ValueError, match="Did you mean 'mbert'"):
@@ -123,7 +130,13 @@ def test_training_without_tensorflow_ends_in_one_line(tmp_path):
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(
     "arguments",
-    [["list"], ["guide", "use"], ["--config=mbert", "--help"], ["data", "--help"], ["dictionary", "stats", "."]],
+    [
+        ["list"],
+        ["guide", "use"],
+        ["--config=mbert", "--help"],
+        ["data", "--help"],
+        ["dictionary", "stats", "."],
+    ],
     ids=lambda arguments: arguments[0],
 )
 def test_a_closed_pipe_ends_a_command_quietly(tmp_path, arguments, unbuffered):
@@ -131,9 +144,13 @@ def test_a_closed_pipe_ends_a_command_quietly(tmp_path, arguments, unbuffered):
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
-        [sys.executable, "-m", "clwe_jax", *arguments], cwd=tmp_path, stdout=write, stderr=subprocess.PIPE,
-        text=True, env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered},
-    )  # fmt: skip
+        [sys.executable, "-m", "clwe_jax", *arguments],
+        cwd=tmp_path,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered},
+    )
     os.close(write)
     assert not [line for line in done.stderr.splitlines() if not line.startswith("config: ")]
 

@@ -32,9 +32,10 @@ def lines(name, scale):
     found = {path: value for path, value, _ in described(run(name, scale))}
     absent = [f"{path} absent" for path in usual if path not in found]
     return absent + [
-        f"{path} = {value!r}" for path, value in found.items()
+        f"{path} = {value!r}"
+        for path, value in found.items()
         if path not in usual or usual[path] != value
-    ]  # fmt: skip
+    ]
 
 
 def record():
@@ -68,8 +69,10 @@ def test_a_config_file_works_from_any_folder(tmp_path):
     copy.write_text((ROOT / "configs" / "joint_align.py").read_text())
     done = subprocess.run(
         [sys.executable, "-m", "clwe_jax.main", f"--config={copy}:huge"],
-        cwd=tmp_path, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
     assert "laptop, small, base, paper" in done.stderr
 
 

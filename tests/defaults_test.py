@@ -23,7 +23,9 @@ def named_data(config):
     found = {"data.dictionaries": config.data.dictionaries}
     task = getattr(config, "task", None)
     found |= {"task.parallel": task.parallel} if hasattr(task, "parallel") else {}
-    return found | {f"evals.{x}.data": y.data for x, y in config.evals.items() if hasattr(y, "data")}
+    return found | {
+        f"evals.{x}.data": y.data for x, y in config.evals.items() if hasattr(y, "data")
+    }
 
 
 @pytest.mark.parametrize("name", CONFIGS)

@@ -58,11 +58,19 @@ def workdir(tmp_path_factory):
 def test_the_folder_is_whole(workdir):
     results = json.loads((workdir / "results.json").read_text())
     for name in (
-        "train/loss", "eval/mlm/de/perplexity", "retrieval/de-en/layer1/acc@1",
-        "retrieval/mean_last4", "retrieval/mean_last4_csls", "bli/en-de/p@1",
-        "data/coverage/de", "data/cross_lingual_share", "retrieval/sif/mean_last4",
-        "retrieval/sif/de-en/layer0/acc@1", "floor/retrieval/sif/mean", "floor/bli/p@1",
-    ):  # fmt: skip
+        "train/loss",
+        "eval/mlm/de/perplexity",
+        "retrieval/de-en/layer1/acc@1",
+        "retrieval/mean_last4",
+        "retrieval/mean_last4_csls",
+        "bli/en-de/p@1",
+        "data/coverage/de",
+        "data/cross_lingual_share",
+        "retrieval/sif/mean_last4",
+        "retrieval/sif/de-en/layer0/acc@1",
+        "floor/retrieval/sif/mean",
+        "floor/bli/p@1",
+    ):
         assert np.isfinite(results[name]), name
     assert results["floor/retrieval/sif/mean"] > 0.3 > 0.1 > results["retrieval/chance"]
     assert 0.4 < results["data/cross_lingual_share"] < 0.6
@@ -103,10 +111,16 @@ def test_the_model_serves(workdir):
 @pytest.mark.slow
 def test_a_warm_start(tmp_path):
     """The joint vectors are trained first; a run that stopped goes on without them, bit for bit."""
-    command = ["-m", "clwe_jax.main", "--config=configs/warm_dict_mlm.py", *TINY,
-               "--config.optimizer.schedule=constant", "--config.optimizer.warmup_steps=5",
-               "--config.optimizer.groups.table.warmup_steps=5",
-               "--config.init.joint.min_count=2"]  # fmt: skip
+    command = [
+        "-m",
+        "clwe_jax.main",
+        "--config=configs/warm_dict_mlm.py",
+        *TINY,
+        "--config.optimizer.schedule=constant",
+        "--config.optimizer.warmup_steps=5",
+        "--config.optimizer.groups.table.warmup_steps=5",
+        "--config.init.joint.min_count=2",
+    ]
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     python(*command, f"--workdir={whole}")
     python(*command, f"--workdir={parts}", "--config.train.steps=15")
@@ -129,10 +143,14 @@ def test_prepared_batches_train_without_tensorflow(tmp_path):
     config = ["--config=configs/dict_mlm_50.py", *TINY]
     python("-m", "clwe_jax.data.prepare", *config, f"--out={tmp_path}/batches", "--heldout_rows=8")
     said = python(
-        "-c", NO_TENSORFLOW, *config, f"--workdir={tmp_path}/run",
-        "--config.evals.retrieval.data=pocket", "--config.data.dictionaries=pocket",
+        "-c",
+        NO_TENSORFLOW,
+        *config,
+        f"--workdir={tmp_path}/run",
+        "--config.evals.retrieval.data=pocket",
+        "--config.data.dictionaries=pocket",
         f"--config.data.source=batches:{tmp_path}/batches",
-    )  # fmt: skip
+    )
     assert "Report:" in said
     report = json.loads((tmp_path / "run" / "report.json").read_text())
     assert report["dictionary"]["left_out"] > 0  # the batches' dictionary is without test words

@@ -20,7 +20,11 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Options that make a run short; those of a language model are in tests/end_to_end_test.py.
 SHORT = ["--config.data.pocket_sentences=800", "--config.evals.retrieval.max_sentences=100"]
 SNIPPETS = ["--config.embeddings.dim=256", "--config.evals.bli.data="]
-SHORT_STATIC = ["--config.embeddings.dim=20", "--config.embeddings.epochs=1", "--config.static.dictionary_dim=64"]
+SHORT_STATIC = [
+    "--config.embeddings.dim=20",
+    "--config.embeddings.epochs=1",
+    "--config.static.dictionary_dim=64",
+]
 
 
 def blocks(page):
@@ -101,9 +105,12 @@ def program(folder, *arguments):
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         # The flags of the tests compile quickly what then runs slowly; this run has a real size.
-        cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), "XLA_FLAGS": ""},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "XLA_FLAGS": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return done.stdout
 
@@ -136,9 +143,12 @@ def test_the_tutorial(first, tmp_path, monkeypatch):
 def test_the_site_is_built_without_a_warning(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", f"--site-dir={tmp_path}"],
-        cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True,
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "reference" / "index.html").exists()
     remote = r'(?:src|href)="https?://[^"]*\.(?:js|css|woff2?)"'

@@ -19,7 +19,18 @@ CONFIGS = sorted((ROOT / "configs").glob("*.py"))
 
 # A room imports rooms of lower floors, and the modules of GROUND. Rooms of one floor do not import
 # each other.
-GROUND = ("__init__", "types", "registry", "options", "presets", "atomic", "terminal", "parts", "compiled", "places")
+GROUND = (
+    "__init__",
+    "types",
+    "registry",
+    "options",
+    "presets",
+    "atomic",
+    "terminal",
+    "parts",
+    "compiled",
+    "places",
+)
 ORDER = (
     (*GROUND, "pocket", "align"),
     ("text", "models"),
@@ -93,7 +104,9 @@ def wrong_import(module: str, name: str) -> str:
         return ""
     if FLOORS[there] >= FLOORS[here]:
         return f"{module} (floor {FLOORS[here]}) imports {name} (floor {FLOORS[there]})"
-    return f"{module} imports {name}: only wings may" if there == "data" and here not in DATA else ""
+    return (
+        f"{module} imports {name}: only wings may" if there == "data" and here not in DATA else ""
+    )
 
 
 def test_imports_go_one_way():
@@ -138,7 +151,9 @@ def chosen(module: str) -> set[str]:
 
 # Modules that import by the registry what they must not import -> the rooms, each with its reason.
 CHOSEN_ABOVE = {
-    "clwe_jax.data.prepare": {"interop"},  # a command: it takes the options of a model as a training does
+    "clwe_jax.data.prepare": {
+        "interop"
+    },  # a command: it takes the options of a model as a training does
     "clwe_jax.interop.export": {"encoders"},  # a command: it loads a run and writes it
     "clwe_jax.options.transfer": {"text"},  # asks a task for the kind of its labels
     # Asks the wing of a finished run what it says of it.
@@ -161,9 +176,10 @@ def test_options_import_only_the_ground():
         for module in MODULES
         if room(module) == "options"
         for name in imported(module)
-        if name.startswith("clwe_jax") and name not in allowed
+        if name.startswith("clwe_jax")
+        and name not in allowed
         and not name.startswith("clwe_jax.options.")
-    ]  # fmt: skip
+    ]
     assert not wrong, "\n".join(wrong)
 
 
@@ -298,10 +314,14 @@ FORBIDDEN = {
     "a path of one machine": r"(?<![\w.])/(work|root|opt|home/\w+)/\w|/tmp/\w/",
     "unfinished work": "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]),
     "a stub": "NotImplemented" + "Error",
-    "a package index": "py" + r"pi\.org|pythonho" + r"sted|--(extra-)?index-" + "url|--find-" + "links",
+    "a package index": "py"
+    + r"pi\.org|pythonho"
+    + r"sted|--(extra-)?index-"
+    + "url|--find-"
+    + "links",
     "an unsafe load": r"^\s*import pick" + r"le|allow_pick" + r"le\s*=\s*True|yaml\.load\(",
     "an issue's number": r"\b[Ii]ssue #?\d",
-}  # fmt: skip
+}
 TEXT_SUFFIXES = {".py", ".sh", ".yaml", ".toml", ".md", ".cfg", ".html", ".css", ".js", ""}
 
 
@@ -371,8 +391,16 @@ OTHER_WRITERS = {
     "clwe_jax.compare.job": "appends the output of processes to their logs",
     "clwe_jax.embeddings.files": "unpacks a file into a temporary folder",
 }
-MOVERS = ("os.replace", "os.rename", "shutil.move", "shutil.copy", "shutil.copy2", "shutil.copyfile",
-          "tempfile.mkstemp", "tempfile.NamedTemporaryFile")  # fmt: skip
+MOVERS = (
+    "os.replace",
+    "os.rename",
+    "shutil.move",
+    "shutil.copy",
+    "shutil.copy2",
+    "shutil.copyfile",
+    "tempfile.mkstemp",
+    "tempfile.NamedTemporaryFile",
+)
 
 
 def writes(name: str, call: ast.Call) -> bool:
@@ -426,9 +454,7 @@ def defined(path: pathlib.Path) -> dict[str, ast.AST]:
 
 
 ENTRIES = [
-    (kind, name, entry)
-    for kind, table in registry.TABLES.items()
-    for name, entry in table.items()
+    (kind, name, entry) for kind, table in registry.TABLES.items() for name, entry in table.items()
 ]
 
 
@@ -449,7 +475,9 @@ def test_registry_entries_resolve(kind, name, entry):
 def used() -> set[str]:
     """The names of jobs, of transfer's tasks and of sections that the configs choose."""
     runs = [options.from_file(str(path)) for path in CONFIGS]
-    names = {run.job for run in runs} | {run.transfer.task for run in runs if hasattr(run, "transfer")}
+    names = {run.job for run in runs} | {
+        run.transfer.task for run in runs if hasattr(run, "transfer")
+    }
     for run in runs:
         for path, part in systems.parts(run):
             names |= {part.name, path.rpartition(".")[2]}  # aligners have sections of their names

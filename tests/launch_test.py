@@ -210,15 +210,26 @@ JOB = ["--config=configs/mbert.py", "--workdir=runs/x"]
 def test_slurm_starts_one_process_a_node_with_all_its_gpus(stubs):
     (stubs / "bin" / "srun").write_text(STUB + '\necho "$JAX_LOCAL_DEVICE_IDS" >"$STUBS/devices"\n')
     done = launch(
-        stubs, "slurm.sh", *JOB, "--config.report.title=one two",
-        SLURM_JOB_ID="7", SLURM_GPUS_ON_NODE="4", SLURM_SUBMIT_DIR=str(ROOT), PYTHON="py",
-    )  # fmt: skip
+        stubs,
+        "slurm.sh",
+        *JOB,
+        "--config.report.title=one two",
+        SLURM_JOB_ID="7",
+        SLURM_GPUS_ON_NODE="4",
+        SLURM_SUBMIT_DIR=str(ROOT),
+        PYTHON="py",
+    )
     assert done.returncode == 0, done.stderr
     [call] = calls(stubs)
     assert call[0] == "srun" and "--ntasks-per-node=1" in call
     assert call[call.index("py") :] == [
-        "py", "-m", "clwe_jax.main", "--multihost", *JOB, "--config.report.title=one two"
-    ]  # fmt: skip
+        "py",
+        "-m",
+        "clwe_jax.main",
+        "--multihost",
+        *JOB,
+        "--config.report.title=one two",
+    ]
     assert (stubs / "devices").read_text().strip() == "0,1,2,3"
 
 

@@ -20,8 +20,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 def run_main(*arguments, cwd=ROOT):
     return subprocess.run(
         [sys.executable, "-m", "clwe_jax.main", *arguments],
-        cwd=cwd, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,10 +108,14 @@ def test_a_signal_ends_the_program_in_one_line(tmp_path, number, status):
     )
     command = [sys.executable, "-m", "clwe_jax.main", f"--config={waits}"]
     with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         # Tests that run in the background of a shell inherit that SIGINT is ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    ) as process:  # fmt: skip
+    ) as process:
         assert process.stdout.readline() == "waits\n"
         process.send_signal(number)
         said, errors = process.communicate(timeout=50)

@@ -8,12 +8,24 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Module -> its distribution, where the names differ.
-_NAMES = {"absl": "absl-py", "orbax": "orbax-checkpoint", "MeCab": "mecab-python3",
-          "adjustText": "adjusttext", "tensorflow_datasets": "tensorflow-datasets",
-          "tensorflow_text": "tensorflow-text"}  # fmt: skip
+_NAMES = {
+    "absl": "absl-py",
+    "orbax": "orbax-checkpoint",
+    "MeCab": "mecab-python3",
+    "adjustText": "adjusttext",
+    "tensorflow_datasets": "tensorflow-datasets",
+    "tensorflow_text": "tensorflow-text",
+}
 # Module -> the declared distribution that brings it.
-_BROUGHT = {"markupsafe": "jinja2", "ml_dtypes": "jax", "etils": "flax", "tensorflow": "tensorflow-text",
-            "clu": "seqio", "tensorstore": "orbax-checkpoint", "google": "sentencepiece"}  # fmt: skip
+_BROUGHT = {
+    "markupsafe": "jinja2",
+    "ml_dtypes": "jax",
+    "etils": "flax",
+    "tensorflow": "tensorflow-text",
+    "clu": "seqio",
+    "tensorstore": "orbax-checkpoint",
+    "google": "sentencepiece",
+}
 
 
 def imported(top_level):
@@ -34,7 +46,9 @@ def imported(top_level):
 def declared():
     """(distributions of the core, those of all extras)."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    named = lambda lines: {re.split(r"[\[<>=;]", x)[0].strip().lower().replace("_", "-") for x in lines}
+    named = lambda lines: {
+        re.split(r"[\[<>=;]", x)[0].strip().lower().replace("_", "-") for x in lines
+    }
     extras = project["optional-dependencies"].values()
     return named(project["dependencies"]), set().union(*map(named, extras))
 
@@ -45,8 +59,9 @@ def distribution(module):
 
 def test_every_import_is_declared():
     core, extras = declared()
-    absent = {x: where[:2] for x, where in imported(False).items()
-              if distribution(x) not in core | extras}  # fmt: skip
+    absent = {
+        x: where[:2] for x, where in imported(False).items() if distribution(x) not in core | extras
+    }
     assert not absent
 
 

@@ -19,18 +19,21 @@ STEPS = 12
 
 def tiny(name, changes={}):
     senses = dict(warmup_steps=3, queue=256, refresh_every=2, projected=8)
-    config = options.from_file(f"{ROOT}/configs/{name}.py", {
-        "data": dict(pocket_sentences=1_500, pocket_domains="money,nature", sequence_length=10),
-        "vocab.size": 1_500,
-        "model": dict(layers=1, width=16, cells=24, filters=((1, 8), (2, 8)), highways=1),
-        "objective": dict(negatives=64, senses=senses),
-        "train": dict(steps=STEPS, batch_size=8, log_every_steps=2),
-        "checkpoint.every_steps": 5,
-        "evals.mlm": dict(every_steps=0, batches=2),
-        "evals.senses": dict(every_steps=0, sentences=40, labelled=2),
-        "evals.retrieval.max_sentences": 40,
-        "evals.bli.occurrences": 2,
-    })  # fmt: skip
+    config = options.from_file(
+        f"{ROOT}/configs/{name}.py",
+        {
+            "data": dict(pocket_sentences=1_500, pocket_domains="money,nature", sequence_length=10),
+            "vocab.size": 1_500,
+            "model": dict(layers=1, width=16, cells=24, filters=((1, 8), (2, 8)), highways=1),
+            "objective": dict(negatives=64, senses=senses),
+            "train": dict(steps=STEPS, batch_size=8, log_every_steps=2),
+            "checkpoint.every_steps": 5,
+            "evals.mlm": dict(every_steps=0, batches=2),
+            "evals.senses": dict(every_steps=0, sentences=40, labelled=2),
+            "evals.retrieval.max_sentences": 40,
+            "evals.bli.occurrences": 2,
+        },
+    )
     return options.with_values(config, changes)
 
 
@@ -54,11 +57,19 @@ def results(folder):
 def test_the_figures_are_there(workdir):
     found = results(workdir)
     for name in (
-        "train/loss", "train/translation_loss", "eval/mlm/en/perplexity", "eval/mlm/forward/loss",
-        "senses/purity", "senses/forward/v_measure", "senses/backward/senses_in_use",
-        "senses/translation_accuracy", "senses/nearest", "senses/backward/nearest",
-        "retrieval/mean_last4", "bli/p@1",
-    ):  # fmt: skip
+        "train/loss",
+        "train/translation_loss",
+        "eval/mlm/en/perplexity",
+        "eval/mlm/forward/loss",
+        "senses/purity",
+        "senses/forward/v_measure",
+        "senses/backward/senses_in_use",
+        "senses/translation_accuracy",
+        "senses/nearest",
+        "senses/backward/nearest",
+        "retrieval/mean_last4",
+        "bli/p@1",
+    ):
         assert np.isfinite(found[name]), name
     assert found["senses/enabled_senses"] == 5.0
 
@@ -148,10 +159,16 @@ def test_measured_again_a_run_has_the_same_figures(workdir):
 
 def test_measured_again_a_run_has_other_figures_where_asked(workdir):
     # The steps are of no account: the run is what it is.
-    config = tiny("bi_saelmo", {
-        "job": "evaluate", "train.steps": 1, "evals.bli.data": "", "data.sample_bytes": 1_000,
-        "evals.retrieval.max_sentences": 20,
-    })  # fmt: skip
+    config = tiny(
+        "bi_saelmo",
+        {
+            "job": "evaluate",
+            "train.steps": 1,
+            "evals.bli.data": "",
+            "data.sample_bytes": 1_000,
+            "evals.retrieval.max_sentences": 20,
+        },
+    )
     before = results(workdir)
     # A pair that is not asked for any more leaves no figure.
     (workdir / "results.json").write_text(json.dumps({**before, "retrieval/xx-yy/mean_last4": 1.0}))
@@ -174,10 +191,17 @@ def test_measured_again_a_run_has_other_figures_where_asked(workdir):
 
 @pytest.mark.slow
 def test_context_senses(tmp_path):
-    config = tiny("bi_saelmo_context", {
-        "train.steps": 6, "checkpoint.every_steps": 6, "data.pocket_sentences": 600,
-        "evals.senses.sentences": 20, "evals.retrieval.data": "", "evals.bli.data": "",
-    })  # fmt: skip
+    config = tiny(
+        "bi_saelmo_context",
+        {
+            "train.steps": 6,
+            "checkpoint.every_steps": 6,
+            "data.pocket_sentences": 600,
+            "evals.senses.sentences": 20,
+            "evals.retrieval.data": "",
+            "evals.bli.data": "",
+        },
+    )
     assert (config.task.backward, config.objective.sense_input) == ("window", "context")
     assert pretrain.run(config, str(tmp_path))
     found = results(tmp_path)

@@ -82,7 +82,9 @@ def test_a_line_changes_in_place_below_the_log(screen):
 def test_a_line_fits_80_columns(screen):
     line = terminal.Line()
     line.show("step 100000/500000", *(f"metric {n} 1.2345" for n in range(9)))
-    assert screen.seen() == ["step 100000/500000  metric 0 1.2345  metric 1 1.2345  metric 2 1.2345"]
+    assert screen.seen() == [
+        "step 100000/500000  metric 0 1.2345  metric 1 1.2345  metric 2 1.2345"
+    ]
     line.show("x" * 200)
     assert screen.seen() == ["x" * 79]
     line.close()

@@ -83,7 +83,10 @@ class Loss(ByIdentity, LossOptions, MlmObjective):
 
     def loss(self, variables, batch, **more):
         sums, seen = super().loss(variables, batch, **more)
-        return {**sums, "factor": dataclasses.replace(sums["loss"], value=self.factor * sums["loss"].weight)}, seen
+        return {
+            **sums,
+            "factor": dataclasses.replace(sums["loss"], value=self.factor * sums["loss"].weight),
+        }, seen
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,10 +167,15 @@ def load(workdir, step, opened):
 
 
 LINES = {
-    "aligner": ("Turned", "Turns"), "task": "Words", "model": ("Backbone", "BackboneOptions"),
-    "objective": ("Loss", "LossOptions"), "evaluator": ("Evaluator", "Evaluation"),
-    "head": ("Head", "HeadOptions"), "transfer_task": "Letters", "loader": "load",
-}  # fmt: skip
+    "aligner": ("Turned", "Turns"),
+    "task": "Words",
+    "model": ("Backbone", "BackboneOptions"),
+    "objective": ("Loss", "LossOptions"),
+    "evaluator": ("Evaluator", "Evaluation"),
+    "head": ("Head", "HeadOptions"),
+    "transfer_task": "Letters",
+    "loader": "load",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -194,11 +202,19 @@ def test_an_aligner_aligns(tmp_path):
     for name, some in (("de-en.txt", pairs[:40]), ("de-en.5000-6500.txt", pairs[40:])):
         (tmp_path / name).write_text("".join(f"{a} {b}\n" for a, b in some))
     (tmp_path / "en-de.5000-6500.txt").write_text("".join(f"{b} {a}\n" for a, b in pairs[40:]))
-    run = options.with_values(options.parse(presets.static("laptop")), {
-        "data.languages": "de,en", "data.dictionaries": str(tmp_path), "evals.bli.data": str(tmp_path),
-        "evals.retrieval.data": "", "align.name": "toy", "align.toy.turns": 3,
-        "align.source_vectors": str(tmp_path / "de.vec"), "align.target_vectors": str(tmp_path / "en.vec"),
-    })  # fmt: skip
+    run = options.with_values(
+        options.parse(presets.static("laptop")),
+        {
+            "data.languages": "de,en",
+            "data.dictionaries": str(tmp_path),
+            "evals.bli.data": str(tmp_path),
+            "evals.retrieval.data": "",
+            "align.name": "toy",
+            "align.toy.turns": 3,
+            "align.source_vectors": str(tmp_path / "de.vec"),
+            "align.target_vectors": str(tmp_path / "en.vec"),
+        },
+    )
     run.resolved().check_all()
     with pytest.raises(ValueError, match="config.align.toy.turns=0: must be at least 1"):
         options.with_values(run, {"align.toy.turns": 0})
@@ -216,10 +232,17 @@ def test_a_task_of_labels_a_head_and_an_encoder_transfer(tmp_path):
     kept = options.with_values(options.parse({}), {"job": "toy", "data.languages": "en,de"})
     options.write_config(kept, str(encoder), os.getcwd())
     assert encoders.load(f"run:{encoder}", ["de"]).languages == ("en", "de")
-    run = options.with_values(options.parse(config), {
-        "transfer.task": "toy", "encoder": f"run:{encoder}", "data.languages": "en,de",
-        "transfer.seeds": 1, "transfer.embedded_rows": 200, "transfer.embedded_tests": 50,
-    })  # fmt: skip
+    run = options.with_values(
+        options.parse(config),
+        {
+            "transfer.task": "toy",
+            "encoder": f"run:{encoder}",
+            "data.languages": "en,de",
+            "transfer.seeds": 1,
+            "transfer.embedded_rows": 200,
+            "transfer.embedded_tests": 50,
+        },
+    )
     run.resolved().check_all()
     assert transfer.run(run, str(tmp_path / "run"))
     assert results(tmp_path / "run")["toy/de/acc"] > 0.75  # chance is .5
@@ -232,13 +255,24 @@ def test_a_task_a_backbone_an_objective_and_an_evaluator_train(tmp_path, capsys)
     config.model = options.named("model", "toy", layers=1, width=16, heads=2, mlp_dim=16)
     config.objective = options.named("objective", "toy", factor=7)
     config.evals.toy = options.named("evaluator", "toy")
-    run = options.with_values(options.parse(config), {
-        "data.languages": "en,de", "data.pocket_sentences": 300, "data.pocket_domains": "money",
-        "data.sequence_length": 16, "vocab.size": 600, "train.steps": 3, "train.batch_size": 4,
-        "train.log_every_steps": 1, "checkpoint.every_steps": 3,
-        "evals.mlm": {"every_steps": 0, "batches": 1}, "evals.retrieval.data": "", "evals.bli.data": "",
-        "evals.word_alignment.data": "",
-    })  # fmt: skip
+    run = options.with_values(
+        options.parse(config),
+        {
+            "data.languages": "en,de",
+            "data.pocket_sentences": 300,
+            "data.pocket_domains": "money",
+            "data.sequence_length": 16,
+            "vocab.size": 600,
+            "train.steps": 3,
+            "train.batch_size": 4,
+            "train.log_every_steps": 1,
+            "checkpoint.every_steps": 3,
+            "evals.mlm": {"every_steps": 0, "batches": 1},
+            "evals.retrieval.data": "",
+            "evals.bli.data": "",
+            "evals.word_alignment.data": "",
+        },
+    )
     run.resolved().check_all()
     assert pretrain.run(run, str(tmp_path / "dry"), dry=True)
     assert "evaluations: at most 2,000,000 texts" in capsys.readouterr().out

@@ -68,7 +68,9 @@ def test_an_encoder_is_looked_for_where_its_own_command_writes_it(name, scale):
     assert set(runs) <= written
 
 
-@pytest.mark.parametrize("name", ["laser_top_ner", "bpe_bow_ner", "bert_ner", "tag_transformer_crf"])
+@pytest.mark.parametrize(
+    "name", ["laser_top_ner", "bpe_bow_ner", "bert_ner", "tag_transformer_crf"]
+)
 def test_c7_words_are_in_lower_case(name):
     assert config(name).transfer.lower_case
 

@@ -18,9 +18,13 @@ _FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "mkdocs.yml", "LICENSE", 
 
 def run(command, cwd, **environment):
     done = subprocess.run(
-        [sys.executable, *command], cwd=cwd, env={**os.environ, **environment},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, *command],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
     return done.stdout
 
@@ -58,8 +62,18 @@ def installed(built, tmp_path_factory):
 def test_the_sdist_has_configs_tests_and_guides(built):
     with tarfile.open(built[0]) as file:
         names = {name.partition("/")[2] for name in file.getnames()}
-    expected = ["configs/mbert.py", "tests/wheel_test.py", "tests/configs_record.txt", "docs/use.md",
-                "launch/local.sh", ".ci/core", "LICENSE", "CHANGELOG.md", "CITATION.cff", "mkdocs.yml"]  # fmt: skip
+    expected = [
+        "configs/mbert.py",
+        "tests/wheel_test.py",
+        "tests/configs_record.txt",
+        "docs/use.md",
+        "launch/local.sh",
+        ".ci/core",
+        "LICENSE",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "mkdocs.yml",
+    ]
     assert not set(expected) - names
 
 
@@ -68,8 +82,13 @@ def test_the_wheel_has_configs_guides_and_types(installed):
     for folder, pattern in (("configs", "*.py"), ("docs", "*.md")):
         names = {path.name for path in (ROOT / folder).glob(pattern)}
         assert {path.name for path in (package / folder).glob(pattern)} == names
-    data = ("py.typed", "__init__.pyi", "report/templates/page.html", "text/tatoeba.sha256",
-            "configs/minutes.json")  # fmt: skip
+    data = (
+        "py.typed",
+        "__init__.pyi",
+        "report/templates/page.html",
+        "text/tatoeba.sha256",
+        "configs/minutes.json",
+    )
     assert not [name for name in data if not (package / name).exists()]
     assert {path.suffix for path in package.glob("pocket/**/*") if path.is_file()} == {
         path.suffix

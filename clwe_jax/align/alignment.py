@@ -224,8 +224,10 @@ def _check_pairs(pairs: Array | None, source: Array, target: Array, aligner: str
         logging.warning(
             "%s: %d different words in the dictionary for %d dimensions: the map is "
             "under-determined; use a larger dictionary or refinement rounds",
-            aligner, words, width,
-        )  # fmt: skip
+            aligner,
+            words,
+            width,
+        )
     return pairs
 
 

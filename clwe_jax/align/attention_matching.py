@@ -44,9 +44,7 @@ def transform(params: Params, x: Array) -> Array:
     return y
 
 
-def attention(
-    keys: Array, mask: Array, queries: Array, temperature: Array | float
-) -> Array:
+def attention(keys: Array, mask: Array, queries: Array, temperature: Array | float) -> Array:
     """The weights of the source words for each target word (Eq. 3), [B, N, M]; they sum to 1.
 
     Args:
@@ -153,8 +151,9 @@ class AttentionMatching(TransformOptions):
         # The second number gives the parameters and the order of `fit` streams of their own.
         draw = np.random.default_rng([seed, 11])
         params = {
-            "linear": np.zeros((width, wanted), np.float32), "bias": np.zeros(wanted, np.float32)
-        }  # fmt: skip
+            "linear": np.zeros((width, wanted), np.float32),
+            "bias": np.zeros(wanted, np.float32),
+        }
         if self.hidden:
             # With 0 on both sides of the ReLU neither side would get a gradient.
             inner = draw.normal(size=(width, self.hidden)) / np.sqrt(width)

@@ -22,10 +22,7 @@ _BLOCK = 16  # rows whose maximum decides whether a column's best scores are amo
 
 
 def best(
-    x: Array,
-    y: Array,
-    neighbourhoods: Sequence[int] = (),
-    memory_bytes: int = search.MEMORY_BYTES,
+    x: Array, y: Array, neighbourhoods: Sequence[int] = (), memory_bytes: int = search.MEMORY_BYTES
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """The best vector of the other side, by several scores (see `csls.nearest`).
 

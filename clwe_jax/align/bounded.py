@@ -47,12 +47,7 @@ def pays(queries: int, keys: int) -> bool:
     return jax.default_backend() == "cpu" and keys >= _MIN_KEYS and 4 * queries <= keys
 
 
-def nearest(
-    queries: Array,
-    around: Around,
-    k: int,
-    method: str,
-) -> tuple[Array, Array]:
+def nearest(queries: Array, around: Around, k: int, method: str) -> tuple[Array, Array]:
     """The k best keys by a method.
 
     Args:

@@ -62,16 +62,22 @@ class Contrastive(ContrastiveOptions):
                 f"batch_size={self.batch_size} at least 1, validation={self.validation} in [0, 1)"
             )
         first = changed(
-            registry.lookup("aligner", self.start)(), self.start_options,
-            "config.align.contrastive.start_options", registry.options_class,
-        ).fit(source, target, pairs)  # fmt: skip
+            registry.lookup("aligner", self.start)(),
+            self.start_options,
+            "config.align.contrastive.start_options",
+            registry.options_class,
+        ).fit(source, target, pairs)
         if pairs is None:
             raise ValueError("contrastive learns from a dictionary: give pairs")
         x, y = first.apply(source), first.apply_target(target)
         info: dict[str, Any] = {
-            "aligner": "contrastive", "start": self.start, "pairs": [len(pairs)],
-            "loss": [], "set_aside": [], "epoch": 0,
-        }  # fmt: skip
+            "aligner": "contrastive",
+            "start": self.start,
+            "pairs": [len(pairs)],
+            "loss": [],
+            "set_aside": [],
+            "epoch": 0,
+        }
         maps = self._train(x, y, np.asarray(pairs, np.int64), info)
         target_map = maps.y if first.target_map is None else first.target_map @ maps.y
         return alignment.Alignment(
@@ -121,9 +127,7 @@ class Contrastive(ContrastiveOptions):
         logging.info("contrastive: epoch %d of %d is the best", info["epoch"], self.epochs)
         return Maps(*(np.asarray(side) for side in best))
 
-    def _split(
-        self, pairs: np.ndarray, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _split(self, pairs: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """The pairs to learn from, and those of the source words that are set aside."""
         # All pairs of a source word are on one side of the split.
         words = np.unique(pairs[:, 0])
@@ -143,7 +147,6 @@ class Contrastive(ContrastiveOptions):
                 more = rng.integers(0, min(self.max_words, len(vectors)), self.negatives)
                 sides.append(Side(vectors[own], own, vectors[more], more))
             yield Words(*sides)
-
 
 
 class Maps(NamedTuple):
@@ -203,4 +206,6 @@ def _unit(side: Side, matrix: Array) -> Array:
     """All vectors of a side, mapped, of unit length: [P + N, K]."""
     mapped = jnp.concatenate([side.pairs, side.others])
     mapped = jnp.dot(mapped, matrix, precision=_PRECISION)
-    return mapped * jax.lax.rsqrt(jnp.maximum(jnp.square(mapped).sum(1, keepdims=True), _MIN_SQUARE))
+    return mapped * jax.lax.rsqrt(
+        jnp.maximum(jnp.square(mapped).sum(1, keepdims=True), _MIN_SQUARE)
+    )

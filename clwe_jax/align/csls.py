@@ -119,9 +119,7 @@ def nearest(
         a value that is not finite.
     """
     if method not in METHODS:
-        raise ValueError(
-            f"Unknown retrieval method {method!r}. {section.nearest(method, METHODS)}"
-        )
+        raise ValueError(f"Unknown retrieval method {method!r}. {section.nearest(method, METHODS)}")
     queries, keys = _array(queries), _array(keys)
     pool = queries if pool is None else _array(pool)
     search.check(queries, keys, k)

@@ -258,6 +258,4 @@ def quality(right: np.ndarray, total: int) -> tuple[float, float, float]:
       total: number of translations that there are.
     """
     hits = int(np.sum(right))
-    return (
-        hits / max(1, len(right)), hits / max(1, total), 2 * hits / max(1, len(right) + total)
-    )
+    return (hits / max(1, len(right)), hits / max(1, total), 2 * hits / max(1, len(right) + total))

@@ -47,13 +47,18 @@ def elsewhere(
     draw, count = np.random.default_rng([seed, 41]), len(source)
     order, sums = draw.permutation(count), [[0.0, 0.0] for _ in range(count)]
     shifts = draw.permutation(np.arange(1, count))[:others]
-    for shift in shifts:  # all pairs of a shift give every sentence of both sides one other sentence
+    for (
+        shift
+    ) in shifts:  # all pairs of a shift give every sentence of both sides one other sentence
         for here, there in zip(order, np.roll(order, -shift)):
             distances = symmetric_distances(source[here], target[there])
             sums[here][0] += distances.min(1, initial=np.inf)
             sums[there][1] += distances.min(0, initial=np.inf)
     if not len(shifts):
-        return [(np.full(len(x.own), np.inf), np.full(len(y.own), np.inf)) for x, y in zip(source, target)]
+        return [
+            (np.full(len(x.own), np.inf), np.full(len(y.own), np.inf))
+            for x, y in zip(source, target)
+        ]
     return [(x / len(shifts), y / len(shifts)) for x, y in sums]
 
 

@@ -87,14 +87,17 @@ class Classifier(PredictorOptions):
         width = x[:1].shape[1]
         inner = draw.normal(size=(width, self.hidden)) / np.sqrt(width)
         params = {
-            "inner": inner.astype(np.float32), "inner_bias": np.zeros(self.hidden, np.float32),
+            "inner": inner.astype(np.float32),
+            "inner_bias": np.zeros(self.hidden, np.float32),
             # Outer weights of 0 give all classes the same probability at first.
             "outer": np.zeros((self.hidden, classes), np.float32),
             "outer_bias": np.zeros(classes, np.float32),
-        }  # fmt: skip
+        }
         opt_state = _optimizer(self).init(params)
         labels = np.asarray(labels, np.int32)
-        weights = np.ones(len(x), np.float32) if weights is None else np.asarray(weights, np.float32)
+        weights = (
+            np.ones(len(x), np.float32) if weights is None else np.asarray(weights, np.float32)
+        )
         key, starts = jax.random.key(seed), range(0, self.steps, _CHUNK)
         sizes = [min(_CHUNK, self.steps - first) * self.batch_size for first in starts]
         for first, chosen in zip(starts, places.batches(len(x), draw, sizes)):
@@ -257,9 +260,10 @@ def _steps(
     keep = 1 - options.dropout
 
     def loss(params, x, labels, weights, step):
-        kept = jax.random.bernoulli(
-            jax.random.fold_in(key, step), keep, (len(x), options.hidden)
-        ) / keep  # fmt: skip
+        kept = (
+            jax.random.bernoulli(jax.random.fold_in(key, step), keep, (len(x), options.hidden))
+            / keep
+        )
         losses = optax.softmax_cross_entropy_with_integer_labels(_scores(params, x, kept), labels)
         return (losses * weights).sum() / jnp.maximum(weights.sum(), 1e-6)
 

@@ -95,9 +95,7 @@ def expand(steps: Sequence[str]) -> tuple[str, ...]:
     names: list[str] = []
     for name in steps:
         if name not in STEPS:
-            raise ValueError(
-                f"Unknown preprocessing step {name!r}. {section.nearest(name, STEPS)}"
-            )
+            raise ValueError(f"Unknown preprocessing step {name!r}. {section.nearest(name, STEPS)}")
         names += ("unit", "center") * ROUNDS if name == "iterative" else (name,)
     return tuple(names)
 

@@ -45,9 +45,7 @@ class Procrustes(ProcrustesOptions):
         mapped, best, info["round"] = x @ matrix.astype(np.float32), matrix, 0
         info["criterion"] = [induce.criterion(mapped, y, **size)]
         for number in range(1, self.refinements + 1):
-            pairs = induce.induce(
-                mapped, y, method=self.method, max_words=self.max_words, **size
-            )
+            pairs = induce.induce(mapped, y, method=self.method, max_words=self.max_words, **size)
             if not len(pairs):
                 logging.warning(
                     "procrustes: round %d induced no pairs; the refinement ends", number

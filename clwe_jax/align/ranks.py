@@ -18,7 +18,9 @@ from clwe_jax.align import bounded, csls, search
 from clwe_jax.types import Array
 
 _AT_ONCE = 2  # keys of a query whose numbers are computed before it is looked at again
-_GROWTH = 4  # rounds after which it is twice as many: queries that are left need most of their rivals
+_GROWTH = (
+    4  # rounds after which it is twice as many: queries that are left need most of their rivals
+)
 _WIDTH = 64  # keys per query that are examined at first
 
 
@@ -161,7 +163,9 @@ def _round(
         order = np.where(unsure, asked[some], 0)
         count = _AT_ONCE * 2 ** min(number // _GROWTH, 8)
         chosen = np.argsort(-order, axis=1, kind="stable")[:, :count]
-        taken = np.take_along_axis(some, chosen, 1)[np.take_along_axis(unsure, chosen, 1) & go[:, None]]
+        taken = np.take_along_axis(some, chosen, 1)[
+            np.take_along_axis(unsure, chosen, 1) & go[:, None]
+        ]
         wants = go & ~settled & (nearer.sum(1) < k)
         wanted = np.union1d(taken, best[wants])
         if not len(wanted):

@@ -64,11 +64,7 @@ class Rcsls(RcslsOptions):
 
 
 def loss_and_gradient(
-    matrix: Array,
-    x: Array,
-    y: Array,
-    near_source: Neighbours,
-    near_target: Neighbours,
+    matrix: Array, x: Array, y: Array, near_source: Neighbours, near_target: Neighbours
 ) -> tuple[Array, Array]:
     """The loss of a map and its gradient.
 

@@ -96,9 +96,10 @@ def kendall_tau(order: Sequence[int], gold: Sequence[int]) -> float:
 def ngram_counts(order: Sequence[int], gold: Sequence[int], n: int) -> tuple[int, int]:
     """The number of n-grams of an order that the gold order has too, and their number (Table 3)."""
     # An order has no word twice, hence no n-gram twice: sets count them.
-    mine, theirs = ({tuple(x[i : i + n]) for i in range(len(x) - n + 1)} for x in (
-        list(map(int, order)), list(map(int, gold))
-    ))  # fmt: skip
+    mine, theirs = (
+        {tuple(x[i : i + n]) for i in range(len(x) - n + 1)}
+        for x in (list(map(int, order)), list(map(int, gold)))
+    )
     return len(mine & theirs), len(mine)
 
 
@@ -112,7 +113,9 @@ def figures(orders: Sequence[np.ndarray], gold: Sequence[np.ndarray]) -> dict[st
     """
     values = {}
     for n in (2, 3, 4):
-        right, total = np.sum([(0, 0), *(ngram_counts(a, b, n) for a, b in zip(orders, gold))], axis=0)
+        right, total = np.sum(
+            [(0, 0), *(ngram_counts(a, b, n) for a, b in zip(orders, gold))], axis=0
+        )
         values[f"bleu{n}"] = float(right / total) if total else 0.0
     long = [kendall_tau(a, b) for a, b in zip(orders, gold) if len(b) > 1]
     return {**values, "tau": float(np.mean(long)) if long else 0.0}
@@ -125,11 +128,15 @@ def _search(costs: np.ndarray, beam: int, pairs: bool) -> np.ndarray:
     """
     count = len(costs)
     states = [_State(0, (), 0.0)]
-    left = costs.sum(1)[None]  # of pairs, for each state: the cost of a word before all that are left
+    left = costs.sum(1)[
+        None
+    ]  # of pairs, for each state: the cost of a word before all that are left
     for place in range(count):
         following = left if pairs else costs[None, :, place]
         totals = np.array([[state.total] for state in states]) + following
-        taken = np.array([[state.used >> word & 1 for word in range(count)] for state in states], bool)
+        taken = np.array(
+            [[state.used >> word & 1 for word in range(count)] for state in states], bool
+        )
         totals[taken] = np.inf
         # What is left costs the same after any order of `used`: its cheapest one is enough.
         chosen: dict[int, tuple[int, int]] = {}  # the words used -> the state, and the word added

@@ -55,7 +55,12 @@ class Retriever:
         limits = dict(memory_bytes=search.MEMORY_BYTES)
         if bounded.pays(1, len(self._keys)):
             around = bounded.Around(
-                self._keys, pool, methods=(method,), neighbourhood=neighbourhood, beta=beta, **limits
+                self._keys,
+                pool,
+                methods=(method,),
+                neighbourhood=neighbourhood,
+                beta=beta,
+                **limits,
             )
             self._numbers, self._exact = around.bounds[method], around.exact
         elif method == "csls":

@@ -67,8 +67,7 @@ class SelfLearning(SelfLearningOptions):
         count = min(len(x), len(y), self.initial_words)
         if count < self.neighbourhood:
             logging.warning(
-                "self_learning: %d words per side are too few to align without a dictionary",
-                count,
+                "self_learning: %d words per side are too few to align without a dictionary", count
             )
         profiles = []
         for side in (x, y):

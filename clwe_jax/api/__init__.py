@@ -27,16 +27,31 @@ if TYPE_CHECKING:
 
 # Class -> its module. They import jax, so that a program pays for them when it loads a model.
 _LATER = {
-    "BesideModel": "api.beside", "Model": "api.model", "Neighbour": "encoders.nearest",
+    "BesideModel": "api.beside",
+    "Model": "api.model",
+    "Neighbour": "encoders.nearest",
     "PairModel": "api.pair",
-    "Sense": "encoders.sense_view", "SenseView": "encoders.sense_view",
-    "StaticModel": "api.static", "TransferModel": "api.transfer",
+    "Sense": "encoders.sense_view",
+    "SenseView": "encoders.sense_view",
+    "StaticModel": "api.static",
+    "TransferModel": "api.transfer",
     "Translated": "encoders.sense_view",
-}  # fmt: skip
+}
 __all__ = [
-    "BesideModel", "LoadedModel", "Model", "Neighbour", "PairModel", "Sense", "SenseView", "StaticModel",
-    "TransferModel", "Translated", "Translation", "WordLink", "load",
-]  # fmt: skip
+    "BesideModel",
+    "LoadedModel",
+    "Model",
+    "Neighbour",
+    "PairModel",
+    "Sense",
+    "SenseView",
+    "StaticModel",
+    "TransferModel",
+    "Translated",
+    "Translation",
+    "WordLink",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -26,7 +26,9 @@ class Loaded(LoadedEncoder, LoadedModel):
     @classmethod
     def of(cls, loaded: LoadedEncoder) -> Self:
         """The model of a loaded encoder of its kind."""
-        return cls(**{x.name: getattr(loaded, x.name) for x in dataclasses.fields(loaded) if x.init})
+        return cls(
+            **{x.name: getattr(loaded, x.name) for x in dataclasses.fields(loaded) if x.init}
+        )
 
     def encode(
         self,
@@ -50,7 +52,12 @@ class Loaded(LoadedEncoder, LoadedModel):
 
     @abc.abstractmethod
     def _encode(
-        self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None, batch_size: int
+        self,
+        texts: Sequence[str],
+        lang: str,
+        layer: Layer | None,
+        pool: str | None,
+        batch_size: int,
     ) -> np.ndarray | list[np.ndarray]:
         """`encode` for checked sentences and a known language."""
 
@@ -84,10 +91,14 @@ class Loaded(LoadedEncoder, LoadedModel):
             )
         model = self.encoder()
         if isinstance(sources, str) or isinstance(targets, str) or len(sources) != len(targets):
-            raise ValueError("sources, targets: expected two lists of sentences, each with its translation")
+            raise ValueError(
+                "sources, targets: expected two lists of sentences, each with its translation"
+            )
         sides: list[list[list[str]]] = []
         for name, texts, code in (("source", sources, lang), ("target", targets, to)):
-            cut = [model.words(text, code) if isinstance(text, str) else list(text) for text in texts]
+            cut = [
+                model.words(text, code) if isinstance(text, str) else list(text) for text in texts
+            ]
             for words in cut:
                 check_strings(**{f"{name}[{place}]": word for place, word in enumerate(words)})
             sides.append(cut)

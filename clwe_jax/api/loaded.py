@@ -58,14 +58,27 @@ class LoadedModel:
 
     @overload
     def encode(
-        self, texts: Iterable[str], lang: str, layer: Layer | None = ..., pool: str = ...,
-        normalize: bool = ..., batch_size: int = ..., show_progress: bool | None = ...,
-    ) -> np.ndarray: ...  # fmt: skip
+        self,
+        texts: Iterable[str],
+        lang: str,
+        layer: Layer | None = ...,
+        pool: str = ...,
+        normalize: bool = ...,
+        batch_size: int = ...,
+        show_progress: bool | None = ...,
+    ) -> np.ndarray: ...
     @overload
     def encode(
-        self, texts: Iterable[str], lang: str, layer: Layer | None = ..., *, pool: None,
-        normalize: bool = ..., batch_size: int = ..., show_progress: bool | None = ...,
-    ) -> list[np.ndarray]: ...  # fmt: skip
+        self,
+        texts: Iterable[str],
+        lang: str,
+        layer: Layer | None = ...,
+        *,
+        pool: None,
+        normalize: bool = ...,
+        batch_size: int = ...,
+        show_progress: bool | None = ...,
+    ) -> list[np.ndarray]: ...
     def encode(
         self,
         texts: Iterable[str],
@@ -256,7 +269,9 @@ class LoadedModel:
 
     def _lacks(self, method: str) -> ValueError:
         """The error of a method that this kind of model lacks."""
-        return ValueError(f"{self.described} {_LACKS.get(method, self.lacking).format(method=method)}")
+        return ValueError(
+            f"{self.described} {_LACKS.get(method, self.lacking).format(method=method)}"
+        )
 
 
 _SENSES = (

@@ -38,7 +38,12 @@ class Model(LanguageModel, Loaded):
         return self.encode(["a"], self.languages[0]).shape[-1]
 
     def _encode(
-        self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None, batch_size: int
+        self,
+        texts: Sequence[str],
+        lang: str,
+        layer: Layer | None,
+        pool: str | None,
+        batch_size: int,
     ) -> np.ndarray | list[np.ndarray]:
         encoder = self._of_size(batch_size)
         if pool is None:
@@ -120,9 +125,7 @@ class Model(LanguageModel, Loaded):
         senses = self.sense_view.all(word, lang, k, direction, examples)
         return [sense for sense in senses if sense.enabled]
 
-    def translate(
-        self, word: str, context: str, to: str, lang: str | None = None
-    ) -> Translated:
+    def translate(self, word: str, context: str, to: str, lang: str | None = None) -> Translated:
         """The translation of a word in a context; see `SenseView.translate`."""
         return self.sense_view.translate(word, context, to, lang)
 

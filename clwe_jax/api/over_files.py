@@ -66,8 +66,10 @@ def tag(model: LoadedModel, files: Sequence[str], languages: Sequence[str]) -> I
 
 # Command -> its number of files, and what it does.
 _COMMANDS: dict[str, tuple[int, Callable[..., Iterator[str]]]] = {
-    "align": (2, align), "mine": (2, mine), "tag": (1, tag),
-}  # fmt: skip
+    "align": (2, align),
+    "mine": (2, mine),
+    "tag": (1, tag),
+}
 
 
 def _lines(path: str) -> Iterator[str]:
@@ -75,7 +77,9 @@ def _lines(path: str) -> Iterator[str]:
     counts = corpora.LineCounts()
     yield from (line.rstrip("\r\n") for line in corpora.file_lines(path, counts))
     if counts.repaired_lines:
-        logging.warning("%s: %d lines are not UTF-8; their bad bytes are replaced", path, counts.repaired_lines)
+        logging.warning(
+            "%s: %d lines are not UTF-8; their bad bytes are replaced", path, counts.repaired_lines
+        )
 
 
 def _parts(lines: Iterator[_Line]) -> Iterator[list[_Line]]:
@@ -120,18 +124,24 @@ def _arguments(command: str, argv: Sequence[str]) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--model", required=True, help="a run's folder, hf:DIR or files of vectors")
-    parser.add_argument("--languages", required=True, help="codes of the files' languages, in their order")
+    parser.add_argument(
+        "--languages", required=True, help="codes of the files' languages, in their order"
+    )
     parser.add_argument("--out", default="", help="file to write; without it, the standard output")
     if command == "mine":
         parser.add_argument("--least", type=float, default=1.05, help="smallest margin of a pair")
-        parser.add_argument("--pipeline_options", help="of Apache Beam, by commas: --runner=DirectRunner")
+        parser.add_argument(
+            "--pipeline_options", help="of Apache Beam, by commas: --runner=DirectRunner"
+        )
         parser.add_argument("--parts", type=int, help="of each text, for Apache Beam (16)")
     parser.set_defaults(pipeline_options=None)
     parser.add_argument("files", nargs=count, metavar="FILE")
     given = parser.parse_args(argv)
     given.languages = given.languages.split(",")
     if len(given.languages) != count:
-        parser.error(f"--languages={','.join(given.languages)}: expected {count}, one for each file")
+        parser.error(
+            f"--languages={','.join(given.languages)}: expected {count}, one for each file"
+        )
     by_beam = given.pipeline_options is not None
     if command == "mine":
         if math.isnan(given.least):
@@ -201,10 +211,13 @@ def _mine_by_beam(given: argparse.Namespace) -> None:
     from clwe_jax.api import beam_mining  # it imports jax, before which `compiled.keep` must run
 
     job = beam_mining.Job(
-        given.model, tuple(map(places.absolute, given.files)), tuple(given.languages),
-        places.absolute(given.out), given.parts or 16,
+        given.model,
+        tuple(map(places.absolute, given.files)),
+        tuple(given.languages),
+        places.absolute(given.out),
+        given.parts or 16,
         tuple(filter(None, given.pipeline_options.split(","))),
-    )  # fmt: skip
+    )
     written = 0
     with places.writing(job.out) as file:
         for written, pair in enumerate(beam_mining.mine(job, given.least), 1):

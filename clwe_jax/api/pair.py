@@ -30,7 +30,12 @@ class PairModel(PairModels, Loaded):
         return next(iter(self.models.values())).dim
 
     def _encode(
-        self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None, batch_size: int
+        self,
+        texts: Sequence[str],
+        lang: str,
+        layer: Layer | None,
+        pool: str | None,
+        batch_size: int,
     ) -> np.ndarray | list[np.ndarray]:
         return self.models[lang].encode(texts, lang, layer, pool, batch_size=batch_size)
 

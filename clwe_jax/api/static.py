@@ -42,7 +42,12 @@ class StaticModel(StaticSpaces, Loaded):
         return self._vector(word, lang, self.stored(lang))
 
     def _encode(
-        self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None, batch_size: int
+        self,
+        texts: Sequence[str],
+        lang: str,
+        layer: Layer | None,
+        pool: str | None,
+        batch_size: int,
     ) -> np.ndarray | list[np.ndarray]:
         del batch_size
         if pool not in ("mean", "sif", None):

@@ -1,13 +1,13 @@
 """Use a tagger, classifier or probe: labels of words, of texts and of spans.
 
-    from clwe_jax import api
+from clwe_jax import api
 
-    model = api.load("runs/ner_bilstm_crf")
-    model.tag(["Anna wohnt in Berlin."], lang="de")       # [[('Anna', 'B-PER'), ...]]
-    model = api.load("runs/finetune_xnli")
-    model.classify([("He sleeps.", "He is awake.")], lang="en")
-    model = api.load("runs/edge_probing")
-    model.label_spans([(["Er", "schläft", "."], [(1, 2), (0, 1)])], lang="de")   # [('agent',)]
+model = api.load("runs/ner_bilstm_crf")
+model.tag(["Anna wohnt in Berlin."], lang="de")       # [[('Anna', 'B-PER'), ...]]
+model = api.load("runs/finetune_xnli")
+model.classify([("He sleeps.", "He is awake.")], lang="en")
+model = api.load("runs/edge_probing")
+model.label_spans([(["Er", "schläft", "."], [(1, 2), (0, 1)])], lang="de")   # [('agent',)]
 """
 
 from __future__ import annotations

@@ -70,8 +70,12 @@ def parallel_tests(config: ClcrRun, workdir: str) -> list[tuple[Labelled, tuple[
         logging.warning(
             "T + pGA is left out: it needs parallel test rows, as XNLI's are, and those of %s and %s in "
             "%s differ in number or labels (%d and %d rows)",
-            source, target, settings.tests, len(own), len(other),
-        )  # fmt: skip
+            source,
+            target,
+            settings.tests,
+            len(own),
+            len(other),
+        )
         return []
     return [(x, y.texts) for x, y in zip(own, other)]
 
@@ -89,11 +93,15 @@ def _linked_words(
     models = mapped.models.items()
     cut = [
         Linked(
-            *(model.tokenizer.words(text, language) for text, (language, model) in zip(pair, models)),
-            frozenset(), frozenset(),
+            *(
+                model.tokenizer.words(text, language)
+                for text, (language, model) in zip(pair, models)
+            ),
+            frozenset(),
+            frozenset(),
         )
         for pair in pairs
-    ]  # fmt: skip
+    ]
     sides = data.both_sides(mapped.models, mapped.spaces, cut, workdir)
     views = vectors.views(mapped.maps[steps.MAIN], sides, vectors.files(workdir))
     distances = steps.distances(views, config.clcr.contrast, config.seed)

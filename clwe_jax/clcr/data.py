@@ -32,9 +32,15 @@ _PAPERS_DEPTH = 3 / 4  # layer 9 of 12
 _ENCODERS = "encoders"  # folder of the encoders that a run trained
 _DEV = "links-dev"  # seed of the development sentences
 _SHARED = (  # options of the text that the encoders read like the run
-    "source", "lower_case", "simplify_chinese", "pocket_sentences", "pocket_domains", "pocket_shared",
-    "pocket_apart", "pocket_shared_order",
-)  # fmt: skip
+    "source",
+    "lower_case",
+    "simplify_chinese",
+    "pocket_sentences",
+    "pocket_domains",
+    "pocket_shared",
+    "pocket_apart",
+    "pocket_shared_order",
+)
 _NONE: frozenset[tuple[int, int]] = frozenset()
 
 
@@ -52,18 +58,21 @@ def encoder_config(config: ClcrRun, language: str) -> PretrainRun:
     run = options.with_values(
         base,
         {
-            "system": f"MLM ({language})", "seed": config.seed,
+            "system": f"MLM ({language})",
+            "seed": config.seed,
             "data": {
-                "languages": language, "dictionaries": "",
+                "languages": language,
+                "dictionaries": "",
                 **{name: getattr(config.data, name) for name in _SHARED},
             },
             # Post-norm stays on the unigram plateau for 6,000 steps, pre-norm for less than 1,000.
             "model": {"norm": "pre", "condition_on_language": False, "language_embeddings": False},
             "vocab": {"kind": settings.vocab_kind, "size": settings.vocab_size},
-            "train.steps": settings.steps, "checkpoint.every_steps": settings.steps,
+            "train.steps": settings.steps,
+            "checkpoint.every_steps": settings.steps,
             "optimizer.warmup_steps": min(base.optimizer.warmup_steps, settings.steps // 5),
         },
-    )  # fmt: skip
+    )
     mlm = dataclasses.replace(base.evals["mlm"], every_steps=0)
     return dataclasses.replace(run, evals={"mlm": mlm})
 
@@ -135,7 +144,9 @@ def opened(
 def _opened(settings: ClcrOptions, side: str, language: str, place: str) -> LanguageModel:
     if side == "target" and hub(settings):
         # The hub's model, which its run may have fine-tuned, and not the encoder that it began with.
-        model = dataclasses.replace(encoders.of_folder(hub(settings)[0]).models[language], projection=None)
+        model = dataclasses.replace(
+            encoders.of_folder(hub(settings)[0]).models[language], projection=None
+        )
     else:
         model = encoders.load(place, [language])
     if not isinstance(model, LanguageModel) or not isinstance(model.objective, Encodes):
@@ -225,8 +236,10 @@ def _cut(
     if left_out:
         logging.warning(
             "%d sentence pairs are left out: a side has no word, or more than %d words "
-            "(config.clcr.length)", left_out, length,
-        )  # fmt: skip
+            "(config.clcr.length)",
+            left_out,
+            length,
+        )
 
 
 def test_rows(config: ClcrRun) -> list[Linked]:

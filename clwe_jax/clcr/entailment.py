@@ -18,11 +18,13 @@ ALIGNED = "t_pga"  # the row of `aligned`
 MULTILINGUAL = "mbert"  # the row of one model of both languages
 TITLES = {
     ALIGNED: "pivots and order of translations (T + pGA)",
-    "t": "all words (T)", "t_e": "pivots (T + E)", "t_e_r": "pivots, reordered (T + E + R)",
+    "t": "all words (T)",
+    "t_e": "pivots (T + E)",
+    "t_e_r": "pivots, reordered (T + E + R)",
     MULTILINGUAL: "one multilingual model (mBERT)",
     "translate_test": "translate-test, word by word",
     "translate_train": "translate-train, word by word",
-}  # fmt: skip
+}
 # Row of Table 4 -> options of `config.transfer`.
 ROWS: Mapping[str, Mapping[str, str]] = {
     "t": {},
@@ -52,14 +54,17 @@ def row_config(config: ClcrRun, workdir: str, name: str) -> TransferRun:
     source, target = options.languages(config)
     settings = config.clcr.entailment
     values = {
-        "system": f"ESIM, {TITLES[name]}", "seed": config.seed,
+        "system": f"ESIM, {TITLES[name]}",
+        "seed": config.seed,
         "encoder": settings.multilingual if name == MULTILINGUAL else f"run:{workdir}",
         "data": {"languages": f"{target},{source}", "dictionaries": config.data.dictionaries},
         "transfer": {
-            "train": settings.train or target, "tests": settings.tests, "seeds": settings.seeds,
+            "train": settings.train or target,
+            "tests": settings.tests,
+            "seeds": settings.seeds,
             **ROWS[name],
         },
-    }  # fmt: skip
+    }
     return options.with_values(options.parse(presets.esim(config.scale)), values)
 
 
@@ -85,7 +90,9 @@ def row_figures(workdir: str, name: str) -> dict[str, float]:
         return json.load(file)
 
 
-def figures(languages: Sequence[str], name: str, accuracies: Mapping[str, float]) -> dict[str, float]:
+def figures(
+    languages: Sequence[str], name: str, accuracies: Mapping[str, float]
+) -> dict[str, float]:
     """The figures of a row by their names in a CLCR run; see `measured`.
 
     Args:

@@ -46,7 +46,9 @@ def space(config: ClcrRun) -> Mapping[str, Space]:
         mapped = model.models[target].projection
         here = Space(tuple(mapped.layers), mapped.whitening)
         first = first or model.models[target]
-        same = _same(spaces.get(target, here), here) and _same_parameters(first, model.models[target])
+        same = _same(spaces.get(target, here), here) and _same_parameters(
+            first, model.models[target]
+        )
         if not same:
             raise ValueError(
                 f"config.clcr.hub: {folder} has another space of {target!r} than the first run: train it "
@@ -62,7 +64,9 @@ def _same(first: Space, second: Space) -> bool:
 
 
 def _same_parameters(first: LanguageModel, second: LanguageModel) -> bool:
-    pairs = zip(*(jax.tree.leaves(model.variables["params"]) for model in (first, second)), strict=True)
+    pairs = zip(
+        *(jax.tree.leaves(model.variables["params"]) for model in (first, second)), strict=True
+    )
     return all(np.array_equal(a, b) for a, b in pairs)
 
 
@@ -82,7 +86,10 @@ def aligned(config: ClcrRun, model: ClcrModels) -> Iterator[tuple[str, float]]:
             continue
         sides = [
             # In the hub's space a word's own vector and the mapped one are the same.
-            [Mapped(x[:, -1], x[:, -1]) for x in encoder.of_words([row[side] for row in rows], language)]
+            [
+                Mapped(x[:, -1], x[:, -1])
+                for x in encoder.of_words([row[side] for row in rows], language)
+            ]
             for side, language in enumerate(pair)
         ]
         links = [pivots.links(pivots.symmetric_distances(a, b)) for a, b in zip(*sides)]

@@ -15,9 +15,16 @@ from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier, Predictor
 from clwe_jax.align.sentences import Pieces
 from clwe_jax.clcr import (
-    aligned, data, entailment, hub as clcr_hub, sections, steps as clcr_steps,
-    trial, tune, vectors,
-)  # fmt: skip
+    aligned,
+    data,
+    entailment,
+    hub as clcr_hub,
+    sections,
+    steps as clcr_steps,
+    trial,
+    tune,
+    vectors,
+)
 from clwe_jax.clcr.data import ParallelRows
 from clwe_jax.clcr.results import Extracted, Reordered, Split, Transformed
 from clwe_jax.clcr.steps import MAIN, Extraction, Maps, OrderPredictors
@@ -135,9 +142,15 @@ class Clcr(Job):
             for side, language in enumerate(models):
                 # The new model and vectors take the place of the old: neither memory nor disk holds both.
                 models[language], history = self._tuned(
-                    number, side, models[language], spaces[language], rows.train, pieces,
-                    maps[MAIN][side], made_with,
-                )  # fmt: skip
+                    number,
+                    side,
+                    models[language],
+                    spaces[language],
+                    rows.train,
+                    pieces,
+                    maps[MAIN][side],
+                    made_with,
+                )
                 pieces[side] = data.one_side(models, spaces, rows.train, side, folder)
                 phases.setdefault(language, []).append(history)
         if config.clcr.tune.rounds:
@@ -169,9 +182,14 @@ class Clcr(Job):
     ) -> dict[str, float]:
         """The figures of a row of Table 1 on the test sentences."""
         return clcr_steps.measured(
-            name, maps, sides, self._views(maps, sides), rows.test if rows.gold else (),
-            self.config.clcr.contrast, self.config.seed,
-        )  # fmt: skip
+            name,
+            maps,
+            sides,
+            self._views(maps, sides),
+            rows.test if rows.gold else (),
+            self.config.clcr.contrast,
+            self.config.seed,
+        )
 
     def _maps(self, pieces: Sequence[Pieces], made_with: Mapping[str, Any]) -> dict[str, Maps]:
         """Row of Table 1 -> the maps that it learns."""
@@ -201,11 +219,16 @@ class Clcr(Job):
 
         def fit() -> Any:
             tuned = tune.tuned(
-                model, (language, [row[side] for row in rows]), space, match,
-                sides[1 - side].table, sides[side].table.rows.shape[1],
+                model,
+                (language, [row[side] for row in rows]),
+                space,
+                match,
+                sides[1 - side].table,
+                sides[side].table.rows.shape[1],
                 AttentionMatching(**values_of(self.config.clcr.transform)),
-                Tuning(**values_of(self.config.clcr.tune)), self.config.seed,
-            )  # fmt: skip
+                Tuning(**values_of(self.config.clcr.tune)),
+                self.config.seed,
+            )
             return {"params": tuned.model.variables["params"], "history": tuned.history}
 
         arrays = self._kept(f"tuned_{number}_{language}", made_with, ("transform", "tune"), fit)
@@ -224,7 +247,10 @@ class Clcr(Job):
                 raise ValueError(clcr_steps.NO_PIVOT)
             fit = functools.partial(clcr_steps.extraction, x, gold, classifier, self.config.seed)
             arrays = self._kept(
-                f"extract_{language}", mapped.made_with, _OF_PREDICTORS, lambda fit=fit: _params(fit())
+                f"extract_{language}",
+                mapped.made_with,
+                _OF_PREDICTORS,
+                lambda fit=fit: _params(fit()),
             )
             made = Extraction(*(Predictor(arrays[name]) for name in Extraction._fields))
             figures |= dict(clcr_steps.extracted(made, test_x, test_gold, language))
@@ -235,10 +261,12 @@ class Clcr(Job):
         settings, test = self.config.clcr, mapped.test
         moved = data.SIDES.index(settings.reordered)
         fit = functools.partial(
-            clcr_steps.order_predictors, mapped.train.words.common(moved),
-            clcr_steps.orders(mapped.train.links, moved), Classifier(**values_of(settings.predictor)),
+            clcr_steps.order_predictors,
+            mapped.train.words.common(moved),
+            clcr_steps.orders(mapped.train.links, moved),
+            Classifier(**values_of(settings.predictor)),
             self.config.seed,
-        )  # fmt: skip
+        )
         used = (*_OF_PREDICTORS, "reordered")
         arrays = self._kept("reorder", mapped.made_with, used, lambda: _params(fit()))
         order = OrderPredictors(*(Predictor(arrays[name]) for name in OrderPredictors._fields))
@@ -259,19 +287,28 @@ class Clcr(Job):
         moved = options.languages(self.config)[reordered.moved]
         clcr_models.save(
             self.workdir,
-            {"encoders": data.places(self.config, self.workdir),
-             "threshold": settings.pivot_probability, "beam": settings.beam,
-             "reordered": moved, "hub": hub},
+            {
+                "encoders": data.places(self.config, self.workdir),
+                "threshold": settings.pivot_probability,
+                "beam": settings.beam,
+                "reordered": moved,
+                "hub": hub,
+            },
             mapped.spaces,
             mapped.maps[MAIN].there.params,
             # Relative orders are far above absolute ones (BLEU-4 61, 18).
             {"order": reordered.predictors.relative}
-            | {f"pivots/{x}": extraction.confident for x, extraction in extracted.predictors.items()},
-        )  # fmt: skip
+            | {
+                f"pivots/{x}": extraction.confident
+                for x, extraction in extracted.predictors.items()
+            },
+        )
         # Without fine-tuning the encoders stay in their own folders.
         if settings.tune.rounds:
             for language, model in mapped.models.items():
-                heads.save(model.variables["params"], clcr_models.tuned_file(self.workdir, language))
+                heads.save(
+                    model.variables["params"], clcr_models.tuned_file(self.workdir, language)
+                )
         if not (hub and mapped.test.gold):
             return {}
         return dict(clcr_hub.aligned(self.config, encoders.of_folder(self.workdir)))
@@ -296,9 +333,12 @@ class Clcr(Job):
     def results(self, done: Mapping[str, Any]) -> Results:
         mapped, extracted, reordered = (done[x] for x in ("transform", "extract", "reorder"))
         figures = {
-            **mapped.figures, **extracted.figures, **reordered.figures, **done["model"],
+            **mapped.figures,
+            **extracted.figures,
+            **reordered.figures,
+            **done["model"],
             **done["entailment"],
-        }  # fmt: skip
+        }
         report = {
             "notes": self.notes,
             "sections": sections.sections(
@@ -319,8 +359,10 @@ def _spread(words: Views) -> dict[str, float]:
             logging.warning(
                 "The %s representations have collapsed: variance %.4f of a dimension, effective rank "
                 "%.1f. Lower config.clcr.tune.learning_rate or .rounds, or train T for more steps",
-                name, variance, rank,
-            )  # fmt: skip
+                name,
+                variance,
+                rank,
+            )
     return figures
 
 
@@ -344,11 +386,12 @@ def _params(predictors: Extraction | OrderPredictors) -> dict[str, Any]:
 def _arrays(maps: Maps) -> dict[str, dict[str, np.ndarray]]:
     return {
         side: {
-            **match.params, "temperature": np.array(match.temperature),
+            **match.params,
+            "temperature": np.array(match.temperature),
             "history": np.array(match.history, np.float64).reshape(-1, 2),
         }
         for side, match in maps._asdict().items()
-    }  # fmt: skip
+    }
 
 
 def _match(arrays: Mapping[str, np.ndarray]) -> Match:

@@ -77,11 +77,12 @@ def run(config: ClcrRun, topology: str) -> dict[str, Any]:
     needed = max(part.bytes for part in parts)
     result: dict[str, Any] = {
         "parts": [dataclasses.asdict(part) for part in parts],
-        "needed_bytes": needed, "hbm_bytes": place.hbm,
+        "needed_bytes": needed,
+        "hbm_bytes": place.hbm,
         "fits": needed <= slices.USABLE * place.hbm if place.hbm else None,
         "hours": sum(part.seconds for part in parts) / 3600 if rate else None,
         **_host(config),
-    }  # fmt: skip
+    }
     _show(config, topology, place, result)
     return result
 
@@ -101,9 +102,10 @@ def _host(config: ClcrRun) -> dict[str, int]:
     )
     return {
         # The parts of `memories` are of stages that follow each other.
-        "disk_bytes": disk, "host_bytes": text + max(memories),
+        "disk_bytes": disk,
+        "host_bytes": text + max(memories),
         "row_bytes": 2 * _WORDS * vector if settings.entailment.seeds else 0,
-    }  # fmt: skip
+    }
 
 
 def _encoder(config: ClcrRun) -> Objective:
@@ -141,7 +143,9 @@ def _tuning(config: ClcrRun, device: Any, rate: float | None) -> PlanRow:
     objective, tuning = _encoder(config), Tuning(**values_of(config.clcr.tune))
     matching = AttentionMatching(**values_of(config.clcr.transform))
     width = objective.model.options.width
-    space = Space((objective.model.options.layers,), whitening.whitening(np.zeros((1, width)), whiten=False))
+    space = Space(
+        (objective.model.options.layers,), whitening.whitening(np.zeros((1, width)), whiten=False)
+    )
     step = tune.program(
         objective.encode, space, matching.initial(width, width, 0), matching, tuning
     )
@@ -150,7 +154,12 @@ def _tuning(config: ClcrRun, device: Any, rate: float | None) -> PlanRow:
     opt_state = _placed(jax.eval_shape(tune.optimizer(tuning).init, params), device)
     shapes = [
         jax.ShapeDtypeStruct(shape, kind, sharding=device)
-        for shape, kind in ((rows, bool), ((*rows, width), np.float32), (rows, bool), ((), np.int32))
+        for shape, kind in (
+            (rows, bool),
+            ((*rows, width), np.float32),
+            (rows, bool),
+            ((), np.int32),
+        )
     ]
     batch = _placed(objective.batch_shapes(*rows), device)
     traced = step.trace(params, opt_state, state, batch, *shapes)
@@ -164,17 +173,16 @@ def _part(name: str, traced: jax.stages.Traced, calls: float, rate: float | None
 
 
 def _placed(shapes: Any, device: Any) -> Any:
-    return jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=device), shapes
-    )
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=device), shapes)
 
 
 def _show(config: ClcrRun, topology: str, place: slices.Slice, result: dict[str, Any]) -> None:
     out = console.Console(soft_wrap=True)
     rows = table.Table(
         title=f"{config.system}:{config.scale} on {topology}, {config.clcr.sentences:,} sentence pairs",
-        box=box.SIMPLE_HEAD, title_justify="left",
-    )  # fmt: skip
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+    )
     for head in ("", "memory", "FLOPs", "time"):
         rows.add_column(head, justify="right" if head else "left")
     for part in result["parts"]:

@@ -14,19 +14,31 @@ from clwe_jax.clcr.steps import Extraction
 from clwe_jax.options.clcr import ClcrOptions, ClcrRun
 from clwe_jax.report import data, word_links
 from clwe_jax.report.data import (
-    Block, Chart, Column, Facts, Language, Line, Metric, Table, Text, Word,
-)  # fmt: skip
+    Block,
+    Chart,
+    Column,
+    Facts,
+    Language,
+    Line,
+    Metric,
+    Table,
+    Text,
+    Word,
+)
 from clwe_jax.report.measures import pair_name
 
 _NAMES = {
-    "regression": "linear regression", "flat": "attention, T = 1",
-    "slow": "annealed, beta .001", steps.MAIN: "annealed",
+    "regression": "linear regression",
+    "flat": "attention, T = 1",
+    "slow": "annealed, beta .001",
+    steps.MAIN: "annealed",
     steps.TUNED: "annealed, encoders fine-tuned",
-}  # fmt: skip
+}
 _ALIGNERS = {
-    "mutual_argmax": "mutual argmax (SimAlign)", "itermax": "itermax (SimAlign)",
+    "mutual_argmax": "mutual argmax (SimAlign)",
+    "itermax": "itermax (SimAlign)",
     "softmax": "softmax intersection (awesome-align)",
-}  # fmt: skip
+}
 _FIRST = 50  # pivots without which a precision says little
 _SHOWN = 3  # sentences of each kind
 _WORDS = range(5, 13)  # number of words of a sentence that is shown
@@ -60,21 +72,32 @@ def _transform(
 ) -> data.Section:
     test, (source, target) = mapped.test, languages
     rows = [
-        [_NAMES[name], *(Metric(f"clcr/{x}/{name}") for x in (
-            "distance", "distance_back", "nearest", "cosine", "cosine_back", "f1"
-        ))]
-        for name in (*steps.ROWS, steps.TUNED) if f"clcr/distance/{name}" in figures
-    ]  # fmt: skip
+        [
+            _NAMES[name],
+            *(
+                Metric(f"clcr/{x}/{name}")
+                for x in ("distance", "distance_back", "nearest", "cosine", "cosine_back", "f1")
+            ),
+        ]
+        for name in (*steps.ROWS, steps.TUNED)
+        if f"clcr/distance/{name}" in figures
+    ]
     columns = [
-        Column("Map"), Column(f"{source} → {target}", ""),
-        Column(f"{target} → {source}", ""), Column("One word", ""), Column("Cosine", "", main=False),
-        Column("Cosine back", "", main=False), Column("F1", "percent"),
-    ]  # fmt: skip
+        Column("Map"),
+        Column(f"{source} → {target}", ""),
+        Column(f"{target} → {source}", ""),
+        Column("One word", ""),
+        Column("Cosine", "", main=False),
+        Column("Cosine back", "", main=False),
+        Column("F1", "percent"),
+    ]
     blocks: list[Block] = [Table(columns, rows)]
     if test.gold:
         aligner_rows = [[name, Metric(f"clcr/f1/{key}")] for key, name in _ALIGNERS.items()]
         aligner_rows.append(["symmetric distance", Metric("clcr/alignment_f1")])
-        blocks.append(Table([Column("Aligner on the mapped words"), Column("F1", "percent")], aligner_rows))
+        blocks.append(
+            Table([Column("Aligner on the mapped words"), Column("F1", "percent")], aligner_rows)
+        )
     lines = [
         Line(f"{_NAMES[name]}, {' → '.join(pair)}", points=match.history)
         for name in ("flat", steps.MAIN)
@@ -84,22 +107,32 @@ def _transform(
     if mapped.phases:
         tuned = [
             Line(f"model of {language}, round {number}", points=history.tolist())
-            for language, rounds in mapped.phases.items() for number, history in enumerate(rounds, 1)
-        ]  # fmt: skip
-        blocks.append(Chart("Distance while the models learn", tuned, y="squared error a dimension"))
+            for language, rounds in mapped.phases.items()
+            for number, history in enumerate(rounds, 1)
+        ]
+        blocks.append(
+            Chart("Distance while the models learn", tuned, y="squared error a dimension")
+        )
     blocks.append(
-        Facts({
-            "dimensions": " → ".join(str(x.vectors.shape[1]) for x in test.words.own),
-            "variance of a mapped dimension": Metric("clcr/variance/mapped"),
-            "of a target dimension": Metric("clcr/variance/target"),
-            "effective rank, mapped": Metric("clcr/rank/mapped"),
-            "effective rank, target": Metric("clcr/rank/target"),
-        })
-    )  # fmt: skip
+        Facts(
+            {
+                "dimensions": " → ".join(str(x.vectors.shape[1]) for x in test.words.own),
+                "variance of a mapped dimension": Metric("clcr/variance/mapped"),
+                "of a target dimension": Metric("clcr/variance/target"),
+                "effective rank, mapped": Metric("clcr/rank/mapped"),
+                "effective rank, target": Metric("clcr/rank/target"),
+            }
+        )
+    )
     for place in _chosen(test)[:1]:
         row = test.rows[place]
-        shown = {"languages": languages, "source": row.source, "target": row.target,
-                 "sure": sorted(row.sure), "found": np.argwhere(test.links[place]).tolist()}
+        shown = {
+            "languages": languages,
+            "source": row.source,
+            "target": row.target,
+            "sure": sorted(row.sure),
+            "found": np.argwhere(test.links[place]).tolist(),
+        }
         blocks.append(word_links.picture(shown, "found", "pivots as"))
         if test.gold:
             blocks.append(word_links.picture(shown, "sure", "gold, sure"))
@@ -123,32 +156,55 @@ def _extract(
         for name in ("plain", "confident"):
             for threshold in steps.THRESHOLDS:
                 path = f"clcr/extract/{language}/{name}"
-                rows.append([
-                    Language(language), name, threshold,
-                    *(Metric(f"{path}/{threshold}/{x}") for x in ("accuracy", "precision", "recall")),
-                    Metric(f"{path}/clear"),
-                ])  # fmt: skip
+                rows.append(
+                    [
+                        Language(language),
+                        name,
+                        threshold,
+                        *(
+                            Metric(f"{path}/{threshold}/{x}")
+                            for x in ("accuracy", "precision", "recall")
+                        ),
+                        Metric(f"{path}/clear"),
+                    ]
+                )
     columns = [
-        "Language", "Labels", "Threshold", Column("Accuracy", "percent"),
-        Column("Precision", "percent"), Column("Recall", "percent"),
+        "Language",
+        "Labels",
+        "Threshold",
+        Column("Accuracy", "percent"),
+        Column("Precision", "percent"),
+        Column("Recall", "percent"),
         Column("Clear", "percent", main=False),
-    ]  # fmt: skip
+    ]
     blocks: list[Block] = [Table(columns, rows)]
     if mapped.curve is not None:
         names = ("precision", "recall", "f1", "aer")
         every = ["mutually nearest words", *(Metric(f"clcr/alignment_{x}") for x in names)]
-        pivot = [f"pivots, nearer than {settings.threshold:g}", *(Metric(f"clcr/pivots/{x}") for x in names)]
-        heads = [Column("Links"), *(Column(x, "percent") for x in ("Precision", "Recall", "F1", "Error rate"))]
+        pivot = [
+            f"pivots, nearer than {settings.threshold:g}",
+            *(Metric(f"clcr/pivots/{x}") for x in names),
+        ]
+        heads = [
+            Column("Links"),
+            *(Column(x, "percent") for x in ("Precision", "Recall", "F1", "Error rate")),
+        ]
         blocks.append(Table(heads, [every, pivot], title="Links against the gold alignment"))
         at = Metric(f"clcr/pivots/precision@{steps.RECALL}")
         blocks.append(Facts({f"precision at a recall of {steps.RECALL:.0%}": at}))
         points = np.stack([mapped.curve.recall, mapped.curve.precision], 1)[_FIRST:].tolist()
         line = Line("mutually nearest words, by the threshold", points=points)
-        blocks.append(Chart("Precision of pivots by their recall", [line], "recall", "precision", "percent"))
+        blocks.append(
+            Chart("Precision of pivots by their recall", [line], "recall", "precision", "percent")
+        )
     shown = [
-        row for side, language in enumerate(languages) for place in _chosen(test)[:_SHOWN]
-        for row in _predicted(test, place, side, language, extractions[language], settings.pivot_probability)
-    ]  # fmt: skip
+        row
+        for side, language in enumerate(languages)
+        for place in _chosen(test)[:_SHOWN]
+        for row in _predicted(
+            test, place, side, language, extractions[language], settings.pivot_probability
+        )
+    ]
     blocks.append(Table(["Language", "Pivots", "Words"], shown, title="Pivots of sentences"))
     text = (
         f"Pivots are mutually nearest words whose {_distance(settings.contrast)} is below "
@@ -162,15 +218,26 @@ def _extract(
 
 
 def _predicted(
-    test: Split, place: int, side: int, language: str, extraction: Extraction, min_probability: float
+    test: Split,
+    place: int,
+    side: int,
+    language: str,
+    extraction: Extraction,
+    min_probability: float,
 ) -> list[list[Any]]:
     """Rows of a table: a sentence with the pivots found, and with those of each predictor."""
     words, vectors = test.rows[place][side], test.words.common(side).of(place)
     marked = {"with the translation": test.links[place].any(1 - side)}
     for name, predictor in extraction._asdict().items():
-        marked[f"predicted, {name} labels"] = predictor.probabilities(vectors)[:, 1] >= min_probability
+        marked[f"predicted, {name} labels"] = (
+            predictor.probabilities(vectors)[:, 1] >= min_probability
+        )
     return [
-        [Language(language), name, [Word(x, language, "strong" if y else "soft") for x, y in zip(words, marks)]]
+        [
+            Language(language),
+            name,
+            [Word(x, language, "strong" if y else "soft") for x, y in zip(words, marks)],
+        ]
         for name, marks in marked.items()
     ]
 
@@ -183,21 +250,32 @@ def _reorder(languages: Sequence[str], test: Split, reordered: Reordered) -> dat
         [title, *(Metric(f"clcr/reorder/{path}/{name}") for name in names)]
         for title, path in (
             (f"the order of {source}", "identity"),
-            *((f"{method}, beam {beam}", f"{method}/beam{beam}")
-              for method in ("absolute", "relative") for beam in steps.BEAMS),
+            *(
+                (f"{method}, beam {beam}", f"{method}/beam{beam}")
+                for method in ("absolute", "relative")
+                for beam in steps.BEAMS
+            ),
         )
-    ]  # fmt: skip
+    ]
     forms = ("percent", "percent", "percent", "", "percent")
-    columns = [Column("Order"), *(Column(x, form) for x, form in zip(
-        ("BLEU-2", "BLEU-3", "BLEU-4", "Kendall's tau", "Lowest cost found"), forms
-    ))]  # fmt: skip
+    columns = [
+        Column("Order"),
+        *(
+            Column(x, form)
+            for x, form in zip(
+                ("BLEU-2", "BLEU-3", "BLEU-4", "Kendall's tau", "Lowest cost found"), forms
+            )
+        ),
+    ]
     blocks: list[Block] = [
         Table(columns, rows),
-        Facts({
-            "BLEU-4 above the own order": Metric("clcr/reorder/bleu4_gain"),
-            "tau above the own order": Metric("clcr/reorder/tau_gain"),
-        }),
-    ]  # fmt: skip
+        Facts(
+            {
+                "BLEU-4 above the own order": Metric("clcr/reorder/bleu4_gain"),
+                "tau above the own order": Metric("clcr/reorder/tau_gain"),
+            }
+        ),
+    ]
     places = _chosen(test)[:_SHOWN]
     given, every = [reordered.given[place] for place in places], test.words.common(reordered.moved)
     vectors = every._replace(rows=every.rows[places])
@@ -207,18 +285,22 @@ def _reorder(languages: Sequence[str], test: Split, reordered: Reordered) -> dat
         own, other = (test.rows[place][side] for side in sides)
         words = np.array(own, object)[order.places]
         points = [
-            f"{source}: {' '.join(words)}", f"predicted: {' '.join(words[mine])}",
+            f"{source}: {' '.join(words)}",
+            f"predicted: {' '.join(words[mine])}",
             f"order of {target}: {' '.join(words[order.gold])}",
-        ]  # fmt: skip
+        ]
         blocks.append(Text(" ".join(other), points=points))
     text = (
         f"Linked words of {source}, brought into the order of {target} (Table 3): the share of the 2-, "
         "3- and 4-grams of words that stand together in that order, and Kendall's tau; and of sentences "
         f"of up to {reorder.MAX_EXHAUSTIVE} words, the share in which the search finds the order of lowest "
         "cost among all. "
-        + ("The orders are those of the gold alignment." if test.gold else
-           "The orders are those of the pivots found.")
-    )  # fmt: skip
+        + (
+            "The orders are those of the gold alignment."
+            if test.gold
+            else "The orders are those of the pivots found."
+        )
+    )
     return data.Section("CLCR: reorder", text, blocks)
 
 
@@ -262,15 +344,20 @@ def _hub(target: str, figures: Mapping[str, float]) -> data.Section | None:
 def _distance(others: int) -> str:
     """The name of the measure of `clcr.contrast`."""
     plain = "symmetric distance"
-    return f"{plain}, in units of that to the nearest word of {others} other sentences," if others else plain
+    return (
+        f"{plain}, in units of that to the nearest word of {others} other sentences,"
+        if others
+        else plain
+    )
 
 
 def _chosen(test: Split) -> Sequence[int]:
     """Test sentences of moderate length, those whose pivots cross most first."""
     fitting = [
-        place for place, row in enumerate(test.rows)
+        place
+        for place, row in enumerate(test.rows)
         if len(row.source) in _WORDS and len(row.target) in _WORDS
-    ]  # fmt: skip
+    ]
     fitting = fitting or list(range(min(len(test.rows), _SHOWN)))
     return sorted(fitting, key=lambda place: _inversions(test.links[place]), reverse=True)
 

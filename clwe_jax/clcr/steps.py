@@ -259,7 +259,9 @@ def gold_links(rows: Sequence[Linked]) -> list[np.ndarray]:
     for row in rows:
         links = np.zeros((len(row.source), len(row.target)), bool)
         links[tuple(np.array(sorted(row.sure), int).reshape(-1, 2).T)] = True
-        unique.append(links & (links.sum(1, keepdims=True) == 1) & (links.sum(0, keepdims=True) == 1))
+        unique.append(
+            links & (links.sum(1, keepdims=True) == 1) & (links.sum(0, keepdims=True) == 1)
+        )
     return unique
 
 

@@ -56,7 +56,8 @@ def _seconds(settings: ClcrOptions, width: int, wanted: int) -> float:
     rng, words = np.random.default_rng(0), few.batch_size * settings.length
     rows = np.arange(1, words + 1, dtype=np.int32).reshape(few.batch_size, -1)
     sides = [
-        Sentences(rng.standard_normal((words + 1, size), np.float32), rows) for size in (width, wanted)
+        Sentences(rng.standard_normal((words + 1, size), np.float32), rows)
+        for size in (width, wanted)
     ]
     few.fit(*sides)  # compiles
     started = time.monotonic()

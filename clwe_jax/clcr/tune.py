@@ -33,11 +33,7 @@ class Tuning(TuneOptions):
 
 
 def program(
-    encode: EncodeFn,
-    space: Space,
-    transform: Params,
-    matching: AttentionMatching,
-    tuning: Tuning,
+    encode: EncodeFn, space: Space, transform: Params, matching: AttentionMatching, tuning: Tuning
 ) -> jax.stages.Wrapped:
     """The compiled step of the fine-tuning.
 
@@ -123,7 +119,14 @@ def tuned(
         real = np.asarray(batch.pop("groups")) >= 0
         target = other.rows[some]  # row 0 is padding
         params, opt_state, value = step(
-            params, opt_state, rest, batch, real, other.vectors[target], target > 0, np.int32(number)
+            params,
+            opt_state,
+            rest,
+            batch,
+            real,
+            other.vectors[target],
+            target > 0,
+            np.int32(number),
         )
         # Losses are read at the end: reading them here would wait for each step.
         losses.append(value)
@@ -134,9 +137,11 @@ def tuned(
             f"{tuning.learning_rate:g}"
         )
     logging.info(
-        "fine-tuning (%s): distance %.3f, then %.3f", language, history[:20].mean(),
+        "fine-tuning (%s): distance %.3f, then %.3f",
+        language,
+        history[:20].mean(),
         history[-20:].mean(),
-    )  # fmt: skip
+    )
     ends = [*range(_LOGGED, len(history), _LOGGED), len(history)]
     means = [part.mean() for part in np.split(history, ends[:-1])]
     return Tuned(model.with_parameters(params), np.array([*zip(ends, means)], np.float64))

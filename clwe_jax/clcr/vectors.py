@@ -53,7 +53,11 @@ def encoded(
             counts.append(np.bincount(owners))
             lengths.append(len(owners))
     rows = numbered([len(x) for x in words])
-    return Pieces(Sentences(table.together(), numbered(lengths)), np.concatenate(counts).astype(np.int32), rows)
+    return Pieces(
+        Sentences(table.together(), numbered(lengths)),
+        np.concatenate(counts).astype(np.int32),
+        rows,
+    )
 
 
 def into_space(pieces: Pieces, space: Space) -> Pieces:
@@ -96,7 +100,5 @@ def views(
       allocate: makes the tables.
     """
     own = [side.words(allocate=allocate) for side in sides]
-    mapped = [
-        side.words(match.apply, match.width, allocate) for side, match in zip(sides, maps)
-    ]
+    mapped = [side.words(match.apply, match.width, allocate) for side, match in zip(sides, maps)]
     return Views((own[0], own[1]), (mapped[0], mapped[1]))

@@ -15,8 +15,14 @@ _WARM_MLM, _WARM_DICT = "warm_mlm", "warm_dict_mlm"
 def sentences(comparison: Comparison) -> list[str]:
     """The sentences that the systems of a comparison allow."""
     makers: tuple[Callable[[Comparison], Iterator[str]], ...] = (
-        _best, _floor, _cheapest, _warm, _cold, _leak, _foreign,
-    )  # fmt: skip
+        _best,
+        _floor,
+        _cheapest,
+        _warm,
+        _cold,
+        _leak,
+        _foreign,
+    )
     return [line for make in makers for line in make(comparison)]
 
 
@@ -30,7 +36,9 @@ def _listed(comparison: Comparison, names: list[str]) -> str:
 
 
 def _has(comparison: Comparison, figure: str, *names: str) -> bool:
-    return figure in comparison.titles and all(name in comparison.measured(figure) for name in names)
+    return figure in comparison.titles and all(
+        name in comparison.measured(figure) for name in names
+    )
 
 
 def _points(gain: float) -> str:

@@ -116,19 +116,28 @@ class Compare(Job):
         config, system = self.config, place.system
         made_with: dict[str, Any] = {
             "model": system.model,
-            "run": to_dict(systems.run_of(config, system, place.seed, folders)) if system.config else {},
+            "run": to_dict(systems.run_of(config, system, place.seed, folders))
+            if system.config
+            else {},
             "budget": config.compare.budget,
             "evals": to_dict(config)["evals"],
             "outcomes": [pattern.pattern for pattern in measured.OUTCOMES.values()],
-            "tasks": [tasks.names(config.compare), config.compare.heads, config.compare.rows,
-                      config.compare.test_rows, config.compare.labelled],
-        }  # fmt: skip
+            "tasks": [
+                tasks.names(config.compare),
+                config.compare.heads,
+                config.compare.rows,
+                config.compare.test_rows,
+                config.compare.labelled,
+            ],
+        }
         try:
             return CachedResult(
-                place.measured, made_with, functools.partial(self._start, place),
+                place.measured,
+                made_with,
+                functools.partial(self._start, place),
                 lambda result, path: None,  # the process has written it
                 measured.load,
-            ).result()  # fmt: skip
+            ).result()
         except _Stopped:
             return STOPPED
         except _Failure as error:
@@ -143,16 +152,23 @@ class Compare(Job):
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
         command = [
-            sys.executable, "-m", "clwe_jax.compare.one", self.workdir, place.system.name,
+            sys.executable,
+            "-m",
+            "clwe_jax.compare.one",
+            self.workdir,
+            place.system.name,
             str(place.seed),
-        ]  # fmt: skip
+        ]
         with open(place.log, "ab") as log:
             # In a session of its own Ctrl-C reaches it once, through this process: a second signal would
             # end it before it has saved.
             process = subprocess.Popen(
-                command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+                command,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
                 env={**os.environ, "PYTHONPATH": path},
-            )  # fmt: skip
+            )
             try:
                 code = process.wait()
             except BaseException:
@@ -183,14 +199,18 @@ class Compare(Job):
         figures = comparison.figures()
         made = {
             "device": next((x.device for some in runs.values() for x in some), ""),
-            "speed": {"seconds": 60 * sum(x.cost["all_minutes"] for some in runs.values() for x in some)},
+            "speed": {
+                "seconds": 60 * sum(x.cost["all_minutes"] for some in runs.values() for x in some)
+            },
             "notes": [*self.notes, *(f"{name} failed: {why}" for name, why in failed.items())],
             "sections": sections.sections(comparison, settings, shared.budget(settings)),
             "compare": {
-                "asked": self._asked(), "failed": failed, "seconds": self.seconds,
+                "asked": self._asked(),
+                "failed": failed,
+                "seconds": self.seconds,
                 "systems": {name: len(some) for name, some in runs.items()},
             },
-        }  # fmt: skip
+        }
         code = {x for some in runs.values() for one in some for x in one.code}
         return Results(figures, made, code=code)
 

@@ -54,9 +54,13 @@ class Measured:
     def save(self, path: str) -> None:
         """Writes a file for `load`."""
         record = {
-            "figures": dict(self.figures), "keys": dict(self.keys), "cost": dict(self.cost),
-            "used": self.used, "device": self.device, "code": list(self.code),
-        }  # fmt: skip
+            "figures": dict(self.figures),
+            "keys": dict(self.keys),
+            "cost": dict(self.cost),
+            "used": self.used,
+            "device": self.device,
+            "code": list(self.code),
+        }
         with atomic.writing(path) as file:
             items = {f"{_ITEMS}{name}": numbers for name, numbers in self.items.items()}
             np.savez_compressed(file, **{_RECORD: json.dumps(record)}, **self.outcomes, **items)

@@ -41,9 +41,12 @@ from clwe_jax.types import Encoder, HasObjective
 _TRIAL = 60  # steps of the trial that measures the speed for a budget in minutes
 # Without start vectors, finish and checkpoints: only the steps are timed.
 _TRIAL_VALUES = {
-    "train.steps": _TRIAL, "train.log_every_steps": _TRIAL // 3, "init.embeddings": "",
-    "finish.steps": 0, "checkpoint.every_steps": 0,
-}  # fmt: skip
+    "train.steps": _TRIAL,
+    "train.log_every_steps": _TRIAL // 3,
+    "init.embeddings": "",
+    "finish.steps": 0,
+    "checkpoint.every_steps": 0,
+}
 
 
 def measure(config: CompareRun, place: Place) -> Measured | None:

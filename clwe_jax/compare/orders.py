@@ -150,7 +150,12 @@ class Comparison:
             costs = {kind: self.cost(name, kind) for kind in COSTS}
             costs["coverage"] = self.mean(name, "bli/coverage_distinct")
             made |= {f"compare/{key}/{x}": y for x, y in costs.items() if y is not None}
-            own = {x for run in self.runs[name] for x in run.figures if x.startswith(("senses/", "wsd/"))}
+            own = {
+                x
+                for run in self.runs[name]
+                for x in run.figures
+                if x.startswith(("senses/", "wsd/"))
+            }
             made |= {f"compare/{key}/{x}": self.mean(name, x) for x in sorted(own)}
         for figure in self.titles:
             for first, second in itertools.pairwise(self.measured(figure)):
@@ -175,8 +180,9 @@ class Comparison:
         for figure in self.titles:
             some = [
                 self.runs[name][0].numbers(part)
-                for name in self.measured(figure) for part in self.parts(figure, name)
-            ]  # fmt: skip
+                for name in self.measured(figure)
+                for part in self.parts(figure, name)
+            ]
             numbers = np.unique(np.concatenate(some))
             # Not `hash`, which differs between processes for text.
             rng = np.random.default_rng([self.seed, zlib.crc32(figure.encode())])

@@ -9,7 +9,18 @@ from clwe_jax.compare import findings
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.options.compare import CompareOptions
 from clwe_jax.report import data
-from clwe_jax.report.data import BLUE, NEUTRAL, Cell, Column, Dots, Number, Picture, Table, Text, Word
+from clwe_jax.report.data import (
+    BLUE,
+    NEUTRAL,
+    Cell,
+    Column,
+    Dots,
+    Number,
+    Picture,
+    Table,
+    Text,
+    Word,
+)
 
 _SEEDED = {True: "their seeds and the test items", False: "the test items"}
 
@@ -21,9 +32,15 @@ def sections(comparison: Comparison, settings: CompareOptions, budget: str) -> l
       budget: the budget in words.
     """
     made = (
-        _findings(comparison), _table(comparison, settings, budget), _pareto(comparison), _orders(comparison),
-        _advice(comparison), _by_part(comparison), _costs(comparison, budget), _senses(comparison),
-    )  # fmt: skip
+        _findings(comparison),
+        _table(comparison, settings, budget),
+        _pareto(comparison),
+        _orders(comparison),
+        _advice(comparison),
+        _by_part(comparison),
+        _costs(comparison, budget),
+        _senses(comparison),
+    )
     return [data.to_json(section) for section in made if section is not None]
 
 
@@ -49,8 +66,10 @@ def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> dat
         if figure == "induction":
             columns.append(Column("Coverage", "percent", main=False))
     columns += [
-        Column("Processor minutes"), Column("Peak memory", "size"), Column("On disk", "size"),
-    ]  # fmt: skip
+        Column("Processor minutes"),
+        Column("Peak memory", "size"),
+        Column("On disk", "size"),
+    ]
     several = settings.seeds > 1
     text = (
         f"All systems read the same text and dictionary; the budget of training is {budget}. Below a "
@@ -103,9 +122,10 @@ def _pareto(comparison: Comparison) -> data.Section | None:
         if len(places) < 2:
             continue
         front = sorted(
-            name for name, (x, y) in places.items()
+            name
+            for name, (x, y) in places.items()
             if not any(a <= x and b >= y and (a, b) != (x, y) for a, b in places.values())
-        )  # fmt: skip
+        )
         front.sort(key=places.__getitem__)
         groups = []
         for label, some, colour in (
@@ -116,7 +136,9 @@ def _pareto(comparison: Comparison) -> data.Section | None:
                 titles = [comparison.systems[x].title for x in some]
                 groups.append(Dots(label, [places[x] for x in some], titles, colour))
         joins = [(places[a], places[b]) for a, b in itertools.pairwise(front)]
-        pictures.append(Picture(f"{title} and cost", groups, joins, x="minutes of a processor", y=title))
+        pictures.append(
+            Picture(f"{title} and cost", groups, joins, x="minutes of a processor", y=title)
+        )
     if not pictures:
         return None
     text = (
@@ -137,16 +159,19 @@ def _orders(comparison: Comparison) -> data.Section:
             after = next(iter(names[place + 1 :]), None)
             gain = after and comparison.gain(figure, name, after)
             cells: list[Cell] = [
-                comparison.systems[name].title, Number(comparison.value(figure, name), low=low, high=high)
+                comparison.systems[name].title,
+                Number(comparison.value(figure, name), low=low, high=high),
             ]
             if gain:
                 apart = comparison.told_apart(figure, name, after)
                 order = "above it" if comparison.above(figure, name, after) else "below it"
                 p = comparison.p_values(figure)[frozenset((name, after))]
                 cells += [
-                    comparison.systems[after].title, Number(gain.value, low=gain.low, high=gain.high),
-                    Number(p), order if apart else Word("not told apart", style="soft"),
-                ]  # fmt: skip
+                    comparison.systems[after].title,
+                    Number(gain.value, low=gain.low, high=gain.high),
+                    Number(p),
+                    order if apart else Word("not told apart", style="soft"),
+                ]
             elif after:
                 none = Word("not compared", style="soft")
                 cells += [comparison.systems[after].title, Number(None), Number(None), none]
@@ -156,12 +181,19 @@ def _orders(comparison: Comparison) -> data.Section:
             cells.append(", ".join(comparison.systems[x].title for x in same))
             rows.append(cells)
         columns = [
-            "System", Column(title, "percent"), "The next one", Column("Difference", "percent"), "p", "Order",
+            "System",
+            Column(title, "percent"),
+            "The next one",
+            Column("Difference", "percent"),
+            "p",
+            "Order",
             Column("Not told apart from", main=False),
-        ]  # fmt: skip
+        ]
         first = next(iter(comparison.titles))
         tables.append(
-            Table(columns, rows, title=title) if figure == first else Table(columns, rows, closed=title)
+            Table(columns, rows, title=title)
+            if figure == first
+            else Table(columns, rows, closed=title)
         )
     text = (
         "Each system beside the next one: the difference over the parts that both have, its 95% interval, "
@@ -185,7 +217,10 @@ def _by_part(comparison: Comparison) -> data.Section:
         names = comparison.measured(figure)
         parts = sorted(set().union(*(comparison.parts(figure, name) for name in names)))
         rows: list[list[Cell]] = [
-            [comparison.systems[name].title, *(_part(comparison, figure, name, part) for part in parts)]
+            [
+                comparison.systems[name].title,
+                *(_part(comparison, figure, name, part) for part in parts),
+            ]
             for name in names
         ]
         columns = ["System", *(Column(part.rpartition("/")[2], "percent") for part in parts)]
@@ -204,16 +239,18 @@ def _costs(comparison: Comparison, budget: str) -> data.Section:
         [
             x.title,
             comparison.runs[name][0].used or ("not trained" if not x.config else "no training"),
-            Number(comparison.cost(name, "minutes")), Number(comparison.cost(name, "wall_minutes")),
-            Number(comparison.cost(name, "memory")), Number(comparison.cost(name, "disk")),
+            Number(comparison.cost(name, "minutes")),
+            Number(comparison.cost(name, "wall_minutes")),
+            Number(comparison.cost(name, "memory")),
+            Number(comparison.cost(name, "disk")),
         ]
         for name, x in comparison.systems.items()
-    ]  # fmt: skip
+    ]
     columns = [
         "System",
         *(Column(x, main=False) for x in ("Training", "Processor minutes", "Wall minutes")),
         *(Column(x, "size", main=False) for x in ("Peak memory", "On disk")),
-    ]  # fmt: skip
+    ]
     text = (
         f"The budget: {budget}. Static vectors, dictionaries and models that were given have none: they use "
         "what their configs say. Minutes are those of the whole training, with vectors at the start and "
@@ -223,15 +260,23 @@ def _costs(comparison: Comparison, budget: str) -> data.Section:
 
 
 def _senses(comparison: Comparison) -> data.Section | None:
-    paths = sorted({
-        x for runs in comparison.runs.values() for run in runs for x in run.figures
-        if x.startswith(("senses/", "wsd/")) and x.count("/") == 1
-    })  # fmt: skip
+    paths = sorted(
+        {
+            x
+            for runs in comparison.runs.values()
+            for run in runs
+            for x in run.figures
+            if x.startswith(("senses/", "wsd/")) and x.count("/") == 1
+        }
+    )
     if not paths:
         return None
-    names = [name for name in comparison.runs if any(comparison.mean(name, x) is not None for x in paths)]
+    names = [
+        name for name in comparison.runs if any(comparison.mean(name, x) is not None for x in paths)
+    ]
     rows: list[list[Cell]] = [
-        [Word(path, style="code"), *(Number(comparison.mean(name, path)) for name in names)] for path in paths
+        [Word(path, style="code"), *(Number(comparison.mean(name, path)) for name in names)]
+        for path in paths
     ]
     columns = ["Figure", *(Column(comparison.systems[name].title) for name in names)]
     text = "Of language models of words; docs/senses.md describes the figures."

@@ -85,9 +85,12 @@ def _read_files(config: CompareRun, workdir: str) -> CachedResult[list[str]]:
         found = parallel.find(config.compare.parallel, languages, "compare.parallel")
         stamps |= file_stamps.stamps(path for files in found for path in files.paths)
     return CachedResult(
-        os.path.join(workdir, "files.json"), {}, lambda: sorted(stamps),
-        otherwise="Or compare on the new ones in a new --workdir=DIR", stamps=stamps,
-    )  # fmt: skip
+        os.path.join(workdir, "files.json"),
+        {},
+        lambda: sorted(stamps),
+        otherwise="Or compare on the new ones in a new --workdir=DIR",
+        stamps=stamps,
+    )
 
 
 def _hold_out(config: CompareRun, source: str, target: str) -> None:
@@ -99,7 +102,9 @@ def _hold_out(config: CompareRun, source: str, target: str) -> None:
     made_with = {}
     for file in dictionary_files.find(source, options.languages(config)):
         with open(file.path, "rb") as opened:
-            made_with[os.path.basename(file.path)] = hashlib.file_digest(opened, "sha256").hexdigest()
+            made_with[os.path.basename(file.path)] = hashlib.file_digest(
+                opened, "sha256"
+            ).hexdigest()
 
     def write(chosen: list[tuple[str, list[str]]], path: str) -> None:
         shutil.rmtree(path, ignore_errors=True)  # of a start that was interrupted before its record
@@ -108,10 +113,14 @@ def _hold_out(config: CompareRun, source: str, target: str) -> None:
                 atomic.write(os.path.join(folder, name), "".join(lines))
 
     CachedResult(
-        target, made_with, lambda: list(_chosen(config, source)), write, lambda path: [],
+        target,
+        made_with,
+        lambda: list(_chosen(config, source)),
+        write,
+        lambda path: [],
         f"{source} holds other dictionaries than at the first start: give this one a new "
         "--workdir=DIR, or put the old ones back",
-    ).result()  # fmt: skip
+    ).result()
 
 
 def _chosen(config: CompareRun, source: str) -> Iterator[tuple[str, list[str]]]:

@@ -16,10 +16,13 @@ from clwe_jax.options.transfer import TransferRun
 # Task -> the file of its config, and options that differ from it.
 _CONFIGS = {
     "ner": ("ner_bilstm_crf", {}),
-    "pos": ("finetune_pos", {"transfer.mode": "frozen", "transfer.layers": "mix", "transfer.words": "mean"}),
+    "pos": (
+        "finetune_pos",
+        {"transfer.mode": "frozen", "transfer.layers": "mix", "transfer.words": "mean"},
+    ),
     "xnli": ("nli_bilstm", {}),
     "topics": ("classify_topics", {}),
-}  # fmt: skip
+}
 
 
 class Files(NamedTuple):
@@ -58,7 +61,9 @@ def files(config: CompareRun, task: str) -> Files | None:
     tested = registry.lookup("transfer_task", task)().files(folder)
     for language in dict.fromkeys(["en", *languages]):
         wanted = [f"{language}.train.*", f"train.{language}.*", f"{language}_*.train.*"]
-        paths = sorted(x for name in wanted for x in glob.glob(os.path.join(glob.escape(folder), name)))
+        paths = sorted(
+            x for name in wanted for x in glob.glob(os.path.join(glob.escape(folder), name))
+        )
         if paths:
             return Files(f"{language}:{paths[0]}", folder, [x for x in languages if x in tested])
     raise ValueError(
@@ -85,20 +90,23 @@ def run_of(config: CompareRun, task: str, encoder: str, known: Sequence[str]) ->
         return None
     file, values = _CONFIGS[task]
     run = options.from_file(f"{os.path.join(settings.configs, file)}.py:{config.scale}", values)
-    return options.with_values(run, {
-        "seed": config.seed,
-        "encoder": encoder,
-        "data.languages": ",".join(tested),
-        "data.dictionaries": "",
-        "transfer.train": rows.train or learned,
-        "transfer.tests": rows.tests,
-        "transfer.rows": str(settings.rows or ""),
-        "transfer.embedded_rows": settings.rows or run.transfer.embedded_rows,
-        "transfer.embedded_tests": settings.test_rows or run.transfer.embedded_tests,
-        "transfer.test_rows": settings.test_rows,
-        "transfer.seeds": settings.heads,
-        "report.errors": 0,
-    })  # fmt: skip
+    return options.with_values(
+        run,
+        {
+            "seed": config.seed,
+            "encoder": encoder,
+            "data.languages": ",".join(tested),
+            "data.dictionaries": "",
+            "transfer.train": rows.train or learned,
+            "transfer.tests": rows.tests,
+            "transfer.rows": str(settings.rows or ""),
+            "transfer.embedded_rows": settings.rows or run.transfer.embedded_rows,
+            "transfer.embedded_tests": settings.test_rows or run.transfer.embedded_tests,
+            "transfer.test_rows": settings.test_rows,
+            "transfer.seeds": settings.heads,
+            "report.errors": 0,
+        },
+    )
 
 
 def outcomes(

@@ -354,9 +354,17 @@ class ArraySource:
     def _fingerprint(self) -> str:
         content = self._data.fingerprint if isinstance(self._data, Arrays) else self._given
         parts = [
-            content, self._rows, self._sizes.tolist(), self._global, self._seed, self._shuffle,
-            self._epochs, self._last, self._widths.tolist(), sorted(self._padding.items()),
-        ]  # fmt: skip
+            content,
+            self._rows,
+            self._sizes.tolist(),
+            self._global,
+            self._seed,
+            self._shuffle,
+            self._epochs,
+            self._last,
+            self._widths.tolist(),
+            sorted(self._padding.items()),
+        ]
         # Only where it differs, so that sources without the option keep their fingerprint.
         parts += [self._width_seed] * (self._width_seed != self._seed)
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]

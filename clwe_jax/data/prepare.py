@@ -61,7 +61,9 @@ def prepare(
       FileNotFoundError: a text or dictionary of the config is missing.
     """
     if config.job != "pretrain":
-        raise ValueError(f"The job {config.job} reads no batches: give the config of a language model")
+        raise ValueError(
+            f"The job {config.job} reads no batches: give the config of a language model"
+        )
     config = registry.lookup("adopt_options", config.job)(config).resolved()
     config.check_all()
     if config.data.source.startswith("batches:"):
@@ -206,7 +208,9 @@ def _flags_parser(argv: list[str]) -> list[str]:
     except ValueError as error:
         sys.exit(f"error: {error}")
     except (AttributeError, KeyError) as error:
-        sys.exit(f"error: {error}: no such option or scale; clwe-jax --config=FILE --help has the options")
+        sys.exit(
+            f"error: {error}: no such option or scale; clwe-jax --config=FILE --help has the options"
+        )
 
 
 def main(argv: list[str]) -> None:
@@ -218,9 +222,13 @@ def main(argv: list[str]) -> None:
     terminal.plain_log()
     try:
         meta = prepare(
-            options.parse(given.config), given.out, given.rows, given.heldout_rows,
-            given.pipeline_options, given.parts,
-        )  # fmt: skip
+            options.parse(given.config),
+            given.out,
+            given.rows,
+            given.heldout_rows,
+            given.pipeline_options,
+            given.parts,
+        )
     except (ValueError, OSError, ImportError) as error:
         sys.exit(f"error: {extras.explained(error) if isinstance(error, ImportError) else error}")
     print(

@@ -229,10 +229,14 @@ class Prepared:
             chosen = np.arange(min(rows, batch_size * process_count * max_batches))
             result[language] = list(
                 ArraySource(
-                    unpack(packed, self.meta["batch"], chosen), batch_size, shuffle=False, epochs=1,
-                    process_index=process_index, process_count=process_count,
+                    unpack(packed, self.meta["batch"], chosen),
+                    batch_size,
+                    shuffle=False,
+                    epochs=1,
+                    process_index=process_index,
+                    process_count=process_count,
                 )
-            )  # fmt: skip
+            )
         return result
 
 

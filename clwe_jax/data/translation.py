@@ -98,9 +98,11 @@ def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> 
             f"{length} pieces (config.data.sequence_length)"
         )
     columns = {
-        "inputs": inputs, "targets": outputs, "source_language_ids": np.array(sources, np.int32),
+        "inputs": inputs,
+        "targets": outputs,
+        "source_language_ids": np.array(sources, np.int32),
         "language_ids": np.array(numbers, np.int32),
-    }  # fmt: skip
+    }
     return _pieces(columns, groups, skipped)
 
 

@@ -153,9 +153,13 @@ class Collector:
         for name, count in self.report.items():
             place = f", first at {self.examples[name]}" if name in self.examples else ""
             logging.warning(
-                "%s: %s %s (%s)%s", self.path, f"{count:,}", name.replace("_", " "),
-                MEANINGS[name], place,
-            )  # fmt: skip
+                "%s: %s %s (%s)%s",
+                self.path,
+                f"{count:,}",
+                name.replace("_", " "),
+                MEANINGS[name],
+                place,
+            )
         _say_fewer(self.path, len(self._words), self._max_vocab)
         counts = np.array(self._counts, np.int64) if self._counts else None
         words = list(self._words)
@@ -195,9 +199,11 @@ def checked(path: str, vectors: Vectors, max_vocab: int | None) -> Vectors:
 def _say_fewer(path: str, words: int, wanted: int | None) -> None:
     if wanted is not None and words < wanted:
         logging.info(
-            "%s holds %s words, fewer than max_vocab=%s; all are read", path, f"{words:,}",
+            "%s holds %s words, fewer than max_vocab=%s; all are read",
+            path,
+            f"{words:,}",
             f"{wanted:,}",
-        )  # fmt: skip
+        )
 
 
 def _odd(word: str) -> bool:

@@ -53,8 +53,9 @@ def _of_language(known: Vectors, trained: Vectors, length: float) -> Vectors:
     mean = trained.vectors.mean(0) if len(trained) else 0
     centered = length * unit(trained.vectors - mean)
     for vectors, given, part in (
-        (known, known.vectors, slice(known.dim)), (trained, centered, slice(known.dim, None)),
-    ):  # fmt: skip
+        (known, known.vectors, slice(known.dim)),
+        (trained, centered, slice(known.dim, None)),
+    ):
         rows = vectors.rows(words)
         here = np.flatnonzero(rows >= 0)
         for start in range(0, len(here), _ROWS):

@@ -115,17 +115,22 @@ class Corpus:
             splits[language] = np.concatenate([[0], ends])
             share = len(ids[language]) / sizes[language]
             logging.info(
-                "%s: %s of %s running words are used (%.0f%%)", language,
-                f"{len(ids[language]):,}", f"{sizes[language]:,}", 100 * share,
-            )  # fmt: skip
+                "%s: %s of %s running words are used (%.0f%%)",
+                language,
+                f"{len(ids[language]):,}",
+                f"{sizes[language]:,}",
+                100 * share,
+            )
             if share <= _LITTLE:
                 logging.warning(
                     "%s: %.0f%% of the text is left out, to balance it with %s, which has %s words."
                     " --config.static.temperature=1 uses all text; a larger value repeats the "
                     "sentences of small languages",
-                    language, 100 * (1 - share), min(sizes, key=sizes.get),
+                    language,
+                    100 * (1 - share),
+                    min(sizes, key=sizes.get),
                     f"{min(sizes.values()):,}",
-                )  # fmt: skip
+                )
         return dataclasses.replace(self, ids=ids, splits=splits, places=None)
 
     def sentences(self, seed: int | None = 0) -> Sentences:
@@ -194,14 +199,18 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
                 f"or take {language} out of --config.data.languages"
             )
         logging.info(
-            "%s: %s sentences, %s running words", language, f"{len(splits[language]) - 1:,}",
+            "%s: %s sentences, %s running words",
+            language,
+            f"{len(splits[language]) - 1:,}",
             f"{len(ids[language]):,}",
-        )  # fmt: skip
+        )
         if counts.repaired_lines:
             logging.warning(
-                "%s: %d of %d lines are not UTF-8; their invalid bytes become spaces", language,
-                counts.repaired_lines, counts.lines,
-            )  # fmt: skip
+                "%s: %d of %d lines are not UTF-8; their invalid bytes become spaces",
+                language,
+                counts.repaired_lines,
+                counts.lines,
+            )
     return Corpus(list(numbers), ids, splits, places, files, mended(read_lines))
 
 
@@ -295,7 +304,11 @@ def links(
             rows += [source[word]] * len(group)
             translations += group
             shares += [1 / len(groups) / len(group)] * len(group)
-    rows, translations, shares = np.array(rows, np.int64), np.array(translations, np.int32), np.array(shares)
+    rows, translations, shares = (
+        np.array(rows, np.int64),
+        np.array(translations, np.int32),
+        np.array(shares),
+    )
     order = np.argsort(rows, kind="stable")
     rows, translations, shares = rows[order], translations[order], shares[order]
     starts = np.searchsorted(rows, np.arange(size + 1))
@@ -340,8 +353,10 @@ def joint_replace(corpus: Corpus, dictionary: Dictionary, rate: float, seed: int
         covered += int(known.sum())
         logging.info(
             "%s: %.1f%% of the running words have a translation, %.1f%% are replaced",
-            language, 100 * known.mean(), 100 * len(chosen) / max(1, len(running)),
-        )  # fmt: skip
+            language,
+            100 * known.mean(),
+            100 * len(chosen) / max(1, len(running)),
+        )
     if not covered:
         raise ValueError(uncovered(dictionary, {x: corpus.counts(x) for x in corpus.languages}))
     return Corpus(list(numbers), ids, corpus.splits)

@@ -56,6 +56,12 @@ def spelling(made: Rows, behind: int = 0, compared: float = 1.0) -> Spelling:
         regressions[language] = graph.regression(language, rows, prior)
     width = made.width + words.spelling_dim + behind
     return Spelling(
-        graph.ngrams, regressions, GUESSED_LENGTH, words.spelling_dim, words.spelling_length,
-        width, made.seed, compared,
-    ).halved()  # fmt: skip
+        graph.ngrams,
+        regressions,
+        GUESSED_LENGTH,
+        words.spelling_dim,
+        words.spelling_length,
+        width,
+        made.seed,
+        compared,
+    ).halved()

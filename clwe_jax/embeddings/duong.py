@@ -82,9 +82,13 @@ def _tagged(corpus: Corpus, min_count: int) -> _Text:
         shares.append(counted[order] / max(1, corpus.size(language)))
         size, running = size + len(order), running + corpus.size(language)
     return _Text(
-        words, first, np.concatenate(ids), np.concatenate(spans), np.concatenate(counts),
+        words,
+        first,
+        np.concatenate(ids),
+        np.concatenate(spans),
+        np.concatenate(counts),
         np.concatenate(shares),
-    )  # fmt: skip
+    )
 
 
 def _contexts(
@@ -113,10 +117,7 @@ def _contexts(
 
 
 def train(
-    corpus: Corpus,
-    dictionary: Dictionary,
-    settings: DuongOptions = DuongOptions(),
-    seed: int = 0,
+    corpus: Corpus, dictionary: Dictionary, settings: DuongOptions = DuongOptions(), seed: int = 0
 ) -> dict[str, Vectors]:
     """Trains the vectors of all languages in one space; equal seeds give equal bits.
 
@@ -148,8 +149,11 @@ def train(
     noise /= noise[-1]
     logging.info(
         "Training vectors of %d dimensions for %s words on %s running words, %d epochs",
-        settings.dim, f"{count:,}", f"{len(text.ids):,}", settings.epochs,
-    )  # fmt: skip
+        settings.dim,
+        f"{count:,}",
+        f"{len(text.ids):,}",
+        settings.epochs,
+    )
     total = max(1, settings.epochs * len(text.ids))
     meter, done = Meter(total), 0
     for running, words, contexts, splits in _batches(text, settings, random):
@@ -160,9 +164,13 @@ def train(
             context = means(inputs.table, batch)
             chosen = choose(inputs.table, words, context[0], known)
             grads = gradients(
-                inputs.table, outputs.table, batch._replace(translations=chosen),
-                settings.negatives, settings.combining, context,
-            )  # fmt: skip
+                inputs.table,
+                outputs.table,
+                batch._replace(translations=chosen),
+                settings.negatives,
+                settings.combining,
+                context,
+            )
             rate = settings.learning_rate * (1 - done / total)
             inputs.step(*grads.inputs, rate)
             outputs.step(*grads.outputs, rate)
@@ -188,9 +196,10 @@ def _links(text: _Text, dictionary: Dictionary) -> Links:
         targets.append(translations.targets)
         covered = np.flatnonzero(np.diff(translations.starts))
         logging.info(
-            "%s: %.1f%% of the running words have a translation", language,
+            "%s: %.1f%% of the running words have a translation",
+            language,
             100 * text.shares[covered].sum(),
-        )  # fmt: skip
+        )
     joined = np.concatenate(targets)
     if not len(joined):
         listed = {language: dict.fromkeys(words, 1) for language, words in text.words.items()}

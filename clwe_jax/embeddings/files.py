@@ -126,9 +126,10 @@ def write(path: str, vectors: Vectors) -> None:
         rows = writable(vectors.words)
         if len(rows) < len(vectors):
             logging.warning(
-                "%s: %d words are empty or contain white space and are not written", path,
+                "%s: %d words are empty or contain white space and are not written",
+                path,
                 len(vectors) - len(rows),
-            )  # fmt: skip
+            )
             vectors = vectors.take(rows)
     with atomic.writing(path) as raw:
         # Without name and time in gzip's header, equal vectors give equal files.
@@ -265,20 +266,24 @@ def _write_text(file: BinaryIO, vectors: Vectors) -> None:
         # The text of a list of rows, "[[1,2],[3,4]]", cut into one text a row.
         rows = orjson.dumps(part, option=orjson.OPT_SERIALIZE_NUMPY)[2:-2].split(b"],[")
         words = vectors.words[first : first + _ROWS]
-        file.write(b"".join(
-            b"%b %b\n" % (word.encode("utf-8", errors="replace"), row.replace(b",", b" "))
-            for word, row in zip(words, rows)
-        ))  # fmt: skip
+        file.write(
+            b"".join(
+                b"%b %b\n" % (word.encode("utf-8", errors="replace"), row.replace(b",", b" "))
+                for word, row in zip(words, rows)
+            )
+        )
 
 
 def _write_binary(file: BinaryIO, vectors: Vectors) -> None:
     file.write(f"{len(vectors)} {vectors.dim}\n".encode())
     for first in range(0, len(vectors), _ROWS):
         part = np.asarray(vectors.vectors[first : first + _ROWS], "<f4")
-        file.write(b"".join(
-            b"%b %b\n" % (word.encode("utf-8", errors="replace"), row.tobytes())
-            for word, row in zip(vectors.words[first : first + _ROWS], part)
-        ))  # fmt: skip
+        file.write(
+            b"".join(
+                b"%b %b\n" % (word.encode("utf-8", errors="replace"), row.tobytes())
+                for word, row in zip(vectors.words[first : first + _ROWS], part)
+            )
+        )
 
 
 def _write_npz(file: BinaryIO, vectors: Vectors) -> None:

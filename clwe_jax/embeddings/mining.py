@@ -37,7 +37,10 @@ _ROWS = 10_000  # sentences whose vectors are computed at once
 _CHUNK = 2_000  # pairs of words whose cosines are computed at once, in the cache
 _MIN_COUNT, _MIN_SHARE = 0.5, 0.05  # of a link: its count, and of its word's links
 _CHANCE = 20  # times as many supported pairs as shuffled texts have are needed
-_SHUFFLES, _SHUFFLED = 4, 40_000  # least number over which these are averaged, and pairs in all of them
+_SHUFFLES, _SHUFFLED = (
+    4,
+    40_000,
+)  # least number over which these are averaged, and pairs in all of them
 _MUCH = 0.5  # share of a text's sentences from which on the log warns of the text
 _REFUSED = 1_000  # pairs that are kept to be looked at
 _GROWTH = 1.05  # of the pairs of two languages: less growth ends their rounds
@@ -82,9 +85,10 @@ def grow(graph: WordGraph, corpus: Corpus, options: MiningOptions, seed: int) ->
     languages = sorted(corpus.languages, key=lambda language: language == graph.hub)
     sentences = _of_languages(languages, corpus, graph, options)
     asked = [
-        (a, b) for a, b in _asked(languages, graph.hub, options)
+        (a, b)
+        for a, b in _asked(languages, graph.hub, options)
         if min(len(sentences[a].numbers), len(sentences[b].numbers)) > 1
-    ]  # fmt: skip
+    ]
     links: dict[tuple[str, str], Links] = {}
     pairs, refused, figures = {}, {}, []
     for number in range(1, options.rounds + 1):
@@ -114,28 +118,31 @@ def grow(graph: WordGraph, corpus: Corpus, options: MiningOptions, seed: int) ->
                 pairs.pop(pair, None)
                 links.pop(pair, None)
         logging.info(
-            "Mining, round %d: %s pairs of sentences, %s links of words, %.0f s", number,
+            "Mining, round %d: %s pairs of sentences, %s links of words, %.0f s",
+            number,
             f"{sum(len(x.source) for x in pairs.values()):,}",
-            f"{sum(len(x.counts) for x in links.values()):,}", time.monotonic() - started,
-        )  # fmt: skip
+            f"{sum(len(x.counts) for x in links.values()):,}",
+            time.monotonic() - started,
+        )
         asked = growing  # where no more is found, and where nothing is shared, no later round looks
         if not asked:
             break
     return Grown(links, pairs, refused, figures, corpus.files)
 
 
-def _asked(
-    languages: Sequence[str], hub: str, options: MiningOptions
-) -> list[tuple[str, str]]:
+def _asked(languages: Sequence[str], hub: str, options: MiningOptions) -> list[tuple[str, str]]:
     """The pairs of languages that are mined; those with the hub name it second."""
     every = list(itertools.combinations(languages, 2))
     if hub not in languages or len(languages) <= options.all_pairs:
         return every
     logging.info(
         "Mining %s languages, each with %s; %s other pairs are left out. To mine them too: "
-        "--config.static.mining.all_pairs=%s", len(languages), hub,
-        f"{len(every) - len(languages) + 1:,}", len(languages),
-    )  # fmt: skip
+        "--config.static.mining.all_pairs=%s",
+        len(languages),
+        hub,
+        f"{len(every) - len(languages) + 1:,}",
+        len(languages),
+    )
     return [pair for pair in every if hub in pair]
 
 
@@ -239,14 +246,19 @@ def _warn(pair: tuple[str, str], both: Sequence[_Sentences], taken: int) -> None
     if repeated > _MUCH * sentences:
         logging.warning(
             "%s: %s of %s sentences are the same string in both texts, which are not mined: is one "
-            "text a copy of the other?", name, f"{repeated:,}", f"{sentences:,}",
-        )  # fmt: skip
+            "text a copy of the other?",
+            name,
+            f"{repeated:,}",
+            f"{sentences:,}",
+        )
     if taken > _MUCH * sentences:
         logging.warning(
             "%s: %s of %s sentences have a translation in the other text. It is parallel: "
             "--config.task.parallel=WORKDIR/mined trains on it (configs/xlm.py, configs/laser.py)",
-            name, f"{taken:,}", f"{sentences:,}",
-        )  # fmt: skip
+            name,
+            f"{taken:,}",
+            f"{sentences:,}",
+        )
 
 
 def _supported(
@@ -270,9 +282,12 @@ def _supported(
     if options.grow_lines and len(taken.source):
         taken = mining.grow(taken, *texts, options.grow_lines, options.grow_cosine)
     row = {
-        "mutual": len(supported), "supported": int(supported.sum()), "by_chance": round(chance),
-        "lines": lines, "taken": len(taken.source),
-    }  # fmt: skip
+        "mutual": len(supported),
+        "supported": int(supported.sum()),
+        "by_chance": round(chance),
+        "lines": lines,
+        "taken": len(taken.source),
+    }
     return taken, mined.take(~kept), row
 
 

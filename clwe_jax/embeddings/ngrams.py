@@ -47,7 +47,9 @@ class Ngrams:
     def of(cls, words: Iterable[str]) -> Ngrams:
         """The weights among some words of all languages."""
         word_buckets = [np.unique(buckets(word)) for word in words]
-        seen = np.bincount(np.concatenate([*word_buckets, np.zeros(0, np.int64)]), minlength=_BUCKETS)
+        seen = np.bincount(
+            np.concatenate([*word_buckets, np.zeros(0, np.int64)]), minlength=_BUCKETS
+        )
         return cls(np.log((len(word_buckets) + 1) / (seen + 0.5)).astype(np.float32))
 
     def features(self, words: Sequence[str]) -> sparse.csr_matrix:
@@ -56,9 +58,7 @@ class Ngrams:
         lengths = np.fromiter(map(len, word_buckets), np.int64, len(word_buckets))
         columns = np.concatenate([*word_buckets, np.zeros(0, np.int64)])
         splits = np.concatenate([[0], np.cumsum(lengths)])
-        matrix = sparse.csr_matrix(
-            (self.weights[columns], columns, splits), (len(words), _BUCKETS)
-        )
+        matrix = sparse.csr_matrix((self.weights[columns], columns, splits), (len(words), _BUCKETS))
         # The buckets that occur twice are joined before the weights are squared.
         matrix.sum_duplicates()
         lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(1)).ravel())
@@ -145,7 +145,9 @@ class Regression:
         rows = np.zeros((len(words), self.factors.shape[1]), np.float32)
         if len(self.words) and len(words):
             back, factors = ngrams.features(self.words).T.tocsr(), self.factors.astype(np.float32)
-            if len(words) <= _FEW:  # the vector of each n-gram takes longer than that of a few words
+            if (
+                len(words) <= _FEW
+            ):  # the vector of each n-gram takes longer than that of a few words
                 rows[:] = np.asarray(ngrams.features(words) @ back @ factors)
             else:
                 weights = back @ factors
@@ -232,9 +234,9 @@ class Spelling:
             for name, other in self.regressions.items():
                 if other is fitted.prior:
                     arrays[f"prior/{language}/{name}"] = np.float64(fitted.scale)
-        facts = np.array([
-            self.length, self.dim, self.spelling_length, self.width, self.seed, self.compared
-        ])  # fmt: skip
+        facts = np.array(
+            [self.length, self.dim, self.spelling_length, self.width, self.seed, self.compared]
+        )
         with atomic.writing(path) as file:
             np.savez(file, ngrams=self.ngrams.weights.astype(np.float16), facts=facts, **arrays)
 

@@ -120,8 +120,7 @@ def reallocate(
                 found[word][i] = n
     occurring = [(word, occurrences) for word, occurrences in found.items() if occurrences]
     frequency = {
-        word: sum(n / totals[i] for i, n in occurrences.items())
-        for word, occurrences in occurring
+        word: sum(n / totals[i] for i, n in occurrences.items()) for word, occurrences in occurring
     }
     order = sorted(frequency, key=lambda word: (-frequency[word], word))
     if rule == "ratio":
@@ -168,9 +167,14 @@ def _most_frequent(occurrences: Mapping[int, int], totals: Sequence[int]) -> int
 
 
 def _by_neighbours(
-    occurring, order: Sequence[str], totals: Sequence[int], spaces: Sequence[Vectors],
-    neighbours: int, chance: float, seed: int,
-) -> Decisions:  # fmt: skip
+    occurring,
+    order: Sequence[str],
+    totals: Sequence[int],
+    spaces: Sequence[Vectors],
+    neighbours: int,
+    chance: float,
+    seed: int,
+) -> Decisions:
     agreed: dict[str, list[tuple[int, int]]] = collections.defaultdict(list)
     for i in range(len(spaces)):
         for j in range(i + 1, len(spaces)):

@@ -46,8 +46,10 @@ class Meter:
         left = max(0, self._words - self._done) / max(1e-9, rate)
         logging.info(
             "Trained %.0f%%, %s words/s, %d:%02d left",
-            100 * min(1.0, self._done / self._words), f"{rate:,.0f}", *divmod(round(left), 60),
-        )  # fmt: skip
+            100 * min(1.0, self._done / self._words),
+            f"{rate:,.0f}",
+            *divmod(round(left), 60),
+        )
 
 
 def fasttext(
@@ -83,12 +85,23 @@ def fasttext_with_subwords(
     batch = min(10_000, max(100, sentences.size // (_JOBS * settings.workers)))
     # fastText draws noise by the root of the frequency; gensim's default is the power .75.
     model = Model(
-        vector_size=settings.dim, epochs=settings.epochs, min_count=settings.min_count,
-        window=settings.window, negative=settings.negatives, alpha=settings.learning_rate,
-        min_alpha=0.0, min_n=settings.min_n, max_n=settings.max_n, bucket=settings.buckets,
-        sample=settings.subsample, ns_exponent=0.5, sg=1, seed=seed + 1, workers=settings.workers,
+        vector_size=settings.dim,
+        epochs=settings.epochs,
+        min_count=settings.min_count,
+        window=settings.window,
+        negative=settings.negatives,
+        alpha=settings.learning_rate,
+        min_alpha=0.0,
+        min_n=settings.min_n,
+        max_n=settings.max_n,
+        bucket=settings.buckets,
+        sample=settings.subsample,
+        ns_exponent=0.5,
+        sg=1,
+        seed=seed + 1,
+        workers=settings.workers,
         batch_words=batch,
-    )  # fmt: skip
+    )
     model.build_vocab(sentences)
     if not len(model.wv):
         raise ValueError(
@@ -97,8 +110,11 @@ def fasttext_with_subwords(
         )
     logging.info(
         "Training vectors of %d dimensions for %s words on %s running words, %d epochs",
-        settings.dim, f"{len(model.wv):,}", f"{sentences.size:,}", settings.epochs,
-    )  # fmt: skip
+        settings.dim,
+        f"{len(model.wv):,}",
+        f"{sentences.size:,}",
+        settings.epochs,
+    )
     meter = Meter(sentences.size * settings.epochs)
     model.train(
         _Metered(sentences, meter),

@@ -19,7 +19,11 @@ _ALIGNMENT = 64  # bytes; the numbers of an array start at a multiple, to be mem
 _EXTRA = 0x4C43  # private id of the padding among zip's extra fields
 _DAMAGED = (ValueError, KeyError, EOFError, IndexError, TypeError, zipfile.BadZipFile)
 _STORED = (np.float32, np.float16, np.uint16)  # numbers that are mapped as they are
-_FORMS = ({"vectors", "words"}, {"vectors", "blob", "offsets"}, {"codes", "steps", "scales", "blob", "offsets"})
+_FORMS = (
+    {"vectors", "words"},
+    {"vectors", "blob", "offsets"},
+    {"codes", "steps", "scales", "blob", "offsets"},
+)
 _ZIP64 = 20  # bytes of the extra field that `zipfile` writes for force_zip64
 
 
@@ -215,6 +219,10 @@ def _mapped(path: str, archive: zipfile.ZipFile, name: str) -> np.ndarray | None
 def _numbers(vectors: np.ndarray | Packed) -> dict[str, np.ndarray]:
     """The arrays that hold the vectors in a file."""
     if isinstance(vectors, Packed):
-        return {"codes": np.ascontiguousarray(vectors.codes), "steps": vectors.steps, "scales": vectors.scales}
+        return {
+            "codes": np.ascontiguousarray(vectors.codes),
+            "steps": vectors.steps,
+            "scales": vectors.scales,
+        }
     dtype = np.float16 if vectors.dtype == np.float16 else np.float32
     return {"vectors": np.ascontiguousarray(vectors, dtype)}

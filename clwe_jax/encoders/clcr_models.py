@@ -120,7 +120,9 @@ def save(
         **{name: dict(predictor.params) for name, predictor in predictors.items()},
     }
     heads.save(arrays, os.path.join(workdir, FILE))
-    movable = {language: _movable(place, workdir) for language, place in settings["encoders"].items()}
+    movable = {
+        language: _movable(place, workdir) for language, place in settings["encoders"].items()
+    }
     atomic.write_json(os.path.join(workdir, SETTINGS), {**settings, "encoders": movable})
 
 
@@ -133,9 +135,7 @@ def _movable(place: str, workdir: str) -> str:
 
 
 def load(
-    workdir: str,
-    step: int | None,
-    opened: Callable[[str, Sequence[str], str], LoadedEncoder],
+    workdir: str, step: int | None, opened: Callable[[str, Sequence[str], str], LoadedEncoder]
 ) -> ClcrModels:
     """The models of a CLCR run and of its hub, with transforms, pivots and orders.
 

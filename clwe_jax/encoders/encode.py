@@ -134,9 +134,7 @@ class RowEncoder:
             while pending:
                 yield from _fetch(rows, reduce, *pending.popleft())
 
-    def whole(
-        self, program: VectorFn, variables: Variables, rows: Sequence[Row]
-    ) -> np.ndarray:
+    def whole(self, program: VectorFn, variables: Variables, rows: Sequence[Row]) -> np.ndarray:
         """One vector of each row, float32 [N, D], as the model itself makes it; 0 without pieces.
 
         Args:

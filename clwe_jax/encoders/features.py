@@ -180,7 +180,9 @@ class FeatureReader:
         def vectors() -> Iterator[np.ndarray]:
             reduce = lambda x: select(x, self.layers)
             for some in _parts(sentences):
-                for kept, word_vectors in self.encoder.kept_words(some, language, self.pool, reduce):
+                for kept, word_vectors in self.encoder.kept_words(
+                    some, language, self.pool, reduce
+                ):
                     places.append(kept)
                     yield word_vectors
 
@@ -288,23 +290,30 @@ class PieceTable:
 
     def of_texts(self, texts: Sequence[Sequence[str]], language: str) -> Table:
         """The features of rows of one or two texts."""
-        return self._of([[self.tokenizer.words(x, language) for x in row] for row in texts], language)
+        return self._of(
+            [[self.tokenizer.words(x, language) for x in row] for row in texts], language
+        )
 
     def _of(self, texts: Sequence[Sequence[Words]], language: str) -> Table:
         index: dict[str, int] = {}
         rows = [
-            [np.array([index.setdefault(x, len(index) + 1) for x in words], np.int32)
-             for words in row]
+            [
+                np.array([index.setdefault(x, len(index) + 1) for x in words], np.int32)
+                for words in row
+            ]
             for row in texts
-        ]  # fmt: skip
+        ]
         unknown = [self.tokenizer.vocabulary.unk_id]
         pieces = [self.tokenizer.encode(word, language)[0] or unknown for word in index]
         cut = sum(len(ids) > self.max_pieces for ids in pieces)
         if cut:
             logging.warning(
-                "%d of %d distinct words (%s) have more than %d pieces and lose their end", cut,
-                len(pieces), language, self.max_pieces,
-            )  # fmt: skip
+                "%d of %d distinct words (%s) have more than %d pieces and lose their end",
+                cut,
+                len(pieces),
+                language,
+                self.max_pieces,
+            )
         pieces = [ids[: self.max_pieces] for ids in pieces]
         values = np.full((len(index) + 1, max(map(len, pieces), default=1)), -1, np.int32)
         for place, ids in enumerate(pieces, 1):

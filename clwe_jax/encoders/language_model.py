@@ -96,9 +96,12 @@ class LanguageModel(LoadedEncoder):
     def encoder(self, batch_size: int = BATCH) -> ModelEncoder:
         """The model as an encoder of text (`types.Encoder`), which computes `batch_size` rows at once."""
         return ModelEncoder(
-            self.projection or self.objective, self.tokenizer, self.variables,
-            frequencies=self.frequencies, batch_size=batch_size,
-        )  # fmt: skip
+            self.projection or self.objective,
+            self.tokenizer,
+            self.variables,
+            frequencies=self.frequencies,
+            batch_size=batch_size,
+        )
 
     def _of_size(self, batch_size: int) -> ModelEncoder:
         """`encoder`, made once for each size."""
@@ -205,8 +208,11 @@ class LanguageModel(LoadedEncoder):
                 logging.warning(
                     "%r is not in the vocabulary (%s): its vector, made of %s, may say little about "
                     "its meaning.%s",
-                    own, lang, self._parts(own), did_you_mean(near_words(own, frequent)),
-                )  # fmt: skip
+                    own,
+                    lang,
+                    self._parts(own),
+                    did_you_mean(near_words(own, frequent)),
+                )
         return " ".join(words)
 
     def _parts(self, word: str) -> str:
@@ -219,9 +225,7 @@ class LanguageModel(LoadedEncoder):
     @functools.cached_property
     def sense_view(self) -> SenseView:
         """The model's senses; ValueError for a model without senses."""
-        return SenseView(
-            self.objective, self.tokenizer, self.variables, self.frequent, self.texts
-        )
+        return SenseView(self.objective, self.tokenizer, self.variables, self.frequent, self.texts)
 
 
 def load(workdir: str, step: int | None = None, opened: Any = None) -> LanguageModel:
@@ -234,13 +238,9 @@ def load(workdir: str, step: int | None = None, opened: Any = None) -> LanguageM
     target = _abstract_params(_objective(config, vocabulary, np.full((1, 1, 1), -1)))
     # A step is the pretraining's; without one, the final parameters are loaded.
     folder = finish.final_folder(workdir) if step is None else workdir
-    variables, meta = checkpoint.restore_variables(
-        folder, target, step, ("senses", "translations")
-    )
+    variables, meta = checkpoint.restore_variables(folder, target, step, ("senses", "translations"))
     expected = {"vocabulary": vocabulary.fingerprint()}
-    checkpoint.check_match(
-        meta, variables["params"], expected, os.path.join(folder, "checkpoints")
-    )
+    checkpoint.check_match(meta, variables["params"], expected, os.path.join(folder, "checkpoints"))
     translations = None
     if "senses" in variables:
         variables["senses"] = {
@@ -261,9 +261,15 @@ def load(workdir: str, step: int | None = None, opened: Any = None) -> LanguageM
             frequent = json.load(file)
     texts = texts_of(config.data.source, workdir, tokenizer.languages, _TEXT_BYTES)
     return LanguageModel(
-        config, tokenizer, objective, variables, frequent, texts, projection,
+        config,
+        tokenizer,
+        objective,
+        variables,
+        frequent,
+        texts,
+        projection,
         frequencies.load(workdir),
-    )  # fmt: skip
+    )
 
 
 def _objective(config: options.Run, vocabulary: Vocabulary, translations: Any) -> Objective:

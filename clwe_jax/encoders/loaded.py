@@ -52,8 +52,10 @@ class LoadedEncoder(abc.ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields that a copy in another process gets; the others are computed again."""
-        return {x.name: x.default_factory() if not x.init else getattr(self, x.name)
-                for x in dataclasses.fields(self)}  # fmt: skip
+        return {
+            x.name: x.default_factory() if not x.init else getattr(self, x.name)
+            for x in dataclasses.fields(self)
+        }
 
     def _check_languages(self, **codes: Any) -> None:
         """Raises ValueError, which names the argument, unless each is a language of the model."""

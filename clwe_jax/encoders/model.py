@@ -61,9 +61,7 @@ class ModelEncoder:
         """
         self.objective, self.tokenizer = objective, tokenizer
         self.variables, self.step = variables, step
-        self._options = dict(
-            frequencies=frequencies, max_length=max_length, batch_size=batch_size
-        )
+        self._options = dict(frequencies=frequencies, max_length=max_length, batch_size=batch_size)
         self.seen: collections.Counter[str] = collections.Counter()
         self.cut: collections.Counter[str] = collections.Counter()
         self._warned: set[str] = set()
@@ -140,9 +138,7 @@ class ModelEncoder:
         rows = self._sentence_rows(texts, language, weighted="sif" in self.pools)
         return dict(zip(self.pools, self._pooled(rows, len(self.pools), reduce)))
 
-    def _pooled(
-        self, rows: Sequence[Row], means: int, reduce: Reduce = np.asarray
-    ) -> np.ndarray:
+    def _pooled(self, rows: Sequence[Row], means: int, reduce: Reduce = np.asarray) -> np.ndarray:
         """float32 [means, N, ...]: the reduced means over each row, zeros for a row without pieces."""
         shape = reduce(np.zeros(self.shape, np.float32)).shape
         result = np.zeros((means, len(rows), *shape), np.float32)
@@ -181,8 +177,11 @@ class ModelEncoder:
             self._warned.add(language)
             logging.warning(
                 "%d of %d sentences (%s) are longer than %d pieces; their ends are left out",
-                cut, len(text_ids), language, room,
-            )  # fmt: skip
+                cut,
+                len(text_ids),
+                language,
+                room,
+            )
         return [
             Row(ids[:room], [0] * len(ids[:room]), number, share)
             for ids, share in zip(text_ids, shares)
@@ -206,9 +205,7 @@ class ModelEncoder:
         of_words += [1.0] * (len(pieces) - len(of_words))
         return np.array([of_words[x] / pieces[x] for x in owners], np.float32)
 
-    def in_context(
-        self, texts: Sequence[str], language: str
-    ) -> list[tuple[list[str], np.ndarray]]:
+    def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
         """For each text its words and their vectors, float32 [words, layers, D].
 
         A text longer than a row is split between words into several rows. Only a word that is
@@ -249,7 +246,9 @@ class ModelEncoder:
                 vectors = np.maximum.reduceat(vectors, starts, axis=0)
             # A copy: a view would hold the whole batch.
             parts[place][first] = np.array(reduce(vectors))
-        return [np.concatenate([by_first[first] for first in sorted(by_first)]) for by_first in parts]
+        return [
+            np.concatenate([by_first[first] for first in sorted(by_first)]) for by_first in parts
+        ]
 
     def pieces_of_words(
         self, sentences: Sequence[Sequence[str]], language: str
@@ -337,11 +336,7 @@ class ModelEncoder:
         return WordSpace(words, vectors, len(frequent), counts)
 
     def _averaged(
-        self,
-        lines: Sequence[Sequence[str]],
-        language: str,
-        words: Sequence[str],
-        occurrences: int,
+        self, lines: Sequence[Sequence[str]], language: str, words: Sequence[str], occurrences: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mean vectors, float32 [W, layers, D], and the averaged occurrences, int [W]."""
         encoder = self._rows()

@@ -82,7 +82,9 @@ def nearest_words(
     method = check_search(k, method)
     layer = MEAN_LAST4 if layer is None else layer
     if layer == "all":
-        raise ValueError(f"layer='all': neighbours are one layer's, by its number or {MEAN_LAST4!r}")
+        raise ValueError(
+            f"layer='all': neighbours are one layer's, by its number or {MEAN_LAST4!r}"
+        )
     own = models[lang].asked(word, lang)
     here = models[lang].index(lang, layer)
     query = models[lang].sentences([own], lang, layer) - here.mean

@@ -367,7 +367,10 @@ class SenseView:
 
 
 def _clearest(
-    read: Mapping[str, _Read], assigned: Mapping[str, tuple[np.ndarray, ...]], slot: int, max_lines: int
+    read: Mapping[str, _Read],
+    assigned: Mapping[str, tuple[np.ndarray, ...]],
+    slot: int,
+    max_lines: int,
 ) -> tuple[str, ...]:
     """Lines with a sense in the first language that has any, largest margins first."""
     for language, (lines, _) in read.items():
@@ -387,7 +390,9 @@ def _most_frequent(
         counts = np.bincount(best[chosen], minlength=len(words))
         for i in np.argsort(-counts, kind="stable"):
             if counts[i]:
-                translations.append(Translation(words[i], language, float(counts[i] / counts.sum())))
+                translations.append(
+                    Translation(words[i], language, float(counts[i] / counts.sum()))
+                )
     return tuple(translations)
 
 

@@ -66,7 +66,9 @@ class StaticSpaces(LoadedEncoder):
     tokenizer = None
     _phrases: dict[str, Phrases] = dataclasses.field(default_factory=dict, init=False, repr=False)
     # Language -> a piece of text between spaces -> its words.
-    _pieces: dict[str, dict[str, list[str]]] = dataclasses.field(default_factory=dict, init=False, repr=False)
+    _pieces: dict[str, dict[str, list[str]]] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
     _widened: dict[str, Vectors] = dataclasses.field(default_factory=dict, init=False, repr=False)
     # Spaces that were computed so far.
     _hub_spaces: dict[str, Vectors] = dataclasses.field(
@@ -396,5 +398,7 @@ def load(
         normalizer=normalizer,
         frequencies=frequencies.load(workdir),
         # Runs of earlier versions have no such entry.
-        spelling=Spelling.load(os.path.join(workdir, _SPELLING)) if description.get("spelling") else None,
+        spelling=Spelling.load(os.path.join(workdir, _SPELLING))
+        if description.get("spelling")
+        else None,
     )

@@ -17,6 +17,7 @@ from clwe_jax.types import WordSample, WordSpace
 
 POOLS = ("idf", "sif")
 
+
 class Spaces(Protocol):
     """Vectors of several languages, such as `spaces.StaticSpaces`."""
 
@@ -101,9 +102,7 @@ class StaticEncoder:
         known = [word in index for words in cut for word in words]
         return sum(known) / max(1, len(known))
 
-    def in_context(
-        self, texts: Sequence[str], language: str
-    ) -> list[tuple[list[str], np.ndarray]]:
+    def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
         """See `types.Encoder`; words without a vector have zeros."""
         cut, texts_in_context = [self.words(text, language) for text in texts], []
         vectors = self._of(cut, language)

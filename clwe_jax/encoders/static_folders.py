@@ -113,10 +113,16 @@ def write(
     _json(out, "modules.json", [{"idx": 0, "name": "0", "path": "", "type": _MODULE}])
     if form == "model2vec":
         _json(
-            out, "config.json",
-            {"model_type": "model2vec", "architectures": ["StaticModel"], "normalize": True,
-             "hidden_dim": rows.shape[1], "embedding_dtype": dtype},
-        )  # fmt: skip
+            out,
+            "config.json",
+            {
+                "model_type": "model2vec",
+                "architectures": ["StaticModel"],
+                "normalize": True,
+                "hidden_dim": rows.shape[1],
+                "embedding_dtype": dtype,
+            },
+        )
     else:
         _json(out, "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
     notes = [f"{count:,} words of {rows.shape[1]} dimensions, {dtype}."]

@@ -61,8 +61,11 @@ def translate(
     if cut:
         logging.warning(
             "%d of %d texts (%s) are longer than %d pieces; their ends are not translated",
-            cut, len(ids), source, max_length - 1,
-        )  # fmt: skip
+            cut,
+            len(ids),
+            source,
+            max_length - 1,
+        )
     translations = [""] * len(texts)
     program = _program(objective)
     # By length, so that batches have little padding; texts without pieces are left out.

@@ -139,9 +139,7 @@ def drawn(items: int, rng: np.random.Generator, samples: int) -> np.ndarray:
     return np.stack(draws)
 
 
-def resampled(
-    counts: np.ndarray, draws: np.ndarray, seeds: np.ndarray | None = None
-) -> np.ndarray:
+def resampled(counts: np.ndarray, draws: np.ndarray, seeds: np.ndarray | None = None) -> np.ndarray:
     """F1 or accuracy in samples of the test rows, float64 [samples]; a run's figure is its seeds' mean.
 
     With the same draws the difference of two results is a sample of the paired difference.
@@ -182,9 +180,7 @@ def gain(value: float, samples: np.ndarray) -> Gain:
     return Gain(float(np.round(value, 12)), float(low), float(high), float(p))
 
 
-def bootstrap(
-    first: np.ndarray, second: np.ndarray, seed: int = 0, samples: int = 2_000
-) -> Gain:
+def bootstrap(first: np.ndarray, second: np.ndarray, seed: int = 0, samples: int = 2_000) -> Gain:
     """The paired bootstrap of a gain in F1 or accuracy over test rows (Berg-Kirkpatrick et al. 2012).
 
     Every sample draws rows with replacement, the same ones for both runs; the figure of a run is the
@@ -200,7 +196,9 @@ def bootstrap(
     return gain(figure(first) - figure(second), ours - theirs)
 
 
-def marks_confusion(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> np.ndarray:
+def marks_confusion(
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
+) -> np.ndarray:
     """Counts of B, I and O in the gold tags (rows) against the predicted ones, int [3, 3] (C8, Fig. 5)."""
     pairs = collections.Counter(
         (x[:1], y[:1]) for a, b in zip(gold, predicted) for x, y in zip(a, b)

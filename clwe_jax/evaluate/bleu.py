@@ -108,11 +108,15 @@ class Bleu(ByIdentity, BleuEvaluation):
                 shown = zip(sides[source], translations, wanted)
                 self.details.extend(
                     {
-                        "kind": "bleu", "direction": f"{source}-{target}", "source": text,
-                        "translation": written, "reference": right, "signature": signature,
+                        "kind": "bleu",
+                        "direction": f"{source}-{target}",
+                        "source": text,
+                        "translation": written,
+                        "reference": right,
+                        "signature": signature,
                     }
                     for text, written, right in list(shown)[:_EXAMPLES]
-                )  # fmt: skip
+                )
         if totals:
             yield "bleu/mean", sum(x for x, _ in totals) / len(totals)
             yield "chrf/mean", sum(x for _, x in totals) / len(totals)

@@ -128,8 +128,10 @@ class LexiconInduction(ByIdentity, BliEvaluation):
             logging.warning(
                 "%s: left out, as the text sample has no words that occur %d times in one of the "
                 "languages: %s",
-                self.data, self.min_count, ", ".join(empty),
-            )  # fmt: skip
+                self.data,
+                self.min_count,
+                ", ".join(empty),
+            )
         yield from means(figures).items()
 
     def _space(self, model: Encoder, language: str, sample: WordSample) -> WordSpace:
@@ -239,4 +241,6 @@ def means(figures: Mapping[str, float]) -> dict[str, float]:
         counted = metric.startswith(("words", "pairs")) or metric.endswith(("_low", "_high"))
         if "/" not in metric and not counted:
             by_metric[f"bli/{metric}"].append(value)
-    return {m: float(np.mean(values)) for m, values in by_metric.items() if len(values) == len(pairs)}
+    return {
+        m: float(np.mean(values)) for m, values in by_metric.items() if len(values) == len(pairs)
+    }

@@ -67,10 +67,7 @@ class Induced:
         self._covered_distinct = self.known & np.array([bool(some) for some in self._distinct])
         ranked = self.known & (self.source_rows < source.frequent)
         self._ranks = np.where(ranked, self.source_rows + 1, 0)
-        self._groups = {
-            **dict(_frequency_groups(self._ranks)),
-            **_tag_groups(self._words, tags),
-        }
+        self._groups = {**dict(_frequency_groups(self._ranks)), **_tag_groups(self._words, tags)}
 
     def counts(self) -> Iterator[tuple[str, float]]:
         """Coverage, and numbers of words and of pairs."""
@@ -90,8 +87,10 @@ class Induced:
             logging.warning(
                 "%s: none of the %d test words is covered by the vectors (%.0f%% of the source "
                 "words have none)",
-                self._test.name, len(self._words), 100 * (~self.known).mean(),
-            )  # fmt: skip
+                self._test.name,
+                len(self._words),
+                100 * (~self.known).mean(),
+            )
 
     @functools.cached_property
     def questions(self) -> tuple[np.ndarray, list[set[int]]]:
@@ -101,9 +100,10 @@ class Induced:
         """
         known = np.flatnonzero(self.known).tolist()
         also = [
-            (line, self._distinct[i]) for line, i in enumerate(known)
+            (line, self._distinct[i])
+            for line, i in enumerate(known)
             if self._distinct[i] != self._candidates[i]
-        ]  # fmt: skip
+        ]
         lines = [*range(len(known)), *(line for line, _ in also)]
         return np.array(lines, int), [*(self._candidates[i] for i in known), *(x for _, x in also)]
 

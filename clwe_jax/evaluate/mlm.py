@@ -18,9 +18,14 @@ from clwe_jax.types import Batch, HasObjective, Sums, Variables
 
 # Metrics of the objective that are yielded where their weight is not 0.
 _METRICS = (
-    "loss", "accuracy", "cross_lingual_share", "monolingual_loss", "cross_lingual_loss",
-    "forward/loss", "backward/loss",
-)  # fmt: skip
+    "loss",
+    "accuracy",
+    "cross_lingual_share",
+    "monolingual_loss",
+    "cross_lingual_loss",
+    "forward/loss",
+    "backward/loss",
+)
 _STEP = "step"  # key of the training step beside the collections
 
 

@@ -175,8 +175,9 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         if not pairs:
             logging.warning(
                 "%s: retrieval is left out: no pair has both languages among %s",
-                self.data, ", ".join(languages),
-            )  # fmt: skip
+                self.data,
+                ", ".join(languages),
+            )
         texts = [parallel.read(pair, self.max_sentences) for pair in pairs]
         return [(pair, both.source, both.target) for pair, both in zip(pairs, texts)]
 

@@ -226,7 +226,9 @@ class SenseFigures:
         accuracies = scores.score_translations(
             chosen, meant, self._concepts, self._only, learned, candidates
         )
-        return {f"translation_{name}": float(x) for name, x in dataclasses.asdict(accuracies).items()}
+        return {
+            f"translation_{name}": float(x) for name, x in dataclasses.asdict(accuracies).items()
+        }
 
     def _nearest(
         self, vectors: np.ndarray, words: list[Word], meant: list[str]
@@ -266,7 +268,9 @@ class SenseFigures:
         """The occurrences that label the meanings of senses."""
         options = self._domains, self.options.seed, self.options.labelled, self.tokenizer
         languages = self.tokenizer.languages
-        return self._occurrences_in([x for each in languages for x in gold.occurrences(each, *options)])
+        return self._occurrences_in(
+            [x for each in languages for x in gold.occurrences(each, *options)]
+        )
 
     def _occurrences_in(self, sentences: Sequence[gold.GoldSentence]) -> list[Occurrence]:
         room = self._encoder.max_length - 2

@@ -141,10 +141,16 @@ def score(
             for _ in range(_SHUFFLES)
         ]
         by_word[word] = purity(table)
-        rows.append([
-            by_word[word], balanced_purity(table), *v_measure(table),
-            table.sum(0).max() / table.sum(), np.mean(shuffled), len(table),
-        ])  # fmt: skip
+        rows.append(
+            [
+                by_word[word],
+                balanced_purity(table),
+                *v_measure(table),
+                table.sum(0).max() / table.sum(),
+                np.mean(shuffled),
+                len(table),
+            ]
+        )
     weights = np.array([len(meant) for _, meant in own.values()])
     means = (weights @ np.array(rows)) / weights.sum()
     return SenseScores(*map(float, means), len(own), int(weights.sum()), by_word)

@@ -124,8 +124,10 @@ def read(
         more = f" and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
         logging.warning(
             "%s: expected `word1 word2 score`; left out %s%s",
-            one.path, ", ".join(bad[:_SHOWN]), more,
-        )  # fmt: skip
+            one.path,
+            ", ".join(bad[:_SHOWN]),
+            more,
+        )
     if not pairs:
         raise ValueError(f"{one.path} holds no scored pair: expected lines `word1 word2 score`")
     return pairs, np.array(scores)
@@ -202,8 +204,10 @@ class WordSimilarity(ByIdentity, SimilarityEvaluation):
                 logging.warning(
                     "%s: no correlation: %.0f%% of its %d pairs have vectors, or all cosines or "
                     "scores are equal",
-                    one.path, 100 * share, len(pairs),
-                )  # fmt: skip
+                    one.path,
+                    100 * share,
+                    len(pairs),
+                )
             else:
                 yield f"similarity/{one.subject}/spearman", rho
             yield f"similarity/{one.subject}/coverage", share

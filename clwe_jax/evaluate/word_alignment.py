@@ -229,11 +229,14 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
         if shown < _KEPT and 3 < max(len(row.source), len(row.target)) <= _SHOWN:
             self.details.append(
                 {
-                    "kind": "word_alignment", "languages": list(languages),
-                    "source": list(row.source), "target": list(row.target),
-                    "sure": sorted(map(list, row.sure)), "possible": sorted(map(list, row.possible)),
+                    "kind": "word_alignment",
+                    "languages": list(languages),
+                    "source": list(row.source),
+                    "target": list(row.target),
+                    "sure": sorted(map(list, row.sure)),
+                    "possible": sorted(map(list, row.possible)),
                     "found": np.argwhere(links).tolist(),
-                }  # fmt: skip
+                }
             )
 
     @functools.cached_property
@@ -257,6 +260,7 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
         if not files:
             logging.warning(
                 "%s: word alignment is left out: no pair has both languages among %s",
-                self.data, ", ".join(languages),
-            )  # fmt: skip
+                self.data,
+                ", ".join(languages),
+            )
         return {(x.source, x.target): alignment_files.read(x, self.max_sentences) for x in files}

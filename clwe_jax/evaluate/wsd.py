@@ -106,8 +106,10 @@ def train(corpus: Corpus, encode: WordEncoder) -> SenseVectors:
     if cut:
         logging.warning(
             "%s: %d of %d instances are left out: they stand beyond the encoder's longest sentence",
-            corpus.name, cut, len(corpus.instances),
-        )  # fmt: skip
+            corpus.name,
+            cut,
+            len(corpus.instances),
+        )
     keys = list(sums)
     rows = {key: row for row, key in enumerate(keys)}
     # Sums serve as means, because the vectors are normalised.
@@ -125,10 +127,7 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def predict(
-    senses: SenseVectors,
-    corpus: Corpus,
-    encode: WordEncoder,
-    first: Mapping[tuple[str, str], str],
+    senses: SenseVectors, corpus: Corpus, encode: WordEncoder, first: Mapping[tuple[str, str], str]
 ) -> tuple[list[list[str | None]], list[list[str | None]], int]:
     """The nearest sense of every instance, in every layer.
 

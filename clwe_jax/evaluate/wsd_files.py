@@ -151,11 +151,17 @@ def _read_xml(path: str, max_sentences: int) -> tuple[list[list[str]], list[Inst
                                 f"{path}: sentence {element.get('id')}: an <instance> needs id, "
                                 f"lemma, pos and a word, found {token.attrib} {own}"
                             )
-                        instances.append(Instance(
-                            name, token.get("lemma").lower().replace(" ", "_"),
-                            token.get("pos", ""), len(sentences), len(words),
-                            len(words) + len(own), (),
-                        ))  # fmt: skip
+                        instances.append(
+                            Instance(
+                                name,
+                                token.get("lemma").lower().replace(" ", "_"),
+                                token.get("pos", ""),
+                                len(sentences),
+                                len(words),
+                                len(words) + len(own),
+                                (),
+                            )
+                        )
                     words += own
                 sentences.append(words)
                 # Else the tree of the whole file would stay in memory.

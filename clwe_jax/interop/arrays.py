@@ -184,9 +184,7 @@ def _read_stream(path: str) -> Any:
 class _Tensors(Unpickler):
     """Reads tensors as arrays, and refuses everything else."""
 
-    def __init__(
-        self, file: IO[bytes], stored: Callable[[str, np.dtype, int], np.ndarray] | None
-    ):
+    def __init__(self, file: IO[bytes], stored: Callable[[str, np.dtype, int], np.ndarray] | None):
         """Args:
         stored: function of a key, a type and a number of values to the values; None: no tensors.
         """

@@ -28,9 +28,16 @@ KINDS = ("bert", "xlm-roberta", "roberta-prelayernorm", "xlm")
 _ANY_LAYER = "backbone/layer_0/mlp/in_kernel"
 # The options of a model that its architecture decides.
 _DECIDED = (
-    "layers", "width", "heads", "mlp_dim", "norm", "language_embeddings", "condition_on_language",
-    "epsilon", "types",
-)  # fmt: skip
+    "layers",
+    "width",
+    "heads",
+    "mlp_dim",
+    "norm",
+    "language_embeddings",
+    "condition_on_language",
+    "epsilon",
+    "types",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,8 +81,7 @@ def describe(directory: str) -> Description:
     kind = config.get("model_type")
     if kind not in KINDS:
         raise ValueError(
-            f"{path}: the architecture {kind!r} is unknown here; expected one of "
-            f"{', '.join(KINDS)}"
+            f"{path}: the architecture {kind!r} is unknown here; expected one of {', '.join(KINDS)}"
         )
     try:
         return _xlm(path, config) if kind == "xlm" else _bert(path, kind, config)

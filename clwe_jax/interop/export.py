@@ -79,5 +79,7 @@ if __name__ == "__main__":
     flags.DEFINE_integer(
         "words", 0, "Most words of a language, of the last two formats; 0: all.", 0
     )
-    flags.DEFINE_integer("dim", 0, "Dimensions (random directions), of the last two formats; 0: all.", 0)
+    flags.DEFINE_integer(
+        "dim", 0, "Dimensions (random directions), of the last two formats; 0: all.", 0
+    )
     app.run(main)

@@ -108,8 +108,7 @@ class _Taken:
     def __call__(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
         if name not in self._weights:
             raise ValueError(
-                f"{self._directory}: the weights have no {name}. "
-                f"{suggestion(name, self._weights)}"
+                f"{self._directory}: the weights have no {name}. {suggestion(name, self._weights)}"
             )
         array = self._weights[name]
         if array.dtype != np.float32:  # `arrays.read` makes these of all floating-point numbers
@@ -158,9 +157,10 @@ def check_vocabulary(directory: str, described: Description, tokenizer: Tokenize
         )
     if pieces < described.rows:
         logging.info(
-            "%s: %d rows of the table of tokens belong to no piece", directory,
+            "%s: %d rows of the table of tokens belong to no piece",
+            directory,
             described.rows - pieces,
-        )  # fmt: skip
+        )
 
 
 def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loaded:

@@ -188,8 +188,12 @@ def main(argv: list[str]) -> None:
         notes = to_huggingface.write(*taught.loaded, given.out)
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
-    print(f"{given.out}: {taught.words:,} new pieces; {taught.skipped:,} pairs taught nothing, as the "
-          "word is one piece already or several words.", *notes, sep="\n")  # fmt: skip
+    print(
+        f"{given.out}: {taught.words:,} new pieces; {taught.skipped:,} pairs taught nothing, as the "
+        "word is one piece already or several words.",
+        *notes,
+        sep="\n",
+    )
 
 
 if __name__ == "__main__":

@@ -90,9 +90,12 @@ def write(
         config[TYPE_LANGUAGES] = list(tokenizer.languages)
     notes = _notes(encoder, tokenizer, language, by_type, bool(head))
     own = Tokenizer(
-        (language,) if language else tokenizer.languages, tokenizer.normalizer, tokenizer.segmenter,
-        tokenizer.vocabulary, tokenizer.whole_text,
-    )  # fmt: skip
+        (language,) if language else tokenizer.languages,
+        tokenizer.normalizer,
+        tokenizer.segmenter,
+        tokenizer.vocabulary,
+        tokenizer.whole_text,
+    )
     with atomic.making_folder(out) as folder:
         weights = save(arrays, metadata={"format": "pt"})
         atomic.write(os.path.join(folder, "model.safetensors"), weights)
@@ -103,9 +106,7 @@ def write(
     return notes
 
 
-def _parts(
-    objective: Objective, variables: Variables
-) -> tuple[Transformer, dict[str, np.ndarray]]:
+def _parts(objective: Objective, variables: Variables) -> tuple[Transformer, dict[str, np.ndarray]]:
     """The encoder, and the parameters by the paths of `MlmModel`."""
     mlm, senses = (registry.lookup("objective", name) for name in ("mlm", "sense_mlm"))
     params = variables["params"]

@@ -74,9 +74,12 @@ def content(
     elif tokenizer.normalizer.bert:
         options = tokenizer.normalizer
         normalizer = dict(
-            type="BertNormalizer", clean_text=True, handle_chinese_chars=True,
-            strip_accents=options.strip_accents, lowercase=options.lower_case,
-        )  # fmt: skip
+            type="BertNormalizer",
+            clean_text=True,
+            handle_chinese_chars=True,
+            strip_accents=options.strip_accents,
+            lowercase=options.lower_case,
+        )
         cut = [dict(type="BertPreTokenizer")]
     else:
         normalizer = _normalizer(tokenizer.normalizer.lower_case)
@@ -86,11 +89,16 @@ def content(
             cut.append(_split(_regex(f"[{han}]|[^{han}]+")))
     added = [
         dict(
-            id=number, content=vocabulary.pieces[number], special=True, single_word=False,
-            lstrip=False, rstrip=False, normalized=False,
+            id=number,
+            content=vocabulary.pieces[number],
+            special=True,
+            single_word=False,
+            lstrip=False,
+            rstrip=False,
+            normalized=False,
         )
         for number in vocabulary.special_ids
-    ]  # fmt: skip
+    ]
     return dict(
         version="1.0",
         truncation=None,
@@ -106,8 +114,13 @@ def content(
 
 def special_names(vocabulary: base_vocab.Vocabulary) -> dict[str, str]:
     """transformers' name of each special piece -> the piece."""
-    kinds = dict(pad_token=base_vocab.PAD, unk_token=base_vocab.UNK, cls_token=base_vocab.CLS,
-                 sep_token=base_vocab.SEP, mask_token=base_vocab.MASK)  # fmt: skip
+    kinds = dict(
+        pad_token=base_vocab.PAD,
+        unk_token=base_vocab.UNK,
+        cls_token=base_vocab.CLS,
+        sep_token=base_vocab.SEP,
+        mask_token=base_vocab.MASK,
+    )
     return {name: vocabulary.pieces[vocabulary.specials[kind]] for name, kind in kinds.items()}
 
 
@@ -116,9 +129,12 @@ def _wordpiece(vocabulary: base_vocab.Vocabulary) -> dict[str, Any]:
     for number, piece in enumerate(vocabulary.pieces):
         ids.setdefault(piece, number)
     return dict(
-        type="WordPiece", vocab=ids, unk_token=vocabulary.pieces[vocabulary.unk_id],
-        continuing_subword_prefix=INSIDE_MARK, max_input_chars_per_word=base_vocab.LONGEST_WORD,
-    )  # fmt: skip
+        type="WordPiece",
+        vocab=ids,
+        unk_token=vocabulary.pieces[vocabulary.unk_id],
+        continuing_subword_prefix=INSIDE_MARK,
+        max_input_chars_per_word=base_vocab.LONGEST_WORD,
+    )
 
 
 def _sentencepiece(vocabulary: SentencePieceVocabulary, proto: Any) -> dict[str, Any]:
@@ -141,9 +157,14 @@ def _sentencepiece(vocabulary: SentencePieceVocabulary, proto: Any) -> dict[str,
         merges += [(-piece.score, number, list(pair)) for pair in joins]
     merges.sort(key=lambda merge: merge[:2])  # the best score first
     return dict(
-        type="BPE", vocab=ids, merges=[pair for *_, pair in merges], dropout=None, fuse_unk=True,
-        unk_token=vocabulary.pieces[vocabulary.unk_id], byte_fallback=falls_back,
-    )  # fmt: skip
+        type="BPE",
+        vocab=ids,
+        merges=[pair for *_, pair in merges],
+        dropout=None,
+        fuse_unk=True,
+        unk_token=vocabulary.pieces[vocabulary.unk_id],
+        byte_fallback=falls_back,
+    )
 
 
 def _normalizer(lower_case: bool) -> dict[str, Any]:
@@ -151,8 +172,9 @@ def _normalizer(lower_case: bool) -> dict[str, Any]:
     ignored = np.flatnonzero(characters.class_table() == characters.IGNORED)
     pattern = _regex(f"[{characters.character_class(ignored)}]")
     steps: list[Mapping[str, Any]] = [
-        dict(type="NFKC"), dict(type="Replace", pattern=dict(Regex=pattern), content="")
-    ]  # fmt: skip
+        dict(type="NFKC"),
+        dict(type="Replace", pattern=dict(Regex=pattern), content=""),
+    ]
     if lower_case:
         steps.append(dict(type="Replace", pattern=dict(String=DOTTED_I), content="i"))
         steps.append(dict(type="Lowercase"))
@@ -180,10 +202,8 @@ def _words(longest_match: Sequence[str] = ()) -> str:
     word, single = among(kinds == characters.WORD), among(kinds == characters.SINGLE)
     alone, hiragana, katakana, mark = (
         among(unspaced & (stretch == kind))
-        for kind in (
-            characters.ALONE, characters.HIRAGANA, characters.KATAKANA, characters.MARK
-        )
-    )  # fmt: skip
+        for kind in (characters.ALONE, characters.HIRAGANA, characters.KATAKANA, characters.MARK)
+    )
     if longest_match:
         known = characters.character_class(np.array(sorted(map(ord, longest_match))))
         return _regex(f"{word}+|[{known}]{{1,{base_vocab.LONGEST_WORD}}}|{single}")
@@ -214,6 +234,8 @@ def _template(vocabulary: base_vocab.Vocabulary, second: int) -> dict[str, Any]:
         for piece in (names["cls_token"], names["sep_token"])
     }
     return dict(
-        type="TemplateProcessing", single=single, special_tokens=ids,
+        type="TemplateProcessing",
+        single=single,
+        special_tokens=ids,
         pair=[*single, sequence("B", second), special("sep_token", second)],
-    )  # fmt: skip
+    )

@@ -12,11 +12,14 @@ def main() -> None:
     """Adds runs to the ledger, renders its pages or checks them."""
     parser = argparse.ArgumentParser(prog="python -m clwe_jax.ledger", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    adding = commands.add_parser("add", help="add finished runs and benchmarks by their record.json")
+    adding = commands.add_parser(
+        "add", help="add finished runs and benchmarks by their record.json"
+    )
     adding.add_argument("folders", nargs="+", metavar="RUN", help="folder of a run or a benchmark")
     commands.add_parser("render", help=f"write {' and '.join(render.PAGES)}")
     commands.add_parser(
-        "check", help="compare the pages with the ledger, and list rows that are to be measured again"
+        "check",
+        help="compare the pages with the ledger, and list rows that are to be measured again",
     )
     arguments = parser.parse_args()
     try:

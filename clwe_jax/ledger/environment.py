@@ -19,10 +19,19 @@ _CODE = ("clwe_jax", "configs", "benchmarks", ":!benchmarks/ledger", ":!*.md")
 _ENTRY = os.path.join("clwe_jax", "__main__.py")  # of `python -m clwe_jax`, which is `clwe-jax`
 # Distribution -> the module that shows whether the process uses it.
 _PACKAGES = {
-    "clwe_jax": "clwe_jax", "jax": "jax", "flax": "flax", "optax": "optax", "numpy": "numpy",
-    "orbax-checkpoint": "orbax.checkpoint", "scipy": "scipy", "gensim": "gensim",
-    "tensorflow": "tensorflow", "seqio": "seqio", "torch": "torch", "transformers": "transformers",
-}  # fmt: skip
+    "clwe_jax": "clwe_jax",
+    "jax": "jax",
+    "flax": "flax",
+    "optax": "optax",
+    "numpy": "numpy",
+    "orbax-checkpoint": "orbax.checkpoint",
+    "scipy": "scipy",
+    "gensim": "gensim",
+    "tensorflow": "tensorflow",
+    "seqio": "seqio",
+    "torch": "torch",
+    "transformers": "transformers",
+}
 
 
 def environment() -> dict[str, Any]:
@@ -36,7 +45,12 @@ def command() -> list[str]:
     place = os.path.relpath(script, ROOT)
     if os.path.basename(script) == "clwe-jax" or place == _ENTRY:
         # Its training is that of clwe_jax.main, so that rows have one name for one run.
-        return ["python", "-m", "clwe_jax.main", *shipped.with_config_file(sys.argv[1:], shipped.as_path)]
+        return [
+            "python",
+            "-m",
+            "clwe_jax.main",
+            *shipped.with_config_file(sys.argv[1:], shipped.as_path),
+        ]
     if place.startswith(f"clwe_jax{os.sep}"):
         module = os.path.splitext(place)[0].replace(os.sep, ".").removesuffix(".__main__")
         return ["python", "-m", module, *sys.argv[1:]]

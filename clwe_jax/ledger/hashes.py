@@ -25,9 +25,19 @@ _WHOLE = 256 * _BLOCK
 POCKET = "pocket"
 # Rooms whose code does not decide figures: options have a hash of their own, the embedded world is data.
 _NO_FIGURES = {
-    "options", "presets", "report", "ledger", "registry", "atomic", "terminal", "parts", "main",
-    "compiled", "reevaluate", "pocket",
-}  # fmt: skip
+    "options",
+    "presets",
+    "report",
+    "ledger",
+    "registry",
+    "atomic",
+    "terminal",
+    "parts",
+    "main",
+    "compiled",
+    "reevaluate",
+    "pocket",
+}
 # Modules of any room that show, forecast or guard a run and change none of its figures.
 _SHOWING = {"report", "sections", "pictures", "shown_words", "forecast", "times", "lock"}
 

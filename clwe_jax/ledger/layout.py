@@ -142,7 +142,11 @@ def tables(ledger: str, name: str) -> TablesPage:
 def items(ledger: str) -> tuple[str, Mapping[str, str], list[Item]]:
     """The introduction, letter -> paper, and the items of reproduction.toml; errors as of `tables`."""
     content = _read(ledger, "reproduction.toml")
-    return content["text"], content["papers"], [_made(Item, x, orders=ClaimedOrder) for x in content["item"]]
+    return (
+        content["text"],
+        content["papers"],
+        [_made(Item, x, orders=ClaimedOrder) for x in content["item"]],
+    )
 
 
 def published(ledger: str) -> dict[str, dict[str, dict[str, str]]]:

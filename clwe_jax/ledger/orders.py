@@ -100,8 +100,10 @@ def verdict(better: Sequence[Row], worse: Sequence[Row], metric: str, other: str
     if one is None or two is None:
         return ABSENT
     difference, error = one.value - two.value, None
-    sides = [{row.get("seed", 0): _value_and_error(row, name) for row in rows}
-             for rows, name in ((better, metric), (worse, other or metric))]  # fmt: skip
+    sides = [
+        {row.get("seed", 0): _value_and_error(row, name) for row in rows}
+        for rows, name in ((better, metric), (worse, other or metric))
+    ]
     common = [seed for seed in sides[0] if sides[0][seed] and sides[1].get(seed)]
     if len(common) > 1:
         apart = [sides[0][seed][0] - sides[1][seed][0] for seed in common]

@@ -41,15 +41,30 @@ LINES = (
     Choice("texts that share documents", "also the translations in them", "mined_vectors", *_WORDS),
     Choice("text, a dictionary", "a language model, in minutes", "warm_dict_mlm", *_LAYERS),
     Choice("the same, and days", "the paper's DICT-MLM", "dict_mlm_50", *_LAYERS),
-    Choice("vectors of each language", "one space of them", "align_vecmap", "words translated",
-         "bli/p@1_csls"),
-    Choice("labels in one language", "names in the others", "ner_bilstm_crf", "F1",
-         "zero_shot/ner/mean_f1"),
-    Choice("sentences and translations", "sentence vectors, a translator", "laser",
-         "sentences found", "retrieval/mean"),
+    Choice(
+        "vectors of each language",
+        "one space of them",
+        "align_vecmap",
+        "words translated",
+        "bli/p@1_csls",
+    ),
+    Choice(
+        "labels in one language",
+        "names in the others",
+        "ner_bilstm_crf",
+        "F1",
+        "zero_shot/ner/mean_f1",
+    ),
+    Choice(
+        "sentences and translations",
+        "sentence vectors, a translator",
+        "laser",
+        "sentences found",
+        "retrieval/mean",
+    ),
     Choice("text in two languages", "a translator", "unsupervised_mt", "BLEU", "bleu/mean"),
     Choice("ambiguous words", "their senses", "bi_saelmo_context", "purity", "senses/purity"),
-)  # fmt: skip
+)
 _ABSENT = "–"  # of a system that was not measured
 
 
@@ -85,7 +100,9 @@ def table(by_name: Rows) -> list[str]:
 
 def minutes(by_name: Rows, configs: Sequence[str]) -> str:
     """The content of minutes.json: config -> minutes of processor time of its default run."""
-    known = {name: max(round(_minutes(by_name[name]), 1), 0.1) for name in configs if name in by_name}
+    known = {
+        name: max(round(_minutes(by_name[name]), 1), 0.1) for name in configs if name in by_name
+    }
     return json.dumps(known, indent=1, sort_keys=True)
 
 
@@ -95,7 +112,9 @@ def _minutes(some: Sequence[Mapping[str, Any]]) -> float:
 
 def _reached(line: Choice, some: Sequence[Mapping[str, Any]]) -> str:
     scale = 1 if line.label == "BLEU" else 100
-    figure, floor = (orders.figure(some, name) if name else None for name in (line.figure, line.floor))
+    figure, floor = (
+        orders.figure(some, name) if name else None for name in (line.figure, line.floor)
+    )
     if figure is None:
         return _ABSENT
     below = "" if floor is None else f" ({scale * floor.value:.1f})"

@@ -16,9 +16,7 @@ TABLES = {"docs/results.md": "results.toml", "docs/speed.md": "speed.toml"}
 PAGES = (*TABLES, "docs/reproduction.md", readme.README, readme.MINUTES)
 # Marks a figure whose options, data or code are not those of today.
 MARK = "†"
-_NOTE = (
-    "<!-- Made by `python -m clwe_jax.ledger render` from benchmarks/ledger/. Do not change it by hand. -->"
-)
+_NOTE = "<!-- Made by `python -m clwe_jax.ledger render` from benchmarks/ledger/. Do not change it by hand. -->"
 _LEDGER = "../benchmarks/ledger"
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -185,9 +183,7 @@ def _answer(item: layout.Item, by_name: Rows) -> str:
     return orders.YES
 
 
-def _item_lines(
-    item: layout.Item, answer: str, by_name: Rows, published: Any
-) -> Iterator[str]:
+def _item_lines(item: layout.Item, answer: str, by_name: Rows, published: Any) -> Iterator[str]:
     yield f"{item.title}. Order: **{answer}**. {item.reason}"
     yield ""
     yield f"- here: `{item.command}`"
@@ -228,4 +224,6 @@ def commands(ledger: str = rows.FOLDER) -> list[str]:
     """The configs that the layout of reproduction.md names, for the test that they exist."""
     _, _, items = layout.items(ledger)
     words = [word for item in items for word in shlex.split(f"{item.command} {item.scale}")]
-    return [word.partition("=")[2].partition(":")[0] for word in words if word.startswith("--config=")]
+    return [
+        word.partition("=")[2].partition(":")[0] for word in words if word.startswith("--config=")
+    ]

@@ -80,9 +80,19 @@ def name_of(command: str) -> str:
 
 # Options that say where, and not how, a figure is made; and the seed, which rows have apart.
 PLACES = (
-    "workdir", "debug", "out", "record", "config.seed", "seed", "peer-python", "fasttext", "muse",
-    "vecmap", "minutes", "config.report.compare_with",
-)  # fmt: skip
+    "workdir",
+    "debug",
+    "out",
+    "record",
+    "config.seed",
+    "seed",
+    "peer-python",
+    "fasttext",
+    "muse",
+    "vecmap",
+    "minutes",
+    "config.report.compare_with",
+)
 
 
 def _stem(path: str) -> str:

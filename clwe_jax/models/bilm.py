@@ -77,11 +77,15 @@ class BiLm(nn.Module):
         )
         self.lstms = [
             Lstm(
-                2, options.cells, options.width, options.cell_clip or None,
-                options.projection_clip or None, name=f"layer_{number + 1}",
+                2,
+                options.cells,
+                options.width,
+                options.cell_clip or None,
+                options.projection_clip or None,
+                name=f"layer_{number + 1}",
             )
             for number in range(options.layers)
-        ]  # fmt: skip
+        ]
 
     def __call__(self, batch: Batch, carry: Carry | None = None, train: bool = False) -> BiLmOutput:
         """Runs over a window.
@@ -151,12 +155,7 @@ class BiLm(nn.Module):
         return Hidden(last=layers[-1], layers=layers)
 
     def _run(
-        self,
-        streams: Array,
-        characters: Array,
-        resets: Array | None,
-        carry: Carry,
-        train: bool,
+        self, streams: Array, characters: Array, resets: Array | None, carry: Carry, train: bool
     ) -> tuple[tuple[Array, ...], Carry]:
         """The outputs of all layers, [2, L, B, P], for spellings [2, B, L]; the final state."""
         options = self.options

@@ -81,9 +81,12 @@ class CharCnn(nn.Module):
         for number in range(self.highways):
             x = _Highway(name=f"highway_{number}")(x)
         projection = parameter(
-            self, "projection", ("mlp", "embed"), nn.initializers.normal(features**-0.5),
+            self,
+            "projection",
+            ("mlp", "embed"),
+            nn.initializers.normal(features**-0.5),
             (features, self.width),
-        )  # fmt: skip
+        )
         shift = parameter(self, "projection_bias", ("norm",), nn.initializers.zeros, (self.width,))
         return x @ projection.astype(dtype) + shift.astype(dtype)
 
@@ -96,9 +99,12 @@ class _Highway(nn.Module):
         # x: [n, d], n words.
         width = x.shape[-1]
         kernel = parameter(
-            self, "kernel", ("embed", None, "mlp"), nn.initializers.normal(width**-0.5),
+            self,
+            "kernel",
+            ("embed", None, "mlp"),
+            nn.initializers.normal(width**-0.5),
             (width, 2, width),
-        )  # fmt: skip
+        )
         bias = parameter(self, "bias", (None, "mlp"), _highway_bias, (2, width))
         y = jnp.einsum("nd,dgf->ngf", x, kernel.astype(x.dtype)) + bias.astype(x.dtype)
         gate = jax.nn.sigmoid(y[:, 0])

@@ -133,7 +133,9 @@ def bio_steps(tags: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     inside = [tag.startswith("I-") for tag in tags]
     kinds = [tag[2:] if tag[:2] in ("B-", "I-") else "" for tag in tags]
     # Rows: the first tag; columns: the second.
-    wrong = [[inside[b] and kinds[a] != kinds[b] for b in range(len(tags))] for a in range(len(tags))]
+    wrong = [
+        [inside[b] and kinds[a] != kinds[b] for b in range(len(tags))] for a in range(len(tags))
+    ]
     return np.where(wrong, FORBIDDEN, 0.0).astype(np.float32), np.where(
         inside, FORBIDDEN, 0.0
     ).astype(np.float32)

@@ -19,9 +19,15 @@ from clwe_jax.models import attention, dropout
 from clwe_jax.models.lstm import BiLstm
 from clwe_jax.models.transformer import EncoderLayer, parameter
 from clwe_jax.options.models import (
-    BiLstmCrfHead, BiLstmMaxHead, EdgeHead, EsimHead, HeadOptions, LinearHead, MeanMlpHead,
+    BiLstmCrfHead,
+    BiLstmMaxHead,
+    EdgeHead,
+    EsimHead,
+    HeadOptions,
+    LinearHead,
+    MeanMlpHead,
     TransformerCrfHead,
-)  # fmt: skip
+)
 from clwe_jax.types import Array
 
 Texts = Sequence[tuple[Array, Array]]
@@ -131,10 +137,16 @@ class TransformerCrf(_Head):
         same = attention.segment_mask(mask.astype(jnp.int32))
         for k in range(options.layers):
             x = EncoderLayer(
-                heads=options.heads, mlp_dim=options.mlp_dim, dropout=options.dropout, norm="post",
-                implementation="xla", init_std=options.width**-0.5, salt=2 * k + 1, epsilon=1e-12,
+                heads=options.heads,
+                mlp_dim=options.mlp_dim,
+                dropout=options.dropout,
+                norm="post",
+                implementation="xla",
+                init_std=options.width**-0.5,
+                salt=2 * k + 1,
+                epsilon=1e-12,
                 name=f"layer_{k}",
-            )(x, same, seed)  # fmt: skip
+            )(x, same, seed)
         return self.dense(x, self.labels, "output")
 
 
@@ -264,6 +276,8 @@ def sinusoids(length: int, width: int) -> np.ndarray:
     rates = 10_000.0 ** (-np.arange(0, width, 2) / width)
     angles = np.arange(length)[:, None] * rates
     # Sine and cosine alternate; an odd width has one sine more.
-    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(length, -1)[
-        :, :width
-    ].astype(np.float32)
+    return (
+        np.stack([np.sin(angles), np.cos(angles)], axis=-1)
+        .reshape(length, -1)[:, :width]
+        .astype(np.float32)
+    )

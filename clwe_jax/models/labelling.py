@@ -114,9 +114,7 @@ class Pieces(nn.Module):
         real = ids >= 0
         width = self.options.width
         init = nn.initializers.normal(width**-0.5)
-        embedding = parameter(
-            self, "embedding", ("vocab", "embed"), init, (self.vocab_size, width)
-        )
+        embedding = parameter(self, "embedding", ("vocab", "embed"), init, (self.vocab_size, width))
         if self.kind == "lstm":
             return self._sentence(embedding, ids, real)
         x = embedding[jnp.maximum(ids, 0)] * real[..., None]

@@ -95,9 +95,7 @@ class Backbone(Encoder):
         ids, mask = batch["inputs"][:, 1:], batch["segment_ids"][:, 1:] > 0
         layers = self.encode(ids, mask, train=train)
         size = 2 * self.options.cells
-        layers = tuple(
-            jnp.pad(x, ((0, 0), (1, 0), (0, size - x.shape[-1]))) for x in layers
-        )
+        layers = tuple(jnp.pad(x, ((0, 0), (1, 0), (0, size - x.shape[-1]))) for x in layers)
         return Hidden(last=layers[-1], layers=layers)
 
 
@@ -131,10 +129,12 @@ class Laser(Encoder):
         # would count another fan-in for three axes.
         uniform = nn.initializers.variance_scaling(1 / 3, "fan_in", "uniform")
         self.start = parameter(
-            self, "start", ("embed", None, "mlp"),
+            self,
+            "start",
+            ("embed", None, "mlp"),
             lambda key, shape, dtype: uniform(key, (shape[0], 2 * cells), dtype).reshape(shape),
             (2 * options.cells, 2, cells),
-        )  # fmt: skip
+        )
         self.start_bias = parameter(
             self, "start_bias", (None, "mlp"), nn.initializers.zeros, (2, cells)
         )
@@ -201,7 +201,9 @@ class Laser(Encoder):
 
     def _run(self, x: Array, sentence: Array, language: Array, cells: Cells) -> tuple[Array, Cells]:
         # x: [B, L, E]; sentence: [B, 2 C]; language: int32 [B] -> [B, L, decoder_cells].
-        kernel, recurrent, bias = (w.astype(x.dtype) for w in (self.kernel, self.recurrent, self.bias))
+        kernel, recurrent, bias = (
+            w.astype(x.dtype) for w in (self.kernel, self.recurrent, self.bias)
+        )
         wanted = jnp.take(self.language, language, axis=0).astype(x.dtype)
         # The same at every step: its product with the weights is computed once.
         context = jnp.concatenate([sentence, wanted], -1)

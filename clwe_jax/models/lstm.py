@@ -59,18 +59,27 @@ class Lstm(nn.Module):
         """
         d, length, rows, size = inputs.shape
         kernel = parameter(
-            self, "kernel", (None, "embed", None, "mlp"), glorot(size + self.width),
+            self,
+            "kernel",
+            (None, "embed", None, "mlp"),
+            glorot(size + self.width),
             (d, size, 4, self.cells),
-        )  # fmt: skip
+        )
         recurrent = parameter(
-            self, "recurrent", (None, "embed", None, "mlp"), glorot(size + self.width),
+            self,
+            "recurrent",
+            (None, "embed", None, "mlp"),
+            glorot(size + self.width),
             (d, self.width, 4, self.cells),
-        )  # fmt: skip
+        )
         bias = parameter(self, "bias", (None, None, "mlp"), forget_one, (d, 4, self.cells))
         projection = parameter(
-            self, "projection", (None, "mlp", "embed"), glorot(self.cells),
+            self,
+            "projection",
+            (None, "mlp", "embed"),
+            glorot(self.cells),
             (d, self.cells, self.width),
-        )  # fmt: skip
+        )
         dtype = inputs.dtype
         weights = tuple(x.astype(dtype) for x in (kernel, recurrent, bias, projection))
         limits = self.cell_clip, self.projection_clip

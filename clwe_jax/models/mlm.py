@@ -150,10 +150,12 @@ class MlmModel(nn.Module):
         self.head = MlmHead(self.vocab_size, options.init_std, options.epsilon, self.dense)
         if not self.tied:
             self.output_table = parameter(
-                self, "output_embedding", ("vocab", "embed"),
+                self,
+                "output_embedding",
+                ("vocab", "embed"),
                 nn.initializers.truncated_normal(options.init_std),
                 (self.backbone.vocab_size, options.width),
-            )  # fmt: skip
+            )
 
     def __call__(self, batch: Batch, max_predictions: int, train: bool = False) -> Predictions:
         """Scores the masked positions, gathered before the projection to the vocabulary.

@@ -22,10 +22,7 @@ def last_layers(layers: int) -> list[int]:
 
 
 def sentences(
-    hidden: Hidden,
-    batch: Batch,
-    weights: Array | None = None,
-    layers: Sequence[int] | None = None,
+    hidden: Hidden, batch: Batch, weights: Array | None = None, layers: Sequence[int] | None = None
 ) -> tuple[Array, Array]:
     """The mean of layers over the pieces of each row, [CLS] and [SEP] left out.
 

@@ -23,9 +23,14 @@ def private(layer: type[nn.Module], languages: int, methods: Sequence[str] = ("_
       methods: its methods that are called from outside.
     """
     return nn.vmap(
-        layer, variable_axes={"params": 0}, split_rngs={"params": True}, in_axes=None,
-        axis_size=languages, metadata_params={nn.PARTITION_NAME: "language"}, methods=methods,
-    )  # fmt: skip
+        layer,
+        variable_axes={"params": 0},
+        split_rngs={"params": True},
+        in_axes=None,
+        axis_size=languages,
+        metadata_params={nn.PARTITION_NAME: "language"},
+        methods=methods,
+    )
 
 
 def chosen(by_language: Any, language: Array) -> Any:

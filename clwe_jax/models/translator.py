@@ -18,8 +18,12 @@ import jax.numpy as jnp
 from clwe_jax.models import attention, dropout, private
 from clwe_jax.models.table_scores import table_scores
 from clwe_jax.models.transformer import (
-    FeedForward, LayerNorm, Transformer, compute_dtype, parameter,
-)  # fmt: skip
+    FeedForward,
+    LayerNorm,
+    Transformer,
+    compute_dtype,
+    parameter,
+)
 from clwe_jax.options.models import TransformerOptions, TranslatorOptions
 from clwe_jax.types import Array
 
@@ -69,14 +73,17 @@ class Attention(nn.Module):
         size = self.width // self.heads
         init, zeros = nn.initializers.truncated_normal(self.init_std), nn.initializers.zeros
         axes = (None, "heads", "kv")
-        self.query = parameter(self, "query_kernel", ("embed", "heads", "kv"), init,
-                               (self.width, self.heads, size))  # fmt: skip
+        self.query = parameter(
+            self, "query_kernel", ("embed", "heads", "kv"), init, (self.width, self.heads, size)
+        )
         self.query_bias = parameter(self, "query_bias", ("heads", "kv"), zeros, (self.heads, size))
-        self.pair = parameter(self, "pair_kernel", ("embed", *axes), init,
-                              (self.width, 2, self.heads, size))  # fmt: skip
+        self.pair = parameter(
+            self, "pair_kernel", ("embed", *axes), init, (self.width, 2, self.heads, size)
+        )
         self.pair_bias = parameter(self, "pair_bias", axes, zeros, (2, self.heads, size))
-        self.out = parameter(self, "out_kernel", ("heads", "kv", "embed"), init,
-                             (self.heads, size, self.width))  # fmt: skip
+        self.out = parameter(
+            self, "out_kernel", ("heads", "kv", "embed"), init, (self.heads, size, self.width)
+        )
         self.out_bias = parameter(self, "out_bias", ("norm",), zeros, (self.width,))
 
     def keys(self, x: Array) -> Pair:
@@ -180,18 +187,28 @@ class Translator(nn.Module):
     def setup(self) -> None:
         options = self.options
         sizes = dict(
-            width=options.width, heads=options.heads, mlp_dim=options.mlp_dim,
-            dropout=options.dropout, norm=options.norm, init_std=options.init_std,
-        )  # fmt: skip
+            width=options.width,
+            heads=options.heads,
+            mlp_dim=options.mlp_dim,
+            dropout=options.dropout,
+            norm=options.norm,
+            init_std=options.init_std,
+        )
         # The language table is the decoder's.
         self.backbone = Transformer(
             TransformerOptions(
-                layers=options.layers, language_embeddings=False, condition_on_language=True,
-                dtype=options.dtype, epsilon=_EPSILON,
-                private_layers=options.layers - options.shared_layers, **sizes,
+                layers=options.layers,
+                language_embeddings=False,
+                condition_on_language=True,
+                dtype=options.dtype,
+                epsilon=_EPSILON,
+                private_layers=options.layers - options.shared_layers,
+                **sizes,
             ),
-            self.vocab_size, self.languages, self.max_length,
-        )  # fmt: skip
+            self.vocab_size,
+            self.languages,
+            self.max_length,
+        )
         self.target_norm = LayerNorm(_EPSILON)
         own = private.private(DecoderLayer, self.languages, ("__call__", "read"))
         self.decoder = [
@@ -202,9 +219,12 @@ class Translator(nn.Module):
         if options.norm == "pre":
             self.final_norm = LayerNorm(_EPSILON)
         self.output_bias = parameter(
-            self, "output_bias", ("language", "vocab"), nn.initializers.zeros,
+            self,
+            "output_bias",
+            ("language", "vocab"),
+            nn.initializers.zeros,
             (self.languages, self.vocab_size),
-        )  # fmt: skip
+        )
 
     def __call__(
         self, ids: Array, mask: Array, source: Array, before: Array, language: Array

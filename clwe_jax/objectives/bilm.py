@@ -115,8 +115,8 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
     @functools.cached_property
     def _loss(self) -> SenseLoss:
         return SenseLoss(
-            self, self.vocab_size, self.seed, never_targets(self.specials, UNK, CLS, SEP),
-        )  # fmt: skip
+            self, self.vocab_size, self.seed, never_targets(self.specials, UNK, CLS, SEP)
+        )
 
     def init(self, rng: Array, batch: Batch) -> Variables:
         model_key, table_key, *sense_keys = jax.random.split(rng, 4)
@@ -159,7 +159,11 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
         rngs = rngs or {}
         output = self.model.apply(
             # `step.microbatched` gives {} where there are no rows.
-            {"params": params["model"]}, batch, variables.get("rows") or None, train, rngs=rngs
+            {"params": params["model"]},
+            batch,
+            variables.get("rows") or None,
+            train,
+            rngs=rngs,
         )
         occurrences, wanted = [], []
         rngs_of = [jax.random.fold_in(rngs["dropout"], i) if train else None for i in (0, 1)]

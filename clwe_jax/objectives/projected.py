@@ -45,9 +45,8 @@ class Projected:
             own = (batch["language_ids"] == language)[..., None]
             for number, matrix in enumerate(jnp.asarray(matrices)):
                 mapped = jnp.matmul(
-                    layers[number].astype(jnp.float32), matrix,
-                    precision=jax.lax.Precision.HIGHEST,
-                )  # fmt: skip
+                    layers[number].astype(jnp.float32), matrix, precision=jax.lax.Precision.HIGHEST
+                )
                 layers[number] = jnp.where(own, mapped.astype(layers[number].dtype), layers[number])
         return Hidden(last=layers[-1], layers=tuple(layers))
 

@@ -76,9 +76,7 @@ class SenseMlmObjective(ByIdentity, SenseMlmOptions):
 
     @functools.cached_property
     def _loss(self) -> SenseLoss:
-        return SenseLoss(
-            self, self.vocab_size, self.seed, never_targets(self.specials, UNK),
-        )  # fmt: skip
+        return SenseLoss(self, self.vocab_size, self.seed, never_targets(self.specials, UNK))
 
     def init(self, rng: Array, batch: Batch) -> Variables:
         model_key, table_key, sense_key = jax.random.split(rng, 3)

@@ -96,10 +96,16 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
         """The texts with noise, int32 [B, L]; see `noise.noised`."""
         texts, marks = batch["inputs"], self.marks
         return noise.noised(
-            texts, batch["words"], noise.draws(key, texts.shape), shuffle=self.shuffle,
-            drop=self.drop, blank=self.blank, blank_id=self.specials[MASK], end=marks.end,
+            texts,
+            batch["words"],
+            noise.draws(key, texts.shape),
+            shuffle=self.shuffle,
+            drop=self.drop,
+            blank=self.blank,
+            blank_id=self.specials[MASK],
+            end=marks.end,
             pad=marks.pad,
-        )  # fmt: skip
+        )
 
     def translated(
         self, variables: Variables, batch: Batch, step: Array | int, key: Array
@@ -117,9 +123,7 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
         params = jax.lax.stop_gradient(variables["params"])
 
         def write() -> Array:
-            wanted = {
-                "inputs": texts, "source_language_ids": languages, "language_ids": others,
-            }  # fmt: skip
+            wanted = {"inputs": texts, "source_language_ids": languages, "language_ids": others}
             return self.decode({"params": params}, wanted, length=texts.shape[1])
 
         if not self.translate_after:

@@ -7,8 +7,19 @@ from typing import Annotated, Any, ClassVar, Mapping
 
 from clwe_jax import registry
 from clwe_jax.options.section import (
-    Amount, Count, OneOf, Positive, Range, Rate, Section, Share, Size, changed, mapping, option,
-)  # fmt: skip
+    Amount,
+    Count,
+    OneOf,
+    Positive,
+    Range,
+    Rate,
+    Section,
+    Share,
+    Size,
+    changed,
+    mapping,
+    option,
+)
 
 METHODS = ("cosine", "csls", "inverted_softmax")  # of retrieval
 
@@ -25,10 +36,10 @@ class ProcrustesOptions(AlignerOptions):
     """The orthogonal map W that minimises ||X W - Y|| over the pairs."""
 
     refinements: Count = option(0, "rounds of an induced dictionary and a new map")
-    method: Annotated[str, OneOf(*METHODS)] = option("csls", "retrieval method of the rounds, see `csls.nearest`")
-    max_words: Size = option(
-        15_000, "most frequent words of a side whose pairs the rounds use"
+    method: Annotated[str, OneOf(*METHODS)] = option(
+        "csls", "retrieval method of the rounds, see `csls.nearest`"
     )
+    max_words: Size = option(15_000, "most frequent words of a side whose pairs the rounds use")
     neighbourhood: Size = option(10, "neighbours of CSLS")
     preprocess: tuple[str, ...] = option(("unit",), "steps of `preprocess`, in their order")
 
@@ -74,7 +85,9 @@ class ContrastiveOptions(AlignerOptions):
     epochs: Count = option(100, "passes through the pairs, at most")
     patience: Count = option(20, "epochs without a better one after which training ends")
     batch_size: Size = option(512, "pairs of a step")
-    negatives: Count = option(512, "random words of either side in a step, beside those of the batch")
+    negatives: Count = option(
+        512, "random words of either side in a step, beside those of the batch"
+    )
     max_words: Size = option(20_000, "most frequent words of a side that these are drawn from")
     validation: Rate = option(
         0.1, "share of the source words that are set aside; none where there are fewer than 20"
@@ -123,7 +136,9 @@ class SelfLearningOptions(AlignerOptions):
     )
     neighbourhood: Size = option(10, "neighbours of CSLS")
     keep: Share = option(0.1, "initial probability that an entry of the similarity matrix is kept")
-    multiplier: Annotated[float, Range(1)] = option(2.0, "factor of that probability when the objective stalls")
+    multiplier: Annotated[float, Range(1)] = option(
+        2.0, "factor of that probability when the objective stalls"
+    )
     interval: Size = option(50, "iterations without improvement that count as a stall")
     threshold: Amount = option(1e-06, "least increase that counts as improvement")
     reweight: float | None = option(

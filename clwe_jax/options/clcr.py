@@ -8,8 +8,18 @@ from typing import Annotated, Any
 
 from clwe_jax.options import derived as shared
 from clwe_jax.options.section import (
-    Amount, Count, OneOf, Positive, Range, Rate, Section, Share, Size, option, section,
-)  # fmt: skip
+    Amount,
+    Count,
+    OneOf,
+    Positive,
+    Range,
+    Rate,
+    Section,
+    Share,
+    Size,
+    option,
+    section,
+)
 from clwe_jax.options.systems import Run
 from clwe_jax.options.text import SOURCE, WorldOptions
 from clwe_jax.options.training import PlanOptions, ReportOptions
@@ -18,8 +28,12 @@ STARTS = ("zero", "procrustes")
 # Options of `config.clcr` beyond the paper -> the values that switch them off; and the paper's phases 2
 # and 3.
 AS_PRINTED: dict[str, Any] = {
-    "whiten": False, "unit_length": False, "contrast": 0, "transform.start": "zero", "tune.rounds": 1,
-}  # fmt: skip
+    "whiten": False,
+    "unit_length": False,
+    "contrast": 0,
+    "transform.start": "zero",
+    "tune.rounds": 1,
+}
 _KINDS = ("run", "hf")
 _LAYER = re.compile(r"(\d+)(?:-(\d+))?")
 

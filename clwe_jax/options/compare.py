@@ -8,8 +8,16 @@ from typing import Annotated, Mapping
 
 from clwe_jax.options import derived as shared, evaluators
 from clwe_jax.options.section import (
-    AT, Count, OneOf, OptionError, Section, Size, entries, option, section,
-)  # fmt: skip
+    AT,
+    Count,
+    OneOf,
+    OptionError,
+    Section,
+    Size,
+    entries,
+    option,
+    section,
+)
 from clwe_jax.options.systems import Run
 from clwe_jax.options.tasks import check_source
 from clwe_jax.options.text import SOURCE, CorpusOptions
@@ -77,12 +85,13 @@ class CompareRun(Run):
     data: CorpusOptions = section(lambda: CorpusOptions(simplify_chinese=True))
     compare: CompareOptions = section(CompareOptions)
     evals: Mapping[str, Section] = entries(
-        "evaluator", "name -> options of an evaluator",
+        "evaluator",
+        "name -> options of an evaluator",
         retrieval=evaluators.RetrievalEvaluation(data=SOURCE),
         bli=evaluators.BliEvaluation(data=SOURCE, methods="csls"),
         senses=evaluators.SensesEvaluation(data=SOURCE, sentences=300),
         wsd=evaluators.WsdEvaluation(),
-    )  # fmt: skip
+    )
     report: ReportOptions = section(ReportOptions)
     plan: PlanOptions = section(PlanOptions)
 

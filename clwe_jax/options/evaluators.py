@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated, Callable, NamedTuple
 
-from clwe_jax.options.section import (
-    Amount, Count, OneOf, Section, Share, Size, option,
-)  # fmt: skip
+from clwe_jax.options.section import Amount, Count, OneOf, Section, Share, Size, option
 
 METHODS = ("mutual_argmax", "itermax", "softmax")
 LEVELS = ("pieces", "words")
@@ -101,7 +99,9 @@ class RetrievalEvaluation(EvaluationOptions):
     """Accuracy of sentence retrieval by language pair, for any encoder."""
 
     name = "retrieval"
-    data: str = option("", "parallel text, see `text.corpus.parallel`; '' leaves the evaluation out")
+    data: str = option(
+        "", "parallel text, see `text.corpus.parallel`; '' leaves the evaluation out"
+    )
     max_sentences: Count = option(
         1_000, "maximum number of sentences of a language pair, from the beginning; 0: all"
     )
@@ -134,7 +134,9 @@ class MiningEvaluation(EvaluationOptions):
     """Bitext mining by the margin of sentence vectors, as on BUCC; see `align.mining`."""
 
     name = "mining"
-    data: str = option("", "parallel text, see `text.corpus.parallel`; '' leaves the evaluation out")
+    data: str = option(
+        "", "parallel text, see `text.corpus.parallel`; '' leaves the evaluation out"
+    )
     max_sentences: Count = option(0, "most sentences of a pair, from the beginning; 0: all")
     neighbourhood: Size = option(4, "neighbours over which the margin averages")
 
@@ -149,8 +151,7 @@ class BliEvaluation(EvaluationOptions):
     name = "bli"
     data: str = option(
         "",
-        "folder of test dictionaries, see `test_dictionaries.find`; '' leaves the evaluation "
-        "out",
+        "folder of test dictionaries, see `test_dictionaries.find`; '' leaves the evaluation out",
     )
     methods: str = option(
         "nn,csls", "comma-separated methods among `nn` (cosine), `csls` and `inverted_softmax`"

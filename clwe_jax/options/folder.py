@@ -19,10 +19,24 @@ _STARTED_IN = "started_in"
 
 # Options that may change between two starts of a run; a section stands for all its options.
 _FREE = (
-    "job", "projection", "finish", "report", "plan", "evals", "checkpoint", "mesh", "data.tfds_dir",
-    "data.sample_bytes", "train.steps", "train.log_every_steps", "train.prefetch",
-    "train.max_skipped_in_row", "compare.systems", "compare.seeds", "compare.tasks",
-)  # fmt: skip
+    "job",
+    "projection",
+    "finish",
+    "report",
+    "plan",
+    "evals",
+    "checkpoint",
+    "mesh",
+    "data.tfds_dir",
+    "data.sample_bytes",
+    "train.steps",
+    "train.log_every_steps",
+    "train.prefetch",
+    "train.max_skipped_in_row",
+    "compare.systems",
+    "compare.seeds",
+    "compare.tasks",
+)
 
 
 def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:

@@ -51,9 +51,13 @@ def unknown(run: Run, path: str) -> str:
 def _filled(line: str) -> list[str]:
     """The lines of an option; those after the first one begin where its description does."""
     return textwrap.wrap(
-        line, _WIDTH, subsequent_indent=" " * _COLUMN, drop_whitespace=True,
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
+        line,
+        _WIDTH,
+        subsequent_indent=" " * _COLUMN,
+        drop_whitespace=True,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _written(value: Any) -> str:

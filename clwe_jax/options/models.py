@@ -6,8 +6,18 @@ import dataclasses
 from typing import Annotated, ClassVar, Sequence
 
 from clwe_jax.options.section import (
-    AT, Amount, AtMost, Count, Divides, OneOf, OptionError, Rate, Section, Size, option,
-)  # fmt: skip
+    AT,
+    Amount,
+    AtMost,
+    Count,
+    Divides,
+    OneOf,
+    OptionError,
+    Rate,
+    Section,
+    Size,
+    option,
+)
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 ENDINGS = ("crf", "softmax")
@@ -29,7 +39,9 @@ class TransformerOptions(ModelOptions):
     name = "transformer"
     layers: Size = option(12, "number of layers")
     width: Size = option(768, "dimensions of a layer's output")
-    heads: Annotated[Size, Divides("width")] = option(12, "attention heads of a layer; they divide width")
+    heads: Annotated[Size, Divides("width")] = option(
+        12, "attention heads of a layer; they divide width"
+    )
     mlp_dim: Size = option(3_072, "units of a layer's inner dense layer")
     dropout: Rate = option(0.1, "dropout rate of the embeddings and of each sublayer's output")
     norm: Annotated[str, OneOf("post", "pre")] = option("post", "'post' (BERT) or 'pre'")
@@ -58,7 +70,8 @@ class TransformerOptions(ModelOptions):
         0, "rows of the table of token types (BERT: 2, for a pair of texts in one row); 0: no table"
     )
     pooler: bool = option(
-        False, "whether the model has BERT's pooler, a dense layer with tanh on [CLS]; see `Transformer.pool`"
+        False,
+        "whether the model has BERT's pooler, a dense layer with tanh on [CLS]; see `Transformer.pool`",
     )
     private_layers: Annotated[Count, AtMost("layers")] = option(
         0, "first layers of which each language has its own; a row has one language"
@@ -141,7 +154,9 @@ class TranslatorOptions(ModelOptions):
         "each language has its own other layers",
     )
     width: Size = option(512, "dimensions of a layer's output")
-    heads: Annotated[Size, Divides("width")] = option(8, "attention heads of a layer; they divide width")
+    heads: Annotated[Size, Divides("width")] = option(
+        8, "attention heads of a layer; they divide width"
+    )
     mlp_dim: Size = option(2_048, "units of a layer's inner dense layer")
     dropout: Rate = option(0.1, "dropout rate of the embeddings and of each sublayer's output")
     norm: Annotated[str, OneOf("post", "pre")] = option("pre", "'post' (Vaswani et al.) or 'pre'")
@@ -169,7 +184,9 @@ class HeadOptions(Section):
     labelled: ClassVar[tuple[str, ...]] = ("tags", "texts")  # the kinds of tasks that it serves
     apart: ClassVar[bool] = False  # whether it reads each text of a pair alone
     ending: ClassVar[str] = "softmax"  # how labels are read from scores; an option of taggers
-    of_means: ClassVar[bool] = False  # whether one vector of a text is enough, the mean of its words
+    of_means: ClassVar[bool] = (
+        False  # whether one vector of a text is enough, the mean of its words
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -207,7 +224,9 @@ class TransformerCrfHead(HeadOptions):
     labelled = ("tags",)
     layers: Size = option(2, "number of layers")
     width: Size = option(300, "dimensions of a layer's output")
-    heads: Annotated[Size, Divides("width")] = option(2, "attention heads of a layer; they divide width")
+    heads: Annotated[Size, Divides("width")] = option(
+        2, "attention heads of a layer; they divide width"
+    )
     mlp_dim: Size = option(300, "units of a layer's inner dense layer")
     input_dropout: Rate = option(0.25, "dropout rate of the vectors of words")
     dropout: Rate = option(0.15, "dropout rate inside the layers")

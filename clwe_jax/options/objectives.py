@@ -7,8 +7,17 @@ from typing import Annotated, Any, Sequence
 
 from clwe_jax.options import derived
 from clwe_jax.options.section import (
-    AT, Amount, Count, OneOf, OptionError, Rate, Section, Share, option, section,
-)  # fmt: skip
+    AT,
+    Amount,
+    Count,
+    OneOf,
+    OptionError,
+    Rate,
+    Section,
+    Share,
+    option,
+    section,
+)
 from clwe_jax.options.senses import SenseOptions
 from clwe_jax.options.tasks import check_translating
 
@@ -22,8 +31,7 @@ class MlmOptions(Section):
     name = "mlm"
     tied: bool = option(
         True,
-        "whether pieces are scored with the table that reads them (BERT), not with one of its"
-        " own",
+        "whether pieces are scored with the table that reads them (BERT), not with one of its own",
     )
     dense: bool = option(True, "whether a dense layer comes before the scores (BERT); XLM has none")
     hold: Amount = option(
@@ -47,8 +55,7 @@ class SenseLossOptions(Section):
 
     negatives: Count = option(
         0,
-        "number of words drawn for a training batch, one sense of each; 0: all senses of all "
-        "words",
+        "number of words drawn for a training batch, one sense of each; 0: all senses of all words",
     )
     translation: Annotated[str, OneOf("none", "joint", "switch")] = option(
         "none",

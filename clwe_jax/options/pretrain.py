@@ -44,15 +44,18 @@ class PretrainRun(Run):
     checkpoint: training.CheckpointOptions = section(training.CheckpointOptions)
     finish: training.FinishOptions = section(training.FinishOptions)
     projection: ProjectionOptions | None = section(
-        lambda: None, ProjectionOptions, "maps onto another language, of biLMs of several languages (A13)"
+        lambda: None,
+        ProjectionOptions,
+        "maps onto another language, of biLMs of several languages (A13)",
     )
     evals: Mapping[str, Section] = entries(
-        "evaluator", "name -> options of an evaluator",
+        "evaluator",
+        "name -> options of an evaluator",
         mlm=evaluators.MlmEvaluation(every_steps=500, batches=4),
         retrieval=evaluators.RetrievalEvaluation(data=SOURCE, every_steps=1_000),
         bli=evaluators.BliEvaluation(data=SOURCE),
         word_alignment=evaluators.WordAlignmentEvaluation(max_sentences=500),
-    )  # fmt: skip
+    )
     report: training.ReportOptions = section(training.ReportOptions)
     plan: training.PlanOptions = section(training.PlanOptions)
 

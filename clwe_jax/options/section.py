@@ -252,9 +252,12 @@ def changed(base: S, values: Mapping[str, Any], path: str, lookup: Callable[[str
 
 
 def _entry(
-    old: Section | None, of: type[Section] | str, values: Mapping[str, Any], path: str,
+    old: Section | None,
+    of: type[Section] | str,
+    values: Mapping[str, Any],
+    path: str,
     lookup: Callable[[str, str], type],
-) -> Section:  # fmt: skip
+) -> Section:
     """The section of an entry, whose class is given or chosen by the option `name`."""
     if not isinstance(of, str):
         return changed(old or of(), values, path, lookup)
@@ -264,7 +267,11 @@ def _entry(
     cls = lookup(of, name)
     if old is None or type(old) is not cls:
         known = {field.name for field in options_of(cls)}
-        kept = {x.name: getattr(old, x.name) for x in options_of(type(old)) if x.name in known} if old else {}
+        kept = (
+            {x.name: getattr(old, x.name) for x in options_of(type(old)) if x.name in known}
+            if old
+            else {}
+        )
         try:
             old = cls(**kept)
         except OptionError as error:

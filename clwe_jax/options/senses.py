@@ -6,14 +6,23 @@ import dataclasses
 from typing import Annotated
 
 from clwe_jax.options.section import (
-    AT, Amount, Count, InnerShare, OneOf, OptionError, Section, Share, Size, option,
-)  # fmt: skip
+    AT,
+    Amount,
+    Count,
+    InnerShare,
+    OneOf,
+    OptionError,
+    Section,
+    Share,
+    Size,
+    option,
+)
 
 INITS = ("seeded", "kmeans", "paper")
 # Options beyond the paper -> the values that switch them off.
 AS_PRINTED = dict(
     init="paper", fast_start=False, prune_least=1, age_counts=False, translated_share=0.0
-)  # fmt: skip
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,8 +59,7 @@ class SenseOptions(Section):
     sample: Size = option(16, "R, number of latest representations of each word for 'kmeans'")
     fast_start: bool = option(
         True,
-        "whether a center is the mean of its first 1 / alpha representations; never with "
-        "'paper'",
+        "whether a center is the mean of its first 1 / alpha representations; never with 'paper'",
     )
     seed_weight: Count = option(
         10, "weight of a seeded center in the mean of `fast_start`, as a number of representations"

@@ -55,12 +55,12 @@ def config_file(argument: str) -> str:
 def as_path(argument: str) -> str:
     """FILE[:SCALE] of an argument of --config, from the project's folder: configs/NAME.py of a name."""
     path, colon, scale = argument.partition(":")
-    return argument if path.endswith(".py") else f"{CONFIGS}/{os.path.basename(path)}.py{colon}{scale}"
+    return (
+        argument if path.endswith(".py") else f"{CONFIGS}/{os.path.basename(path)}.py{colon}{scale}"
+    )
 
 
-def with_config_file(
-    argv: list[str], resolve: Callable[[str], str] = config_file
-) -> list[str]:
+def with_config_file(argv: list[str], resolve: Callable[[str], str] = config_file) -> list[str]:
     """The arguments of a command with `resolve` of the argument of --config in its place.
 
     Raises:

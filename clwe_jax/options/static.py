@@ -11,8 +11,20 @@ from clwe_jax import registry
 from clwe_jax.options import derived as shared, evaluators
 from clwe_jax.options.aligners import AlignerOptions
 from clwe_jax.options.section import (
-    AT, Amount, Count, OneOf, OptionError, Positive, Range, Section, Share, Size, entries, option, section,
-)  # fmt: skip
+    AT,
+    Amount,
+    Count,
+    OneOf,
+    OptionError,
+    Positive,
+    Range,
+    Section,
+    Share,
+    Size,
+    entries,
+    option,
+    section,
+)
 from clwe_jax.options.systems import Run
 from clwe_jax.options.tasks import check_source
 from clwe_jax.options.text import SOURCE, CorpusOptions
@@ -53,9 +65,7 @@ class FastTextOptions(PassesOptions):
     min_n: Count = option(3, "shortest character n-grams")
     max_n: Count = option(6, "longest character n-grams; 0: none")
     buckets: Size = option(2_000_000, "number of hash buckets of n-grams")
-    subsample: Amount = option(
-        1e-4, "relative frequency above which words are left out at random"
-    )
+    subsample: Amount = option(1e-4, "relative frequency above which words are left out at random")
     workers: Size = option(
         1,
         "threads. One thread makes the same bits from the same seed; more are faster but not "
@@ -99,8 +109,9 @@ class MiningOptions(Section):
     """Options of mining."""
 
     all_pairs: Count = option(
-        10, "languages up to which all pairs of them are mined; of more languages, each with the hub alone: "
-        "the time of all pairs grows with the square of the number"
+        10,
+        "languages up to which all pairs of them are mined; of more languages, each with the hub alone: "
+        "the time of all pairs grows with the square of the number",
     )
     rounds: Size = option(
         5, "times that sentences are mined, at most; it ends when no further pairs are found"
@@ -140,22 +151,27 @@ class WordsOptions(Section):
         "the entries' vectors | beginnings, the entries that begin like it",
     )
     loans: bool = option(
-        True, "of unknown=ngrams, whether a language's guesses begin with what the hub's n-grams say, as far "
-        "as that fits its entries: loans and related languages"
+        True,
+        "of unknown=ngrams, whether a language's guesses begin with what the hub's n-grams say, as far "
+        "as that fits its entries: loans and related languages",
     )
     phrases: bool = option(
-        True, "whether an entry of several words is read as one unit, and its English side from its words"
+        True,
+        "whether an entry of several words is read as one unit, and its English side from its words",
     )
     spelling_dim: Count = option(
         256, "dimensions that hold a word's n-grams, so that names and loans meet; 0: none"
     )
     spelling_length: Amount = option(0.6, "length of this part beside the dictionary's, which is 1")
     meanings: str = option(
-        "text", "what makes synonyms of the hub, English, near: text, the words beside them in its text | "
-        "hf:DIR, an English encoder | '', random directions alone"
+        "text",
+        "what makes synonyms of the hub, English, near: text, the words beside them in its text | "
+        "hf:DIR, an English encoder | '', random directions alone",
     )
     meaning_dim: Size = option(256, "dimensions of these meanings")
-    meaning_length: Amount = option(0.4, "length of the meanings' part beside the random one, which is 1")
+    meaning_length: Amount = option(
+        0.4, "length of the meanings' part beside the random one, which is 1"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -184,7 +200,8 @@ class StaticOptions(Section):
     )
     reallocation: bool = option(False, "whether words that one language owns stop being shared")
     rule: Annotated[str, OneOf("ratio", "neighbours")] = option(
-        "ratio", "of reallocation: ratio (Eqs 5-6) | neighbours (learned, over all pairs of languages)"
+        "ratio",
+        "of reallocation: ratio (Eqs 5-6) | neighbours (learned, over all pairs of languages)",
     )
     gamma: Annotated[float, Range(0.5, 1, below=True)] = option(
         0.9, "threshold of the rule ratio, in [0.5, 1): higher shares more words"
@@ -192,13 +209,17 @@ class StaticOptions(Section):
     refinement: bool = option(False, "whether the words that are not shared are aligned")
     hub: str = option("en", "the language that the others are mapped to, if the run has it")
     pairs: str = option(
-        "", "pairs to evaluate, en-de,de-fr; '': the hub with every other language; all: every pair, "
-        "whose number grows with the square of the languages"
+        "",
+        "pairs to evaluate, en-de,de-fr; '': the hub with every other language; all: every pair, "
+        "whose number grows with the square of the languages",
     )
     stored: Annotated[str, OneOf("float", "packed")] = option(
-        "float", "numbers in WORKDIR/spaces: float, of 32 bits, of 16 beside a dictionary's | packed, of 3.2 bits"
+        "float",
+        "numbers in WORKDIR/spaces: float, of 32 bits, of 16 beside a dictionary's | packed, of 3.2 bits",
     )
-    write_text: bool = option(False, "whether WORKDIR/vectors/{lang}.vec is written for other tools")
+    write_text: bool = option(
+        False, "whether WORKDIR/vectors/{lang}.vec is written for other tools"
+    )
     export: Annotated[str, OneOf("", "sentence-transformers", "model2vec")] = option(
         "", "library that opens the folder WORKDIR/export, in float16; '': none is written"
     )
@@ -208,21 +229,19 @@ class StaticOptions(Section):
     keep_subwords: bool = option(
         False, "whether joint vectors' n-grams are kept, for config.init.method='subword'"
     )
-    replace_share: Share = option(
-        0.5, "share of replaced dictionary words, in training='replace'"
-    )
-    dictionary_dim: Count = option(
-        0, "dictionary vectors' width, beside the trained ones; 0: none"
-    )
+    replace_share: Share = option(0.5, "share of replaced dictionary words, in training='replace'")
+    dictionary_dim: Count = option(0, "dictionary vectors' width, beside the trained ones; 0: none")
     trained_length: Positive = option(0.6, "of trained vectors beside those of the dictionary")
     compared_share: Share = option(
-        0.25, "of words.unknown=ngrams, beside a trained vector: the share of a guess from spelling that remains "
-        "where single words are compared; 1: all of it"
+        0.25,
+        "of words.unknown=ngrams, beside a trained vector: the share of a guess from spelling that remains "
+        "where single words are compared; 1: all of it",
     )
     trained: str = option("", "a folder of trained vectors for several runs; '': WORKDIR/trained")
     add_to: str = option(
-        "", "a finished run's folder whose space gets the languages of this run beside its own, which stay "
-        "as they are; '': a new space"
+        "",
+        "a finished run's folder whose space gets the languages of this run beside its own, which stay "
+        "as they are; '': a new space",
     )
     mine: bool = option(False, "whether translations in the text add to the dictionary")
     judge: str = option(
@@ -244,7 +263,8 @@ class AlignOptions(Section):
     target_vectors: str = option("", "the second file; see source_vectors")
     max_vocab: Size = option(200_000, "words to read from each of these files")
     lower_case_dictionary: bool = option(
-        False, "whether the dictionary of these files is in lower case; text follows data.lower_case"
+        False,
+        "whether the dictionary of these files is in lower case; text follows data.lower_case",
     )
     split: str = option("", "'0-5000': train on xx-yy.0-5000.txt instead of xx-yy.txt")
 
@@ -278,12 +298,13 @@ class StaticRun(Run):
     embeddings: EmbeddingsOptions = section(EmbeddingsOptions)
     align: AlignOptions = section(align_options)
     evals: Mapping[str, Section] = entries(
-        "evaluator", "name -> options of an evaluator",
+        "evaluator",
+        "name -> options of an evaluator",
         bli=evaluators.BliEvaluation(data=SOURCE, methods="nn,csls,inverted_softmax"),
         similarity=evaluators.SimilarityEvaluation(),
         retrieval=evaluators.RetrievalEvaluation(data=SOURCE),
         bleu=evaluators.BleuEvaluation(max_sentences=1_000),  # word by word
-    )  # fmt: skip
+    )
     report: ErrorsOptions = section(ErrorsOptions)
     plan: PlanOptions = section(PlanOptions)
 
@@ -332,7 +353,9 @@ class StaticRun(Run):
                     "config.static.dictionary_dim: config.static.training='dictionary' trains no vectors "
                     "to join: set its own width with --config.embeddings.dim"
                 )
-        if static.add_to and (any(given) or not (static.dictionary_dim or static.training == "dictionary")):
+        if static.add_to and (
+            any(given) or not (static.dictionary_dim or static.training == "dictionary")
+        ):
             raise ValueError(
                 "config.static.add_to adds to the vectors of a dictionary, and this run makes none: take "
                 "the config of that run, such as configs/joint_dictionary.py"

@@ -16,8 +16,16 @@ from ml_collections import ConfigDict
 
 from clwe_jax import registry
 from clwe_jax.options.section import (
-    Count, OneOf, Section, changed, helps, inner, option, options_of, to_dict,
-)  # fmt: skip
+    Count,
+    OneOf,
+    Section,
+    changed,
+    helps,
+    inner,
+    option,
+    options_of,
+    to_dict,
+)
 from clwe_jax.options.text import SOURCE
 
 SCALES = ("laptop", "small", "base", "paper")
@@ -29,7 +37,9 @@ _KINDS = {
     "static": "clwe_jax.options.static:StaticRun",
 }
 _PRETRAINED = "clwe_jax.options.pretrain:PretrainRun"
-JOBS = tuple(job for job in registry.TABLES["job"] if job not in _KINDS)  # of runs without such a section
+JOBS = tuple(
+    job for job in registry.TABLES["job"] if job not in _KINDS
+)  # of runs without such a section
 
 
 class _Job:
@@ -128,7 +138,9 @@ def load(argument: str) -> ConfigDict:
         if made := getattr(module, "get_config", None):
             config = made(scale) if scale else made()
     if not isinstance(config, ConfigDict):
-        raise ValueError(f"{path} is no config: expected a .py file whose get_config(scale) returns a ConfigDict")
+        raise ValueError(
+            f"{path} is no config: expected a .py file whose get_config(scale) returns a ConfigDict"
+        )
     return config
 
 
@@ -180,9 +192,7 @@ def named(kind: str, name: str, **values: Any) -> ConfigDict:
       values: options that differ from their defaults.
     """
     default = registry.options_class(kind, name)()
-    return ConfigDict(
-        to_dict(changed(default, values, f"config.{kind}", registry.options_class))
-    )
+    return ConfigDict(to_dict(changed(default, values, f"config.{kind}", registry.options_class)))
 
 
 def parts(run: Run) -> list[tuple[str, Section]]:

@@ -6,8 +6,17 @@ import dataclasses
 from typing import Annotated, Any, ClassVar
 
 from clwe_jax.options.section import (
-    AT, Count, OneOf, OptionError, Range, Rate, Section, Share, Size, option,
-)  # fmt: skip
+    AT,
+    Count,
+    OneOf,
+    OptionError,
+    Range,
+    Rate,
+    Section,
+    Share,
+    Size,
+    option,
+)
 
 CHOICES = ("uniform", "context")
 SENTENCES = ("lines", "marks")
@@ -124,7 +133,8 @@ class Tlm(Mlm):
 
     name = "tlm"
     parallel: str = option(
-        "", "folder of parallel text or the beginning of its files' names, see `text.corpus.parallel`"
+        "",
+        "folder of parallel text or the beginning of its files' names, see `text.corpus.parallel`",
     )
     parallel_share: Share = option(0.5, "share of the rows that hold sentence pairs")
 
@@ -185,7 +195,8 @@ class Translation(TaskOptions):
 
     name = "translation"
     parallel: str = option(
-        "", "folder of parallel text or the beginning of its files' names, see `text.corpus.parallel`"
+        "",
+        "folder of parallel text or the beginning of its files' names, see `text.corpus.parallel`",
     )
     targets: str = option(
         "", "the languages to translate into, with commas between them; '': every language"

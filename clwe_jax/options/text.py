@@ -19,13 +19,12 @@ class TextOptions(Section):
     source: str = option("pocket", "the text: pocket (the embedded world) | text:DIR")
     languages: str = option("en,de,es,fr,ja,zh", "codes, with commas between them")
     dictionaries: str = option(
-        SOURCE, "source (pocket where data.source is) | pocket | a folder of xx-yy.txt | '' for none"
+        SOURCE,
+        "source (pocket where data.source is) | pocket | a folder of xx-yy.txt | '' for none",
     )
     lower_case: bool = option(True, "whether text and dictionaries become lower case")
     simplify_chinese: bool = option(False, "whether Chinese characters become simplified ones")
-    pocket_sentences: Size = option(
-        60_000, "sentences of a language, when the source is pocket"
-    )
+    pocket_sentences: Size = option(60_000, "sentences of a language, when the source is pocket")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,9 +56,7 @@ class CorpusOptions(WorldOptions):
         "training",
     )
     exclude_dictionaries: str = option("", "a folder of more test dictionaries to leave out")
-    sample_bytes: Count = option(
-        100_000, "text of a language that bli averages word vectors over"
-    )
+    sample_bytes: Count = option(100_000, "text of a language that bli averages word vectors over")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +82,9 @@ class BatchesOptions(CorpusOptions):
 class LabelledOptions(TextOptions):
     """Text and languages of a transfer run."""
 
-    source: str = option("pocket", "text of the encoders joint, bow, gru and lstm: pocket | text:DIR")
+    source: str = option(
+        "pocket", "text of the encoders joint, bow, gru and lstm: pocket | text:DIR"
+    )
     languages: str = option(
         "", "languages to test | '': those of the test files that the encoder knows"
     )
@@ -100,9 +99,7 @@ class SmallVocabOptions(Section):
         "wordpiece", "wordpiece | unigram | bpe | word"
     )
     size: Annotated[int, Range(16)] = option(8_192, "pieces or words")
-    sample_bytes: Size = option(
-        20_000_000, "text of a language that the words are counted in"
-    )
+    sample_bytes: Size = option(20_000_000, "text of a language that the words are counted in")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,9 +6,23 @@ import dataclasses
 from typing import Annotated, Mapping
 
 from clwe_jax.options.section import (
-    AT, Amount, Count, OneOf, OptionError, Positive, PositiveShare, Range, Rate, Section, Share, Size, entries,
-    option, section, values_of,
-)  # fmt: skip
+    AT,
+    Amount,
+    Count,
+    OneOf,
+    OptionError,
+    Positive,
+    PositiveShare,
+    Range,
+    Rate,
+    Section,
+    Share,
+    Size,
+    entries,
+    option,
+    section,
+    values_of,
+)
 
 NAMES = ("adam", "adamw", "lamb", "adagrad")
 SCHEDULES = ("linear", "constant", "inverse_sqrt")
@@ -30,11 +44,15 @@ class GroupOptions(Section):
     pattern: str = option(
         "", "a regular expression that matches the whole paths of its parameters ('model/embed/.*')"
     )
-    frozen: bool = option(False, "whether these parameters never change and have no optimizer state")
+    frozen: bool = option(
+        False, "whether these parameters never change and have no optimizer state"
+    )
     learning_rate: float | None = option(None, "the highest learning rate")
     warmup_steps: int | None = option(None, "steps of linear growth from 0 to learning_rate")
     schedule: str | None = option(None, "learning rate after the warm-up")
-    final_share: float | None = option(None, "share of the highest rate that a 'linear' schedule ends with")
+    final_share: float | None = option(
+        None, "share of the highest rate that a 'linear' schedule ends with"
+    )
     weight_decay: float | None = option(None, "decoupled decay")
     pull: float | None = option(None, "decoupled decay towards the values at the start")
 
@@ -55,9 +73,7 @@ class OptimizerOptions(Section):
         "learning rate after the warm-up: 'linear' decrease to `final_share` of its highest "
         "value at the last step, 'constant', or 'inverse_sqrt' of the step, as in fairseq",
     )
-    final_share: Share = option(
-        0.0, "share of the highest rate that a 'linear' schedule ends with"
-    )
+    final_share: Share = option(0.0, "share of the highest rate that a 'linear' schedule ends with")
     weight_decay: Amount = option(
         0.01, "decoupled decay of adamw and lamb, without biases and normalisation scales"
     )
@@ -103,7 +119,9 @@ class OptimizerOptions(Section):
     def for_group(self, name: str) -> OptimizerOptions:
         """The optimizer with the settings of a group, as if all parameters were in it."""
         own = {} if name == DEFAULT else values_of(self.groups[name])
-        own = {key: x for key, x in own.items() if key not in ("pattern", "frozen") and x is not None}
+        own = {
+            key: x for key, x in own.items() if key not in ("pattern", "frozen") and x is not None
+        }
         return dataclasses.replace(self, groups={}, **own)
 
 
@@ -127,9 +145,7 @@ class RecipeOptions(Section):
         "is halved; they count from the first figure above 0. 0: it never stops, as "
         "'onecycle' and 'linear' must: their last epochs have the lowest rates",
     )
-    least_rate: Amount = option(
-        1e-4, "with 'halve', the learning rate below which a member stops"
-    )
+    least_rate: Amount = option(1e-4, "with 'halve', the learning rate below which a member stops")
     momentum: Rate = option(0.0, "momentum of sgd")
     l2: Share = option(0.0, "strength of the L2 penalty; for adamw the decoupled weight decay")
     clip: Amount = option(5.0, "largest norm of a member's gradient; 0: no clipping")
@@ -222,7 +238,9 @@ class StepsOptions(Section):
 class TrainOptions(StepsOptions):
     """Training of a language model."""
 
-    steps: Count = option(1_000, "optimizer steps of the run")  # 0 of a projection, which trains nothing
+    steps: Count = option(
+        1_000, "optimizer steps of the run"
+    )  # 0 of a projection, which trains nothing
     phases: tuple = option((), "dicts of steps and learn (groups of parameters, or 'all')")
     repeat_phases: bool = option(False, "whether the phases start again after the last one")
 
@@ -239,8 +257,12 @@ class EpochsOptions(StepsOptions):
 class MeshOptions(Section):
     """How devices share rows and parameters."""
 
-    data: Annotated[int, Range(-1)] = option(-1, "devices among which rows are divided; -1: all that remain")
-    fsdp: Annotated[int, Range(-1)] = option(1, "devices among which rows and parameters are divided")
+    data: Annotated[int, Range(-1)] = option(
+        -1, "devices among which rows are divided; -1: all that remain"
+    )
+    fsdp: Annotated[int, Range(-1)] = option(
+        1, "devices among which rows and parameters are divided"
+    )
     tensor: Annotated[int, Range(-1)] = option(1, "devices among which each layer is divided")
 
 

@@ -9,9 +9,7 @@ from typing import Annotated
 from clwe_jax import registry
 from clwe_jax.options import models, training
 from clwe_jax.options.evaluators import WordAlignerOptions
-from clwe_jax.options.section import (
-    Count, OneOf, Range, Section, Share, Size, option, section,
-)  # fmt: skip
+from clwe_jax.options.section import Count, OneOf, Range, Section, Share, Size, option, section
 from clwe_jax.options.static import FastTextOptions
 from clwe_jax.options.systems import Run
 from clwe_jax.options.text import LabelledOptions, SmallVocabOptions
@@ -20,7 +18,9 @@ _LAYERS = ("mix", "upper", "last", "top", "last4", "sum4", "mean", "each")
 _LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head
 ENCODER_FOLDERS = ("run", "hf", "laser")  # kinds of encoders that are a folder
 ENCODERS = (*ENCODER_FOLDERS, "vec")
-BESIDE = 0.2  # weight of an encoder beside another: chosen on Basque news (NTREX), docs/no_encoder.md
+BESIDE = (
+    0.2  # weight of an encoder beside another: chosen on Basque news (NTREX), docs/no_encoder.md
+)
 _JOINT = re.compile(rf"\+(?:(\d*\.?\d+)\*)?(?=(?:{'|'.join(ENCODERS)}):)")
 
 
@@ -71,15 +71,15 @@ class TransferOptions(Section):
         "edge/consts | edge/deps | edge/entities | edge/srl | edge/coref | edge/spr | edge/relations",
     )
     types: str = option("PER,LOC,ORG,MISC", "of ner and edge/entities: types of entities")
-    lower_case: bool = option(False, "of ner and pos: whether words of the rows become lower case (C7)")
+    lower_case: bool = option(
+        False, "of ner and pos: whether words of the rows become lower case (C7)"
+    )
     ignored: str = option("", "types whose entities become O, such as MISC, which PAN-X lacks")
     tags: int = option(17, "of pos and edge/pos: universal parts of speech, 17 or 12")
     train: str = option(
         "", "en:FILE,de:FILE | en:tfds:NAME | languages of the embedded world: en,de | '': en"
     )
-    dev: str = option(
-        "", "as train; '': a tenth of the training rows, or the embedded world's"
-    )
+    dev: str = option("", "as train; '': a tenth of the training rows, or the embedded world's")
     tests: str = option(
         "", "a folder of {lang}.* files | tfds:NAME, with {lang} in it | '': the embedded world"
     )
@@ -171,7 +171,11 @@ class TransferRun(Run):
             )
         kind, head = registry.lookup("transfer_task", settings.task).kind, settings.head.name
         if kind not in settings.head.labelled:
-            fitting = [x for x in registry.TABLES["head"] if kind in registry.options_class("head", x).labelled]
+            fitting = [
+                x
+                for x in registry.TABLES["head"]
+                if kind in registry.options_class("head", x).labelled
+            ]
             raise ValueError(
                 f"config.transfer.head.name={head!r} does not fit the task {settings.task!r}, whose "
                 f"{'words' if kind == 'tags' else kind} have labels: one of {', '.join(fitting)}"

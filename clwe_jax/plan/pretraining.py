@@ -55,8 +55,10 @@ def run(config: PretrainRun, topology: str) -> dict[str, Any]:
       ValueError: an unknown slice, or a mesh or batch size that does not fit it.
     """
     place = slices.describe(topology)
-    _say(f"Planning {config.system or config.objective.name}:{config.scale} on {topology}, "
-         f"{len(place.devices):,} devices: shapes of the model and the optimizer ...")  # fmt: skip
+    _say(
+        f"Planning {config.system or config.objective.name}:{config.scale} on {topology}, "
+        f"{len(place.devices):,} devices: shapes of the model and the optimizer ..."
+    )
     config = config.resolved()
     if place.chips and config.model.dtype == "auto":  # it means bfloat16; this process has a CPU
         config = options.with_values(config, {"model": {"dtype": "bfloat16"}})
@@ -78,7 +80,10 @@ def run(config: PretrainRun, topology: str) -> dict[str, Any]:
     if finish.steps(config):
         second = _Program.of_finish(config, program)
         finish_result = {**second.sizes(), **_compile(second, place)}
-        result["finish"] = {**finish_result, **_time_and_cost(config.plan, place, finish_result, second)}
+        result["finish"] = {
+            **finish_result,
+            **_time_and_cost(config.plan, place, finish_result, second),
+        }
     result["remedies"] = []
     if place.hbm and not result["fits"]:
         _say("It does not fit: estimating settings that need less memory ...")
@@ -134,10 +139,13 @@ class _Program:
     def of_finish(cls, config: PretrainRun, pretraining: _Program) -> _Program:
         """The contrastive finish's step, on the devices of the pretraining's."""
         return cls(
-            config, pretraining.devices, finish.objective(config.finish, pretraining.objective),
-            finish.optimizer(config), finish.train_options(config, pretraining.mesh),
+            config,
+            pretraining.devices,
+            finish.objective(config.finish, pretraining.objective),
+            finish.optimizer(config),
+            finish.train_options(config, pretraining.mesh),
             finish.length(config),
-        )  # fmt: skip
+        )
 
     def state_on(self, mesh: Any) -> train_state.TrainState:
         """The state's shapes, types and shardings on a mesh."""
@@ -147,9 +155,14 @@ class _Program:
     def traced(self) -> jax.stages.Traced:
         """The step exactly as training compiles it."""
         return train.trace_step(
-            self.objective, self.optimizer, self.steps, self.microbatches,
-            self.mesh, self.state, self.batch,
-        )  # fmt: skip
+            self.objective,
+            self.optimizer,
+            self.steps,
+            self.microbatches,
+            self.mesh,
+            self.state,
+            self.batch,
+        )
 
     def sizes(self) -> dict[str, Any]:
         """The number of parameters, and bytes on each device of the parts of the state."""
@@ -289,10 +302,12 @@ def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) ->
         state = None if getattr(model, "heads", 0) % ways else _cut_state(program, "tensor", ways)
         return state and Remedy(
             f"--config.mesh.tensor={ways}",
-            state + memory.shard_bytes(program.batch) * ways + result["temporary_bytes"]
+            state
+            + memory.shard_bytes(program.batch) * ways
+            + result["temporary_bytes"]
             + (ways - 1) * 4 * between,
             "traffic within every layer; for layers that no device can hold",
-        )  # fmt: skip
+        )
 
     usable = slices.USABLE * place.hbm
     remedies = []

@@ -208,8 +208,9 @@ class Chinese(Grammar):
         if m.frame == "because" and second.subject.noun in PRONOUN_WORDS:
             # Chinese states the reason first, so the reason names the person.
             first, second = (
-                first._replace(subject=second.subject), second._replace(subject=first.subject)
-            )  # fmt: skip
+                first._replace(subject=second.subject),
+                second._replace(subject=first.subject),
+            )
         if m.frame == "when":
             first = first._replace(tense="present")  # no 了 before 的时候
         first, second = self.clause(first), self.clause(second)

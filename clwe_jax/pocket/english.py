@@ -182,8 +182,11 @@ class English(Grammar):
             return [segment(self.adjectives[c.adj][0], c.adj)]
         if c.kind == "more":
             base, comparative = self.adjectives[c.adj]
-            degree = [segment(comparative, c.adj)] if comparative else [
-                self.word("more"), segment(base, c.adj)]  # fmt: skip
+            degree = (
+                [segment(comparative, c.adj)]
+                if comparative
+                else [self.word("more"), segment(base, c.adj)]
+            )
             return [*degree, self.word("than"), self.np(c.obj, "object")]
         if c.kind == "there":
             return [self.np(c.subject), self.place(c.place)]

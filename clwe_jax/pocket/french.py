@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from clwe_jax.pocket.base import (
-    NP,
-    PRONOUNS,
-    Clause,
-    Grammar,
-    Meaning,
-    Segment,
-    Token,
-    segment,
-)
+from clwe_jax.pocket.base import NP, PRONOUNS, Clause, Grammar, Meaning, Segment, Token, segment
 from clwe_jax.pocket.french_forms import (
     AVOIR,
     BE,
@@ -176,12 +167,15 @@ class French(Grammar):
                 if self.vowel(body):
                     article = self.elide("la", body)
                     return [*parts, self.word("de"), article]
-                article = [self.word("du")] if gender == MASCULINE else [
-                    self.word("de"), self.word("la")]  # fmt: skip
+                article = (
+                    [self.word("du")] if gender == MASCULINE else [self.word("de"), self.word("la")]
+                )
                 return [*parts, *article, body]
             if np.plural:
-                return [*parts, self.elide("de", body) if before else self.join(
-                    self.word("des"), body)]  # fmt: skip
+                return [
+                    *parts,
+                    self.elide("de", body) if before else self.join(self.word("des"), body),
+                ]
             return self._prepose(parts, self.join(self.word(("un", "une")[gender]), body))
         if np.det == "name":
             return self._prepose(parts, body)

@@ -24,8 +24,14 @@ PREPOSITIONS = {
     "to": "à",
 }
 CONTRACTIONS = {"de le": "du", "de les": "des", "à le": "au", "à les": "aux"}
-SUBJECTS = {"I": "je", "we": "nous", "he": "il", "she": "elle", "they": "ils",
-            "they.women": "elles"}  # fmt: skip
+SUBJECTS = {
+    "I": "je",
+    "we": "nous",
+    "he": "il",
+    "she": "elle",
+    "they": "ils",
+    "they.women": "elles",
+}
 ELIDED = {"je", "ne", "que", "de", "le", "la", "me", "se"}
 SLOTS = ("1sg", "3sg", "1pl", "3pl", "participle")
 MODAL_VERBS = {
@@ -36,10 +42,7 @@ MODAL_VERBS = {
 }
 GO = ("vais", "va", "vont", "allons")
 AVOIR = ("ai", "a", "ont", "avons")
-BE = {
-    "present": ("suis", "est", "sont", "sommes"),
-    "past": ("étais", "était", "étaient", "étions"),
-}
+BE = {"present": ("suis", "est", "sont", "sommes"), "past": ("étais", "était", "étaient", "étions")}
 
 
 def plural(word: str) -> str:
@@ -54,8 +57,15 @@ def plural(word: str) -> str:
 
 
 def feminine(adjective: str) -> str:
-    for ending, she in (("er", "ère"), ("eux", "euse"), ("f", "ve"), ("el", "elle"),
-                        ("en", "enne"), ("on", "onne"), ("eil", "eille")):  # fmt: skip
+    for ending, she in (
+        ("er", "ère"),
+        ("eux", "euse"),
+        ("f", "ve"),
+        ("el", "elle"),
+        ("en", "enne"),
+        ("on", "onne"),
+        ("eil", "eille"),
+    ):
         if adjective.endswith(ending):
             return adjective[: -len(ending)] + she
     return adjective if adjective.endswith("e") else adjective + "e"
@@ -81,8 +91,13 @@ def conjugate(spec: str) -> dict[str, str]:
     elif ending == "ir":
         forms = (stem + "is", stem + "it", stem + "issons", stem + "issent", stem + "i")
     else:
-        forms = (stem + "s", stem if stem[-1] == "d" else stem + "t", stem + "ons", stem + "ent",
-                 stem + "u")  # fmt: skip
+        forms = (
+            stem + "s",
+            stem if stem[-1] == "d" else stem + "t",
+            stem + "ons",
+            stem + "ent",
+            stem + "u",
+        )
     if given:
         forms = tuple(given.split(","))
     return dict(zip(SLOTS, forms, strict=True), inf=verb)

@@ -152,8 +152,10 @@ class German(Grammar):
         if np.det == "num":
             return self.nouns[np.count][1][NOM, False], STRONG
         if np.det == "many":
-            return ("viel" if self.lexicon.mass(np.noun) else "vielen" if case == DAT else "viele",
-                    STRONG)  # fmt: skip
+            return (
+                "viel" if self.lexicon.mass(np.noun) else "vielen" if case == DAT else "viele",
+                STRONG,
+            )
         if np.det == "name" or np.det == "indef" and (np.plural or self.lexicon.mass(np.noun)):
             return "", STRONG
         return STEMS[np.det] + EIN[case][column], MIXED

@@ -57,9 +57,15 @@ PREPOSITIONS = {
     "to": "zu",
 }
 CONTRACTIONS = {
-    "in dem": "im", "an dem": "am", "zu dem": "zum", "zu der": "zur", "bei dem": "beim",
-    "von dem": "vom", "in das": "ins", "an das": "ans",
-}  # fmt: skip
+    "in dem": "im",
+    "an dem": "am",
+    "zu dem": "zum",
+    "zu der": "zur",
+    "bei dem": "beim",
+    "von dem": "vom",
+    "in das": "ins",
+    "an das": "ans",
+}
 PRONOUN_FORMS = {
     NOM: {"I": "ich", "we": "wir", "he": "er", "she": "sie", "they": "sie"},
     ACC: {"I": "mich", "we": "uns", "he": "ihn", "she": "sie", "they": "sie"},
@@ -83,9 +89,10 @@ def genitive(noun: str) -> str:
     if noun.endswith(("s", "ß", "x", "z", "tsch")):
         return noun + "es"
     vowels = sum(
-        1 for i, c in enumerate(noun.lower())
+        1
+        for i, c in enumerate(noun.lower())
         if c in "aeiouäöüy" and (i == 0 or noun[i - 1].lower() not in "aeiouäöü")
-    )  # fmt: skip
+    )
     return noun + ("es" if vowels == 1 and noun[-1] not in "aeiouäöühn" else "s")
 
 

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from clwe_jax.pocket.base import NP, Clause, Grammar, Meaning, Segment, segment
-from clwe_jax.pocket.japanese_forms import (
-    FORM_SLOTS,
-    adjective,
-    conjugate,
-)
+from clwe_jax.pocket.japanese_forms import FORM_SLOTS, adjective, conjugate
 
 PRONOUN_WORDS = {
     "I": "私",
@@ -200,19 +196,28 @@ class Japanese(Grammar):
             return word + ([self.word("です")] if polite else [])
         if form["kind"] == "て":
             if polite:
-                name = ("masen" if c.negated else "masu") if not past else (
-                    "masendeshita" if c.negated else "mashita")  # fmt: skip
+                name = (
+                    ("masen" if c.negated else "masu")
+                    if not past
+                    else ("masendeshita" if c.negated else "mashita")
+                )
             else:
-                name = ("nai" if c.negated else "plain") if not past else (
-                    "nakatta" if c.negated else "ta")  # fmt: skip
+                name = (
+                    ("nai" if c.negated else "plain")
+                    if not past
+                    else ("nakatta" if c.negated else "ta")
+                )
             return [segment(form[name], c.adj)]
         return [segment(form["base"], c.adj), *self._copula(c, style, form["kind"])]
 
     def _exist(self, c: Clause, style: str) -> Segment:
         animate, past = self.animate(c.subject), c.tense == "past"
         if style == "polite":
-            ending = ("ませんでした" if past else "ません") if c.negated else (
-                "ました" if past else "ます")  # fmt: skip
+            ending = (
+                ("ませんでした" if past else "ません")
+                if c.negated
+                else ("ました" if past else "ます")
+            )
             return self.word(("い" if animate else "あり") + ending)
         if c.negated:
             return self.word(("い" if animate else "") + ("なかった" if past else "ない"))
@@ -286,8 +291,9 @@ class Japanese(Grammar):
         if m.frame == "because" and second.subject.noun in PRONOUN_WORDS:
             # Japanese states the reason first, so the reason names the person.
             first, second = (
-                first._replace(subject=second.subject), second._replace(subject=first.subject)
-            )  # fmt: skip
+                first._replace(subject=second.subject),
+                second._replace(subject=first.subject),
+            )
         if m.frame == "report":
             opening = [self.np(first.subject), self.word("は")]
             particle = self.verbs[first.verb][1]

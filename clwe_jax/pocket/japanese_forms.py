@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 # Rows of the kana table that a consonant verb moves through: a, i, u.
-ROWS = {"う": "わい", "く": "かき", "ぐ": "がぎ", "す": "さし", "つ": "たち", "ぬ": "なに",
-        "ぶ": "ばび", "む": "まみ", "る": "らり"}  # fmt: skip
-TE = {"う": "って", "つ": "って", "る": "って", "む": "んで", "ぶ": "んで", "ぬ": "んで",
-      "く": "いて", "ぐ": "いで", "す": "して"}  # fmt: skip
+ROWS = {
+    "う": "わい",
+    "く": "かき",
+    "ぐ": "がぎ",
+    "す": "さし",
+    "つ": "たち",
+    "ぬ": "なに",
+    "ぶ": "ばび",
+    "む": "まみ",
+    "る": "らり",
+}
+TE = {
+    "う": "って",
+    "つ": "って",
+    "る": "って",
+    "む": "んで",
+    "ぶ": "んで",
+    "ぬ": "んで",
+    "く": "いて",
+    "ぐ": "いで",
+    "す": "して",
+}
 # Slots of the dictionary that a form belongs to.
 FORM_SLOTS = {
     "masu": ("inf", "1sg", "3sg", "3pl"),
@@ -28,9 +46,16 @@ def conjugate(spec: str) -> dict[str, str]:
     verb, _, kind = spec.rstrip("~").partition(":")
     if kind == "な":
         return {
-            "masu": verb, "mashita": verb, "masen": verb, "masendeshita": verb, "plain": verb,
-            "ta": verb, "nai": verb, "nakatta": verb, "te": verb,
-        }  # fmt: skip
+            "masu": verb,
+            "mashita": verb,
+            "masen": verb,
+            "masendeshita": verb,
+            "plain": verb,
+            "ta": verb,
+            "nai": verb,
+            "nakatta": verb,
+            "te": verb,
+        }
     if verb.endswith("する"):
         stem = nai = verb[:-2] + "し"
         te = stem + "て"

@@ -179,9 +179,23 @@ class Sampler:
             manner = self.pick(w.manners)
             self.trace.append(manner)
         return Clause(
-            "event", subject, verb, obj, receiver, tool, place, goal, time, often, manner, None,
-            tense, negated, modal, time is not None and u() < 0.5,
-        )  # fmt: skip
+            "event",
+            subject,
+            verb,
+            obj,
+            receiver,
+            tool,
+            place,
+            goal,
+            time,
+            often,
+            manner,
+            None,
+            tense,
+            negated,
+            modal,
+            time is not None and u() < 0.5,
+        )
 
     def place(self, table) -> Place:
         """A place drawn from a table of (relation, noun)."""
@@ -230,9 +244,15 @@ class Sampler:
             time = self.pick(w.times[tense])
             self.trace.append(time)
         return Clause(
-            frame, subject, adj=adjective, obj=other, tense=tense, negated=negated, time=time,
+            frame,
+            subject,
+            adj=adjective,
+            obj=other,
+            tense=tense,
+            negated=negated,
+            time=time,
             fronted=time is not None and u() < 0.5,
-        )  # fmt: skip
+        )
 
     # Sentences.
 
@@ -332,7 +352,12 @@ class Sampler:
         obj = self.noun_phrase(noun, "object")
         obj = obj._replace(det="def", count=None, owner=None)
         second = Clause(
-            "event", pronoun_of(first.subject), first.verb, obj, first.receiver, tense=tense,
+            "event",
+            pronoun_of(first.subject),
+            first.verb,
+            obj,
+            first.receiver,
+            tense=tense,
             negated=True,
-        )  # fmt: skip
+        )
         return first, second

@@ -59,11 +59,7 @@ class SharedPair(NamedTuple):
 
 
 def lines(
-    language: str,
-    count: int,
-    seed: int = 0,
-    among: tuple[str, ...] = (),
-    shared: Shared = Shared(),
+    language: str, count: int, seed: int = 0, among: tuple[str, ...] = (), shared: Shared = Shared()
 ) -> Iterator[Line]:
     """Yields the `count` lines of a language's text, all of the split 'train'.
 

@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from clwe_jax.pocket.base import (
-    NP,
-    PLACES,
-    PRONOUNS,
-    Clause,
-    Grammar,
-    Meaning,
-    Segment,
-    segment,
-)
+from clwe_jax.pocket.base import NP, PLACES, PRONOUNS, Clause, Grammar, Meaning, Segment, segment
 from clwe_jax.pocket.spanish_forms import (
     ARTICLES,
     CONTRACTIONS,

@@ -111,12 +111,7 @@ def conjugate(spec: str) -> dict[str, str]:
     forms = dict(
         zip(
             SLOTS,
-            (
-                first + "o",
-                strong + theme,
-                strong + theme + "n",
-                *_preterite(stem, kind, change),
-            ),
+            (first + "o", strong + theme, strong + theme + "n", *_preterite(stem, kind, change)),
             strict=True,
         )
     )

@@ -15,9 +15,22 @@ HELDOUT_BUCKETS = 8
 # Nobody says "my river": in these domains only nouns with the flag `own` take a possessive.
 OUTDOORS = ("nature", "weather", "city", "sea")
 FRAMES = {
-    "say": 50, "is": 8, "more": 5, "at": 5, "there": 5, "ask": 5, "who": 2, "what": 3, "where": 3,
-    "and": 5, "but": 4, "when": 6, "if": 4, "because": 5, "report": 5,
-}  # fmt: skip
+    "say": 50,
+    "is": 8,
+    "more": 5,
+    "at": 5,
+    "there": 5,
+    "ask": 5,
+    "who": 2,
+    "what": 3,
+    "where": 3,
+    "and": 5,
+    "but": 4,
+    "when": 6,
+    "if": 4,
+    "because": 5,
+    "report": 5,
+}
 TENSES = ("present",) * 9 + ("past",) * 8 + ("future",) * 3
 MODAL_TABLE = ("want",) * 3 + ("can",) * 3 + ("must",) * 2 + ("may.permission",) * 2
 
@@ -44,8 +57,10 @@ class _EventTables:
         self.who, self.verbs = zipf(event.who), zipf(event.verbs)
         self.what, self.whom = zipf(event.what), zipf(event.whom)
         self.tools, self.places, self.goals = (
-            zipf(event.tools), zipf(event.places), zipf(event.goals)
-        )  # fmt: skip
+            zipf(event.tools),
+            zipf(event.places),
+            zipf(event.goals),
+        )
         kinds = [lexicon.nouns[who]["flags"][0] for who in event.who]
         self.people = all(kind in PEOPLE for kind in kinds)
         self.alive = all(kind in (*PEOPLE, "animal") for kind in kinds)
@@ -72,10 +87,12 @@ class World:
         self.adjectives = {n: zipf(tuple(dict.fromkeys(a)), 3) for n, a in by_noun.items()}
         self.kind = {n: e["flags"][0] for n, e in lexicon.nouns.items()}
         self.owned = {
-            n for n, kind in self.kind.items()
+            n
+            for n, kind in self.kind.items()
             if "own" in lexicon.nouns[n]["flags"]
-            or kind in ("thing", "animal") and lexicon.domain_of[n] not in OUTDOORS
-        }  # fmt: skip
+            or kind in ("thing", "animal")
+            and lexicon.domain_of[n] not in OUTDOORS
+        }
         self.counts = zipf(tuple(n for n, kind in self.kind.items() if kind == "num"), 1)
         self.moods = tuple(a for a, e in lexicon.adjectives.items() if "mood" in e["flags"])
         self.reports = tuple(v for v, e in lexicon.verbs.items() if "report" in e["flags"])

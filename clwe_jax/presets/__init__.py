@@ -17,6 +17,16 @@ from clwe_jax.presets.vectors import joint_align, static
 from clwe_jax.presets.words import bert_tiny, elmo
 
 __all__ = [
-    "bert", "bert_tiny", "clcr", "elmo", "esim", "joint_align", "laser_tagger", "static",
-    "supervised_translation", "transfer", "translation", "unsupervised_translation",
-]  # fmt: skip
+    "bert",
+    "bert_tiny",
+    "clcr",
+    "elmo",
+    "esim",
+    "joint_align",
+    "laser_tagger",
+    "static",
+    "supervised_translation",
+    "transfer",
+    "translation",
+    "unsupervised_translation",
+]

@@ -10,9 +10,13 @@ from clwe_jax import options
 from clwe_jax.presets.base import DOMAINS, YOUR_TEXT, Values, at, set_values
 
 _WIKIPEDIA = dict(
-    source="tfds:wikipedia/20230601", languages=options.MBERT_LANGUAGES, dictionaries="dictionaries",
-    sample_bytes=5_000_000, lower_case=False, heldout_share=0.0005,
-)  # fmt: skip
+    source="tfds:wikipedia/20230601",
+    languages=options.MBERT_LANGUAGES,
+    dictionaries="dictionaries",
+    sample_bytes=5_000_000,
+    lower_case=False,
+    heldout_share=0.0005,
+)
 
 
 def _evals(every_steps: int) -> dict[str, Any]:
@@ -37,14 +41,11 @@ _BERT: dict[str, Values] = {
         "optimizer": dict(learning_rate=3e-3, warmup_steps=100),
         "train": dict(steps=3_000, batch_size=32, log_every_steps=50),
         "checkpoint": dict(every_steps=500),
-        "evals": dict(
-            mlm=dict(every_steps=1_000, batches=8), retrieval=dict(every_steps=1_500)
-        ),
+        "evals": dict(mlm=dict(every_steps=1_000, batches=8), retrieval=dict(every_steps=1_500)),
     },
     "small": {
         "data": dict(
-            **YOUR_TEXT, languages="en,de,es,fr,ru,zh", sample_bytes=5_000_000,
-            sequence_length=128,
+            **YOUR_TEXT, languages="en,de,es,fr,ru,zh", sample_bytes=5_000_000, sequence_length=128
         ),
         "vocab": dict(size=32_768),
         "model": dict(layers=6, width=384, heads=6, mlp_dim=1_536),
@@ -68,7 +69,7 @@ _BERT: dict[str, Values] = {
         "train": dict(steps=500_000, batch_size=8_192, log_every_steps=100),
         "checkpoint": dict(every_steps=2_000),
     },
-}  # fmt: skip
+}
 
 
 def bert(scale: str) -> ConfigDict:

@@ -41,7 +41,7 @@ _SCALES: dict[str, Values] = {
         "checkpoint": dict(every_steps=5_000),
         "evals": dict(bleu=dict(every_steps=20_000, max_sentences=1_000)),
     },
-}  # fmt: skip
+}
 _SCALES["base"] = {
     **_SCALES["paper"],
     "data": dict(**YOUR_TEXT, languages="en,de,es,fr,ru,zh", sequence_length=128),
@@ -78,7 +78,15 @@ _UNSUPERVISED: dict[str, Values] = {
         "data": dict(pocket_domains=DOMAINS, sequence_length=24),
         "vocab": dict(size=4_000),
         "task": dict(widths=2),
-        "model": dict(layers=2, decoder_layers=2, shared_layers=2, width=128, heads=4, mlp_dim=512, dropout=0.0),
+        "model": dict(
+            layers=2,
+            decoder_layers=2,
+            shared_layers=2,
+            width=128,
+            heads=4,
+            mlp_dim=512,
+            dropout=0.0,
+        ),
         "objective": dict(denoising=((0, 1.0), (500, 0.1), (1_500, 0.0)), translate_after=250),
         "optimizer": dict(
             learning_rate=2e-3, warmup_steps=100, schedule="linear", groups=_FIXED_TABLE
@@ -90,7 +98,9 @@ _UNSUPERVISED: dict[str, Values] = {
     "small": {
         "data": dict(**YOUR_TEXT, sequence_length=64),
         "model": dict(width=256, heads=4, mlp_dim=1_024),
-        "objective": dict(denoising=((0, 1.0), (10_000, 0.1), (30_000, 0.0)), translate_after=1_000),
+        "objective": dict(
+            denoising=((0, 1.0), (10_000, 0.1), (30_000, 0.0)), translate_after=1_000
+        ),
         "optimizer": dict(learning_rate=1e-3, warmup_steps=500, groups=_FIXED_TABLE),
         "train": dict(steps=30_000, batch_size=128, log_every_steps=100),
         "checkpoint": dict(every_steps=1_000),
@@ -103,7 +113,7 @@ _UNSUPERVISED: dict[str, Values] = {
         "checkpoint": dict(every_steps=5_000),
         "evals": dict(bleu=dict(every_steps=10_000, max_sentences=1_000)),
     },
-}  # fmt: skip
+}
 _UNSUPERVISED["base"] = _UNSUPERVISED["paper"]
 
 

@@ -43,7 +43,11 @@ _ELMO: dict[str, Values] = {
         ),
         "objective": dict(negatives=512),
         "optimizer": dict(
-            name="adam", learning_rate=3e-3, warmup_steps=100, schedule="linear", clip=1.0,
+            name="adam",
+            learning_rate=3e-3,
+            warmup_steps=100,
+            schedule="linear",
+            clip=1.0,
             scale=1.0,
         ),
         "train": dict(steps=2_400, batch_size=32, log_every_steps=50),
@@ -73,7 +77,7 @@ _ELMO: dict[str, Values] = {
         # Sense vectors and centers take 10 GB each, so that every core holds a part of the words.
         "mesh": dict(tensor=32),
     },
-}  # fmt: skip
+}
 _BERT_TINY: dict[str, Values] = {
     "laptop": {
         "vocab": dict(size=8_192),
@@ -116,9 +120,14 @@ def elmo(scale: str, languages: str) -> ConfigDict:
     config.objective = options.named("objective", "bilm", senses=_senses(scale, _PRUNING[scale]))
     # A2: the loss is summed over the window's steps, so that its gradients are not scaled.
     config.optimizer.update(
-        name="adagrad", learning_rate=0.2, schedule="constant", initial_accumulator=1.0, eps=1e-8,
-        clip=10.0, scale=0.0,
-    )  # fmt: skip
+        name="adagrad",
+        learning_rate=0.2,
+        schedule="constant",
+        initial_accumulator=1.0,
+        eps=1e-8,
+        clip=10.0,
+        scale=0.0,
+    )
     set_values(config, _ELMO[scale])
     if "," in languages and scale == "paper":
         config.data.sequence_length = 12

@@ -54,9 +54,12 @@ class Evaluation(Job):
             self.config.evals, inputs.context(self.config.seed, run_text, heldout), run_text.folders
         )
         encoder = ModelEncoder(
-            model.objective, model.tokenizer, model.variables, self.config.train.steps,
+            model.objective,
+            model.tokenizer,
+            model.variables,
+            self.config.train.steps,
             frequencies=run_text.frequencies,
-        )  # fmt: skip
+        )
         figures, _ = evaluators.measure(made, encoder)
         figures |= dictionary_baseline.measure_run(self.config, run_text, self.workdir)
         logging.info("%s figures", f"{len(figures):,}")

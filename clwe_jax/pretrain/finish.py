@@ -29,7 +29,10 @@ _SHOWN = (
     (
         "The cost: held-out loss, nats per masked piece",
         "",
-        {"eval/mlm/loss": "all labels", "eval/mlm/monolingual_loss": "labels in the text's language"},
+        {
+            "eval/mlm/loss": "all labels",
+            "eval/mlm/monolingual_loss": "labels in the text's language",
+        },
     ),
     (
         "The gain: translations found",
@@ -78,7 +81,9 @@ class Finish:
         """Whether all steps of the finish are done, or the run has none."""
         steps = finish.steps(self.config)
         complete = checkpoint.complete_steps(os.path.join(self.folder, "checkpoints"))
-        return not steps or bool(self._before().stored()) and bool(complete) and complete[-1] >= steps
+        return (
+            not steps or bool(self._before().stored()) and bool(complete) and complete[-1] >= steps
+        )
 
     def begin(self) -> dict[str, Any]:
         """The pretraining's figures, fields of `FitResult`, where the finish has begun; else {}.
@@ -159,7 +164,11 @@ class Finish:
         curves = {
             "InfoNCE loss": ("nats per sentence", "", {"loss": "loss"}),
             f"Nearest is the own {other}": ("", "percent", {"accuracy": "both directions"}),
-            "Cosines": ("", "", {"pair_cosine": f"with its {other}", "other_cosine": "with others"}),
+            "Cosines": (
+                "",
+                "",
+                {"pair_cosine": f"with its {other}", "other_cosine": "with others"},
+            ),
         }
         charts = [
             data.Chart(

@@ -18,9 +18,14 @@ from clwe_jax.pretrain import finish, own_mining, senses, warm_start
 from clwe_jax.pretrain.finish import Finish
 from clwe_jax.report import data, translations, word_links
 from clwe_jax.runs import (
-    dictionary_baseline, evaluators, forecast, inputs, lexica, shared_space,
+    dictionary_baseline,
+    evaluators,
+    forecast,
+    inputs,
+    lexica,
+    shared_space,
     shown_words,
-)  # fmt: skip
+)
 from clwe_jax.runs.job import STOPPED, Job, Results, Stage
 from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.vocab.tokenizer import Tokenizer
@@ -144,10 +149,12 @@ class Pretraining(Job):
         config, run_text = self.config, opened.run_text
         vocabulary = run_text.tokenizer.vocabulary
         objective = build.build_objective(
-            config, len(vocabulary), vocabulary.size,
+            config,
+            len(vocabulary),
+            vocabulary.size,
             inputs.translations(config.objective, run_text),
             vocabulary.specials,
-        )  # fmt: skip
+        )
         context = inputs.context(config.seed, run_text, opened.inputs.heldout)
         made = evaluators.build(config.evals, context, run_text.folders)
         encoder = ModelEncoder(objective, run_text.tokenizer, {}, frequencies=run_text.frequencies)
@@ -239,9 +246,10 @@ class Pretraining(Job):
             "space": self._space(model, run_text),
             "senses": senses.gather(config, model, self.workdir),
             "sections": [
-                *_initial(result.initial), *self.finish.section(figures),
+                *_initial(result.initial),
+                *self.finish.section(figures),
                 *(x for page in (word_links, translations) for x in page.sections(figures, shown)),
-            ],  # fmt: skip
+            ],
             "finish": self.finish.record,
             "speed": {
                 "tokens_per_second": result.tokens_per_second,

@@ -49,9 +49,13 @@ def run(config: PretrainRun, workdir: str) -> None:
 def _config(config: PretrainRun, folders: dict[str, str]) -> StaticRun:
     """The config of a static run that mines, and needs no training for it."""
     static = dict(
-        training="dictionary", mine=True, reallocation=False, refinement=False, dictionary_dim=0,
+        training="dictionary",
+        mine=True,
+        reallocation=False,
+        refinement=False,
+        dictionary_dim=0,
         keep_subwords=False,
-    )  # fmt: skip
+    )
     base = warm_start.static_config(config, folders)
     return options.with_values(base, {"system": "Mined dictionary", "static": static})
 

@@ -12,9 +12,24 @@ from matplotlib import font_manager
 from clwe_jax import atomic
 from clwe_jax.report import figures, plots
 from clwe_jax.report.data import (
-    BLUE, GREEN, NEUTRAL, Block, Cell, Chart, Column, Dots, Language, Line, Number, Picture,
-    Section, Stack, Table, Text, Word,
-)  # fmt: skip
+    BLUE,
+    GREEN,
+    NEUTRAL,
+    Block,
+    Cell,
+    Chart,
+    Column,
+    Dots,
+    Language,
+    Line,
+    Number,
+    Picture,
+    Section,
+    Stack,
+    Table,
+    Text,
+    Word,
+)
 from clwe_jax.report.run_folder import RunFolder, finite
 
 _MAX_WORDS = 12
@@ -22,9 +37,17 @@ _MAX_WORDS = 12
 _FILE_STYLE = {"text.color": "#1d232b", "figure.facecolor": "#ffffff", "svg.fonttype": "path"}
 # Fonts with Chinese and Japanese characters; a PNG needs one of them.
 _EASTERN = (
-    "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans JP", "Source Han Sans", "IPAexGothic",
-    "WenQuanYi Zen Hei", "Droid Sans Fallback", "Hiragino Sans", "Yu Gothic", "Microsoft YaHei",
-)  # fmt: skip
+    "Noto Sans CJK JP",
+    "Noto Sans CJK SC",
+    "Noto Sans JP",
+    "Source Han Sans",
+    "IPAexGothic",
+    "WenQuanYi Zen Hei",
+    "Droid Sans Fallback",
+    "Hiragino Sans",
+    "Yu Gothic",
+    "Microsoft YaHei",
+)
 
 _CHARTS = (
     Chart(
@@ -32,8 +55,14 @@ _CHARTS = (
         (
             Line("purity", "senses/purity", colour=BLUE),
             Line("V-measure", "senses/v_measure", colour=GREEN, compare=False),
-            Line("purity with one sense a word", "senses/one_sense_purity", (), NEUTRAL, 2,
-                 compare=False),
+            Line(
+                "purity with one sense a word",
+                "senses/one_sense_purity",
+                (),
+                NEUTRAL,
+                2,
+                compare=False,
+            ),
         ),
         form="percent",
     ),
@@ -49,7 +78,7 @@ _CHARTS = (
     Chart("Enabled senses in use", (Line(metric="senses/senses_in_use"),), form="percent"),
     Chart("Entropy of a word's senses, nats", (Line(metric="senses/sense_entropy"),)),
     Chart("Enabled senses of a word", (Line(metric="senses/enabled_senses"),)),
-)  # fmt: skip
+)
 
 
 def senses(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
@@ -219,9 +248,12 @@ def _colour(language: str, languages: Sequence[str]) -> int:
 
 
 def write(
-    folder: str, word: Mapping[str, Any], direction: str, senses: Mapping[str, Any],
+    folder: str,
+    word: Mapping[str, Any],
+    direction: str,
+    senses: Mapping[str, Any],
     languages: Sequence[str],
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Writes the picture of a word's senses as PNG and SVG.
 
     Args:

@@ -110,10 +110,13 @@ class Projection(Job):
                 "--config.data.source=text:DIR and --config.data.dictionaries=DIR"
             )
         return Spaces(
-            dict.fromkeys(model.languages, model), dict.fromkeys(model.languages, run_text.corpus),
-            run_text.dictionary, run_text.frequencies, run_text.folders,
+            dict.fromkeys(model.languages, model),
+            dict.fromkeys(model.languages, run_text.corpus),
+            run_text.dictionary,
+            run_text.frequencies,
+            run_text.folders,
             inputs.context(self.config.seed, run_text),
-        )  # fmt: skip
+        )
 
     def _fit(self, spaces: Spaces) -> Maps:
         return project_maps.fit(self.config, spaces)
@@ -127,9 +130,12 @@ class Projection(Job):
             measured, _ = evaluators.measure(made, project_maps.mapped(spaces.models, maps))
             figures |= {f"projected/{name}/{x}": value for x, value in measured.items()}
         return figures | dictionary_baseline.measure(
-            self.config, made, spaces.dictionary, spaces.frequencies,
+            self.config,
+            made,
+            spaces.dictionary,
+            spaces.frequencies,
             lambda text, language: spaces.models[language].tokenizer.words(text, language),
-        )  # fmt: skip
+        )
 
     def results(self, done: Mapping[str, Any]) -> Results:
         figures = done["evaluation"]
@@ -175,10 +181,12 @@ class PairProjection(Projection):
         config = options.with_values(
             config,
             {
-                "data.languages": ",".join(self.runs), "data.source": target.data.source,
-                "train.steps": 0, "job": "project",  # nothing is trained
+                "data.languages": ",".join(self.runs),
+                "data.source": target.data.source,
+                "train.steps": 0,
+                "job": "project",  # nothing is trained
             },
-        )  # fmt: skip
+        )
         there = os.path.exists(os.path.join(workdir, "config.json"))
         if there and options.read_config(workdir).job != "project":
             raise ValueError(

@@ -78,11 +78,13 @@ def fit(config: PretrainRun, spaces: Spaces) -> Maps:
             layers[-1] = list(_senses(spaces.models[target], chosen))
         for name, by_language in maps.items():
             fitted = METHODS[name].fit
-            by_language[source] = np.stack([
-                # Eq. 8; with senses the last layer has a block for each direction of the model.
-                linalg.block_diag(*(fitted(*block).source_map for block in blocks))
-                for blocks in layers
-            ])  # fmt: skip
+            by_language[source] = np.stack(
+                [
+                    # Eq. 8; with senses the last layer has a block for each direction of the model.
+                    linalg.block_diag(*(fitted(*block).source_map for block in blocks))
+                    for blocks in layers
+                ]
+            )
     return Maps(maps, figures)
 
 
@@ -98,8 +100,10 @@ def pairs(config: PretrainRun, spaces: Spaces, source: str, target: str) -> Pair
         both = _tokens(spaces, source, min_count) & _tokens(spaces, target, min_count)
         both -= dictionaries.test_words(
             training_dictionary.tests(config, spaces.folders),
-            source, target, spaces.context.normalizer,
-        )  # fmt: skip
+            source,
+            target,
+            spaces.context.normalizer,
+        )
         logging.info("%s tokens of both %s and %s", f"{len(both):,}", source, target)
         entries.update(dict.fromkeys((word, word) for word in sorted(both)))
     return list(entries)
@@ -156,9 +160,11 @@ def mapped(models: Mapping[str, LanguageModel], maps: Mapping[str, np.ndarray]) 
     for model in set(models.values()):
         own = {model.tokenizer.language_id(x): maps[x] for x in maps if x in model.languages}
         encoders[model] = ModelEncoder(
-            Projected(model.objective, own), model.tokenizer, model.variables,
+            Projected(model.objective, own),
+            model.tokenizer,
+            model.variables,
             frequencies=model.frequencies,
-        )  # fmt: skip
+        )
     if len(encoders) == 1:
         return next(iter(encoders.values()))
     return PairEncoder({language: encoders[model] for language, model in models.items()})

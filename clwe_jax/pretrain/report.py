@@ -62,7 +62,10 @@ class PretrainPage(page.Page):
 
     def next_step(self, run):
         if run.option("init.embeddings") or run.option("init.parameters"):
-            return "joint_dictionary", "Static vectors of the same text and dictionary are a safe choice:"
+            return (
+                "joint_dictionary",
+                "Static vectors of the same text and dictionary are a safe choice:",
+            )
         return "warm_dict_mlm", (
             "That is expected: a language model that starts from random parameters needs days on an "
             "accelerator to pass it. Started from word vectors, it is above the floor in the same minutes "
@@ -108,8 +111,13 @@ def _translation(run: RunFolder) -> verdict.Verdict | None:
 
 def _bleu(run: RunFolder, others: Sequence[RunFolder]) -> Tile:
     """The headline figure of a translator."""
-    notes = [f"{test_sets.folder(run, 'bleu')}, mean of the directions, 0 to 100, by sacrebleu in normalised words"]
-    for path, of in (("start/bleu/mean", "vectors of the start"), ("floor/bleu/mean", "dictionary")):
+    notes = [
+        f"{test_sets.folder(run, 'bleu')}, mean of the directions, 0 to 100, by sacrebleu in normalised words"
+    ]
+    for path, of in (
+        ("start/bleu/mean", "vectors of the start"),
+        ("floor/bleu/mean", "dictionary"),
+    ):
         if path in run.figures:
             notes.append(f"word by word, {of}: {figures.decimal(run.figures[path])}")
     for other in others:

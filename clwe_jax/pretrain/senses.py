@@ -20,9 +20,23 @@ FOLDER = "senses"
 _SHOWN_WORDS = 6  # words shown where config.report.words is empty
 # Ambiguous words that most text contains; the first three are in the paper's figures.
 _AMBIGUOUS = (
-    "bank", "may", "us", "spring", "match", "fall", "plant", "light", "bat", "ring", "letter",
-    "order", "party", "present", "capital", "interest",
-)  # fmt: skip
+    "bank",
+    "may",
+    "us",
+    "spring",
+    "match",
+    "fall",
+    "plant",
+    "light",
+    "bat",
+    "ring",
+    "letter",
+    "order",
+    "party",
+    "present",
+    "capital",
+    "interest",
+)
 _NEAR = 4  # nearest senses in each language
 _EXAMPLES = 3  # lines for each sense
 _EXPORTED = 10_000  # senses of each direction; an embedding projector shows no more well
@@ -127,8 +141,11 @@ def _points(view: SenseView, direction: str, senses: Sequence[Sense]) -> list[di
     used = [sense for sense in senses if sense.uses]
     for sense in used:
         points[sense.word, sense.sense] = {
-            "label": sense.label, "language": sense.language, "own": True, "of": sense.sense,
-        }  # fmt: skip
+            "label": sense.label,
+            "language": sense.language,
+            "own": True,
+            "of": sense.sense,
+        }
     for sense in used:
         for near in sense.nearest:
             point = {"label": near.label, "language": near.language, "of": sense.sense}

@@ -90,9 +90,12 @@ def token_vectors(config: PretrainRun, workdir: str, run_text: RunText) -> Token
         settings.method, words, size, config.model.width, config.seed, subwords
     )
     record = {
-        "source": settings.embeddings, "method": settings.method, "center": settings.center,
-        "words": counts, "tokens": len(run_text.tokenizer.vocabulary),
-    }  # fmt: skip
+        "source": settings.embeddings,
+        "method": settings.method,
+        "center": settings.center,
+        "words": counts,
+        "tokens": len(run_text.tokenizer.vocabulary),
+    }
     return TokenVectors(values, known, settings.tables, settings.scale, record)
 
 
@@ -149,17 +152,22 @@ def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
     """
     base = options.parse(presets.joint_align(config.scale))
     data = dataclasses.replace(
-        base.data, source=f"text:{folders['text']}", dictionaries=folders["dictionaries"],
+        base.data,
+        source=f"text:{folders['text']}",
+        dictionaries=folders["dictionaries"],
         exclude_dictionaries=folders["tests"],
         **{name: getattr(config.data, name) for name in _SHARED},
-    )  # fmt: skip
+    )
     # A model narrower than its vectors mixes up their dimensions: 256 and 128 instead of 400 find
     # 71 and 65% instead of 75 in German.
     width = min(config.model.width, MAX_START_DIM)
     static = dict(
-        refinement=bool(config.data.dictionaries), write_text=False, induced_words=0,
-        keep_subwords=config.init.method == "subword", mine=config.init.mine,
-    )  # fmt: skip
+        refinement=bool(config.data.dictionaries),
+        write_text=False,
+        induced_words=0,
+        keep_subwords=config.init.method == "subword",
+        mine=config.init.mine,
+    )
     if config.init.embeddings == "joint+dictionary":
         # Both kinds are worth 23 points over Joint-Align alone, 2 over the dictionary alone.
         static["dictionary_dim"] = width
@@ -177,10 +185,13 @@ def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
             )
     evals.setdefault("bli", dataclasses.replace(base.evals["bli"], data=""))
     return dataclasses.replace(
-        base, seed=config.seed, data=data, evals=evals,
+        base,
+        seed=config.seed,
+        data=data,
+        evals=evals,
         static=dataclasses.replace(base.static, **static),
         embeddings=dataclasses.replace(base.embeddings, **joint),
-    )  # fmt: skip
+    )
 
 
 def _dictionary_vectors(config: PretrainRun, run_text: RunText) -> dict[str, Vectors]:

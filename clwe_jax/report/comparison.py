@@ -10,9 +10,15 @@ from clwe_jax.report.run_folder import RunFolder, differences
 
 # Prefixes of the figures that other sections show.
 _SHOWN = (
-    "retrieval/", "bli/", "eval/mlm/", "train/", "similarity/", "floor/retrieval/", "floor/bli/",
+    "retrieval/",
+    "bli/",
+    "eval/mlm/",
+    "train/",
+    "similarity/",
+    "floor/retrieval/",
+    "floor/bli/",
     "speed/",
-)  # fmt: skip
+)
 # Means over languages or pairs of the measurements that runs are compared by.
 _MAIN = re.compile(
     r"(retrieval/(sif/)?mean(_last4)?|bli/(p@1|mean)|bleu/mean|zero_shot/.*mean|word_alignment/|senses/|"
@@ -29,7 +35,9 @@ def fairness(run: RunFolder, other: RunFolder) -> list[str]:
     """
     sentences = []
     if run.step != other.step:
-        sentences.append(f"{run.name} is at step {run.step:,}, {other.name} at step {other.step:,}.")
+        sentences.append(
+            f"{run.name} is at step {run.step:,}, {other.name} at step {other.step:,}."
+        )
     unfair = [d for d in differences((run, other)) if not d.fair and None not in d.values]
     if unfair:
         named = [
@@ -64,13 +72,17 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         blocks.append(_table(run, shared, closed="All figures that another run has too"))
     if options:
         heads = ["Option", *(r.name for r in runs)]
-        blocks.append(Table(heads, options, closed=f"The {len(options)} options in which the runs differ"))
+        blocks.append(
+            Table(heads, options, closed=f"The {len(options)} options in which the runs differ")
+        )
     else:
         text += " The configs are the same."
     return Section("Comparison", text, blocks)
 
 
-def other_figures(run: RunFolder, others: Sequence[RunFolder], elsewhere: Sequence[str] = ()) -> Section | None:
+def other_figures(
+    run: RunFolder, others: Sequence[RunFolder], elsewhere: Sequence[str] = ()
+) -> Section | None:
     """The results that no other section shows, under their metric names.
 
     Args:

@@ -6,9 +6,7 @@ import functools
 from typing import Any, Mapping, Sequence
 
 from clwe_jax.report import figures
-from clwe_jax.report.data import (
-    Block, Cell, Column, Facts, Language, Number, Section, Table, Word,
-)  # fmt: skip
+from clwe_jax.report.data import Block, Cell, Column, Facts, Language, Number, Section, Table, Word
 from clwe_jax.report.run_folder import RunFolder
 
 

@@ -231,10 +231,24 @@ class Section:
 _KINDS = {
     kind.kind: kind
     for kind in (
-        Metric, Number, Word, Language, Stack, Column, Table, Line, Chart, Dots, Picture, Facts,
-        Text, Sentence, Closed, Section,
+        Metric,
+        Number,
+        Word,
+        Language,
+        Stack,
+        Column,
+        Table,
+        Line,
+        Chart,
+        Dots,
+        Picture,
+        Facts,
+        Text,
+        Sentence,
+        Closed,
+        Section,
     )
-}  # fmt: skip
+}
 # Objects in these fields need no 'kind'; nor do cells, which a field of _CELLS identifies.
 _FIELDS = {"columns": Column, "lines": Line, "dots": Dots, "words": Word, "facts": dict}
 _CELLS = {"metric": Metric, "value": Number, "text": Word, "language": Language, "stack": Stack}

@@ -8,9 +8,21 @@ from typing import Sequence
 
 from clwe_jax.report import figures
 from clwe_jax.report.data import (
-    NEUTRAL, ORANGE, RED, VIOLET, Block, Cell, Chart, Closed, Column, Facts, Line, Metric, Number,
+    NEUTRAL,
+    ORANGE,
+    RED,
+    VIOLET,
+    Block,
+    Cell,
+    Chart,
+    Closed,
+    Column,
+    Facts,
+    Line,
+    Metric,
+    Number,
     Table,
-)  # fmt: skip
+)
 from clwe_jax.report.run_folder import RunFolder, finite
 
 _MAX_COLUMNS = 8  # columns of a table that shows all of them at once

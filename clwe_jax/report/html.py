@@ -19,9 +19,18 @@ import markupsafe
 
 from clwe_jax import atomic
 from clwe_jax.report import (
-    comparison, corpus, figures, fill_metrics, measures, overview, pages, plots, run_folder, space,
+    comparison,
+    corpus,
+    figures,
+    fill_metrics,
+    measures,
+    overview,
+    pages,
+    plots,
+    run_folder,
+    space,
     training,
-)  # fmt: skip
+)
 from clwe_jax.report.data import Chart, Number, Picture, Section, Table, section_from_json
 from clwe_jax.report.page import Builder, Page
 from clwe_jax.report.run_folder import RunFolder
@@ -121,11 +130,18 @@ def _sections(
     if not isinstance(given, list):
         problems.append("report.json: sections is left out: it is not a list.")
         given = []
-    shown = [[x for own in some for x in (own, *said.behind.get(own, ()))] for some in (_FIGURES, _RUN)]
+    shown = [
+        [x for own in some for x in (own, *said.behind.get(own, ()))] for some in (_FIGURES, _RUN)
+    ]
     last = (
-        said.machine, said.other_figures, overview.notes, comparison.section, overview.configuration,
-        said.intended_use, said.usage,
-    )  # fmt: skip
+        said.machine,
+        said.other_figures,
+        overview.notes,
+        comparison.section,
+        overview.configuration,
+        said.intended_use,
+        said.usage,
+    )
     builders = (_FIRST, *shown[0], *shown[1], *last)
     makers = [(_name(f), functools.partial(f, run, others)) for f in builders]
     made = [

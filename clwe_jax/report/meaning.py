@@ -44,5 +44,8 @@ def _loss(run: RunFolder, metric: str) -> str:
 
 
 _SENTENCES: dict[str, Callable[[RunFolder, str], str]] = {
-    "retrieval": _retrieval, "bli": _induction, "eval/mlm/loss": _loss, "train/loss": _loss,
-}  # fmt: skip
+    "retrieval": _retrieval,
+    "bli": _induction,
+    "eval/mlm/loss": _loss,
+    "train/loss": _loss,
+}

@@ -7,8 +7,17 @@ from typing import Mapping, Sequence
 
 from clwe_jax.report import figures, floor, test_sets
 from clwe_jax.report.data import (
-    BLUE, GREEN, Cell, Chart, Column, Line, Metric, Number, Section, Table,
-)  # fmt: skip
+    BLUE,
+    GREEN,
+    Cell,
+    Chart,
+    Column,
+    Line,
+    Metric,
+    Number,
+    Section,
+    Table,
+)
 from clwe_jax.report.figures import SENTENCE_METHODS, WORD_METHODS
 from clwe_jax.report.run_folder import RunFolder, finite
 
@@ -129,7 +138,11 @@ def _by_layer(run: RunFolder, others: Sequence[RunFolder]) -> list[Chart]:
         for how, x in SENTENCE_METHODS.items()
     }
     drawn = [
-        *(figures.over_star(r.figures, x).values() for r in (run, *others) for x in metrics.values()),
+        *(
+            figures.over_star(r.figures, x).values()
+            for r in (run, *others)
+            for x in metrics.values()
+        ),
         *(figures.over_star(run.figures, x).values() for x in weighted.values()),
         *([x or 0.0 for x in level.values()] for level in levels.values()),
     ]
@@ -204,10 +217,18 @@ def induction(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         ("", "All test words, the papers' convention", _induction_columns(main, ending), None),
     ):
         tables = table(
-            "bli", pairs, columns, by_pair, "Pair", len(pairs) > 1, last,
+            "bli",
+            pairs,
+            columns,
+            by_pair,
+            "Pair",
+            len(pairs) > 1,
+            last,
             title=f"{title} ({whole})" if whole else title,
-        )  # fmt: skip
-        blocks += floor.with_baseline(tables, run, f"floor/bli/*/p@1{ending}{variant}", "bli/*/chance")
+        )
+        blocks += floor.with_baseline(
+            tables, run, f"floor/bli/*/p@1{ending}{variant}", "bli/*/chance"
+        )
     for split, title in _SPLITS.items():
         blocks += _parts(by_pair, split, title, ending)
     levels = floor.levels(run, f"floor/bli/*/p@1{ending}", "bli/*/chance")

@@ -22,7 +22,9 @@ class Tile:
     notes: Sequence[str] = ()
 
 
-def tiles(run: RunFolder, others: Sequence[RunFolder], headlines: Mapping[str, str] = {}) -> list[Tile]:
+def tiles(
+    run: RunFolder, others: Sequence[RunFolder], headlines: Mapping[str, str] = {}
+) -> list[Tile]:
     """The headline figures.
 
     Args:

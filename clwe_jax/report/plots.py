@@ -21,9 +21,17 @@ from clwe_jax.report.data import NEUTRAL, Chart, Dots, Picture, Points
 # Mid-tones with enough contrast on white and on near-black, in the order of the page's hues of
 # languages.
 PALETTE = (
-    "#3b7dd8", "#d6506a", "#2f9e6e", "#8f6bd1", "#dc8a1f", "#1fa2b8", "#d67ab1", "#86a02f",
-    "#5c7cfa", "#c4673a",
-)  # fmt: skip
+    "#3b7dd8",
+    "#d6506a",
+    "#2f9e6e",
+    "#8f6bd1",
+    "#dc8a1f",
+    "#1fa2b8",
+    "#d67ab1",
+    "#86a02f",
+    "#5c7cfa",
+    "#c4673a",
+)
 _GREY = "#7d8794"
 _DASHES = ("-", (0, (4, 2.5)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
 _MAX_POINTS = 300  # points of a line; longer lines are averaged in bins
@@ -36,14 +44,27 @@ _STYLED = re.compile(r' style="([^"]*)"')
 # Placeholders that the page replaces by its own colours.
 _INK, _GRID = "#010203", "#040506"
 STYLE = {
-    "svg.fonttype": "none", "svg.hashsalt": "clwe_jax", "text.parse_math": False,
-    "font.family": "DejaVu Sans", "font.size": 11, "text.color": _INK,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "clwe_jax",
+    "text.parse_math": False,
+    "font.family": "DejaVu Sans",
+    "font.size": 11,
+    "text.color": _INK,
     "lines.solid_capstyle": "round",
-    "axes.edgecolor": _GRID, "axes.labelcolor": _INK, "axes.grid": True, "axes.axisbelow": True,
-    "axes.spines.top": False, "axes.spines.right": False, "axes.spines.left": False,
-    "grid.color": _GRID, "grid.linewidth": 0.7, "xtick.color": _INK, "ytick.color": _INK,
-    "xtick.major.size": 0, "ytick.major.size": 0,
-}  # fmt: skip
+    "axes.edgecolor": _GRID,
+    "axes.labelcolor": _INK,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": False,
+    "grid.color": _GRID,
+    "grid.linewidth": 0.7,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+}
 
 
 def colour(place: int) -> str:
@@ -131,10 +152,16 @@ def picture(block: Picture, titled: bool = False) -> Figure:
         area = 70 if dots.strong else 18 if labelled else 9
         xs, ys = zip(*dots.points, strict=True)
         axes.scatter(
-            xs, ys, s=area, marker="D" if dots.strong else "o", color=colour(dots.colour),
-            label=dots.label or "_nolegend_", alpha=1.0 if labelled else 0.6, linewidths=0,
+            xs,
+            ys,
+            s=area,
+            marker="D" if dots.strong else "o",
+            color=colour(dots.colour),
+            label=dots.label or "_nolegend_",
+            alpha=1.0 if labelled else 0.6,
+            linewidths=0,
             zorder=2 + dots.strong,
-        )  # fmt: skip
+        )
         style = {"fontsize": 11.5, "fontweight": "bold"} if dots.strong else {"fontsize": 10}
         for (x, y), label in zip(dots.points, dots.labels):
             labels.append(axes.text(x, y, label[:24], zorder=4, **style))
@@ -163,9 +190,15 @@ def _spread(figure: Figure, axes: Any, labels: list[Any], groups: Sequence[Dots]
     # A limit in steps, not in seconds, makes the same picture on every machine. At the edge of the
     # axes, or where lines to the dots would cross, adjustText can put two labels in one place.
     adjustText.adjust_text(
-        labels, x, y, ax=axes, expand=(1.1, 1.5), iter_lim=100,
-        ensure_inside_axes=False, prevent_crossings=False,
-    )  # fmt: skip
+        labels,
+        x,
+        y,
+        ax=axes,
+        expand=(1.1, 1.5),
+        iter_lim=100,
+        ensure_inside_axes=False,
+        prevent_crossings=False,
+    )
 
 
 def thinned(points: Points) -> tuple[list[float], list[float]]:

@@ -8,9 +8,11 @@ from clwe_jax.report.data import Dots, Picture, Section
 from clwe_jax.report.run_folder import RunFolder
 
 _TITLES = {
-    "before": "Before alignment", "after": "After alignment",
-    "start": "At the start, from word vectors", "trained": "After training",
-}  # fmt: skip
+    "before": "Before alignment",
+    "after": "After alignment",
+    "start": "At the start, from word vectors",
+    "trained": "After training",
+}
 
 
 def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:

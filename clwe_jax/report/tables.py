@@ -23,9 +23,7 @@ _LOG_WIDTH = 140  # characters of a line that no terminal limits
 
 
 def print_summary(
-    results: Mapping[str, float],
-    workdir: str | os.PathLike[str],
-    console: Console | None = None,
+    results: Mapping[str, float], workdir: str | os.PathLike[str], console: Console | None = None
 ) -> None:
     """Prints the run's figures as tables, the verdict on them, and the path of its report.
 
@@ -73,7 +71,11 @@ def print_projection(
     names = [f"retrieval/mean_last4{suffix}" for suffix in SENTENCE_METHODS.values()]
     columns = [Column(name, "percent") for name in ("before", *methods)]
     rows = [
-        [name, Number(before.get(name)), *(Number(after.get(f"projected/{m}/{name}")) for m in methods)]
+        [
+            name,
+            Number(before.get(name)),
+            *(Number(after.get(f"projected/{m}/{name}")) for m in methods),
+        ]
         for name in (*names, *_WORDS)
         if name in before or any(f"projected/{m}/{name}" in after for m in methods)
     ]

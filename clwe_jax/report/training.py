@@ -6,8 +6,18 @@ from typing import Mapping, Sequence
 
 from clwe_jax.report import figures
 from clwe_jax.report.data import (
-    BLUE, GREEN, NEUTRAL, ORANGE, Chart, Closed, Column, Language, Line, Section, Table,
-)  # fmt: skip
+    BLUE,
+    GREEN,
+    NEUTRAL,
+    ORANGE,
+    Chart,
+    Closed,
+    Column,
+    Language,
+    Line,
+    Section,
+    Table,
+)
 from clwe_jax.report.measures import table
 from clwe_jax.report.plots import PALETTE
 from clwe_jax.report.run_folder import RunFolder, finite
@@ -45,7 +55,9 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section:
         Chart(title, [Line(metric=name, colour=BLUE)], form=form)
         for name, (title, form) in _MORE.items()
     ]
-    return Section("Training", "", [loss, _heldout(run), Closed("More curves", more), *_by_language(run)])
+    return Section(
+        "Training", "", [loss, _heldout(run), Closed("More curves", more), *_by_language(run)]
+    )
 
 
 def _heldout(run: RunFolder) -> Chart:

@@ -9,9 +9,11 @@ from clwe_jax.report.data import Block, Chart, Column, Line, Metric, Table, Word
 
 KIND = "bleu"  # of the rows of details that are shown
 _COLUMNS = {
-    "bleu": "BLEU", "chrf": "chrF", "start/bleu": "BLEU word by word, vectors of the start",
+    "bleu": "BLEU",
+    "chrf": "chrF",
+    "start/bleu": "BLEU word by word, vectors of the start",
     "floor/bleu": "BLEU word by word, dictionary",
-}  # fmt: skip
+}
 _MINING = {"precision": "Precision", "recall": "Recall", "f1": "F1", "threshold": "Least margin"}
 
 

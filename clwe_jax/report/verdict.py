@@ -113,7 +113,12 @@ def unmeasured(run: RunFolder) -> Verdict | None:
     text = "No translations were compared, because no test set of these languages was named."
     if not named:
         return Verdict(text, "The guide says how to name one:", "clwe-jax guide evaluate")
-    again = (*named, f"--workdir={run.workdir}", "--config.job=evaluate", "--config.evals.retrieval.data=tatoeba")
+    again = (
+        *named,
+        f"--workdir={run.workdir}",
+        "--config.job=evaluate",
+        "--config.evals.retrieval.data=tatoeba",
+    )
     return Verdict(
         text,
         f"`clwe-jax data tatoeba --languages={','.join(run.languages)} --out=tatoeba` fetches "

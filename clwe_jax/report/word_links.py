@@ -29,10 +29,13 @@ def sections(figures: Mapping[str, float], rows: Sequence[Mapping[str, Any]]) ->
         Column("Sentences", "count", main=False),
     ]
     cells = [
-        [pair.replace("-", " → "), *(Metric(f"word_alignment/{pair}/{x}") for x in _FIGURES),
-         Metric(f"word_alignment/{pair}/sentences")]
+        [
+            pair.replace("-", " → "),
+            *(Metric(f"word_alignment/{pair}/{x}") for x in _FIGURES),
+            Metric(f"word_alignment/{pair}/sentences"),
+        ]
         for pair in pairs
-    ]  # fmt: skip
+    ]
     total = ["mean", *(Metric(f"word_alignment/{x}") for x in _FIGURES), ""]
     blocks: list[Block] = [Table(columns, cells, total)]
     if any(match[2] for match in matches):

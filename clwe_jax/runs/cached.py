@@ -90,8 +90,9 @@ class CachedResult(Generic[T]):
                 if stamps is None and self.stamps:
                     logging.warning(
                         "%s is of an earlier release: whether the text and the dictionaries that it "
-                        "was made of have changed since is not known", self.path,
-                    )  # fmt: skip
+                        "was made of have changed since is not known",
+                        self.path,
+                    )
                 return result
         except FileNotFoundError:
             stored = wanted
@@ -100,7 +101,9 @@ class CachedResult(Generic[T]):
             stored = wanted
         if stored != wanted and self.otherwise:
             changed = "; ".join(options.differences(stored, wanted))
-            raise ValueError(f"{self.path} was made with other options: {changed}. {self.otherwise}")
+            raise ValueError(
+                f"{self.path} was made with other options: {changed}. {self.otherwise}"
+            )
         if names and self.otherwise:
             raise ValueError(
                 f"{self.path} was made before these files changed: {', '.join(names[:_NAMED])}"

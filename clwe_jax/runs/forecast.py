@@ -186,11 +186,13 @@ def _evaluating(
         if hasattr(spec, "data") and not place:
             continue
         data = EvaluationData(
-            len(languages), len(languages) * config.data.sample_bytes // _ROW_BYTES,
+            len(languages),
+            len(languages) * config.data.sample_bytes // _ROW_BYTES,
             functools.partial(_test_sentences, place, workdir, languages),
             functools.partial(_translated, place, workdir, languages)
-            if isinstance(objective, Generates) else lambda most: 0,
-        )  # fmt: skip
+            if isinstance(objective, Generates)
+            else lambda most: 0,
+        )
         batches, texts, translated, width = spec.cost(data)
         once = batches * step_seconds / 3  # no backward pass
         if translated:
@@ -285,7 +287,9 @@ def mining(config: StaticRun) -> str:
     count = len(options.languages(config))
     every = count <= config.static.mining.all_pairs
     pairs = count * (count - 1) // 2 if every else count - 1
-    left_out = "" if every else f" ({options.hub_of(config)} and another; see static.mining.all_pairs)"
+    left_out = (
+        "" if every else f" ({options.hub_of(config)} and another; see static.mining.all_pairs)"
+    )
     return (
         f"mining: sentences of {pairs} pairs of languages{left_out}, in a few rounds, each over the pairs "
         "that share text"

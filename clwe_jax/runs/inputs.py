@@ -133,18 +133,21 @@ def build(config: PretrainRun, run_text: RunText) -> Inputs:
         else:
             pieces = translation.sentences(task, run_text.corpus, run_text.tokenizer, length)
         source = translation.TranslationSource(
-            pieces, vocabulary.pad_id, task.widths, temperature=config.data.temperature,
-            seed=config.seed, **rows, **host,
-        )  # fmt: skip
+            pieces,
+            vocabulary.pad_id,
+            task.widths,
+            temperature=config.data.temperature,
+            seed=config.seed,
+            **rows,
+            **host,
+        )
         return Inputs(source, {}, lambda: [])
     # Importing TensorFlow takes seconds, which runs on prepared batches save.
     from clwe_jax.data.graph import pipeline
 
     made = pipeline.of_run(config, run_text, **rows, **host)
     return Inputs(
-        made.source(),
-        made.heldout(config.evals["mlm"].batches),
-        lambda: made.examples(_EXAMPLES),
+        made.source(), made.heldout(config.evals["mlm"].batches), lambda: made.examples(_EXAMPLES)
     )
 
 
@@ -154,9 +157,10 @@ def copies(config: PretrainRun, run_text: RunText) -> BatchSource:
 
     host, rows = _host_share(config.mesh, config.finish.batch_size)
     task = Copies(
-        parallel=run_text.folders["pairs"], copy_switch_rate=config.finish.copy_switch_rate,
+        parallel=run_text.folders["pairs"],
+        copy_switch_rate=config.finish.copy_switch_rate,
         drop=config.finish.drop,
-    )  # fmt: skip
+    )
     config = options.with_values(config, {"data.sequence_length": finish.length(config)})
     return pipeline.of_run(config, run_text, **rows, **host, task=task).source()
 

@@ -33,7 +33,9 @@ def tests(
       FileNotFoundError: a folder of test dictionaries is missing.
       ValueError: a test dictionary has no pairs.
     """
-    pairs = options.pairs(config) if isinstance(config, StaticRun) else ()  # of language models: all
+    pairs = (
+        options.pairs(config) if isinstance(config, StaticRun) else ()
+    )  # of language models: all
     return [
         test
         for folder in training_dictionary.test_folders(config.evals, folders)

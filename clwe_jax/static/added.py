@@ -87,9 +87,11 @@ class Finished:
                 {x: counts[1].totals[x] for x in beside}, {x: counts[1].words[x] for x in beside}
             )
         return dataclasses.replace(
-            old, raw={**old.raw, old.hub: hub, **beside}, spelling=spelling,
+            old,
+            raw={**old.raw, old.hub: hub, **beside},
+            spelling=spelling,
             frequencies=frequencies.joined(counts),
-        )  # fmt: skip
+        )
 
 
 def load(config: StaticRun) -> Finished:
@@ -109,18 +111,23 @@ def load(config: StaticRun) -> Finished:
     elif again:
         fault = f"it has {', '.join(sorted(again))}: leave them out of --config.data.languages"
     elif model.spelling is None or model.alignments:
-        fault = "it has no vectors of a dictionary with n-grams; configs/joint_dictionary.py makes them"
+        fault = (
+            "it has no vectors of a dictionary with n-grams; configs/joint_dictionary.py makes them"
+        )
     else:
         own = to_dict(config)
         for part, names in (
-            ("static", ("training", "dictionary_dim", "trained_length", "words")), ("embeddings", ("dim",)),
+            ("static", ("training", "dictionary_dim", "trained_length", "words")),
+            ("embeddings", ("dim",)),
             ("", ("seed",)),
-        ):  # fmt: skip
+        ):
             here, there = (values[part] if part else values for values in (own, before))
             for name in names:
                 if here[name] != there[name] and not fault:
                     key = f"{part}.{name}".lstrip(".")
-                    fault = f"config.{key} is {there[name]} there and {here[name]} here: give the same"
+                    fault = (
+                        f"config.{key} is {there[name]} there and {here[name]} here: give the same"
+                    )
     if fault:
         raise ValueError(f"config.static.add_to={path}: {fault}")
     spelling, vectors = model.spelling, model.raw[hub]
@@ -136,12 +143,15 @@ def _appended(old: Vectors, new: Vectors) -> Vectors:
     """The old vectors, and those of new words, most frequent first."""
     rows = np.flatnonzero(old.rows(new.words) < 0)
     words = [*old.words, *(new.words[row] for row in rows.tolist())]
-    counts = np.concatenate([
-        part if part is not None else np.zeros(size, np.int64)
-        for part, size in (
-            (old.counts, len(old)), (None if new.counts is None else new.counts[rows], len(rows))
-        )
-    ])  # fmt: skip
+    counts = np.concatenate(
+        [
+            part if part is not None else np.zeros(size, np.int64)
+            for part, size in (
+                (old.counts, len(old)),
+                (None if new.counts is None else new.counts[rows], len(rows)),
+            )
+        ]
+    )
     vectors = np.concatenate([old.vectors, new.vectors[rows].astype(old.vectors.dtype)])
     order = np.argsort(-counts, kind="stable")
     return Vectors([words[row] for row in order.tolist()], vectors[order], counts[order])

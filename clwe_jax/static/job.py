@@ -23,9 +23,14 @@ from clwe_jax.options.section import to_dict
 from clwe_jax.options.static import StaticRun
 from clwe_jax.report import translations, word_links
 from clwe_jax.runs import (
-    dictionary_baseline, evaluators, forecast, inputs, lexica, shared_space,
+    dictionary_baseline,
+    evaluators,
+    forecast,
+    inputs,
+    lexica,
+    shared_space,
     shown_words,
-)  # fmt: skip
+)
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.runs.evaluators import NamedEvaluator
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
@@ -39,7 +44,9 @@ from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words.normalize import Normalizer
 
 _FREQUENT = 2_000  # the report chooses words with neighbours among so many frequent words
-_SEARCHED = 20_000  # and their neighbours among so many of each language: rarer words are noise there
+_SEARCHED = (
+    20_000  # and their neighbours among so many of each language: rarer words are noise there
+)
 _PAGES = (word_links, translations)  # report sections with details of evaluators
 
 
@@ -165,10 +172,18 @@ class Static(Job):
             seed=config.seed,
         )
         made = evaluators.build(config.evals, context, folders)
-        trainer = None if brought else Trainer(
-            config, config.static.trained or self.path("trained"), folders, normalizer,
-            lexica.segmenter(languages, dictionary, tests), dictionary,
-        )  # fmt: skip
+        trainer = (
+            None
+            if brought
+            else Trainer(
+                config,
+                config.static.trained or self.path("trained"),
+                folders,
+                normalizer,
+                lexica.segmenter(languages, dictionary, tests),
+                dictionary,
+            )
+        )
         return _Dictionaries(folders, dictionary, tested, context, made, trainer)
 
     def _mine(self, read: _Dictionaries) -> mined.Written:
@@ -201,9 +216,13 @@ class Static(Job):
         hub, raw, static = options.hub_of(self.config), vocabularies.raw, self.config.static
         counts = read.trainer.counts if read.trainer else provided.counts(raw)
         model = StaticSpaces(
-            raw, vocabularies.shared, alignments, hub, read.context.normalizer,
+            raw,
+            vocabularies.shared,
+            alignments,
+            hub,
+            read.context.normalizer,
             frequencies.most_frequent(counts),
-        )  # fmt: skip
+        )
         alone = self._alone
         dim = self.config.embeddings.dim if alone else static.dictionary_dim
         if not dim:
@@ -235,7 +254,11 @@ class Static(Job):
     ) -> Alignment:
         """The map from a language's space to the hub's."""
         source, target = vocabularies.raw[language], vocabularies.raw[hub]
-        stamps = read.trainer.stamps if read.trainer else training_dictionary.stamps(self.config, read.folders)
+        stamps = (
+            read.trainer.stamps
+            if read.trainer
+            else training_dictionary.stamps(self.config, read.folders)
+        )
         return CachedResult(
             self.path("alignments", f"{language}-{hub}.npz"),
             {
@@ -245,10 +268,18 @@ class Static(Job):
                 **vocabularies.made_with,
             },
             functools.partial(
-                refine.fit, self.config.align, self.config.seed, source, target, read.dictionary,
-                (language, hub), vocabularies.shared.get(language, frozenset()),
-            ),  # fmt: skip
-            Alignment.save, Alignment.load, stamps=stamps,
+                refine.fit,
+                self.config.align,
+                self.config.seed,
+                source,
+                target,
+                read.dictionary,
+                (language, hub),
+                vocabularies.shared.get(language, frozenset()),
+            ),
+            Alignment.save,
+            Alignment.load,
+            stamps=stamps,
         ).result()
 
     def _write_vectors(
@@ -345,9 +376,7 @@ class Static(Job):
 
     def _evals(self) -> list[Any]:
         """The options that decide the figures and the table of errors, as JSON values."""
-        return json.loads(
-            json.dumps([to_dict(self.config)["evals"], self.config.report.errors])
-        )
+        return json.loads(json.dumps([to_dict(self.config)["evals"], self.config.report.errors]))
 
 
 def _space(model: StaticSpaces, known: Dictionary | None, names: Sequence[str]) -> dict[str, Any]:

@@ -23,9 +23,12 @@ def read(config: StaticRun) -> Vocabularies:
     for language, path in zip(options.languages(config), paths):
         vectors = files.read(path, max_vocab=config.align.max_vocab)
         logging.info(
-            "%s: %s words of %d dimensions (%s)", language, f"{len(vectors.words):,}",
-            vectors.vectors.shape[1], path,
-        )  # fmt: skip
+            "%s: %s words of %d dimensions (%s)",
+            language,
+            f"{len(vectors.words):,}",
+            vectors.vectors.shape[1],
+            path,
+        )
         raw[language] = vectors
         for name, count in vectors.report.items():
             if count and name not in KEPT:

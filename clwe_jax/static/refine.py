@@ -66,9 +66,11 @@ def fit(
         pairs = lexica.training_pairs(listed, *own, where=name) if listed else None
         covered = 0 if pairs is None else len(pairs)
         logging.info(
-            "%s: %s of %s dictionary pairs are in the vectors", name, f"{covered:,}",
+            "%s: %s of %s dictionary pairs are in the vectors",
+            name,
+            f"{covered:,}",
             f"{len(listed):,}",
-        )  # fmt: skip
+        )
         if listed and lexica.lower_case_helps(listed, *own):
             logging.warning(
                 "%s: most words of the dictionary would be in the vectors in lower case only: "
@@ -76,8 +78,13 @@ def fit(
                 name,
             )
     chosen = aligner(settings, seed)
-    logging.info("%s: aligning %d and %d words by %s", name, len(own[0].words),
-                 len(own[1].words), settings.name)  # fmt: skip
+    logging.info(
+        "%s: aligning %d and %d words by %s",
+        name,
+        len(own[0].words),
+        len(own[1].words),
+        settings.name,
+    )
     try:
         return chosen.fit(own[0].vectors, own[1].vectors, pairs)
     except ValueError as error:

@@ -6,9 +6,24 @@ from typing import Any, Mapping, NamedTuple, Sequence
 
 from clwe_jax.report import data, figures, measures, page, training, verdict
 from clwe_jax.report.data import (
-    BLUE, GREEN, ORANGE, Block, Cell, Chart, Closed, Column, Dots, Language, Line, Metric, Number,
-    Picture, Section, Table, Word,
-)  # fmt: skip
+    BLUE,
+    GREEN,
+    ORANGE,
+    Block,
+    Cell,
+    Chart,
+    Closed,
+    Column,
+    Dots,
+    Language,
+    Line,
+    Metric,
+    Number,
+    Picture,
+    Section,
+    Table,
+    Word,
+)
 from clwe_jax.report.measures import pair_name
 from clwe_jax.report.run_folder import RunFolder, is_number
 
@@ -27,14 +42,21 @@ MAX_PAIRS = 6  # language pairs that are drawn, and shown with examples
 _MAX_LINES = 10  # of a chart
 _TITLES = {"before": "before", "reallocated": "after reallocation", "after": "after alignment"}
 _COUNTS = {
-    "mutual": "Mutual best", "supported": "Supported", "by_chance": "By chance", "taken": "Taken",
-}  # fmt: skip
+    "mutual": "Mutual best",
+    "supported": "Supported",
+    "by_chance": "By chance",
+    "taken": "Taken",
+}
 # Kind and least margin of the pairs that a judge was asked about -> the column's head.
 _JUDGED = {
-    "taken/1.5": "Taken, margin 1.5", "taken/1.2": "1.2", "taken/1.02": "1.02",
-    "taken/beside": "Beside another", "refused/1.5": "Refused, margin 1.5", "refused/1.2": "1.2",
+    "taken/1.5": "Taken, margin 1.5",
+    "taken/1.2": "1.2",
+    "taken/1.02": "1.02",
+    "taken/beside": "Beside another",
+    "refused/1.5": "Refused, margin 1.5",
+    "refused/1.2": "1.2",
     "refused/1.02": "1.02",
-}  # fmt: skip
+}
 _MAX_SENTENCES = 12  # pairs of sentences of each pair of languages
 _MINED = (
     "Sentences of two languages that are each other's best by margin, and that lie beside another "
@@ -225,11 +247,14 @@ def sections(
     columns += [Column(name.capitalize(), "percent") for name in measured]
     rows = [
         [
-            pair_name(name), *(Number(row[key]) for key in _COUNTS), Number(known[name].links),
-            Number(known[name].new), *(Metric(f"mined/{name}/{x}") for x in measured),
+            pair_name(name),
+            *(Number(row[key]) for key in _COUNTS),
+            Number(known[name].links),
+            Number(known[name].new),
+            *(Metric(f"mined/{name}/{x}") for x in measured),
         ]
         for name, row in last.items()
-    ]  # fmt: skip
+    ]
     blocks: list[Block] = [Table(columns, rows)]
     if any("/judged/" in name for name in figures):
         heads = [Column("Pair"), *(Column(head, "percent") for head in _JUDGED.values())]
@@ -272,9 +297,7 @@ def _examples(pair: Pair) -> list[Block]:
     if pair.words:
         rows = [[Word(a, source), Word(b, target), Number(count)] for a, b, count in pair.words]
         columns = [source, target, Column("Links", "count")]
-        blocks.append(
-            Table(columns, rows, closed=f"{pair_name(pair.name)}: new in the dictionary")
-        )
+        blocks.append(Table(columns, rows, closed=f"{pair_name(pair.name)}: new in the dictionary"))
     return blocks
 
 
@@ -293,7 +316,10 @@ class StaticPage(page.Page):
                 "More pairs in the dictionary or more text help: `clwe-jax data wiktionary`, "
                 "docs/vectors.md."
             )
-        return "joint_dictionary", "The dictionary's vectors beside the trained ones are above both:"
+        return (
+            "joint_dictionary",
+            "The dictionary's vectors beside the trained ones are above both:",
+        )
 
     def unmeasured(self, run):
         return verdict.unmeasured(run)

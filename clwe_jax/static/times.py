@@ -48,8 +48,9 @@ def stages(config: StaticRun) -> Iterator[str]:
         yield _line("alignment", others * seconds * max(1.0, words / timed), words)
     made = [spec for spec in config.evals.values() if getattr(spec, "data", "")]
     if made:
-        compiled, computed = _both(lambda: csls.nearest(
-            source[: min(timed, _TESTED)], target, 10, "csls", pool=source))  # fmt: skip
+        compiled, computed = _both(
+            lambda: csls.nearest(source[: min(timed, _TESTED)], target, 10, "csls", pool=source)
+        )
         floors, seconds, tested = 2, 0.0, 0  # the dictionary floor is measured too
         for spec in made:
             # Scores of all pairs of candidates, once for all methods; a pair's sentences are few.
@@ -80,11 +81,14 @@ def vocabulary(config: StaticRun) -> int:
     folder = config.data.source.removeprefix("text:")
     files = corpora.TextCorpus(folder, options.languages(config)).files
     size, path = max(
-        (sum(map(os.path.getsize, paths)), max(paths, key=os.path.getsize)) for paths in files.values()
+        (sum(map(os.path.getsize, paths)), max(paths, key=os.path.getsize))
+        for paths in files.values()
     )
     with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
         words = file.read(_SAMPLE).lower().split()[:-1]  # the last one may be cut
-    whole, half = (_frequent(words[:n], config.embeddings.min_count) for n in (len(words), len(words) // 2))
+    whole, half = (
+        _frequent(words[:n], config.embeddings.min_count) for n in (len(words), len(words) // 2)
+    )
     growth = math.log2(whole / half) if half else 1.0
     return max(2, round(whole * max(1.0, size / _SAMPLE) ** min(max(growth, 0.0), 1.0)))
 

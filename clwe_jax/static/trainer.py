@@ -12,9 +12,15 @@ import numpy as np
 
 from clwe_jax import atomic, options
 from clwe_jax.embeddings import (
-    contexts, corpus as corpora, dictionary_text, dictionary_vectors, duong, mining, train,
+    contexts,
+    corpus as corpora,
+    dictionary_text,
+    dictionary_vectors,
+    duong,
+    mining,
+    train,
     word_rows,
-)  # fmt: skip
+)
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.grown import Grown
 from clwe_jax.embeddings.made import Made
@@ -45,10 +51,19 @@ GROWN = "mined.npz"  # what was mined
 SUBWORDS = "subwords.npz"  # of joint vectors, where they are kept
 # The options that decide which words are counted, and how often.
 _TEXT = (
-    "source", "languages", "lower_case", "simplify_chinese", "dictionaries", "dictionary_clean",
-    "exclude_dictionaries", "pocket_sentences", "pocket_domains",
-    "pocket_shared", "pocket_shared_order", "pocket_apart",
-)  # fmt: skip
+    "source",
+    "languages",
+    "lower_case",
+    "simplify_chinese",
+    "dictionaries",
+    "dictionary_clean",
+    "exclude_dictionaries",
+    "pocket_sentences",
+    "pocket_domains",
+    "pocket_shared",
+    "pocket_shared_order",
+    "pocket_apart",
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -127,10 +142,12 @@ class Trainer:
         words = self.config.static.words
         known = dictionary_vectors.hub(self.dictionary) in self._languages
         return WordGraph(
-            self.dictionary, self._dictionary_counts, words,
+            self.dictionary,
+            self._dictionary_counts,
+            words,
             self._meanings if words.meanings and known and not self.finished else None,
             self.finished.hub if self.finished else None,
-        )  # fmt: skip
+        )
 
     @functools.cached_property
     def finished(self) -> Finished | None:
@@ -151,9 +168,15 @@ class Trainer:
 
         def read() -> Vectors:
             text = self._text
-            return Vectors(*contexts.vectors(
-                text.words, text.ids[hub], text.splits[hub], wanted.meaning_dim, self.config.seed
-            ))  # fmt: skip
+            return Vectors(
+                *contexts.vectors(
+                    text.words,
+                    text.ids[hub],
+                    text.splits[hub],
+                    wanted.meaning_dim,
+                    self.config.seed,
+                )
+            )
 
         found = self._kept("meanings.npz", read if wanted.meanings == "text" else encoded)
         rows = found.rows(words)
@@ -283,7 +306,9 @@ class Trainer:
             return duong.train(self._corpus, self.dictionary, self._settings, self.config.seed)
 
         return {
-            language: self._kept(f"duong-{language}.npz", lambda language=language: made()[language])
+            language: self._kept(
+                f"duong-{language}.npz", lambda language=language: made()[language]
+            )
             for language in self._languages
         }
 
@@ -296,16 +321,21 @@ class Trainer:
         made_with = {key: getattr(config.data, key) for key in _TEXT}
         made_with |= {"split": config.align.split, "seed": config.seed}
         if kind == "meanings":
-            return made_with | {"words": to_dict(config.static.words), "min_count": config.embeddings.min_count,
-                            "training": config.static.training,
-                            "tests": training_dictionary.tests_of(config)}  # fmt: skip
+            return made_with | {
+                "words": to_dict(config.static.words),
+                "min_count": config.embeddings.min_count,
+                "training": config.static.training,
+                "tests": training_dictionary.tests_of(config),
+            }
         if kind == "mined":
             return made_with | {
                 "words": to_dict(config.static.words),
-                "mining": to_dict(config.static.mining), "training": config.static.training,
+                "mining": to_dict(config.static.mining),
+                "training": config.static.training,
                 "min_count": config.embeddings.min_count,
-                "tests": training_dictionary.tests_of(config), "add_to": config.static.add_to,
-            }  # fmt: skip
+                "tests": training_dictionary.tests_of(config),
+                "add_to": config.static.add_to,
+            }
         if kind == "counts":
             return made_with
         made_with["temperature"] = config.static.temperature

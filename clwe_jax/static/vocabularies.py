@@ -61,7 +61,8 @@ def language_part(
 def shared_by_text(joint: Vectors, counts: Counts, hub: str, max_words: int) -> Vocabularies:
     """Vocabularies of joint vectors: a word in the texts of two languages is one shared word."""
     raw = {
-        language: language_part(joint, words, words, max_words) for language, words in counts.items()
+        language: language_part(joint, words, words, max_words)
+        for language, words in counts.items()
     }
     shared = _in_common(raw, hub)
     description = {
@@ -75,11 +76,7 @@ def shared_by_text(joint: Vectors, counts: Counts, hub: str, max_words: int) -> 
 
 
 def reallocated(
-    config: StaticRun,
-    joint: Vectors,
-    counts: Counts,
-    hub: str,
-    separate: Raw | None,
+    config: StaticRun, joint: Vectors, counts: Counts, hub: str, separate: Raw | None
 ) -> Vocabularies:
     """Vocabularies in which a word that belongs to one language is no longer shared (Eqs 5-6).
 
@@ -107,9 +104,12 @@ def reallocated(
     description = _described(config.static, first.raw, kept, decided)
     for language, row in description["languages"].items():
         logging.info(
-            "%s: %s words, %s before reallocation, %s of them shared", language,
-            f"{len(kept[language]):,}", f"{row['words']:,}", f"{row['shared']:,}",
-        )  # fmt: skip
+            "%s: %s words, %s before reallocation, %s of them shared",
+            language,
+            f"{len(kept[language]):,}",
+            f"{row['words']:,}",
+            f"{row['shared']:,}",
+        )
     # After reallocation a word is shared if both languages still have it.
     return Vocabularies(kept, _in_common(kept, hub), (first.raw, first.shared), description)
 

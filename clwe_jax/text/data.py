@@ -34,15 +34,38 @@ _PARTS = ("dev", "devtest")  # of FLORES-200
 _UD = "https://raw.githubusercontent.com/UniversalDependencies/UD_{}/r2.14/"
 # Language -> a treebank with all three parts, in repositories UD_{...}.
 _TREEBANKS = {
-    "ar": "Arabic-PADT", "bg": "Bulgarian-BTB", "cy": "Welsh-CCG", "da": "Danish-DDT",
-    "de": "German-GSD", "el": "Greek-GDT", "en": "English-EWT", "es": "Spanish-GSD",
-    "eu": "Basque-BDT", "fi": "Finnish-TDT", "fr": "French-GSD", "ga": "Irish-IDT",
-    "gl": "Galician-CTG", "he": "Hebrew-HTB", "hi": "Hindi-HDTB", "hu": "Hungarian-Szeged",
-    "hy": "Armenian-ArmTDP", "id": "Indonesian-GSD", "it": "Italian-ISDT", "ja": "Japanese-GSD",
-    "ko": "Korean-GSD", "nl": "Dutch-LassySmall", "pl": "Polish-PDB", "pt": "Portuguese-GSD",
-    "ro": "Romanian-RRT", "ru": "Russian-GSD", "sv": "Swedish-Talbanken", "tr": "Turkish-IMST",
-    "uk": "Ukrainian-IU", "vi": "Vietnamese-VTB", "zh": "Chinese-GSDSimp",
-}  # fmt: skip
+    "ar": "Arabic-PADT",
+    "bg": "Bulgarian-BTB",
+    "cy": "Welsh-CCG",
+    "da": "Danish-DDT",
+    "de": "German-GSD",
+    "el": "Greek-GDT",
+    "en": "English-EWT",
+    "es": "Spanish-GSD",
+    "eu": "Basque-BDT",
+    "fi": "Finnish-TDT",
+    "fr": "French-GSD",
+    "ga": "Irish-IDT",
+    "gl": "Galician-CTG",
+    "he": "Hebrew-HTB",
+    "hi": "Hindi-HDTB",
+    "hu": "Hungarian-Szeged",
+    "hy": "Armenian-ArmTDP",
+    "id": "Indonesian-GSD",
+    "it": "Italian-ISDT",
+    "ja": "Japanese-GSD",
+    "ko": "Korean-GSD",
+    "nl": "Dutch-LassySmall",
+    "pl": "Polish-PDB",
+    "pt": "Portuguese-GSD",
+    "ro": "Romanian-RRT",
+    "ru": "Russian-GSD",
+    "sv": "Swedish-Talbanken",
+    "tr": "Turkish-IMST",
+    "uk": "Ukrainian-IU",
+    "vi": "Vietnamese-VTB",
+    "zh": "Chinese-GSDSimp",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,7 +154,9 @@ def _use_ud(out: str, languages: Sequence[str]) -> str:
 def _wiktionary(out: str, languages: Sequence[str]) -> None:
     from clwe_jax.text.dictionary.__main__ import main as dictionary
 
-    dictionary(["download", "--source=wiktionary", f"--languages={','.join(languages)}", f"--out={out}"])
+    dictionary(
+        ["download", "--source=wiktionary", f"--languages={','.join(languages)}", f"--out={out}"]
+    )
 
 
 SETS: Mapping[str, Set] = {
@@ -169,9 +194,11 @@ SETS: Mapping[str, Set] = {
 
 
 def _known(
-    languages: Sequence[str], known: Sequence[str] | Mapping[str, str] | set[str], name: str,
+    languages: Sequence[str],
+    known: Sequence[str] | Mapping[str, str] | set[str],
+    name: str,
     english: bool = False,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """The languages that a set has; English alone where `english`.
 
     Raises:

@@ -163,9 +163,7 @@ def _check_spoken(languages: Sequence[str]) -> None:
 
 
 def build(
-    config: options.Run,
-    workdir: str,
-    counted: Callable[[str], corpora.WordCounts] | None = None,
+    config: options.Run, workdir: str, counted: Callable[[str], corpora.WordCounts] | None = None
 ) -> RunText:
     """Reads or makes the text side of a run.
 
@@ -197,9 +195,12 @@ def build(
         sample = {language: list(corpus.lines(language, max_bytes)) for language in languages}
     for language, stats in statistics.items():
         logging.info(
-            "%s: %s lines, %s words, dictionary coverage %.1f%%", language, f"{stats.lines:,}",
-            f"{stats.words:,}", 100 * stats.coverage,
-        )  # fmt: skip
+            "%s: %s lines, %s words, dictionary coverage %.1f%%",
+            language,
+            f"{stats.lines:,}",
+            f"{stats.words:,}",
+            100 * stats.coverage,
+        )
     return RunText(
         tokenizer=tokenizer,
         folders=folders,

@@ -66,9 +66,13 @@ def optimizer(config: PretrainRun) -> Optimizer:
     for name, group in whole.groups.items():
         own = whole.for_group(name).learning_rate
         groups[name] = dataclasses.replace(
-            group, learning_rate=rate * own / whole.learning_rate, weight_decay=0.0,
-            warmup_steps=None, schedule=None, final_share=None,
-        )  # fmt: skip
+            group,
+            learning_rate=rate * own / whole.learning_rate,
+            weight_decay=0.0,
+            warmup_steps=None,
+            schedule=None,
+            final_share=None,
+        )
     return dataclasses.replace(
         whole,
         learning_rate=rate,

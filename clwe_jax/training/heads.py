@@ -137,9 +137,13 @@ def fit(
                 batch = next(batches)
                 shapes.add(batch["words"].shape)
                 params, opt_state, step_sums = step_fn(
-                    params, opt_state, *labelling.local(table, batch), keys, jnp.asarray(rates),
+                    params,
+                    opt_state,
+                    *labelling.local(table, batch),
+                    keys,
+                    jnp.asarray(rates),
                     np.int32(number),
-                )  # fmt: skip
+                )
                 sums.append(step_sums)
                 number += 1
             # Fetched once an epoch: in every step the host would wait for the device.
@@ -164,9 +168,11 @@ def fit(
                 else:
                     active &= ~late
             logging.info(
-                "epoch %d: loss %s, development %s", epoch + 1, _listed(losses[-1]),
+                "epoch %d: loss %s, development %s",
+                epoch + 1,
+                _listed(losses[-1]),
                 _listed(history[-1]),
-            )  # fmt: skip
+            )
             advance(1)
             if not np.isfinite(losses[-1]).all():
                 raise ValueError(

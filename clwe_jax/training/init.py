@@ -19,9 +19,7 @@ import optax
 import orbax.checkpoint as ocp
 
 from clwe_jax.options.training import InitOptions
-from clwe_jax.training import (
-    checkpoint, finish, hf_init, partition, paths, tables, train_state,
-)  # fmt: skip
+from clwe_jax.training import checkpoint, finish, hf_init, partition, paths, tables, train_state
 from clwe_jax.training.orbax_extras import quiet
 from clwe_jax.types import Batch, Objective
 
@@ -92,9 +90,12 @@ class Initial:
         count = sum(paths.flat(params)[path].size for path in taken)
         logging.info("%s parameters in %d arrays come from %s", f"{count:,}", len(taken), name)
         record = {
-            "source": name, "step": step, "parts": self.parts, "arrays": len(taken),
+            "source": name,
+            "step": step,
+            "parts": self.parts,
+            "arrays": len(taken),
             "parameters": count,
-        }  # fmt: skip
+        }
         if common:
             record["common"] = {axis: len(here) for axis, (here, _) in common.items()}
         return params, record
@@ -155,12 +156,7 @@ def _placed(
 
 
 def _run_arrays(
-    workdir: str,
-    params: Any,
-    axes: tables.Axes,
-    common: tables.Common,
-    parts: str,
-    source: str,
+    workdir: str, params: Any, axes: tables.Axes, common: tables.Common, parts: str, source: str
 ) -> tuple[int, dict[str, jax.Array]]:
     """The step of a run's newest checkpoint, and its wanted parameters, sharded like `params`.
 

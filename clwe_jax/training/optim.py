@@ -183,9 +183,10 @@ def map_kept(function: Callable[[Any], Any], opt_state: Any) -> Any:
     that is frozen or belongs to another group.
     """
     kept = {
-        optax.ScaleByAdamState: ("mu", "nu"), optax.ScaleByRssState: ("sum_of_squares",),
+        optax.ScaleByAdamState: ("mu", "nu"),
+        optax.ScaleByRssState: ("sum_of_squares",),
         PullState: ("start",),
-    }  # fmt: skip
+    }
 
     def mapped(state: Any) -> Any:
         names = kept.get(type(state), ())

@@ -85,10 +85,15 @@ def shardings_of(boxed: Any, mesh: Mesh) -> Any:
         if isinstance(value, optax.MaskedNode):  # the optimizer keeps the state in another group
             return value
         names = nn.logical_to_mesh_axes(leaf.get_partition_spec(), RULES)
-        return NamedSharding(mesh, PartitionSpec(*(
-            axes if axes is not None and size % _size(mesh, axes) == 0 else None
-            for axes, size in zip(names, value.shape)
-        )))  # fmt: skip
+        return NamedSharding(
+            mesh,
+            PartitionSpec(
+                *(
+                    axes if axes is not None and size % _size(mesh, axes) == 0 else None
+                    for axes, size in zip(names, value.shape)
+                )
+            ),
+        )
 
     return jax.tree.map(one, boxed, is_leaf=_is_box)
 

@@ -160,9 +160,12 @@ def updated(
         return params, opt_state, {**state.collections, **changed}
 
     params, opt_state, collections = jax.lax.cond(
-        finite, update_collections, lambda *held: (*held, state.collections),
-        state.params, state.opt_state,
-    )  # fmt: skip
+        finite,
+        update_collections,
+        lambda *held: (*held, state.collections),
+        state.params,
+        state.opt_state,
+    )
     return state.replace(params=params, opt_state=opt_state, collections=collections)
 
 

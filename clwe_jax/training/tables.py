@@ -70,9 +70,11 @@ class TokenVectors:
 
         params, rows = paths.mapped(one, params), int(self.known.sum())
         logging.info(
-            "%s of %s rows of %s start from word vectors", f"{rows:,}", f"{len(self.known):,}",
+            "%s of %s rows of %s start from word vectors",
+            f"{rows:,}",
+            f"{len(self.known):,}",
             " and ".join(chosen),
-        )  # fmt: skip
+        )
         return params, {**self.record, "tables": " and ".join(chosen), "rows": rows}
 
 
@@ -129,9 +131,12 @@ def common(source: str, theirs: Names, names: Names) -> Common:
             pairs = [(here, places[name]) for here, name in enumerate(ours) if name in places]
             shared[axis] = tuple(np.array(pairs, np.int32).reshape(-1, 2).T)
             logging.info(
-                "%s has %s of this run's %s entries of the axis %r", source, f"{len(pairs):,}",
-                f"{len(ours):,}", axis,
-            )  # fmt: skip
+                "%s has %s of this run's %s entries of the axis %r",
+                source,
+                f"{len(pairs):,}",
+                f"{len(ours):,}",
+                axis,
+            )
     return shared
 
 

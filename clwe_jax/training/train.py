@@ -13,9 +13,7 @@ import jax
 import optax
 
 from clwe_jax.options.training import CheckpointOptions, MeshOptions, TrainOptions
-from clwe_jax.training import (
-    checkpoint, init, metrics, partition, phases as phases_of, train_state,
-)  # fmt: skip
+from clwe_jax.training import checkpoint, init, metrics, partition, phases as phases_of, train_state
 from clwe_jax.training.best_metric import BestMetric
 from clwe_jax.training.flops import matrix_flops
 from clwe_jax.training.optim import Optimizer
@@ -23,13 +21,7 @@ from clwe_jax.training.prefetch import Prefetcher, unpack
 from clwe_jax.training.step import make_step
 from clwe_jax.training.step_log import StepLog
 from clwe_jax.training.stop import StopSignal
-from clwe_jax.types import (
-    SHARED_KEYS,
-    Batch,
-    BatchSource,
-    Objective,
-    TrainingEvaluator,
-)
+from clwe_jax.types import SHARED_KEYS, Batch, BatchSource, Objective, TrainingEvaluator
 
 # Trying Triton's kernels for every product makes a GPU's compiling two to five times as long, and a step at most
 # 3% faster.
@@ -239,8 +231,11 @@ def fit(
         logging.warning(
             "Stopped by %s at step %d of %d; the newest checkpoint is %s. "
             "The same command resumes from it.",
-            stop.received, step, steps, checkpointer.newest(),
-        )  # fmt: skip
+            stop.received,
+            step,
+            steps,
+            checkpointer.newest(),
+        )
     return FitResult(
         state=state,
         step=step,
@@ -332,14 +327,18 @@ class CompiledSteps:
         shapes = self._shapes if batch is None else batch
         key = learn, *_shapes_of(shapes)
         if key not in self._steps:
-            shapes = {
-                name: jax.ShapeDtypeStruct(x.shape, x.dtype) for name, x in shapes.items()
-            }
+            shapes = {name: jax.ShapeDtypeStruct(x.shape, x.dtype) for name, x in shapes.items()}
             clock = time.perf_counter()
             traced = trace_step(
-                self._objective, self._optimizer, self._train.steps,
-                self._train.microbatches, self._mesh, self.target(learn), shapes, learn,
-            )  # fmt: skip
+                self._objective,
+                self._optimizer,
+                self._train.steps,
+                self._train.microbatches,
+                self._mesh,
+                self.target(learn),
+                shapes,
+                learn,
+            )
             self.step_flops = matrix_flops(traced.jaxpr)
             self._steps[key] = traced.lower().compile()
             seconds = time.perf_counter() - clock

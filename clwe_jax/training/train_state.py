@@ -63,11 +63,7 @@ def create(
 
 
 def plan(
-    objective: Objective,
-    tx: optax.GradientTransformation,
-    batch: Batch,
-    mesh: Mesh,
-    seed: int = 0,
+    objective: Objective, tx: optax.GradientTransformation, batch: Batch, mesh: Mesh, seed: int = 0
 ) -> TrainState:
     """Shapes, types and shardings of the state; nothing is computed.
 
@@ -85,11 +81,7 @@ def plan(
 
 
 def start(
-    objective: Objective,
-    tx: optax.GradientTransformation,
-    batch: Batch,
-    mesh: Mesh,
-    seed: int,
+    objective: Objective, tx: optax.GradientTransformation, batch: Batch, mesh: Mesh, seed: int
 ) -> TrainState:
     """The state before the first step, created in shards.
 

@@ -196,8 +196,10 @@ def _of_files(config: TransferRun, task: Task):
             dev[language], train[language] = _split(task, some, config.seed)
             logging.info(
                 "config.transfer.dev is empty: %d of %d training rows (%s) are development rows",
-                len(dev[language]), len(some), language,
-            )  # fmt: skip
+                len(dev[language]),
+                len(some),
+                language,
+            )
     wanted = options.languages(config)
     if settings.tests.startswith(labelled_files.PREFIX):
         paths = dict.fromkeys(wanted, settings.tests)
@@ -231,7 +233,9 @@ def _split(task: Task, rows: Rows, seed: int) -> tuple[Rows, Rows]:
         if len(chosen) >= count:
             break
         chosen.update(places[number])
-    return tuple([row for i, row in enumerate(rows) if (i in chosen) == first] for first in (True, False))
+    return tuple(
+        [row for i, row in enumerate(rows) if (i in chosen) == first] for first in (True, False)
+    )
 
 
 def _count(limit: float, rows: int) -> int:
@@ -283,6 +287,8 @@ def _compare(
         count = sum(counts[label] for label in strange)
         skipped[f"{where}: labels that the training rows lack ({', '.join(strange[:4])})"] = count
         logging.warning(
-            "The %s has %d labels that the training rows lack (%s): they count as errors", where,
-            count, ", ".join(strange[:8]),
-        )  # fmt: skip
+            "The %s has %d labels that the training rows lack (%s): they count as errors",
+            where,
+            count,
+            ", ".join(strange[:8]),
+        )

@@ -16,8 +16,14 @@ import numpy as np
 from clwe_jax import atomic
 from clwe_jax.data.arrays import ArraySource
 from clwe_jax.encoders.features import (
-    FeatureReader, PieceTable, Table, centered, joined, mean, span_table,
-)  # fmt: skip
+    FeatureReader,
+    PieceTable,
+    Table,
+    centered,
+    joined,
+    mean,
+    span_table,
+)
 from clwe_jax.models import labelling
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.transfer import TransferRun
@@ -54,7 +60,8 @@ def features(
         return Features(tables, None)
     means = _means(workdir, tables)
     moved = {
-        name: centered(table, means[name.partition(" ")[2]], workdir) for name, table in tables.items()
+        name: centered(table, means[name.partition(" ")[2]], workdir)
+        for name, table in tables.items()
     }
     return Features(moved, means)
 
@@ -77,14 +84,23 @@ def _made_with(config: TransferRun, data: LabelledData, encoder: OpenedEncoder) 
     settings = config.transfer
     # 'pool' names the way in which this code pools: features of another way are made again.
     return {
-        **encoder.made_with, "files": dict(data.files), "seed": config.seed, "task": settings.task,
-        "translated": dict(data.coverage), "rows": settings.rows,
-        "words": settings.words, "dev": settings.dev, "lower_case": settings.lower_case,
-        "features": str(getattr(encoder.reader, "layers", "")), "pool": "after the mix",
-    }  # fmt: skip
+        **encoder.made_with,
+        "files": dict(data.files),
+        "seed": config.seed,
+        "task": settings.task,
+        "translated": dict(data.coverage),
+        "rows": settings.rows,
+        "words": settings.words,
+        "dev": settings.dev,
+        "lower_case": settings.lower_case,
+        "features": str(getattr(encoder.reader, "layers", "")),
+        "pool": "after the mix",
+    }
 
 
-def table_of(reader: FeatureReader | PieceTable, data: LabelledData, rows: Rows, language: str) -> Table:
+def table_of(
+    reader: FeatureReader | PieceTable, data: LabelledData, rows: Rows, language: str
+) -> Table:
     """The features of rows in a language."""
     given = data.given(rows)
     if data.spans:
@@ -131,9 +147,10 @@ class FrozenTransfer:
         """The options and data of the trained heads, for the records of what is kept."""
         return {
             **_made_with(self.config, self.data, self.encoder),
-            "recipe": to_dict(self.config.recipe), "mix": "scaled",
+            "recipe": to_dict(self.config.recipe),
+            "mix": "scaled",
             "transfer": to_dict(self.config.transfer),
-        }  # fmt: skip
+        }
 
     def development(self) -> float:
         """The development figure of heads that are not kept, mean over the seeds."""
@@ -170,7 +187,9 @@ class FrozenTransfer:
         bare = self._bare(layers)
         path = os.path.join(self.workdir, HEADS, f"{name or 'head'}.npz")
         make = functools.partial(self._fit, bare, layers)
-        params, facts = CachedResult(path, self.made_with(), make, _save_heads, _load_heads).result()
+        params, facts = CachedResult(
+            path, self.made_with(), make, _save_heads, _load_heads
+        ).result()
         return Layer(name, layers, dataclasses.replace(bare, params=params), facts)
 
     def _fit(self, bare: Frozen, layers: slice) -> tuple[Any, dict[str, Any]]:
@@ -186,11 +205,15 @@ class FrozenTransfer:
         # Batches of all seeds have one width at each step, so that one program trains all heads.
         sources = [
             ArraySource(
-                columns, recipe.batch_size, seed=seed, buckets=widths(columns, recipe.batch_size),
-                padding={"gold": -1}, width_seed=config.seed,
+                columns,
+                recipe.batch_size,
+                seed=seed,
+                buckets=widths(columns, recipe.batch_size),
+                padding={"gold": -1},
+                width_seed=config.seed,
             )
             for seed in seeds
-        ]  # fmt: skip
+        ]
         dev = [
             (_read(self.features, layers, "dev", language), data.gold(rows))
             for language, rows in data.dev.items()
@@ -207,28 +230,41 @@ class FrozenTransfer:
 
         logging.info(
             "One head for each of %d seeds; an epoch's line has their losses, then their %s on %d "
-            "development rows", len(seeds), data.task.metric, sum(len(x) for _, x in dev),
-        )  # fmt: skip
+            "development rows",
+            len(seeds),
+            data.task.metric,
+            sum(len(x) for _, x in dev),
+        )
         clock = time.monotonic()
         trained = heads.fit(
-            bare.labeller, table.values, sources, seeds, recipe,
-            -(-len(gold) // recipe.batch_size), measure, initial,
-        )  # fmt: skip
+            bare.labeller,
+            table.values,
+            sources,
+            seeds,
+            recipe,
+            -(-len(gold) // recipe.batch_size),
+            measure,
+            initial,
+        )
         facts = {
-            "history": trained.history.tolist(), "losses": trained.losses.tolist(),
-            "best": trained.best.tolist(), "rows": trained.rows, "seconds": trained.seconds,
-            "all_seconds": time.monotonic() - clock, "cut": cut,
-        }  # fmt: skip
+            "history": trained.history.tolist(),
+            "losses": trained.losses.tolist(),
+            "best": trained.best.tolist(),
+            "rows": trained.rows,
+            "seconds": trained.seconds,
+            "all_seconds": time.monotonic() - clock,
+            "cut": cut,
+        }
         return trained.params, facts
 
-    def _columns(
-        self, table: Table, gold: Sequence[Any]
-    ) -> tuple[dict[str, Any], dict[str, int]]:
+    def _columns(self, table: Table, gold: Sequence[Any]) -> tuple[dict[str, Any], dict[str, int]]:
         """The rows as columns, and the number of those that are cut."""
         max_length = self.config.transfer.length
         count = sum(any(len(x) > max_length for x in row) for row in table.rows)
         if count:
-            logging.warning("%d training rows have more than %d words and are cut", count, max_length)
+            logging.warning(
+                "%d training rows have more than %d words and are cut", count, max_length
+            )
         blank = np.zeros(1, np.int32)  # a text without words has one row of padding
         rows = [[x[:max_length] if len(x) else blank for x in row] for row in table.rows]
         columns: dict[str, Any] = {"words": [row[0] for row in rows]}

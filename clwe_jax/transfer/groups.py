@@ -81,16 +81,21 @@ def section(labelled: LabelledData, scores: Scores, encoder: str) -> data.Sectio
         groups = families if grouped else [""]
         lines = [
             Line(
-                name, compare=False,
+                name,
+                compare=False,
                 points=[[math.log10(sizes[x]), means[x]] for x in order if name in ("", family(x))],
             )
             for name in groups
-        ]  # fmt: skip
+        ]
         blocks.append(
             Chart(
-                f"{title} by size of the text and family" if grouped else f"{title} by size of the text",
-                lines, x="log10 of the number of words", form="percent",
-            )  # fmt: skip
+                f"{title} by size of the text and family"
+                if grouped
+                else f"{title} by size of the text",
+                lines,
+                x="log10 of the number of words",
+                form="percent",
+            )
         )
         text += " The words are those of the text that the encoder learned from."
     return data.Section(f"{task.title}: by family and size of text", text, blocks)

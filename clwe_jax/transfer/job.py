@@ -20,9 +20,16 @@ from clwe_jax.runs import forecast
 from clwe_jax.runs.job import Job, Results, Stage
 from clwe_jax.training import allocator, build
 from clwe_jax.transfer import (
-    data as transfer_data, encoder as transfer_encoder, frozen as transfer_frozen, loaded,
-    results as transfer_results, search, sections, translate, trial,
-)  # fmt: skip
+    data as transfer_data,
+    encoder as transfer_encoder,
+    frozen as transfer_frozen,
+    loaded,
+    results as transfer_results,
+    search,
+    sections,
+    translate,
+    trial,
+)
 from clwe_jax.transfer.data import LabelledData
 from clwe_jax.transfer.frozen import FrozenTransfer
 from clwe_jax.transfer.results import Features, OpenedEncoder, Predicted, Tested, Training
@@ -138,7 +145,11 @@ class Transfer(Job):
         return dataclasses.replace(training, trials=trials)
 
     def _test(
-        self, data: LabelledData, encoder: OpenedEncoder, features: Features | None, training: Training
+        self,
+        data: LabelledData,
+        encoder: OpenedEncoder,
+        features: Features | None,
+        training: Training,
     ) -> Tested:
         if features is None:
             labels, cut = TunedTransfer(self.config, self.workdir, data, encoder).test()
@@ -162,12 +173,16 @@ class Transfer(Job):
     def _describe_labels(self, data: LabelledData, chosen: str) -> None:
         """Writes the facts that `api.load` reads."""
         described = {
-            "labels": data.labels, "tags": data.tags, "texts": data.task.texts,
-            "metric": data.task.metric, "chosen": chosen, "languages": data.languages,
-            "translated": {} if self.config.transfer.translate == "train" else {
-                language: dataclasses.asdict(x) for language, x in data.glossaries.items()
-            },
-        }  # fmt: skip
+            "labels": data.labels,
+            "tags": data.tags,
+            "texts": data.task.texts,
+            "metric": data.task.metric,
+            "chosen": chosen,
+            "languages": data.languages,
+            "translated": {}
+            if self.config.transfer.translate == "train"
+            else {language: dataclasses.asdict(x) for language, x in data.glossaries.items()},
+        }
         atomic.write_json(self.path(loaded.SETTINGS), described)
 
     def results(self, done: Mapping[str, Any]) -> Results:
@@ -185,9 +200,12 @@ class Transfer(Job):
             "sections": sections.sections(
                 self.config, self.workdir, data, encoder, training, tested
             ),
-            "transfer": {"errors": self.config.report.errors, "seconds": self.seconds,
-                         "seeds": self.config.transfer.seeds},
-        }  # fmt: skip
+            "transfer": {
+                "errors": self.config.report.errors,
+                "seconds": self.seconds,
+                "seeds": self.config.transfer.seeds,
+            },
+        }
         return Results(transfer_results.figures(data, encoder, training, tested), report)
 
 

@@ -108,7 +108,6 @@ class Frozen:
         return labels
 
 
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Tuned:
     """Fine-tuned models (`Predictor`).

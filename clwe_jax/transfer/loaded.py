@@ -149,9 +149,12 @@ def _frozen(
         with np.load(path, allow_pickle=False) as file:
             centers = {language: file[language][part] for language in file.files}
     return Frozen(
-        source, build.labeller(config.transfer, config.encoder, labels, tags, size),
-        heads.load(os.path.join(workdir, HEADS, f"{name}.npz")), labels, centers,
-    ), int(history.max(0).argmax())  # fmt: skip
+        source,
+        build.labeller(config.transfer, config.encoder, labels, tags, size),
+        heads.load(os.path.join(workdir, HEADS, f"{name}.npz")),
+        labels,
+        centers,
+    ), int(history.max(0).argmax())
 
 
 def _tuned(

@@ -64,19 +64,26 @@ def mapped(
             "--config.transfer.align.parallel=''"
         )
     target, *sources = languages
-    given = {**to_dict(settings), "encoder": config.encoder, "words": config.transfer.words,
-             "languages": list(languages), "seed": config.seed}  # fmt: skip
+    given = {
+        **to_dict(settings),
+        "encoder": config.encoder,
+        "words": config.transfer.words,
+        "languages": list(languages),
+        "seed": config.seed,
+    }
 
     def make() -> Maps:
         encoder = model.encoder()
         return {"orthogonal": {x: _fitted(config.transfer, encoder, x, target) for x in sources}}
 
     maps = CachedResult(
-        os.path.join(workdir, projected.FILE), given, make,
+        os.path.join(workdir, projected.FILE),
+        given,
+        make,
         lambda made, path: projected.save(path, made, "orthogonal"),
         lambda path: projected.read(path)[0],
         stamps=_stamps(settings, languages),
-    ).result()["orthogonal"]  # fmt: skip
+    ).result()["orthogonal"]
     objective = projected.Projected(
         model.objective, {model.tokenizer.language_id(x): matrices for x, matrices in maps.items()}
     )

@@ -38,10 +38,16 @@ def _zero_shot(run: RunFolder) -> verdict.Verdict | None:
         if task.metric in metrics
     }
     others = run.in_order(x for x in tested if x not in learned)
-    own = [f"{figures.percent(tested[x])} in {x}, whose labels were learned" for x in learned if x in tested]
+    own = [
+        f"{figures.percent(tested[x])} in {x}, whose labels were learned"
+        for x in learned
+        if x in tested
+    ]
     if not tested:
         return None
-    named = {"f1": "F1", "acc": "accuracy", "spearman": "rank correlation"}.get(task.metric, task.metric)
+    named = {"f1": "F1", "acc": "accuracy", "spearman": "rank correlation"}.get(
+        task.metric, task.metric
+    )
     value = run.figures.get(f"zero_shot/{task.name}/mean_{task.metric}")
     if not others or value is None:
         return verdict.Verdict(f"{task.title}, {named}: {', '.join(own)}.")
@@ -70,9 +76,12 @@ def _headlines(run: RunFolder) -> dict[str, str]:
     task = _task(run)
     title = f"{task.title}, {'F1' if task.metric == 'f1' else 'accuracy'}"
     learned = labelled_files.training_languages(run.option("transfer.train"))
-    paths = {f"{title}, mean of the languages without labels": f"zero_shot/{task.name}/mean_{task.metric}"}
+    paths = {
+        f"{title}, mean of the languages without labels": f"zero_shot/{task.name}/mean_{task.metric}"
+    }
     return paths | {
-        f"{title}, {x}, whose labels were learned": f"{task.name}/{x}/{task.metric}" for x in learned
+        f"{title}, {x}, whose labels were learned": f"{task.name}/{x}/{task.metric}"
+        for x in learned
     }
 
 
@@ -81,7 +90,9 @@ def _labelling(run: RunFolder) -> str:
     task, lang = _task(run), run.languages[0]
     call = f"classify(['A text of yours.'], lang={lang!r})"
     if task.kind == "tags":
-        call = f"tag(['A text of yours.'], lang={lang!r})  # for each text its words with their labels"
+        call = (
+            f"tag(['A text of yours.'], lang={lang!r})  # for each text its words with their labels"
+        )
     elif task.kind == "spans":
         spans = ["(0, 1)", "(2, 3)"][: task.texts]
         words = ["A", "text", "of", "yours"]

@@ -66,8 +66,10 @@ def search(frozen: FrozenTransfer) -> list[Trial]:
         changed = options.with_values(config, {**values, "transfer.seeds": 1})
         one = dataclasses.replace(frozen, config=changed)
         figure = CachedResult(
-            os.path.join(frozen.workdir, FOLDER, f"trial{number}.json"), one.made_with(), one.development,
-        ).result()  # fmt: skip
+            os.path.join(frozen.workdir, FOLDER, f"trial{number}.json"),
+            one.made_with(),
+            one.development,
+        ).result()
         study.tell(trial, figure)
         trials.append(Trial(values, figure))
         logging.info("trial %d of %d: %.4f with %s", number + 1, count, figure, values)
@@ -91,9 +93,10 @@ def section(task: Task, trials: Sequence[Trial]) -> data.Section | None:
     ]
     metric = {"f1": "F1", "acc": "Accuracy"}.get(task.metric, task.metric)
     columns = [
-        "Trial", *(Column(name.rpartition(".")[2], main=False) for name in names),
+        "Trial",
+        *(Column(name.rpartition(".")[2], main=False) for name in names),
         Column(f"Development {metric}", "percent"),
-    ]  # fmt: skip
+    ]
     text = (
         f"Bayesian optimisation (optuna's TPE) of the regularisation in {len(rows)} trials of one head, "
         "on the development rows of the training languages. Trial 1 has the config's own values. The "

@@ -32,9 +32,13 @@ _MAX_LABELS = 20  # of a table of confusions
 
 
 def sections(
-    config: TransferRun, workdir: str, labelled: LabelledData, encoder: OpenedEncoder,
-    training: Training, tested: Tested,
-) -> list[Any]:  # fmt: skip
+    config: TransferRun,
+    workdir: str,
+    labelled: LabelledData,
+    encoder: OpenedEncoder,
+    training: Training,
+    tested: Tested,
+) -> list[Any]:
     """The sections of a finished run, as JSON, from the results of its stages."""
     task, scores = labelled.task, tested.scores[training.chosen]
     labels = {x: seeds[0] for x, seeds in tested.labels[training.chosen].items()}
@@ -84,11 +88,13 @@ def _by_language(
         blank = [""] * len(names[1:] + floor + covered + several)
         total = ["mean", how_others, Metric(zero), *blank, None]
     columns = [
-        "Language", "Setting",
+        "Language",
+        "Setting",
         *(Column(_NAMES.get(name, name), "percent", main=name == task.metric) for name in names),
         *(Column(title, "percent", main=False) for title in floor + covered),
-        *(Column(title, main=False) for title in several), Column("Test rows", "count", main=False),
-    ]  # fmt: skip
+        *(Column(title, main=False) for title in several),
+        Column("Test rows", "count", main=False),
+    ]
     how = "the encoder was frozen"
     if config.transfer.mode == "tune":
         how = "the backbone learned with the head"
@@ -135,20 +141,24 @@ def _translation(labelled: LabelledData, translate: str) -> data.Section | None:
         example = labelled.given(translated[language][:1])[0]
         rows.append(
             [
-                Language(language), f"{glossary.source} → {glossary.target}",
+                Language(language),
+                f"{glossary.source} → {glossary.target}",
                 Metric(f"data/translated/{language}"),
                 Number(float(len(glossary.entries)), "count"),
                 Word(" ".join(example), glossary.target),
             ]
-        )  # fmt: skip
+        )
     text = (
         "Words were translated one by one by the dictionary of config.data.dictionaries; words "
         "without an entry stayed. The share is that of running words with letters."
     )
     columns = [
-        "Language", "", Column("Translated", "percent"), Column("Entries", "count"),
+        "Language",
+        "",
+        Column("Translated", "percent"),
+        Column("Entries", "count"),
         Column("First row", main=False),
-    ]  # fmt: skip
+    ]
     return data.Section(f"{labelled.task.title}: translation", text, [Table(columns, rows)])
 
 
@@ -160,9 +170,12 @@ def _layers(task: Task, scores: Mapping[str, Scores], chosen: str) -> data.Secti
         for language in scores[chosen]
     ]
     chart = Chart(
-        f"{_NAMES.get(task.metric, task.metric)} by layer", lines, x="layer", form="percent",
+        f"{_NAMES.get(task.metric, task.metric)} by layer",
+        lines,
+        x="layer",
+        form="percent",
         whole_x=True,
-    )  # fmt: skip
+    )
     text = (
         f"A head was trained on every layer alone; layer 0 is the embeddings. {chosen} has the "
         "best development figure, and the other tables are of it."
@@ -188,17 +201,29 @@ def _gains(
             gain = agreement.bootstrap(ours[0], theirs[0], config.seed)
             sign = agreement.fewer_errors(ours[0], theirs[0])
             mine = float(np.mean([score[metric] for score in scores[language]]))
-            rows.append([
-                Language(language), Number(mine, "percent", change=gain.value),
-                Number(gain.value, "percent", low=gain.low, high=gain.high), Number(gain.p),
-                "yes" if gain.p < 0.05 else "no",
-                Number(float(sign.more), "count"), Number(float(sign.less), "count"), Number(sign.p),
-            ])  # fmt: skip
+            rows.append(
+                [
+                    Language(language),
+                    Number(mine, "percent", change=gain.value),
+                    Number(gain.value, "percent", low=gain.low, high=gain.high),
+                    Number(gain.p),
+                    "yes" if gain.p < 0.05 else "no",
+                    Number(float(sign.more), "count"),
+                    Number(float(sign.less), "count"),
+                    Number(sign.p),
+                ]
+            )
         if rows:
             columns = [
-                "Language", Column(_NAMES.get(metric, metric), "percent"), Column("Gain", "percent"),
-                "p", "Significant at .05", "Better here", "Better there", "p (sign test)",
-            ]  # fmt: skip
+                "Language",
+                Column(_NAMES.get(metric, metric), "percent"),
+                Column("Gain", "percent"),
+                "p",
+                "Significant at .05",
+                "Better here",
+                "Better there",
+                "p (sign test)",
+            ]
             tables.append(Table(columns, rows, title=f"Against {os.path.basename(folder)}"))
         else:
             logging.warning("%s has no predictions of the same test rows: no comparison", folder)
@@ -239,7 +264,13 @@ def _confusions(labelled: LabelledData, labels: Mapping[str, Labels]) -> data.Se
             counts = agreement.label_confusion(gold, predicted, kinds)
         totals = np.maximum(counts.sum(1, keepdims=True), 1)
         cells = [
-            [label, *(Number(float(x), "percent", below=f"{n:,}") if n else "" for x, n in zip(line, row))]
+            [
+                label,
+                *(
+                    Number(float(x), "percent", below=f"{n:,}") if n else ""
+                    for x, n in zip(line, row)
+                ),
+            ]
             for label, line, row in zip(kinds, counts / totals, counts)
             if row.any()  # no word has the label: there is no share
         ]
@@ -271,9 +302,10 @@ def _by_label(labelled: LabelledData, labels: Mapping[str, Labels]) -> data.Sect
                 cells.append([label, *shares, Number(float(sum(map(bool, pairs[0]))), "count")])
         cells.sort(key=lambda row: -row[-1].value)
         columns = [
-            "Label", *(Column(_NAMES[name], "percent") for name in ("f1", "precision", "recall")),
+            "Label",
+            *(Column(_NAMES[name], "percent") for name in ("f1", "precision", "recall")),
             Column("Spans", "count", main=False),
-        ]  # fmt: skip
+        ]
         blocks.append(Table(columns, cells, title=Language(language), closed=f"Labels: {language}"))
     text = (
         "A label is predicted where its probability is above one half, so that a span may have several "
@@ -291,7 +323,9 @@ def _errors(
     blocks = []
     for language, rows in labelled.tests.items():
         predicted = labels[language]
-        wrong = [place for place, row in enumerate(rows) if labelled.gold([row])[0] != predicted[place]]
+        wrong = [
+            place for place, row in enumerate(rows) if labelled.gold([row])[0] != predicted[place]
+        ]
         places = np.unique(np.linspace(0, len(wrong) - 1, min(max_rows, len(wrong))).astype(int))
         for place in (wrong[i] for i in places.tolist()):
             spoken = labelled.spoken(language)
@@ -336,11 +370,17 @@ def _curves(config: TransferRun, task: Task, training: Training) -> data.Section
     columns = [Column(title, "percent", main=False)]
     figures = [Metric(f"transfer/dev_{task.metric}")]
     for metric, column, about in (
-        ("transfer/training_seconds", Column("Training", "seconds", main=False),
-         "The time of training is that of all layers, with compilation."),
-        ("transfer/training_rows_per_second", Column("Rows per second", "count", main=False),
-         "Rows per second are those of all seeds together, without compilation."),
-    ):  # fmt: skip
+        (
+            "transfer/training_seconds",
+            Column("Training", "seconds", main=False),
+            "The time of training is that of all layers, with compilation.",
+        ),
+        (
+            "transfer/training_rows_per_second",
+            Column("Rows per second", "count", main=False),
+            "Rows per second are those of all seeds together, without compilation.",
+        ),
+    ):
         if metric in training.speed:
             columns.append(column)
             figures.append(Metric(metric))

@@ -53,9 +53,13 @@ def translated(config: TransferRun, workdir: str, data: LabelledData) -> Labelle
         coverage[language] = made.coverage(_sentences(data, rows, made))
         sets[language] = [_translated(row, made) for row in rows]
         logging.info(
-            "%s: %d words with a translation %s %s; %.0f%% of the running words have one", language,
-            len(made.entries), "from" if train else "into", first, 100 * coverage[language],
-        )  # fmt: skip
+            "%s: %d words with a translation %s %s; %.0f%% of the running words have one",
+            language,
+            len(made.entries),
+            "from" if train else "into",
+            first,
+            100 * coverage[language],
+        )
     changed: dict[str, Any] = {"train" if train else "tests": sets}
     return dataclasses.replace(data, glossaries=glossaries, coverage=coverage, **changed)
 

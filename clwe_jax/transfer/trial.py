@@ -30,7 +30,11 @@ def lines(config: TransferRun, data: LabelledData) -> Iterator[str]:
     batch = (config.train if tunes else config.recipe).batch_size
     count = sum(map(len, data.train.values()))
     small = _few(data, _BATCHES * batch)
-    with terminal.warnings_only(), terminal.progress(False), tempfile.TemporaryDirectory() as folder:
+    with (
+        terminal.warnings_only(),
+        terminal.progress(False),
+        tempfile.TemporaryDirectory() as folder,
+    ):
         rates = _tuned(config, small, folder) if tunes else _frozen(config, small, folder)
     if tunes:
         epochs = config.train.epochs
@@ -68,10 +72,16 @@ def _frozen(config: TransferRun, data: LabelledData, folder: str) -> dict[str, f
     """Rows a second of features, rows a second of one head, and layers with a head of their own."""
     [(language, rows)] = data.train.items()
     # `and`: a patience of 0, which never stops, stays 0, and no other one ends the trial early.
-    short = options.with_values(config, {
-        "transfer.align.parallel": "", "transfer.search.trials": 0, "transfer.seeds": 1,
-        "recipe.epochs": _EPOCHS, "recipe.patience": config.recipe.patience and _EPOCHS,
-    })  # fmt: skip
+    short = options.with_values(
+        config,
+        {
+            "transfer.align.parallel": "",
+            "transfer.search.trials": 0,
+            "transfer.seeds": 1,
+            "recipe.epochs": _EPOCHS,
+            "recipe.patience": config.recipe.patience and _EPOCHS,
+        },
+    )
     if config.encoder == loaded.JOINT:
         model = _made_up(config.transfer.joint.dim, data)
         reader = loaded.reader(short.transfer, model, data.tags, short.transfer.layers)

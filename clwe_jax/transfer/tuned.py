@@ -35,18 +35,22 @@ class TunedTransfer:
       metric: path of the development figure.
     """
 
-    def __init__(self, config: TransferRun, workdir: str, data: LabelledData, encoder: OpenedEncoder):
+    def __init__(
+        self, config: TransferRun, workdir: str, data: LabelledData, encoder: OpenedEncoder
+    ):
         """Args:
         encoder: the pretrained model; a run with other facts of it is trained again.
         """
         self._config, self._workdir, self._data = config, workdir, data
         self._model: LanguageModel = encoder.reader
         self._made_with = {
-            **encoder.made_with, "files": dict(data.files), "translated": dict(data.coverage),
+            **encoder.made_with,
+            "files": dict(data.files),
+            "translated": dict(data.coverage),
             "transfer": to_dict(config.transfer),
             "optimizer": to_dict(config.optimizer),
             "train": [config.train.epochs, config.train.batch_size, config.train.microbatches],
-        }  # fmt: skip
+        }
         base = self._model.objective
         self._objective = build.tuned(config.transfer, data.labels, data.tags, base)
         self._length = min(config.transfer.length, base.max_length)
@@ -70,27 +74,36 @@ class TunedTransfer:
             folder = fine_tuned.folder(self._workdir, number)
             # Checkpoints that were made with other options are removed; others are resumed.
             cached.claim(folder, self._made_with)
-            logging.info("seed %d of %d: %d rows, %d steps an epoch", number + 1,
-                         config.transfer.seeds, rows, per_epoch)  # fmt: skip
+            logging.info(
+                "seed %d of %d: %d rows, %d steps an epoch",
+                number + 1,
+                config.transfer.seeds,
+                rows,
+                per_epoch,
+            )
             result = train.fit(
                 train.FitOptions(options, config.mesh, kept, seed),
                 objective=self._objective,
                 optimizer=optim.from_config(config.optimizer, self._length),
                 source=ArraySource(
                     # The batch size is that of all hosts together.
-                    columns, settings.batch_size // jax.process_count(), seed=seed,
+                    columns,
+                    settings.batch_size // jax.process_count(),
+                    seed=seed,
                     padding=piece_rows.padding(self._model.tokenizer),
-                    process_index=jax.process_index(), process_count=jax.process_count(),
+                    process_index=jax.process_index(),
+                    process_count=jax.process_count(),
                 ),
                 workdir=folder,
                 evaluators=[_Development(self, per_epoch)],
                 initial=init.Initial(
                     # The head starts at random.
-                    fine_tuned.backbone_of(self._model.variables), "backbone/.*",
+                    fine_tuned.backbone_of(self._model.variables),
+                    "backbone/.*",
                     origin=f"config.encoder={config.encoder}",
-                ),  # fmt: skip
+                ),
                 meta={"vocabulary": self._model.tokenizer.vocabulary.fingerprint()},
-            )  # fmt: skip
+            )
             if not result.finished:
                 return STOPPED
             histories.append(fine_tuned.history(folder, self.metric))
@@ -150,9 +163,13 @@ class TunedTransfer:
 
     def _predictor(self, variables: list[Variables]) -> Tuned:
         return Tuned(
-            self._objective, self._model.tokenizer, variables, self._data.labels, self._length,
+            self._objective,
+            self._model.tokenizer,
+            variables,
+            self._data.labels,
+            self._length,
             self._types,
-        )  # fmt: skip
+        )
 
     def _predict(self, predictor: Tuned, rows: Rows, language: str) -> list[Labels]:
         """For each seed the labels of rows of a language."""

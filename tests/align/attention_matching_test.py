@@ -14,10 +14,12 @@ from clwe_jax.align.sentences import sentences
 def params(seed, width=5, hidden=4, wanted=3):
     r = np.random.default_rng(seed)
     return {
-        "linear": r.normal(size=(width, wanted)), "bias": r.normal(size=wanted),
-        "inner": r.normal(size=(width, hidden)), "inner_bias": r.normal(size=hidden),
+        "linear": r.normal(size=(width, wanted)),
+        "bias": r.normal(size=wanted),
+        "inner": r.normal(size=(width, hidden)),
+        "inner_bias": r.normal(size=hidden),
         "outer": r.normal(size=(hidden, wanted)),
-    }  # fmt: skip
+    }
 
 
 def by_hand(given, source, target, temperature):
@@ -69,7 +71,12 @@ def test_the_temperature_falls_as_in_equation_3():
 
 
 def test_the_identity_can_be_learned_and_the_first_map_is_0():
-    given = {**params(0, 4, 4, 4), "linear": np.eye(4), "bias": np.zeros(4), "outer": np.zeros((4, 4))}
+    given = {
+        **params(0, 4, 4, 4),
+        "linear": np.eye(4),
+        "bias": np.zeros(4),
+        "outer": np.zeros((4, 4)),
+    }
     x = np.random.default_rng(0).normal(size=(7, 4))
     assert np.allclose(matching.transform(given, x), x)
     start = AttentionMatching().initial(4, 6, 0)
@@ -171,7 +178,9 @@ def test_sides_of_different_length_and_a_diverging_training_are_refused():
 def test_the_start_on_pivots_is_the_orthogonal_map_of_mutually_nearest_words():
     source, target, orders = planted(count=200)
     r = np.random.default_rng(5)  # a third of the sources has a word without a translation
-    texts = [np.concatenate([source.of(k), r.normal(size=(int(k % 3 == 0), 16))]) for k in range(200)]
+    texts = [
+        np.concatenate([source.of(k), r.normal(size=(int(k % 3 == 0), 16))]) for k in range(200)
+    ]
     source = sentences(texts)
     found = matching.pivot_map(source, target)
     # By hand: both regressions, all distances of a pair, mutual neighbours, Procrustes.
@@ -180,12 +189,20 @@ def test_the_start_on_pivots_is_the_orthogonal_map_of_mutually_nearest_words():
     for k in range(200):
         x, y = source.of(k), target.of(k)
         gaps = [
-            [((there.apply(a[None])[0] - b) ** 2).sum() + ((back.apply(b[None])[0] - a) ** 2).sum() for b in y]
+            [
+                ((there.apply(a[None])[0] - b) ** 2).sum()
+                + ((back.apply(b[None])[0] - a) ** 2).sum()
+                for b in y
+            ]
             for a in x
         ]
         gaps = np.array(gaps)
-        pairs += [(a, b) for i, a in enumerate(x) for j, b in enumerate(y)
-                  if gaps[i].argmin() == j and gaps[:, j].argmin() == i]  # fmt: skip
+        pairs += [
+            (a, b)
+            for i, a in enumerate(x)
+            for j, b in enumerate(y)
+            if gaps[i].argmin() == j and gaps[:, j].argmin() == i
+        ]
     left, right_ = (np.array(side) for side in zip(*pairs))
     u, _, vt = np.linalg.svd(left.T @ right_)
     np.testing.assert_allclose(found, u @ vt, atol=1e-4)

@@ -32,9 +32,13 @@ def small(monkeypatch):
 
 def around(keys, pool, neighbourhood, **options):
     return bounded.Around(
-        np.float32(keys), np.float32(pool), neighbourhood=neighbourhood, beta=BETA,
-        memory_bytes=search.MEMORY_BYTES, **options,
-    )  # fmt: skip
+        np.float32(keys),
+        np.float32(pool),
+        neighbourhood=neighbourhood,
+        beta=BETA,
+        memory_bytes=search.MEMORY_BYTES,
+        **options,
+    )
 
 
 def run(queries, keys, pool, k, neighbourhood, method="csls"):
@@ -59,9 +63,14 @@ def check(same_ranking):
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     "k, neighbourhood, method",
-    [(1, 10, "csls"), (10, 10, "csls"), (3, 1, "csls"), (1, 10, "inverted_softmax"),
-     (10, 10, "inverted_softmax")],
-)  # fmt: skip
+    [
+        (1, 10, "csls"),
+        (10, 10, "csls"),
+        (3, 1, "csls"),
+        (1, 10, "inverted_softmax"),
+        (10, 10, "inverted_softmax"),
+    ],
+)
 def test_equals_the_whole_product(small, check, seed, k, neighbourhood, method, made_up):
     vectors = made_up(seed, 70, 900, 500)
     check(vectors, k, neighbourhood, run(*vectors, k, neighbourhood, method), method)
@@ -162,8 +171,7 @@ def test_groups_without_a_part_have_at_least_the_mass_of_their_mean(small):
 
 
 @pytest.mark.parametrize(
-    "k, most, method",
-    [(1, 200, "csls"), (10, 1_200, "csls"), (1, 300, "inverted_softmax")],
+    "k, most, method", [(1, 200, "csls"), (10, 1_200, "csls"), (1, 300, "inverted_softmax")]
 )
 def test_few_keys_are_computed(monkeypatch, check, k, most, method, made_up):
     computed = []
@@ -185,7 +193,9 @@ def test_few_keys_are_computed(monkeypatch, check, k, most, method, made_up):
 def test_methods_share_what_they_compute_of_a_key(small, monkeypatch, check, made_up):
     settled, settle = [], bounded.Around.settle
     monkeypatch.setattr(
-        bounded.Around, "settle", lambda self, rows, whole: settled.extend(rows) or settle(self, rows, whole)
+        bounded.Around,
+        "settle",
+        lambda self, rows, whole: settled.extend(rows) or settle(self, rows, whole),
     )
     monkeypatch.setattr(bounded, "_MIN_KEYS", 100)
     queries, keys, pool = made_up(8, 40, 300, 200)

@@ -33,8 +33,9 @@ def numpy_loss(maps, words, temperature):
     """The loss word by word; a word's negatives are listed one after the other."""
     total, count = 0.0, len(words.x.pair_ids)
     for own, other, own_map, other_map in (
-        (words.x, words.y, maps.x, maps.y), (words.y, words.x, maps.y, maps.x),
-    ):  # fmt: skip
+        (words.x, words.y, maps.x, maps.y),
+        (words.y, words.x, maps.y, maps.x),
+    ):
         for i in range(count):
             query = own.pairs[i] @ own_map
             scores = []
@@ -62,22 +63,31 @@ def test_the_loss_equals_numpy(temperature):
 
 def test_the_gradient_equals_finite_differences():
     with jax.enable_x64(True):
-        batch = jax.tree.map(lambda x: jnp.asarray(x, "f8" if x.dtype == "f4" else x.dtype), words())
+        batch = jax.tree.map(
+            lambda x: jnp.asarray(x, "f8" if x.dtype == "f4" else x.dtype), words()
+        )
         maps = Maps(*(np.asarray(x, "f8") for x in random_maps()))
         direction = Maps(*np.random.RandomState(2).standard_normal((2, 4, 4)))
         slope = jax.grad(contrastive.loss)(maps, batch, 0.1)
         along = sum(float((a * b).sum()) for a, b in zip(slope, direction))
         ends = [
-            float(contrastive.loss(Maps(*(m + way * 1e-6 * d for m, d in zip(maps, direction))), batch, 0.1))
+            float(
+                contrastive.loss(
+                    Maps(*(m + way * 1e-6 * d for m, d in zip(maps, direction))), batch, 0.1
+                )
+            )
             for way in (1, -1)
-        ]  # fmt: skip
+        ]
         assert along == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-5)
 
 
 def bent(count=600, width=12, seed=0):
     """Vectors in clusters, and their noisy image under a map that no rotation undoes."""
     r = np.random.RandomState(seed)
-    x = r.standard_normal((count, width)) + 2 * r.standard_normal((30, width))[r.randint(0, 30, count)]
+    x = (
+        r.standard_normal((count, width))
+        + 2 * r.standard_normal((30, width))[r.randint(0, 30, count)]
+    )
     one, other = (np.linalg.qr(r.standard_normal((width, width)))[0] for _ in range(2))
     y = x @ one * np.geomspace(4.0, 0.25, width) @ other
     y += 0.2 * y.std(0) * r.standard_normal(y.shape)
@@ -116,7 +126,9 @@ def test_without_a_better_epoch_the_start_is_kept():
 def test_the_start_gets_its_options_and_maps_different_widths():
     x, y = bent(300)
     pairs = np.stack([np.arange(200)] * 2, 1)
-    found = Contrastive(start="geomm", start_options=dict(l2=10.0), epochs=2).fit(x, y[:, :9], pairs)
+    found = Contrastive(start="geomm", start_options=dict(l2=10.0), epochs=2).fit(
+        x, y[:, :9], pairs
+    )
     assert found.apply(x).shape == (300, 9) == found.apply_target(y[:, :9]).shape
     with pytest.raises(ValueError, match="no option 'l3'.*l2"):
         Contrastive(start="geomm", start_options=dict(l3=10.0)).fit(x, y, pairs)

@@ -58,10 +58,11 @@ def test_the_nearest_words_of_other_sentences_equal_their_definition():
                 assert len(found) == len((source, target)[side][here].own)
                 for word, mean in enumerate(found):
                     each = [
-                        nearest(source[here], target[k], word, 0) if side == 0
+                        nearest(source[here], target[k], word, 0)
+                        if side == 0
                         else nearest(source[k], target[here], word, 1)
                         for k in rest
-                    ]  # fmt: skip
+                    ]
                     means = [np.mean(some) for some in itertools.combinations(each, others)]
                     assert np.isclose(mean, means).any()
     # More than there are: all others. One sentence pair has no other, and its distances stay.

@@ -90,7 +90,9 @@ def test_the_cost_of_an_order_is_minus_the_logarithm_of_what_it_asserts():
     assert reorder.cost(costs, [2, 0, 1], True) == pytest.approx(-np.log(0.7 * 0.4 * 0.8))
     places = np.array([[0.5, 0.5, 0], [0.45, 0.1, 0.45], [0.6, 0.25, 0.15]])
     found = reorder.by_positions(predictors.place_costs(places))
-    likeliest = max(itertools.permutations(range(3)), key=lambda o: places[list(o), range(3)].prod())
+    likeliest = max(
+        itertools.permutations(range(3)), key=lambda o: places[list(o), range(3)].prod()
+    )
     assert tuple(found) == likeliest
     assert np.isfinite(predictors.place_costs(places)).all()
 
@@ -103,7 +105,9 @@ def test_the_last_place_stands_for_all_later_ones():
 
 def test_a_training_that_diverges_is_an_error():
     options = Classifier(hidden=4, steps=100, batch_size=16, learning_rate=1e30)
-    with pytest.raises(ValueError, match="diverged before step .*config.clcr.predictor.learning_rate"):
+    with pytest.raises(
+        ValueError, match="diverged before step .*config.clcr.predictor.learning_rate"
+    ):
         options.fit(*rows(0))
 
 

@@ -9,12 +9,16 @@ from clwe_jax.align import bounded, csls, ranks
 @pytest.fixture
 def small(monkeypatch):
     """Limits so small that every step is needed; returns the numbers of keys that were settled."""
-    for name, value in dict(_PART=20, _CENTERS=12, _MEMBERS=4, _SLABS=(16, 4), _MIN_KEYS=50).items():
+    for name, value in dict(
+        _PART=20, _CENTERS=12, _MEMBERS=4, _SLABS=(16, 4), _MIN_KEYS=50
+    ).items():
         monkeypatch.setattr(bounded, name, value)
     monkeypatch.setattr(ranks, "_WIDTH", 3)
     settled, settle = [], bounded.Around.settle
     monkeypatch.setattr(
-        bounded.Around, "settle", lambda self, rows, whole: settled.append(len(rows)) or settle(self, rows, whole)
+        bounded.Around,
+        "settle",
+        lambda self, rows, whole: settled.append(len(rows)) or settle(self, rows, whole),
     )
     return settled
 
@@ -22,7 +26,9 @@ def small(monkeypatch):
 def answers(seed, queries, keys, most=4):
     """Up to `most` right keys of each query, some of which have none."""
     r = np.random.RandomState(seed)
-    return [set(r.choice(keys, r.randint(most + 1), replace=False).tolist()) for _ in range(queries)]
+    return [
+        set(r.choice(keys, r.randint(most + 1), replace=False).tolist()) for _ in range(queries)
+    ]
 
 
 @pytest.mark.parametrize("seed", range(3))

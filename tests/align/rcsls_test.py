@@ -66,9 +66,7 @@ def test_loss_and_gradient_equal_numpy(lengths, k):
     matrix = r.standard_normal((6, 6))
     pairs = source[:25], target[:25]
     value, slope = rcsls.loss_and_gradient(
-        matrix.astype("f4"),
-        *(v.astype("f4") for v in pairs),
-        *neighbours(source, target, k),
+        matrix.astype("f4"), *(v.astype("f4") for v in pairs), *neighbours(source, target, k)
     )
     np.testing.assert_allclose(value, numpy_loss(matrix, *pairs, source, target, k), rtol=1e-5)
     np.testing.assert_allclose(
@@ -81,9 +79,7 @@ def test_gradient_equals_finite_differences():
     matrix = np.random.RandomState(3).standard_normal((6, 6))
     given = source[:20], target[:20], source, target, 5
     _, slope = rcsls.loss_and_gradient(
-        matrix.astype("f4"),
-        *(v.astype("f4") for v in given[:2]),
-        *neighbours(source, target, 5),
+        matrix.astype("f4"), *(v.astype("f4") for v in given[:2]), *neighbours(source, target, 5)
     )
     step = 1e-6  # the loss is piecewise linear: small steps stay on one piece
     for place in np.ndindex(matrix.shape):

@@ -12,8 +12,7 @@ def sides():
     r = np.random.RandomState(0)
     groups = r.randn(6, 12)
     keys, pool = (
-        (groups[r.randint(6, size=n)] + 0.3 * r.randn(n, 12)).astype(np.float32)
-        for n in (700, 900)
+        (groups[r.randint(6, size=n)] + 0.3 * r.randn(n, 12)).astype(np.float32) for n in (700, 900)
     )
     keys[3] = 0  # a word without a known part
     keys[11] = keys[12]

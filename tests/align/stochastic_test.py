@@ -84,9 +84,7 @@ def test_the_same_dictionary_slab_by_slab(keep, monkeypatch):
     products = []
     whole_product = stochastic._similarities
     monkeypatch.setattr(
-        stochastic,
-        "_similarities",
-        lambda a, b: products.append(len(a)) or whole_product(a, b),
+        stochastic, "_similarities", lambda a, b: products.append(len(a)) or whole_product(a, b)
     )
 
     def induced(memory_bytes):

@@ -21,6 +21,8 @@ def test_both_steps_are_options():
     x = np.random.default_rng(0).normal(size=(50, 3)).astype("f4") * [3, 1, 0.5] + 2
     np.testing.assert_allclose(whitening(x, whiten=False, unit_length=False).apply(x), x, rtol=1e-5)
     unit = whitening(x, whiten=False).apply(x)
-    np.testing.assert_allclose(unit, x * np.sqrt(3) / np.linalg.norm(x, axis=1, keepdims=True), rtol=1e-4)
+    np.testing.assert_allclose(
+        unit, x * np.sqrt(3) / np.linalg.norm(x, axis=1, keepdims=True), rtol=1e-4
+    )
     y = whitening(x, unit_length=False).apply(x)
     np.testing.assert_allclose(np.cov(y.T), np.eye(3), atol=0.05)

@@ -45,7 +45,9 @@ def test_itermax_equals_its_definition(rounds, discount):
             if len(left) == m or len(right) == n:
                 break
             weight = lambda i, j: (1, discount, 0)[(i in left) + (j in right)]
-            now = np.array([[(1 + values[i, j]) / 2 * weight(i, j) for j in range(n)] for i in range(m)])
+            now = np.array(
+                [[(1 + values[i, j]) / 2 * weight(i, j) for j in range(n)] for i in range(m)]
+            )
             expected |= best(now, lambda i, j: weight(i, j) > 0)
         assert as_set(word_links.itermax(values, rounds, discount)) == expected
 
@@ -77,15 +79,18 @@ def test_softmax_intersection_equals_its_definition(threshold):
 def test_methods_do_not_depend_on_the_direction():
     for values in draws():
         for method in (
-            word_links.mutual_argmax, word_links.itermax,
+            word_links.mutual_argmax,
+            word_links.itermax,
             lambda x: word_links.softmax_intersection(x, 0.3),
-        ):  # fmt: skip
+        ):
             np.testing.assert_array_equal(method(values).T, method(values.T))
 
 
 def test_cosines():
     x = np.array([[3.0, 4.0], [0.0, 0.0]])
-    np.testing.assert_allclose(word_links.cosines(x, np.array([[4.0, 3.0]])), [[0.96], [0.0]], rtol=1e-6)
+    np.testing.assert_allclose(
+        word_links.cosines(x, np.array([[4.0, 3.0]])), [[0.96], [0.0]], rtol=1e-6
+    )
 
 
 def test_words_are_linked_where_any_piece_is():

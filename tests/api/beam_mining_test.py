@@ -25,14 +25,18 @@ def given(tmp_path):
     x = r.standard_normal((WORDS, 16)).astype(np.float32)
     y = x + 0.5 * r.standard_normal(x.shape).astype(np.float32)
     for prefix, language, vectors in (("d", "de", x), ("e", "en", y)):
-        files.write(str(tmp_path / f"{language}.vec"), Vectors([prefix + n for n in names], vectors))
+        files.write(
+            str(tmp_path / f"{language}.vec"), Vectors([prefix + n for n in names], vectors)
+        )
     german, english = [], []
     for number in range(LINES):
         words = [names[i] for i in r.choice(WORDS, 5, replace=False)]
         german.append(" ".join("d" + word for word in words))
         others = words if number % 2 else [names[i] for i in r.choice(WORDS, 5, replace=False)]
         english.append(" ".join("e" + word for word in reversed(others)))
-    (tmp_path / "a.txt").write_bytes(("\ufeff" + "\r\n".join([*german, german[3], "", " "])).encode())
+    (tmp_path / "a.txt").write_bytes(
+        ("\ufeff" + "\r\n".join([*german, german[3], "", " "])).encode()
+    )
     (tmp_path / "b1.txt").write_bytes("\n".join(english[:40]).encode() + b"\xff\n")
     (tmp_path / "b2.txt.gz").write_bytes(gzip.compress("\n".join(english[40:]).encode()))
     model = f"vec:de={tmp_path / 'de.vec'},en={tmp_path / 'en.vec'}"
@@ -78,7 +82,9 @@ def test_a_text_without_sentences_and_a_missing_file_are_named(given, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [BEAM, ["--parts=3"], [*BEAM, "--out=x", "--parts=0"]], ids=["no out", "no Beam", "0"]
+    "options",
+    [BEAM, ["--parts=3"], [*BEAM, "--out=x", "--parts=0"]],
+    ids=["no out", "no Beam", "0"],
 )
 def test_wrong_options_are_named(options, capsys):
     with pytest.raises(SystemExit):

@@ -19,21 +19,38 @@ def folder(tmp_path_factory):
     def random(*shape):
         return r.standard_normal(shape).astype(np.float32)
 
-    arrays = {f"embeddings.{x}_embeddings.weight": random(n, 8)
-              for x, n in (("word", len(PIECES)), ("position", 16), ("token_type", 2))}  # fmt: skip
-    arrays |= {"embeddings.LayerNorm.weight": np.ones(8, np.float32),
-               "embeddings.LayerNorm.bias": random(8)}  # fmt: skip
+    arrays = {
+        f"embeddings.{x}_embeddings.weight": random(n, 8)
+        for x, n in (("word", len(PIECES)), ("position", 16), ("token_type", 2))
+    }
+    arrays |= {
+        "embeddings.LayerNorm.weight": np.ones(8, np.float32),
+        "embeddings.LayerNorm.bias": random(8),
+    }
     layer = "encoder.layer.0."
-    for name in ("attention.self.query", "attention.self.key", "attention.self.value",
-                 "attention.output.dense", "intermediate.dense", "output.dense"):  # fmt: skip
+    for name in (
+        "attention.self.query",
+        "attention.self.key",
+        "attention.self.value",
+        "attention.output.dense",
+        "intermediate.dense",
+        "output.dense",
+    ):
         arrays |= {f"{layer}{name}.weight": random(8, 8), f"{layer}{name}.bias": random(8)}
     for name in ("attention.output", "output"):
-        arrays |= {f"{layer}{name}.LayerNorm.weight": np.ones(8, np.float32),
-                   f"{layer}{name}.LayerNorm.bias": random(8)}  # fmt: skip
+        arrays |= {
+            f"{layer}{name}.LayerNorm.weight": np.ones(8, np.float32),
+            f"{layer}{name}.LayerNorm.bias": random(8),
+        }
     config = dict(
-        model_type="bert", hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=8, vocab_size=len(PIECES), max_position_embeddings=16,
-    )  # fmt: skip
+        model_type="bert",
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=8,
+        vocab_size=len(PIECES),
+        max_position_embeddings=16,
+    )
     save_file(arrays, str(folder / "model.safetensors"))
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     (folder / "vocab.txt").write_text("\n".join(PIECES), encoding="utf-8")

@@ -60,7 +60,11 @@ def test_types_of_a_program_are_checked(tmp_path):
         command = [sys.executable, "-m", "mypy", f"--cache-dir={tmp_path}/cache", str(path)]
         # From another folder: the package is a library, whose own modules mypy does not judge.
         done = subprocess.run(
-            command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            command,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert (done.returncode == 0) is right, done.stdout + done.stderr

@@ -218,7 +218,9 @@ def test_bad_questions(model):
         model.encode(["a"], lang="dee")
     with pytest.raises(ValueError, match="'fr'.*de, en"):
         model.neighbours("bank", lang="en", to="fr")
-    with pytest.raises(ValueError, match="layer=3: this model's layers are 0 .the embeddings. to 2"):
+    with pytest.raises(
+        ValueError, match="layer=3: this model's layers are 0 .the embeddings. to 2"
+    ):
         model.encode(["a"], lang="de", layer=3)
     with pytest.raises(ValueError, match="write \\[text\\]"):
         model.encode("a", lang="de")
@@ -228,7 +230,9 @@ def test_bad_questions(model):
         model.neighbours("  ", lang="de")
     with pytest.raises(ValueError, match="Did you mean 'csls'"):
         model.neighbours("bank", lang="en", method="cls")
-    with pytest.raises(ValueError, match="layer='all': .* one layer's, by its number or 'mean_last4'"):
+    with pytest.raises(
+        ValueError, match="layer='all': .* one layer's, by its number or 'mean_last4'"
+    ):
         model.neighbours("bank", lang="en", layer="all")
 
 
@@ -236,7 +240,9 @@ def test_words_and_their_vectors_without_context(model, by_hand):
     found = model.vectors(lang="de", layer=1)
     assert list(found.words) == list(model.frequent["de"])
     np.testing.assert_allclose(found.vectors[1], by_hand("fluss", "de")[:, 1].mean(0), atol=2e-4)
-    np.testing.assert_allclose(model.vector("Fluss", lang="de", layer=1), found.vectors[1], atol=2e-4)
+    np.testing.assert_allclose(
+        model.vector("Fluss", lang="de", layer=1), found.vectors[1], atol=2e-4
+    )
     near = model.neighbours("bank", lang="en", to="de", k=2)
     assert [tuple(x) for x in model.translate_word("bank", lang="en", to="de", k=2)] == [
         (x.word, x.score) for x in near

@@ -62,13 +62,17 @@ def test_words_are_linked_line_by_line(model, texts, tmp_path, capsys, monkeypat
         links = loaded.align(a, b, "de", "en")
         assert line == " ".join(f"{x.source_place}-{x.target_place}" for x in links)
     out_file = str(tmp_path / "links")
-    assert not run("align", f"--model={model}", "--languages=de,en", f"--out={out_file}", *paths, capsys=capsys)
+    assert not run(
+        "align", f"--model={model}", "--languages=de,en", f"--out={out_file}", *paths, capsys=capsys
+    )
     assert open(out_file).read() == out
 
 
 def test_translations_are_found(model, texts, capsys):
     paths, (left, right) = texts
-    out = run("mine", f"--model={model}", "--languages=de,en", "--least=1.01", *paths, capsys=capsys)
+    out = run(
+        "mine", f"--model={model}", "--languages=de,en", "--least=1.01", *paths, capsys=capsys
+    )
     rows = [line.split("\t") for line in out.splitlines()]
     assert len(rows) > 30 and all(float(margin) >= 1.01 for margin, _, _ in rows)
     assert {(a, b) for _, a, b in rows} <= set(zip(left, right))
@@ -88,7 +92,10 @@ def test_words_are_labelled(texts, capsys, monkeypatch):
     sentences = out.removesuffix("\n").split("\n\n")
     first = left[0].split()
     assert sentences[0] == "\n".join(f"{word}\t{word[-1].upper()}" for word in first)
-    assert out.count("\n\n") >= 39 and io.StringIO(out).readline() == f"{first[0]}\t{first[0][-1].upper()}\n"
+    assert (
+        out.count("\n\n") >= 39
+        and io.StringIO(out).readline() == f"{first[0]}\t{first[0][-1].upper()}\n"
+    )
 
 
 def test_files_that_do_not_fit_are_named(model, texts, tmp_path, capsys):
@@ -104,7 +111,14 @@ def test_files_that_do_not_fit_are_named(model, texts, tmp_path, capsys):
     assert "expected 1, one for each file" in capsys.readouterr().err
     (tmp_path / "empty.txt").write_text("\n \n")
     with pytest.raises(SystemExit, match="empty.txt: expected sentences"):
-        run("mine", f"--model={model}", "--languages=de,en", short, str(tmp_path / "empty.txt"), capsys=capsys)
+        run(
+            "mine",
+            f"--model={model}",
+            "--languages=de,en",
+            short,
+            str(tmp_path / "empty.txt"),
+            capsys=capsys,
+        )
 
 
 def test_a_pipe_is_written_and_stays_one(model, texts, tmp_path, capsys):
@@ -121,9 +135,12 @@ def test_a_warning_is_a_plain_line(model, texts, tmp_path):
     (tmp_path / "unknown.txt").write_text("qq\n")
     command = ["mine", f"--model={model}", "--languages=de,en", "unknown.txt", "unknown.txt"]
     done = subprocess.run(
-        [sys.executable, "-m", "clwe_jax", *command], cwd=tmp_path, capture_output=True, text=True,
+        [sys.executable, "-m", "clwe_jax", *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
         env={**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).resolve().parents[2])},
-    )  # fmt: skip
+    )
     assert done.stderr.splitlines()[-1].startswith("warning: Nothing is found in unknown.txt")
 
 
@@ -136,7 +153,10 @@ def test_what_is_wrong_is_said_before_the_model_is_loaded(texts, tmp_path, capsy
         ([*given, path, path, f"--out={tmp_path / 'no' / 'pairs'}"], "there is no folder"),
         ([*given, path, path, least], "expected a number"),
         ([*given, path, path, f"--out={tmp_path}"], "is a folder"),
-        ([*given, path, texts[0][1], f"--out={tmp_path}/./a.txt"], "would take the place of the text"),
+        (
+            [*given, path, texts[0][1], f"--out={tmp_path}/./a.txt"],
+            "would take the place of the text",
+        ),
     ):
         with pytest.raises(SystemExit):
             over_files.main("mine", arguments)
@@ -146,7 +166,9 @@ def test_what_is_wrong_is_said_before_the_model_is_loaded(texts, tmp_path, capsy
 def test_nothing_found_and_bad_bytes_are_said(model, texts, tmp_path, capsys, said):
     strange = tmp_path / "strange.txt"
     strange.write_bytes("caf\xe9 na\xefve\n".encode("latin-1"))
-    assert not run("mine", f"--model={model}", "--languages=de,en", str(strange), texts[0][1], capsys=capsys)
+    assert not run(
+        "mine", f"--model={model}", "--languages=de,en", str(strange), texts[0][1], capsys=capsys
+    )
     assert "strange.txt: 1 lines are not UTF-8" in said.text and "Nothing is found in" in said.text
 
 

@@ -27,9 +27,11 @@ EN = ["money", "river", "bank", "water", "the", "teller"]
 DE = ["geld", "fluss", "bank", "ufer", "die", "wasser"]
 WORDS = [*SPECIALS, *dict.fromkeys([*EN, *DE])]
 TRANSLATIONS = {
-    ("bank", "de"): ["bank", "ufer", "geld"], ("bank", "en"): ["money"], ("river", "de"): ["fluss"],
+    ("bank", "de"): ["bank", "ufer", "geld"],
+    ("bank", "en"): ["money"],
+    ("river", "de"): ["fluss"],
     ("die", "en"): ["the"],
-}  # fmt: skip
+}
 TEXT = {
     "en": ["The bank, the river.", "Money the bank.", "Water the bank the money.", "The teller."],
     "de": ["Die Bank."],
@@ -81,18 +83,25 @@ def make_run(folder, backbone="transformer", senses_of_word=3, translation="join
         centers = jnp.asarray(draw.normal(size=state.centers.shape), jnp.float32)
         projection = jnp.asarray(draw.normal(size=state.projection.shape), jnp.float32)
         variables["senses"][name] = state.replace(
-            centers=centers, projected=centers @ projection, projection=projection,
-            enabled=jnp.asarray(enabled), total=jnp.asarray(total, jnp.int32),
+            centers=centers,
+            projected=centers @ projection,
+            projection=projection,
+            enabled=jnp.asarray(enabled),
+            total=jnp.asarray(total, jnp.int32),
             counts=jnp.asarray(counts) if state.counts.shape[2] == 2 else state.counts,
             warm=jnp.array(False),
-        )  # fmt: skip
+        )
     params = variables.pop("params")
     params["model"] = jax.tree.map(lambda x: x * 5, params["model"])
     state = train_state.TrainState(
-        params=params, opt_state={"count": jnp.zeros(1)}, collections=variables,
-        seed=jnp.zeros(2, jnp.uint32), step=jnp.int32(3), skipped=jnp.int32(0),
+        params=params,
+        opt_state={"count": jnp.zeros(1)},
+        collections=variables,
+        seed=jnp.zeros(2, jnp.uint32),
+        step=jnp.int32(3),
+        skipped=jnp.int32(0),
         skipped_in_row=jnp.int32(0),
-    )  # fmt: skip
+    )
     saver = checkpoint.Checkpointer(str(folder / "checkpoints"))
     assert saver.save(state, b"", {"vocabulary": vocabulary.fingerprint(), "system": "tiny"})
     saver.close()
@@ -149,8 +158,10 @@ def test_what_was_saved_is_loaded(run, model, bilm):
 def test_shares_dead_and_removed_senses(model):
     found = model.sense_view.all("Bank", "en", k=1)
     assert [(x.label, x.share, x.uses, x.enabled) for x in found] == [
-        ("bank_1", 1.0, 30, True), ("bank_2", 0.0, 0, True), ("bank_3", 0.0, 0, False),
-    ]  # fmt: skip
+        ("bank_1", 1.0, 30, True),
+        ("bank_2", 0.0, 0, True),
+        ("bank_3", 0.0, 0, False),
+    ]
     assert [x.label for x in model.senses("bank", "en")] == ["bank_1", "bank_2"]
     assert found[2].nearest == () and len(found[1].nearest) == 2
     census = model.sense_view.index.census("masked")
@@ -178,10 +189,12 @@ def test_the_nearest_senses(run, model):
         best = {}
         for word in words:
             slots = [
-                s for s in range(1, 4)
-                if word != "river" and state.enabled[number(word), s]
+                s
+                for s in range(1, 4)
+                if word != "river"
+                and state.enabled[number(word), s]
                 and state.total[number(word), s] > 0
-            ]  # fmt: skip
+            ]
             if slots:
                 slot = max(slots, key=lambda s: cosine(word, s))
                 best[word] = (slot, cosine(word, slot))
@@ -245,9 +258,12 @@ def test_examples_have_the_sense(model):
 def test_the_translation_is_the_chosen_one(model, text):
     german = ["bank", "ufer", "geld"]
     fits = translation.cosines(
-        model.variables["senses"]["masked"], model.objective.senses,
-        np.array([[*map(number, german), -1]]), np.array([1]), masked(model, text),
-    )  # fmt: skip
+        model.variables["senses"]["masked"],
+        model.objective.senses,
+        np.array([[*map(number, german), -1]]),
+        np.array([1]),
+        masked(model, text),
+    )
     assert_clear(fits[np.isfinite(fits)])
     word, slot = np.unravel_index(np.argmax(fits[0]), fits[0].shape)
     found = model.translate("bank", context=text, to="de")
@@ -280,9 +296,13 @@ def test_a_sense_translates_as_its_occurrences_do(made, request):
     table = variables["translations"]["ids"].at[number("bank"), 1].set(others)
     variables["translations"] = {"ids": table}
     model = api.Model(
-        model.config, model.tokenizer, model.objective, variables, model.frequent,
+        model.config,
+        model.tokenizer,
+        model.objective,
+        variables,
+        model.frequent,
         lambda language: lines if language == "en" else (),
-    )  # fmt: skip
+    )
     answers = {}
     for line in lines:
         found = model.translate("bank", context=line, to="de")
@@ -303,10 +323,13 @@ def test_a_sense_translates_as_its_occurrences_do(made, request):
 
 def test_both_directions_choose_the_translation(bilm):
     _, model = bilm
-    variables = dict(model.variables, senses={
-        name: state.replace(counts=state.counts.at[number("bank"), 2, 1].set(50))
-        for name, state in model.variables["senses"].items()
-    })  # fmt: skip
+    variables = dict(
+        model.variables,
+        senses={
+            name: state.replace(counts=state.counts.at[number("bank"), 2, 1].set(50))
+            for name, state in model.variables["senses"].items()
+        },
+    )
     model = api.Model(model.config, model.tokenizer, model.objective, variables, model.frequent)
     found = model.translate("bank", context="the bank", to="de")
     vector = model.sense_view.index.represent([WordInContext(["the", "bank"], 1, "en")])

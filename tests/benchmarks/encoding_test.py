@@ -28,4 +28,6 @@ def test_all_sentences_are_encoded_and_a_record_is_left(monkeypatch, tmp_path, s
     counts = encoding.counts_of(lines, normalizer)
     make, _ = encoding.static(counts, normalizer, 9, 4, "model2vec")
     found = make().vectors("en")
-    assert len(found) == 9 and {"house", "red", "."} <= set(found.words) and "later" not in found.words
+    assert (
+        len(found) == 9 and {"house", "red", "."} <= set(found.words) and "later" not in found.words
+    )

@@ -11,9 +11,16 @@ def test_our_side_takes_steps(monkeypatch):
     import laser
     import run_config
 
-    config = run_config.load("laser", changes={
-        "model.layers": 1, "model.width": 4, "model.cells": 4, "model.decoder_cells": 4,
-        "vocab.size": 128, "train.batch_size": 2,
-    })  # fmt: skip
+    config = run_config.load(
+        "laser",
+        changes={
+            "model.layers": 1,
+            "model.width": 4,
+            "model.cells": 4,
+            "model.decoder_cells": 4,
+            "vocab.size": 128,
+            "train.batch_size": 2,
+        },
+    )
     run, parameters, _ = laser.our_step(config, 5, time.perf_counter)
     assert run(2) > 0 and parameters > 3 * 128 * 4

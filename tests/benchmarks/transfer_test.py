@@ -38,8 +38,15 @@ def runs(tables, tmp_path, monkeypatch):
         if options.get("--config.job") == "project":
             (folder / "projection.npz").touch()
         folder.mkdir(parents=True, exist_ok=True)
-        figures = {"ner/en/f1": 0.9, "ner/de/f1": 0.5, "ner/de/f1_low": 0.4, "ner/de/f1_high": 0.6,
-                   "ner/de/precision": 0.1, "zero_shot/ner/mean_f1": 0.5, "data/coverage/de": 1.0}
+        figures = {
+            "ner/en/f1": 0.9,
+            "ner/de/f1": 0.5,
+            "ner/de/f1_low": 0.4,
+            "ner/de/f1_high": 0.6,
+            "ner/de/precision": 0.1,
+            "zero_shot/ner/mean_f1": 0.5,
+            "data/coverage/de": 1.0,
+        }
         (folder / "results.json").write_text(json.dumps(figures))
         return type("Done", (), {"returncode": 0})
 
@@ -73,14 +80,18 @@ def test_a_projected_encoder_is_a_copy_of_the_trained_one(tables, tmp_path, runs
     encoders = tmp_path / "encoders"
     projections = [x for x in runs if x.get("--config.job") == "project"]
     assert [x["--workdir"] for x in projections] == [
-        str(encoders / "joint_elmo_projected"), str(encoders / "bi_saelmo_projected")
-    ]  # fmt: skip
+        str(encoders / "joint_elmo_projected"),
+        str(encoders / "bi_saelmo_projected"),
+    ]
     assert all(x["--config.train.steps"] == "2400" for x in projections)
     assert not (encoders / "joint_elmo" / "projection.npz").exists()
     read = [x["--config.encoder"] for x in runs if "--config.encoder" in x]
     assert [pathlib.Path(x).name for x in read] == [
-        "joint_elmo", "bi_saelmo", "joint_elmo_projected", "bi_saelmo_projected"
-    ]  # fmt: skip
+        "joint_elmo",
+        "bi_saelmo",
+        "joint_elmo_projected",
+        "bi_saelmo_projected",
+    ]
     tables.main([f"--out={tmp_path}", "--groups=projected-names"])
     assert len(runs) == 8
 
@@ -88,17 +99,31 @@ def test_a_projected_encoder_is_a_copy_of_the_trained_one(tables, tmp_path, runs
 def test_encoders_of_real_files_are_frozen_and_models_of_hugging_face_learn_too(
     tables, tmp_path, runs, capsys
 ):
-    tables.main([
-        f"--out={tmp_path}", "--groups=real-names", f"--data={tmp_path}", "--epochs=3",
-        "--encoder=words=run:w", "--encoder=e5=hf:e5",
-    ])  # fmt: skip
+    tables.main(
+        [
+            f"--out={tmp_path}",
+            "--groups=real-names",
+            f"--data={tmp_path}",
+            "--epochs=3",
+            "--encoder=words=run:w",
+            "--encoder=e5=hf:e5",
+        ]
+    )
     assert [x.get("--config.transfer.mode") for x in runs] == [None, None, "tune"]
-    assert runs[2]["--config.encoder"].startswith("hf:/") and runs[2]["--config.train.epochs"] == "3"
+    assert (
+        runs[2]["--config.encoder"].startswith("hf:/") and runs[2]["--config.train.epochs"] == "3"
+    )
     assert "| e5, fine-tuned, 3 epochs | 90.0 |" in capsys.readouterr().out
-    tables.main([
-        f"--out={tmp_path}/b", "--groups=real-names-conll", f"--data={tmp_path}",
-        "--encoder=words=run:w", "--encoder=e5=hf:e5", "--tune=words",
-    ])  # fmt: skip
+    tables.main(
+        [
+            f"--out={tmp_path}/b",
+            "--groups=real-names-conll",
+            f"--data={tmp_path}",
+            "--encoder=words=run:w",
+            "--encoder=e5=hf:e5",
+            "--tune=words",
+        ]
+    )
     modes = [x.get("--config.transfer.mode") for x in runs[3:]]
     assert modes == [None, "tune", None] and runs[4]["--config.encoder"].startswith("run:")
 

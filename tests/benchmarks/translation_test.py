@@ -54,9 +54,10 @@ def commands(table, monkeypatch):
         row = {"step": 7, "name": "bleu/mean", "value": 8.0}
         (folder / "metrics.jsonl").write_text(json.dumps(row) + "\n")
         start = {
-            "data": {"languages": "en,de"}, "embeddings": {"dim": 16},
+            "data": {"languages": "en,de"},
+            "embeddings": {"dim": 16},
             "evals": {"bleu": {"max_sentences": 9}},
-        }  # fmt: skip
+        }
         (folder / "start" / "config.json").write_text(json.dumps(start))
         return type("Done", (), {"returncode": 0})
 
@@ -72,8 +73,12 @@ def test_three_starts_share_text_and_vocabulary(table, commands, tmp_path, capsy
     table.main(arguments)  # nothing is done twice
     names = [each["name"] for each in commands]
     assert names == [
-        "unsupervised_mt", "align_procrustes", "unsupervised_mt", "joint_align", "unsupervised_mt",
-    ]  # fmt: skip
+        "unsupervised_mt",
+        "align_procrustes",
+        "unsupervised_mt",
+        "joint_align",
+        "unsupervised_mt",
+    ]
     first, apart, second, joint, third = commands
     assert "--config.init.embeddings" not in first
     for vectors, run in ((apart, second), (joint, third)):

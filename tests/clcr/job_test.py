@@ -15,9 +15,15 @@ from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier
 from clwe_jax.align.sentences import in_memory, sentences, whole_words
 from clwe_jax.clcr import (
-    aligned as clcr_aligned, data, entailment, hub as clcr_hub, job as clcr, steps as
-    clcr_steps, tune as clcr_tune, vectors as clcr_vectors,
-)  # fmt: skip
+    aligned as clcr_aligned,
+    data,
+    entailment,
+    hub as clcr_hub,
+    job as clcr,
+    steps as clcr_steps,
+    tune as clcr_tune,
+    vectors as clcr_vectors,
+)
 from clwe_jax.clcr.steps import Maps, Order
 from clwe_jax.clcr.tune import Tuning
 from clwe_jax.encoders import load as encoders
@@ -42,11 +48,15 @@ WIDTHS = {"de": 16, "en": 24}
 
 
 def random_model(language, width, languages=()):
-    rows = pocket.linked(language, "en" if language != "en" else "de", 80, "clcr", "train", ("money",))
+    rows = pocket.linked(
+        language, "en" if language != "en" else "de", 80, "clcr", "train", ("money",)
+    )
     words = {t.lower() for row in rows for t in row[0]}
     letters = sorted({mark + x for word in words for x in word for mark in ("", "##")})
     pieces = [*SPECIALS, *letters, *sorted(words - set(letters))[::2]]  # half of the words are cut
-    tokenizer = Tokenizer(languages or (language,), Normalizer(), Segmenter(), WordPieceVocabulary(pieces))
+    tokenizer = Tokenizer(
+        languages or (language,), Normalizer(), Segmenter(), WordPieceVocabulary(pieces)
+    )
     sizes = TransformerOptions(layers=1, width=width, heads=2, mlp_dim=24, dropout=0.0)
     backbone = Transformer(sizes, tokenizer.vocabulary.size, len(tokenizer.languages), 128)
     objective = MlmObjective(model=backbone, vocab_size=len(pieces), max_predictions=4)
@@ -99,14 +109,21 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
     test = job.mapped.test
     figures = json.loads((tmp_path / "run" / "results.json").read_text())
     assert figures["clcr/distance/annealed"] < 1
-    floors = {"pivots/precision": 0.2, "pivots/recall": 0.1, "reorder/bleu4": 0.1, "f1/itermax": 0.05}
+    floors = {
+        "pivots/precision": 0.2,
+        "pivots/recall": 0.1,
+        "reorder/bleu4": 0.1,
+        "f1/itermax": 0.05,
+    }
     assert all(floor < figures[f"clcr/{name}"] < 1 for name, floor in floors.items())
     # The map finds more than the encoders do without it.
     assert figures["clcr/alignment_f1"] > 2 * figures["clcr/f1/mutual_argmax"] > 0
     gain = figures["clcr/reorder/bleu4"] - figures["clcr/reorder/identity/bleu4"]
     assert figures["clcr/reorder/bleu4_gain"] == pytest.approx(gain)
     assert figures["clcr/extract/de/confident/0.2/recall"] > 0
-    facts = next(x for x in report_blocks(tmp_path / "run", "CLCR: transform") if x["kind"] == "facts")
+    facts = next(
+        x for x in report_blocks(tmp_path / "run", "CLCR: transform") if x["kind"] == "facts"
+    )
     assert facts["facts"]["dimensions"] == "16 → 24"  # T maps between widths
     page = (tmp_path / "run" / "report.html").read_text()
     for part in ("CLCR: transform", "CLCR: extract", "CLCR: reorder", "<svg"):
@@ -148,7 +165,9 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
         whole.of_words(texts, "de"), loaded.reduced(reorder=False).kept_words(texts, "de")
     ):
         np.testing.assert_array_equal(whole_words[places], kept)
-    few = loaded.reduced(threshold=1.0).of_words(texts, "de")  # no pivot is certain: the likeliest word
+    few = loaded.reduced(threshold=1.0).of_words(
+        texts, "de"
+    )  # no pivot is certain: the likeliest word
     assert {len(x) for x in few} == {1}
     english = [row.target for row in data.test_rows(config)]
     same = loaded.reduced(extract=False).of_words(english, "en")
@@ -156,7 +175,9 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
 
     assert encoders.text_encoder(loaded, "extract,reorder").reorder
     assert not encoders.text_encoder(loaded, "extract").reorder
-    with pytest.raises(ValueError, match="config.transfer.reduce='extract' keeps the pivots of a CLCR"):
+    with pytest.raises(
+        ValueError, match="config.transfer.reduce='extract' keeps the pivots of a CLCR"
+    ):
         encoders.text_encoder(models["de"], "extract")
 
     # A second start reads what the stages kept, and a finished run does nothing.
@@ -173,7 +194,9 @@ def test_sentences_in_files_without_gold_links(config, tmp_path, monkeypatch):
         lines = [" ".join(row[place]) for row in rows]
         (tmp_path / f"train.{language}").write_text("\n".join([*lines, ""]))
     transform = dict(steps=10, start="procrustes")
-    values = dict(parallel=str(tmp_path / "train"), gold="", transform=transform, reordered="target")
+    values = dict(
+        parallel=str(tmp_path / "train"), gold="", transform=transform, reordered="target"
+    )
     config = with_values(config, {"clcr": values})
     folder = tmp_path / "run"
     assert clcr.run(config, str(folder))
@@ -204,25 +227,38 @@ def test_sentences_in_files_without_gold_links(config, tmp_path, monkeypatch):
 
 def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch, models, tmp_path):
     first, second = str(tmp_path / "first"), str(tmp_path / "second")
-    config = with_values(config, {
-        "clcr.transform.steps": 5, "clcr.predictor.steps": 5, "clcr.sentences": 20,
-        "clcr.tune": dict(rounds=1, steps=3, batch_size=8, learning_rate=1e-2),
-    })  # fmt: skip
+    config = with_values(
+        config,
+        {
+            "clcr.transform.steps": 5,
+            "clcr.predictor.steps": 5,
+            "clcr.sentences": 20,
+            "clcr.tune": dict(rounds=1, steps=3, batch_size=8, learning_rate=1e-2),
+        },
+    )
     assert clcr.run(config, first)
     every = {**models, "es": random_model("es", 20)}
     monkeypatch.setattr(encoders, "load", lambda place, names: every[place[-2:]])
     (tmp_path / "es").mkdir()
-    joined = with_values(config, {
-        "data.languages": "es,en", "clcr.source": f"run:{tmp_path / 'es'}", "clcr.target": "",
-        "clcr.hub": first, "clcr.tune.rounds": 0,
-    })  # fmt: skip
+    joined = with_values(
+        config,
+        {
+            "data.languages": "es,en",
+            "clcr.source": f"run:{tmp_path / 'es'}",
+            "clcr.target": "",
+            "clcr.hub": first,
+            "clcr.tune.rounds": 0,
+        },
+    )
     joined.check_all()
     clcr_files.check(joined, second)
     job = Recorded(joined, second)
     assert job.run()
 
     alone, hub = api.load(first), api.load(second)
-    assert hub.languages == ("en", "de", "es") and set(hub.reduced().languages) == set(hub.languages)
+    assert hub.languages == ("en", "de", "es") and set(hub.reduced().languages) == set(
+        hub.languages
+    )
     words = {language: [["der", "haus"]] for language in ("de", "en")}
     for language, given in words.items():
         a, b = (x.reduced().of_words(given, language) for x in (alone, hub))
@@ -238,16 +274,25 @@ def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch
     right = found = 0
     rows = pocket.linked("de", "es", 15, "links", "heldout", ("money",))
     for row in rows:
-        x, y = (hub.encoder().of_words([side], name)[0][:, 0] for side, name in ((row[0], "de"), (row[1], "es")))
+        x, y = (
+            hub.encoder().of_words([side], name)[0][:, 0]
+            for side, name in ((row[0], "de"), (row[1], "es"))
+        )
         gaps = ((x[:, None] - y[None]) ** 2).sum(-1)
-        links = {(i, j) for i, j in np.ndindex(gaps.shape)
-                 if gaps[i].argmin() == j and gaps[:, j].argmin() == i}  # fmt: skip
+        links = {
+            (i, j)
+            for i, j in np.ndindex(gaps.shape)
+            if gaps[i].argmin() == j and gaps[:, j].argmin() == i
+        }
         right, found = right + len(links & row.possible), found + len(links)
     assert figures["clcr/hub/de-es/precision"] == pytest.approx(right / found, abs=1e-6)
     report = json.loads((tmp_path / "second" / "report.json").read_text())
     assert "CLCR: hub" in [section["title"] for section in report["sections"]]
 
-    for languages, message in (("de,en", "give each language once"), ("en,de", "maps to 'en', and this")):
+    for languages, message in (
+        ("de,en", "give each language once"),
+        ("en,de", "maps to 'en', and this"),
+    ):
         with pytest.raises(ValueError, match=message):
             clcr_hub.space(with_values(joined, {"data.languages": languages}))
     # A run whose target was whitened by other sentences.
@@ -288,23 +333,38 @@ def test_entailment_is_learned_on_the_finished_model(config, models, monkeypatch
     load = lambda x, names: found.get(x, lambda: models[x[-2:]])()
     monkeypatch.setattr(encoders, "load", load)
     monkeypatch.setattr(presets, "esim", small)
-    config = with_values(config, {
-        "clcr.sentences": 20, "clcr.transform.steps": 5, "clcr.predictor.steps": 5,
-        "clcr.entailment": dict(seeds=2, multilingual=f"run:{tmp_path}"),
-    })  # fmt: skip
+    config = with_values(
+        config,
+        {
+            "clcr.sentences": 20,
+            "clcr.transform.steps": 5,
+            "clcr.predictor.steps": 5,
+            "clcr.entailment": dict(seeds=2, multilingual=f"run:{tmp_path}"),
+        },
+    )
     config.check_all()
     assert clcr.run(config, str(folder))
     figures = json.loads((folder / "results.json").read_text())
     for name, changed in entailment.ROWS.items():
         own = json.loads((folder / "entailment" / name / "results.json").read_text())
-        settings = json.loads((folder / "entailment" / name / "config.json").read_text())["transfer"]
+        settings = json.loads((folder / "entailment" / name / "config.json").read_text())[
+            "transfer"
+        ]
         assert settings["train"] == "en" and settings["seeds"] == 2
-        assert {x: settings[x] for x in ("reduce", "translate")} == {"reduce": "", "translate": "", **changed}
+        assert {x: settings[x] for x in ("reduce", "translate")} == {
+            "reduce": "",
+            "translate": "",
+            **changed,
+        }
         path = f"clcr/entailment/{name}"
         assert figures[f"{path}/de_low"] == own["xnli/de/acc_low"] <= figures[f"{path}/de"]
         assert figures[f"{path}/gap"] == pytest.approx(own["xnli/en/acc"] - own["xnli/de/acc"])
     pages = [(folder / "entailment" / x / "report.html").read_text() for x in ("t", "t_e", "t_e_r")]
-    assert ["of each text only the pivots are read" in page for page in pages] == [False, True, True]
+    assert ["of each text only the pivots are read" in page for page in pages] == [
+        False,
+        True,
+        True,
+    ]
     assert ["in one order for both languages" in page for page in pages] == [False, False, True]
     [table] = report_blocks(folder, "CLCR: entailment")
     titles = [row[0] for row in table["rows"]]
@@ -314,7 +374,11 @@ def test_entailment_is_learned_on_the_finished_model(config, models, monkeypatch
         [figures[f"clcr/entailment/{name}/{x}"] for x in ("en", "de_low", "de", "de_high")]
         for name in ("t_pga", "t")
     )
-    assert aligned[0] == whole[0] and aligned[1] <= aligned[2] <= aligned[3] and aligned[1:] != whole[1:]
+    assert (
+        aligned[0] == whole[0]
+        and aligned[1] <= aligned[2] <= aligned[3]
+        and aligned[1:] != whole[1:]
+    )
     assert figures["clcr/entailment/t_pga/gap"] == pytest.approx(aligned[0] - aligned[2])
 
     # The figures are kept; without a dictionary there are no translations.
@@ -348,7 +412,11 @@ def test_words_with_links_to_the_translation_are_read_in_its_order(config, model
     }
     texts = list(dict.fromkeys(pair for row, other in rows for pair in zip(row.texts, other)))
     cut = [
-        Linked(*(models[x].tokenizer.words(y, x) for x, y in zip(("de", "en"), pair)), frozenset(), frozenset())
+        Linked(
+            *(models[x].tokenizer.words(y, x) for x, y in zip(("de", "en"), pair)),
+            frozenset(),
+            frozenset(),
+        )
         for pair in texts
     ]
     sides = data.both_sides(mapped.models, mapped.spaces, cut)
@@ -379,7 +447,9 @@ def test_tests_that_are_not_parallel_have_no_row_of_translations(config, tmp_pat
     assert "T + pGA is left out: it needs parallel test rows" in caplog.text
     (tmp_path / "test.de.tsv").write_text("ein\tzwei\tentailment\nein\tdrei\tneutral\n")
     found = clcr_aligned.parallel_tests(config, "run")
-    assert [(x.texts, y) for x, y in found] == [(("ein", y), ("eins", "zwei")) for y in ("zwei", "drei")]
+    assert [(x.texts, y) for x, y in found] == [
+        (("ein", y), ("eins", "zwei")) for y in ("zwei", "drei")
+    ]
 
 
 def test_no_pivot_is_an_error_that_names_the_threshold(config, tmp_path):
@@ -405,7 +475,10 @@ def test_what_is_no_model_of_the_language_is_refused(config, monkeypatch, models
         ("are the same model, run:x", {"source": "run:x", "target": "run:x"}),
         ("config.clcr.source='vec:x': expected run:DIR or hf:DIR", {"source": "vec:x"}),
         ("the runs of config.clcr.hub=runs/a give the target's model", {"hub": "runs/a"}),
-        ("config.clcr.hub: the target keeps its space", {"hub": "a", "target": "", "reordered": "target"}),
+        (
+            "config.clcr.hub: the target keeps its space",
+            {"hub": "a", "target": "", "reordered": "target"},
+        ),
         ("config.clcr.reordered='both'", {"reordered": "both"}),
         ("config.clcr.parallel is empty", {"parallel": ""}),
         ("config.clcr.threshold=-1", {"threshold": -1.0}),
@@ -428,7 +501,9 @@ def test_wrong_options_are_named_at_once(config, message, values):
 
 def test_layers_that_a_model_lacks_are_named_before_the_other_model_is_trained(config, tmp_path):
     first = with_values(config, {"clcr": dict(target="", layer="99")})
-    with pytest.raises(ValueError, match="config.clcr.layer, the model of de: layers='99': .* 0 .* to 1"):
+    with pytest.raises(
+        ValueError, match="config.clcr.layer, the model of de: layers='99': .* 0 .* to 1"
+    ):
         clcr.run(first, str(tmp_path / "run"))
     values = {"source": "", "target": config.clcr.source, "layer": "", "encoder": {"layer": "3"}}
     second = with_values(config, {"clcr": values})
@@ -439,9 +514,7 @@ def test_layers_that_a_model_lacks_are_named_before_the_other_model_is_trained(c
 
 def test_the_layers_of_the_laptop_are_those_of_the_models_that_it_trains(config):
     config = with_values(config.resolved(), {"clcr.layer": ""})
-    of = lambda count, **values: data.layers_of(
-        with_values(config, {"clcr": values}), "de", count
-    )
+    of = lambda count, **values: data.layers_of(with_values(config, {"clcr": values}), "de", count)
     assert config.clcr.encoder.layer == "0-1" and of(13) == (8,)
     assert of(13, faithful=True) == (9,)
     assert of(3, source="") == (0, 1)
@@ -453,7 +526,12 @@ def test_the_papers_method_is_one_option():
     config.clcr.transform.start = "procrustes"
     config = options.parse(config)
     found = config.resolved().clcr
-    assert (found.whiten, found.unit_length, found.contrast, found.tune.rounds) == (False, False, 0, 1)
+    assert (found.whiten, found.unit_length, found.contrast, found.tune.rounds) == (
+        False,
+        False,
+        0,
+        1,
+    )
     assert found.transform.start == "zero" and config.clcr.contrast == 5
     paper = options.parse(presets.clcr("paper"))
     assert paper.clcr.faithful and paper.data.languages == "zh,en" and paper.clcr.entailment.seeds
@@ -466,7 +544,10 @@ def test_a_run_as_printed_maps_plain_hidden_states(config, tmp_path, models):
     config = with_values(config, {"clcr.faithful": True, **values})
     job = Recorded(config, str(tmp_path / "run"))
     assert job.run()
-    tuned, mapped = dataclasses.replace(api.load(job.workdir).models["en"], projection=None), job.mapped
+    tuned, mapped = (
+        dataclasses.replace(api.load(job.workdir).models["en"], projection=None),
+        job.mapped,
+    )
     [expected] = tuned.encoder().of_words([mapped.test.rows[0].target], "en")
     np.testing.assert_allclose(mapped.test.words.common(1).of(0), expected[:, 0], atol=1e-5)
     assert mapped.threshold == pytest.approx(9 * clcr_steps.unit(mapped.train.words))
@@ -478,7 +559,9 @@ def test_a_dry_run_forecasts_the_steps_of_encoders_and_maps(config, tmp_path, ca
     shown = capsys.readouterr().out
     assert "target: en, a model that is trained first" in shown and "source: de, run:" in shown
     assert re.search("training: 30 steps .*: about .* seconds", shown)
-    assert re.search("60 steps in each direction: at most about .* here, of sentences of 32 words", shown)
+    assert re.search(
+        "60 steps in each direction: at most about .* here, of sentences of 32 words", shown
+    )
     assert not (tmp_path / "run").exists()
 
 
@@ -533,10 +616,14 @@ def test_wrong_languages_and_absent_folders_are_named(config, tmp_path):
     with pytest.raises(ValueError, match="CLCR maps one language to another"):
         with_values(config, {"data.languages": "de,en,fr"}).check_all()
     config = with_values(config, {"clcr.source": "run:nowhere"})
-    with pytest.raises(FileNotFoundError, match="config.clcr.source=run:nowhere: nowhere is no fol"):
+    with pytest.raises(
+        FileNotFoundError, match="config.clcr.source=run:nowhere: nowhere is no fol"
+    ):
         clcr_files.check(config, str(tmp_path))
     config = with_values(config, {"clcr.source": "", "clcr.hub": "nowhere"})
-    with pytest.raises(FileNotFoundError, match="config.clcr.hub=nowhere: nowhere is no finished CLCR run"):
+    with pytest.raises(
+        FileNotFoundError, match="config.clcr.hub=nowhere: nowhere is no finished CLCR run"
+    ):
         clcr_files.check(config, str(tmp_path))
     config = with_values(config, {"clcr.hub": "", "clcr.parallel": "nowhere"})
     with pytest.raises(FileNotFoundError, match="config.clcr.parallel=nowhere"):
@@ -545,18 +632,30 @@ def test_wrong_languages_and_absent_folders_are_named(config, tmp_path):
 
 # One sentence as mohsenfayyaz/edge-probing-datasets and Universal Dependencies write it.
 _TARGETS = {
-    "relations": {"label": "Cause-Effect(e2,e1)", "span1": [0, 1], "span2": [2, 3], "info": {"comment": ""}},
-    "spr": {"span2": [0, 1], "span1": [1, 2], "label": ["awareness", "sentient"],
-            "info": {"span2_txt": "She", "span1_text": "pays", "is_pilot": False, "pred_lemma": "pay"}},
-}  # fmt: skip
+    "relations": {
+        "label": "Cause-Effect(e2,e1)",
+        "span1": [0, 1],
+        "span2": [2, 3],
+        "info": {"comment": ""},
+    },
+    "spr": {
+        "span2": [0, 1],
+        "span1": [1, 2],
+        "label": ["awareness", "sentient"],
+        "info": {"span2_txt": "She", "span1_text": "pays", "is_pilot": False, "pred_lemma": "pay"},
+    },
+}
 
 
 def probed(task, language):
     """A file of a task: the labels, or relations, differ between two sentences."""
     she, other = {"en": ("she", "money"), "de": ("sie", "geld")}[language]
     if task == "deps":
-        lines = [f"1\t{she}\t_\tPRON\t_\t_\t2\tnsubj\t_\t_", "2\tpays\t_\tVERB\t_\t_\t0\troot\t_\t_",
-                 f"3\t{other}\t_\tNOUN\t_\t_\t2\tobj\t_\t_"]  # fmt: skip
+        lines = [
+            f"1\t{she}\t_\tPRON\t_\t_\t2\tnsubj\t_\t_",
+            "2\tpays\t_\tVERB\t_\t_\t0\troot\t_\t_",
+            f"3\t{other}\t_\tNOUN\t_\t_\t2\tobj\t_\t_",
+        ]
         ends = [f"4\t{number}\t_\tNUM\t_\t_\t3\tnummod\t_\t_\n" for number in range(20)]
         return "\n".join("\n".join([*lines, end]) for end in ends) + "\n"
     first = _TARGETS[task]
@@ -573,9 +672,12 @@ def test_probes_of_published_files_read_the_mapped_words(config, monkeypatch, mo
     """With English as the source its words, which the probes learn from, are T's."""
     folder = tmp_path / "run"
     values = {
-        "data.languages": "en,de", "clcr.source": config.clcr.target, "clcr.target": config.clcr.source,
-        "clcr.transform.steps": 5, "clcr.predictor.steps": 5,
-    }  # fmt: skip
+        "data.languages": "en,de",
+        "clcr.source": config.clcr.target,
+        "clcr.target": config.clcr.source,
+        "clcr.transform.steps": 5,
+        "clcr.predictor.steps": 5,
+    }
     assert clcr.run(with_values(config, values), str(folder))
     loaded = api.load(str(folder))
     monkeypatch.setattr(encoders, "load", lambda place, names: loaded)
@@ -635,14 +737,19 @@ def test_fine_tuned_encoders_come_nearer_and_are_loaded(config, tmp_path, models
     assert clcr.run(config, str(folder))
     figures = json.loads((folder / "results.json").read_text())
     # A few test sentences do not decide which row is nearer; the training sentences do, below.
-    assert figures["clcr/distance/tuned"] == pytest.approx(figures["clcr/distance/annealed"], rel=0.1)
+    assert figures["clcr/distance/tuned"] == pytest.approx(
+        figures["clcr/distance/annealed"], rel=0.1
+    )
     assert figures["clcr/rank/mapped"] > 2 and figures["clcr/rank/target"] > 2
     assert "encoders fine-tuned" in (folder / "report.html").read_text()
     loaded = api.load(str(folder))
     for language, before in models.items():
         vectors = [
             x.encoder().of_words([["der", "a"]], language)[0]
-            for x in (loaded, dataclasses.replace(loaded.models[language], variables=before.variables))
+            for x in (
+                loaded,
+                dataclasses.replace(loaded.models[language], variables=before.variables),
+            )
         ]
         assert np.abs(vectors[0] - vectors[1]).max() > 1e-3
     kept = folder / "steps" / "tuned_0_de.npz"
@@ -651,11 +758,16 @@ def test_fine_tuned_encoders_come_nearer_and_are_loaded(config, tmp_path, models
     assert mine["history"][:, 0].tolist() == [10, 20, 30, 40, 50, 60]
     assert mine["history"][-1, 1] < 0.9 * mine["history"][0, 1]
     charts = [x for x in report_blocks(folder, "CLCR: transform") if x["kind"] == "chart"]
-    assert [line["label"] for line in charts[1]["lines"]] == ["model of de, round 1", "model of en, round 1"]
+    assert [line["label"] for line in charts[1]["lines"]] == [
+        "model of de, round 1",
+        "model of en, round 1",
+    ]
     assert charts[1]["lines"][0]["points"] == mine["history"].tolist()
 
 
-def test_the_loss_of_the_fine_tuning_is_the_distance_of_the_encoders_words(config, models, monkeypatch):
+def test_the_loss_of_the_fine_tuning_is_the_distance_of_the_encoders_words(
+    config, models, monkeypatch
+):
     rows = data.training_rows(config, {})[:8]
     found, sides = data.learned(config, models, rows, {})
     tables = [side.table for side in sides]
@@ -666,9 +778,16 @@ def test_the_loss_of_the_fine_tuning_is_the_distance_of_the_encoders_words(confi
     tuning = Tuning(rounds=1, steps=1, batch_size=8, learning_rate=0.0)
     texts = "de", [row.source for row in rows]
     after = clcr_tune.tuned(
-        models["de"], texts, found["de"], match, tables[1], tables[0].rows.shape[1],
-        AttentionMatching(), tuning, 0,
-    )  # fmt: skip
+        models["de"],
+        texts,
+        found["de"],
+        match,
+        tables[1],
+        tables[0].rows.shape[1],
+        AttentionMatching(),
+        tuning,
+        0,
+    )
     language, first, _ = logged[-1]
     expected = dataclasses.replace(match, temperature=1.0).distances(*tables)[0]
     assert language == "de" and first == pytest.approx(expected, rel=1e-3)
@@ -679,7 +798,8 @@ def test_the_loss_of_the_fine_tuning_is_the_distance_of_the_encoders_words(confi
 def test_distances_are_those_of_sentences_in_both_spaces():
     r = np.random.default_rng(0)
     sides = [
-        whole_words([r.normal(size=(n, 4)).astype("f4") for n in sizes]) for sizes in ((3, 2), (1, 4))
+        whole_words([r.normal(size=(n, 4)).astype("f4") for n in sizes])
+        for sizes in ((3, 2), (1, 4))
     ]
     maps = Maps(*(Match({"linear": r.normal(size=(4, 4)), "bias": np.zeros(4)}, 1.0) for _ in "ab"))
     views = clcr_vectors.views(maps, sides, in_memory)
@@ -698,8 +818,10 @@ def test_distances_are_those_of_sentences_in_both_spaces():
 
 
 def test_the_curve_of_pivots_has_all_thresholds():
-    rows = [Linked("ab", "xy", frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1)})),
-            Linked("a", "x", frozenset(), frozenset())]  # fmt: skip
+    rows = [
+        Linked("ab", "xy", frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1)})),
+        Linked("a", "x", frozenset(), frozenset()),
+    ]
     curve = clcr_steps.pivot_curve([np.array([[0.1, 9], [9, 0.5]]), np.array([[0.3]])], rows)
     assert curve.thresholds.tolist() == [0.1, 0.3, 0.5]
     assert curve.precision.tolist() == [1, 0.5, pytest.approx(2 / 3)]
@@ -733,10 +855,14 @@ def test_labels_follow_the_words_of_both_sides():
 
 
 def test_the_lowest_cost_is_that_of_all_orders():
-    costs = np.array([[0, 0, 1], [1, 0, 0], [1, 1, 0]], float)  # 0 before 1 before 2; 2 before 0 costs 1
+    costs = np.array(
+        [[0, 0, 1], [1, 0, 0], [1, 1, 0]], float
+    )  # 0 before 1 before 2; 2 before 0 costs 1
     best, other, long = np.arange(3), np.array([2, 0, 1]), np.arange(8)
     assert clcr_steps.lowest_share([costs] * 2, [best, other], True) == 0.5
-    assert clcr_steps.lowest_share([costs, np.ones((8, 8))], [best, long], True) == 1  # 8 are not tried
+    assert (
+        clcr_steps.lowest_share([costs, np.ones((8, 8))], [best, long], True) == 1
+    )  # 8 are not tried
     assert clcr_steps.lowest_share([1 - np.eye(3)] * 2, [best, other], False) == 0.5
     assert clcr_steps.lowest_share([np.ones((1, 1))], [np.arange(1)], True) == 1
 

@@ -57,14 +57,17 @@ def folder(tmp_path):
 
 
 def config_of(folder, **values):
-    found = options.with_values(CompareRun(), {
-        "data.source": f"text:{folder / 'text'}",
-        "data.languages": ",".join(LANGUAGES),
-        "data.dictionaries": str(folder / "dictionaries"),
-        "evals.retrieval.data": str(folder / "tests"),
-        "compare.systems": f"floor,{folder / 'dictionary.py'},{folder / 'joint.py'}",
-        **values,
-    })  # fmt: skip
+    found = options.with_values(
+        CompareRun(),
+        {
+            "data.source": f"text:{folder / 'text'}",
+            "data.languages": ",".join(LANGUAGES),
+            "data.dictionaries": str(folder / "dictionaries"),
+            "evals.retrieval.data": str(folder / "tests"),
+            "compare.systems": f"floor,{folder / 'dictionary.py'},{folder / 'joint.py'}",
+            **values,
+        },
+    )
     return compared_words.adopt_options(found)
 
 
@@ -133,7 +136,9 @@ def test_an_interrupted_comparison_ends_as_an_uninterrupted_one(folder, here, mo
 
     # Measurements are kept, and a further seed joins them.
     here.clear()
-    more = config_of(folder, **{"compare.systems": f"floor,{folder / 'joint.py'}", "compare.seeds": 2})
+    more = config_of(
+        folder, **{"compare.systems": f"floor,{folder / 'joint.py'}", "compare.seeds": 2}
+    )
     assert job.run(more, whole)
     assert here == ["joint"]
     report = json.loads((folder / "whole" / "report.json").read_text())
@@ -147,7 +152,9 @@ def test_all_systems_choose_a_translation_among_equally_many_words(folder, here,
 
     def seen(made, encoder):
         figures, rows = measure(made, encoder)
-        chosen.append({y for x, y in figures.items() if x.endswith("/chance") and x.startswith("bli/")})
+        chosen.append(
+            {y for x, y in figures.items() if x.endswith("/chance") and x.startswith("bli/")}
+        )
         return figures, rows
 
     monkeypatch.setattr(one.evaluators, "measure", seen)
@@ -194,7 +201,9 @@ def test_data_that_change_after_a_system_is_trained_are_refused(folder, changed)
     lines = (folder / changed).read_text().splitlines(keepends=True)
     (folder / changed).write_text("".join(lines[1:] + lines[:1]))  # of the same size
     name = os.path.basename(changed)
-    with pytest.raises(ValueError, match=f"before these files changed: {name}. Bring the old ones back.*--workdir"):
+    with pytest.raises(
+        ValueError, match=f"before these files changed: {name}. Bring the old ones back.*--workdir"
+    ):
         shared.check(config, workdir)
 
 
@@ -203,7 +212,9 @@ def test_all_files_of_a_pair_are_held_out(folder, here):
     (folder / "dictionaries" / "de-en.wiktionary.txt").write_text(more)
     shared.write(config_of(folder, **{"compare.systems": "floor"}).resolved(), str(folder / "run"))
     lines = (folder / "run" / "heldout" / "de-en.5000-6500.txt").read_text().splitlines()
-    assert len(lines) == 2 * (WORDS // 10) and sum(line.endswith("x") for line in lines) == WORDS // 10
+    assert (
+        len(lines) == 2 * (WORDS // 10) and sum(line.endswith("x") for line in lines) == WORDS // 10
+    )
 
 
 def test_a_system_that_fails_leaves_the_others(folder, here, monkeypatch):
@@ -239,9 +250,7 @@ def test_a_bad_system_is_an_error_before_anything_is_trained(folder, systems_, m
 
 
 def test_names_of_files_may_hold_commas():
-    found = systems.chosen(
-        CompareOptions(systems="floor,vec:en=a.vec,de=b.vec,hf:some/model")
-    )
+    found = systems.chosen(CompareOptions(systems="floor,vec:en=a.vec,de=b.vec,hf:some/model"))
     assert [x.name for x in found] == ["floor", "vec:en=a.vec,de=b.vec", "hf:some/model"]
     assert [x.key for x in found] == ["floor", "vec:a.vec", "hf:model"]
 
@@ -255,7 +264,9 @@ def test_every_system_has_a_config_for_a_text_of_ones_own(folder, name, monkeypa
     run = systems.run_of(config, system, 3, place)
     assert run.seed == 3 and run.data.source == f"text:{folder / 'text'}"
     leak = name == "dict_mlm_tests"
-    assert bool(run.data.exclude_dictionaries) != leak if hasattr(run.data, "exclude_tests") else True
+    assert (
+        bool(run.data.exclude_dictionaries) != leak if hasattr(run.data, "exclude_tests") else True
+    )
     assert system.when.endswith(".") and system.when_not.endswith(".")
     if isinstance(run, PretrainRun):  # the trial that measures its speed
         options.with_values(run, one._TRIAL_VALUES).resolved().check_all()

@@ -17,14 +17,25 @@ def run(
     hits = np.random.default_rng(seed).random(items) < share
     names = {"retrieval": "retrieval/{}/mean", "induction": "bli/{}/p@1_csls_distinct"}
     texts = (f"{'' if shared else part}{n}" for n in range(items))
-    outcomes, numbers = outcomes_of_hits({names[figure].format(part): Outcomes(hits, numbered(texts))})
+    outcomes, numbers = outcomes_of_hits(
+        {names[figure].format(part): Outcomes(hits, numbered(texts))}
+    )
     cost = {"minutes": minutes, "memory": 1e9, "disk": 1e6}
-    return Measured({"bli/coverage_distinct": 0.5}, outcomes, dict.fromkeys(outcomes, key), cost, "5 steps", items=numbers)
+    return Measured(
+        {"bli/coverage_distinct": 0.5},
+        outcomes,
+        dict.fromkeys(outcomes, key),
+        cost,
+        "5 steps",
+        items=numbers,
+    )
 
 
 def joined(*parts):
     """Measurements of several parts."""
-    outcomes, items = ({k: v for x in parts for k, v in getattr(x, name).items()} for name in ("outcomes", "items"))
+    outcomes, items = (
+        {k: v for x in parts for k, v in getattr(x, name).items()} for name in ("outcomes", "items")
+    )
     return Measured({}, outcomes, dict.fromkeys(outcomes, "k"), parts[0].cost, items=items)
 
 
@@ -66,7 +77,10 @@ def test_an_order_that_changes_with_the_seed_is_not_told_apart():
 
 def test_directions_of_the_same_sentences_are_one_test_set():
     def width(shared):
-        parts = [run(0.5, part=part, seed=1, shared=shared) for part in ("de-en", "en-de", "fr-en", "en-fr")]
+        parts = [
+            run(0.5, part=part, seed=1, shared=shared)
+            for part in ("de-en", "en-de", "fr-en", "en-fr")
+        ]
         return np.ptp(comparison(mlm=joined(*parts)).interval("retrieval", "mlm"))
 
     one = np.ptp(comparison(mlm=run(0.5, seed=1)).interval("retrieval", "mlm"))
@@ -110,9 +124,13 @@ def test_a_higher_figure_over_fewer_parts_is_not_above():
 
     found = comparison(clcr=run(0.6, seed=1), rcsls=both(0.9, 0.1, 2))
     assert found.measured("retrieval")[0] == "clcr"
-    assert found.above("retrieval", "rcsls", "clcr") and not found.above("retrieval", "clcr", "rcsls")
-    assert any("Retrieval: CLCR" in x and "significantly below RCSLS" in x
-               for x in findings.sentences(found))  # fmt: skip
+    assert found.above("retrieval", "rcsls", "clcr") and not found.above(
+        "retrieval", "clcr", "rcsls"
+    )
+    assert any(
+        "Retrieval: CLCR" in x and "significantly below RCSLS" in x
+        for x in findings.sentences(found)
+    )
     made = {x["title"]: x for x in sections.sections(found, CompareOptions(), "5 steps")}
     assert made["Orders"]["blocks"][0]["rows"][0][5] == "below it"
 
@@ -153,8 +171,11 @@ def test_measurements_are_the_same_from_their_file(tmp_path):
     made.save(path)
     again = load(path)
     assert (again.figures, again.keys, again.cost, again.used) == (
-        made.figures, made.keys, made.cost, made.used
-    )  # fmt: skip
+        made.figures,
+        made.keys,
+        made.cost,
+        made.used,
+    )
     for name in ("outcomes", "items"):
         ours, theirs = getattr(again, name), getattr(made, name)
         np.testing.assert_array_equal(ours["retrieval/de-en"], theirs["retrieval/de-en"])

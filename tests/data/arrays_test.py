@@ -143,8 +143,9 @@ def test_hosts_together_read_what_one_reads(options, hosts):
 
 @pytest.mark.parametrize(
     "options, files",
-    [(x, files) for x in OPTIONS for files in (False, True) if not (files and "buckets" in x)], ids=str,
-)  # fmt: skip
+    [(x, files) for x in OPTIONS for files in (False, True) if not (files and "buckets" in x)],
+    ids=str,
+)
 def test_interrupted_is_uninterrupted_at_every_place(options, files):
     data = ragged(23)
 
@@ -286,10 +287,18 @@ def test_states_of_other_sources_are_refused():
     changed = ragged(20)
     changed["inputs"][3] = [1_000, *changed["inputs"][3][1:]]
     others = [
-        make(seed=1), make(size=4), make(shuffle=False), make(last="drop"), make(epochs=2),
-        make(ragged(20, seed=1)), make(ragged(19)), make(changed), make(buckets=(10, 20)),
-        make(padding={"number": -1}), make(process_count=2),
-    ]  # fmt: skip
+        make(seed=1),
+        make(size=4),
+        make(shuffle=False),
+        make(last="drop"),
+        make(epochs=2),
+        make(ragged(20, seed=1)),
+        make(ragged(19)),
+        make(changed),
+        make(buckets=(10, 20)),
+        make(padding={"number": -1}),
+        make(process_count=2),
+    ]
     for other in others:
         with pytest.raises(ValueError, match="belongs to other data.*--workdir"):
             other.set_state(state)

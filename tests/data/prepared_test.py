@@ -47,10 +47,16 @@ def folder(tmp_path):
         rows = number_rows(random_rows(size, number), sum(sizes[:number]))
         prepared.write_rows(str(tmp_path / prepared.shard_name(number)), rows)
     meta = dict(
-        version=prepared.VERSION, languages=list(LANGUAGES), shards=sizes, fingerprint="1",
-        heldout={"de": 10}, batch=prepared.form_of(rows), sequence_length=LENGTH,
-        max_predictions=4, task={"name": "mlm"},
-    )  # fmt: skip
+        version=prepared.VERSION,
+        languages=list(LANGUAGES),
+        shards=sizes,
+        fingerprint="1",
+        heldout={"de": 10},
+        batch=prepared.form_of(rows),
+        sequence_length=LENGTH,
+        max_predictions=4,
+        task={"name": "mlm"},
+    )
     (tmp_path / "heldout").mkdir()
     prepared.write_rows(str(tmp_path / "heldout" / "de.npz"), random_rows(10))
     (tmp_path / prepared.META).write_text(json.dumps(meta))
@@ -269,8 +275,12 @@ def test_prepared_and_read_without_tensorflow(small, tmp_path, run_python):
     meta = prepare.prepare(config, out, rows=700, heldout_rows=64)
     assert meta["rows"] == 700 == sum(meta["shards"])
     assert sorted(os.listdir(out)) == [
-        "extras.json", "heldout", "meta.json", "train-00000.npz", "vocab",
-    ]  # fmt: skip
+        "extras.json",
+        "heldout",
+        "meta.json",
+        "train-00000.npz",
+        "vocab",
+    ]
     done = run_python("-c", BLOCKED, out)
     assert "[(8, 32), (8, 32), (8, 32)]" in done.stdout
     assert "['die', 'katze', '!']" in done.stdout and "blocked" in done.stdout
@@ -308,13 +318,20 @@ def test_a_model_of_hugging_face_brings_its_vocabulary(tmp_path):
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{x}" for x in letters)]
     (tmp_path / "vocab.txt").write_text("\n".join(pieces))
     described = dict(
-        model_type="bert", num_hidden_layers=1, hidden_size=8, num_attention_heads=2, intermediate_size=8,
-        vocab_size=len(pieces), max_position_embeddings=64,
-    )  # fmt: skip
+        model_type="bert",
+        num_hidden_layers=1,
+        hidden_size=8,
+        num_attention_heads=2,
+        intermediate_size=8,
+        vocab_size=len(pieces),
+        max_position_embeddings=64,
+    )
     (tmp_path / "config.json").write_text(json.dumps(described))
     values = {
-        "init.parameters": f"hf:{tmp_path}", "data.languages": "en,de", "data.pocket_sentences": 50,
-    }  # fmt: skip
+        "init.parameters": f"hf:{tmp_path}",
+        "data.languages": "en,de",
+        "data.pocket_sentences": 50,
+    }
     config = options.with_values(options.parse(presets.bert("laptop")), values)
     prepare.prepare(config, str(tmp_path / "out"), rows=10)
     assert (tmp_path / "out" / "vocab" / "vocab.txt").read_text().split() == pieces

@@ -37,9 +37,7 @@ def ids(*pieces):
 
 def test_every_direction_and_the_long_pair_left_out(tokenizer, folder):
     found = encode(Translation(), folder, tokenizer, 5)
-    assert found.counts == {
-        "pairs/en-de": 2, "pairs/de-en": 2, "pairs/fr-en": 1, "pairs/en-fr": 1,
-    }  # fmt: skip
+    assert found.counts == {"pairs/en-de": 2, "pairs/de-en": 2, "pairs/fr-en": 1, "pairs/en-fr": 1}
     assert found.skipped == {"pairs of en-de without words or longer than 5 pieces": 1}
     rows = found.columns.rows(np.arange(6))
     names = ("inputs", "targets", "source_language_ids", "language_ids")
@@ -76,10 +74,7 @@ def test_batches_are_those_that_the_objective_describes(tokenizer, folder, tmp_p
     laser = Laser(LaserOptions(width=4, cells=2, layers=1), **rows)
     given = dict(vocab_size=19, specials=specials)
     for objective, pieces in (
-        (
-            TranslationObjective(model=laser, **given),
-            encode(Translation(), folder, tokenizer, 20),
-        ),
+        (TranslationObjective(model=laser, **given), encode(Translation(), folder, tokenizer, 20)),
         (
             UnsupervisedTranslation(model=model, **given),
             sentences(Sentences(), corpus, tokenizer, 20),

@@ -10,11 +10,12 @@ def _made(seed, languages="de en", width=6, words=("a", "b", "c", "d"), counts=(
     rng = np.random.default_rng(seed)
     return {
         language: Vectors(
-            list(words), rng.standard_normal((len(words), width), np.float32) + 2,
+            list(words),
+            rng.standard_normal((len(words), width), np.float32) + 2,
             np.array(counts, np.int64),
         )
         for language in languages.split()
-    }  # fmt: skip
+    }
 
 
 def test_cosines_are_weighted_means_of_both():
@@ -55,7 +56,10 @@ def test_trained_vectors_that_are_the_mean_stay_finite():
 
 
 def test_a_language_may_lack_one_of_both():
-    none = {6: Vectors([], np.zeros((0, 6), np.float32)), 4: Vectors([], np.zeros((0, 4), np.float32))}
+    none = {
+        6: Vectors([], np.zeros((0, 6), np.float32)),
+        4: Vectors([], np.zeros((0, 4), np.float32)),
+    }
     dictionary, trained = _made(0, "de"), _made(1, "de", width=4)
     found = concatenate.vectors({"de": none[6]}, trained, 0.5)["de"]
     assert found.words == trained["de"].words and not found.vectors[:, :6].any()

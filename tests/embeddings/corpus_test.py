@@ -195,9 +195,14 @@ def test_joint_replace_draws_languages_and_translations():
     assert "neu da" not in replaced.words
     # Half a language, then half a translation; 5 standard deviations.
     wanted = {
-        "cat": 0.4, "katze": 0.3, "chat": 0.3, "dog": 0.4, "chien": 0.3, "hund": 0.15,
+        "cat": 0.4,
+        "katze": 0.3,
+        "chat": 0.3,
+        "dog": 0.4,
+        "chien": 0.3,
+        "hund": 0.15,
         "köter": 0.15,
-    }  # fmt: skip
+    }
     for word, share in wanted.items():
         assert abs(counts[word] / 4_000 - share) < 0.04, word
     assert set(replaced.counts("de")) == {"hund", "der", "dog"}

@@ -9,12 +9,16 @@ from clwe_jax.text.dictionary.merged import Dictionary
 
 _PAIRS = {
     ("de", "en"): [
-        ("haus", "house"), ("haus", "home"), ("heim", "home"), ("hund", "dog"),
-        ("laufen", "run"), ("wasser", "water"),
+        ("haus", "house"),
+        ("haus", "home"),
+        ("heim", "home"),
+        ("hund", "dog"),
+        ("laufen", "run"),
+        ("wasser", "water"),
     ],
     ("de", "fr"): [("hund", "chien"), ("wasser", "eau")],
     ("fr", "ja"): [("eau", "水")],
-}  # fmt: skip
+}
 _COUNTS = {
     "en": {"home": 80, "dog": 15, "house": 0, "tom": 9, "houses": 3, "dogma": 2, "running": 1},
     "de": {"haus": 40, "tom": 8, "hauses": 2, "laufend": 2, "xylophon": 5},
@@ -109,7 +113,9 @@ def test_words_are_in_the_order_of_the_text_and_have_their_counts():
 def test_without_text_only_the_dictionary_has_vectors():
     found, _ = _made({x: {} for x in _COUNTS})
     assert set(found["de"]) == {"haus", "heim", "hund", "laufen", "wasser"}
-    assert all(abs(np.linalg.norm(row) - 1) < 1e-5 for part in found.values() for row in part.values())
+    assert all(
+        abs(np.linalg.norm(row) - 1) < 1e-5 for part in found.values() for row in part.values()
+    )
 
 
 def test_the_seed_decides():

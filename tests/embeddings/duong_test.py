@@ -79,9 +79,17 @@ def test_gradients_are_those_of_the_loss():
 
 
 DICTIONARY = Dictionary.from_pairs(
-    {("en", "de"): [("bank", "bank"), ("bank", "ufer"), ("dog", "hund"), ("money", "geld"),
-                    ("river", "fluss"), ("bank", "absent")]}
-)  # fmt: skip
+    {
+        ("en", "de"): [
+            ("bank", "bank"),
+            ("bank", "ufer"),
+            ("dog", "hund"),
+            ("money", "geld"),
+            ("river", "fluss"),
+            ("bank", "absent"),
+        ]
+    }
+)
 
 
 def test_the_translation_that_fits_word_and_context_is_chosen():

@@ -227,9 +227,13 @@ def gensim_reads(path):
 
 @pytest.mark.parametrize(
     "reader, name",
-    [(gensim_reads, "v.vec"), (gensim_reads, "v.bin"), (muse_reads, "v.vec"),
-     (vecmap_reads, "v.txt")],
-)  # fmt: skip
+    [
+        (gensim_reads, "v.vec"),
+        (gensim_reads, "v.bin"),
+        (muse_reads, "v.vec"),
+        (vecmap_reads, "v.txt"),
+    ],
+)
 def test_other_tools_read_what_is_written(tmp_path, reader, name):
     vectors, path = many(), str(tmp_path / name)
     files.write(path, vectors)

@@ -188,9 +188,11 @@ def test_texts_with_hardly_a_sentence_and_a_language_without_dictionary(tmp_path
 
 def test_pairs_of_other_languages_than_the_hub_are_mined_too(tmp_path):
     found = _mined(
-        _world(tmp_path, ("de", "en", "fr"), share=0.1), _dictionary(("de", "en", "fr")),
-        ("de", "en", "fr"), rounds=1,
-    )  # fmt: skip
+        _world(tmp_path, ("de", "en", "fr"), share=0.1),
+        _dictionary(("de", "en", "fr")),
+        ("de", "en", "fr"),
+        rounds=1,
+    )
     assert set(found.links) == {("de", "fr"), ("de", "en"), ("fr", "en")}
 
 

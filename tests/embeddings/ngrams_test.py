@@ -14,10 +14,13 @@ from clwe_jax.text.dictionary.merged import Dictionary
 _WORDS = ["dom", "dombe", "kniha", "knihach", "woda", "Թոմ", "水"]
 _PAIRS = {
     ("hsb", "en"): [
-        ("dom", "house"), ("kniha", "book"), ("woda", "water"), ("dobry dźeń", "good day"),
+        ("dom", "house"),
+        ("kniha", "book"),
+        ("woda", "water"),
+        ("dobry dźeń", "good day"),
         ("dobry", "good"),
     ]
-}  # fmt: skip
+}
 _COUNTS = {
     "en": {"house": 9, "book": 7, "water": 5, "good": 5, "day": 9},
     "hsb": {"dom": 4, "knihach": 3, "woda": 2, "tom": 2},
@@ -74,7 +77,11 @@ def test_where_words_are_compared_a_guess_is_short_beside_a_trained_vector(tmp_p
     for made in (_spelling(0.25), Spelling.load(f"{tmp_path}/spelling.npz")):
         np.testing.assert_allclose(made.as_words(rows), expected, atol=1e-3)
     np.testing.assert_allclose(_spelling(0.5).as_words(rows)[1, :3], rows[1, :3] / 2, rtol=1e-5)
-    others = _spelling(1.0), _spelling(0.25, dim=3), dataclasses.replace(_spelling(0.25), regressions={})
+    others = (
+        _spelling(1.0),
+        _spelling(0.25, dim=3),
+        dataclasses.replace(_spelling(0.25), regressions={}),
+    )
     for same in others:  # the second one has no trained vectors
         np.testing.assert_array_equal(same.as_words(rows), rows)
 
@@ -135,9 +142,11 @@ def test_the_english_side_of_a_phrase_is_made_of_its_words():
 def test_the_meanings_of_another_model_make_synonyms_near():
     meant = {"house": [1, 0], "book": [0, 1], "water": [1, 0], "good": [0, 1], "good day": [0, 1]}
     graph = WordGraph(
-        Dictionary.from_pairs(_PAIRS), _COUNTS, WordsOptions(spelling_dim=0, meaning_length=1.0),
+        Dictionary.from_pairs(_PAIRS),
+        _COUNTS,
+        WordsOptions(spelling_dim=0, meaning_length=1.0),
         lambda words: np.array([meant.get(word, [0, 1]) for word in words], np.float32),
-    )  # fmt: skip
+    )
     rows = dictionary_text.vectors(word_rows.rows(graph, 256, 1))
     of = lambda language, word: rows[language].vectors[rows[language].index[word]]
     assert of("en", "house").shape == (258,)

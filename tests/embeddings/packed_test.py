@@ -56,7 +56,9 @@ def test_zeros_stay_zeros():
     assert own[10:20].mean() < 1.3 * own[30:].mean()
 
 
-@pytest.mark.parametrize("rows", [3, -1, slice(2, 40, 3), [5, 1, 1], np.zeros(0, int), np.arange(50) > 20])
+@pytest.mark.parametrize(
+    "rows", [3, -1, slice(2, 40, 3), [5, 1, 1], np.zeros(0, int), np.arange(50) > 20]
+)
 def test_rows_are_those_of_the_whole(rows):
     packed = Packed.of(drawn(50, 12))
     np.testing.assert_array_equal(packed[rows], np.asarray(packed)[rows])
@@ -78,7 +80,13 @@ def test_a_file_maps_the_codes_and_is_small(tmp_path):
 
 def test_a_damaged_file_is_named(tmp_path):
     path = str(tmp_path / "x.npz")
-    np.savez(path, codes=np.zeros((3, 2), np.uint16), steps=np.zeros(2, np.float32), scales=np.zeros(9),
-             blob=np.zeros(0, np.uint8), offsets=np.zeros(4, np.int64))  # fmt: skip
+    np.savez(
+        path,
+        codes=np.zeros((3, 2), np.uint16),
+        steps=np.zeros(2, np.float32),
+        scales=np.zeros(9),
+        blob=np.zeros(0, np.uint8),
+        offsets=np.zeros(4, np.int64),
+    )
     with pytest.raises(ValueError, match="x.npz is damaged"):
         stored.load(path, narrow=True)

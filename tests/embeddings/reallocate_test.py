@@ -167,12 +167,13 @@ def agreement_by_hand(source, target, words, others, anchors, neighbours):
             query = space.vectors[space.index[name]]
             cosines = {
                 anchor: float(
-                    space.vectors[space.index[anchor]] @ query
+                    space.vectors[space.index[anchor]]
+                    @ query
                     / np.linalg.norm(space.vectors[space.index[anchor]])
                 )
                 for anchor in anchors
                 if anchor not in (word, other)
-            }  # fmt: skip
+            }
             near.append(set(sorted(cosines, key=cosines.get, reverse=True)[:neighbours]))
         values.append(len(near[0] & near[1]) / neighbours)
     return values

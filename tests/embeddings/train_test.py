@@ -43,7 +43,9 @@ def test_same_seed_same_bits():
 
 
 def test_no_number_of_passes_is_that_of_the_texts_size():
-    whole, chosen = (train.fasttext(topics(), dataclasses.replace(SMALL, epochs=x)) for x in (15, 0))
+    whole, chosen = (
+        train.fasttext(topics(), dataclasses.replace(SMALL, epochs=x)) for x in (15, 0)
+    )
     np.testing.assert_array_equal(whole.vectors, chosen.vectors)
 
 

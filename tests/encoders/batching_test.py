@@ -4,7 +4,15 @@ from clwe_jax.encoders import batching
 
 
 def test_widths_are_powers_of_two_between_the_bounds():
-    assert [batching.width(x, 8, 48) for x in (1, 8, 9, 16, 17, 40, 99)] == [8, 8, 16, 16, 32, 48, 48]
+    assert [batching.width(x, 8, 48) for x in (1, 8, 9, 16, 17, 40, 99)] == [
+        8,
+        8,
+        16,
+        16,
+        32,
+        48,
+        48,
+    ]
 
 
 def test_a_width_between_two_is_used_where_rows_are_many():

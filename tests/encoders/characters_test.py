@@ -120,8 +120,12 @@ def test_centers_that_translate_each_other_fit_best_from_either_side():
     used = np.array(state.enabled & (state.total > 0))
     expected = []
     for a, b in pairs:
-        fits = {(s, t): unit[a, s] @ unit[b, t] for s in range(4) for t in range(4)
-                if used[a, s] and used[b, t]}  # fmt: skip
+        fits = {
+            (s, t): unit[a, s] @ unit[b, t]
+            for s in range(4)
+            for t in range(4)
+            if used[a, s] and used[b, t]
+        }
         assert np.diff(np.sort(list(fits.values()))).min(initial=1) > 1e-5  # no near ties
         for (s, t), fit in fits.items():
             if all(fit >= x for (s2, t2), x in fits.items() if s2 == s or t2 == t):
@@ -169,9 +173,10 @@ def test_words_of_one_concept_in_the_domains_mean_it_whatever_else_they_can():
     def figures(*domains):
         context = Context(languages=languages, domains=domains)
         return sense_evaluator.SenseFigures(
-            sense_evaluator.SenseEvaluator(context=context), Characters(),
+            sense_evaluator.SenseEvaluator(context=context),
+            Characters(),
             types.SimpleNamespace(languages=languages),
-        )  # fmt: skip
+        )
 
     evaluator = figures("money")
     assert evaluator._only["en", "bank"] == "bank.money"
@@ -210,9 +215,12 @@ def test_the_nearest_sense_by_one_direction_alone():
     meant, read = ["money", "river"] * 2, np.stack(layers, 1)
     found = dict(sense_evaluator.SenseFigures._nearest(evaluator, read, ["bank"] * 4, meant))
     assert found == {
-        "senses/nearest/layer0": 0.5, "senses/nearest/layer1": 1.0, "senses/nearest": 1.0,
-        "senses/forward/nearest": 0.5, "senses/backward/nearest": 1.0,
-    }  # fmt: skip
+        "senses/nearest/layer0": 0.5,
+        "senses/nearest/layer1": 1.0,
+        "senses/nearest": 1.0,
+        "senses/forward/nearest": 0.5,
+        "senses/backward/nearest": 1.0,
+    }
 
 
 def test_disambiguation_reads_given_words():

@@ -21,7 +21,11 @@ def setting(toy_objective, make_tokenizer, make_variables):
 
     def oracle(words):
         cut = [tokenizer.encode(word, "de")[0] for word in words]
-        ids = [tokenizer.vocabulary.cls_id, *(i for x in cut for i in x), tokenizer.vocabulary.sep_id]
+        ids = [
+            tokenizer.vocabulary.cls_id,
+            *(i for x in cut for i in x),
+            tokenizer.vocabulary.sep_id,
+        ]
         vectors = objective.numpy_row(variables, ids, tokenizer.language_id("de"))[1:-1]
         ends = np.cumsum([len(x) for x in cut])
         return np.split(vectors, ends[:-1])
@@ -73,10 +77,14 @@ def test_static_words_are_found_as_written_in_lower_case_or_in_parts():
 def test_layers():
     x = np.random.default_rng(0).normal(size=(2, 7, 3))
     for name, expected in (
-        ("mix", x), ("last", x[:, 6:]), ("last4", x[:, 3:].mean(1, keepdims=True)),
-        ("sum4", x[:, 3:].sum(1, keepdims=True)), ("mean", x[:, 1:].mean(1, keepdims=True)),
-        (0, x[:, :1]), ("5", x[:, 5:6]),
-    ):  # fmt: skip
+        ("mix", x),
+        ("last", x[:, 6:]),
+        ("last4", x[:, 3:].mean(1, keepdims=True)),
+        ("sum4", x[:, 3:].sum(1, keepdims=True)),
+        ("mean", x[:, 1:].mean(1, keepdims=True)),
+        (0, x[:, :1]),
+        ("5", x[:, 5:6]),
+    ):
         np.testing.assert_allclose(features.select(x, name), expected)
     for wrong in ("7", "-1", "lat", 9):
         with pytest.raises(ValueError, match="last4"):
@@ -91,7 +99,10 @@ def table():
 
 
 def test_a_local_table_holds_the_same_vectors():
-    batch = {"words": np.array([[1, 2, 0], [6, 3, 4]], np.int32), "words_b": np.array([[5], [0]], np.int32)}
+    batch = {
+        "words": np.array([[1, 2, 0], [6, 3, 4]], np.int32),
+        "words_b": np.array([[5], [0]], np.int32),
+    }
     values, local = labelling.local(table().values, {**batch, "gold": np.zeros(2)})
     assert values.shape == (9, 2, 1) and sorted(local) == ["gold", "words", "words_b"]
     for key, words in batch.items():
@@ -139,7 +150,9 @@ def test_texts_have_their_own_vectors_once_computed(setting):
     encoder, _ = setting
     pairs = [("the bank", "a river"), ("a river", "the bank")]
     found = FeatureReader(encoder, "last", whole=True).of_texts(pairs, "de")
-    assert len(found.values) == 3 and [x[0] for x in found.rows[0]] == [x[0] for x in found.rows[1][::-1]]
+    assert len(found.values) == 3 and [x[0] for x in found.rows[0]] == [
+        x[0] for x in found.rows[1][::-1]
+    ]
     expected = encoder.sentences(["a river"], "de")[0, -1]
     np.testing.assert_allclose(found.values[found.rows[1][0][0], 0], expected, atol=1e-6)
     words = FeatureReader(encoder, "mix").of_texts(pairs, "de")
@@ -166,7 +179,9 @@ def test_spans_are_parts_of_sentences_that_are_encoded_once(setting, monkeypatch
     plain = encoder.of_words
     monkeypatch.setattr(encoder, "of_words", lambda x, *rest: seen.extend(x) or plain(x, *rest))
     words = ("bank", "ab", "x")
-    table = features.span_table(source, [(words, [(0, 2), (1, 3)]), (words, [(2, 3), (0, 1)])], "de")
+    table = features.span_table(
+        source, [(words, [(0, 2), (1, 3)]), (words, [(2, 3), (0, 1)])], "de"
+    )
     assert seen == [words]
     [whole] = plain([words], "de")
     for row, spans in zip(table.rows, [[(0, 2), (1, 3)], [(2, 3), (0, 1)]]):
@@ -176,7 +191,9 @@ def test_spans_are_parts_of_sentences_that_are_encoded_once(setting, monkeypatch
 
 def test_a_span_keeps_the_words_that_the_encoder_keeps():
     source = FeatureReader(_EverySecond(), "last")
-    table = features.span_table(source, [("abcde", [(0, 3)]), ("abcde", [(1, 2)]), ("xy", [(0, 2)])], "de")
+    table = features.span_table(
+        source, [("abcde", [(0, 3)]), ("abcde", [(1, 2)]), ("xy", [(0, 2)])], "de"
+    )
     read = ["".join(chr(int(x)) for x in table.values[row[0]].ravel()) for row in table.rows]
     assert read == ["ac", "", "x"]
 
@@ -238,7 +255,9 @@ def test_features_in_a_mapped_file_equal_those_in_memory(setting, tmp_path, monk
     encoder, _ = setting
     monkeypatch.setattr(features, "_AT_ONCE", 2)
     asked, plain = [], encoder.of_words
-    monkeypatch.setattr(encoder, "of_words", lambda x, *rest: asked.append(len(x)) or plain(x, *rest))
+    monkeypatch.setattr(
+        encoder, "of_words", lambda x, *rest: asked.append(len(x)) or plain(x, *rest)
+    )
     texts = [("the bank", "a river"), ("x", "the bank"), ("a b c d", "y z")]
     held, mapped = (
         FeatureReader(encoder, "mix", folder=folder).of_texts(texts, "de")
@@ -260,7 +279,9 @@ def test_features_in_a_mapped_file_equal_those_in_memory(setting, tmp_path, monk
 
 
 def test_parts_of_fewer_pieces_are_as_long_as_the_others_in_a_file_too(tmp_path):
-    parts = [np.random.default_rng(k).normal(size=(2, k, 1, 3)).astype(np.float32) for k in (1, 3, 2)]
+    parts = [
+        np.random.default_rng(k).normal(size=(2, k, 1, 3)).astype(np.float32) for k in (1, 3, 2)
+    ]
     found = [PartRows(folder) for folder in (None, str(tmp_path))]
     for rows in found:
         for part in (*parts, parts[0][:0]):

@@ -35,6 +35,8 @@ def test_other_parameters_make_another_model(loaded):
     assert loaded.tunable and loaded.segmenter("en").words("a b", "en") == ["a", "b"]
     first = loaded.vectors("en")
     pieces = np.asarray(loaded.variables["pieces"])
-    other = dataclasses.replace(loaded, variables={**loaded.variables, "pieces": pieces[::-1].copy()})
+    other = dataclasses.replace(
+        loaded, variables={**loaded.variables, "pieces": pieces[::-1].copy()}
+    )
     assert not np.allclose(other.vectors("en").vectors, first.vectors)
     assert loaded.with_parameters({"w": 1}).variables.keys() == {*loaded.variables, "params"}

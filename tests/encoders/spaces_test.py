@@ -66,8 +66,9 @@ def test_single_words_are_compared_by_their_contexts_and_sentences_by_guesses_to
         encoder = model.encoder().pairwise_space("de", "en")
         [word] = spelling.as_words(np.float32(raw["de"].vectors))
         for vectors in (
-            encoder.vocabulary("de").vectors[0], model.word_space("de", "en", max_words=1)[0].vectors,
-        ):  # fmt: skip
+            encoder.vocabulary("de").vectors[0],
+            model.word_space("de", "en", max_words=1)[0].vectors,
+        ):
             np.testing.assert_array_equal(vectors[0], word)
         packed = Packed.of(raw["en"].vectors)
         np.testing.assert_array_equal(

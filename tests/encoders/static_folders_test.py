@@ -20,8 +20,13 @@ TEXTS = ["Der Hund, ein Hund!", "the house", "unbekannt hund", "Łódź   naïve
 @pytest.fixture
 def model():
     r = np.random.default_rng(0)
-    words = {"de": ["der", "ein", "hund", ",", "!", "łódź", "naïve"], "en": ["the", "house", "hund"]}
-    raw = {x: Vectors(some, r.standard_normal((len(some), 6), np.float32)) for x, some in words.items()}
+    words = {
+        "de": ["der", "ein", "hund", ",", "!", "łódź", "naïve"],
+        "en": ["the", "house", "hund"],
+    }
+    raw = {
+        x: Vectors(some, r.standard_normal((len(some), 6), np.float32)) for x, some in words.items()
+    }
     counts = Frequencies({"de": 100, "en": 10}, {"de": {"der": 60, "ein": 9}, "en": {"the": 9}})
     return StaticModel(raw, {}, {}, "en", frequencies=counts)
 
@@ -103,8 +108,13 @@ def test_fewer_dimensions_are_a_projection(model, tmp_path):
 @pytest.fixture
 def unspaced():
     r = np.random.default_rng(1)
-    words = {"zh": ["我们", "我", "喜欢", "欢", "音乐", "rock", "。"], "en": ["we", "like", "music", "rock"]}
-    raw = {x: Vectors(some, r.standard_normal((len(some), 6), np.float32)) for x, some in words.items()}
+    words = {
+        "zh": ["我们", "我", "喜欢", "欢", "音乐", "rock", "。"],
+        "en": ["we", "like", "music", "rock"],
+    }
+    raw = {
+        x: Vectors(some, r.standard_normal((len(some), 6), np.float32)) for x, some in words.items()
+    }
     return StaticModel(raw, {}, {}, "en")
 
 
@@ -120,12 +130,17 @@ def test_text_without_spaces_is_cut_by_longest_match(unspaced, tmp_path):
         place, found = 0, np.zeros(6)
         while place < len(run):
             longest = max(
-                (end for end in range(place + 1, len(run) + 1)
-                 if prefix * (place > 0) + run[place:end] in vocab)
-            )  # fmt: skip
+                (
+                    end
+                    for end in range(place + 1, len(run) + 1)
+                    if prefix * (place > 0) + run[place:end] in vocab
+                )
+            )
             found += rows[vocab[prefix * (place > 0) + run[place:longest]]]
             place = longest
-        np.testing.assert_allclose(found, sum(vectors.vectors[vectors.index[x]] for x in expected), atol=1e-6)
+        np.testing.assert_allclose(
+            found, sum(vectors.vectors[vectors.index[x]] for x in expected), atol=1e-6
+        )
     # Words of scripts with spaces are never pieces of others.
     assert "rock" in vocab and f"{prefix}rock" not in vocab
 
@@ -143,7 +158,9 @@ def test_model2vec_cuts_text_without_spaces_as_we_do(unspaced, tmp_path, text):
 def test_an_empty_vocabulary_is_refused(model, tmp_path):
     with pytest.raises(ValueError, match="--words=-1"):
         export.write_static(model, str(tmp_path / "a"), "model2vec", words=-1)
-    empty = StaticModel({"de": Vectors(["guten tag", "##tag"], np.eye(2, dtype=np.float32))}, {}, {}, "de")
+    empty = StaticModel(
+        {"de": Vectors(["guten tag", "##tag"], np.eye(2, dtype=np.float32))}, {}, {}, "de"
+    )
     with pytest.raises(ValueError, match="there is no word to write"):
         export.write_static(empty, str(tmp_path / "b"), "model2vec")
 

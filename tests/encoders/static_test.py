@@ -122,10 +122,12 @@ def noisy_encoder(noise):
     r = np.random.RandomState(1)
     x = r.randn(len(WORDS), 12).astype(np.float32)
     y = x + noise * r.randn(*x.shape).astype(np.float32)
-    return encoder({
-        "de": Vectors(words=WORDS, vectors=x),
-        "en": Vectors(words=[word.upper() for word in WORDS], vectors=y),
-    })  # fmt: skip
+    return encoder(
+        {
+            "de": Vectors(words=WORDS, vectors=x),
+            "en": Vectors(words=[word.upper() for word in WORDS], vectors=y),
+        }
+    )
 
 
 def test_translations_are_found_where_words_are_aligned(folder):

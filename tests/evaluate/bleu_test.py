@@ -34,11 +34,16 @@ class Copies:
 
 @pytest.fixture
 def model():
-    tokenizer = Tokenizer(["en", "de", "ja"], Normalizer(), Segmenter(), WordPieceVocabulary(PIECES))
+    tokenizer = Tokenizer(
+        ["en", "de", "ja"], Normalizer(), Segmenter(), WordPieceVocabulary(PIECES)
+    )
     found = types.SimpleNamespace(
-        objective=Copies(), tokenizer=tokenizer, variables={"params": np.zeros(1)}, step=0,
+        objective=Copies(),
+        tokenizer=tokenizer,
+        variables={"params": np.zeros(1)},
+        step=0,
         words=tokenizer.words,
-    )  # fmt: skip
+    )
     return found
 
 
@@ -64,17 +69,32 @@ def test_japanese_is_cut_into_mecabs_words_where_it_is_installed():
     pytest.importorskip("MeCab")
     pytest.importorskip("ipadic")
     pair = "猫が庭で寝ています。", "猫は庭で静かに寝ています。"
-    words = [" ".join(x) for x in (("猫", "が", "庭", "で", "寝", "て", "い", "ます", "。"),
-                                   ("猫", "は", "庭", "で", "静か", "に", "寝", "て", "い", "ます", "。"))]  # fmt: skip
+    words = [
+        " ".join(x)
+        for x in (
+            ("猫", "が", "庭", "で", "寝", "て", "い", "ます", "。"),
+            ("猫", "は", "庭", "で", "静か", "に", "寝", "て", "い", "ます", "。"),
+        )
+    ]
     found = scores([pair[0]], [pair[1]], "ja")
-    assert found[0] == pytest.approx(BLEU(tokenize="none", force=True).corpus_score([words[0]], [[words[1]]]).score)
+    assert found[0] == pytest.approx(
+        BLEU(tokenize="none", force=True).corpus_score([words[0]], [[words[1]]]).score
+    )
     assert "tok:ja-mecab-" in found[2]
 
 
 def test_pieces_to_words(model):
     vocabulary = model.tokenizer.vocabulary
     number = PIECES.index
-    ids = [number("one"), number("two"), number("##s"), number("猫"), number("犬"), 3, number("six")]
+    ids = [
+        number("one"),
+        number("two"),
+        number("##s"),
+        number("猫"),
+        number("犬"),
+        3,
+        number("six"),
+    ]
     assert spelled(ids, vocabulary) == "one twos 猫犬"
 
 

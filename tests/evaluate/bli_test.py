@@ -347,8 +347,15 @@ def test_real_dictionaries():
 
 
 def test_a_word_and_its_copy_are_two_questions():
-    entries = {"radio": {"radio", "wireless"}, "taxi": {"taxi"}, "haus": {"house"}, "gone": {"taxi"}}
-    test = test_dictionaries.TestSet("de", "en", {word: frozenset(some) for word, some in entries.items()})
+    entries = {
+        "radio": {"radio", "wireless"},
+        "taxi": {"taxi"},
+        "haus": {"house"},
+        "gone": {"taxi"},
+    }
+    test = test_dictionaries.TestSet(
+        "de", "en", {word: frozenset(some) for word, some in entries.items()}
+    )
     source = WordSpace(["radio", "taxi", "haus"], np.zeros((3, 1, 2)), 3)
     target = WordSpace(["radio", "wireless", "taxi", "house"], np.zeros((4, 1, 2)), 4)
     induced = Induced(test, source, target, {})
@@ -362,7 +369,9 @@ def test_a_word_and_its_copy_are_two_questions():
 def test_outcomes_are_those_of_the_figures(tmp_path):
     vectors = {
         "de": Vectors(["radio", "taxi", "haus", "tor"], np.eye(4, dtype=np.float32)),
-        "en": Vectors(["radio", "house", "wireless", "taxi"], np.eye(4, dtype=np.float32)[[0, 2, 0, 1]]),
+        "en": Vectors(
+            ["radio", "house", "wireless", "taxi"], np.eye(4, dtype=np.float32)[[0, 2, 0, 1]]
+        ),
     }
 
     class Spaces:

@@ -192,10 +192,16 @@ def test_words_are_split_by_rank_and_by_tag(world, measure, monkeypatch):
 
 def test_means_over_pairs_leave_out_what_one_pair_lacks():
     figures = {
-        "bli/de-en/p@1": 0.2, "bli/en-de/p@1": 0.4, "bli/de-en/p@1_low": 0.1, "bli/de-en/words": 9,
-        "bli/de-en/pairs": 9, "bli/en-de/pairs": 9,
-        "bli/en-de/p@1_distinct": 0.3, "bli/de-en/tag/NOUN/p@1": 1.0, "bli/de-en/layer1/p@1": 1.0,
-    }  # fmt: skip
+        "bli/de-en/p@1": 0.2,
+        "bli/en-de/p@1": 0.4,
+        "bli/de-en/p@1_low": 0.1,
+        "bli/de-en/words": 9,
+        "bli/de-en/pairs": 9,
+        "bli/en-de/pairs": 9,
+        "bli/en-de/p@1_distinct": 0.3,
+        "bli/de-en/tag/NOUN/p@1": 1.0,
+        "bli/de-en/layer1/p@1": 1.0,
+    }
     assert bli.means(figures) == {"bli/p@1": pytest.approx(0.3)}
 
 

@@ -37,9 +37,10 @@ def test_v_measure_is_its_definition(seed):
     gold = [g if r.rand() < 0.5 else a % 3 for a, g in zip(assigned, gold)]
     table = senses.contingency(assigned, gold)
     np.testing.assert_allclose(senses.v_measure(table), brute_v(assigned, gold), atol=1e-12)
-    pure = sum(max(gold_in.count(g) for g in range(3)) for gold_in in (
-        [g for a, g in zip(assigned, gold) if a == k] for k in range(4)
-    ))  # fmt: skip
+    pure = sum(
+        max(gold_in.count(g) for g in range(3))
+        for gold_in in ([g for a, g in zip(assigned, gold) if a == k] for k in range(4))
+    )
     assert senses.purity(table) == pytest.approx(pure / 40)
 
 
@@ -134,9 +135,13 @@ def test_a_word_of_one_concept_in_this_text_means_it_with_every_sense():
 
 def test_occurrences_that_no_candidate_fits_are_passed_over():
     found = senses.score_translations(
-        [("bank", 2), ("geld", 0)], ["money", "river"], CONCEPTS, ONLY, LEARNED,
+        [("bank", 2), ("geld", 0)],
+        ["money", "river"],
+        CONCEPTS,
+        ONLY,
+        LEARNED,
         candidates=[["bank", "geld", "ufer"], ["geld"]],
-    )  # fmt: skip
+    )
     assert found.occurrences == 1 and found.accuracy == 1
     assert found.chance == pytest.approx(1 / 3)
     with pytest.raises(ValueError, match="None of 1 occurrences"):

@@ -43,9 +43,14 @@ def test_no_correlation_of_two_pairs_or_of_equal_vectors():
 
 def test_names_of_files(tmp_path):
     for name in (
-        "EN_SIMLEX-999.txt", "EN-DE-SEMEVAL17.txt", "de.rg65.tsv", "EN_RG-65.txt", "en-rg-65.txt",
-        "fr_ws.txt", "README",
-    ):  # fmt: skip
+        "EN_SIMLEX-999.txt",
+        "EN-DE-SEMEVAL17.txt",
+        "de.rg65.tsv",
+        "EN_RG-65.txt",
+        "en-rg-65.txt",
+        "fr_ws.txt",
+        "README",
+    ):
         (tmp_path / name).write_text("a b 1\n")
     found = {one.subject for one in similarity.find(str(tmp_path), ("en", "de"))}
     assert found == {"en/simlex-999", "en-de/semeval17", "de/rg65", "en/rg-65"}

@@ -77,12 +77,16 @@ def test_layers():
 
 def test_figures_by_hand():
     counts = Counts()
-    gold = Linked(["a"] * 3, ["b"] * 3, frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (2, 1)}))
+    gold = Linked(
+        ["a"] * 3, ["b"] * 3, frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (2, 1)})
+    )
     found = np.zeros((3, 3), bool)
     found[0, 0] = found[2, 1] = found[2, 2] = True  # sure, possible, wrong
     counts.add(found, gold)
     figures = counts.figures()
-    assert figures["precision"] == pytest.approx(2 / 3) and figures["recall"] == pytest.approx(1 / 2)
+    assert figures["precision"] == pytest.approx(2 / 3) and figures["recall"] == pytest.approx(
+        1 / 2
+    )
     assert figures["aer"] == pytest.approx(1 - (1 + 2) / (3 + 2))
     assert figures["f1"] == pytest.approx(4 / 7)
     counts.add(np.zeros((3, 3), bool), gold)  # sums over the corpus, not means of sentences
@@ -109,9 +113,12 @@ def test_a_perfect_encoder_has_no_error_and_a_random_one_has(tmp_path):
     assert figures["word_alignment/f1"] == 1 and figures["word_alignment/de-en/sentences"] == 2
     model = static(words, 0)
     random = StaticModel(
-        {"de": model.vectors("de"), "en": static(words, 1).vectors("en")}, {}, {}, "en",
+        {"de": model.vectors("de"), "en": static(words, 1).vectors("en")},
+        {},
+        {},
+        "en",
         Normalizer(lower_case=False),
-    )  # fmt: skip
+    )
     assert dict(made.run(random.encoder()))["word_alignment/aer"] > 0.2
 
 

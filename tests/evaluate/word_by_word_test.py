@@ -47,8 +47,10 @@ def test_each_word_becomes_the_nearest_by_csls():
     assert expected != [german[i] for i in cosines.argmax(1)]
     texts = [" ".join(english[:20]), "", "E20 unknown " + " ".join(english[21:])]
     assert word_by_word(made, texts, "en", "de") == [
-        " ".join(expected[:20]), "", " ".join([expected[20], "unknown", *expected[21:]]),
-    ]  # fmt: skip
+        " ".join(expected[:20]),
+        "",
+        " ".join([expected[20], "unknown", *expected[21:]]),
+    ]
 
 
 def test_words_without_vectors_stay():

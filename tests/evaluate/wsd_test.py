@@ -53,8 +53,11 @@ def test_reads_words_and_instances(tmp_path, zipped):
     corpus = wsd_files.read(write(tmp_path, SENTENCES, zipped=zipped))
     assert corpus.name == "toy"
     assert corpus.sentences == [
-        ["The", "bank", "lends", "money"], ["A", "river", "bank"], [], ["Banks", "."],
-    ]  # fmt: skip
+        ["The", "bank", "lends", "money"],
+        ["A", "river", "bank"],
+        [],
+        ["Banks", "."],
+    ]
     found = [(i.lemma, i.pos, i.sentence, i.start, i.stop, i.keys) for i in corpus.instances]
     assert found == [
         ("bank", "NOUN", 0, 1, 2, ("bank%1",)),
@@ -88,7 +91,9 @@ def test_many_that_disagree_are_counted(tmp_path):
     sentences = [[("bank", "bank|NOUN|bank%1")]] * 6
     path = write(tmp_path, sentences)
     (tmp_path / "toy.gold.key.txt").write_text("d0.s0.t0 bank%1\n")
-    with pytest.raises(ValueError, match="d0.s1.t0, d0.s2.t0, d0.s3.t0 and 2 more are only in the text"):
+    with pytest.raises(
+        ValueError, match="d0.s1.t0, d0.s2.t0, d0.s3.t0 and 2 more are only in the text"
+    ):
         wsd_files.read(path)
 
 
@@ -127,7 +132,9 @@ def test_files_that_are_not_there(tmp_path):
         wsd_files.read(str(tmp_path / "x.data.xml"))
     path = write(tmp_path, SENTENCES)
     (tmp_path / "toy.gold.key.txt").unlink()
-    with pytest.raises(FileNotFoundError, match="no file of keys beside it: expected .*toy.gold.key.txt"):
+    with pytest.raises(
+        FileNotFoundError, match="no file of keys beside it: expected .*toy.gold.key.txt"
+    ):
         wsd_files.read(path)
     broken = tmp_path / "cut.data.xml.gz"
     broken.write_bytes(gzip.compress(b"<corpus>" * 100)[:30])
@@ -155,8 +162,10 @@ def test_first_senses(tmp_path):
     path = tmp_path / "senses.tsv.gz"
     path.write_bytes(gzip.compress(TABLE.encode()))
     assert wsd_files.first_senses(str(path)) == {
-        ("bank", "NOUN"): "bank%1:1", ("bank", "VERB"): "bank%2:1", ("red_hot", "ADJ"): "red%3:1",
-    }  # fmt: skip
+        ("bank", "NOUN"): "bank%1:1",
+        ("bank", "VERB"): "bank%2:1",
+        ("red_hot", "ADJ"): "red%3:1",
+    }
 
 
 @pytest.mark.parametrize(
@@ -295,9 +304,7 @@ def test_the_table(tmp_path):
         "sense_key\tlemma\tpos\tsense_number\n"
         + "".join(f"{lemma}%0\t{lemma}\tn\t1\n" for lemma in ("bank", "may", "odd"))
     )
-    job = evaluator(
-        training=training, tests=str(tests), wordnet=str(table), development="dev"
-    )
+    job = evaluator(training=training, tests=str(tests), wordnet=str(table), development="dev")
     found = dict(job.measure(encode))
     assert found["wsd/layer"] == 1 and found["wsd/senses"] == 4
     for name in ("dev", "set"):

@@ -51,9 +51,15 @@ class Storage:
 
 def tensor(kind, name, size, shape, stride, offset=0, **what):
     return Named(
-        "torch._utils", "_rebuild_tensor_v2", Storage(kind, name, size, **what), offset, shape,
-        stride, False, Named("collections", "OrderedDict"),
-    )  # fmt: skip
+        "torch._utils",
+        "_rebuild_tensor_v2",
+        Storage(kind, name, size, **what),
+        offset,
+        shape,
+        stride,
+        False,
+        Named("collections", "OrderedDict"),
+    )
 
 
 def write(folder, value, data, order=b"little"):
@@ -203,7 +209,9 @@ def test_numbers_of_eight_bits_are_refused(tmp_path):
     import ml_dtypes
 
     save_file({"a": NUMBERS.astype(ml_dtypes.float8_e4m3fn)}, str(tmp_path / "model.safetensors"))
-    with pytest.raises(ValueError, match="model.safetensors is refused: NumPy lacks the type.*bfloat16"):
+    with pytest.raises(
+        ValueError, match="model.safetensors is refused: NumPy lacks the type.*bfloat16"
+    ):
         arrays.read(str(tmp_path))
 
 

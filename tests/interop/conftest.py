@@ -9,8 +9,21 @@ import pytest
 from safetensors.numpy import save_file
 
 WIDTH, LAYERS, HEADS, MLP, POSITIONS = 8, 2, 2, 12, 11
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "bank", "##s", "un", "##a", "##b", ",",
-          "."]  # fmt: skip
+PIECES = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "the",
+    "bank",
+    "##s",
+    "un",
+    "##a",
+    "##b",
+    ",",
+    ".",
+]
 
 
 def _names(kind, k):
@@ -77,18 +90,33 @@ def make_arrays(kind, rows, seed=0):
 def make_config(kind, rows):
     if kind == "xlm":
         return dict(
-            model_type="xlm", emb_dim=WIDTH, n_layers=LAYERS, n_heads=HEADS, n_langs=3,
-            use_lang_emb=True, lang2id={"de": 1, "en": 0, "fr": 2}, vocab_size=rows, asm=False,
-            max_position_embeddings=POSITIONS, layer_norm_eps=1e-12, gelu_activation=True,
+            model_type="xlm",
+            emb_dim=WIDTH,
+            n_layers=LAYERS,
+            n_heads=HEADS,
+            n_langs=3,
+            use_lang_emb=True,
+            lang2id={"de": 1, "en": 0, "fr": 2},
+            vocab_size=rows,
+            asm=False,
+            max_position_embeddings=POSITIONS,
+            layer_norm_eps=1e-12,
+            gelu_activation=True,
             causal=False,
-        )  # fmt: skip
+        )
     large = kind == "xlm-roberta"
     return dict(
-        model_type=kind, hidden_size=WIDTH, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
-        intermediate_size=MLP, hidden_act="gelu", vocab_size=rows,
-        max_position_embeddings=POSITIONS + 2 * large, type_vocab_size=1 if large else 2,
+        model_type=kind,
+        hidden_size=WIDTH,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        intermediate_size=MLP,
+        hidden_act="gelu",
+        vocab_size=rows,
+        max_position_embeddings=POSITIONS + 2 * large,
+        type_vocab_size=1 if large else 2,
         layer_norm_eps=1e-5 if large else 1e-12,
-    )  # fmt: skip
+    )
 
 
 def write(folder, kind="bert", arrays=None, config=None, pieces=PIECES):

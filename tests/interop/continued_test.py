@@ -10,17 +10,27 @@ from clwe_jax import api, options, presets
 from clwe_jax.interop import configuration, export, huggingface
 from clwe_jax.pretrain import job as pretrain
 
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyzäöüß.,!?",
-          *(f"##{x}" for x in "abcdefghijklmnopqrstuvwxyzäöüß")]  # fmt: skip
+PIECES = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    *"abcdefghijklmnopqrstuvwxyzäöüß.,!?",
+    *(f"##{x}" for x in "abcdefghijklmnopqrstuvwxyzäöüß"),
+]
 
 
 def a_config(folder, rate, steps):
     config = presets.bert("laptop")
     config.init.parameters = f"hf:{folder}"
     config.data.update(
-        languages="de,en", pocket_sentences=300, pocket_domains="money", sequence_length=11,
+        languages="de,en",
+        pocket_sentences=300,
+        pocket_domains="money",
+        sequence_length=11,
         chunk_lines=32,
-    )  # fmt: skip
+    )
     config.train.update(steps=steps, batch_size=4, log_every_steps=2)
     config.optimizer.learning_rate = rate
     config.checkpoint.every_steps = 100

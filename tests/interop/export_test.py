@@ -61,7 +61,9 @@ def outputs(objective, variables, batch):
     found = jax.jit(objective.encode)(variables, batch)
     scores = None
     if "head" in variables["params"]:
-        scores = objective.module.apply(variables, found.last, batch["language_ids"], method="score")
+        scores = objective.module.apply(
+            variables, found.last, batch["language_ids"], method="score"
+        )
         scores = np.asarray(scores)[0, :7, : len(PIECES)]
     return [np.asarray(x)[0, :7] for x in (*found.layers, found.last)], scores
 
@@ -75,9 +77,7 @@ def read_back(folder):
     options = dataclasses.replace(described.options, pooler=pooler)
     model = Transformer(options, described.rows, languages, described.positions)
     tied = huggingface.OUTPUT not in found
-    objective = MlmObjective(
-        model=model, vocab_size=described.rows, max_predictions=2, tied=tied
-    )
+    objective = MlmObjective(model=model, vocab_size=described.rows, max_predictions=2, tied=tied)
     return objective, {"params": traverse_util.unflatten_dict(found, sep="/")}
 
 
@@ -95,7 +95,10 @@ def test_one_language_read_back(case, tmp_path):
     text = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert all(note in text for note in notes)
     assert ("the language de" in text) == (case != "plain")
-    assert again.model.options.pooler == objective.model.options.pooler and again.tied == objective.tied
+    assert (
+        again.model.options.pooler == objective.model.options.pooler
+        and again.tied == objective.tied
+    )
 
 
 def test_all_languages_as_token_types(tmp_path):
@@ -117,9 +120,11 @@ def test_an_export_is_loaded_as_the_run(case, language, tmp_path):
     """With the run's own tokenizer, which finds words of a lexicon."""
     objective, variables = a_model(CASES[case])
     tokenizer = Tokenizer(
-        LANGUAGES, Normalizer(simplify_chinese=True), Segmenter({"fr": ["東京"]}),
+        LANGUAGES,
+        Normalizer(simplify_chinese=True),
+        Segmenter({"fr": ["東京"]}),
         WordPieceVocabulary([*PIECES, "東京", "東", "##京"]),
-    )  # fmt: skip
+    )
     folder = str(tmp_path / "out")
     to_huggingface.write(objective, tokenizer, variables, folder, language)
     assert os.stat(folder).st_mode & 0o777 == 0o777 & ~umask()

@@ -190,16 +190,24 @@ def spoil(folders, tmp_path, change):
 @pytest.mark.parametrize(
     "change, message",
     [
-        (lambda a, c: c.update(model_type="gpt2"), "architecture 'gpt2'.*bert, xlm-roberta, roberta-prelayernorm, xlm"),
+        (
+            lambda a, c: c.update(model_type="gpt2"),
+            "architecture 'gpt2'.*bert, xlm-roberta, roberta-prelayernorm, xlm",
+        ),
         (lambda a, c: c.update(hidden_act="relu"), "hidden_act='relu' is not supported; .*'gelu'"),
         (lambda a, c: c.update(position_embedding_type="relative_key"), "expected 'absolute'"),
         (lambda a, c: c.pop("hidden_size"), "has no 'hidden_size'"),
         (lambda a, c: c.update(vocab_size=12), r"vocabulary has 13 pieces, .*vocab_size=12"),
         (lambda a, c: c.update(vocab_size=99), r"word_embeddings.* \[13, 8\]; \[99, 8\] expected"),
-        (lambda a, c: c.update(num_hidden_layers=3), "no bert.encoder.layer.2.attention.self.query"),
+        (
+            lambda a, c: c.update(num_hidden_layers=3),
+            "no bert.encoder.layer.2.attention.self.query",
+        ),
         (lambda a, c: a.pop("bert.encoder.layer.1.output.dense.bias"), "no .*1.output.dense.bias"),
         (
-            lambda a, c: a.update({"bert.encoder.layer.0.intermediate.dense.weight": np.ones((8, 12))}),
+            lambda a, c: a.update(
+                {"bert.encoder.layer.0.intermediate.dense.weight": np.ones((8, 12))}
+            ),
             r"\[8, 12\]; \[12, 8\] expected by config.json",
         ),
         (lambda a, c: a.pop("bert.embeddings.word_embeddings.weight"), "weights have no bert.emb"),

@@ -17,9 +17,7 @@ from clwe_jax.text.vocab import laser as text, vocab
 from clwe_jax.training import build, fine_tuned, paths
 from tests.interop.arrays_test import tensor, write_old
 
-PIECES = (
-    "<s> <pad> </s> <unk> a@@ b@@ c@@ d@@ a b c d ab@@ ab abc@@ abc cd . , ü ü@@ é".split()
-)
+PIECES = "<s> <pad> </s> <unk> a@@ b@@ c@@ d@@ a b c d ab@@ ab abc@@ abc cd . , ü ü@@ é".split()
 CODES = ["a b 90", "a b</w> 80", "ab c 70", "ab c</w> 60", "c d</w> 50", "b d 40", "ab d</w> 9"]
 WIDTH, CELLS, LAYERS = 5, 4, 2
 
@@ -43,9 +41,15 @@ def write(folder, arrays, pieces=PIECES, codes=CODES, **sizes):
     """A folder as the release is, with the file of PyTorch before 1.6."""
     rows = len(arrays["embed_tokens.weight"])
     usual = dict(
-        num_embeddings=rows, padding_idx=1, embed_dim=WIDTH, hidden_size=CELLS, num_layers=LAYERS,
-        bidirectional=True, left_pad=True, padding_value=0.0,
-    )  # fmt: skip
+        num_embeddings=rows,
+        padding_idx=1,
+        embed_dim=WIDTH,
+        hidden_size=CELLS,
+        num_layers=LAYERS,
+        bidirectional=True,
+        left_pad=True,
+        padding_value=0.0,
+    )
     stored, model = {}, {}
     for number, (name, array) in enumerate(arrays.items()):
         stride = tuple(x // array.itemsize for x in array.strides)
@@ -53,8 +57,10 @@ def write(folder, arrays, pieces=PIECES, codes=CODES, **sizes):
         model[name] = tensor("FloatStorage", key, array.size, array.shape, stride, view=None)
         stored[key] = array.ravel()
     value = {
-        "params": usual | sizes, "model": model, "dictionary": {x: n for n, x in enumerate(pieces)},
-    }  # fmt: skip
+        "params": usual | sizes,
+        "model": model,
+        "dictionary": {x: n for n, x in enumerate(pieces)},
+    }
     write_old(folder / "bilstm.93langs.2018-12-26.pt", value, stored)
     (folder / "93langs.fcodes").write_text("".join(f"{x}\n" for x in codes), encoding="utf-8")
     return folder
@@ -156,7 +162,9 @@ def test_codes_and_pieces_of_files_are_a_runs_vocabulary(tmp_path):
     with pytest.raises(ValueError, match="line 2: expected 'piece count' with a new piece"):
         vocab.load(str(codes))
     listed.write_text("xy 7\nxz 3\n")
-    with pytest.raises(ValueError, match="my.fcodes: the codes do not make 2 of the 2.*another voc"):
+    with pytest.raises(
+        ValueError, match="my.fcodes: the codes do not make 2 of the 2.*another voc"
+    ):
         vocab.load(str(codes))
 
 

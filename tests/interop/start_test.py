@@ -57,9 +57,10 @@ def test_a_run_starts_as_the_model(folders, tmp_path):
     scores = [
         x.module.apply(v, y.last, batch["language_ids"], method="score")[0, :7, :13]
         for x, v, y in (
-            (objective, {"params": params}, ours), (loaded.objective, loaded.variables, theirs),
+            (objective, {"params": params}, ours),
+            (loaded.objective, loaded.variables, theirs),
         )
-    ]  # fmt: skip
+    ]
     np.testing.assert_array_equal(*scores)
     assert record["source"] == f"hf:{folder}" and record["step"] is None and "common" not in record
 

@@ -24,9 +24,13 @@ def test_two_berts_are_mapped_extracted_reordered_and_loaded(folders, tmp_path):
     config.system, config.data.languages = "CLCR", "de,en"
     config.data.update(pocket_domains="money", lower_case=False)
     config.clcr.update(
-        source=bert(folders, tmp_path / "de", 0, 1), target=bert(folders, tmp_path / "en", 1, 2),
-        sentences=60, test_sentences=10, threshold=9.0, layer="0",
-    )  # fmt: skip
+        source=bert(folders, tmp_path / "de", 0, 1),
+        target=bert(folders, tmp_path / "en", 1, 2),
+        sentences=60,
+        test_sentences=10,
+        threshold=9.0,
+        layer="0",
+    )
     config.clcr.transform.update(steps=30, hidden=8, batch_size=16)
     config.clcr.predictor.update(steps=10, hidden=8, batch_size=32)
     config.clcr.entailment.seeds = 0

@@ -110,7 +110,9 @@ def test_comments_and_imports_do_not_change_the_hash_of_a_module(tmp_path):
 def test_the_hash_of_a_module_is_that_of_every_version_of_python(tmp_path):
     """Python 3.12 gave functions and classes a further field; its rows were said to have other code."""
     script = tmp_path / "script.py"
-    script.write_text("class A(B):\n    def f(self, *x, y=1):\n        return [z for z in x if y]\n")
+    script.write_text(
+        "class A(B):\n    def f(self, *x, y=1):\n        return [z for z in x if y]\n"
+    )
     assert hashes.of_module(str(script)) == "16a60a35"
 
 

@@ -16,9 +16,17 @@ MAIN = "python -m clwe_jax.main --config=configs/"
 
 def row(name, seed=0, **figures):
     figures = {key.replace("__", "/"): value for key, value in figures.items()}
-    return {"name": name, "seed": seed, "figures": figures, "commands": [f"{MAIN}{name}.py"],
-            "seconds": {"processor": 120.0}, "memory": {"host_peak": 2e9}, "options": "0",
-            "data": [{"name": "pocket", "hash": "0"}], "code": ["0"]}  # fmt: skip
+    return {
+        "name": name,
+        "seed": seed,
+        "figures": figures,
+        "commands": [f"{MAIN}{name}.py"],
+        "seconds": {"processor": 120.0},
+        "memory": {"host_peak": 2e9},
+        "options": "0",
+        "data": [{"name": "pocket", "hash": "0"}],
+        "code": ["0"],
+    }
 
 
 def test_the_pages_are_those_of_the_ledger():
@@ -64,11 +72,19 @@ def test_the_pages_are_short():
 
 def test_every_table_and_figure_of_the_papers_is_named():
     _, papers, items = layout.items(rows.FOLDER)
-    expected = {"A": (range(1, 6), range(3, 8)), "B": (range(1, 7), range(1, 4)),
-                "C": (range(1, 4), range(3, 6)), "D": (range(1, 6), range(3, 7)),
-                "E": (range(1, 4), range(1, 3))}  # fmt: skip
-    names = [f"{x} {kind} {n}" for x, both in expected.items()
-             for kind, numbers in zip(("Table", "Fig"), both) for n in numbers]  # fmt: skip
+    expected = {
+        "A": (range(1, 6), range(3, 8)),
+        "B": (range(1, 7), range(1, 4)),
+        "C": (range(1, 4), range(3, 6)),
+        "D": (range(1, 6), range(3, 7)),
+        "E": (range(1, 4), range(1, 3)),
+    }
+    names = [
+        f"{x} {kind} {n}"
+        for x, both in expected.items()
+        for kind, numbers in zip(("Table", "Fig"), both)
+        for n in numbers
+    ]
     assert [item.name for item in items] == names and list(papers) == list(expected)
 
 
@@ -110,8 +126,9 @@ def test_a_comparison_becomes_a_line_for_each_system():
     table = layout.ResultsTable(title="T", columns=["x"], lines=[line], cost=False)
     found = list(render._lines(table, {"compare": some}, {}))
     assert [re.search(r"\[(\w)\].*\| ([\d.]+) \|", x).groups() for x in found] == [
-        ("b", "30.0"), ("a", "10.0"),
-    ]  # fmt: skip
+        ("b", "30.0"),
+        ("a", "10.0"),
+    ]
 
 
 def test_the_figures_of_an_order_have_its_form():
@@ -178,8 +195,10 @@ def test_directions_of_the_same_items_are_one_observation():
     def of(name, hits, shared):
         parts = {f"a/{n}": Outcomes(hits, items) for n, items in enumerate(numbers[shared])}
         share = hits.mean()
-        return {**row(name, **dict.fromkeys(parts, [share, share - 0.05, share + 0.05])),
-                **record._written(parts)}  # fmt: skip
+        return {
+            **row(name, **dict.fromkeys(parts, [share, share - 0.05, share + 0.05])),
+            **record._written(parts),
+        }
 
     errors = [orders.figure([of("x", right, shared)], "a/*").error for shared in (True, False)]
     assert errors[0] == pytest.approx(1.96 * 0.5 / 400**0.5, rel=1e-3)
@@ -237,4 +256,6 @@ def test_a_wrong_layout_is_named(tmp_path):
     with pytest.raises(ValueError, match="'T'.*heads"):
         layout.tables(str(tmp_path), "some.toml")
     with pytest.raises(ValueError, match="2 figures for 1 columns"):
-        layout.ResultsTable(title="T", columns=["a"], figures=["b", "c"], lines=[layout.TableLine(row="x")])
+        layout.ResultsTable(
+            title="T", columns=["a"], figures=["b", "c"], lines=[layout.TableLine(row="x")]
+        )

@@ -10,9 +10,14 @@ from clwe_jax.ledger import layout, record, rows
 def run_in(folder, command, figures, seed=0, finished=True):
     folder.mkdir(parents=True, exist_ok=True)
     made = {
-        "commands": [command], "finished": finished, "seed": seed, "figures": figures,
-        "options": "0", "data": [], "seconds": {"wall": 1, "processor": 1},
-    }  # fmt: skip
+        "commands": [command],
+        "finished": finished,
+        "seed": seed,
+        "figures": figures,
+        "options": "0",
+        "data": [],
+        "seconds": {"wall": 1, "processor": 1},
+    }
     (folder / record.FILE).write_text(json.dumps(made))
     return str(folder)
 
@@ -27,7 +32,10 @@ MAIN = "python -m clwe_jax.main --config=configs/"
         (MAIN + "mbert.py:small --config.train.steps=10", "mbert:small train.steps=10"),
         (MAIN.replace("=", " ") + "mbert.py:laptop", "mbert"),
         ("python benchmarks/csls.py --words 20 --flag --peer-python=x", "csls flag words=20"),
-        ("python benchmarks/laser.py --config=configs/mbert.py:base --length=3", "laser config=mbert:base length=3"),
+        (
+            "python benchmarks/laser.py --config=configs/mbert.py:base --length=3",
+            "laser config=mbert:base length=3",
+        ),
     ],
 )
 def test_a_row_has_the_name_of_its_command(command, name):
@@ -46,7 +54,11 @@ def test_rows_are_sorted_and_replaced(tmp_path):
     )
     assert rows.add([two, wide, one], ledger) == ["mbert", "mbert model.width=64", "mbert"]
     found = rows.read(ledger)
-    assert [rows.key(row) for row in found] == [("mbert", 0), ("mbert", 2), ("mbert model.width=64", 1)]
+    assert [rows.key(row) for row in found] == [
+        ("mbert", 0),
+        ("mbert", 2),
+        ("mbert model.width=64", 1),
+    ]
     assert found[0]["figures"] == {"retrieval/mean": [0.123457, 0, 1]}
     run_in(tmp_path / "one", MAIN + "mbert.py", {"retrieval/mean": 0.5})
     rows.add([one], ledger)
@@ -60,17 +72,20 @@ def test_options_lose_the_places_of_this_machine(tmp_path):
     options = {"data": {"source": f"text:{tmp_path}/text", "names": [f"{rows.ROOT}/docs"]}, "a": 1}
     path.write_text(json.dumps({**json.loads(path.read_text()), "options": options}))
     assert rows.row_of(folder)["options"] == {
-        "data": {"source": "text:text", "names": ["docs"]}, "a": 1
-    }  # fmt: skip
+        "data": {"source": "text:text", "names": ["docs"]},
+        "a": 1,
+    }
 
 
 def test_rows_keep_the_figures_that_orders_of_runs_need():
     _, _, items = layout.items(rows.FOLDER)
     asked = {
         metric.replace("*-*", "de-en")
-        for item in items for order in item.orders for metric in (order.metric, order.other)
+        for item in items
+        for order in item.orders
+        for metric in (order.metric, order.other)
         if metric.startswith("retrieval/")
-    }  # fmt: skip
+    }
     assert asked and not [metric for metric in asked if not rows._KEPT.fullmatch(metric)]
 
 

@@ -15,9 +15,16 @@ from clwe_jax.options.training import MeshOptions
 from clwe_jax.training import partition
 
 CONFIG = BiLmOptions(
-    width=4, layers=2, cells=6, cell_clip=0.8, projection_clip=0.5, dropout=0.3, character_dim=3,
-    filters=((1, 3), (2, 4)), highways=1,
-)  # fmt: skip
+    width=4,
+    layers=2,
+    cells=6,
+    cell_clip=0.8,
+    projection_clip=0.5,
+    dropout=0.3,
+    character_dim=3,
+    filters=((1, 3), (2, 4)),
+    highways=1,
+)
 ROWS, LENGTH, WORDS, FRAME = 3, 8, 11, 6
 MODEL = bilm.BiLm(CONFIG)
 apply = jax.jit(MODEL.apply)

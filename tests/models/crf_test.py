@@ -89,9 +89,11 @@ def test_padding_has_no_effect(case):
 def test_forbidden_steps_are_never_taken():
     tags = ("B-LOC", "B-PER", "I-LOC", "I-PER", "O")
     between, start = crf.bio_steps(tags)
-    allowed = {(a, b) for a, b in itertools.product(tags, tags) if not (
-        b.startswith("I-") and (a == "O" or a[2:] != b[2:])
-    )}  # fmt: skip
+    allowed = {
+        (a, b)
+        for a, b in itertools.product(tags, tags)
+        if not (b.startswith("I-") and (a == "O" or a[2:] != b[2:]))
+    }
     found = {(tags[a], tags[b]) for a, b in zip(*np.nonzero(between == 0))}
     assert found == allowed
     assert [tag for tag, x in zip(tags, start) if x == 0] == ["B-LOC", "B-PER", "O"]
@@ -126,9 +128,11 @@ def test_equals_pytorch_crf():
     tags = rng.integers(0, 6, (5, 7))
     theirs = torchcrf.CRF(6, batch_first=True)
     weights = crf.Weights(
-        *(x.detach().numpy() for x in (theirs.transitions, theirs.start_transitions,
-                                       theirs.end_transitions))
-    )  # fmt: skip
+        *(
+            x.detach().numpy()
+            for x in (theirs.transitions, theirs.start_transitions, theirs.end_transitions)
+        )
+    )
     with torch.no_grad():
         given = [torch.tensor(x) for x in (emissions, tags, mask)]
         likely = theirs(*given, reduction="none").numpy()

@@ -116,9 +116,7 @@ def test_samples_have_the_decoders_distribution():
     step, _ = recurrent(np.random.default_rng(4))
     state = jnp.broadcast_to(jnp.arange(WIDTH, dtype=jnp.float32) / 5, (4_000, WIDTH))
     texts = all_texts(step, state, 0)
-    draw = lambda **how: decode.sample(
-        step, state, 4_000, LENGTH, MARKS, jax.random.key(0), **how
-    )
+    draw = lambda **how: decode.sample(step, state, 4_000, LENGTH, MARKS, jax.random.key(0), **how)
     found = draw()
     np.testing.assert_array_equal(found.tokens, draw().tokens)
     counted = {}

@@ -42,9 +42,9 @@ def one_direction(words, kernel, recurrent, bias):
     cell = output = np.zeros(kernel.shape[-1])
     found = []
     for word in words:
-        i, j, f, o = np.einsum("i,igc->gc", word, kernel) + np.einsum(
-            "i,igc->gc", output, recurrent
-        ) + bias  # fmt: skip
+        i, j, f, o = (
+            np.einsum("i,igc->gc", word, kernel) + np.einsum("i,igc->gc", output, recurrent) + bias
+        )
         cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(j)
         output = sigmoid(o) * np.tanh(cell)
         found.append(output)
@@ -91,7 +91,9 @@ def test_gradient_of_the_bilstm_is_that_of_differences(x):
 TAGGERS = {
     "linear": heads.Linear(models.LinearHead(), 3, True),
     "bilstm_crf": heads.BiLstmCrf(models.BiLstmCrfHead(cells=4), 3, True),
-    "transformer_crf": heads.TransformerCrf(models.TransformerCrfHead(layers=1, width=8, mlp_dim=8), 3, True),
+    "transformer_crf": heads.TransformerCrf(
+        models.TransformerCrfHead(layers=1, width=8, mlp_dim=8), 3, True
+    ),
 }
 CLASSIFIERS = {
     "linear": heads.Linear(models.LinearHead(), 3, False),
@@ -115,9 +117,7 @@ def test_a_tagger_does_not_read_padding(name, x):
         jax.tree.map(lambda u, v: np.testing.assert_allclose(u, v, rtol=1e-5), a, b)
 
 
-@pytest.mark.parametrize(
-    "name, count", [*itertools.product(CLASSIFIERS, [1, 2]), ("esim", 2)]
-)
+@pytest.mark.parametrize("name, count", [*itertools.product(CLASSIFIERS, [1, 2]), ("esim", 2)])
 def test_a_classifier_does_not_read_padding(name, count, x):
     head = {**CLASSIFIERS, "esim": heads.Esim(models.EsimHead(cells=4, hidden=5), 3, False)}[name]
     texts = [(x, MASK), (x[::-1], MASK[::-1])][:count]
@@ -206,9 +206,9 @@ def test_the_loss_of_an_edge_probe_is_that_of_every_label_alone(x):
 def test_a_text_without_words_has_finite_scores_and_gradients(x):
     head, empty = CLASSIFIERS["bilstm_max"], np.zeros_like(MASK)
     params = params_of(head.init, jax.random.key(1), [(x, MASK)])
-    scores, gradient = jax.value_and_grad(
-        lambda p: head.apply({"params": p}, [(x, empty)]).sum()
-    )(params)
+    scores, gradient = jax.value_and_grad(lambda p: head.apply({"params": p}, [(x, empty)]).sum())(
+        params
+    )
     assert np.isfinite(scores) and all(np.isfinite(g).all() for g in jax.tree.leaves(gradient))
 
 

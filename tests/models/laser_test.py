@@ -35,9 +35,7 @@ def lstm(x, kernel, recurrent, bias, cell, output):
     """One row, one direction, by the equations: [L, C]."""
     found = []
     for now in x:
-        i, j, f, o = (
-            now @ kernel[:, k] + output @ recurrent[:, k] + bias[k] for k in range(4)
-        )
+        i, j, f, o = (now @ kernel[:, k] + output @ recurrent[:, k] + bias[k] for k in range(4))
         cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(j)
         output = sigmoid(o) * np.tanh(cell)
         found.append(output)
@@ -99,8 +97,13 @@ def test_padding_does_not_count_and_an_empty_text_is_zero(made):
 def test_dropout_needs_training(made):
     model, variables, ids, before, language = made
     states = lambda train, seed: model.apply(
-        variables, jnp.ones((2, 6)), before, language, train, method=Laser.states,
+        variables,
+        jnp.ones((2, 6)),
+        before,
+        language,
+        train,
+        method=Laser.states,
         rngs={"dropout": jax.random.key(seed)},
-    )  # fmt: skip
+    )
     np.testing.assert_array_equal(states(False, 0), states(False, 1))
     assert (states(True, 0) != states(True, 1)).any()

@@ -28,14 +28,18 @@ def test_a_sentence_is_the_mean_over_its_pieces_and_the_last_layers():
     assert weights.tolist() == [1, 1, 1, 0] and not np.asarray(vectors[3]).any()
 
 
-@pytest.mark.parametrize("how, pool", [("first", lambda x: x[0]), ("mean", np.mean), ("max", np.max)])
+@pytest.mark.parametrize(
+    "how, pool", [("first", lambda x: x[0]), ("mean", np.mean), ("max", np.max)]
+)
 def test_words_are_pooled_from_their_own_pieces(how, pool):
     x = np.random.RandomState(1).standard_normal((2, 8, 3, 2)).astype("f4")
     firsts = np.array([[1, 2, 5], [1, 0, 0]])
     there = np.array([[0, 1, 1, 1, 1, 1, 0, 0], [0, 1, 1, 0, 0, 0, 0, 0]], bool)
     found = jax.jit(pooling.words, static_argnames="how")(x, firsts, there, how)
     for row, word, pieces in ((0, 0, [1]), (0, 1, [2, 3, 4]), (0, 2, [5]), (1, 0, [1, 2])):
-        expected = x[row, 1] * 0 + (x[row, pieces][0] if how == "first" else pool(x[row, pieces], axis=0))
+        expected = x[row, 1] * 0 + (
+            x[row, pieces][0] if how == "first" else pool(x[row, pieces], axis=0)
+        )
         np.testing.assert_allclose(found[row, word], expected, rtol=1e-5)
 
 

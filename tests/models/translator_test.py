@@ -16,9 +16,15 @@ LANGUAGE = np.array([1, 0], np.int32)
 
 def made(norm, shared=1, layers=1):
     options = TranslatorOptions(
-        layers=layers, decoder_layers=2, width=4, heads=2, mlp_dim=6, dropout=0.0, norm=norm,
+        layers=layers,
+        decoder_layers=2,
+        width=4,
+        heads=2,
+        mlp_dim=6,
+        dropout=0.0,
+        norm=norm,
         shared_layers=shared,
-    )  # fmt: skip
+    )
     model = Translator(options, vocab_size=12, languages=2, max_length=6)
     variables = jax.eval_shape(
         model.init, jax.random.key(0), IDS, IDS != 0, 1 - LANGUAGE, BEFORE, LANGUAGE

@@ -151,7 +151,9 @@ def test_order_lengths_and_empty_rows_do_not_count():
     whole = loss(a, b, np.ones(6, "f4"))
     order = r.permutation(6)
     assert loss(a[order], b[order], np.ones(6, "f4")) == pytest.approx(whole, rel=1e-5)
-    assert loss(a * r.uniform(1, 9, (6, 1)), 3 * b, np.ones(6, "f4")) == pytest.approx(whole, rel=1e-5)
+    assert loss(a * r.uniform(1, 9, (6, 1)), 3 * b, np.ones(6, "f4")) == pytest.approx(
+        whole, rel=1e-5
+    )
     more = [np.concatenate([x, r.standard_normal((2, 4)).astype("f4")]) for x in (a, b)]
     assert loss(*more, np.float32([1] * 6 + [0] * 2)) == pytest.approx(whole, rel=1e-5)
     assert loss(*more, np.ones(8, "f4")) > whole  # more pairs repel more
@@ -180,7 +182,11 @@ def undivided(variables):
     batch = make_batch(8, empty=(3,))
     halves = [{key: x[part::2] for key, x in batch.items()} for part in (0, 1)]
     loss = jax.jit(lambda half: make().loss(variables, half, step=0)[0]["loss"].mean())
-    return batch, *gradient(make(), variables, batch), np.mean([float(loss(half)) for half in halves])
+    return (
+        batch,
+        *gradient(make(), variables, batch),
+        np.mean([float(loss(half)) for half in halves]),
+    )
 
 
 @pytest.mark.parametrize("parts", [2, 4])

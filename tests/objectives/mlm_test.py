@@ -135,7 +135,9 @@ def test_hold_equals_numpy(objective, variables):
     read = (batch["segment_ids"] > 0) & (batch["loss_weights"] == 0)
     np.testing.assert_allclose(sums["drift"].value, moved[read].sum(), rtol=1e-5)
     assert float(sums["drift"].weight) == read.sum()
-    assert float(sums["loss"].value) == float(plain["loss"].value)  # perplexities stay what they are
+    assert float(sums["loss"].value) == float(
+        plain["loss"].value
+    )  # perplexities stay what they are
     sizes = dataclasses.replace(objective.model.options, dropout=0.0)
     held = dataclasses.replace(held, model=objective.model.clone(options=sizes))
     losses = [

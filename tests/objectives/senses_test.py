@@ -118,11 +118,13 @@ def bilm_expected(objective, variables, batch):
                 into = 1 - batch["language_ids"][row, there]
                 others = [t for t in objective.translations[word, into] if t not in (-1, word)]
                 if objective.translation == "joint" and others:
-                    other, slot = clear_best([
-                        (cosine(state, other, slot, own), (other, slot))
-                        for other in others
-                        for slot in spoken(objective, state, other, into)
-                    ])  # fmt: skip
+                    other, slot = clear_best(
+                        [
+                            (cosine(state, other, slot, own), (other, slot))
+                            for other in others
+                            for slot in spoken(objective, state, other, into)
+                        ]
+                    )
                     loss = 0.5 * (loss - logs[other, slot])
                 total += batch[weights][row, place] * loss
                 weight += batch[weights][row, place]
@@ -199,10 +201,12 @@ def test_one_sense_is_plain_cross_entropy(make, make_batch):
 @pytest.mark.parametrize(
     "kind, microbatches",
     [
-        pytest.param("bilm", 2, marks=pytest.mark.slow), ("bilm", 4),
-        pytest.param("context", 4, marks=pytest.mark.slow), ("sense_mlm", 4),
+        pytest.param("bilm", 2, marks=pytest.mark.slow),
+        ("bilm", 4),
+        pytest.param("context", 4, marks=pytest.mark.slow),
+        ("sense_mlm", 4),
     ],
-)  # fmt: skip
+)
 def test_a_step_does_not_depend_on_microbatches(kind, microbatches):
     whole, parts = states(kind)[-1], states(kind, microbatches)[-1]
     assert toy.difference(parts, whole) < 2e-4
@@ -223,16 +227,10 @@ def test_with_all_words_as_negatives_a_step_is_that_of_the_softmax_over_all(make
 
 
 @pytest.mark.parametrize(
-    "kinds",
-    [
-        ("sense_mlm",),
-        pytest.param(("bilm", "context", "sampled"), marks=pytest.mark.slow),
-    ],
+    "kinds", [("sense_mlm",), pytest.param(("bilm", "context", "sampled"), marks=pytest.mark.slow)]
 )
 def test_a_step_does_not_depend_on_the_mesh(run_python, kinds):
-    done = run_python(
-        HERE / "toy_words.py", *kinds, devices=8, timeout=900
-    )
+    done = run_python(HERE / "toy_words.py", *kinds, devices=8, timeout=900)
     found = json.loads(done.stdout.splitlines()[-1])
     assert len(found) == len(kinds) and max(found.values()) < 1e-3, found
 
@@ -315,10 +313,12 @@ def test_the_senses_of_each_run_and_direction_start_elsewhere(make, make_batch, 
 def test_objectives_get_the_seed_and_the_special_pieces():
     run = options.parse(
         dict(
-            seed=7, data=dict(languages="en"), model=dict(layers=1, width=8, heads=2, mlp_dim=8),
+            seed=7,
+            data=dict(languages="en"),
+            model=dict(layers=1, width=8, heads=2, mlp_dim=8),
             objective=dict(name="sense_mlm", senses=dict(senses=2, projected=2)),
         )
-    )  # fmt: skip
+    )
     made = build.build_objective(run, 30, 32)
     assert (made.seed, made.senses, made.model.options) == (7, run.objective.senses, run.model)
     assert build.build_objective(run, 30, 32, None, SPECIALS).specials == SPECIALS
@@ -345,8 +345,9 @@ def test_to_seed_the_senses_changes_no_prediction(make, make_batch):
     variables = jax.tree.map(jnp.asarray, state.variables)
     bias = np.random.RandomState(0).randn(*state.params["sense_bias"].shape)
     variables["params"] = {**variables["params"], "sense_bias": jnp.float32(bias)}
-    moments = jax.tree.map(lambda x: np.float32(np.random.RandomState(1).randn(*x.shape)),
-                           (state.params, state.params))  # fmt: skip
+    moments = jax.tree.map(
+        lambda x: np.float32(np.random.RandomState(1).randn(*x.shape)), (state.params, state.params)
+    )
     before, seen = loss_of(objective, variables, batch)
     last = objective.senses.warmup_steps - 1
     changed, copied = objective.update(variables, seen, last)

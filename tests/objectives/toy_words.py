@@ -27,9 +27,15 @@ WORDS, PADDED, ROWS, LENGTH, DISTINCT, FRAME = 30, 32, 8, 6, 16, 7
 FIRST = 370  # seed of batch 0, such that no sense of the first batches is chosen by a near tie
 # Much noise: centers are far apart, and rounding does not decide which sense a word has.
 SENSES = SenseOptions(
-    senses=3, projected=3, queue=64, refresh_every=2, warmup_steps=2, prune_every=0, alpha=0.1,
+    senses=3,
+    projected=3,
+    queue=64,
+    refresh_every=2,
+    warmup_steps=2,
+    prune_every=0,
+    alpha=0.1,
     noise=3.0,
-)  # fmt: skip
+)
 ONE = SenseOptions(senses=1)
 
 
@@ -53,13 +59,21 @@ def languages():
 
 def bilm(senses=SENSES, dropout=0.0, **options):
     sizes = BiLmOptions(
-        width=6, layers=2, cells=8, dropout=dropout, character_dim=4, filters=((1, 3), (2, 3)),
+        width=6,
+        layers=2,
+        cells=8,
+        dropout=dropout,
+        character_dim=4,
+        filters=((1, 3), (2, 3)),
         highways=1,
-    )  # fmt: skip
+    )
     return BiLmObjective(
-        model=BiLm(sizes), vocab_size=WORDS, padded_vocab_size=PADDED, senses=senses,
+        model=BiLm(sizes),
+        vocab_size=WORDS,
+        padded_vocab_size=PADDED,
+        senses=senses,
         **{"translations": translations(), **options},
-    )  # fmt: skip
+    )
 
 
 def context(senses=SENSES, **options):
@@ -69,13 +83,22 @@ def context(senses=SENSES, **options):
 
 def sense_mlm(senses=SENSES, dropout=0.0, **options):
     sizes = TransformerOptions(
-        layers=1, width=8, heads=2, mlp_dim=16, dropout=dropout, language_embeddings=False,
+        layers=1,
+        width=8,
+        heads=2,
+        mlp_dim=16,
+        dropout=dropout,
+        language_embeddings=False,
         condition_on_language=False,
-    )  # fmt: skip
+    )
     return SenseMlmObjective(
-        model=Transformer(sizes, PADDED, 1, LENGTH), vocab_size=WORDS, padded_vocab_size=PADDED, max_predictions=3, senses=senses,
+        model=Transformer(sizes, PADDED, 1, LENGTH),
+        vocab_size=WORDS,
+        padded_vocab_size=PADDED,
+        max_predictions=3,
+        senses=senses,
         **{"translations": translations(), **options},
-    )  # fmt: skip
+    )
 
 
 def bilm_batch(seed=0):

@@ -76,9 +76,7 @@ def test_greedy_translation_is_the_most_probable_piece_and_never_special(objecti
     scores[..., [0, 2, 4]] = -np.inf
     for row in range(2):
         length = next((x for x in range(6) if written[row, x] == 3), 5) + 1
-        np.testing.assert_array_equal(
-            scores[row, :length].argmax(-1), written[row, :length]
-        )
+        np.testing.assert_array_equal(scores[row, :length].argmax(-1), written[row, :length])
         assert not written[row, length:].any()
     wide = jax.jit(lambda v, b: objective.decode(v, b, width=2, length=4))(variables, BATCH)
     assert wide.shape == (2, 4)
@@ -98,9 +96,7 @@ def test_a_wide_beam_finds_the_best_of_all_texts(kind):
     tree = nn.unbox(jax.eval_shape(objective.init, jax.random.key(0), batch))
     r = np.random.RandomState(7)
     variables = jax.tree.map(lambda x: np.float32(r.standard_normal(x.shape)), tree)
-    texts = [
-        (*text, 3)[:3] for n in range(4) for text in itertools.product((1, 5, 6), repeat=n)
-    ]
+    texts = [(*text, 3)[:3] for n in range(4) for text in itertools.product((1, 5, 6), repeat=n)]
     assert len(set(texts)) == 40
     rows = np.zeros((40, 3), int)
     for row, text in zip(rows, texts):
@@ -132,7 +128,9 @@ def test_vectors_do_not_read_the_begin(objective, variables):
     other = {"inputs": np.array([[7, 5, 6, 3, 0]], np.int32)}
     hidden = objective.encode(variables, batch)
     assert [x.shape for x in hidden.layers] == [(1, 5, 6)] * 2
-    assert not np.asarray(hidden.layers[0])[..., 4:].any() and not np.asarray(hidden.last)[:, 0].any()
+    assert (
+        not np.asarray(hidden.layers[0])[..., 4:].any() and not np.asarray(hidden.last)[:, 0].any()
+    )
     vectors = objective.sentence_vectors(variables, batch)
     np.testing.assert_array_equal(vectors, objective.sentence_vectors(variables, other))
     np.testing.assert_allclose(vectors[0], np.asarray(hidden.last)[0, 1:4].max(0), rtol=1e-6)

@@ -17,8 +17,10 @@ MODEL = Translator(
     TranslatorOptions(
         layers=1, decoder_layers=1, width=4, heads=2, mlp_dim=6, dropout=0.0, shared_layers=0
     ),
-    vocab_size=12, languages=2, max_length=6,
-)  # fmt: skip
+    vocab_size=12,
+    languages=2,
+    max_length=6,
+)
 GIVEN = dict(model=MODEL, vocab_size=10, specials=SPECIALS)
 BATCH = dict(
     inputs=np.array([[5, 6, 7, 3, 0], [8, 9, 3, 0, 0]], np.int32),
@@ -42,23 +44,23 @@ def variables():
 def test_the_loss_is_of_the_noised_and_of_the_translated_text(variables):
     made, key = objective(), jax.random.key(5)
     noise_key, language_key, *_ = jax.random.split(key, 4)
-    sums, observed = jax.jit(
-        lambda v, step: made.loss(v, BATCH, step=step, rngs={"dropout": key})
-    )(variables, 5)
+    sums, observed = jax.jit(lambda v, step: made.loss(v, BATCH, step=step, rngs={"dropout": key}))(
+        variables, 5
+    )
     supervised = TranslationObjective(**GIVEN)
 
     languages = BATCH["language_ids"]
 
     def loss_of(inputs, source):
         batch = dict(
-            inputs=inputs, targets=BATCH["inputs"], source_language_ids=source,
+            inputs=inputs,
+            targets=BATCH["inputs"],
+            source_language_ids=source,
             language_ids=languages,
-        )  # fmt: skip
+        )
         return supervised.loss(variables, batch, step=0, train=False)[0]["loss"].value
 
-    wanted = dict(
-        inputs=BATCH["inputs"], source_language_ids=languages, language_ids=1 - languages
-    )
+    wanted = dict(inputs=BATCH["inputs"], source_language_ids=languages, language_ids=1 - languages)
     written = supervised.decode(variables, wanted, length=5)
     found, others = made.translated(variables, BATCH, 5, language_key)
     np.testing.assert_array_equal(found, written)
@@ -67,9 +69,7 @@ def test_the_loss_is_of_the_noised_and_of_the_translated_text(variables):
     translated = loss_of(written, others)
     np.testing.assert_allclose(sums["denoising_loss"].value, noised, rtol=1e-5)
     np.testing.assert_allclose(sums["translation_loss"].value, translated, rtol=1e-5)
-    np.testing.assert_allclose(
-        sums["loss"].value, 0.6 * noised + translated, rtol=1e-5
-    )
+    np.testing.assert_allclose(sums["loss"].value, 0.6 * noised + translated, rtol=1e-5)
     assert sums["loss"].weight == 7 and sums["padding"].mean() == 0.3 and observed == {}
     shapes = made.batch_shapes(2, 5)
     assert {k: (x.shape, x.dtype) for k, x in shapes.items()} == {
@@ -97,9 +97,11 @@ def test_translations_have_no_gradient(variables):
     made, key = objective(denoising=((0, 0.0),)), jax.random.key(5)
     written, others = made.translated(variables, BATCH, 0, jax.random.split(key, 4)[1])
     batch = dict(
-        inputs=written, targets=BATCH["inputs"], source_language_ids=others,
+        inputs=written,
+        targets=BATCH["inputs"],
+        source_language_ids=others,
         language_ids=BATCH["language_ids"],
-    )  # fmt: skip
+    )
     supervised = TranslationObjective(**GIVEN)
     ours = jax.grad(lambda v: made.loss(v, BATCH, step=0, rngs={"dropout": key})[0]["loss"].value)
     theirs = jax.grad(lambda v: supervised.loss(v, batch, step=0)[0]["loss"].value)

@@ -6,9 +6,28 @@ from typing import Annotated, Mapping
 import pytest
 
 from clwe_jax.options.section import (
-    AT, AtMost, ByIdentity, Count, Divides, OneOf, OptionError, Range, Rate, Section, Share, Size, changed,
-    check_value, entries, helps, mapping, option, section, to_dict, values_of,
-)  # fmt: skip
+    AT,
+    AtMost,
+    ByIdentity,
+    Count,
+    Divides,
+    OneOf,
+    OptionError,
+    Range,
+    Rate,
+    Section,
+    Share,
+    Size,
+    changed,
+    check_value,
+    entries,
+    helps,
+    mapping,
+    option,
+    section,
+    to_dict,
+    values_of,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,8 +104,14 @@ def test_values(annotation, good, bad):
     "values, message",
     [
         ({"box": {"size": 0}}, "config.box.size=0: must be at least 1"),
-        ({"box": {"rows": 5}}, "config.box.rows=5 does not divide config.box.size=12; 4 does: --config.box.rows=4"),
-        ({"box": {"full": 5}}, "config.box.full=5 is more than config.box.rows=4: --config.box.full=4"),
+        (
+            {"box": {"rows": 5}},
+            "config.box.rows=5 does not divide config.box.size=12; 4 does: --config.box.rows=4",
+        ),
+        (
+            {"box": {"full": 5}},
+            "config.box.full=5 is more than config.box.rows=4: --config.box.full=4",
+        ),
         ({"box": {"full": 4}}, "config.box.full=4 leaves no room: --config.box.full=0"),
         ({"box": {"sise": 4}}, "config.box has no option 'sise'. Did you mean 'size'?"),
         ({"fruit": {"colour": "blue"}}, "config.fruit.colour='blue': must be one of red, green"),
@@ -94,7 +119,7 @@ def test_values(annotation, good, bad):
         ({"stock": {"new": {"weight": 1}}}, "config.stock.new.name is missing"),
         ({"boxes": {}}, "config has no option 'boxes'. Did you mean 'box'?"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_value_is_named_with_its_path(values, message):
     with pytest.raises(ValueError) as error:
         with_(values)
@@ -124,7 +149,9 @@ def test_an_absent_section_can_be_given():
 
 
 def test_from_options_to_a_dict_and_back():
-    shop = with_({"fruit": {"name": "pear"}, "box": {"sizes": [[3, 4], [5, 6]]}, "notes": {"a": "b"}})
+    shop = with_(
+        {"fruit": {"name": "pear"}, "box": {"sizes": [[3, 4], [5, 6]]}, "notes": {"a": "b"}}
+    )
     values = to_dict(shop)
     assert values["fruit"] == {"name": "pear", "weight": 3, "stem": True}
     assert values["box"]["sizes"] == ((3, 4), (5, 6))  # lists, as JSON has them, become tuples
@@ -139,7 +166,10 @@ def test_a_class_that_works_extends_its_options():
 
 
 def test_every_option_has_its_help():
-    found = {path: (value, help) for path, value, help in helps(Shop(), names={"fruit": ("apple", "pear")})}
+    found = {
+        path: (value, help)
+        for path, value, help in helps(Shop(), names={"fruit": ("apple", "pear")})
+    }
     assert found["fruit.name"] == ("apple", "one of apple, pear")
     assert found["fruit.weight"] == (3, "grams")
     assert found["stock.first.stem"] == (True, "whether it has one")

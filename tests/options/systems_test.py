@@ -15,7 +15,11 @@ def checked(config, values):
 @pytest.mark.parametrize(
     "path, value, expected",
     [
-        ("model.heads", 5, "heads=5 does not divide config.model.width=128; 4 does: --config.model."),
+        (
+            "model.heads",
+            5,
+            "heads=5 does not divide config.model.width=128; 4 does: --config.model.",
+        ),
         ("model.width", 0, "config.model.width=0: must be at least 1"),
         ("model.dropout", 1.5, r"config.model.dropout=1.5: must be in \[0, 1\)"),
         ("model.norm", "both", "config.model.norm='both': must be one of post, pre"),
@@ -59,8 +63,16 @@ def test_options_within_options(path, value, expected):
     "path, value, expected",
     [
         ("contrastive.start", "rcls", "no aligner named 'rcls'. Did you mean 'rcsls'?"),
-        ("contrastive.start_options", {"l2": 1}, "config.align.contrastive.start_options has no option 'l2'"),
-        ("procrustes.method", "nn", "config.align.procrustes.method='nn': must be one of cosine, csls"),
+        (
+            "contrastive.start_options",
+            {"l2": 1},
+            "config.align.contrastive.start_options has no option 'l2'",
+        ),
+        (
+            "procrustes.method",
+            "nn",
+            "config.align.procrustes.method='nn': must be one of cosine, csls",
+        ),
     ],
 )
 def test_an_aligner_is_checked_before_vectors_are_trained(path, value, expected):
@@ -73,7 +85,9 @@ def test_shared_layers_are_among_the_layers(option):
     config = presets.unsupervised_translation("laptop")
     layers = config.model[option]
     checked(config, {"model.shared_layers": layers})
-    with pytest.raises(ValueError, match=f"shared_layers=2 is more than config.model.{option}=1: --"):
+    with pytest.raises(
+        ValueError, match=f"shared_layers=2 is more than config.model.{option}=1: --"
+    ):
         checked(config, {"model.shared_layers": layers, f"model.{option}": layers - 1})
 
 
@@ -96,7 +110,8 @@ def test_an_evaluation_can_be_left_out_and_another_added():
 
 
 @pytest.mark.parametrize(
-    "name, content", [("config.json", "{}"), ("x.py", "x = 1\n"), ("y.py", "def get_config(): pass\n")]
+    "name, content",
+    [("config.json", "{}"), ("x.py", "x = 1\n"), ("y.py", "def get_config(): pass\n")],
 )
 def test_a_file_that_is_no_config_is_named(tmp_path, name, content):
     path = tmp_path / name

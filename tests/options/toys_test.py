@@ -67,18 +67,30 @@ class ToyHead(HeadOptions):
 @pytest.fixture(autouse=True)
 def outside(monkeypatch):
     module = types.ModuleType("toys_from_outside")
-    for made in (ToyTask, ToyModelOptions, ToyModel, ToyLoss, ToyObjective, ToyEvaluation, ToyEvaluator):
+    for made in (
+        ToyTask,
+        ToyModelOptions,
+        ToyModel,
+        ToyLoss,
+        ToyObjective,
+        ToyEvaluation,
+        ToyEvaluator,
+    ):
         setattr(module, made.__name__, made)
     module.ToyHead = ToyHead
     monkeypatch.setitem(sys.modules, module.__name__, module)
     lines = {
-        "task": "ToyTask", "model": ("ToyModel", "ToyModelOptions"),
-        "objective": ("ToyObjective", "ToyLoss"), "evaluator": ("ToyEvaluator", "ToyEvaluation"),
+        "task": "ToyTask",
+        "model": ("ToyModel", "ToyModelOptions"),
+        "objective": ("ToyObjective", "ToyLoss"),
+        "evaluator": ("ToyEvaluator", "ToyEvaluation"),
         "head": "ToyHead",
-    }  # fmt: skip
+    }
     for kind, names in lines.items():
         entry = [f"{module.__name__}:{x}" for x in ([names] if isinstance(names, str) else names)]
-        monkeypatch.setitem(registry.TABLES[kind], "toy", entry[0] if len(entry) == 1 else tuple(entry))
+        monkeypatch.setitem(
+            registry.TABLES[kind], "toy", entry[0] if len(entry) == 1 else tuple(entry)
+        )
 
 
 def test_a_run_takes_options_of_toys():
@@ -106,4 +118,6 @@ def test_a_transfer_run_takes_a_toy_head():
 
 
 def test_an_evaluation_of_the_package_stays_what_it_was():
-    assert options.parse(presets.bert("laptop")).evals["mlm"] == MlmEvaluation(every_steps=1_000, batches=8)
+    assert options.parse(presets.bert("laptop")).evals["mlm"] == MlmEvaluation(
+        every_steps=1_000, batches=8
+    )

@@ -28,27 +28,35 @@ def found(make, language, meaning=SENTENCE):
 
 def test_constituents_of_a_sentence():
     assert found(edges._constituents, "en") == {
-        ("The old man", "NP"), ("bread", "NP"), ("in the village", "PP"), ("the village", "NP"),
-        ("he", "NP"), ("often", "ADVP"),
-    }  # fmt: skip
+        ("The old man", "NP"),
+        ("bread", "NP"),
+        ("in the village", "PP"),
+        ("the village", "NP"),
+        ("he", "NP"),
+        ("often", "ADVP"),
+    }
     german = found(edges._constituents, "de")
     assert {("Der alte Mann", "NP"), ("im Dorf", "PP"), ("er", "NP")} <= german
 
 
 def test_roles_of_a_sentence():
     assert found(edges._roles, "en") == {
-        ("buys", "The old man", "agent"), ("buys", "bread", "patient"),
-        ("buys", "in the village", "location"), ("sings", "he", "agent"),
+        ("buys", "The old man", "agent"),
+        ("buys", "bread", "patient"),
+        ("buys", "in the village", "location"),
+        ("sings", "he", "agent"),
         ("sings", "often", "frequency"),
-    }  # fmt: skip
+    }
     labels = [label for *_, label in found(edges._roles, "de")]
     assert sorted(labels) == ["agent", "agent", "frequency", "location", "patient"]
 
 
 def test_coreference_of_a_sentence():
     assert found(edges._coreference, "en") == {
-        ("he", "The old man", "1"), ("he", "bread", "0"), ("he", "the village", "0"),
-    }  # fmt: skip
+        ("he", "The old man", "1"),
+        ("he", "bread", "0"),
+        ("he", "the village", "0"),
+    }
     other = SENTENCE._replace(second=SECOND._replace(subject=NP("she")))
     assert not found(edges._coreference, "en", other)
 

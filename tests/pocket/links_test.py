@@ -24,13 +24,21 @@ def test_links_follow_concepts_and_translations(language):
         a, b = row[language].tokens, row["en"].tokens
         assert found.source == tuple(token.text for token in a)
         assert found.sure <= found.possible
-        concepts = {(i, j) for i, x in enumerate(a) for j, y in enumerate(b)
-                    if x.concept and x.concept == y.concept}  # fmt: skip
+        concepts = {
+            (i, j)
+            for i, x in enumerate(a)
+            for j, y in enumerate(b)
+            if x.concept and x.concept == y.concept
+        }
         assert concepts <= found.possible
         for i, j in found.possible - concepts:
             assert a[i].concept is None and b[j].concept is None
         for i, j in found.possible:
-            alone = sum(x == i for x, _ in found.possible) == sum(y == j for _, y in found.possible) == 1
+            alone = (
+                sum(x == i for x, _ in found.possible)
+                == sum(y == j for _, y in found.possible)
+                == 1
+            )
             assert ((i, j) in found.sure) == alone
     sure = sum(len(links.links(row[language], row["en"]).sure) for row in rows)
     assert sure > 0.6 * sum(len(row["en"].tokens) for row in rows)
@@ -56,6 +64,8 @@ def test_japanese_case_particles_are_linked_and_others_are_not():
     assert {("に", "to"), ("で", "with"), ("で", "in"), ("に", "in"), ("で", "at")} <= found
     linked = {word for word, _ in found}
     assert not linked & {"は", "を"} and ("に", "with") not in found
-    assert ("に", "zu") in functions.linked("ja", "de") and ("in", "に") in functions.linked("en", "ja")
+    assert ("に", "zu") in functions.linked("ja", "de") and ("in", "に") in functions.linked(
+        "en", "ja"
+    )
     assert functions.linked("de", "en") == functions.pairs("de", "en")
     assert not {"に", "で"} & {word for word, _ in functions.pairs("ja", "en")}

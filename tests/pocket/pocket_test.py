@@ -172,8 +172,10 @@ def test_parallel_rows_are_distinct_translations():
 
 def test_parallel_leaves_out_equal_texts(monkeypatch):
     # Chinese has no plural: another meaning, the same text.
-    clauses = [Clause("is", NP("dog", many), adj=adj) for many, adj in
-               [(False, "big"), (True, "big"), (True, "small")]]  # fmt: skip
+    clauses = [
+        Clause("is", NP("dog", many), adj=adj)
+        for many, adj in [(False, "big"), (True, "big"), (True, "small")]
+    ]
     drawn = iter([Meaning("say", "animals", c, None, str(n)) for n, c in enumerate(clauses)])
     monkeypatch.setattr(meanings.Sampler, "draw", lambda self: next(drawn))
     rows = pocket.parallel(("en", "zh"), 2)
@@ -328,11 +330,23 @@ def test_spanish_contractions_and_agreement():
             gender.setdefault(one, set()).add((column, False))
             gender.setdefault(many, set()).add((column, True))
     articles = {
-        "el": (0, False), "la": (1, False), "los": (0, True), "las": (1, True),
-        "un": (0, False), "una": (1, False), "unos": (0, True), "unas": (1, True),
-        "del": (0, False), "al": (0, False), "estos": (0, True), "esta": (1, False),
-        "este": (0, False), "estas": (1, True), "muchas": (1, True), "muchos": (0, True),
-    }  # fmt: skip
+        "el": (0, False),
+        "la": (1, False),
+        "los": (0, True),
+        "las": (1, True),
+        "un": (0, False),
+        "una": (1, False),
+        "unos": (0, True),
+        "unas": (1, True),
+        "del": (0, False),
+        "al": (0, False),
+        "estos": (0, True),
+        "esta": (1, False),
+        "este": (0, False),
+        "estas": (1, True),
+        "muchas": (1, True),
+        "muchos": (0, True),
+    }
     checked = 0
     for first, second, text in bigrams("es"):
         assert (first, second) not in (("de", "el"), ("a", "el")), text
@@ -371,11 +385,30 @@ def test_german_articles_agree_with_their_nouns():
             plurals |= {forms["nom", True], forms["dat", True]}
     # The genders that each determiner may precede, independent of the tables of the grammar.
     allowed = {
-        "der": {0, 1}, "den": {0}, "dem": {0, 2}, "des": {0, 2}, "das": {2}, "die": {1},
-        "ein": {0, 2}, "eine": {1}, "einen": {0}, "einem": {0, 2}, "einer": {1}, "eines": {0, 2},
-        "im": {0, 2}, "am": {0, 2}, "zur": {1}, "zum": {0, 2}, "ins": {2}, "kein": {0, 2},
-        "keine": {1}, "keinen": {0}, "dieser": {0, 1}, "dieses": {0, 2}, "diesen": {0},
-    }  # fmt: skip
+        "der": {0, 1},
+        "den": {0},
+        "dem": {0, 2},
+        "des": {0, 2},
+        "das": {2},
+        "die": {1},
+        "ein": {0, 2},
+        "eine": {1},
+        "einen": {0},
+        "einem": {0, 2},
+        "einer": {1},
+        "eines": {0, 2},
+        "im": {0, 2},
+        "am": {0, 2},
+        "zur": {1},
+        "zum": {0, 2},
+        "ins": {2},
+        "kein": {0, 2},
+        "keine": {1},
+        "keinen": {0},
+        "dieser": {0, 1},
+        "dieses": {0, 2},
+        "diesen": {0},
+    }
     checked = 0
     for sentence in sample("de"):
         texts = [t.text for t in sentence.tokens]
@@ -426,13 +459,18 @@ VERBS = {
         ("dormir:ue", "duermo duerme duermen dormí durmió durmieron dormimos dormimos"),
         ("pedir:i", "pido pide piden pedí pidió pidieron pedimos pedimos"),
         ("jugar:ue", "juego juega juegan jugué jugó jugaron jugamos jugamos"),
-        ("construir", "construyo construye construyen construí construyó construyeron"
-         " construimos construimos"),
+        (
+            "construir",
+            "construyo construye construyen construí construyó construyeron"
+            " construimos construimos",
+        ),
         ("leer", "leo lee leen leí leyó leyeron leemos leímos"),
         ("buscar", "busco busca buscan busqué buscó buscaron buscamos buscamos"),
         ("conocer", "conozco conoce conocen conocí conoció conocieron conocemos conocimos"),
-        ("traer{traigo,trae,traen,traje,trajo,trajeron}",
-         "traigo trae traen traje trajo trajeron traemos trajimos"),
+        (
+            "traer{traigo,trae,traen,traje,trajo,trajeron}",
+            "traigo trae traen traje trajo trajeron traemos trajimos",
+        ),
     ],
     french_verb: [
         ("manger", "mange mange mangeons mangent mangé"),
@@ -462,10 +500,16 @@ VERBS = {
         ("買う:5", "買います 買いました 買いません 買った 買って 買わない"),
         ("泳ぐ:5", "泳ぎます 泳ぎました 泳ぎません 泳いだ 泳いで 泳がない"),
         ("掃除する", "掃除します 掃除しました 掃除しません 掃除した 掃除して 掃除しない"),
-        ("持ってくる", "持ってきます 持ってきました 持ってきません 持ってきた 持ってきて 持ってこない"),
-        ("住む:5~", "住んでいます 住んでいました 住んでいません 住んでいた 住んでいて 住んでいない"),
+        (
+            "持ってくる",
+            "持ってきます 持ってきました 持ってきません 持ってきた 持ってきて 持ってこない",
+        ),
+        (
+            "住む:5~",
+            "住んでいます 住んでいました 住んでいません 住んでいた 住んでいて 住んでいない",
+        ),
     ],
-}  # fmt: skip
+}
 SLOTS = {
     spanish_verb: "1sg 3sg 3pl past_1sg past past_pl 1pl past_1pl",
     french_verb: "1sg 3sg 1pl 3pl participle",
@@ -486,9 +530,22 @@ def test_verbs(conjugate, spec, expected):
 MARKET = Place("at", NP("market"))
 GOLDEN = [
     (
-        Meaning("say", "farm", Clause(
-            "event", NP("farmer"), "sell", NP("cow", True, "num", count="three"),
-            place=MARKET, time="yesterday", tense="past", fronted=True), None, ""),
+        Meaning(
+            "say",
+            "farm",
+            Clause(
+                "event",
+                NP("farmer"),
+                "sell",
+                NP("cow", True, "num", count="three"),
+                place=MARKET,
+                time="yesterday",
+                tense="past",
+                fronted=True,
+            ),
+            None,
+            "",
+        ),
         {
             "en": "Yesterday the farmer sold three cows at the market.",
             "de": "Gestern verkaufte der Bauer auf dem Markt drei Kühe.",
@@ -499,8 +556,13 @@ GOLDEN = [
         },
     ),
     (
-        Meaning("say", "farm", Clause(
-            "event", NP("woman", True), "buy", NP("water", det="indef"), negated=True), None, ""),
+        Meaning(
+            "say",
+            "farm",
+            Clause("event", NP("woman", True), "buy", NP("water", det="indef"), negated=True),
+            None,
+            "",
+        ),
         {
             "en": "The women do not buy water.",
             "de": "Die Frauen kaufen kein Wasser.",
@@ -511,10 +573,15 @@ GOLDEN = [
         },
     ),
     (
-        Meaning("when", "nature", Clause(
-            "event", NP("flower", True), "bloom", tense="past"), Clause(
-            "event", NP("girl"), "go", goal=Place("in", NP("forest", adj="big")),
-            tense="past"), ""),
+        Meaning(
+            "when",
+            "nature",
+            Clause("event", NP("flower", True), "bloom", tense="past"),
+            Clause(
+                "event", NP("girl"), "go", goal=Place("in", NP("forest", adj="big")), tense="past"
+            ),
+            "",
+        ),
         {
             "en": "When the flowers bloomed, the girl went to the big forest.",
             "de": "Als die Blumen blühten, ging das Mädchen in den großen Wald.",
@@ -525,9 +592,13 @@ GOLDEN = [
         },
     ),
     (
-        Meaning("because", "home", Clause(
-            "is", NP("mother"), adj="tired"), Clause(
-            "event", NP("she"), "clean", NP("window", True), modal="must"), ""),
+        Meaning(
+            "because",
+            "home",
+            Clause("is", NP("mother"), adj="tired"),
+            Clause("event", NP("she"), "clean", NP("window", True), modal="must"),
+            "",
+        ),
         {
             "en": "The mother is tired because she must clean the windows.",
             "de": "Die Mutter ist müde, weil sie die Fenster putzen muss.",
@@ -538,9 +609,20 @@ GOLDEN = [
         },
     ),
     (
-        Meaning("ask", "office", Clause(
-            "event", NP("boss"), "give", NP("letter.mail", det="indef"),
-            NP("secretary", det="my"), tense="past"), None, ""),
+        Meaning(
+            "ask",
+            "office",
+            Clause(
+                "event",
+                NP("boss"),
+                "give",
+                NP("letter.mail", det="indef"),
+                NP("secretary", det="my"),
+                tense="past",
+            ),
+            None,
+            "",
+        ),
         {
             "en": "Did the boss give a letter to my secretary?",
             "de": "Gab der Chef meiner Sekretärin einen Brief?",
@@ -551,9 +633,19 @@ GOLDEN = [
         },
     ),
     (
-        Meaning("where", "money", Clause(
-            "event", NP("customer"), "withdraw", NP("money"),
-            place=Place("at", NP("bank.money"))), None, ""),
+        Meaning(
+            "where",
+            "money",
+            Clause(
+                "event",
+                NP("customer"),
+                "withdraw",
+                NP("money"),
+                place=Place("at", NP("bank.money")),
+            ),
+            None,
+            "",
+        ),
         {
             "en": "Where does the customer withdraw the money?",
             "de": "Wo hebt der Kunde das Geld ab?",
@@ -564,8 +656,13 @@ GOLDEN = [
         },
     ),
     (
-        Meaning("say", "animals", Clause(
-            "more", NP("elephant", True), adj="big", obj=NP("mouse.animal", True)), None, ""),
+        Meaning(
+            "say",
+            "animals",
+            Clause("more", NP("elephant", True), adj="big", obj=NP("mouse.animal", True)),
+            None,
+            "",
+        ),
         {
             "en": "The elephants are bigger than the mice.",
             "de": "Die Elefanten sind größer als die Mäuse.",
@@ -576,9 +673,13 @@ GOLDEN = [
         },
     ),
     (
-        Meaning("report", "school", Clause(
-            "event", NP("teacher"), "know"), Clause(
-            "event", NP("pupil.student"), "forget", NP("book", det="his")), ""),
+        Meaning(
+            "report",
+            "school",
+            Clause("event", NP("teacher"), "know"),
+            Clause("event", NP("pupil.student"), "forget", NP("book", det="his")),
+            "",
+        ),
         {
             "en": "The teacher knows that the pupil forgets his book.",
             "de": "Der Lehrer weiß, dass der Schüler sein Buch vergisst.",
@@ -589,13 +690,32 @@ GOLDEN = [
         },
     ),
     (
-        Meaning("say", "kitchen", Clause(
-            "event", NP("cook.person", relative=Clause(
-                "event", NP("cook.person"), "bake", NP("bread", det="indef"))),
-            "want", None), None, "")._replace(first=Clause(
-            "event", NP("cook.person", relative=Clause(
-                "event", NP("cook.person"), "bake", NP("bread", det="indef"))),
-            "drink", NP("coffee", det="indef"), modal="want")),
+        Meaning(
+            "say",
+            "kitchen",
+            Clause(
+                "event",
+                NP(
+                    "cook.person",
+                    relative=Clause("event", NP("cook.person"), "bake", NP("bread", det="indef")),
+                ),
+                "want",
+                None,
+            ),
+            None,
+            "",
+        )._replace(
+            first=Clause(
+                "event",
+                NP(
+                    "cook.person",
+                    relative=Clause("event", NP("cook.person"), "bake", NP("bread", det="indef")),
+                ),
+                "drink",
+                NP("coffee", det="indef"),
+                modal="want",
+            )
+        ),
         {
             "en": "The cook who bakes bread wants to drink coffee.",
             "de": "Der Koch, der Brot backt, will Kaffee trinken.",
@@ -606,9 +726,17 @@ GOLDEN = [
         },
     ),
     (
-        Meaning("say", "home", Clause(
-            "there", NP("cat", True, "num", "black", "two"),
-            place=Place("under", NP("table", adj="old.thing"))), None, ""),
+        Meaning(
+            "say",
+            "home",
+            Clause(
+                "there",
+                NP("cat", True, "num", "black", "two"),
+                place=Place("under", NP("table", adj="old.thing")),
+            ),
+            None,
+            "",
+        ),
         {
             "en": "There are two black cats under the old table.",
             "de": "Unter dem alten Tisch sind zwei schwarze Katzen.",
@@ -618,7 +746,7 @@ GOLDEN = [
             "zh": "旧桌子下面有两只黑色的猫。",
         },
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("meaning, expected", GOLDEN, ids=[g[1]["en"][:30] for g in GOLDEN])
@@ -705,8 +833,11 @@ def test_text_about_some_domains_only(tmp_path):
 def test_parallel_training_files(tmp_path):
     pocket.write_parallel(tmp_path, ("de", "en", "ja"), 30, seed=1)
     assert sorted(p.name for p in tmp_path.iterdir()) == [
-        "de-en.de", "de-en.en", "en-ja.en", "en-ja.ja",
-    ]  # fmt: skip
+        "de-en.de",
+        "de-en.en",
+        "en-ja.en",
+        "en-ja.ja",
+    ]
     english = (tmp_path / "de-en.en").read_text("utf-8")
     assert english == (tmp_path / "en-ja.en").read_text("utf-8")
     rows = pocket.parallel(("de", "en", "ja"), 30, seed=1, split="train")

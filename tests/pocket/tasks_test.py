@@ -150,8 +150,10 @@ def name_words(language, split):
 
 
 def test_names_of_test_rows_are_in_no_training_list_of_any_language():
-    of = {split: set().union(*(name_words(language, split) for language in pocket.LANGUAGES))
-          for split in tasks.SPLITS}  # fmt: skip
+    of = {
+        split: set().union(*(name_words(language, split) for language in pocket.LANGUAGES))
+        for split in tasks.SPLITS
+    }
     for a, b in itertools.combinations(tasks.SPLITS, 2):
         assert not of[a] & of[b]
 
@@ -177,14 +179,21 @@ def test_grammars_know_names(language, sentence):
     known = names.names(language, "train")
     by_text = {"".join(w for w, _ in name.words): key for key, name in known.by_id.items()}
     verbs = {"de": "fly.move", "es": "travel", "fr": "return", "ja": "go", "zh": "fly.move"}
-    who = {"en": "Emily", "de": "Greta", "es": "María", "fr": "Camille", "ja": "佐藤美咲さん",
-           "zh": "王芳"}[language]  # fmt: skip
+    who = {
+        "en": "Emily",
+        "de": "Greta",
+        "es": "María",
+        "fr": "Camille",
+        "ja": "佐藤美咲さん",
+        "zh": "王芳",
+    }[language]
     where = {"es": "Londres", "fr": "Londres", "ja": "ロンドン", "zh": "伦敦"}.get(
         language, "London"
     )
     person, city = (NP(by_text[text], det="name") for text in (who, where))
-    clause = Clause("event", person, verbs.get(language, "fly.move"), tense="past",
-                    goal=Place("in", city))  # fmt: skip
+    clause = Clause(
+        "event", person, verbs.get(language, "fly.move"), tense="past", goal=Place("in", city)
+    )
     text = known.grammar.render(Meaning("say", "", clause, None, "")).text
     assert text == sentence.replace(" with James Smith", "").replace("rentrée", "retournée")
 
@@ -205,8 +214,9 @@ def test_people_work_at_companies(language, text):
     person = known.women[1 if language == "zh" else 0]
     if language != "zh" and language != "ja":
         person = next(k for k in known.women if len(known.by_id[k].words) == 1)
-    clause = Clause("event", NP(person, det="name"), "work",
-                    place=Place("at", NP("company.0", det="name")))  # fmt: skip
+    clause = Clause(
+        "event", NP(person, det="name"), "work", place=Place("at", NP("company.0", det="name"))
+    )
     assert known.grammar.render(Meaning("say", "", clause, None, "")).text == text
 
 
@@ -229,33 +239,66 @@ READER = NP("man", relative=Clause("event", NP("man"), "read", NP("book")))
 @pytest.mark.parametrize(
     "language, clause, tagged",
     [
-        ("en", Clause("event", NP("man"), "read", RED_BOOK, modal="want", time="monday"),
-         "The/DET man/NOUN wants/VERB to/PART read/VERB a/DET red/ADJ book/NOUN on/ADP "
-         "Monday/PROPN ./PUNCT"),
-        ("en", Clause("event", READER, "go", goal=Place("at", NP("school"))),
-         "The/DET man/NOUN who/PRON reads/VERB the/DET book/NOUN goes/VERB to/ADP the/DET "
-         "school/NOUN ./PUNCT"),
-        ("de", Clause("event", READER, "buy", NP("book", det="his"), tense="future"),
-         "Der/DET Mann/NOUN ,/PUNCT der/PRON das/DET Buch/NOUN liest/VERB ,/PUNCT wird/AUX "
-         "sein/DET Buch/NOUN kaufen/VERB ./PUNCT"),
-        ("de", Clause("is", NP("man"), adj="tired", tense="future"),
-         "Der/DET Mann/NOUN wird/AUX müde/ADJ sein/AUX ./PUNCT"),
-        ("es", Clause("more", NP("man"), adj="young", obj=NP("woman")),
-         "El/DET hombre/NOUN es/AUX más/ADV joven/ADJ que/SCONJ la/DET mujer/NOUN ./PUNCT"),
-        ("es", Clause("event", READER, "sleep"),
-         "El/DET hombre/NOUN que/PRON lee/VERB el/DET libro/NOUN duerme/VERB ./PUNCT"),
-        ("fr", Clause("event", NP("woman"), "drink", NP("water", det="indef"), tense="past"),
-         "La/DET femme/NOUN a/AUX bu/VERB de/DET l/DET '/PUNCT eau/NOUN ./PUNCT"),
-        ("fr", Clause("event", NP("woman"), "see", NP("book", owner=NP("man"))),
-         "La/DET femme/NOUN voit/VERB le/DET livre/NOUN de/ADP l/DET '/PUNCT homme/NOUN ./PUNCT"),
-        ("ja", Clause("is", NP("book"), adj="red", negated=True),
-         "本/NOUN は/ADP 赤く/ADJ ない/AUX です/AUX 。/PUNCT"),
-        ("zh", Clause("at", NP("book"), place=Place("on", TABLE)),
-         "书/NOUN 在/VERB 桌子/NOUN 上/ADP 。/PUNCT"),
-        ("zh", Clause("event", NP("man"), "read", NP("book"), place=Place("on", TABLE)),
-         "男人/NOUN 在/ADP 桌子/NOUN 上/ADP 读/VERB 书/NOUN 。/PUNCT"),
+        (
+            "en",
+            Clause("event", NP("man"), "read", RED_BOOK, modal="want", time="monday"),
+            "The/DET man/NOUN wants/VERB to/PART read/VERB a/DET red/ADJ book/NOUN on/ADP "
+            "Monday/PROPN ./PUNCT",
+        ),
+        (
+            "en",
+            Clause("event", READER, "go", goal=Place("at", NP("school"))),
+            "The/DET man/NOUN who/PRON reads/VERB the/DET book/NOUN goes/VERB to/ADP the/DET "
+            "school/NOUN ./PUNCT",
+        ),
+        (
+            "de",
+            Clause("event", READER, "buy", NP("book", det="his"), tense="future"),
+            "Der/DET Mann/NOUN ,/PUNCT der/PRON das/DET Buch/NOUN liest/VERB ,/PUNCT wird/AUX "
+            "sein/DET Buch/NOUN kaufen/VERB ./PUNCT",
+        ),
+        (
+            "de",
+            Clause("is", NP("man"), adj="tired", tense="future"),
+            "Der/DET Mann/NOUN wird/AUX müde/ADJ sein/AUX ./PUNCT",
+        ),
+        (
+            "es",
+            Clause("more", NP("man"), adj="young", obj=NP("woman")),
+            "El/DET hombre/NOUN es/AUX más/ADV joven/ADJ que/SCONJ la/DET mujer/NOUN ./PUNCT",
+        ),
+        (
+            "es",
+            Clause("event", READER, "sleep"),
+            "El/DET hombre/NOUN que/PRON lee/VERB el/DET libro/NOUN duerme/VERB ./PUNCT",
+        ),
+        (
+            "fr",
+            Clause("event", NP("woman"), "drink", NP("water", det="indef"), tense="past"),
+            "La/DET femme/NOUN a/AUX bu/VERB de/DET l/DET '/PUNCT eau/NOUN ./PUNCT",
+        ),
+        (
+            "fr",
+            Clause("event", NP("woman"), "see", NP("book", owner=NP("man"))),
+            "La/DET femme/NOUN voit/VERB le/DET livre/NOUN de/ADP l/DET '/PUNCT homme/NOUN ./PUNCT",
+        ),
+        (
+            "ja",
+            Clause("is", NP("book"), adj="red", negated=True),
+            "本/NOUN は/ADP 赤く/ADJ ない/AUX です/AUX 。/PUNCT",
+        ),
+        (
+            "zh",
+            Clause("at", NP("book"), place=Place("on", TABLE)),
+            "书/NOUN 在/VERB 桌子/NOUN 上/ADP 。/PUNCT",
+        ),
+        (
+            "zh",
+            Clause("event", NP("man"), "read", NP("book"), place=Place("on", TABLE)),
+            "男人/NOUN 在/ADP 桌子/NOUN 上/ADP 读/VERB 书/NOUN 。/PUNCT",
+        ),
     ],
-)  # fmt: skip
+)
 def test_parts_of_speech_by_hand(language, clause, tagged):
     tokens = generate.grammar(language).render(Meaning("say", "", clause, None, "")).tokens
     tags = [function_words.tag(tokens, place, language) for place in range(len(tokens))]
@@ -306,8 +349,11 @@ def test_inference_equals_enumeration_of_worlds(label):
             assert label == "neutral"
             continue
         facts = sorted(details(premise) | details(hypothesis), key=str)
-        events = [frozenset(some) for n in range(len(facts) + 1)
-                  for some in itertools.combinations(facts, n)]  # fmt: skip
+        events = [
+            frozenset(some)
+            for n in range(len(facts) + 1)
+            for some in itertools.combinations(facts, n)
+        ]
         worlds = [w for n in range(3) for w in itertools.combinations(events, n)]
         truths = {true_in(hypothesis, w) for w in worlds if true_in(premise, w)}
         wanted = {"entailment": {True}, "contradiction": {False}, "neutral": {True, False}}[label]
@@ -343,8 +389,9 @@ def relation(c):
 PARAPHRASE_LABELS = (paraphrases.PARAPHRASE, paraphrases.DIFFERENT)
 
 
-@pytest.mark.parametrize("task, kind", [("inference", inference._compared),
-                                        ("paraphrases", paraphrases._compared)])  # fmt: skip
+@pytest.mark.parametrize(
+    "task, kind", [("inference", inference._compared), ("paraphrases", paraphrases._compared)]
+)
 def test_comparisons_keep_or_change_their_meaning(task, kind):
     for label in (
         ("entailment", "contradiction", "neutral") if task == "inference" else PARAPHRASE_LABELS
@@ -391,8 +438,13 @@ def test_similarity_is_the_share_of_common_parts():
 @pytest.mark.parametrize("label", opinions.LABELS)
 def test_opinions_have_their_polarity(label):
     for sentences in made("opinions", opinions._review, label):
-        said = [clauses for frame, *clauses in sentences if frame == "because"
-                or clauses[0].kind == "is" or clauses[0].verb in opinions._FEELINGS]  # fmt: skip
+        said = [
+            clauses
+            for frame, *clauses in sentences
+            if frame == "because"
+            or clauses[0].kind == "is"
+            or clauses[0].verb in opinions._FEELINGS
+        ]
         assert said and len(sentences) - len(said) <= 1
         for clause, *_ in said:
             good = clause.verb in opinions._FEELINGS or (
@@ -412,8 +464,11 @@ def test_negations_of_opinions_do_not_give_the_label_away():
 def test_topics_have_a_word_of_their_domain():
     known = pocket.concepts("en")
     for (text,), domain in rows("topics", "en"):
-        found = {load().domain_of[c] for w in re.findall("[a-z]+", text.lower())
-                 for c in known.get(w, ())}  # fmt: skip
+        found = {
+            load().domain_of[c]
+            for w in re.findall("[a-z]+", text.lower())
+            for c in known.get(w, ())
+        }
         assert domain in found
 
 

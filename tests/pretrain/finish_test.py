@@ -21,9 +21,12 @@ def tiny(**changes):
     config = presets.bert("laptop")
     config.task.update(name="dict_mlm", cross_lingual_share=0.5, only_words_with_entries=True)
     config.data.update(
-        languages="de,en", pocket_sentences=300, pocket_domains="money", sequence_length=24,
+        languages="de,en",
+        pocket_sentences=300,
+        pocket_domains="money",
+        sequence_length=24,
         chunk_lines=32,
-    )  # fmt: skip
+    )
     config.vocab.size = 800
     config.model.update(layers=1, width=16, heads=2, mlp_dim=24, dropout=0.1)
     config.train.update(steps=STEPS, batch_size=4, log_every_steps=2)
@@ -32,9 +35,14 @@ def tiny(**changes):
     config.evals.retrieval.update(every_steps=0, max_sentences=20)
     config.evals.bli.data = ""
     config.finish.update(
-        steps=MORE, batch_size=8, sequence_length=16, learning_rate=0.01, drop=0.3, pool="sif",
+        steps=MORE,
+        batch_size=8,
+        sequence_length=16,
+        learning_rate=0.01,
+        drop=0.3,
+        pool="sif",
         against="table",
-    )  # fmt: skip
+    )
     config.finish.update(changes)
     return options.parse(config)
 
@@ -230,5 +238,7 @@ def test_weights_of_pieces_need_counts():
 
 def test_an_uneven_batch_names_the_option_of_the_finish():
     mesh = jax.sharding.AbstractMesh((2, 1, 1), ("data", "fsdp", "tensor"))
-    with pytest.raises(ValueError, match=r"config.finish.batch_size=9 .*--config.finish.batch_size=8"):
+    with pytest.raises(
+        ValueError, match=r"config.finish.batch_size=9 .*--config.finish.batch_size=8"
+    ):
         finish.train_options(tiny(batch_size=9), mesh)

@@ -18,9 +18,12 @@ def tiny(**overrides):
     config = presets.bert("laptop")
     config.task.update(name="tlm", parallel="mined", parallel_share=0.5)
     config.data.update(
-        languages="en,de", pocket_sentences=1_500, pocket_shared=0.1, sequence_length=24,
+        languages="en,de",
+        pocket_sentences=1_500,
+        pocket_shared=0.1,
+        sequence_length=24,
         chunk_lines=32,
-    )  # fmt: skip
+    )
     config.vocab.size = 800
     config.model.update(layers=1, width=16, heads=2, mlp_dim=24)
     config.train.update(steps=2, batch_size=4)
@@ -112,10 +115,13 @@ def test_text_without_translations_is_answered(tmp_path):
     (tmp_path / "dictionaries").mkdir()
     pairs = [f"{word}de {word}en\n" for word in words[::3]]
     (tmp_path / "dictionaries" / "de-en.txt").write_text("".join(pairs))
-    config = tiny(**{
-        "data.source": f"text:{tmp_path / 'text'}", "data.dictionaries": str(tmp_path / "dictionaries"),
-        "evals.retrieval.data": "",
-    })  # fmt: skip
+    config = tiny(
+        **{
+            "data.source": f"text:{tmp_path / 'text'}",
+            "data.dictionaries": str(tmp_path / "dictionaries"),
+            "evals.retrieval.data": "",
+        }
+    )
     wanted = "config.task.parallel='mined': the texts hold no.*de-en: .* mutual best.*shuffled text"
     with pytest.raises(ValueError, match=wanted):
         pretrain.run(config, str(tmp_path / "run"))
@@ -124,14 +130,19 @@ def test_text_without_translations_is_answered(tmp_path):
 def test_figures_of_languages_without_translations():
     whole = Grown(rounds=[ROW, {**ROW, "pair": "en-fr", "taken": 5}])
     own_mining._check(whole, "finish.pairs")  # some are found
-    with pytest.raises(ValueError, match=r"finish.pairs.*de-en: 1,234 .*, 3 with .*\(2 in shuffled"):
+    with pytest.raises(
+        ValueError, match=r"finish.pairs.*de-en: 1,234 .*, 3 with .*\(2 in shuffled"
+    ):
         own_mining._check(Grown(rounds=[ROW]), "finish.pairs")
 
 
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"data.dictionaries": ""}, "config.task.parallel='mined' finds translations by a dictionary"),
+        (
+            {"data.dictionaries": ""},
+            "config.task.parallel='mined' finds translations by a dictionary",
+        ),
         ({"data.source": "tfds:x"}, "config.task.parallel='mined' mines text files"),
         ({"init.mine": True}, "--config.init.embeddings=joint+dictionary"),
         ({"finish.pairs": ""}, "config.finish.pairs='': expected copies, mined or a folder"),

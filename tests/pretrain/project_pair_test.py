@@ -47,10 +47,14 @@ def make_run(folder, language, seed, width=8, lower_case=True):
     params = variables.pop("params")
     params["model"] = jax.tree.map(lambda x: x * 5, params["model"])
     state = train_state.TrainState(
-        params=params, opt_state={"count": jnp.zeros(1)}, collections=variables,
-        seed=jnp.zeros(2, jnp.uint32), step=jnp.int32(3), skipped=jnp.int32(0),
+        params=params,
+        opt_state={"count": jnp.zeros(1)},
+        collections=variables,
+        seed=jnp.zeros(2, jnp.uint32),
+        step=jnp.int32(3),
+        skipped=jnp.int32(0),
         skipped_in_row=jnp.int32(0),
-    )  # fmt: skip
+    )
     saver = checkpoint.Checkpointer(str(folder / "checkpoints"))
     assert saver.save(state, b"", {"vocabulary": vocabulary.fingerprint(), "system": "tiny"})
     saver.close()
@@ -78,9 +82,10 @@ def configured(runs, source="de", target="en"):
     config.evals.bli.data = str(folder / "tests")
     config.evals.retrieval.data = ""
     config.projection.update(
-        apply="least_squares", source=str(runs[source]) if source else "",
+        apply="least_squares",
+        source=str(runs[source]) if source else "",
         target=str(runs[target]) if target else "",
-    )  # fmt: skip
+    )
     return options.parse(config)
 
 
@@ -102,7 +107,9 @@ def test_anchors_are_the_dictionary_and_identical_tokens_without_test_words(proj
     page = (projected / "report.html").read_text()
     assert "not final" not in page and "1 layers of width 8" in page
     # Chance vectors find no word first: their ranks are those of their own map.
-    ranks = [figures(projected)[f"projected/{x}/bli/de-en/mrr"] for x in ("orthogonal", "least_squares")]
+    ranks = [
+        figures(projected)[f"projected/{x}/bli/de-en/mrr"] for x in ("orthogonal", "least_squares")
+    ]
     assert 0 < min(ranks) < max(ranks) < 1
     # The dictionary lacks the test words: its floor is none of them.
     assert figures(projected)["floor/bli/p@1"] == 0 and figures(projected)["floor/bli/de-en/chance"]
@@ -149,10 +156,15 @@ def test_the_map_brings_translations_together(runs, projected):
 
 def test_the_pair_is_measured_again(runs, projected):
     before = figures(projected)
-    config = options.with_values(configured(runs), {
-        "job": "evaluate", "projection.source": "", "projection.target": "",  # the folder names them
-        "data.languages": "en,de",
-    })  # fmt: skip
+    config = options.with_values(
+        configured(runs),
+        {
+            "job": "evaluate",
+            "projection.source": "",
+            "projection.target": "",  # the folder names them
+            "data.languages": "en,de",
+        },
+    )
     assert reevaluate.run(config, str(projected))
     assert figures(projected) == pytest.approx(before)
     config = options.with_values(config, {"evals.bli.methods": "nn"})

@@ -43,9 +43,10 @@ def folder(tmp_path_factory):
 def config_of(folder, embeddings, **init):
     found = presets.bert("laptop")
     found.data.update(
-        source=f"text:{folder / 'text'}", languages=",".join(LANGUAGES),
+        source=f"text:{folder / 'text'}",
+        languages=",".join(LANGUAGES),
         dictionaries=str(folder / "dictionaries"),
-    )  # fmt: skip
+    )
     found.vocab.update(kind="word", size=40)
     found.model.width = 8
     found.evals.bli.data = str(folder / "tests")
@@ -102,7 +103,9 @@ def test_vector_files(folder, world, written, style, center, tmp_path, monkeypat
     for one, first in space.items():
         for two, second in space.items():
             cosine = first @ second / np.linalg.norm(first) / np.linalg.norm(second)
-            assert row(start, world, one) @ row(start, world, two) == pytest.approx(cosine, abs=1e-5)
+            assert row(start, world, one) @ row(start, world, two) == pytest.approx(
+                cosine, abs=1e-5
+            )
 
 
 def test_a_dictionary_needs_no_training(folder, world, tmp_path):
@@ -156,7 +159,9 @@ def test_subword_vectors_of_the_joint_run(folder, world, tmp_path):
     for one, first in wanted.items():
         for two, second in list(wanted.items())[:3]:
             cosine = first @ second / np.linalg.norm(first) / np.linalg.norm(second)
-            assert row(start, world, one) @ row(start, world, two) == pytest.approx(cosine, abs=1e-4)
+            assert row(start, world, one) @ row(start, world, two) == pytest.approx(
+                cosine, abs=1e-4
+            )
 
 
 def test_subword_vectors_need_n_grams(folder, world, joint, tmp_path):
@@ -243,15 +248,24 @@ def test_test_pairs_that_a_model_trains_on_are_counted(folder, caplog, tmp_path)
         ({"data.source": "batches:DIR"}, "'joint' trains on text files, and config.data.source="),
         ({"data.languages": "en"}, "config.data.dictionaries needs two languages or more"),
         ({"init.joint.epochs": -1}, "config.init.joint.epochs=-1: must be at least 0"),
-        ({"init.embeddings": "dictionary", "data.dictionaries": ""}, "needs config.data.dictionaries"),
+        (
+            {"init.embeddings": "dictionary", "data.dictionaries": ""},
+            "needs config.data.dictionaries",
+        ),
         ({"init.embeddings": "joint+dictionary", "data.dictionaries": ""}, "needs a dictionary"),
         ({"init.embeddings": "joint+dictionary", "init.method": "subword"}, "have no n-grams"),
-        ({"init.method": "focs"}, "config.init.method='focs': must be one of mean, wechsel, focus, subword"),
-        ({"init.tables": "inputs"}, "config.init.tables='inputs': must be one of both, input, output"),
+        (
+            {"init.method": "focs"},
+            "config.init.method='focs': must be one of mean, wechsel, focus, subword",
+        ),
+        (
+            {"init.tables": "inputs"},
+            "config.init.tables='inputs': must be one of both, input, output",
+        ),
         ({"init.tables": "input"}, "scores tokens with the table that reads them"),
         ({"init.scale": 0.0}, "config.init.scale=0.0: must be at least 1e-09"),
     ],
-)  # fmt: skip
+)
 def test_wrong_options_are_answered_at_once(folder, changes, message):
     config = config_of(folder, "joint")
     with pytest.raises(ValueError) as error:
@@ -266,9 +280,13 @@ def test_a_folder_without_vectors_is_named(folder):
 
 def test_vectors_of_two_spaces_are_refused(folder, world, tmp_path):
     for language, dim in (("de", 3), ("en", 4)):
-        files.write(str(tmp_path / f"{language}.vec"), Vectors(["x"], np.ones((1, dim), np.float32)))
+        files.write(
+            str(tmp_path / f"{language}.vec"), Vectors(["x"], np.ones((1, dim), np.float32))
+        )
     source = ",".join(f"{language}={tmp_path / language}.vec" for language in LANGUAGES)
-    with pytest.raises(ValueError, match=r"vec, line 1: \d numbers a word, and \d in .*vec, line 1"):
+    with pytest.raises(
+        ValueError, match=r"vec, line 1: \d numbers a word, and \d in .*vec, line 1"
+    ):
         warm_start.token_vectors(config_of(folder, source), str(tmp_path), world)
 
 

@@ -47,7 +47,9 @@ def test_tables_have_both_columns(folder, page_of):
 
 def test_a_run_without_the_floors_csls_has_its_plain_figure(folder, page_of):
     results = json.loads((folder / "results.json").read_text())
-    kept = {x: y for x, y in results.items() if not (x.startswith("floor/") and x.endswith("_csls"))}
+    kept = {
+        x: y for x, y in results.items() if not (x.startswith("floor/") and x.endswith("_csls"))
+    }
     (folder / "results.json").write_text(json.dumps(kept))
     head, *rows = page_of(folder).section("Sentence retrieval").rows()
     assert head[-2] == "Dictionary floor, plain" and any("40.0%" in row for row in rows)
@@ -58,7 +60,9 @@ def test_charts_have_level_lines(folder, page_of):
     for title in ("Sentence retrieval", "Lexicon induction"):
         legends = [x.text for x in page.section(title).all("span", **{"class": "legend"})]
         assert any("dictionary floor" in x and x.endswith("chance") for x in legends), legends
-    legends = [x.text for x in page.section("Sentence retrieval").all("span", **{"class": "legend"})]
+    legends = [
+        x.text for x in page.section("Sentence retrieval").all("span", **{"class": "legend"})
+    ]
     assert legends[0] == "meanSIFdictionary floorchance"
 
 

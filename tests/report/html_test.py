@@ -19,11 +19,17 @@ def test_the_page_shows_what_was_run_and_what_came_of_it(write_run, page_of):
     page = page_of(folder)
     drawn = [drawing.attributes["aria-label"] for drawing in page.all("svg")]
     assert drawn == [
-        "Accuracy by layer, plain", "Accuracy by layer, centered", "Accuracy by layer, CSLS",
-        "Over training, mean of all four layers", "Over training, SIF, mean of all four layers",
-        "P@1 by layer, mean over pairs", "Over training, covered words of different spelling",
-        "Training loss", "Held-out loss by language", "Cross-lingual labels",
-    ]  # fmt: skip
+        "Accuracy by layer, plain",
+        "Accuracy by layer, centered",
+        "Accuracy by layer, CSLS",
+        "Over training, mean of all four layers",
+        "Over training, SIF, mean of all four layers",
+        "P@1 by layer, mean over pairs",
+        "Over training, covered words of different spelling",
+        "Training loss",
+        "Held-out loss by language",
+        "Cross-lingual labels",
+    ]
     for part in (
         "DICT-MLM-50 at the laptop scale, 4 layers of width 128, 6 languages (en, de,",
         "3,000 steps of 64 × 64 pieces, 9 min 41 s on cpu",

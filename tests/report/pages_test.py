@@ -78,6 +78,10 @@ def test_only_the_choice_of_a_page_asks_for_the_job():
             if isinstance(node, ast.Call) and "registry" in ast.unparse(node.func):
                 asked.add(path.name)
             elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".option"):
-                if ast.literal_eval(node.args[0]) == "job" if isinstance(node.args[0], ast.Constant) else 0:
+                if (
+                    ast.literal_eval(node.args[0]) == "job"
+                    if isinstance(node.args[0], ast.Constant)
+                    else 0
+                ):
                     asked.add(path.name)
     assert asked == {"pages.py"}

@@ -122,6 +122,10 @@ def test_labels_do_not_cover_each_other():
 def test_a_picture_of_a_share_against_a_cost_has_axes():
     dots = [Dots("", [(0.5, 0.2), (50.0, 0.9)], ["cheap", "dear"])]
     axes = plots.picture(Picture("T", dots, x="minutes", y="Retrieval")).axes[0]
-    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_xscale()) == ("minutes", "Retrieval", "log")
+    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_xscale()) == (
+        "minutes",
+        "Retrieval",
+        "log",
+    )
     assert axes.yaxis.get_major_formatter()(0.9, 0) == "90%"
     assert not plots.picture(Picture("T", dots)).axes[0].get_xlabel()

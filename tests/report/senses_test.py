@@ -26,7 +26,10 @@ POINTS = [
 ]
 SENSES = [
     {
-        "sense": 1, "share": 0.75, "uses": 30, "enabled": True,
+        "sense": 1,
+        "share": 0.75,
+        "uses": 30,
+        "enabled": True,
         "translations": [
             {"word": "Kasse", "language": "de", "share": 0.9},
             {"word": "<b>", "language": "ja"},
@@ -37,17 +40,18 @@ SENSES = [
     {"sense": 2, "share": 0.25, "uses": 10, "enabled": True, "nearest": [], "examples": []},
     {"sense": 3, "share": 0.0, "uses": 0, "enabled": True, "nearest": [], "examples": []},
     {"sense": 4, "share": 0.0, "uses": 0, "enabled": False, "nearest": [], "examples": []},
-]  # fmt: skip
+]
 FOUND = {
     "census": {"forward": {"words": 10, "used": 30, "unused": 7, "removed": 3}},
     "words": [
         {
-            "word": "bank", "language": "en",
+            "word": "bank",
+            "language": "en",
             "directions": {"forward": {"senses": SENSES, "points": POINTS}},
         }
     ],
     "files": ["senses/vectors.tsv", "senses/bank_en_forward.png"],
-}  # fmt: skip
+}
 
 
 @pytest.fixture

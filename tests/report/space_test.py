@@ -37,8 +37,10 @@ def test_lines_join_a_word_to_its_translations():
     found = space.picture("T", POINTS, "en", ["en", "de", "es"])
     assert found.joins == [((0, i), (x, i)) for i in (0.0, 1.0) for x in (1, 2)]
     assert [(dots.label, dots.labels, dots.colour) for dots in found.dots] == [
-        ("en", ["house", "tree"], 0), ("de", ["haus", "baum"], 1), ("es", ["casa", "arbol"], 2),
-    ]  # fmt: skip
+        ("en", ["house", "tree"], 0),
+        ("de", ["haus", "baum"], 1),
+        ("es", ["casa", "arbol"], 2),
+    ]
 
 
 def test_words_with_translations_in_all_languages_are_chosen():
@@ -92,7 +94,12 @@ def test_a_curve_of_one_point_is_no_chart():
 
 @pytest.mark.parametrize(
     "layers, name",
-    [(1, "the only layer"), (2, "both layers"), (4, "all four layers"), (12, "the last four layers")],
+    [
+        (1, "the only layer"),
+        (2, "both layers"),
+        (4, "all four layers"),
+        (12, "the last four layers"),
+    ],
 )
 def test_the_mean_of_the_last_layers_is_named_by_their_number(layers, name):
     found = {f"retrieval/layer{i}/acc@1": 0.5 for i in range(layers + 1)}
@@ -120,7 +127,10 @@ def test_the_card_names_data_licences_and_code():
     assert "model = api.load('runs/x')" in text.code
     assert "translate_word('città', lang='it', to='de')" in text.code
     compile(text.code, "snippet", "exec")
-    assert "translate_word" not in Page().usage(run(config={"data": {"languages": "en"}}), ()).blocks[0].code
+    assert (
+        "translate_word"
+        not in Page().usage(run(config={"data": {"languages": "en"}}), ()).blocks[0].code
+    )
 
 
 def test_many_dots_make_a_small_drawing():

@@ -46,21 +46,27 @@ def error_rows(word="haus", gold="house", near="home"):
     kinds = list(static.KINDS)
     return [
         {
-            "pair": pair, "word": f"{word}{i}", "rank": 10 * i + 1, "gold": [gold],
-            "found": [[near, 0.71], [gold, 0.6]], "place": 2 if kinds[i % 5] == "near" else 0,
+            "pair": pair,
+            "word": f"{word}{i}",
+            "rank": 10 * i + 1,
+            "gold": [gold],
+            "found": [[near, 0.71], [gold, 0.6]],
+            "place": 2 if kinds[i % 5] == "near" else 0,
             "kind": kinds[i % 5],
         }
         for pair in ("de-en", "en-de")
         for i in range(20)
-    ]  # fmt: skip
+    ]
 
 
 def extras_of(**more):
     r = np.random.RandomState(0)
     points = {
-        "source": r.randn(30, 2).tolist(), "target": r.randn(30, 2).tolist(),
-        "shared": r.randn(5, 2).tolist(), "pairs": [[[0, 0], [1, 1]], [[1, 0], [0, 1]]],
-    }  # fmt: skip
+        "source": r.randn(30, 2).tolist(),
+        "target": r.randn(30, 2).tolist(),
+        "shared": r.randn(5, 2).tolist(),
+        "pairs": [[[0, 0], [1, 1]], [[1, 0], [0, 1]]],
+    }
     static = {
         "stages": {"training": 31.0, "alignment": 2.5},
         "vocabulary": {
@@ -86,15 +92,19 @@ def write(tmp_path):
         folder = tmp_path / name
         folder.mkdir()
         config = {
-            "job": "static", "system": f"Joint-Align {name}", "scale": "laptop",
+            "job": "static",
+            "system": f"Joint-Align {name}",
+            "scale": "laptop",
             "data": {"source": "pocket", "languages": ",".join(LANGUAGES)},
-            "static": {"gamma": 0.9}, "report": {"title": ""},
+            "static": {"gamma": 0.9},
+            "report": {"title": ""},
             "evals": {"bli": {"data": "lists/muse/"}, "retrieval": {"data": "pocket"}},
-        }  # fmt: skip
+        }
         for file, content in (
-            ("config.json", config), ("results.json", figures_of(reach)),
+            ("config.json", config),
+            ("results.json", figures_of(reach)),
             ("report.json", extras_of(**more)),
-        ):  # fmt: skip
+        ):
             (folder / file).write_text(json.dumps(content), encoding="utf-8")
         return folder
 
@@ -109,16 +119,36 @@ def test_the_page_shows_every_reading(write, page_of):
     page = page_of(write())
     text = text_of(page)
     for part in (
-        "Joint-Align ja at the laptop scale", "70.0%", "83.0%",  # tiles
-        "covered words of different spelling, 74.0% of them", "chance 0.005%",
-        "muse, 4 directions, 600 words, 852 pairs", "81.0–85.0",
+        "Joint-Align ja at the laptop scale",
+        "70.0%",
+        "83.0%",  # tiles
+        "covered words of different spelling, 74.0% of them",
+        "chance 0.005%",
+        "muse, 4 directions, 600 words, 852 pairs",
+        "81.0–85.0",
         "All test words, the papers' convention (muse",
         "muse/de-en.5000-6500.txt, 150 words, 213 pairs",
-        "Covered: P@1 CSLS", "MRR", "By frequency rank", "1–200", "110 words", "NOUN",
-        "hotel", "Its own", "dictionary pairs", "412", "near miss", "7 more errors",
-        "after alignment", "induced/de-en.txt", "640", "0.31", "simlex", "62.5%", "31 s",
+        "Covered: P@1 CSLS",
+        "MRR",
+        "By frequency rank",
+        "1–200",
+        "110 words",
+        "NOUN",
+        "hotel",
+        "Its own",
+        "dictionary pairs",
+        "412",
+        "near miss",
+        "7 more errors",
+        "after alignment",
+        "induced/de-en.txt",
+        "640",
+        "0.31",
+        "simlex",
+        "62.5%",
+        "31 s",
         "Words with a vector",
-    ):  # fmt: skip
+    ):
         assert part in text, part
     head, row, *_ = page.section("Lexicon induction").rows()
     found = dict(zip(head, row))

@@ -10,9 +10,14 @@ from clwe_jax.report.run_folder import RunFolder
 def run(tmp_path):
     config = {"evals": {"bli": {"data": "/lists/muse"}, "retrieval": {"data": "pocket"}}}
     results = {
-        "bli/it-en/words": 53.0, "bli/it-en/pairs": 61.0, "bli/chance": 0.01, "bli/p@1_csls": 0.335,
-        "bli/it-en/p@1_csls": 0.335, "retrieval/it-en/mean": 0.5, "retrieval/it-en/chance": 0.001,
-    }  # fmt: skip
+        "bli/it-en/words": 53.0,
+        "bli/it-en/pairs": 61.0,
+        "bli/chance": 0.01,
+        "bli/p@1_csls": 0.335,
+        "bli/it-en/p@1_csls": 0.335,
+        "retrieval/it-en/mean": 0.5,
+        "retrieval/it-en/chance": 0.001,
+    }
     return RunFolder(tmp_path, config, results, {}, {})
 
 

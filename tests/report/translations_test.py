@@ -6,13 +6,22 @@ from clwe_jax.report import data, pages, translations
 from clwe_jax.report.run_folder import RunFolder
 
 FIGURES = {
-    "bleu/en-de": 31.0, "chrf/en-de": 50.0, "bleu/mean": 31.0, "chrf/mean": 50.0,
-    "mining/de-en/f1": 0.5, "mining/de-en/precision": 0.6, "mining/f1": 0.5,
-}  # fmt: skip
+    "bleu/en-de": 31.0,
+    "chrf/en-de": 50.0,
+    "bleu/mean": 31.0,
+    "chrf/mean": 50.0,
+    "mining/de-en/f1": 0.5,
+    "mining/de-en/precision": 0.6,
+    "mining/f1": 0.5,
+}
 ROW = dict(
-    kind="bleu", direction="en-de", source="a cat", translation="eine katze", reference="katze",
+    kind="bleu",
+    direction="en-de",
+    source="a cat",
+    translation="eine katze",
+    reference="katze",
     signature="nrefs:1",
-)  # fmt: skip
+)
 
 
 def test_tables_a_chart_and_examples():
@@ -23,8 +32,10 @@ def test_tables_a_chart_and_examples():
     assert len(table.rows) == 1 and table.note.endswith("of BLEU and chrF: nrefs:1")
     assert chart.lines[0].metric == "bleu/en-de"
     assert [(x.text, x.language) for x in examples.rows[0][1:]] == [
-        ("a cat", "en"), ("eine katze", "de"), ("katze", "de"),
-    ]  # fmt: skip
+        ("a cat", "en"),
+        ("eine katze", "de"),
+        ("katze", "de"),
+    ]
     assert [row[1].metric for row in mined.rows] == ["mining/de-en/precision"]
 
 
@@ -34,8 +45,10 @@ def test_translations_word_by_word_stand_beside():
     table = data.section_from_json(made).blocks[0]
     assert [x.head for x in table.columns[1:]] == ["BLEU", "chrF", "BLEU word by word, dictionary"]
     assert [cell.metric for cell in table.rows[0][1:]] == [
-        "bleu/en-de", "chrf/en-de", "floor/bleu/en-de",
-    ]  # fmt: skip
+        "bleu/en-de",
+        "chrf/en-de",
+        "floor/bleu/en-de",
+    ]
     assert table.total[-1].metric == "floor/bleu/mean"
     assert "Word by word" in made["text"]
     assert "Mining" not in translations.sections({"bleu/en-de": 1.0}, [])[0]["text"]
@@ -47,7 +60,9 @@ def test_no_section_without_figures():
 
 def test_a_translator_has_bleu_among_its_headlines():
     """Static vectors, which translate word by word, do not."""
-    run = RunFolder("", {"objective": {"name": "translation"}}, {**FIGURES, "floor/bleu/mean": 6.0}, {}, {})
+    run = RunFolder(
+        "", {"objective": {"name": "translation"}}, {**FIGURES, "floor/bleu/mean": 6.0}, {}, {}
+    )
     tile = pages.of(run).tiles(run, ())[0]
     assert (tile.label, tile.value) == ("BLEU", "31")
     assert "word by word, dictionary: 6" in tile.notes

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from clwe_jax.report import pages, run_folder, tables
 
+
 def verdict_on(folder):
     run = run_folder.read(folder)
     return pages.of(run).verdict(run)
@@ -38,7 +39,9 @@ def test_a_model_from_random_parameters_is_sent_to_the_warm_start(judged):
     command = "python -m clwe_jax.main --config=configs/dict_mlm_50.py --workdir=x --config.data.source=text:d"
     _, found = judged(BELOW, extras={"command": command.split()})
     assert "The dictionary floor" in found.text and "99.9%" in found.text
-    assert "(chance: 0.1%)" in found.text and "below its floor" in found.text and "days" in found.text
+    assert (
+        "(chance: 0.1%)" in found.text and "below its floor" in found.text and "days" in found.text
+    )
     assert found.command == "clwe-jax --config=warm_dict_mlm --config.data.source=text:d"
 
     _, small = judged(BELOW, {"scale": "small"}, {"command": command.split()})
@@ -84,7 +87,9 @@ def test_it_is_the_first_sentence_of_the_page_and_the_end_of_the_run(judged, pag
     assert last.endswith(f"{found.text} {found.command}")
 
 
-COMMAND = "x --config=joint_align --workdir=w --config.data.source=text:d --config.evals.retrieval.data="
+COMMAND = (
+    "x --config=joint_align --workdir=w --config.data.source=text:d --config.evals.retrieval.data="
+)
 
 
 @pytest.fixture
@@ -101,7 +106,12 @@ def of(tmp_path):
 
 
 NLI = {"job": "transfer", "transfer": {"task": "xnli", "train": "en"}}
-ACCURACIES = {"xnli/en/acc": 0.7, "xnli/de/acc": 0.4, "xnli/fr/acc": 0.36, "zero_shot/xnli/mean_acc": 0.38}
+ACCURACIES = {
+    "xnli/en/acc": 0.7,
+    "xnli/de/acc": 0.4,
+    "xnli/fr/acc": 0.36,
+    "zero_shot/xnli/mean_acc": 0.38,
+}
 
 
 def test_labels_stand_beside_the_most_frequent_one(of):
@@ -119,14 +129,19 @@ def test_names_have_no_floor(of):
     found = of({"ner/en/f1": 0.97, "ner/de/f1": 0.6, "zero_shot/ner/mean_f1": 0.6}, **names)
     assert "F1: 60.0% in languages without labels (de); 97.0% in en" in found.text
     assert "no floor" in found.text and found.command == "clwe-jax guide results"
-    assert of({"ner/en/f1": 0.97}, **names).text.endswith("F1: 97.0% in en, whose labels were learned.")
+    assert of({"ner/en/f1": 0.97}, **names).text.endswith(
+        "F1: 97.0% in en, whose labels were learned."
+    )
 
 
 def test_a_translator_stands_beside_its_words_one_by_one(of):
     figures = {"bleu/de-en": 4.0, "bleu/en-de": 6.0, "bleu/mean": 5.0, "floor/bleu/mean": 7.25}
     translator = {"job": "pretrain", "objective": {"name": "unsupervised_translation"}}
     found = of(figures, **translator)
-    assert found.text.startswith("BLEU 5.0 of 100, mean of 2 directions. The floor") and "7.2" in found.text
+    assert (
+        found.text.startswith("BLEU 5.0 of 100, mean of 2 directions. The floor")
+        and "7.2" in found.text
+    )
     assert "below its floor" in found.text and found.command == "clwe-jax guide translation"
     assert not of(figures | {"bleu/mean": 8.0}, **translator).command
     both = of({**figures, "bleu/mean": 8.0, "retrieval/mean": 0.5}, **translator)
@@ -140,16 +155,23 @@ def test_a_translator_stands_beside_its_words_one_by_one(of):
 
 def test_clcr_stands_beside_regression(of):
     figures = {"clcr/f1/annealed": 0.81, "clcr/f1/regression": 0.6}
-    assert "81.0% by the map. The floor, linear regression, is 60.0%: +21.0" in of(figures, job="clcr").text
+    assert (
+        "81.0% by the map. The floor, linear regression, is 60.0%: +21.0"
+        in of(figures, job="clcr").text
+    )
     assert of(figures | {"clcr/f1/regression": 0.9}, job="clcr").command == "clwe-jax guide clcr"
 
 
 def test_words_where_no_sentences_were_compared(of):
     figures = {"bli/p@1_csls": 0.2, "bli/chance": 0.0005, "floor/bli/p@1_csls": 0.1}
     found = of(figures, job="static")
-    assert found.text.startswith("20.0% of the words find their translation by CSLS (chance: 0.05%).")
+    assert found.text.startswith(
+        "20.0% of the words find their translation by CSLS (chance: 0.05%)."
+    )
     assert "is 10.0%: +10.0 points." in found.text
-    assert of(figures | {"bli/p@1_csls": 0.05}, job="static").command.startswith("clwe-jax --config=joint_dic")
+    assert of(figures | {"bli/p@1_csls": 0.05}, job="static").command.startswith(
+        "clwe-jax --config=joint_dic"
+    )
 
 
 def test_a_run_without_test_sets_says_how_it_is_measured(of, tmp_path):

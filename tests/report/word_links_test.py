@@ -6,12 +6,18 @@ from clwe_jax.report.data import Chart, Picture, Table
 FIGURES = {
     **{f"word_alignment/de-en/{x}": 0.5 for x in ("aer", "precision", "recall", "f1", "sentences")},
     **{f"word_alignment/de-en/layer{k}/aer": 0.1 * k for k in range(3)},
-    "word_alignment/aer": 0.5, "retrieval/de-en/mean": 0.1,
-}  # fmt: skip
+    "word_alignment/aer": 0.5,
+    "retrieval/de-en/mean": 0.1,
+}
 ROW = dict(
-    kind="word_alignment", languages=["de", "en"], source=["das", "Haus", "."],
-    target=["house", "."], sure=[[1, 0], [2, 1]], possible=[[1, 0], [2, 1]], found=[[0, 0]],
-)  # fmt: skip
+    kind="word_alignment",
+    languages=["de", "en"],
+    source=["das", "Haus", "."],
+    target=["house", "."],
+    sure=[[1, 0], [2, 1]],
+    possible=[[1, 0], [2, 1]],
+    found=[[0, 0]],
+)
 
 
 def test_a_table_a_chart_and_pictures_of_found_and_gold_links():

@@ -50,9 +50,13 @@ def test_of_other_files_it_is_made_again_or_refused(counted):
     counted({"seed": 0}, stamps={"de.txt": "1 a", "en.txt": "1 b"})
     assert counted({"seed": 0}, stamps={"de.txt": "1 a", "en.txt": "1 b"}) == {"call": 1}
     changed = {"de.txt": "1 c", "fr.txt": "1 b"}
-    with pytest.raises(ValueError, match=r"result.json .* changed: de.txt, en.txt, fr.txt\. .*Delete"):
+    with pytest.raises(
+        ValueError, match=r"result.json .* changed: de.txt, en.txt, fr.txt\. .*Delete"
+    ):
         counted({"seed": 0}, otherwise="Delete it", stamps=changed)
-    assert counted({"seed": 0}, stamps=changed) == {"call": 2} == counted({"seed": 0}, stamps=changed)
+    assert (
+        counted({"seed": 0}, stamps=changed) == {"call": 2} == counted({"seed": 0}, stamps=changed)
+    )
 
 
 def test_a_result_of_a_release_without_stamps_is_read_with_a_warning(counted, said):

@@ -74,9 +74,7 @@ def test_the_key_decides_nothing_but_the_path(folder, model):
 
 
 def test_folders_stand_for_the_option(folder, model):
-    config = config_of(
-        bli=dict(name="bli", data="pocket"), other=dict(name="bli", data="pocket")
-    )
+    config = config_of(bli=dict(name="bli", data="pocket"), other=dict(name="bli", data="pocket"))
     folders = {"evals.bli": str(folder / "first"), "evals.other": ""}
     [one] = evaluators.build(config.evals, CONTEXT, folders)
     assert dict(one.run(model))["bli/de-en/words"] == 20
@@ -86,9 +84,11 @@ def test_folders_stand_for_the_option(folder, model):
 
 def test_the_embedded_world_serves_every_key(tmp_path):
     evals = dict(
-        mlm=dict(name="mlm"), here=dict(name="retrieval", data="pocket"),
-        there=dict(name="bli", data="pocket"), brought=dict(name="bli", data="dir"),
-    )  # fmt: skip
+        mlm=dict(name="mlm"),
+        here=dict(name="retrieval", data="pocket"),
+        there=dict(name="bli", data="pocket"),
+        brought=dict(name="bli", data="dir"),
+    )
     data = dict(source=f"text:{tmp_path}", languages="en,de", dictionaries="")
     config = options.parse(dict(data=data, evals=evals))
     folders = run_text.resolve_folders(config, str(tmp_path / "run"))
@@ -131,14 +131,18 @@ def test_a_layer_that_the_model_lacks_is_refused_at_the_start(preset, known, tmp
     config = options.parse(preset("laptop")).resolved()
     inputs.check(config, str(tmp_path))
     wrong = options.with_values(config, {"evals.bli.layer": 13})
-    with pytest.raises(ValueError, match=f"config.evals.bli.layer=13: this model's layers are {known}"):
+    with pytest.raises(
+        ValueError, match=f"config.evals.bli.layer=13: this model's layers are {known}"
+    ):
         inputs.check(wrong, str(tmp_path))
 
 
 def test_layers_of_word_alignment_are_checked_at_the_start(tmp_path):
     config = options.parse(presets.bert("laptop")).resolved()
     wrong = options.with_values(config, {"evals.word_alignment.layers": "1-13"})
-    with pytest.raises(ValueError, match="config.evals.word_alignment.layers='1-13': expected a layer"):
+    with pytest.raises(
+        ValueError, match="config.evals.word_alignment.layers='1-13': expected a layer"
+    ):
         inputs.check(wrong, str(tmp_path))
 
 

@@ -60,7 +60,9 @@ class Counting(Job):
     def results(self, done):
         figures = {"b": done["two"], "a": done["one"]}
         report = {"notes": self.notes, "stages": list(self.seconds)}
-        return Results(figures, report, outcomes={"a": Outcomes(np.array([True, False, True]), np.arange(3))})
+        return Results(
+            figures, report, outcomes={"a": Outcomes(np.array([True, False, True]), np.arange(3))}
+        )
 
 
 @pytest.fixture
@@ -166,14 +168,28 @@ def test_a_dry_run_describes_the_stages_and_writes_nothing(config, tmp_path, cap
 
 def test_a_dry_run_of_a_language_model(config, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(forecast, "_WORDS", 2_000)
-    config = options.with_values(config, {
-        "data.languages": "en,de", "data.sequence_length": 16, "train.batch_size": 2,
-        "train.steps": 100, "vocab.size": 64, "model.width": 8, "model.heads": 2,
-        "model.layers": 1, "model.mlp_dim": 8, "data.sample_bytes": 6400,
-        "data.pocket_sentences": 300,
-        "init.embeddings": "joint", "init.joint.dim": 4, "init.joint.epochs": 1,
-        "init.joint.buckets": 10, "finish.steps": 7, "finish.batch_size": 4,
-    })  # fmt: skip
+    config = options.with_values(
+        config,
+        {
+            "data.languages": "en,de",
+            "data.sequence_length": 16,
+            "train.batch_size": 2,
+            "train.steps": 100,
+            "vocab.size": 64,
+            "model.width": 8,
+            "model.heads": 2,
+            "model.layers": 1,
+            "model.mlp_dim": 8,
+            "data.sample_bytes": 6400,
+            "data.pocket_sentences": 300,
+            "init.embeddings": "joint",
+            "init.joint.dim": 4,
+            "init.joint.epochs": 1,
+            "init.joint.buckets": 10,
+            "finish.steps": 7,
+            "finish.batch_size": 4,
+        },
+    )
     assert pretrain.run(config, str(tmp_path / "run"), dry=True)
     said = capsys.readouterr().out
     assert "the embedded world in en, de, 300 sentences each" in said
@@ -191,11 +207,19 @@ def test_a_dry_run_of_static_vectors(tmp_path, capsys):
     (tmp_path / "text").mkdir()
     for language, size in (("en", 2_000_000), ("de", 1_000_000)):
         (tmp_path / "text" / f"{language}.txt").write_text("a word\n" * (size // 7))
-    config = options.with_values(options.parse(presets.static("laptop")), {
-        "data.source": f"text:{tmp_path / 'text'}", "data.languages": "de,en",
-        "data.dictionaries": "", "embeddings.dim": 4, "embeddings.buckets": 10,
-        "embeddings.epochs": 1, "evals.bli.data": "", "evals.retrieval.data": "",
-    })  # fmt: skip
+    config = options.with_values(
+        options.parse(presets.static("laptop")),
+        {
+            "data.source": f"text:{tmp_path / 'text'}",
+            "data.languages": "de,en",
+            "data.dictionaries": "",
+            "embeddings.dim": 4,
+            "embeddings.buckets": 10,
+            "embeddings.epochs": 1,
+            "evals.bli.data": "",
+            "evals.retrieval.data": "",
+        },
+    )
     assert static.run(config, str(tmp_path / "run"), dry=True)
     said = capsys.readouterr().out
     assert "text: en, 1 file, 2.0 MB" in said and "at most 0.5 million words: about" in said

@@ -15,9 +15,13 @@ def _config(languages, **overrides):
     config.static.update(training="joint", dictionary_dim=256, refinement=True)
     config.embeddings.dim = 16
     values = {
-        "data.languages": languages, "data.pocket_sentences": 1500, "embeddings.epochs": 1,
-        "static.induced_words": 0, "static.write_text": False, "report.errors": 0,
-    }  # fmt: skip
+        "data.languages": languages,
+        "data.pocket_sentences": 1500,
+        "embeddings.epochs": 1,
+        "static.induced_words": 0,
+        "static.write_text": False,
+        "report.errors": 0,
+    }
     config.update_from_flattened_dict(values | overrides)
     found = options.parse(config).resolved()
     found.check_all()
@@ -77,11 +81,16 @@ def test_the_new_language_is_as_good_as_trained_together(runs):
         ("fr,de", {"static.hub": "fr"}, "its hub is en"),
         ("en,de", {"static.dictionary_dim": 64}, "static.dictionary_dim is 256 there and 64 here"),
         ("en,de", {"seed": 3}, "config.seed is 0 there and 3 here"),
-        ("en,de", {"static.dictionary_dim": 0}, "config.static.add_to adds to the vectors of a dictionary"),
+        (
+            "en,de",
+            {"static.dictionary_dim": 0},
+            "config.static.add_to adds to the vectors of a dictionary",
+        ),
     ],
 )
 def test_what_cannot_be_added_is_an_error(runs, tmp_path, languages, overrides, message):
     with pytest.raises(ValueError, match=message):
         static.run(
-            _config(languages, **{"static.add_to": runs["before"], **overrides}), str(tmp_path / "run")
+            _config(languages, **{"static.add_to": runs["before"], **overrides}),
+            str(tmp_path / "run"),
         )

@@ -34,8 +34,10 @@ def folder(tmp_path_factory):
     """Text in three languages, in which words of the same number stand in the same places."""
     folder = tmp_path_factory.mktemp("world")
     r = np.random.RandomState(0)
-    meanings = [r.choice([n % ANIMALS, (n + 1) % ANIMALS, (n + 3) % ANIMALS], 6)
-                for n in r.randint(0, ANIMALS, 300)]  # fmt: skip
+    meanings = [
+        r.choice([n % ANIMALS, (n + 1) % ANIMALS, (n + 3) % ANIMALS], 6)
+        for n in r.randint(0, ANIMALS, 300)
+    ]
     (folder / "text").mkdir()
     (folder / "dictionaries").mkdir()
     for language in LANGUAGES:
@@ -54,19 +56,22 @@ def folder(tmp_path_factory):
 def config_of(folder, training="joint", **overrides):
     found = presets.static("laptop")
     found.static.update(training=training, reallocation=training == "joint", refinement=True)
-    run = options.with_values(options.parse(found), {
-        "data.source": f"text:{folder / 'text'}",
-        "data.languages": ",".join(LANGUAGES),
-        "data.dictionaries": str(folder / "dictionaries"),
-        "embeddings.dim": 4,
-        "embeddings.epochs": 1,
-        "embeddings.buckets": 50,
-        "evals.bli.data": str(folder / "dictionaries"),
-        "evals.bli.methods": "nn",
-        "evals.retrieval.data": "",
-        "static.write_text": True,
-        **overrides,
-    })  # fmt: skip
+    run = options.with_values(
+        options.parse(found),
+        {
+            "data.source": f"text:{folder / 'text'}",
+            "data.languages": ",".join(LANGUAGES),
+            "data.dictionaries": str(folder / "dictionaries"),
+            "embeddings.dim": 4,
+            "embeddings.epochs": 1,
+            "embeddings.buckets": 50,
+            "evals.bli.data": str(folder / "dictionaries"),
+            "evals.bli.methods": "nn",
+            "evals.retrieval.data": "",
+            "static.write_text": True,
+            **overrides,
+        },
+    )
     run.resolved().check_all()
     return run
 
@@ -157,10 +162,13 @@ def test_a_word_of_one_language_is_taken_from_the_other(folder, tmp_path):
 @pytest.mark.parametrize(
     "where, name",
     [
-        (vocabularies, "reallocate"), (refine, "fit"), (static.evaluators, "measure"),
-        (static.Static, "_induce"), (static.Static, "results"),
+        (vocabularies, "reallocate"),
+        (refine, "fit"),
+        (static.evaluators, "measure"),
+        (static.Static, "_induce"),
+        (static.Static, "results"),
     ],
-)  # fmt: skip
+)
 def test_interrupted_and_uninterrupted_runs_are_alike(
     whole, folder, tmp_path, monkeypatch, where, name
 ):
@@ -177,7 +185,9 @@ def test_interrupted_and_uninterrupted_runs_are_alike(
             static.run(config_of(folder), workdir)
     assert calls
     # Trained vectors are not trained again.
-    monkeypatch.setattr(train, "fasttext_with_subwords", lambda *a, **k: pytest.fail("trained again"))
+    monkeypatch.setattr(
+        train, "fasttext_with_subwords", lambda *a, **k: pytest.fail("trained again")
+    )
     static.run(config_of(folder), workdir)
     for path in ("results.json", "vectors/de.vec", "induced/en-de.txt"):
         with (
@@ -209,7 +219,9 @@ def test_a_finished_run_without_test_sets_says_so_too(whole, folder, tmp_path, s
 
 def test_runs_share_what_is_trained(whole, folder, tmp_path, monkeypatch):
     trained = os.path.join(whole, "trained")
-    monkeypatch.setattr(train, "fasttext_with_subwords", lambda *a, **k: pytest.fail("trained again"))
+    monkeypatch.setattr(
+        train, "fasttext_with_subwords", lambda *a, **k: pytest.fail("trained again")
+    )
     plain = config_of(
         folder,
         **{"static.trained": trained, "static.reallocation": False, "static.refinement": False},
@@ -270,17 +282,25 @@ def test_a_map_of_another_dictionary_is_fitted_again(folder, tmp_path, monkeypat
 
 
 def test_n_grams_of_another_training_are_refused(folder, tmp_path):
-    kept = {"static.keep_subwords": True, "static.reallocation": False, "static.trained": str(tmp_path / "t")}
+    kept = {
+        "static.keep_subwords": True,
+        "static.reallocation": False,
+        "static.trained": str(tmp_path / "t"),
+    }
     static.run(config_of(folder, "joint", **kept), str(tmp_path / "joint"))
-    with pytest.raises(ValueError, match="subwords.npz was made with other options: .*replace_share"):
+    with pytest.raises(
+        ValueError, match="subwords.npz was made with other options: .*replace_share"
+    ):
         static.run(config_of(folder, "replace", **kept), str(tmp_path / "replace"))
 
 
 def test_vectors_beside_those_of_the_dictionary(whole, folder, tmp_path):
     trained = os.path.join(whole, "trained")
     words = {
-        "static.words.spelling_dim": 0, "static.words.unknown": "beginnings", "static.words.meanings": "",
-    }  # fmt: skip
+        "static.words.spelling_dim": 0,
+        "static.words.unknown": "beginnings",
+        "static.words.meanings": "",
+    }
     config = config_of(folder, **{"static.trained": trained, "static.dictionary_dim": 6, **words})
     static.run(config, str(tmp_path / "run"))
     model = api.load(str(tmp_path / "run"))
@@ -303,9 +323,11 @@ def test_other_trainings(folder, tmp_path, training):
         assert word(language, 5) in model.raw[language].index
     apart = training in ("separate", "duong")
     assert apart == (
-        not np.allclose(model.raw["de"].vectors[model.raw["de"].index["berlin"]],
-                        model.raw["en"].vectors[model.raw["en"].index["berlin"]])
-    )  # fmt: skip
+        not np.allclose(
+            model.raw["de"].vectors[model.raw["de"].index["berlin"]],
+            model.raw["en"].vectors[model.raw["en"].index["berlin"]],
+        )
+    )
     assert "bli/de-en/p@1" in read(os.path.join(workdir, "results.json"))
 
 
@@ -345,7 +367,10 @@ def test_all_pairs_and_those_of_the_hub(folder):
         ({"static.training": "separate"}, "reallocation"),
         ({"static.training": "duong", "data.dictionaries": ""}, "dictionar"),
         ({"embeddings.dim": 0}, "dim"),
-        ({"static.dictionary_dim": 6, "data.dictionaries": ""}, "dictionary_dim=6 needs a dictionary"),
+        (
+            {"static.dictionary_dim": 6, "data.dictionaries": ""},
+            "dictionary_dim=6 needs a dictionary",
+        ),
         ({"static.dictionary_dim": 6, "static.trained_length": 0.0}, "trained_length"),
         ({"embeddings.min_count": 10_000}, "min_count"),
         ({"data.languages": "en,de,xx"}, "xx"),
@@ -367,7 +392,10 @@ def test_vectors_that_are_brought_are_not_trained(folder, tmp_path, monkeypatch)
     monkeypatch.setattr(provided.files, "read", stop)
     for name in "ab":
         (tmp_path / name).touch()
-    paths = {"align.source_vectors": str(tmp_path / "a"), "align.target_vectors": str(tmp_path / "b")}
+    paths = {
+        "align.source_vectors": str(tmp_path / "a"),
+        "align.target_vectors": str(tmp_path / "b"),
+    }
     config = config_of(folder, "separate", **paths, **{"data.languages": "de,en"})
     with pytest.raises(Read):
         static.run(config, str(tmp_path / "run"))

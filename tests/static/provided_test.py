@@ -47,16 +47,19 @@ class Brought:
     def config(self, **overrides):
         found = presets.static("laptop")
         found.static.update(training="separate", refinement=True)
-        return options.with_values(options.parse(found), {
-            "data.languages": "de,en",
-            "data.dictionaries": str(self.folder / "dictionaries"),
-            "evals.bli.data": str(self.folder / "dictionaries"),
-            "evals.bli.methods": "nn",
-            "evals.retrieval.data": "",
-            "align.source_vectors": str(self.folder / "de.vec"),
-            "align.target_vectors": str(self.folder / "en.vec"),
-            **overrides,
-        })  # fmt: skip
+        return options.with_values(
+            options.parse(found),
+            {
+                "data.languages": "de,en",
+                "data.dictionaries": str(self.folder / "dictionaries"),
+                "evals.bli.data": str(self.folder / "dictionaries"),
+                "evals.bli.methods": "nn",
+                "evals.retrieval.data": "",
+                "align.source_vectors": str(self.folder / "de.vec"),
+                "align.target_vectors": str(self.folder / "en.vec"),
+                **overrides,
+            },
+        )
 
     def run(self, workdir="run", **overrides):
         config = self.config(**overrides)
@@ -97,7 +100,9 @@ def test_packed_vectors_are_a_fraction_and_the_run_is_as_good(brought, tmp_path)
     word = model.vector("eab", "en")
     assert word.dtype == np.float32 and not model._widened, "one word widens the whole language"
     np.testing.assert_allclose(model.encode(["eab"], "en")[0], word, rtol=1e-6)
-    np.testing.assert_array_equal(word, model.vectors("en").vectors[model.vectors("en").index["eab"]])
+    np.testing.assert_array_equal(
+        word, model.vectors("en").vectors[model.vectors("en").index["eab"]]
+    )
     assert model.vectors("de").vectors.dtype == np.float32
     assert model.translate_word("dab", "de", "en", k=1)[0].word == "eab"
     assert not os.path.exists(tmp_path / "run" / "vectors")
@@ -201,7 +206,10 @@ def test_sentences_are_pooled_by_sif_without_counts(brought):
     lines = [r.choice(WORDS, 4, replace=False) for _ in range(30)]
     for language in ("de", "en"):
         # The most frequent word, by its rank, is everywhere and says nothing.
-        text = [" ".join([names(language[0])[0]] * 9 + [names(language[0])[i] for i in x]) for x in lines]
+        text = [
+            " ".join([names(language[0])[0]] * 9 + [names(language[0])[i] for i in x])
+            for x in lines
+        ]
         (brought.folder / f"de-en.{language}").write_text("\n".join(text))
     figures = brought.run(**{"evals.retrieval.data": str(brought.folder)})
     assert figures["retrieval/sif/mean"] >= 0.95 > figures["retrieval/chance"]

@@ -8,10 +8,16 @@ from clwe_jax.static import times
 
 def config(tmp_path, **values):
     (tmp_path / "text").mkdir(exist_ok=True)
-    return options.with_values(options.parse(presets.static("laptop")), {
-        "data.source": f"text:{tmp_path / 'text'}", "data.languages": "de,en", "embeddings.dim": 8,
-        "embeddings.min_count": 1, **values,
-    })  # fmt: skip
+    return options.with_values(
+        options.parse(presets.static("laptop")),
+        {
+            "data.source": f"text:{tmp_path / 'text'}",
+            "data.languages": "de,en",
+            "embeddings.dim": 8,
+            "embeddings.min_count": 1,
+            **values,
+        },
+    )
 
 
 def test_the_vocabulary_grows_with_the_text(tmp_path):
@@ -34,8 +40,11 @@ def test_every_stage_has_a_line(monkeypatch):
     ).resolved()
     lines = list(times.stages(run))
     assert [line.partition(":")[0] for line in lines] == [
-        "alignment", "evaluations", "induced dictionaries", "report",
-    ]  # fmt: skip
+        "alignment",
+        "evaluations",
+        "induced dictionaries",
+        "report",
+    ]
     assert all("about" in line for line in lines)
     muse = options.with_values(run, {"align.name": "adversarial"})
     assert "not timed" in next(times.stages(muse))

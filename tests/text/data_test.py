@@ -63,8 +63,14 @@ def test_tatoeba_is_checked_by_its_sum(served, tmp_path, capsys):
 def test_flores_is_unpacked(served, tmp_path, capsys):
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as file:
-        for name in ("dev/eng_Latn.dev", "devtest/eng_Latn.devtest", "dev/zho_Hant.dev",
-                     "dev/zho_Hans.dev", "devtest/zho_Hans.devtest", "metadata_dev.tsv"):  # fmt: skip
+        for name in (
+            "dev/eng_Latn.dev",
+            "devtest/eng_Latn.devtest",
+            "dev/zho_Hant.dev",
+            "dev/zho_Hans.dev",
+            "devtest/zho_Hans.devtest",
+            "metadata_dev.tsv",
+        ):
             member = tarfile.TarInfo(f"./flores200_dataset/{name}")
             member.size = len(name)
             file.addfile(member, io.BytesIO(name.encode()))
@@ -119,7 +125,9 @@ def test_the_command_fetches_from_a_server_after_an_interruption(tmp_path):
         (there / name).write_bytes(name.encode() * 9_000)
     (here / f"{names[0]}.part").write_bytes((there / names[0]).read_bytes()[:50_000])
     sums = tmp_path / "sums"
-    lines = [f"{name} {hashlib.sha256((there / name).read_bytes()).hexdigest()}\n" for name in names]
+    lines = [
+        f"{name} {hashlib.sha256((there / name).read_bytes()).hexdigest()}\n" for name in names
+    ]
     sums.write_text("".join(lines))
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=there)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:

@@ -87,9 +87,12 @@ def test_shared_lines_come_with_their_gold(tmp_path, cache, monkeypatch):
 
 
 OTHERS = [
-    dict(count=51), dict(seed=4), dict(among="money"), dict(pocket_shared=0.1),
+    dict(count=51),
+    dict(seed=4),
+    dict(among="money"),
+    dict(pocket_shared=0.1),
     dict(pocket_apart=True),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("other", OTHERS)

@@ -30,9 +30,13 @@ def corpus():
 @pytest.fixture(scope="module")
 def tokenizer(muse, corpus):
     return Tokenizer.build(
-        languages=LANGUAGES, normalizer=Normalizer(), corpus=corpus, dictionary=muse, size=32_768,
+        languages=LANGUAGES,
+        normalizer=Normalizer(),
+        corpus=corpus,
+        dictionary=muse,
+        size=32_768,
         sample_bytes=2_000_000,
-    )  # fmt: skip
+    )
 
 
 @real
@@ -85,10 +89,14 @@ def test_all_public_dictionaries_merge_in_2_gb(tmp_path, run_python):
     rng = np.random.default_rng(0)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyzéаяぐ語"))
     words = {
-        language: ["".join(row[:size]) for row, size in zip(
-            letters[rng.integers(0, len(letters), (90_000, 12))], rng.integers(3, 12, 90_000))]
+        language: [
+            "".join(row[:size])
+            for row, size in zip(
+                letters[rng.integers(0, len(letters), (90_000, 12))], rng.integers(3, 12, 90_000)
+            )
+        ]
         for language in sorted({x for pair in download.PAIRS for x in pair.split("-")})
-    }  # fmt: skip
+    }
     for pair in download.PAIRS:
         left, right = (words[language] for language in pair.split("-"))
         a = np.sort(rng.integers(0, 60_000, 64_000))

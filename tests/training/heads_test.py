@@ -35,10 +35,11 @@ RECIPE = Recipe(name="adam", learning_rate=0.05, epochs=4, batch_size=8, patienc
 def fitted(data, seeds, recipe=RECIPE, measure=None, labeller=LABELLER):
     table, columns = data
     sources = [
-        ArraySource(columns, recipe.batch_size, seed=s, padding={"gold": -1}, buckets=(4, 8),
-                    width_seed=0)
+        ArraySource(
+            columns, recipe.batch_size, seed=s, padding={"gold": -1}, buckets=(4, 8), width_seed=0
+        )
         for s in seeds
-    ]  # fmt: skip
+    ]
     measure = measure or (lambda params: np.zeros(len(seeds)))
     steps = -(-len(columns["words"]) // recipe.batch_size)
     return heads.fit(labeller, table, sources, seeds, recipe, steps, measure)
@@ -49,8 +50,9 @@ def test_a_member_equals_its_own_training(data):
     np.testing.assert_allclose(together.losses[:, 1], alone.losses[:, 0], rtol=1e-4)
     jax.tree.map(
         lambda a, b: np.testing.assert_allclose(a[1], b[0], rtol=1e-3, atol=1e-5),
-        together.params, alone.params,
-    )  # fmt: skip
+        together.params,
+        alone.params,
+    )
     assert abs(together.losses[0, 0] - together.losses[0, 1]) > 1e-6  # the seeds differ
 
 
@@ -82,8 +84,9 @@ def test_each_member_keeps_its_best_epoch_and_stops(data):
     for member, epoch in ((0, 1), (1, 0)):
         jax.tree.map(
             lambda a, b: np.testing.assert_array_equal(a[member], b[member]),
-            found.params, seen[epoch],
-        )  # fmt: skip
+            found.params,
+            seen[epoch],
+        )
 
 
 def test_a_member_that_has_found_nothing_yet_goes_on(data):
@@ -95,7 +98,13 @@ def test_a_member_that_has_found_nothing_yet_goes_on(data):
 
 def test_halving_ends_below_the_least_rate(data):
     recipe = dataclasses.replace(
-        RECIPE, name="sgd", epochs=9, schedule="halve", patience=1, learning_rate=0.4, least_rate=0.15
+        RECIPE,
+        name="sgd",
+        epochs=9,
+        schedule="halve",
+        patience=1,
+        learning_rate=0.4,
+        least_rate=0.15,
     )
     # No gain after epoch 0: .4, .2, then .1.
     found = fitted(data, [0], recipe, lambda params: np.ones(1))

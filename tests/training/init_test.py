@@ -47,9 +47,12 @@ def test_all_parameters_of_a_run(toy, tmp_path, trained):
         np.testing.assert_array_equal(value, theirs[path], err_msg=path)
     count = sum(value.size for value in theirs.values())
     assert result.initial == {
-        "source": f"run:{folder}", "step": 3, "parts": "", "arrays": len(theirs),
+        "source": f"run:{folder}",
+        "step": 3,
+        "parts": "",
+        "arrays": len(theirs),
         "parameters": count,
-    }  # fmt: skip
+    }
     assert int(result.state.step) == 0
     assert restore_variables(str(tmp_path))[1]["initial"] == result.initial
 
@@ -100,7 +103,11 @@ def test_any_mapping():
             "model/table",
             r"model/table: \[4, 2\] in the source, \[4, 3\] in the model",
         ),
-        ({"model/table": np.zeros((4, 3))}, "", r"model/bias: absent in the source. Near: model/table"),
+        (
+            {"model/table": np.zeros((4, 3))},
+            "",
+            r"model/bias: absent in the source. Near: model/table",
+        ),
         (
             {"model/tabel": np.zeros((4, 3))},
             "model/ta.*",

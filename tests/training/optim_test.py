@@ -15,7 +15,9 @@ from clwe_jax.training import optim
 
 def made(**values):
     """The optimizer of a config with these options."""
-    return optim.from_config(options.with_values(PretrainRun(), {"optimizer": values}).optimizer, 16)
+    return optim.from_config(
+        options.with_values(PretrainRun(), {"optimizer": values}).optimizer, 16
+    )
 
 
 def tree(seed):
@@ -100,7 +102,9 @@ def test_lamb_scales_queries_keys_and_values_each_by_their_own_norms():
 def test_lamb_scales_the_matrices_of_each_language_by_their_own_norms(name):
     """Of private layers one array holds those of all languages."""
     r = np.random.RandomState(0)
-    values = r.randn(3, 2, 4, 2, 2, 3).astype(np.float32)  # [steps, languages, width, 2, heads, size]
+    values = r.randn(3, 2, 4, 2, 2, 3).astype(
+        np.float32
+    )  # [steps, languages, width, 2, heads, size]
     values[0] *= np.float32([1, 10])[:, None, None, None, None]
     lamb = optim.Optimizer(name="lamb", learning_rate=0.1, clip=0)
 
@@ -249,9 +253,14 @@ def test_a_group_is_pulled_to_its_start(name):
     """The distance from the start takes the place of the parameter in AdamW's decay."""
     group = GroupOptions(pattern="dense/kernel", pull=3.0, learning_rate=0.05)
     optimizer = optim.Optimizer(
-        name=name, learning_rate=0.1, schedule="constant", weight_decay=0.05, b2=0.99, clip=0,
+        name=name,
+        learning_rate=0.1,
+        schedule="constant",
+        weight_decay=0.05,
+        b2=0.99,
+        clip=0,
         groups={"table": group},
-    )  # fmt: skip
+    )
     params, gradients = tree(0), [tree(1), tree(2), tree(3)]
     found = flat(steps(optimizer, params, gradients))
     start = x = flat(params)["dense/kernel"]

@@ -28,13 +28,21 @@ def plan(*given, steps=20, repeat=False, optimizer=OPTIMIZER):
 def test_groups_by_step():
     found = plan(*PHASES)
     assert [found.at(step) for step in (0, 3, 4, 6, 7, 19, 999)] == [
-        ("head",), ("head",), ("default", "head"), ("default", "head"),
-        ("table", "head"), ("table", "head"), ("table", "head"),
-    ]  # fmt: skip
+        ("head",),
+        ("head",),
+        ("default", "head"),
+        ("default", "head"),
+        ("table", "head"),
+        ("table", "head"),
+        ("table", "head"),
+    ]
     # The state of a checkpoint at a boundary is that of the phase that ended.
     assert [found.saved_at(step) for step in (0, 4, 5, 7)] == [
-        ("head",), ("head",), ("default", "head"), ("default", "head"),
-    ]  # fmt: skip
+        ("head",),
+        ("head",),
+        ("default", "head"),
+        ("default", "head"),
+    ]
     assert plan().at(5) == ("default", "table", "head")
     assert plan({"steps": 0}).at(5) == ("default", "table", "head")
 

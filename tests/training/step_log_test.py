@@ -31,9 +31,10 @@ def ended(losses, skipped=0):
     for step, loss in enumerate(losses, 1):
         bad = float(loss is None)
         found = {
-            "loss": Sums(Loss(loss or 0.0), 1.0 - bad), "skipped": Sums(bad, 1.0),
+            "loss": Sums(Loss(loss or 0.0), 1.0 - bad),
+            "skipped": Sums(bad, 1.0),
             "skipped_in_row": Sums(bad, 1.0),
-        }  # fmt: skip
+        }
         log.add(step, found)
     log.flush(len(losses))
     log.check_end(len(losses), skipped)

@@ -146,8 +146,10 @@ def test_randomness_is_of_the_seed_and_the_step_alone():
 
 def test_microbatches_have_their_own_randomness():
     """With one noise for all parts the result would be that of a single part."""
-    losses = [float(step(state, make_batch())[1]["loss"].value) for state, step in
-              (setup(1, noise=1.0), setup(2, noise=1.0))]  # fmt: skip
+    losses = [
+        float(step(state, make_batch())[1]["loss"].value)
+        for state, step in (setup(1, noise=1.0), setup(2, noise=1.0))
+    ]
     assert losses[0] != pytest.approx(losses[1], rel=1e-3)
 
 

@@ -111,7 +111,9 @@ def save(folder, pieces, languages):
 
 
 def fresh(toy, folder, **options):
-    return {k: np.asarray(v) for k, v in paths.flat(toy.fit(folder, **options).state.params).items()}
+    return {
+        k: np.asarray(v) for k, v in paths.flat(toy.fit(folder, **options).state.params).items()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -137,9 +139,11 @@ def test_the_rows_that_both_runs_have(toy, tmp_path, theirs):
     ours = {tables.TOKENS: OURS, tables.LANGUAGES: ("fi", "en")}
     before = fresh(toy, tmp_path / "fresh", steps=0, objective=bigger())
     result = toy.fit(
-        tmp_path / "run", steps=0, objective=bigger(),
+        tmp_path / "run",
+        steps=0,
+        objective=bigger(),
         initial=init.Initial(f"run:{folder}", names=ours),
-    )  # fmt: skip
+    )
     found = {k: np.asarray(v) for k, v in paths.flat(result.state.params).items()}
     both = [piece for piece in OURS if piece in names[tables.TOKENS]]
     assert result.initial["common"] == {"vocab": len(both), "language": 1} and len(both) == 39

@@ -20,8 +20,12 @@ def sentence(language, draw):
     """A verb, and two of its arguments somewhere: the label follows from the noun of the phrase."""
     number = draw.randrange(30)
     nouns = draw.sample(["man", "dog"], 2)
-    words = [f"the.{language}", f"{nouns[0]}{number}.{language}", f"sees{number}.{language}",
-             f"{nouns[1]}{number}.{language}"]  # fmt: skip
+    words = [
+        f"the.{language}",
+        f"{nouns[0]}{number}.{language}",
+        f"sees{number}.{language}",
+        f"{nouns[1]}{number}.{language}",
+    ]
     spans = [[0, 2], [3, 4]]
     targets = [
         {"span1": [2, 3], "span2": span, "label": ROLES[noun]} for span, noun in zip(spans, nouns)
@@ -46,14 +50,18 @@ def config(tmp_path_factory):
         vectors.append(f"{language}={path}")
     (folder / "tests").mkdir()
     for name, language, count in (
-        ("en.train.json", "en", 60), ("tests/en.test.json", "en", 20), ("tests/de.test.json", "de", 20)
-    ):  # fmt: skip
+        ("en.train.json", "en", 60),
+        ("tests/en.test.json", "en", 20),
+        ("tests/de.test.json", "de", 20),
+    ):
         lines = "\n".join(sentence(language, draw) for _ in range(count))
         (folder / name).write_text(lines + "\n", encoding="utf-8")
     found = presets.transfer("laptop", "edge/spr", "edge")
     found.encoder, found.system = "vec:" + ",".join(vectors), "toy"
     found.data.languages = "en,de"
-    found.transfer.update(train=f"en:{folder / 'en.train.json'}", tests=str(folder / "tests"), seeds=2)
+    found.transfer.update(
+        train=f"en:{folder / 'en.train.json'}", tests=str(folder / "tests"), seeds=2
+    )
     found.transfer.head.update(width=8, hidden=8, dropout=0.0)
     found.recipe.update(learning_rate=0.02, epochs=12, patience=0)
     return options.parse(found)
@@ -127,5 +135,7 @@ def test_options_that_do_not_fit_are_named(config, values, message, tmp_path):
 
 def test_words_have_no_probe(config):
     changed = options.with_values(config, {"transfer.task": "ner"})
-    with pytest.raises(ValueError, match="'edge' does not fit the task 'ner', whose words have labels"):
+    with pytest.raises(
+        ValueError, match="'edge' does not fit the task 'ner', whose words have labels"
+    ):
         changed.check_all()

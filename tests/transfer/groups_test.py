@@ -21,7 +21,10 @@ def test_families_are_means_and_sizes_ascend(tmp_path):
     families, sizes, chart = section(
         tmp_path, {"en": 1.0, "de": 0.8, "nl": 0.6, "fr": 0.5}, {"de": 1000, "nl": 10, "fr": 100}
     ).blocks
-    assert [(row[0], row[2].value) for row in families.rows] == [("Germanic", 0.7), ("Romance", 0.5)]
+    assert [(row[0], row[2].value) for row in families.rows] == [
+        ("Germanic", 0.7),
+        ("Romance", 0.5),
+    ]
     assert [row[0].language for row in sizes.rows] == ["nl", "fr", "de"]
     germanic, romance = chart.lines
     assert germanic.label == "Germanic" and germanic.points == [[1.0, 0.6], [3.0, 0.8]]

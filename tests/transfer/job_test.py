@@ -33,8 +33,10 @@ from clwe_jax.text.words.words import Segmenter
 from clwe_jax.training import partition
 from clwe_jax.training.stop import StopSignal
 from clwe_jax.transfer import (
-    data as transfer_data, job as transfer, translate as transfer_translate,
-)  # fmt: skip
+    data as transfer_data,
+    job as transfer,
+    translate as transfer_translate,
+)
 
 LANGUAGES = ("en", "de")
 KINDS = ("PER", "LOC")
@@ -71,8 +73,9 @@ class ToyNames:
         return {name[:2]: os.path.join(directory, name) for name in sorted(os.listdir(directory))}
 
     def score(self, gold, predicted):
-        pairs = [(x, y) for a, b in zip(gold, predicted, strict=True)
-                 for x, y in zip(a, b, strict=True)]  # fmt: skip
+        pairs = [
+            (x, y) for a, b in zip(gold, predicted, strict=True) for x, y in zip(a, b, strict=True)
+        ]
         right = sum(x == y != "O" for x, y in pairs)
         named = sum(x != "O" for x, _ in pairs), sum(y != "O" for _, y in pairs)
         return {"f1": 2 * right / max(1, sum(named)), "recall": right / max(1, named[0])}
@@ -108,9 +111,10 @@ def toy_tasks():
         patch.setitem(registry.TABLES, "transfer_task", dict.fromkeys(classes, "toy"))
         lookup = registry.lookup
         patch.setattr(
-            registry, "lookup",
+            registry,
+            "lookup",
             lambda kind, name: classes[name] if kind == "transfer_task" else lookup(kind, name),
-        )  # fmt: skip
+        )
         yield
 
 
@@ -170,8 +174,9 @@ def test_the_report_has_tables_confusions_errors_and_curves(frozen):
     assert titles[0] == "Names: by language" and "Names: confusions" in titles
     long = sum(len(x.words) > 16 for x in ToyNames().generate("en", "train", 120, 0).rows)
     assert long and report["skipped"] == {
-        "rows of the toy task": 4, "training rows longer than 16 words": long
-    }  # fmt: skip
+        "rows of the toy task": 4,
+        "training rows longer than 16 words": long,
+    }
     with open(os.path.join(frozen[1], "report.html"), encoding="utf-8") as file:
         page = file.read()
     assert "zero-shot" in page and "is left out" not in page
@@ -361,9 +366,7 @@ def pretrained(tmp_path_factory):
     model = LanguageModel(tiny(""), tokenizer, objective, variables)
     with pytest.MonkeyPatch.context() as patch:
         load = encoders.load
-        patch.setattr(
-            encoders, "load", lambda x, names: model if folder in x else load(x, names)
-        )  # fmt: skip
+        patch.setattr(encoders, "load", lambda x, names: model if folder in x else load(x, names))
         yield folder
 
 
@@ -553,7 +556,9 @@ def test_a_dry_run_opens_the_encoder(vectors, tmp_path, capsys):
     assert transfer.run(tiny(vectors), str(tmp_path / "run"), dry=True)
     shown = capsys.readouterr().out
     assert ", StaticSpaces(en, de)" in shown
-    assert re.search(r"head linear, at most 12 epochs, 2 seeds at once: at most about \d+ seconds here", shown)
+    assert re.search(
+        r"head linear, at most 12 epochs, 2 seeds at once: at most about \d+ seconds here", shown
+    )
     (tmp_path / "de.vec").write_text("haus 1 2\n")
     narrow = f"{vectors.partition(',')[0]},de={tmp_path}/de.vec"
     with pytest.raises(ValueError, match="de.vec, line 1: 2 numbers a word, and 32 in"):
@@ -564,12 +569,21 @@ def test_a_dry_run_opens_the_encoder(vectors, tmp_path, capsys):
 @pytest.mark.parametrize(
     "encoder, values, said",
     [
-        ("joint", {"transfer.search.trials": 4}, ["vectors, trained first", "100 dimensions.* timed words",
-                                                  "search: 4 trials .*: at most about"]),
+        (
+            "joint",
+            {"transfer.search.trials": 4},
+            [
+                "vectors, trained first",
+                "100 dimensions.* timed words",
+                "search: 4 trials .*: at most about",
+            ],
+        ),
         ("bow", {}, ["learns with the head", "from 64 timed rows"]),
     ],
-)  # fmt: skip
-def test_a_dry_run_forecasts_heads_on_encoders_that_are_not_there_yet(encoder, values, said, tmp_path, capsys):
+)
+def test_a_dry_run_forecasts_heads_on_encoders_that_are_not_there_yet(
+    encoder, values, said, tmp_path, capsys
+):
     assert transfer.run(with_values(tiny(encoder), values), str(tmp_path / "run"), dry=True)
     shown = capsys.readouterr().out
     assert all(re.search(line, shown) for line in said), shown
@@ -578,7 +592,9 @@ def test_a_dry_run_forecasts_heads_on_encoders_that_are_not_there_yet(encoder, v
 
 def test_a_dry_run_forecasts_fine_tuning(pretrained, tmp_path, capsys):
     assert transfer.run(tuning(pretrained), str(tmp_path / "run"), dry=True)
-    assert re.search(r"3 epochs, 1 seeds, one after the other: about \d+ seconds", capsys.readouterr().out)
+    assert re.search(
+        r"3 epochs, 1 seeds, one after the other: about \d+ seconds", capsys.readouterr().out
+    )
     assert not (tmp_path / "run").exists()
 
 

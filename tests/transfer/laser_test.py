@@ -26,9 +26,7 @@ from clwe_jax.training import build, fine_tuned, paths
 from clwe_jax.transfer import job as transfer
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-SIZES = LaserOptions(
-    width=6, cells=8, layers=2, dropout=0.0, decoder_cells=5, language_width=2
-)
+SIZES = LaserOptions(width=6, cells=8, layers=2, dropout=0.0, decoder_cells=5, language_width=2)
 LONGEST = 40
 
 
@@ -51,7 +49,9 @@ def model():
     return LanguageModel(config, tokenizer, objective, variables)
 
 
-@pytest.mark.parametrize("layers, words", [("top", "max"), ("top", "mean"), ("last", "first"), ("upper", "max")])
+@pytest.mark.parametrize(
+    "layers, words", [("top", "max"), ("top", "mean"), ("last", "first"), ("upper", "max")]
+)
 def test_the_head_reads_the_frozen_features(model, layers, words):
     sentences = [["the", "bank", "x"], ["money"]]
     tokenizer = model.tokenizer
@@ -64,9 +64,14 @@ def test_the_head_reads_the_frozen_features(model, layers, words):
     _, batch = next(piece_rows.batches(rows, tokenizer, 2, 40))
     params = fine_tuned.backbone_of(model.variables)
     # The mix begins as the mean of the layers.
-    nested = {"backbone": {"source_pieces": params.pop("backbone/source_pieces"), "encoder": {
-        path.rpartition("/")[2]: x for path, x in params.items()}},
-        "mix": np.zeros(2), "mix_scale": np.ones(1)}  # fmt: skip
+    nested = {
+        "backbone": {
+            "source_pieces": params.pop("backbone/source_pieces"),
+            "encoder": {path.rpartition("/")[2]: x for path, x in params.items()},
+        },
+        "mix": np.zeros(2),
+        "mix_scale": np.ones(1),
+    }
     [(found, mask)] = tuned.apply({"params": nested}, batch, False, method="_texts")
     for row, (numbers,) in enumerate(table.rows):
         count = len(sentences[row])
@@ -127,7 +132,9 @@ def test_the_gru_starts_from_lasers_pieces(model, tmp_path, monkeypatch):
     loaded = api.load(str(tmp_path / "run"))
     table = np.asarray(loaded.predictor.params["embedder"]["embedding"])
     for member in table:
-        np.testing.assert_array_equal(member, model.variables["params"]["source_pieces"][: len(member)])
+        np.testing.assert_array_equal(
+            member, model.variables["params"]["source_pieces"][: len(member)]
+        )
     assert loaded.tag(["the bank"], lang="de")[0][0][0] == "the"
 
 

@@ -61,8 +61,10 @@ class Rotated:
 @pytest.mark.parametrize("pool", ["first", "mean", "max"])
 def test_products_equal_numpy(pool):
     model = Rotated()
-    rows = [Linked(["ab", "c"], ["de", "f", "ghi"], frozenset({(0, 2), (1, 0)}), NONE),
-            Linked(["x"], ["y"], NONE, NONE)]  # fmt: skip
+    rows = [
+        Linked(["ab", "c"], ["de", "f", "ghi"], frozenset({(0, 2), (1, 0)}), NONE),
+        Linked(["x"], ["y"], NONE, NONE),
+    ]
     found, count = transfer_maps.cross_products(
         model, rows, ("de", "en"), WordAligner(), True, pool
     )
@@ -96,8 +98,12 @@ def test_a_rotation_is_found_exactly_in_every_layer():
 @pytest.fixture(scope="module")
 def model():
     """A masked language model with random parameters."""
-    words = {t.lower() for row in pocket.linked("de", "en", 60, "maps", "train")
-             for side in row[:2] for t in side}  # fmt: skip
+    words = {
+        t.lower()
+        for row in pocket.linked("de", "en", 60, "maps", "train")
+        for side in row[:2]
+        for t in side
+    }
     letters = sorted({mark + x for word in words for x in word for mark in ("", "##")})
     pieces = [*SPECIALS, *letters, *sorted(words - set(letters))]
     tokenizer = Tokenizer(LANGUAGES, Normalizer(), Segmenter(), WordPieceVocabulary(pieces))
@@ -113,7 +119,9 @@ def config_of(encoder, **align):
     config = presets.transfer("laptop", "ner", "linear")
     config.encoder = f"run:{encoder}"
     config.data.languages = "en,de"
-    config.transfer.update(seeds=1, embedded_rows=40, embedded_tests=20, layers="sum4", words="first")
+    config.transfer.update(
+        seeds=1, embedded_rows=40, embedded_tests=20, layers="sum4", words="first"
+    )
     config.transfer.align.update(dict(parallel="pocket", sentences=60) | align)
     config.recipe.epochs = 1
     return options.parse(config)
@@ -203,7 +211,9 @@ def test_maps_of_links_in_a_file_are_those_of_gold_links(tmp_path, model, monkey
     transfer_maps.mapped(config, str(tmp_path / "file"), model, LANGUAGES)
     assert not fitted
     lines = pathlib.Path(f"{stem}.de-en").read_text().splitlines()
-    pathlib.Path(f"{stem}.de-en").write_text("\n".join(" ".join(reversed(line.split())) for line in lines) + "\n")
+    pathlib.Path(f"{stem}.de-en").write_text(
+        "\n".join(" ".join(reversed(line.split())) for line in lines) + "\n"
+    )
     transfer_maps.mapped(config, str(tmp_path / "file"), model, LANGUAGES)  # other bytes
     assert fitted == ["de"]
 

@@ -61,8 +61,10 @@ def test_an_interrupted_search_goes_on_where_it_was(config, tmp_path):
 def test_every_rate_of_dropout_is_chosen():
     config = options.parse(presets.laser_tagger("laptop", "ner"))
     assert set(search.ranges(config.transfer.head)) == {
-        "recipe.l2", "transfer.head.dropout", "transfer.head.input_dropout"
-    }  # fmt: skip
+        "recipe.l2",
+        "transfer.head.dropout",
+        "transfer.head.input_dropout",
+    }
 
 
 def test_the_report_has_the_trials_in_the_order_of_their_figures():
@@ -70,8 +72,9 @@ def test_the_report_has_the_trials_in_the_order_of_their_figures():
     task = types.SimpleNamespace(title="Names", metric="f1")
     [table] = search.section(task, trials).blocks
     assert [(row[0], row[1].value, row[2].value) for row in table.rows] == [
-        ("2", 1e-3, 0.7), ("1", 1e-4, 0.5)
-    ]  # fmt: skip
+        ("2", 1e-3, 0.7),
+        ("1", 1e-4, 0.5),
+    ]
     assert search.section(task, []) is None
 
 

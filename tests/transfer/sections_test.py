@@ -21,10 +21,14 @@ def section(name, seeds=2, tests=None, made_with=None):
         task=types.SimpleNamespace(
             name="pos", metric="acc", title="Parts of speech", kind="tags" if tags else "texts"
         ),
-        tags=tags, labelled=("en",), coverage={}, train={"en": tests["en"]}, tests=tests,
+        tags=tags,
+        labelled=("en",),
+        coverage={},
+        train={"en": tests["en"]},
+        tests=tests,
         labels=["NOUN", "VERB"] if tags else ["no", "yes"],
         gold=lambda rows: [x.tags if tags else x.label for x in rows],
-    )  # fmt: skip
+    )
     reader = types.SimpleNamespace(encoder=types.SimpleNamespace(layers=1))
     encoder = results.OpenedEncoder(reader, {"encoder": "joint"} | (made_with or {}))
     speed = {"transfer/training_seconds": 3.0, "transfer/training_rows_per_second": 4.0}
@@ -44,8 +48,9 @@ def test_confusions_count_words_and_leave_out_labels_without_words():
     found = section("confusions")
     assert "the gold label's words" in found["text"]
     assert [[row[0] for row in table["rows"]] for table in found["blocks"]] == [
-        ["NOUN", "VERB"], ["NOUN"]
-    ]  # fmt: skip
+        ["NOUN", "VERB"],
+        ["NOUN"],
+    ]
     verb = found["blocks"][0]["rows"][1]  # predicted as NOUN: a count of 0 leaves its cell empty
     assert verb[1]["value"] == 1 and verb[1]["below"] == "1" and verb[2] == ""
 
@@ -70,8 +75,10 @@ def test_the_section_on_training_has_the_figures_of_training():
     chart, table = section("training")["blocks"]
     assert [len(line["points"]) for line in chart["lines"]] == [2, 2]
     assert [cell["metric"] for cell in table["rows"][0][1:]] == [
-        "transfer/dev_acc", "transfer/training_seconds", "transfer/training_rows_per_second"
-    ]  # fmt: skip
+        "transfer/dev_acc",
+        "transfer/training_seconds",
+        "transfer/training_rows_per_second",
+    ]
     assert [column["form"] for column in table["columns"][1:]] == ["percent", "seconds", "count"]
 
 

@@ -37,14 +37,14 @@ def folder(tmp_path_factory):
 def config_of(folder, steps, values={}):
     config = presets.unsupervised_translation("laptop")
     config.data.update(
-        source=f"text:{folder / 'text'}", languages="de,en", sequence_length=8,
+        source=f"text:{folder / 'text'}",
+        languages="de,en",
+        sequence_length=8,
         dictionaries=str(folder / "dictionaries"),
-    )  # fmt: skip
+    )
     config.vocab.update(kind="word", size=40)
     config.task.widths = 1
-    config.model.update(
-        layers=1, decoder_layers=1, shared_layers=0, width=8, heads=2, mlp_dim=8
-    )  # fmt: skip
+    config.model.update(layers=1, decoder_layers=1, shared_layers=0, width=8, heads=2, mlp_dim=8)
     config.init.embeddings = "dictionary"
     config.objective.translate_after = 2
     config.train.update(steps=steps, batch_size=8, log_every_steps=2)
@@ -88,7 +88,12 @@ def test_a_run_resumes_bit_by_bit_and_translates(folder, tmp_path):
 
 
 def test_a_vocabulary_of_fastbpe_trains_a_translator(folder, tmp_path):
-    codes = ["d e 60", "e n 60", *(f"de {x}</w> 9" for x in NAMES), *(f"en {x}</w> 9" for x in NAMES)]
+    codes = [
+        "d e 60",
+        "e n 60",
+        *(f"de {x}</w> 9" for x in NAMES),
+        *(f"en {x}</w> 9" for x in NAMES),
+    ]
     pieces = [f"{x}{y}" for x in ("de", "en") for y in NAMES] + ["de@@", "en@@", *NAMES]
     (tmp_path / "x.fcodes").write_text("".join(f"{x}\n" for x in codes))
     (tmp_path / "x.fvocab").write_text("".join(f"{x} 5\n" for x in pieces))
@@ -112,5 +117,7 @@ def test_a_dry_run_counts_translations(folder, tmp_path, capsys):
     assert pretrain.run(config, str(tmp_path / "run"), dry=True)
     said = capsys.readouterr().out
     # Both directions of five pairs after 2, 4 and 6 steps.
-    assert re.search(r"at most 0 texts; 64 take \d+ ms here and 30 translations; 64 take [\d.]+ s:", said)
+    assert re.search(
+        r"at most 0 texts; 64 take \d+ ms here and 30 translations; 64 take [\d.]+ s:", said
+    )
     assert not list(tmp_path.iterdir())

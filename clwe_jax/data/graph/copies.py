@@ -6,9 +6,7 @@ import tensorflow as tf
 
 from clwe_jax.data.graph import draws
 from clwe_jax.data.graph.encoding import Encoded
-from clwe_jax.data.graph.examples import (
-    ExampleMaker, Masked, count_true, running_sum, sequences_of,
-)  # fmt: skip
+from clwe_jax.data.graph.examples import ExampleMaker, Masked, count_true, running_sum, sequences_of
 from clwe_jax.data.graph.selection import places, select
 from clwe_jax.types import COPY
 

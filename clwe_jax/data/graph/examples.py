@@ -83,9 +83,13 @@ class ExampleMaker:
         self._copies = isinstance(task, DictTlm)
         apart = isinstance(task, Copies)
         self._builder = RowBuilder(
-            vocabulary, task, length, max_predictions,
-            pairs=self._copies or pairs and not apart, packed=not apart,
-        )  # fmt: skip
+            vocabulary,
+            task,
+            length,
+            max_predictions,
+            pairs=self._copies or pairs and not apart,
+            packed=not apart,
+        )
         self._max_predictions = min(max_predictions, self._builder.room)
         # Each function is traced once.
         self.rows = tf.function(self._make_rows, autograph=False, input_signature=_CHUNK)

@@ -162,8 +162,7 @@ def _match(size, masked, room, room_masked, length):
     # Row k takes the largest item a(k) that fits with a(k) < a(k+1), so that no two rows share one.
     item = _suffix_minimum(best - place) + place
     fits = tf.logical_and(
-        item >= 0,
-        tf.gather(masked, tf.maximum(item, 0)) <= tf.gather(room_masked, by_room),
+        item >= 0, tf.gather(masked, tf.maximum(item, 0)) <= tf.gather(room_masked, by_room)
     )
     return select(by_room, fits), select(item, fits)
 

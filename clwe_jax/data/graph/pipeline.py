@@ -59,9 +59,17 @@ def build(
     """The pipeline of a task; see `texts.Pipeline` for the arguments."""
     kind = WordPipeline if isinstance(task, BiLm) else PiecePipeline
     return kind(
-        data, task, tokenizer, dictionary, text, batch_size, seed, process_index, process_count,
+        data,
+        task,
+        tokenizer,
+        dictionary,
+        text,
+        batch_size,
+        seed,
+        process_index,
+        process_count,
         dictionaries,
-    )  # fmt: skip
+    )
 
 
 def of_run(
@@ -299,8 +307,7 @@ def _alternate(rows, pairs, batch_size: int, pair_rows: int) -> tf.data.Dataset:
         return {name: tf.gather(tf.concat([one[name], other[name]], 0), order) for name in one}
 
     return tf.data.Dataset.zip(
-        rows.rebatch(plain_rows, drop_remainder=True),
-        pairs.rebatch(pair_rows, drop_remainder=True),
+        rows.rebatch(plain_rows, drop_remainder=True), pairs.rebatch(pair_rows, drop_remainder=True)
     ).map(merge)
 
 

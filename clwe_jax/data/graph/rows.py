@@ -43,9 +43,14 @@ class RowBuilder:
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, task: Mlm, length: int, max_predictions: int, pairs: bool,
+        self,
+        vocabulary: Vocabulary,
+        task: Mlm,
+        length: int,
+        max_predictions: int,
+        pairs: bool,
         packed: bool = True,
-    ):  # fmt: skip
+    ):
         """Args:
         packed: whether a row holds several segments, in any order; else row i is segment i.
         """
@@ -163,9 +168,14 @@ class RowBuilder:
         )
         padding = (self._vocabulary.pad_id, self._vocabulary.pad_id, 0, 0, 0, 0, 0)
         names = (
-            "inputs", "targets", "loss_weights", "positions", "segment_ids", "language_ids",
+            "inputs",
+            "targets",
+            "loss_weights",
+            "positions",
+            "segment_ids",
+            "language_ids",
             "source_language_ids",
-        )  # fmt: skip
+        )
         features = {}
         for place, name in enumerate(names):
             values = tf.concat([[padding[place]], *(values[place] for _, values in parts)], 0)

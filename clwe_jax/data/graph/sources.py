@@ -55,9 +55,16 @@ class BlockSource(seqio.DataSource):
         )
 
     def get_dataset(
-        self, split="train", shuffle=True, seed=None, shard_info=None, *, sequence_length=None,
-        use_cached=False, num_epochs=1,
-    ) -> tf.data.Dataset:  # fmt: skip
+        self,
+        split="train",
+        shuffle=True,
+        seed=None,
+        shard_info=None,
+        *,
+        sequence_length=None,
+        use_cached=False,
+        num_epochs=1,
+    ) -> tf.data.Dataset:
         del split, sequence_length, use_cached, num_epochs
         return self.blocks(shuffle, seed, shard_info)
 
@@ -172,8 +179,10 @@ class LineSource(TextSource):
                     size *= len(texts[0]) / max(min(raw.tell(), size), 1)
             else:
                 with open(name, "rb") as file:
-                    texts = [_lines_at(file, k * size // _PLACES, part // _PLACES)
-                             for k in range(_PLACES)]  # fmt: skip
+                    texts = [
+                        _lines_at(file, k * size // _PLACES, part // _PLACES)
+                        for k in range(_PLACES)
+                    ]
             here = [line for text in texts for line in text.split(b"\n") if line]
             taken = sum(map(len, texts))
             lines[name] = max(len(here) * size / max(taken, 1), 1.0)

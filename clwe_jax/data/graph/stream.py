@@ -114,9 +114,11 @@ class GraphSource:
             for name in sorted(os.listdir(folder)):
                 files[name] = np.fromfile(os.path.join(folder, name), np.uint8)
         own = {
-            "fingerprint": self._fingerprint, **self._stamps, "batches": self.batches,
+            "fingerprint": self._fingerprint,
+            **self._stamps,
+            "batches": self.batches,
             "sums": self._sums,
-        }  # fmt: skip
+        }
         files["own.json"] = np.frombuffer(json.dumps(own).encode(), np.uint8)
         return pack(files)
 

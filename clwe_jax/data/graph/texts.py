@@ -27,9 +27,15 @@ SCANNED_LINES = 4_096  # at once
 _HELDOUT_SCAN = 1 << 28  # bytes of a language that are searched for held-out lines
 # Options that a saved place in the stream depends on; not the folders, which may move.
 _SHAPING = (
-    "sequence_length", "max_predictions", "temperature", "heldout_share", "chunk_lines",
-    "shuffle_lines", "lower_case", "simplify_chinese",
-)  # fmt: skip
+    "sequence_length",
+    "max_predictions",
+    "temperature",
+    "heldout_share",
+    "chunk_lines",
+    "shuffle_lines",
+    "lower_case",
+    "simplify_chinese",
+)
 
 # jax owns the accelerator; the graph runs on the host.
 tf.config.set_visible_devices([], "GPU")
@@ -104,8 +110,10 @@ class Pipeline(abc.ABC):
             else:
                 logging.warning(
                     "%s has no held-out text: raise config.data.heldout_share (%g) or bring more "
-                    "text", language, self.data.heldout_share,
-                )  # fmt: skip
+                    "text",
+                    language,
+                    self.data.heldout_share,
+                )
         return result
 
     @functools.cached_property
@@ -131,10 +139,7 @@ class Pipeline(abc.ABC):
     @functools.cached_property
     def stamps(self) -> dict[str, dict[str, str]]:
         """'files' (of the text) and 'dictionaries' -> name -> stamp of each file that is read."""
-        return {
-            "files": self._file_stamps(),
-            "dictionaries": dict(self.dictionaries()),
-        }
+        return {"files": self._file_stamps(), "dictionaries": dict(self.dictionaries())}
 
     @property
     def host(self) -> dict[str, int]:
@@ -185,10 +190,17 @@ class Pipeline(abc.ABC):
             if name != "parallel"  # a folder
         }
         digest = draws.fold(
-            shaping, type(self.task).__name__, making, self.tokenizer.languages,
-            self.tokenizer.vocabulary.fingerprint(), self.batch_size, self.seed,
-            self.process_index, self.process_count, *own,
-        )  # fmt: skip
+            shaping,
+            type(self.task).__name__,
+            making,
+            self.tokenizer.languages,
+            self.tokenizer.vocabulary.fingerprint(),
+            self.batch_size,
+            self.seed,
+            self.process_index,
+            self.process_count,
+            *own,
+        )
         return f"{digest:016x}"
 
 

@@ -65,11 +65,17 @@ class ChunkEncoder:
             "language": words.language,
             "unknown": unknown,
             "which": which,
-            "counters": tf.stack([
-                tf.size(texts, tf.int64), count(empty), tf.cast(words.repaired, tf.int64),
-                tf.size(ids, tf.int64), count(is_unknown), tf.constant(0, tf.int64),
-            ]),
-        }  # fmt: skip
+            "counters": tf.stack(
+                [
+                    tf.size(texts, tf.int64),
+                    count(empty),
+                    tf.cast(words.repaired, tf.int64),
+                    tf.size(ids, tf.int64),
+                    count(is_unknown),
+                    tf.constant(0, tf.int64),
+                ]
+            ),
+        }
 
 
 class Spellings:

@@ -126,5 +126,7 @@ def check_length(
         logging.warning(
             "A batch of %d windows of %d words is longer than the whole text (%d words): it holds "
             "sentences more than once. Lower --config.train.batch_size or data.sequence_length",
-            rows, length, total,
-        )  # fmt: skip
+            rows,
+            length,
+            total,
+        )

@@ -46,9 +46,13 @@ class WordPipeline(texts.Pipeline):
         """See `texts.Pipeline`. The windows of a row continue each other."""
         vocabulary, chunk_encoder = self.vocabulary, self._chunk_encoder
         word_sizes.check_length(
-            self.data.sequence_length, self.batch_size, self.texts, self.data.heldout_share,
-            self.encoder, seqio.ShardInfo(self.process_index, self.process_count),
-        )  # fmt: skip
+            self.data.sequence_length,
+            self.batch_size,
+            self.texts,
+            self.data.heldout_share,
+            self.encoder,
+            seqio.ShardInfo(self.process_index, self.process_count),
+        )
         dataset = self._chunks(repeat).map(
             tf.autograph.experimental.do_not_convert(
                 lambda number, chunk: {"number": number, **chunk_encoder(*chunk)}
@@ -225,16 +229,18 @@ class WordStream(GraphSource):
         words, limit = self._spellings.state()
         # Words, sizes and languages suffice: `assemble` makes the other columns again.
         kept = [*self._rows.texts(), *self._waiting]
-        return pack({
-            "graph": np.frombuffer(super().get_state(), np.uint8),
-            "sizes": np.array([len(text) for text in kept], np.int64),
-            "words": np.concatenate([text[:, WORD] for text in kept]),
-            # The sum is 0 for a row without a text.
-            "languages": np.array([text[:1, LANGUAGE].sum() for text in kept], np.int32),
-            "unknown": np.frombuffer(b"\n".join(words), np.uint8),
-            "unknown_words": np.array([len(words), limit], np.int64),
-            **{f"rows_{name}": value for name, value in self._rows.state().items()},
-        })  # fmt: skip
+        return pack(
+            {
+                "graph": np.frombuffer(super().get_state(), np.uint8),
+                "sizes": np.array([len(text) for text in kept], np.int64),
+                "words": np.concatenate([text[:, WORD] for text in kept]),
+                # The sum is 0 for a row without a text.
+                "languages": np.array([text[:1, LANGUAGE].sum() for text in kept], np.int32),
+                "unknown": np.frombuffer(b"\n".join(words), np.uint8),
+                "unknown_words": np.array([len(words), limit], np.int64),
+                **{f"rows_{name}": value for name, value in self._rows.state().items()},
+            }
+        )
 
     def set_state(self, state: bytes) -> None:
         with unpacked(state) as arrays:

@@ -57,9 +57,13 @@ class Rows:
         # The last column is the word after the window.
         previous, self._previous = self._previous, words[:, -2].copy()
         return dict(
-            words=words, reverse=window[:, :, MIRRORED], previous=previous, filled=filled,
-            begins=window[:, :-1, BEGINS] > 0, language=window[:, :-1, LANGUAGE],
-        )  # fmt: skip
+            words=words,
+            reverse=window[:, :, MIRRORED],
+            previous=previous,
+            filled=filled,
+            begins=window[:, :-1, BEGINS] > 0,
+            language=window[:, :-1, LANGUAGE],
+        )
 
     def texts(self) -> list[np.ndarray]:
         """The current text of each row; an empty one for a row without a text."""

@@ -104,7 +104,9 @@ def _losses(log_z: Array, own: Array, other: Array, translated: Array) -> SenseL
     translation = jnp.where(translated, log_z - other, 0.0)  # Eq. 6
     return SenseLosses(
         # Eq. 7
-        jnp.where(translated, 0.5 * (sense + translation), sense), sense, translation
+        jnp.where(translated, 0.5 * (sense + translation), sense),
+        sense,
+        translation,
     )
 
 
@@ -114,10 +116,7 @@ def _offset(bias: Array | None, enabled: Array) -> Array:
 
 
 def _rows(
-    table: Array,
-    bias: Array | None,
-    dtype: Any,
-    *wanted: tuple[Array, Array],
+    table: Array, bias: Array | None, dtype: Any, *wanted: tuple[Array, Array]
 ) -> list[tuple[Array, Array]]:
     """The vectors [n, d] and biases [n] of several lists of (words, senses).
 
@@ -221,9 +220,7 @@ def _log_partition_backward(residuals, gradient):
         )
         return to_hidden, to_blocks, to_offset
 
-    start = (
-        jnp.zeros(hidden.shape, jnp.float32), jnp.zeros_like(blocks), jnp.zeros_like(offset),
-    )  # fmt: skip
+    start = (jnp.zeros(hidden.shape, jnp.float32), jnp.zeros_like(blocks), jnp.zeros_like(offset))
     to_hidden, to_blocks, to_offset = jax.lax.fori_loop(0, blocks.shape[1], add, start)
     return to_hidden.astype(hidden.dtype), to_blocks, to_offset
 

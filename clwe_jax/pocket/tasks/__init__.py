@@ -30,6 +30,12 @@ TEXTS = {
 SPANS = {"edge/consts": constituents, "edge/srl": roles, "edge/coref": coreference}
 
 __all__ = [
-    "DOMAINS", "SPANS", "SPLITS", "TEXTS", "named", "named_entities", "parts_of_speech",
+    "DOMAINS",
+    "SPANS",
+    "SPLITS",
+    "TEXTS",
+    "named",
+    "named_entities",
+    "parts_of_speech",
     "translated_pairs",
-]  # fmt: skip
+]

@@ -16,11 +16,23 @@ _PATIENCE = 50_000  # draws for a row
 
 # Adjectives that exclude each other; where both compare, "A is bigger than B" is "B is smaller".
 _OPPOSITES = (
-    ("big", "small"), ("long", "short"), ("expensive", "cheap"), ("heavy", "light.weight"),
-    ("young", "old.age"), ("new", "old.thing"), ("fast", "slow"), ("easy", "hard.difficult"),
-    ("hot", "cold"), ("clean", "dirty"), ("rich", "poor"), ("loud", "quiet"), ("good", "bad"),
-    ("hard.solid", "soft"), ("empty", "full"), ("wet", "dry"),
-)  # fmt: skip
+    ("big", "small"),
+    ("long", "short"),
+    ("expensive", "cheap"),
+    ("heavy", "light.weight"),
+    ("young", "old.age"),
+    ("new", "old.thing"),
+    ("fast", "slow"),
+    ("easy", "hard.difficult"),
+    ("hot", "cold"),
+    ("clean", "dirty"),
+    ("rich", "poor"),
+    ("loud", "quiet"),
+    ("good", "bad"),
+    ("hard.solid", "soft"),
+    ("empty", "full"),
+    ("wet", "dry"),
+)
 OPPOSITE = {a: b for pair in _OPPOSITES for a, b in (pair, pair[::-1])}
 
 
@@ -170,8 +182,14 @@ class Draws(heldout.SplitSampler):
             return None
         if clause.subject.det != "def":
             return None
-        nouns = next((n for n, a in self.world.comparisons[domain]
-                      if clause.subject.noun in n and clause.obj.noun in n), ())  # fmt: skip
+        nouns = next(
+            (
+                n
+                for n, a in self.world.comparisons[domain]
+                if clause.subject.noun in n and clause.obj.noun in n
+            ),
+            (),
+        )
         # Both sides are of one form, so that they can change places.
         plural = clause.subject.plural and not self.world.lexicon.mass(clause.obj.noun)
         if self.world.kind[clause.obj.noun] == "unique":
@@ -184,6 +202,9 @@ class Draws(heldout.SplitSampler):
     def people(self, np: NP | None) -> bool:
         """Whether a phrase is one definite person, or several, and no pronoun."""
         return bool(
-            np and np.noun not in PRONOUNS and self.world.kind[np.noun] in PEOPLE
-            and np.det in _DEFINITE and not (np.other or np.owner or np.relative)
-        )  # fmt: skip
+            np
+            and np.noun not in PRONOUNS
+            and self.world.kind[np.noun] in PEOPLE
+            and np.det in _DEFINITE
+            and not (np.other or np.owner or np.relative)
+        )

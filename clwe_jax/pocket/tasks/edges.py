@@ -21,9 +21,16 @@ Row = tuple[tuple[str, ...], list[Target]]
 _PATIENCE = 5_000  # meanings in a row without a row before a task gives up
 # Part of a clause -> its role.
 _ROLES = {
-    "subject": "agent", "obj": "patient", "receiver": "recipient", "tool": "instrument",
-    "place": "location", "goal": "goal", "time": "time", "often": "frequency", "manner": "manner",
-}  # fmt: skip
+    "subject": "agent",
+    "obj": "patient",
+    "receiver": "recipient",
+    "tool": "instrument",
+    "place": "location",
+    "goal": "goal",
+    "time": "time",
+    "often": "frequency",
+    "manner": "manner",
+}
 
 
 class _Traced(NamedTuple):
@@ -98,7 +105,11 @@ def _clauses(meaning: Meaning) -> list[Clause]:
 def _coreference(traced: _Traced) -> list[Target]:
     """A pronoun with the phrase that it refers to ('1'), and with every other phrase ('0')."""
     first, second = traced.meaning.first, traced.meaning.second
-    if second is None or first.subject.noun in PRONOUNS or second.subject != pronoun_of(first.subject):
+    if (
+        second is None
+        or first.subject.noun in PRONOUNS
+        or second.subject != pronoun_of(first.subject)
+    ):
         return []
     pronoun, named = (traced.phrases.get(c.subject) for c in (second, first))
     if pronoun is None or named is None:
@@ -106,16 +117,21 @@ def _coreference(traced: _Traced) -> list[Target]:
     others = {
         span: "0"
         for phrase, span in traced.phrases.items()
-        if isinstance(phrase, NP) and phrase.noun not in PRONOUNS
+        if isinstance(phrase, NP)
+        and phrase.noun not in PRONOUNS
         and (span[1] <= named[0] or named[1] <= span[0])
-    }  # fmt: skip
+    }
     return [((pronoun, span), label) for span, label in sorted({**others, named: "1"}.items())]
 
 
 def _rows(
-    task: str, targets: Callable[[_Traced], list[Target]], language: str, split: str, seed: int,
+    task: str,
+    targets: Callable[[_Traced], list[Target]],
+    language: str,
+    split: str,
+    seed: int,
     domains: tuple[str, ...],
-) -> Iterator[Row]:  # fmt: skip
+) -> Iterator[Row]:
     seen, without = set(), 0
     for meaning in heldout.meanings(task, language, split, seed, domains):
         traced = _traced(language, meaning)
@@ -132,9 +148,7 @@ def _rows(
             )
 
 
-def constituents(
-    language: str, split: str, seed: int, domains: tuple[str, ...]
-) -> Iterator[Row]:
+def constituents(language: str, split: str, seed: int, domains: tuple[str, ...]) -> Iterator[Row]:
     """Yields distinct sentences without end, with their phrases: NP, PP and ADVP.
 
     Args, errors: as of `entities.named_entities`.

@@ -89,7 +89,7 @@ PRON 他 她 我 我们 他们 她们 什么 谁 哪里
 CCONJ 和 而 但是
 SCONJ 因为 所以 如果
 """,
-}  # fmt: skip
+}
 _PUNCTUATION = frozenset(".,?¿。、，？")
 # The tag of a modal verb, where it is not VERB.
 _MODALS = {

@@ -80,8 +80,11 @@ def _common(lexicon: Lexicon, concept: str) -> bool:
     """Whether all splits have the concept: numbers, times, adverbs, modal verbs, moods, reports."""
     if concept in lexicon.times or concept in lexicon.adverbs or concept in MODALS:
         return True
-    flags = [table[concept]["flags"] for table in (lexicon.nouns, lexicon.verbs, lexicon.adjectives)
-             if concept in table]  # fmt: skip
+    flags = [
+        table[concept]["flags"]
+        for table in (lexicon.nouns, lexicon.verbs, lexicon.adjectives)
+        if concept in table
+    ]
     return any({"num", "report", "mood"} & set(each) for each in flags)
 
 

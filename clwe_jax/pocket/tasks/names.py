@@ -12,9 +12,18 @@ from clwe_jax.pocket.lexicon import COLUMNS, Lexicon, load
 
 # Organisations with a common noun in their name: "the Nordex Bank", "das Hotel Nordex".
 KINDS = (
-    "bank.money", "hotel", "school", "university", "museum", "club.society", "restaurant",
-    "hospital", "stadium", "library", "zoo",
-)  # fmt: skip
+    "bank.money",
+    "hotel",
+    "school",
+    "university",
+    "museum",
+    "club.society",
+    "restaurant",
+    "hospital",
+    "stadium",
+    "library",
+    "zoo",
+)
 COMPANY = "company"  # an organisation's name alone
 # The part of an id before its number -> the type of entity.
 TYPE = {"women": "PER", "men": "PER", "city": "LOC", COMPANY: "ORG", **dict.fromkeys(KINDS, "ORG")}

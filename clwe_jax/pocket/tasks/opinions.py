@@ -75,8 +75,11 @@ def _review(draws: Draws, label: str):
 def _property(draws: Draws, label: str, domain: str, negated: bool):
     """'This soup is delicious', or 'not cold'."""
     wanted = _GOOD if (label == "pos") != negated else _BAD
-    tables = [(nouns, kept) for nouns, adjectives in draws.world.states[domain]
-              if (kept := [a for a in adjectives if a in wanted])]  # fmt: skip
+    tables = [
+        (nouns, kept)
+        for nouns, adjectives in draws.world.states[domain]
+        if (kept := [a for a in adjectives if a in wanted])
+    ]
     if not tables:
         return None
     nouns, adjectives = draws.pick(tables)

@@ -346,8 +346,10 @@ def inspect(
         if counts.repaired_lines:
             logging.warning(
                 "%s: %d of %d lines read are not UTF-8; their bad bytes are treated as spaces",
-                language, counts.repaired_lines, counts.lines,
-            )  # fmt: skip
+                language,
+                counts.repaired_lines,
+                counts.lines,
+            )
     return result
 
 

@@ -181,8 +181,12 @@ def _read_all(
             logging.warning(
                 "%s: its columns look swapped, compared with the dictionaries read before it: the "
                 "first should be %s, the second %s. If so, rename it %s-%s.txt",
-                path, left, right, right, left,
-            )  # fmt: skip
+                path,
+                left,
+                right,
+                right,
+                left,
+            )
         _add(merger, left, right, pairs.left, pairs.right)
         if pairs.windows:
             windows[os.path.basename(path)] = pairs.windows

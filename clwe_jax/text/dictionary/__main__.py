@@ -33,7 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for command in (show, stats):
         command.add_argument("directory", metavar="DIR", help="a folder of xx-yy.txt, JMdict")
         command.add_argument("--languages", default="", help="only these, as in en,de,zh")
-        command.add_argument("--cache", default=atomic.user_cache(), help="where merged maps are kept")
+        command.add_argument(
+            "--cache", default=atomic.user_cache(), help="where merged maps are kept"
+        )
         command.add_argument("--keep_case", action="store_true", help="do not lower-case the words")
     fetch = commands.add_parser(
         "download",
@@ -44,7 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     fetch.add_argument("--languages", default="", help="of wiktionary, such as cy,eu,hsb")
     fetch.add_argument("--pairs", default="", help="of muse, such as en-de,de-en; by default all")
     fetch.add_argument("--splits", action="store_true", help="of muse: train and test splits too")
-    fetch.add_argument("--address", default="", help="another folder, a URL with a slash at the end")
+    fetch.add_argument(
+        "--address", default="", help="another folder, a URL with a slash at the end"
+    )
     options = parser.parse_args(arguments)
     terminal.command_log(logging.INFO if options.command == "download" else logging.WARNING)
     try:
@@ -135,7 +139,9 @@ def _download(options: argparse.Namespace) -> None:
     if unknown:
         raise ValueError(f"MUSE has no {', '.join(unknown)}. It has {', '.join(download.PAIRS)}")
     print(download.LICENCE)
-    names = download.download(options.out, pairs, splits=options.splits, address=options.address or download.ADDRESS)
+    names = download.download(
+        options.out, pairs, splits=options.splits, address=options.address or download.ADDRESS
+    )
     print(f"{len(names)} files. Use them with --config.data.dictionaries={options.out}")
 
 

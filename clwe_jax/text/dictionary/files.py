@@ -69,9 +69,7 @@ def find(
     return wanted
 
 
-def tests(
-    exclude: str | Sequence[str] | None, languages: Sequence[str] | None
-) -> list[PairFile]:
+def tests(exclude: str | Sequence[str] | None, languages: Sequence[str] | None) -> list[PairFile]:
     """The files of test words that `load` leaves out.
 
     Raises:

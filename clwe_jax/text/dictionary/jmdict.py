@@ -11,9 +11,16 @@ from xml.etree import ElementTree
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 # The three-letter codes of JMdict's glosses.
 _CODES = {
-    "dut": "nl", "eng": "en", "fre": "fr", "ger": "de", "hun": "hu", "rus": "ru", "slv": "sl",
-    "spa": "es", "swe": "sv",
-}  # fmt: skip
+    "dut": "nl",
+    "eng": "en",
+    "fre": "fr",
+    "ger": "de",
+    "hun": "hu",
+    "rus": "ru",
+    "slv": "sl",
+    "spa": "es",
+    "swe": "sv",
+}
 _ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]\s*")
 _MAX_WORDS = 3  # maximum number of words of a translation; a longer gloss is an explanation
 

@@ -35,9 +35,14 @@ class Dictionary:
     """
 
     ARRAYS = (
-        "language_splits", "entry_splits", "group_language", "group_splits", "target_ids",
-        "blob", "offsets",
-    )  # fmt: skip
+        "language_splits",
+        "entry_splits",
+        "group_language",
+        "group_splits",
+        "target_ids",
+        "blob",
+        "offsets",
+    )
 
     def __init__(
         self,

@@ -15,7 +15,9 @@ import zlib
 from typing import Iterable, Iterator, NamedTuple
 
 _NAME = re.compile(r"([a-z]{2,3})-([a-z]{2,3})(?:\.(.+))?\.txt(?:\.gz)?")
-WIKTIONARY = "wiktionary"  # in the name of a dictionary beside another one; see `text.dictionary.wiktionary`
+WIKTIONARY = (
+    "wiktionary"  # in the name of a dictionary beside another one; see `text.dictionary.wiktionary`
+)
 _NAMED_LINES = 3  # bad lines of a file that the log describes
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 

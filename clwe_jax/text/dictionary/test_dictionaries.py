@@ -42,9 +42,7 @@ def files(directory: str, required: bool = False) -> dict[tuple[str, str], PairF
     """
     by_pair: dict[tuple[str, str], PairFile] = {}
     expected = "test dictionaries xx-yy.5000-6500.txt"
-    for match in test_files.matching(
-        directory, _NAME, "config.evals.bli.data", expected, required
-    ):
+    for match in test_files.matching(directory, _NAME, "config.evals.bli.data", expected, required):
         file = PairFile(os.path.join(directory, match[0]), match[1], match[2], match[3])
         by_pair.setdefault((file.source, file.target), file)
     return by_pair
@@ -76,8 +74,10 @@ def find(
             logging.warning(
                 "%s has no test dictionary of %s (expected %s.5000-6500.txt): lexicon induction is "
                 "not measured in these directions",
-                directory, ", ".join(absent), absent[0],
-            )  # fmt: skip
+                directory,
+                ", ".join(absent),
+                absent[0],
+            )
     else:
         pairs = [pair for pair in there if set(pair) <= set(languages)]
         test_files.log_unlearned(directory, ("-".join(x) for x in there if x not in pairs))

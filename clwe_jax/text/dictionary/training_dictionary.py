@@ -19,6 +19,7 @@ from clwe_jax.text.dictionary.test_dictionaries import TestSet
 
 _TRADITIONAL = 0.02  # share of a dictionary's words with traditional characters that is named
 
+
 def load(
     config: options.Run, folders: Mapping[str, str], workdir: str, normalizer: Normalizer
 ) -> Dictionary | None:
@@ -51,8 +52,10 @@ def load(
     )
     logging.info(
         "Dictionaries: %s words, %s pairs; %s pairs with a test word are left out",
-        f"{len(dictionary):,}", f"{dictionary.pair_count:,}", f"{dictionary.left_out:,}",
-    )  # fmt: skip
+        f"{len(dictionary):,}",
+        f"{dictionary.pair_count:,}",
+        f"{dictionary.left_out:,}",
+    )
     if not normalizer.simplify_chinese:
         _warn_of_traditional(dictionary.language_words("zh"))
     return dictionary
@@ -67,7 +70,7 @@ def _warn_of_traditional(words: Sequence[str]) -> None:
             "zh: %.0f%% of the dictionary's words have traditional characters, which text in "
             "simplified ones does not match: --config.data.simplify_chinese=True reads both alike",
             100 * share,
-        )  # fmt: skip
+        )
 
 
 def check(config: options.Run, directory: str) -> None:
@@ -150,8 +153,9 @@ def tested(dictionary: Dictionary | None, tests: Sequence[TestSet]) -> dict[str,
                 "does not measure unseen words. --config.data.exclude_tests=True leaves the test words "
                 "out; beside align.split, --config.data.exclude_dictionaries=DIR leaves out those "
                 "of the test dictionaries in DIR",
-                test.name, *(f"{count:,}" for count in counts[test.name]),
-            )  # fmt: skip
+                test.name,
+                *(f"{count:,}" for count in counts[test.name]),
+            )
     return counts
 
 

@@ -66,14 +66,23 @@ class _Edges:
         names = ("span1", "span2")[: self.texts]
         for target in targets:
             if not isinstance(target, dict) or {"span1", "span2", "label"} & target.keys() != {
-                *names, "label",
-            }:  # fmt: skip
-                fault(path, number, f"a target of {self.name} has {', '.join(names)} and label, "
-                      f"found {shown(json.dumps(target))}")  # fmt: skip
-            spans = tuple(self._span(path, number, target[name], name, len(words)) for name in names)
+                *names,
+                "label",
+            }:
+                fault(
+                    path,
+                    number,
+                    f"a target of {self.name} has {', '.join(names)} and label, "
+                    f"found {shown(json.dumps(target))}",
+                )
+            spans = tuple(
+                self._span(path, number, target[name], name, len(words)) for name in names
+            )
             labels = target["label"] if isinstance(target["label"], list) else [target["label"]]
             if not all(isinstance(label, str) and label for label in labels):
-                fault(path, number, f"label {target['label']!r}: expected a text or a list of texts")
+                fault(
+                    path, number, f"label {target['label']!r}: expected a text or a list of texts"
+                )
             yield Spanned(words, spans, tuple(sorted(set(labels))))
 
     def _span(self, path: str, number: int, span: Any, name: str, words: int) -> tuple[int, int]:
@@ -82,8 +91,12 @@ class _Edges:
             fault(path, number, f"{name} {span!r}: expected [first word, word after the last one]")
         first, end = span
         if not 0 <= first < end:
-            fault(path, number, f"{name} {span} is empty: expected [first word, word after the last "
-                  f"one], at most [0, {words}]")  # fmt: skip
+            fault(
+                path,
+                number,
+                f"{name} {span} is empty: expected [first word, word after the last "
+                f"one], at most [0, {words}]",
+            )
         if end > words:
             fault(path, number, f"{name} {span} ends outside the sentence, which has {words} words")
         return first, end

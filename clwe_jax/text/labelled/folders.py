@@ -13,16 +13,26 @@ from clwe_jax.text.words.codes import WIKIPEDIA
 
 # Codes of three letters -> the languages' own; two are CoNLL's. Other parts of names have three letters too.
 _THREE = {
-    **{code: code for code in options.MBERT_LANGUAGES.split(",")}, **WIKIPEDIA, "esp": "es",
+    **{code: code for code in options.MBERT_LANGUAGES.split(",")},
+    **WIKIPEDIA,
+    "esp": "es",
     "ned": "nl",
-}  # fmt: skip
+}
 _NO_LANGUAGE = "ud"  # de_gsd-ud-test.conllu
 # Parts of a name that say what the file is for; the lowest rank of a language is taken.
 _NEVER = 9
 _RANK = {
-    "test": 0, "testb": 0, "dev": 2, "devel": 2, "testa": 2, "val": 2, "valid": 2, "validation": 2,
-    "train": _NEVER, "training": _NEVER,
-}  # fmt: skip
+    "test": 0,
+    "testb": 0,
+    "dev": 2,
+    "devel": 2,
+    "testa": 2,
+    "val": 2,
+    "valid": 2,
+    "validation": 2,
+    "train": _NEVER,
+    "training": _NEVER,
+}
 _UNNAMED = 1
 _OTHER = (".md", ".py", ".sh")  # endings of files without labels
 

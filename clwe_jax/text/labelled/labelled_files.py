@@ -9,9 +9,7 @@ from typing import Sequence
 
 from clwe_jax import registry
 from clwe_jax.options import shipped
-from clwe_jax.options.transfer import (
-    ENCODER_FOLDERS, TransferOptions, TransferRun, encoder_parts,
-)  # fmt: skip
+from clwe_jax.options.transfer import ENCODER_FOLDERS, TransferOptions, TransferRun, encoder_parts
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.labelled import Task
 
@@ -109,13 +107,13 @@ def task_of(settings: TransferOptions) -> Task:
       ValueError: an unknown task, or an option that it refuses.
     """
     made = registry.lookup("transfer_task", settings.task)
-    names = {x.name for x in dataclasses.fields(made)} & {x.name for x in dataclasses.fields(settings)}
+    names = {x.name for x in dataclasses.fields(made)} & {
+        x.name for x in dataclasses.fields(settings)
+    }
     return made(**{name: getattr(settings, name) for name in names})
 
 
-def _check_maps(
-    settings: TransferOptions, encoders: Sequence[str], learned: Sequence[str]
-) -> None:
+def _check_maps(settings: TransferOptions, encoders: Sequence[str], learned: Sequence[str]) -> None:
     """Checks the maps from word-aligned sentences."""
     align = settings.align
     where = f"config.transfer.align.parallel={align.parallel}"

@@ -52,10 +52,11 @@ def read_text(path: str) -> str:
     except UnicodeDecodeError as error:
         number = data.count(b"\n", 0, error.start) + 1
         fault(
-            path, number,
+            path,
+            number,
             f"not UTF-8 (byte {data[error.start]:#04x}). CoNLL's own files are ISO-8859-1: convert "
             "the file with `iconv -f ISO-8859-1 -t UTF-8`",
-        )  # fmt: skip
+        )
 
 
 def read_lines(path: str) -> list[tuple[int, str]]:

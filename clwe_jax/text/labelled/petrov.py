@@ -13,28 +13,64 @@ TAGS = tuple(". ADJ ADP ADV CONJ DET NOUN NUM PRON PRT VERB X".split())
 
 _PENN = {
     ".": "# $ '' ( ) , -LRB- -RRB- . : `` \"",
-    "ADJ": "JJ JJR JJS", "ADP": "IN", "ADV": "RB RBR RBS WRB", "CONJ": "CC", "DET": "DT EX PDT WDT",
-    "NOUN": "NN NNP NNPS NNS NN|SYM", "NUM": "CD", "PRON": "PRP PRP$ WP WP$", "PRT": "POS RP TO",
-    "VERB": "MD VB VBD VBG VBN VBP VBZ", "X": "FW LS SYM UH",
-}  # fmt: skip
+    "ADJ": "JJ JJR JJS",
+    "ADP": "IN",
+    "ADV": "RB RBR RBS WRB",
+    "CONJ": "CC",
+    "DET": "DT EX PDT WDT",
+    "NOUN": "NN NNP NNPS NNS NN|SYM",
+    "NUM": "CD",
+    "PRON": "PRP PRP$ WP WP$",
+    "PRT": "POS RP TO",
+    "VERB": "MD VB VBD VBG VBN VBP VBZ",
+    "X": "FW LS SYM UH",
+}
 _STTS = {
-    ".": "$( $, $. $*LRB* --", "ADJ": "ADJA ADJD", "ADP": "APPO APPR APPRART APZR", "ADV": "ADV",
-    "CONJ": "KOKOM KON KOUI KOUS", "DET": "ART", "NOUN": "NE NN NNE", "NUM": "CARD",
+    ".": "$( $, $. $*LRB* --",
+    "ADJ": "ADJA ADJD",
+    "ADP": "APPO APPR APPRART APZR",
+    "ADV": "ADV",
+    "CONJ": "KOKOM KON KOUI KOUS",
+    "DET": "ART",
+    "NOUN": "NE NN NNE",
+    "NUM": "CARD",
     "PRON": "PAV PDAT PDS PIAT PIDAT PIS PPER PPOSAT PPOSS PRELAT PRELS PRF PROAV PROP PWAT PWAV PWS",
-    "PRT": "PTKA PTKANT PTKNEG PTKVZ PTKZU", "VERB": "VAFIN VAIMP VAINF VAPP VMFIN VMINF VMPP VVFIN "
-    "VVIMP VVINF VVIZU VVPP", "X": "FM ITJ TRUNC XY",
-}  # fmt: skip
+    "PRT": "PTKA PTKANT PTKNEG PTKVZ PTKZU",
+    "VERB": "VAFIN VAIMP VAINF VAPP VMFIN VMINF VMPP VVFIN VVIMP VVINF VVIZU VVPP",
+    "X": "FM ITJ TRUNC XY",
+}
 _DUTCH = {
-    ".": "Punc", "ADJ": "Adj", "ADP": "Prep", "ADV": "Adv", "CONJ": "Conj", "DET": "Art", "NOUN": "N",
-    "NUM": "Num", "PRON": "Pron", "VERB": "V", "X": "Int Misc",
-}  # fmt: skip
+    ".": "Punc",
+    "ADJ": "Adj",
+    "ADP": "Prep",
+    "ADV": "Adv",
+    "CONJ": "Conj",
+    "DET": "Art",
+    "NOUN": "N",
+    "NUM": "Num",
+    "PRON": "Pron",
+    "VERB": "V",
+    "X": "Int Misc",
+}
 _EAGLES_TAG = re.compile(r"[A-Z][A-Za-z0-9]*(\+[A-Z][A-Za-z0-9]*)?")
 # By the first letter, as DA, NC and VMI are an article, a common noun and an indicative; of a verb with
 # its pronoun, VMN0000+PP3CN000, by the verb's.
 _EAGLES = {
-    "A": "ADJ", "C": "CONJ", "D": "DET", "F": ".", "I": "X", "N": "NOUN", "P": "PRON", "R": "ADV",
-    "S": "ADP", "V": "VERB", "W": "X", "X": "X", "Y": "X", "Z": "NUM",
-}  # fmt: skip
+    "A": "ADJ",
+    "C": "CONJ",
+    "D": "DET",
+    "F": ".",
+    "I": "X",
+    "N": "NOUN",
+    "P": "PRON",
+    "R": "ADV",
+    "S": "ADP",
+    "V": "VERB",
+    "W": "X",
+    "X": "X",
+    "Y": "X",
+    "Z": "NUM",
+}
 _MAPS = {
     language: {tag: name for name, tags in given.items() for tag in tags.split()}
     for language, given in (("en", _PENN), ("de", _STTS), ("nl", _DUTCH))

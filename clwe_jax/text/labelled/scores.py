@@ -54,7 +54,9 @@ def row_counts(gold: Sequence[str], predicted: Sequence[str]) -> np.ndarray:
     return _counts([(int(a == b), 1, 1) for a, b in zip(gold, predicted)])
 
 
-def label_f1(gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]) -> dict[str, float]:
+def label_f1(
+    gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]
+) -> dict[str, float]:
     """Precision, recall and F1 of the labels of all rows (micro average; Tenney et al. 2019, 3.2).
 
     A predicted label is right where its row has it. Without any label a figure is 0.

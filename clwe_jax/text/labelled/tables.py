@@ -15,12 +15,23 @@ from typing import Mapping, NamedTuple, Sequence
 from clwe_jax.text.labelled.lines import fault, read_lines, shown
 
 _NAMES = {
-    "premise": "first", "sentence1": "first", "text": "first", "sentence_1": "first",
-    "hypothesis": "second", "hypo": "second", "summary": "second", "sentence2": "second",
+    "premise": "first",
+    "sentence1": "first",
+    "text": "first",
+    "sentence_1": "first",
+    "hypothesis": "second",
+    "hypo": "second",
+    "summary": "second",
+    "sentence2": "second",
     "sentence_2": "second",
-    "label": "label", "gold_label": "label", "category": "label", "score": "label",
-    "similarity_score": "label", "language": "language", "lang": "language",
-}  # fmt: skip
+    "label": "label",
+    "gold_label": "label",
+    "category": "label",
+    "score": "label",
+    "similarity_score": "label",
+    "language": "language",
+    "lang": "language",
+}
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
@@ -88,8 +99,12 @@ def read(path: str, order: Mapping[str, int], expected: str, more: bool = False)
     table = []
     for number, cells in rows:
         if len(cells) != columns and not (more and len(cells) > columns):
-            fault(path, number, f"expected {columns} columns ({expected}), found {len(cells)}: "
-                  f"{shown(' | '.join(cells))}")  # fmt: skip
+            fault(
+                path,
+                number,
+                f"expected {columns} columns ({expected}), found {len(cells)}: "
+                f"{shown(' | '.join(cells))}",
+            )
         table.append(Cells(number, {key: cells[place].strip() for key, place in order.items()}))
     return table
 

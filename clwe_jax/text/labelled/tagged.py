@@ -29,9 +29,15 @@ UPOS = tuple(
 )
 PETROV = petrov.TAGS
 _TO_PETROV = {
-    "AUX": "VERB", "CCONJ": "CONJ", "SCONJ": "CONJ", "INTJ": "X", "PART": "PRT", "PROPN": "NOUN",
-    "PUNCT": ".", "SYM": ".",
-}  # fmt: skip
+    "AUX": "VERB",
+    "CCONJ": "CONJ",
+    "SCONJ": "CONJ",
+    "INTJ": "X",
+    "PART": "PRT",
+    "PROPN": "NOUN",
+    "PUNCT": ".",
+    "SYM": ".",
+}
 _UNIVERSAL = frozenset((*UPOS, *PETROV))
 _COMMENT = re.compile(r"#\s*[\w.:-]+\s*=")
 _CONLLU = 10  # columns
@@ -69,10 +75,11 @@ def _sentences(path: str) -> list[list[_Row]]:
         if len(columns) != width or width < 2:
             marks = "spaces" if separator == " " else "tabs"
             fault(
-                path, number,
+                path,
+                number,
                 f"expected {max(width, 2)} columns with {marks} between them, as in the first line "
                 f"of the file, found {len(columns)}: {shown(line)}",
-            )  # fmt: skip
+            )
         sentences[-1].append(_Row(number, columns))
     sentences = [rows for rows in sentences if rows]
     if not sentences:
@@ -156,12 +163,20 @@ def arcs(path: str) -> list[tuple[tuple[str, ...], list[tuple[int, str]]]]:
         heads = []
         for place, (number, columns) in enumerate(rows):
             if len(columns) != _CONLLU:
-                fault(path, number, f"expected the {_CONLLU} columns of CoNLL-U, which name heads and "
-                      f"relations, found {len(columns)}")  # fmt: skip
+                fault(
+                    path,
+                    number,
+                    f"expected the {_CONLLU} columns of CoNLL-U, which name heads and "
+                    f"relations, found {len(columns)}",
+                )
             head = columns[6]
             if not head.isdigit() or int(head) > len(rows):
-                fault(path, number, f"head {head!r} in column 7: expected 0 for a root, or a word's "
-                      f"number, 1 to {len(rows)}")  # fmt: skip
+                fault(
+                    path,
+                    number,
+                    f"head {head!r} in column 7: expected 0 for a root, or a word's "
+                    f"number, 1 to {len(rows)}",
+                )
             heads.append((int(head) - 1 if int(head) else place, columns[7].partition(":")[0]))
         if rows:
             sentences.append((tuple(row.columns[1] for row in rows), heads))
@@ -214,15 +229,17 @@ class Ner:
         number = next(r.number for rows in sentences for r in rows if r.columns[column] == tag)
         if not is_tag(tag):
             fault(
-                path, number,
+                path,
+                number,
                 f"{tag!r} in column {column + 1} is no tag of an entity: expected O, or B- or I- "
                 "and a type",
-            )  # fmt: skip
+            )
         fault(
-            path, number,
+            path,
+            number,
             f"{tag!r} is of none of the types {self.types}: add the type to config.transfer.types, "
             "or to config.transfer.ignored to read its words as O",
-        )  # fmt: skip
+        )
 
     def files(self, directory: str) -> dict[str, str]:
         return folders.find(directory)
@@ -285,10 +302,11 @@ class Pos:
                 if tag not in (UPOS if self.tags == 17 else PETROV):
                     mend = "; config.transfer.tags=12 reads it" if tag in PETROV or own else ""
                     fault(
-                        path, number,
+                        path,
+                        number,
                         f"{tag!r} in column {tag_column + 1} is none of the {self.tags} universal "
                         f"parts of speech{mend}",
-                    )  # fmt: skip
+                    )
                 tags[-1].append(tag)
         return _rows(_words(sentences, word_column, language), tags, skipped)
 

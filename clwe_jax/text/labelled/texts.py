@@ -39,22 +39,29 @@ class _Format(NamedTuple):
 
 _PAIR = {"first": 0, "second": 1, "label": 2}
 _XNLI = _Format(
-    _PAIR, "premise, hypothesis, label", ("contradiction", "entailment", "neutral"),
+    _PAIR,
+    "premise, hypothesis, label",
+    ("contradiction", "entailment", "neutral"),
     {"contradictory": "contradiction"},
-)  # fmt: skip
+)
 _PAWSX = _Format(
-    _PAIR, "sentence1, sentence2, label", ("different", "paraphrase"),
+    _PAIR,
+    "sentence1, sentence2, label",
+    ("different", "paraphrase"),
     {"0": "different", "1": "paraphrase", "different_meaning": "different"},
-)  # fmt: skip
+)
 _MLDOC = _Format({"label": 0, "first": 1}, "label, text", ("CCAT", "ECAT", "GCAT", "MCAT"))
 _SIB = _Format(
-    {"label": 1, "first": 2}, "index_id, category, text",
+    {"label": 1, "first": 2},
+    "index_id, category, text",
     ("entertainment", "geography", "health", "politics", "science/technology", "sports", "travel"),
-)  # fmt: skip
+)
 _CLS = _Format(
-    {"label": 0, "second": 1, "first": 2}, "label, summary, text", ("neg", "pos"),
+    {"label": 0, "second": 1, "first": 2},
+    "label, summary, text",
+    ("neg", "pos"),
     {"negative": "neg", "positive": "pos"},
-)  # fmt: skip
+)
 _STS = _Format(_PAIR, "sentence1, sentence2, score")
 _STS_TABLE = {"label": 4, "first": 5, "second": 6}  # genre, file, year, id, score, two sentences
 
@@ -117,9 +124,13 @@ class _Texts:
         label = row.cells["label"]
         label = self.format.also.get(label, label)
         if label not in self.format.labels and label != "-":
-            fault(path, row.number, f"{label!r} is no label of {self.name}: expected one of "
-                  f"{', '.join((*self.format.labels, *self.format.also))} "
-                  f"({self.format.expected})")  # fmt: skip
+            fault(
+                path,
+                row.number,
+                f"{label!r} is no label of {self.name}: expected one of "
+                f"{', '.join((*self.format.labels, *self.format.also))} "
+                f"({self.format.expected})",
+            )
         return label
 
     def files(self, directory: str) -> dict[str, str]:
@@ -209,8 +220,11 @@ def _reviews(path: str, text: str) -> list[tables.Cells]:
                 f"{path}: item {number}: <rating>{rating}</rating> is no number"
             ) from None
         label = "pos" if stars > 3 else "neg" if stars < 3 else "-"
-        cells = {"label": label, "first": " ".join(item.findtext("text", "").split()),
-                 "second": " ".join(item.findtext("summary", "").split())}  # fmt: skip
+        cells = {
+            "label": label,
+            "first": " ".join(item.findtext("text", "").split()),
+            "second": " ".join(item.findtext("summary", "").split()),
+        }
         reviews.append(tables.Cells(number, cells))
     return reviews
 

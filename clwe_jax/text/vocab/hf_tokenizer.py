@@ -16,8 +16,10 @@ from absl import logging
 from clwe_jax.text.vocab import xlm
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.vocab.subword_vocab import (
-    INSIDE_MARK, SentencePieceVocabulary, WordPieceVocabulary,
-)  # fmt: skip
+    INSIDE_MARK,
+    SentencePieceVocabulary,
+    WordPieceVocabulary,
+)
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.words import Segmenter
 
@@ -217,9 +219,11 @@ def _added(path: str, spec: Mapping[str, Any], known: Iterable[str]) -> dict[str
     words = [row["content"] for row in rows if not row.get("special")]
     if words:
         logging.warning(
-            "%s: %d added words, such as %r, keep their ids but are never found in text", path,
-            len(words), words[0],
-        )  # fmt: skip
+            "%s: %d added words, such as %r, keep their ids but are never found in text",
+            path,
+            len(words),
+            words[0],
+        )
     return {row["content"]: row["id"] for row in rows}
 
 

@@ -18,9 +18,18 @@ _GOES_ON = "@@"
 _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")  # ids 0 to 3
 # &amp; stands last: before the others it would turn &amp;lt; into <.
 _ENTITIES = {
-    "&bar;": "|", "&#124;": "|", "&lt;": "<", "&gt;": ">", "&bra;": "[", "&ket;": "]",
-    "&quot;": '"', "&apos;": "'", "&#91;": "[", "&#93;": "]", "&amp;": "&",
-}  # fmt: skip
+    "&bar;": "|",
+    "&#124;": "|",
+    "&lt;": "<",
+    "&gt;": ">",
+    "&bra;": "[",
+    "&ket;": "]",
+    "&quot;": '"',
+    "&apos;": "'",
+    "&#91;": "[",
+    "&#93;": "]",
+    "&amp;": "&",
+}
 
 
 def _jieba() -> Callable[[str], str]:

@@ -18,8 +18,15 @@ from absl import logging
 from clwe_jax import atomic
 from clwe_jax.text.words import characters
 from clwe_jax.text.vocab.base_vocab import (
-    CLS, LONGEST_WORD, MASK, PAD, SEP, SPECIALS, UNK, Vocabulary,
-)  # fmt: skip
+    CLS,
+    LONGEST_WORD,
+    MASK,
+    PAD,
+    SEP,
+    SPECIALS,
+    UNK,
+    Vocabulary,
+)
 
 KINDS = ("wordpiece", "unigram", "bpe")
 WORDPIECE_FILE = "vocab.txt"
@@ -150,8 +157,11 @@ def train_wordpiece(
             "characters of the text, are [UNK]. Make config.vocab.size larger or "
             "config.vocab.dictionary_share smaller, or take bpe or unigram, which fall back to "
             "bytes (config.vocab.kind)",
-            size, len(forms), len(forms) - room, 100 * lost / total,
-        )  # fmt: skip
+            size,
+            len(forms),
+            len(forms) - room,
+            100 * lost / total,
+        )
     pieces = [*SPECIALS, *sorted(list(forms)[:room])]
     seen = set(pieces)
     # Merges of the space mark with one character yield pieces that `forms` already has.

@@ -17,9 +17,7 @@ from clwe_jax.text.vocab.base_vocab import LONGEST_WORD, SPECIALS, Vocabulary
 
 _CODES = ".fcodes"
 KINDS = (*subword_vocab.KINDS, "word")
-_FILES = (
-    subword_vocab.WORDPIECE_FILE, subword_vocab.SENTENCEPIECE_FILE, word_vocab.FILE, xlm.FILE,
-)  # fmt: skip
+_FILES = (subword_vocab.WORDPIECE_FILE, subword_vocab.SENTENCEPIECE_FILE, word_vocab.FILE, xlm.FILE)
 
 
 def load(path: str) -> Vocabulary:

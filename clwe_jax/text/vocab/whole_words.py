@@ -7,7 +7,11 @@ from typing import Sequence
 import sentencepiece as spm
 
 from clwe_jax.text.vocab.base_vocab import Vocabulary
-from clwe_jax.text.vocab.subword_vocab import SPACE_MARK, SentencePieceVocabulary, WordPieceVocabulary
+from clwe_jax.text.vocab.subword_vocab import (
+    SPACE_MARK,
+    SentencePieceVocabulary,
+    WordPieceVocabulary,
+)
 
 KINDS = ("wordpiece", "unigram")  # BPE reaches a piece by merges only
 _MARGIN = 0.01  # by which a word's log-probability exceeds that of its pieces

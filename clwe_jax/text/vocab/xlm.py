@@ -24,7 +24,7 @@ END_MARK = "</w>"  # ends the last piece of a word
 # Moses' replace-unicode-punctuation.perl.
 _PUNCTUATION = str.maketrans(
     {
-        **dict(zip("，、”“∶：？《》）！（；」「～’━〈〉【】％", ",,\"\"::?\"\")!(;\"\"~'-<>[]%")),
+        **dict(zip("，、”“∶：？《》）！（；」「～’━〈〉【】％", ',,""::?"")!(;""~\'-<>[]%')),
         **{chr(0xFF10 + digit): str(digit) for digit in range(10)},
         "…": "...",
     }
@@ -93,9 +93,7 @@ class FastBpeVocabulary(Vocabulary):
 
     kind = "fastbpe"
 
-    def __init__(
-        self, pieces: Sequence[str], merges: Sequence[Sequence[str]], split: bool = False
-    ):
+    def __init__(self, pieces: Sequence[str], merges: Sequence[Sequence[str]], split: bool = False):
         """Args:
         pieces: pieces in the order of their ids; `split` adds a mask at the end.
         merges: pairs of pieces, the first one first.

@@ -66,10 +66,14 @@ def respelled(dictionary: Dictionary, counts: Mapping[str, Mapping[str, int]]) -
     # The new form has the pairs of its entry, which keeps them.
     twice = extra[sources] >= 0
     return Dictionary.from_edges(
-        dictionary.languages, new, np.concatenate([moved[sources], extra[sources][twice]]),
-        np.concatenate([moved[targets], moved[targets][twice]]), skipped=dictionary.skipped,
-        left_out=dictionary.left_out, windows=dictionary.windows,
-    )  # fmt: skip
+        dictionary.languages,
+        new,
+        np.concatenate([moved[sources], extra[sources][twice]]),
+        np.concatenate([moved[targets], moved[targets][twice]]),
+        skipped=dictionary.skipped,
+        left_out=dictionary.left_out,
+        windows=dictionary.windows,
+    )
 
 
 def _forms(dictionary: Dictionary, language: str, counts: Mapping[str, int]) -> dict[int, str]:
@@ -85,8 +89,12 @@ def _forms(dictionary: Dictionary, language: str, counts: Mapping[str, int]) -> 
     known = set(range(len(words))).difference(foreign)
     pairs = _pairs(dictionary, language, words, foreign, known)
     # Reversed: of words with one Latin form the first in `counts` stays.
-    by_form = {latin(word): word for word in reversed(list(counts)) if _scripts([word]) == {script: 1}}
-    pairs += [(words[row], by_form[form]) for row in foreign if (form := latin(words[row])) in by_form]
+    by_form = {
+        latin(word): word for word in reversed(list(counts)) if _scripts([word]) == {script: 1}
+    }
+    pairs += [
+        (words[row], by_form[form]) for row in foreign if (form := latin(words[row])) in by_form
+    ]
     letters = _learned(sorted(set(pairs)))
     if letters is None:
         return {}
@@ -99,7 +107,11 @@ def _forms(dictionary: Dictionary, language: str, counts: Mapping[str, int]) -> 
 
 
 def _pairs(
-    dictionary: Dictionary, language: str, words: Sequence[str], foreign: Iterable[int], known: set[int]
+    dictionary: Dictionary,
+    language: str,
+    words: Sequence[str],
+    foreign: Iterable[int],
+    known: set[int],
 ) -> list[tuple[str, str]]:
     """Entries in another script, and those in the text's script with a translation of theirs."""
     start = int(dictionary.language_splits[dictionary.languages.index(language)])
@@ -110,7 +122,9 @@ def _pairs(
             translations[source - start].append(target)
             if source - start in known:
                 by_target[target].append(source - start)
-    found = {(row, near) for row in foreign for target in translations[row] for near in by_target[target]}
+    found = {
+        (row, near) for row in foreign for target in translations[row] for near in by_target[target]
+    }
     return [(words[a], words[b]) for a, b in sorted(found) if " " not in words[a] + words[b]]
 
 

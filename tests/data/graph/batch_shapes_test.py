@@ -44,9 +44,13 @@ def test_every_task_has_a_config():
 @pytest.fixture(scope="module")
 def words(small):
     return Tokenizer.build(
-        languages=small.tokenizer.languages, normalizer=Normalizer(), corpus=small.corpus,
-        dictionary=None, kind="word", size=800,
-    )  # fmt: skip
+        languages=small.tokenizer.languages,
+        normalizer=Normalizer(),
+        corpus=small.corpus,
+        dictionary=None,
+        kind="word",
+        size=800,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -68,9 +72,14 @@ def batches(small, sentence_pairs):
         if isinstance(task, Tlm):
             task = dataclasses.replace(task, parallel=sentence_pairs)
         made = pipeline.build(
-            small.config(sequence_length=length), task=task, tokenizer=tokenizer,
-            dictionary=small.dictionary, text=small.corpus, batch_size=ROWS, seed=0,
-        )  # fmt: skip
+            small.config(sequence_length=length),
+            task=task,
+            tokenizer=tokenizer,
+            dictionary=small.dictionary,
+            text=small.corpus,
+            batch_size=ROWS,
+            seed=0,
+        )
         return next(made.source()), made.heldout(1)["de"][0]
 
     return make

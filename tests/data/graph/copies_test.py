@@ -29,9 +29,11 @@ def toy(lines, length=12, share=1.0, drop=0.0, pairs=False):
     task = Copies(copy_switch_rate=share, drop=drop)
     maker = CopyMaker(encoder, tokenizer.vocabulary, task, length, 4, pairs)
     made = maker.rows.python_function(
-        tf.constant(0, tf.int64), tf.constant(0, tf.int64), tf.constant(lines, tf.string),
+        tf.constant(0, tf.int64),
+        tf.constant(0, tf.int64),
+        tf.constant(lines, tf.string),
         tf.range(len(lines)) % (2 if pairs else 1),
-    )  # fmt: skip
+    )
     rows = {name: value.numpy() for name, value in made.items()}
     return rows, dict(zip(COUNTERS, rows.pop("counters").sum(axis=0).tolist()))
 
@@ -42,15 +44,20 @@ def text(ids):
 
 def test_golden():
     """One sentence a row, in its order; sentences that are short or without a switch are left out."""
-    rows, counts = toy(["A cat sees. The dog sees a cat.", "The a the a.", "A dog", "", "A dog sees"])
+    rows, counts = toy(
+        ["A cat sees. The dog sees a cat.", "The a the a.", "A dog", "", "A dog sees"]
+    )
     assert set(rows) == KEYS | {COPY + key for key in KEYS}
     assert [text(row) for row in rows["inputs"]] == [
-        "[CLS] a cat sees . [SEP]", "[CLS] the dog sees a cat . [SEP]", "[CLS] a dog sees [SEP]",
-    ]  # fmt: skip
+        "[CLS] a cat sees . [SEP]",
+        "[CLS] the dog sees a cat . [SEP]",
+        "[CLS] a dog sees [SEP]",
+    ]
     assert [text(row) for row in rows[COPY + "inputs"]] == [
-        "[CLS] a kat ##ze sees . [SEP]", "[CLS] the hund sees a kat ##ze . [SEP]",
+        "[CLS] a kat ##ze sees . [SEP]",
+        "[CLS] the hund sees a kat ##ze . [SEP]",
         "[CLS] a hund sees [SEP]",
-    ]  # fmt: skip
+    ]
     for prefix in ("", COPY):
         filled = rows[prefix + "segment_ids"] > 0
         np.testing.assert_array_equal(filled, rows[prefix + "inputs"] != 0)
@@ -66,8 +73,9 @@ def test_golden():
 def test_sentences_and_words_longer_than_a_row_are_cut_and_counted():
     rows, counts = toy(["The cat sees a dog the a", "xxxxxxxxx a cat"], length=6)
     assert [text(row) for row in rows["inputs"]] == [
-        "[CLS] the cat sees a [SEP]", "[CLS] x ##x ##x ##x [SEP]",
-    ]  # fmt: skip
+        "[CLS] the cat sees a [SEP]",
+        "[CLS] x ##x ##x ##x [SEP]",
+    ]
     assert text(rows[COPY + "inputs"][0]) == "[CLS] the kat ##ze sees [SEP]"
     assert counts["cut_words"] == 1 and counts["cut_pieces"] == 3 + 4 + 7 + 8
 
@@ -99,14 +107,23 @@ def test_a_chunk_without_sentences_makes_no_rows():
 
 def test_translations_take_the_place_of_copies():
     """A pair a row; pairs with a short side are left out, and both sides lose words on their own."""
-    lines = ["A cat sees the dog.", "Katze sees x hund.", "A dog", "Hund sees a katze", "The a cat", "X x hund"]
+    lines = [
+        "A cat sees the dog.",
+        "Katze sees x hund.",
+        "A dog",
+        "Hund sees a katze",
+        "The a cat",
+        "X x hund",
+    ]
     rows, counts = toy(lines, pairs=True)
     assert [text(row) for row in rows["inputs"]] == [
-        "[CLS] a cat sees the dog . [SEP]", "[CLS] the a cat [SEP]",
-    ]  # fmt: skip
+        "[CLS] a cat sees the dog . [SEP]",
+        "[CLS] the a cat [SEP]",
+    ]
     assert [text(row) for row in rows[COPY + "inputs"]] == [
-        "[CLS] kat ##ze sees x hund . [SEP]", "[CLS] x x hund [SEP]",
-    ]  # fmt: skip
+        "[CLS] kat ##ze sees x hund . [SEP]",
+        "[CLS] x x hund [SEP]",
+    ]
     for prefix, language in (("", 0), (COPY, 1)):
         filled = rows[prefix + "segment_ids"] > 0
         np.testing.assert_array_equal(rows[prefix + "language_ids"], language * filled)
@@ -119,9 +136,13 @@ def test_translations_take_the_place_of_copies():
 
 def build(small, task=Copies(), **changes):
     given = dict(
-        task=task, tokenizer=small.tokenizer, dictionary=small.dictionary, text=small.corpus,
-        batch_size=16, seed=0,
-    )  # fmt: skip
+        task=task,
+        tokenizer=small.tokenizer,
+        dictionary=small.dictionary,
+        text=small.corpus,
+        batch_size=16,
+        seed=0,
+    )
     return pipeline.build(small.config(), **{**given, **changes})
 
 

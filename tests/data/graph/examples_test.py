@@ -17,9 +17,27 @@ from clwe_jax.text.vocab.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.words.words import Segmenter
 
 PIECES = [
-    *SPECIALS, "the", "cat", "sees", "a", "dog", ".", "die", "kat", "##ze", "sieht", "hund", "x",
-    "##x", "##y", "##z", ",", "le", "ch", "##at",
-]  # fmt: skip
+    *SPECIALS,
+    "the",
+    "cat",
+    "sees",
+    "a",
+    "dog",
+    ".",
+    "die",
+    "kat",
+    "##ze",
+    "sieht",
+    "hund",
+    "x",
+    "##x",
+    "##y",
+    "##z",
+    ",",
+    "le",
+    "ch",
+    "##at",
+]
 PAIRS = [("cat", "katze"), ("dog", "hund"), ("sees", "sieht")]
 
 
@@ -34,9 +52,11 @@ def toy(length=16, most=8, task=Mlm(), pairs=False, dictionary=True):
     def make(lines, languages, seed=0, number=0):
         # Eagerly: tracing takes longer than one use.
         made = maker.rows.python_function(
-            tf.constant(seed, tf.int64), tf.constant(number, tf.int64), tf.constant(lines),
+            tf.constant(seed, tf.int64),
+            tf.constant(number, tf.int64),
+            tf.constant(lines),
             tf.constant(languages, tf.int32),
-        )  # fmt: skip
+        )
         rows = {name: value.numpy() for name, value in made.items()}
         return rows, dict(zip(COUNTERS, rows.pop("counters").sum(axis=0).tolist()))
 
@@ -116,10 +136,7 @@ def test_a_long_document_is_cut_at_sentence_ends():
         for ids, segment in zip(rows["inputs"], rows["segment_ids"])
         for number in range(1, segment.max() + 1)
     )
-    assert segments == [
-        "[CLS] a dog sees a cat . x [SEP]",
-        "[CLS] the cat . the dog . [SEP]",
-    ]
+    assert segments == ["[CLS] a dog sees a cat . x [SEP]", "[CLS] the cat . the dog . [SEP]"]
     assert counts["cut_pieces"] == 0
 
 
@@ -181,9 +198,11 @@ def run(small, encoder, task, count=400, length=64, most=16, seed=0, number=0):
     maker = ExampleMaker(encoder, small.tokenizer.vocabulary, task, length, most)
     lines, languages = lines_of(small, count)
     made = maker.rows.python_function(
-        tf.constant(seed, tf.int64), tf.constant(number, tf.int64), tf.constant(lines),
+        tf.constant(seed, tf.int64),
+        tf.constant(number, tf.int64),
+        tf.constant(lines),
         tf.constant(languages),
-    )  # fmt: skip
+    )
     rows = {name: value.numpy() for name, value in made.items()}
     return rows, dict(zip(COUNTERS, rows.pop("counters").sum(axis=0).tolist()))
 
@@ -294,9 +313,12 @@ def test_labels_are_synonyms_or_the_word_itself(small, encoder):
     dictionary, names = encoder.synonyms.dictionary, small.tokenizer.languages
     seen = 0
     for text, own, synonym, language, masked in zip(
-        words.text.numpy(), words.language.numpy(), after.synonym.numpy(), after.language.numpy(),
+        words.text.numpy(),
+        words.language.numpy(),
+        after.synonym.numpy(),
+        after.language.numpy(),
         after.masked.numpy(),
-    ):  # fmt: skip
+    ):
         if synonym >= 0:
             choices = dictionary.synonyms(text.decode(), names[own])
             assert masked and dictionary.word(int(synonym)) in choices[names[language]]

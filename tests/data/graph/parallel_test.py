@@ -45,9 +45,7 @@ def test_files_are_paired(tmp_path):
     assert set(found) == {"de-en", "de-fr", "en-fr"}
     assert found["de-en"].languages == (0, 1)
     assert pairs_of(found["de-en"]) == list(zip(german, english))
-    assert pairs_of(found["de-fr"]) == [
-        ("eins", "un"), ("zwei", "deux"), ("nur eine Spalte", ""),
-    ]  # fmt: skip
+    assert pairs_of(found["de-fr"]) == [("eins", "un"), ("zwei", "deux"), ("nur eine Spalte", "")]
     assert pairs_of(found["en-fr"]) == [("one", "un")]
     # Shuffled and dealt to hosts, lines stay with their translations.
     dealt = [
@@ -62,8 +60,10 @@ def test_the_beginning_of_the_files_names_is_a_place(tmp_path):
     write(tmp_path, {"train.en": ["one"], "train.de": ["eins"], "train.fr.gz": ["un"]})
     found = parallel.find(str(tmp_path / "train"), LANGUAGES, 100)
     assert {name: pairs_of(source) for name, source in found.items()} == {
-        "de-en": [("eins", "one")], "de-fr": [("eins", "un")], "en-fr": [("one", "un")],
-    }  # fmt: skip
+        "de-en": [("eins", "one")],
+        "de-fr": [("eins", "un")],
+        "en-fr": [("one", "un")],
+    }
     assert found["en-fr"].languages == (1, 2)
 
 
@@ -109,7 +109,11 @@ def test_bad_folders_are_answered(tmp_path):
         ),
         ("de-en.tsv", b"", "no line has a sentence and its translation"),
         ("de-en.tsv", "eins\tone\n".encode("utf-16"), "UTF-16"),
-        ("de-en.tsv.gz", gzip.compress(b"eins\tone\n", mtime=0)[:-9], "is damaged .*: fetch it again"),
+        (
+            "de-en.tsv.gz",
+            gzip.compress(b"eins\tone\n", mtime=0)[:-9],
+            "is damaged .*: fetch it again",
+        ),
     ],
 )
 def test_text_without_a_pair_that_can_be_read_is_answered(tmp_path, name, content, message):
@@ -128,9 +132,14 @@ def test_rows_of_both_kinds_alternate(small, tmp_path):
 
     def build():
         return pipeline.build(
-            small.config(sequence_length=64), task=Tlm(parallel=str(tmp_path), parallel_share=0.25),
-            tokenizer=small.tokenizer, dictionary=None, text=small.corpus, batch_size=16, seed=0,
-        ).source()  # fmt: skip
+            small.config(sequence_length=64),
+            task=Tlm(parallel=str(tmp_path), parallel_share=0.25),
+            tokenizer=small.tokenizer,
+            dictionary=None,
+            text=small.corpus,
+            batch_size=16,
+            seed=0,
+        ).source()
 
     source = build()
     batches = [next(source) for _ in range(12)]
@@ -173,9 +182,14 @@ def test_a_pass_through_sentence_pairs_alone_ends(small, tmp_path):
     sides = [list(small.corpus.lines(language))[:100] for language in ("de", "en")]
     write(tmp_path, {"de-en.tsv": [f"{a}\t{b}" for a, b in zip(*sides)]})
     source = pipeline.build(
-        small.config(sequence_length=128), task=Tlm(parallel=str(tmp_path), parallel_share=1.0),
-        tokenizer=small.tokenizer, dictionary=None, text=small.corpus, batch_size=16, seed=0,
-    ).source(repeat=False)  # fmt: skip
+        small.config(sequence_length=128),
+        task=Tlm(parallel=str(tmp_path), parallel_share=1.0),
+        tokenizer=small.tokenizer,
+        dictionary=None,
+        text=small.corpus,
+        batch_size=16,
+        seed=0,
+    ).source(repeat=False)
     pairs = 0
     for batch, _ in zip(source, range(100)):
         assert len(batch["inputs"]) == 16
@@ -186,17 +200,29 @@ def test_a_pass_through_sentence_pairs_alone_ends(small, tmp_path):
 @pytest.mark.parametrize("rows, share, pairs", [(1, 0.5, 0), (1, 0.7, 1), (16, 0.01, 0)])
 def test_a_share_of_too_few_rows_is_refused(small, rows, share, pairs):
     """Else a host would read no sentence pair, or nothing else."""
-    message = f"config.task.parallel_share={share} of a host's {rows} rows is {pairs}: .*train.batch_size"
+    message = (
+        f"config.task.parallel_share={share} of a host's {rows} rows is {pairs}: .*train.batch_size"
+    )
     with pytest.raises(ValueError, match=message):
         pipeline.build(
-            small.config(), task=Tlm(parallel="DIR", parallel_share=share), tokenizer=small.tokenizer,
-            dictionary=None, text=small.corpus, batch_size=rows, seed=0,
-        ).dataset(repeat=True)  # fmt: skip
+            small.config(),
+            task=Tlm(parallel="DIR", parallel_share=share),
+            tokenizer=small.tokenizer,
+            dictionary=None,
+            text=small.corpus,
+            batch_size=rows,
+            seed=0,
+        ).dataset(repeat=True)
 
 
 def test_sentence_pairs_without_parallel_text_are_answered(small):
     with pytest.raises(ValueError, match="config.task.parallel=DIR"):
         pipeline.build(
-            small.config(), task=Tlm(), tokenizer=small.tokenizer, dictionary=None,
-            text=small.corpus, batch_size=16, seed=0,
-        ).dataset(repeat=True)  # fmt: skip
+            small.config(),
+            task=Tlm(),
+            tokenizer=small.tokenizer,
+            dictionary=None,
+            text=small.corpus,
+            batch_size=16,
+            seed=0,
+        ).dataset(repeat=True)

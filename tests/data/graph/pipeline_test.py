@@ -23,15 +23,27 @@ from clwe_jax.text.run_text import RunText
 BATCH = 16
 
 
-GIVEN = {"text", "batch_size", "seed", "process_index", "process_count", "dictionary", "dictionaries"}
+GIVEN = {
+    "text",
+    "batch_size",
+    "seed",
+    "process_index",
+    "process_count",
+    "dictionary",
+    "dictionaries",
+}
 
 
 @functools.cache  # tracing takes seconds
 def make(small, task=DictMlm(), **changes):
     given = dict(
-        task=task, tokenizer=small.tokenizer, dictionary=small.dictionary, text=small.corpus,
-        batch_size=BATCH, seed=0,
-    )  # fmt: skip
+        task=task,
+        tokenizer=small.tokenizer,
+        dictionary=small.dictionary,
+        text=small.corpus,
+        batch_size=BATCH,
+        seed=0,
+    )
     options = {name: changes.pop(name) for name in list(changes) if name not in GIVEN}
     return pipeline.build(small.config(**options), **{**given, **changes})
 
@@ -127,9 +139,13 @@ def test_a_place_in_a_text_that_has_changed_is_refused(small, tmp_path):
 
 def test_a_place_in_the_synonyms_of_another_dictionary_is_refused(small):
     """A place of an earlier release, which has no stamps of dictionaries, is read."""
-    source = lambda **stamps: make.__wrapped__(small, DictMlm(), dictionaries=lambda: stamps).source()
+    source = lambda **stamps: make.__wrapped__(
+        small, DictMlm(), dictionaries=lambda: stamps
+    ).source()
     state, other = source(de="1 a").get_state(), source(de="1 b", fr="1 c")
-    with pytest.raises(ValueError, match="dictionary has changed since the run read it: de, fr. Bring"):
+    with pytest.raises(
+        ValueError, match="dictionary has changed since the run read it: de, fr. Bring"
+    ):
         other.set_state(state)
     with stream_of.unpacked(state) as arrays:
         own = json.loads(arrays["own.json"].tobytes())
@@ -141,10 +157,13 @@ def test_a_place_in_the_synonyms_of_another_dictionary_is_refused(small):
 @pytest.mark.parametrize(
     "task, counts",
     [
-        (DictMlm(), True), (Mlm(), False), (Mlm(only_words_with_entries=True), True), (Copies(), True),
+        (DictMlm(), True),
+        (Mlm(), False),
+        (Mlm(only_words_with_entries=True), True),
+        (Copies(), True),
         (Copies(parallel="DIR"), False),
     ],
-)  # fmt: skip
+)
 def test_dictionaries_count_where_the_task_reads_them(small, task, counts, tmp_path):
     (tmp_path / "de-en.txt").write_text("hund dog\n")
     folders = {"dictionaries": str(tmp_path), "tests": ""}
@@ -159,7 +178,9 @@ def test_a_run_knows_the_stamps_of_its_dictionaries(small, tmp_path):
     split_corpus(small, str(tmp_path / "text"), parts=1, lines=60)
     path = tmp_path / "de-en.txt"
     config = presets.bert("laptop")
-    config.data.update(to_dict(small.config(source=f"text:{tmp_path / 'text'}")), dictionaries=str(tmp_path))
+    config.data.update(
+        to_dict(small.config(source=f"text:{tmp_path / 'text'}")), dictionaries=str(tmp_path)
+    )
     config.evals.retrieval.data = config.evals.bli.data = ""
     config.vocab.size = 1_000
 
@@ -226,9 +247,14 @@ def test_hosts_partition_the_text(small, tmp_path):
     shards = []
     for host in range(2):
         source = build(
-            small, Mlm(masking_rate=0.0), text=corpus, repeat=False, heldout_share=0.0,
-            process_index=host, process_count=2,
-        )  # fmt: skip
+            small,
+            Mlm(masking_rate=0.0),
+            text=corpus,
+            repeat=False,
+            heldout_share=0.0,
+            process_index=host,
+            process_count=2,
+        )
         shards.append(collections.Counter(segments(source)))
     whole = collections.Counter()
     vocabulary = small.tokenizer.vocabulary
@@ -345,9 +371,14 @@ def test_bad_text_is_repaired_and_counted(small, tmp_path):
         ("en",), small.tokenizer.normalizer, small.tokenizer.segmenter, small.tokenizer.vocabulary
     )
     source = pipeline.build(
-        small.config(languages="en", heldout_share=0.0, sequence_length=512), task=Mlm(),
-        tokenizer=tokenizer, dictionary=None, text=corpus, batch_size=64, seed=0,
-    ).source(repeat=False)  # fmt: skip
+        small.config(languages="en", heldout_share=0.0, sequence_length=512),
+        task=Mlm(),
+        tokenizer=tokenizer,
+        dictionary=None,
+        text=corpus,
+        batch_size=64,
+        seed=0,
+    ).source(repeat=False)
     batches = list(source)
     stats = source.stats()
     assert stats["words"] == 700_000 + 3 + 2 + 2 + 2

@@ -55,8 +55,12 @@ def folder(tmp_path_factory):
     parts = FEATURES.Sequence(FEATURES.ClassLabel(names=["NOUN", "PROPN", "VERB"]))
 
     def sentences(language):
-        yield {"tokens": [language, "Ann", "Lee"], "tags": [0, 1, 2], "upos": [0, 1, 1],
-               "chunks": [0, 1, 1]}  # fmt: skip
+        yield {
+            "tokens": [language, "Ann", "Lee"],
+            "tags": [0, 1, 2],
+            "upos": [0, 1, 1],
+            "chunks": [0, 1, 1],
+        }
         yield {"tokens": ["two words\n", "x"], "tags": [0, 0], "upos": [2, 0], "chunks": [0, 0]}
 
     many = lambda language: (row for _ in range(30) for row in sentences(language))
@@ -67,8 +71,9 @@ def folder(tmp_path_factory):
     def inference(_):
         yield {
             "premise": {"en": "It\train\ns.", "de": "Es regnet."},
-            "hypothesis": {"de": "Es ist nass.", "en": "It is wet."}, "label": 0,
-        }  # fmt: skip
+            "hypothesis": {"de": "Es ist nass.", "en": "It is wet."},
+            "label": 0,
+        }
         yield {"premise": {"en": "a", "de": "b"}, "hypothesis": {"de": "c"}, "label": -1}
 
     pair = {
@@ -78,9 +83,10 @@ def folder(tmp_path_factory):
     }
     built("tiny_xnli", pair, {"test": inference}, found)
     same = {
-        "sentence1": FEATURES.Text(), "sentence2": FEATURES.Text(),
+        "sentence1": FEATURES.Text(),
+        "sentence2": FEATURES.Text(),
         "label": FEATURES.ClassLabel(names=["different_meaning", "paraphrase"]),
-    }  # fmt: skip
+    }
     row = {"sentence1": "a b", "sentence2": "b a", "label": 1}
     built("tiny_pairs", same, {"train": lambda _: [row]}, found)
     sides = FEATURES.TranslationVariableLanguages(languages=["en", "de", "fr"])

@@ -57,13 +57,16 @@ def folder(small, tmp_path_factory):
 
 def test_documents_of_every_language(small, folder):
     tokenizer = Tokenizer(
-        LANGUAGES, small.tokenizer.normalizer, small.tokenizer.segmenter,
-        small.tokenizer.vocabulary,
-    )  # fmt: skip
+        LANGUAGES, small.tokenizer.normalizer, small.tokenizer.segmenter, small.tokenizer.vocabulary
+    )
     given = dict(
-        task=DictMlm(), tokenizer=tokenizer, dictionary=small.dictionary, text="tfds:tiny_wiki/7",
-        batch_size=8, seed=0,
-    )  # fmt: skip
+        task=DictMlm(),
+        tokenizer=tokenizer,
+        dictionary=small.dictionary,
+        text="tfds:tiny_wiki/7",
+        batch_size=8,
+        seed=0,
+    )
     config = small.config(languages="de,en", tfds_dir=folder, sequence_length=48)
     made = pipeline.build(config, **given)
     source = made.source()
@@ -93,13 +96,21 @@ def test_documents_of_every_language(small, folder):
 def test_documents_as_streams_of_words(small, folder):
     """Every document is a text of its own, its lines are its sentences."""
     tokenizer = Tokenizer.build(
-        languages=LANGUAGES, normalizer=Normalizer(), corpus=small.corpus, dictionary=None,
-        kind="word", size=3_000,
-    )  # fmt: skip
+        languages=LANGUAGES,
+        normalizer=Normalizer(),
+        corpus=small.corpus,
+        dictionary=None,
+        kind="word",
+        size=3_000,
+    )
     given = dict(
-        task=BiLm(reset="document"), tokenizer=tokenizer, dictionary=None,
-        text="tfds:tiny_wiki/7", batch_size=4, seed=0,
-    )  # fmt: skip
+        task=BiLm(reset="document"),
+        tokenizer=tokenizer,
+        dictionary=None,
+        text="tfds:tiny_wiki/7",
+        batch_size=4,
+        seed=0,
+    )
     config = small.config(tfds_dir=folder, heldout_share=0.1)
     made = pipeline.build(config, **given)
     source = made.source()
@@ -119,9 +130,13 @@ def test_documents_as_streams_of_words(small, folder):
 
 def test_what_is_not_there_is_named(small, folder, tmp_path):
     given = dict(
-        task=DictMlm(), tokenizer=small.tokenizer, dictionary=None, text="tfds:tiny_wiki/7",
-        batch_size=8, seed=0,
-    )  # fmt: skip
+        task=DictMlm(),
+        tokenizer=small.tokenizer,
+        dictionary=None,
+        text="tfds:tiny_wiki/7",
+        batch_size=8,
+        seed=0,
+    )
     with pytest.raises(ValueError, match="no data set tiny_wiki/7.es"):
         pipeline.build(small.config(tfds_dir=folder), **given).source()
     with pytest.raises(FileNotFoundError, match="tfds build tiny_wiki --config=7.de"):
@@ -139,7 +154,9 @@ def test_apache_beam_counts_the_words_of_documents(small, folder, tmp_path):
     pytest.importorskip("apache_beam", reason="Apache Beam is of the extra 'beam'")
     config = presets.bert("laptop")
     config.data.update(to_dict(small.config(source="tfds:tiny_wiki/7", languages="de,en")))
-    config.data.update(tfds_dir=folder, dictionaries=os.path.join(small.directory, "../dictionaries"))
+    config.data.update(
+        tfds_dir=folder, dictionaries=os.path.join(small.directory, "../dictionaries")
+    )
     config.evals.retrieval.data = config.evals.bli.data = ""
     config.vocab.size = 1_500
     meta = prepare.prepare(

@@ -14,16 +14,25 @@ from clwe_jax.text.vocab.tokenizer import Tokenizer
 @pytest.fixture(scope="module")
 def words(small):
     return Tokenizer.build(
-        languages=small.tokenizer.languages, normalizer=Normalizer(), corpus=small.corpus,
-        dictionary=small.dictionary, kind="word", size=4_000,
-    )  # fmt: skip
+        languages=small.tokenizer.languages,
+        normalizer=Normalizer(),
+        corpus=small.corpus,
+        dictionary=small.dictionary,
+        kind="word",
+        size=4_000,
+    )
 
 
 def build(small, words, task, **changes):
     return pipeline.build(
-        small.config(**changes), task=task, tokenizer=words, dictionary=small.dictionary,
-        text=small.corpus, batch_size=16, seed=0,
-    ).source()  # fmt: skip
+        small.config(**changes),
+        task=task,
+        tokenizer=words,
+        dictionary=small.dictionary,
+        text=small.corpus,
+        batch_size=16,
+        seed=0,
+    ).source()
 
 
 def test_rows_hold_the_words_of_the_text(small, words):

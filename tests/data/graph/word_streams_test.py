@@ -340,10 +340,7 @@ def chunk_texts(words, lines, task=BiLm(), language=0):
 def test_documents_and_marks(words):
     lines = ["One two. Three!\n\nFour", "", "  ", "five. six"]
     found, counters = chunk_texts(words, lines)
-    assert found == [
-        "<S> one two . three ! </S> <S> four </S>",
-        "<S> five . six </S>",
-    ]
+    assert found == ["<S> one two . three ! </S> <S> four </S>", "<S> five . six </S>"]
     assert counters["lines"] == 4 and counters["empty_lines"] == 2 and counters["words"] == 9
     found, _ = chunk_texts(words, lines, BiLm(sentences="marks"))
     assert found == [
@@ -385,14 +382,23 @@ def test_text_that_is_too_short(small, tmp_path, monkeypatch):
     def make(text, **changes):
         corpus = corpus_of(tmp_path, {"en": "the bank .\n" * 2, "de": text})
         tokenizer = Tokenizer.build(
-            languages=("en", "de"), normalizer=Normalizer(), corpus=corpus, dictionary=None,
-            kind="word", size=50,
-        )  # fmt: skip
+            languages=("en", "de"),
+            normalizer=Normalizer(),
+            corpus=corpus,
+            dictionary=None,
+            kind="word",
+            size=50,
+        )
         config = small.config(heldout_share=0.0, **changes)
         return pipeline.build(
-            config, task=BiLm(), tokenizer=tokenizer, dictionary=None, text=corpus, batch_size=4,
+            config,
+            task=BiLm(),
+            tokenizer=tokenizer,
+            dictionary=None,
+            text=corpus,
+            batch_size=4,
             seed=0,
-        ).source()  # fmt: skip
+        ).source()
 
     with pytest.raises(ValueError, match="de has no text to train on.*heldout_share"):
         make(" \n\n \n", sequence_length=8)
@@ -411,9 +417,14 @@ def test_nothing_is_switched(make):
 def test_what_cannot_be_is_said(build, small, tmp_path):
     with pytest.raises(ValueError, match="reads whole words.*is wordpiece.*vocab.kind=word"):
         pipeline.build(
-            small.config(), task=BiLm(), tokenizer=small.tokenizer, dictionary=None,
-            text=small.corpus, batch_size=4, seed=0,
-        ).source()  # fmt: skip
+            small.config(),
+            task=BiLm(),
+            tokenizer=small.tokenizer,
+            dictionary=None,
+            text=small.corpus,
+            batch_size=4,
+            seed=0,
+        ).source()
     with pytest.raises(ValueError, match="distinct_words=3: must be at least 8"):
         build(distinct_words=3)
     for options, message in (

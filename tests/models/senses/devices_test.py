@@ -21,9 +21,20 @@ from clwe_jax.training import partition
 
 V, D, N, STEPS = 512, 16, 32, 9
 CONFIG = SenseOptions(
-    senses=3, projected=4, queue=40, refresh_every=3, warmup_steps=4, init="kmeans", sample=6,
-    prune_least=4, prune_every=4, prune_after=8, prune_share=0.2, alpha=0.1, sigma=1.0,
-)  # fmt: skip
+    senses=3,
+    projected=4,
+    queue=40,
+    refresh_every=3,
+    warmup_steps=4,
+    init="kmeans",
+    sample=6,
+    prune_least=4,
+    prune_every=4,
+    prune_after=8,
+    prune_share=0.2,
+    alpha=0.1,
+    sigma=1.0,
+)
 MESHES = {"one": dict(data=1), "two": dict(data=2), "eight": dict(data=2, fsdp=2, tensor=2)}
 
 

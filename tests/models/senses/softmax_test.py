@@ -139,10 +139,9 @@ def test_bfloat16_sums_in_float32():
         np.testing.assert_allclose(found.loss, np.log(2 * words), rtol=1e-6)
         assert found.loss.dtype == jnp.float32
     gradient = jax.grad(
-        lambda h, t: softmax.sense_cross_entropy(
-            h, t, None, labels, enabled, 500
-        ).loss.sum(), (0, 1),
-    )(hidden, table)  # fmt: skip
+        lambda h, t: softmax.sense_cross_entropy(h, t, None, labels, enabled, 500).loss.sum(),
+        (0, 1),
+    )(hidden, table)
     assert gradient[0].dtype == jnp.bfloat16 and gradient[1].dtype == jnp.float32
     np.testing.assert_allclose(gradient[1][0, 0], -1 + 2 / (2 * words), rtol=1e-2)
 
@@ -195,10 +194,14 @@ def test_the_sampled_loss_is_tensorflows():
     assert np.isin(case.words, samples.ids).any()  # accidental hits
     counts = np.exp(samples.log_count(case.words)), np.exp(samples.log_counts)
     expected = tf.nn.sampled_softmax_loss(
-        case.table[:, 0], case.bias[:, 0], case.words[:, None].astype(np.int64), case.hidden,
-        num_sampled=9, num_classes=V,
+        case.table[:, 0],
+        case.bias[:, 0],
+        case.words[:, None].astype(np.int64),
+        case.hidden,
+        num_sampled=9,
+        num_classes=V,
         sampled_values=(np.asarray(samples.ids, np.int64), counts[0][:, None], counts[1]),
-    )  # fmt: skip
+    )
     np.testing.assert_allclose(found.loss, expected.numpy(), atol=1e-5)
 
 
@@ -217,9 +220,14 @@ def test_the_sampled_loss_is_least_at_the_probabilities_of_the_words(slots):
 
         def loss(bias):
             return softmax.sampled_sense_cross_entropy(
-                jnp.zeros((1, 1)), jnp.zeros((words, slots, 1)), bias,
-                Labels(drawn // slots, drawn % slots), jnp.array(enabled), samples, sense,
-            ).loss.sum()  # fmt: skip
+                jnp.zeros((1, 1)),
+                jnp.zeros((words, slots, 1)),
+                bias,
+                Labels(drawn // slots, drawn % slots),
+                jnp.array(enabled),
+                samples,
+                sense,
+            ).loss.sum()
 
         return jax.grad(loss)(bias)
 

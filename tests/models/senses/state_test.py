@@ -516,12 +516,7 @@ def test_the_same_seed_is_the_same_state():
 def test_nothing_as_large_as_the_centers_is_made(init):
     words, width, rows = 4096, 64, 128
     config = SenseOptions(
-        senses=5,
-        queue=256,
-        warmup_steps=3,
-        refresh_every=2,
-        prune_every=2,
-        init=init,
+        senses=5, queue=256, warmup_steps=3, refresh_every=2, prune_every=2, init=init
     )
     state = jax.eval_shape(lambda: senses.create(config, words, width, jax.random.key(0)))
 
@@ -562,8 +557,9 @@ def planted(config, steps=400, rows=32):
     batches = jnp.arange(steps), jnp.array(words), jnp.array(h, jnp.float32)
     state, chosen = jax.jit(lambda state: jax.lax.scan(one, state, batches))(state)
     last = slice(steps - 150, None)
-    return state, *(np.array(x)[last].reshape(150 * rows, -1).squeeze() for x in
-                    (words, topic, h, chosen))  # fmt: skip
+    return state, *(
+        np.array(x)[last].reshape(150 * rows, -1).squeeze() for x in (words, topic, h, chosen)
+    )
 
 
 def purity(words, topic, chosen):

@@ -19,10 +19,12 @@ def state_of(counts, enabled, seed=0):
     state = senses.create(CONFIG, V, D, jax.random.key(seed), LANGUAGES)
     centers = jnp.array(r.randn(V, 4, D), jnp.float32)
     return state.replace(
-        centers=centers, projected=projection.project(centers, state.projection),
-        counts=jnp.array(counts, jnp.int32), enabled=jnp.array(enabled, bool),
+        centers=centers,
+        projected=projection.project(centers, state.projection),
+        counts=jnp.array(counts, jnp.int32),
+        enabled=jnp.array(enabled, bool),
         warm=jnp.array(False),
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture

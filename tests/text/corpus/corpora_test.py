@@ -42,14 +42,25 @@ def write(folder, files):
 def test_finds_files(tmp_path):
     directory = write(
         tmp_path,
-        {"en.txt": "a\n", "de.txt.gz": "b\n", "fr/2.txt": "d\n", "fr/1.txt.gz": "c\n",
-         "fr/notes.md": "x\n", "zh.txt": "e\n", "zh/a.txt": "f\n", "it.txt": "g\n"},
-    )  # fmt: skip
+        {
+            "en.txt": "a\n",
+            "de.txt.gz": "b\n",
+            "fr/2.txt": "d\n",
+            "fr/1.txt.gz": "c\n",
+            "fr/notes.md": "x\n",
+            "zh.txt": "e\n",
+            "zh/a.txt": "f\n",
+            "it.txt": "g\n",
+        },
+    )
     corpus = corpora.TextCorpus(directory, ["fr", "en", "de", "zh"])
     assert corpus.languages == ("fr", "en", "de", "zh")
     assert {x: list(corpus.lines(x)) for x in corpus.languages} == {
-        "fr": ["c", "d"], "en": ["a"], "de": ["b"], "zh": ["e", "f"]
-    }  # fmt: skip
+        "fr": ["c", "d"],
+        "en": ["a"],
+        "de": ["b"],
+        "zh": ["e", "f"],
+    }
 
 
 def test_a_file_beside_its_compressed_copy_is_read_once(tmp_path, warnings):
@@ -75,9 +86,11 @@ def test_missing_directory(tmp_path):
 
 @pytest.mark.parametrize(
     "language, expected",
-    [("itt", "no text in 'itt' .*has text in 'EN', 'it'. Did you mean 'it'?"),
-     ("en", "Rename EN to en")],
-)  # fmt: skip
+    [
+        ("itt", "no text in 'itt' .*has text in 'EN', 'it'. Did you mean 'it'?"),
+        ("en", "Rename EN to en"),
+    ],
+)
 def test_a_misspelled_language(tmp_path, language, expected):
     directory = write(tmp_path, {"EN.txt": "a\n", "it.txt": "b\n"})
     with pytest.raises(ValueError, match=expected):
@@ -92,7 +105,9 @@ def test_a_file_in_place_of_a_folder(tmp_path):
 
 def test_language_without_text(tmp_path):
     directory = write(tmp_path, {"en.txt": "a\n", "fr/1.txt": "b\n"})
-    with pytest.raises(ValueError, match=r"no text in 'de', 'ja' .*It has text in 'en', 'fr'\..*--config.data"):
+    with pytest.raises(
+        ValueError, match=r"no text in 'de', 'ja' .*It has text in 'en', 'fr'\..*--config.data"
+    ):
         corpora.TextCorpus(directory, ["en", "de", "ja"])
 
 
@@ -121,11 +136,16 @@ def test_lines_of_all_kinds(tmp_path):
     counts = corpora.LineCounts()
     lines = list(corpora.TextCorpus(directory, ["en"]).lines("en", counts=counts))
     assert lines == [
-        "first", "", "second", "bad \ufffd\ufffd byte", " \t", "nul\0inside", "last", "zipped"
-    ]  # fmt: skip
-    assert counts == corpora.LineCounts(
-        lines=8, repaired_lines=1, windows_lines=3, share=1.0
-    )
+        "first",
+        "",
+        "second",
+        "bad \ufffd\ufffd byte",
+        " \t",
+        "nul\0inside",
+        "last",
+        "zipped",
+    ]
+    assert counts == corpora.LineCounts(lines=8, repaired_lines=1, windows_lines=3, share=1.0)
 
 
 def test_blocks_do_not_show(tmp_path, monkeypatch):

@@ -116,8 +116,10 @@ def test_an_interrupted_transfer_continues_where_it_stopped(server, tmp_path):
     assert_whole(tmp_path, "en-de.txt")
     whole = len(FILES["/d/en-de.txt"])
     assert [r for _, r in server.requests] == [
-        None, f"bytes={whole // 2}-", f"bytes={whole // 2 + (whole - whole // 2) // 2}-"
-    ]  # fmt: skip
+        None,
+        f"bytes={whole // 2}-",
+        f"bytes={whole // 2 + (whole - whole // 2) // 2}-",
+    ]
 
 
 def test_the_next_call_continues(server, tmp_path):
@@ -207,8 +209,11 @@ def test_wiktionary_is_cleaned_and_read_beside_another_dictionary(server, tmp_pa
     (tmp_path / "en-hsb.5000-6500.txt").write_text("dog pos\n", "utf-8")
     merged = dictionary.load(str(tmp_path), ["en", "hsb"])
     assert set(merged.pairs("en", "hsb")) == {
-        ("house", "dom"), ("cat", "kóčka"), ("ice cream", "zymny lód"), ("good day", "dobry dźeń"),
-    }  # fmt: skip
+        ("house", "dom"),
+        ("cat", "kóčka"),
+        ("ice cream", "zymny lód"),
+        ("good day", "dobry dźeń"),
+    }
     asked = len(server.requests)
     wiktionary.download_languages(str(tmp_path), ["hsb"], address=server.address, timeout=10)
     assert len(server.requests) == asked
@@ -228,9 +233,14 @@ def test_the_command_fetches_wiktionary(server, tmp_path, monkeypatch, capsys):
     for name, data in wiktionary_files().items():
         monkeypatch.setitem(FILES, name, data)
     command_line.main(
-        ["download", "--source=wiktionary", "--languages=cy", f"--out={tmp_path}",
-         f"--address={server.address}"]
-    )  # fmt: skip
+        [
+            "download",
+            "--source=wiktionary",
+            "--languages=cy",
+            f"--out={tmp_path}",
+            f"--address={server.address}",
+        ]
+    )
     assert "en-cy: 1 pairs; 0 lines left out" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="takes --languages=cy,eu"):
         command_line.main(["download", "--source=wiktionary", f"--out={tmp_path}"])

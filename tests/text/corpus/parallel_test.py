@@ -29,11 +29,13 @@ PAIRS = (["a cat", "a dog"], ["eine Katze", "ein Hund"])
 
 def test_all_formats(tmp_path):
     expected = {("en", "de"): PAIRS}
-    for number, files in enumerate([
-        {"en_de__en": EN, "en_de__de": DE},
-        {"en_de__tsv": "\ufeffa cat\teine Katze\na dog\tein Hund\textra\n"},
-        {"tatoeba__eng_deu__eng": EN, "tatoeba__eng_deu__deu": DE, "notes__txt": "no\n"},
-    ]):  # fmt: skip
+    for number, files in enumerate(
+        [
+            {"en_de__en": EN, "en_de__de": DE},
+            {"en_de__tsv": "\ufeffa cat\teine Katze\na dog\tein Hund\textra\n"},
+            {"tatoeba__eng_deu__eng": EN, "tatoeba__eng_deu__deu": DE, "notes__txt": "no\n"},
+        ]
+    ):
         folder = tmp_path / str(number)
         folder.mkdir()
         assert read_all(write(folder, **files)) == expected
@@ -45,7 +47,9 @@ def test_all_formats(tmp_path):
 
 
 def test_faulty_lines_are_counted(tmp_path):
-    write(tmp_path, en_de__en="a\n\nc\nd\n", en_de__de="A\nB\n\nD", en_fr__tsv="a\tA\nno tab\n\tB\n")
+    write(
+        tmp_path, en_de__en="a\n\nc\nd\n", en_de__de="A\nB\n\nD", en_fr__tsv="a\tA\nno tab\n\tB\n"
+    )
     both, table = parallel.find(str(tmp_path), ("en", "de", "fr"), "task.parallel")
     pairs = parallel.read(both)
     assert (pairs.source, pairs.target) == (["a", "d"], ["A", "D"])

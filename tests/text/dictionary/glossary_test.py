@@ -7,10 +7,13 @@ from clwe_jax.text.dictionary.merged import Dictionary
 
 PAIRS = {
     ("de", "en"): [
-        ("haus", "home"), ("haus", "house"), ("rot", "red"), ("bank", "river bank"),
+        ("haus", "home"),
+        ("haus", "house"),
+        ("rot", "red"),
+        ("bank", "river bank"),
         ("zug", "train"),
     ]
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +28,13 @@ def test_the_most_frequent_translation_of_one_word_is_chosen(german):
 
 def test_words_keep_their_number_and_capital_and_unknown_words_stay(german):
     assert german.words(["Das", "rote", "Haus", "rot", ",", "Berlin"]) == (
-        "Das", "rote", "House", "red", ",", "Berlin",
-    )  # fmt: skip
+        "Das",
+        "rote",
+        "House",
+        "red",
+        ",",
+        "Berlin",
+    )
     assert german.text("Das Haus, rot.") == "Das House , red ."
 
 

@@ -60,8 +60,16 @@ def test_equals_a_slow_reading(most, chosen):
 
 
 def test_senses_and_shared_forms():
-    pairs = {("en", "de"): [("bank", "ufer"), ("bank", "bank"), ("gift", "geschenk"),
-                            ("poison", "gift"), ("taxi", "taxi"), ("ice cream", "eis")]}  # fmt: skip
+    pairs = {
+        ("en", "de"): [
+            ("bank", "ufer"),
+            ("bank", "bank"),
+            ("gift", "geschenk"),
+            ("poison", "gift"),
+            ("taxi", "taxi"),
+            ("ice cream", "eis"),
+        ]
+    }
     words = ["bank", "gift", "ufer", "poison", "geschenk", "eis", "taxi"]
     vocabulary = WordVocabulary([*SPECIALS, *words])
     found = translations.table(Dictionary.from_pairs(pairs), vocabulary, ("en", "de"))
@@ -72,9 +80,12 @@ def test_senses_and_shared_forms():
     assert named == {  # into English, into German
         "bank": [["bank"], ["bank", "ufer"]],
         "gift": [["poison"], ["geschenk"]],
-        "ufer": [["bank"], []], "poison": [[], ["gift"]], "geschenk": [["gift"], []],
-        "eis": [[], []], "taxi": [["taxi"], ["taxi"]],
-    }  # fmt: skip
+        "ufer": [["bank"], []],
+        "poison": [[], ["gift"]],
+        "geschenk": [["gift"], []],
+        "eis": [[], []],
+        "taxi": [["taxi"], ["taxi"]],
+    }
     assert found.absent == 2  # "ice cream" is no word; both directions
     assert found.covered == pytest.approx(5 / 7)  # of the entries: there are no counts
 

@@ -39,7 +39,9 @@ def test_several_labels_of_a_pair(tmp_path):
 
 
 def test_one_span(tmp_path):
-    (row,) = read(tmp_path, "edge/consts", {"text": "a b", "targets": [{"span1": [0, 2], "label": "NP"}]}).rows
+    (row,) = read(
+        tmp_path, "edge/consts", {"text": "a b", "targets": [{"span1": [0, 2], "label": "NP"}]}
+    ).rows
     assert row == Spanned(("a", "b"), ((0, 2),), ("NP",))
 
 
@@ -52,9 +54,18 @@ def target(**changes):
     [
         ('{"text": "a"', r"en.json:2: .*Expecting.*expected \{\"text\""),
         ({"targets": []}, r"en.json:2: KeyError\('text'\)"),
-        ({"text": "a b", "targets": [[0, 1]]}, "en.json:2: a target of edge/srl has span1, span2 and label"),
-        ({"text": "a", "targets": [{"span1": [0, 1], "label": "A0"}]}, "en.json:2: a target of edge/srl"),
-        (target(span2=[2, 4]), r"en.json:2: span2 \[2, 4\] ends outside the sentence, which has 3 words"),
+        (
+            {"text": "a b", "targets": [[0, 1]]},
+            "en.json:2: a target of edge/srl has span1, span2 and label",
+        ),
+        (
+            {"text": "a", "targets": [{"span1": [0, 1], "label": "A0"}]},
+            "en.json:2: a target of edge/srl",
+        ),
+        (
+            target(span2=[2, 4]),
+            r"en.json:2: span2 \[2, 4\] ends outside the sentence, which has 3 words",
+        ),
         (target(span1=[1, 1]), r"en.json:2: span1 \[1, 1\] is empty"),
         (target(span1=[-1, 1]), r"en.json:2: span1 \[-1, 1\] is empty"),
         (target(span1="0"), "en.json:2: span1 '0': expected"),
@@ -72,7 +83,9 @@ def test_files_of_other_kinds_are_named(tmp_path):
         read(tmp_path, "edge/srl", "He\tA0")
     with pytest.raises(ValueError, match="en.json has no labelled span: expected"):
         read(tmp_path, "edge/srl", {"text": "a", "targets": []})
-    with pytest.raises(ValueError, match="en.json:1: a target of edge/pos has span1 and label, found"):
+    with pytest.raises(
+        ValueError, match="en.json:1: a target of edge/pos has span1 and label, found"
+    ):
         read(tmp_path, "edge/pos", GOOD)
     with pytest.raises(ValueError, match="en.json:1: 'NN' in column 2 is none of the 17"):
         read(tmp_path, "edge/pos", "He\tNN")
@@ -80,7 +93,10 @@ def test_files_of_other_kinds_are_named(tmp_path):
 
 def test_tagged_words_are_spans(tmp_path):
     rows = read(tmp_path, "edge/pos", "He\tPRON", "sleeps\tVERB").rows
-    assert [(row.spans, row.labels) for row in rows] == [(((0, 1),), ("PRON",)), (((1, 2),), ("VERB",))]
+    assert [(row.spans, row.labels) for row in rows] == [
+        (((0, 1),), ("PRON",)),
+        (((1, 2),), ("VERB",)),
+    ]
     (row,) = read(tmp_path, "edge/entities", "Anna\tB-PER", "Lee\tI-PER", "sleeps\tO").rows
     assert row == Spanned(("Anna", "Lee", "sleeps"), ((0, 2),), ("PER",))
 
@@ -88,8 +104,11 @@ def test_tagged_words_are_spans(tmp_path):
 def test_arcs_of_conllu(tmp_path):
     rows = read(tmp_path, "edge/deps", CONLLU).rows
     assert [(row.spans[0][0], row.spans[1][0], *row.labels) for row in rows] == [
-        (0, 2, "nsubj"), (1, 2, "aux"), (2, 2, "root"), (3, 2, "punct"),
-    ]  # fmt: skip
+        (0, 2, "nsubj"),
+        (1, 2, "aux"),
+        (2, 2, "root"),
+        (3, 2, "punct"),
+    ]
     with pytest.raises(ValueError, match="en.json:5: head '7' in column 7: expected 0 for a root"):
         read(tmp_path, "edge/deps", CONLLU.replace("\t0\troot", "\t7\troot"))
     with pytest.raises(ValueError, match="en.json:1: expected the 10 columns of CoNLL-U"):
@@ -102,7 +121,11 @@ def test_f1_counts_every_label_of_every_row():
     pairs = [(label in x, label in y) for x, y in zip(gold, found) for label in "abc"]
     right = sum(x and y for x, y in pairs)
     precision, recall = right / sum(y for _, y in pairs), right / sum(x for x, _ in pairs)
-    expected = {"f1": 2 * right / sum(x + y for x, y in pairs), "precision": precision, "recall": recall}
+    expected = {
+        "f1": 2 * right / sum(x + y for x, y in pairs),
+        "precision": precision,
+        "recall": recall,
+    }
     assert scores.label_f1(gold, found) == pytest.approx(expected)
     assert scores.label_f1([()], [()]) == {"f1": 0, "precision": 0, "recall": 0}
     with pytest.raises(ValueError, match="1 rows, but predictions for 2"):

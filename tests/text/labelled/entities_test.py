@@ -92,8 +92,10 @@ def test_bare_tags_equal_seqeval():
 def test_bare_tags_are_runs_of_equal_tags():
     # seqeval reads the first letter as a prefix, the rest as the type.
     assert entities.entities(["DET", "NOUN", "NOUN", "VERB"]) == [
-        ("ET", 0, 0), ("OUN", 1, 2), ("ERB", 3, 3),
-    ]  # fmt: skip
+        ("ET", 0, 0),
+        ("OUN", 1, 2),
+        ("ERB", 3, 3),
+    ]
     assert entities.entities(["SYM", "SYM"]) == [("YM", 0, 0), ("YM", 1, 1)]
     assert entities.entities(["NOUN", "X", "O"]) == [("OUN", 0, 0)]
 

@@ -8,7 +8,9 @@ from clwe_jax.text.labelled import labelled_languages
 
 def a_run(folder, languages, **more):
     folder.mkdir()
-    options.write_config(options.parse(dict(data=dict(languages=languages), **more)), str(folder), ".")
+    options.write_config(
+        options.parse(dict(data=dict(languages=languages), **more)), str(folder), "."
+    )
     return f"run:{folder}"
 
 
@@ -50,7 +52,9 @@ def test_the_languages_of_the_test_files_that_the_encoder_knows(followed, tmp_pa
 
 def test_no_language_of_both_is_named_with_the_mend(followed, tmp_path):
     encoder = a_run(tmp_path / "run", "sv")
-    with pytest.raises(ValueError, match="knows sv, and .* test rows in fi: .*config.transfer.tests"):
+    with pytest.raises(
+        ValueError, match="knows sv, and .* test rows in fi: .*config.transfer.tests"
+    ):
         followed(encoder, "fi")
 
 

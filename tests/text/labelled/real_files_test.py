@@ -13,9 +13,14 @@ DATA = pathlib.Path(__file__).parents[4] / "shared" / "data"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="../shared/data is absent")
 
 TASKS = {
-    "ner": "ner", "pos": "pos", "nli": "xnli", "paraphrase": "pawsx", "sts": "sts",
-    "classification/sib200": "topics", "classification/cls10_books": "sentiment",
-}  # fmt: skip
+    "ner": "ner",
+    "pos": "pos",
+    "nli": "xnli",
+    "paraphrase": "pawsx",
+    "sts": "sts",
+    "classification/sib200": "topics",
+    "classification/cls10_books": "sentiment",
+}
 HEADERS = ("sib200", "esxnli", "xnli_extension", "pawsx/test")
 
 

@@ -240,14 +240,20 @@ def test_the_languages_own_parts_of_speech_become_universal(tmp_path, language, 
     [
         # Tags that a reader of the names alone would map otherwise; of de-tiger and de-negra, nl-alpino,
         # es-eagles and en-ptb of slavpetrov/universal-pos-tags.
-        ("de", "PROAV/PRON PWAV/PRON PWAT/PRON PIDAT/PRON KOKOM/CONJ APZR/ADP CARD/NUM PTKVZ/PRT ADJD/ADJ "
-         "ITJ/X TRUNC/X NE/NOUN $(/. $*LRB*/. --/."),
+        (
+            "de",
+            "PROAV/PRON PWAV/PRON PWAT/PRON PIDAT/PRON KOKOM/CONJ APZR/ADP CARD/NUM PTKVZ/PRT ADJD/ADJ "
+            "ITJ/X TRUNC/X NE/NOUN $(/. $*LRB*/. --/.",
+        ),
         ("nl", "Int/X Misc/X Prep/ADP Punc/. Num/NUM Art/DET Conj/CONJ"),
-        ("es", "W/X Z/NUM Zm/NUM Y/X I/X DA/DET P0/PRON AO/ADJ VMI/VERB RN/ADV SP/ADP Fpa/. "
-         "VMN0000+PP3CN000/VERB"),
+        (
+            "es",
+            "W/X Z/NUM Zm/NUM Y/X I/X DA/DET P0/PRON AO/ADJ VMI/VERB RN/ADV SP/ADP Fpa/. "
+            "VMN0000+PP3CN000/VERB",
+        ),
         ("en", "TO/PRT POS/PRT EX/DET WP$/PRON UH/X LS/X SYM/X NN|SYM/NOUN MD/VERB WRB/ADV"),
     ],
-)  # fmt: skip
+)
 def test_tags_are_mapped_as_in_the_release(language, tags):
     for pair in tags.split():
         tag, _, expected = pair.rpartition("/")

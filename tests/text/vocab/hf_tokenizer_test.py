@@ -11,8 +11,21 @@ from sentencepiece import sentencepiece_model_pb2
 from clwe_jax.text.vocab import hf_tokenizer
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "The", "bank", "##s", ",", "東", "cafe",
-          "café"]  # fmt: skip
+PIECES = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "the",
+    "The",
+    "bank",
+    "##s",
+    ",",
+    "東",
+    "cafe",
+    "café",
+]
 TEXT = ["the bank gives money to the bank", "die Bank gibt der Bank Geld", "Fall 2026, 東京!"] * 20
 
 
@@ -33,10 +46,18 @@ def sentencepiece():
     """A unigram model as XLM-R's: <unk>, <s>, </s> first, and its own normalisation."""
     model = io.BytesIO()
     spm.SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXT), model_writer=model, vocab_size=60, model_type="unigram",
-        normalization_rule_name="nmt_nfkc", hard_vocab_limit=False, minloglevel=2,
-        unk_id=0, bos_id=1, eos_id=2, pad_id=-1,
-    )  # fmt: skip
+        sentence_iterator=iter(TEXT),
+        model_writer=model,
+        vocab_size=60,
+        model_type="unigram",
+        normalization_rule_name="nmt_nfkc",
+        hard_vocab_limit=False,
+        minloglevel=2,
+        unk_id=0,
+        bos_id=1,
+        eos_id=2,
+        pad_id=-1,
+    )
     return model.getvalue()
 
 

@@ -10,9 +10,31 @@ from clwe_jax.text.vocab import subword_vocab, vocab, whole_words
 from clwe_jax.text.vocab.base_vocab import SPECIALS
 
 BERT = [
-    "[PAD]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un", "##aff", "##able", "##a",
-    "aff", "a", "able", "银", "行", "##行", "abc", "##c", "あ", "##い", "1", "##2", "々", "!",
-]  # fmt: skip
+    "[PAD]",
+    "[unused1]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "un",
+    "##aff",
+    "##able",
+    "##a",
+    "aff",
+    "a",
+    "able",
+    "银",
+    "行",
+    "##行",
+    "abc",
+    "##c",
+    "あ",
+    "##い",
+    "1",
+    "##2",
+    "々",
+    "!",
+]
 
 
 def counts(seed=0, words=400):
@@ -201,15 +223,24 @@ def test_loads_models_with_other_special_pieces(tmp_path):
     model = io.BytesIO()
     lines = [f"{word}\t{round(count) + 1}" for word, count in counts().items()]
     spm.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines), input_format="tsv", model_writer=model, vocab_size=200,
-        hard_vocab_limit=False, unk_id=0, bos_id=1, eos_id=2, minloglevel=2,
-    )  # fmt: skip
+        sentence_iterator=iter(lines),
+        input_format="tsv",
+        model_writer=model,
+        vocab_size=200,
+        hard_vocab_limit=False,
+        unk_id=0,
+        bos_id=1,
+        eos_id=2,
+        minloglevel=2,
+    )
     path = tmp_path / "other.model"
     path.write_bytes(model.getvalue())
     loaded = vocab.load(str(path))
     assert [loaded.pieces[i] for i in (loaded.unk_id, loaded.cls_id, loaded.sep_id)] == [
-        "<unk>", "<s>", "</s>"
-    ]  # fmt: skip
+        "<unk>",
+        "<s>",
+        "</s>",
+    ]
     assert loaded.pieces[-2:] == ["[PAD]", "[MASK]"]
     assert loaded.pieces[1] == "<s>" and loaded.pieces[loaded.mask_id] == "[MASK]"
     assert written(loaded, loaded.encode_word("bank")) == "bank"

@@ -21,9 +21,13 @@ DICTIONARY = Dictionary.from_pairs({("en", "zh"): [("bank", "银行"), ("give", 
 
 def build(corpus, **options):
     given = dict(
-        languages=tuple(TEXT), normalizer=Normalizer(), corpus=corpus, dictionary=DICTIONARY,
-        kind="word", size=200,
-    )  # fmt: skip
+        languages=tuple(TEXT),
+        normalizer=Normalizer(),
+        corpus=corpus,
+        dictionary=DICTIONARY,
+        kind="word",
+        size=200,
+    )
     return Tokenizer.build(**{**given, **options})
 
 

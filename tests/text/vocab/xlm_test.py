@@ -7,8 +7,26 @@ import pytest
 from clwe_jax.text.vocab import hf_tokenizer, xlm
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 
-PIECES = ["<s>", "</s>", "<pad>", "<unk>", *(f"<special{i}>" for i in range(10)), "a</w>", "b", "n",
-          "k</w>", "an", "ban", "bank</w>", "ban</w>", "s</w>", ".</w>", ",</w>", "e", "</w>"]  # fmt: skip
+PIECES = [
+    "<s>",
+    "</s>",
+    "<pad>",
+    "<unk>",
+    *(f"<special{i}>" for i in range(10)),
+    "a</w>",
+    "b",
+    "n",
+    "k</w>",
+    "an",
+    "ban",
+    "bank</w>",
+    "ban</w>",
+    "s</w>",
+    ".</w>",
+    ",</w>",
+    "e",
+    "</w>",
+]
 MERGES = "a n 9\nb an 8\nban k</w> 7\n"
 # Text -> pieces of XLMTokenizer 5.23 with these files; '?' is a piece that the vocabulary lacks.
 EXPECTED = [

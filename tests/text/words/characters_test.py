@@ -44,15 +44,20 @@ def test_unspaced_scripts_by_name():
 def test_classes_by_category():
     table = characters.class_table()
     expected = {
-        "Zs": {characters.SPACE}, "Zl": {characters.SPACE}, "Zp": {characters.SPACE},
-        "Cc": {characters.SPACE}, "Cs": {characters.SPACE},
+        "Zs": {characters.SPACE},
+        "Zl": {characters.SPACE},
+        "Zp": {characters.SPACE},
+        "Cc": {characters.SPACE},
+        "Cs": {characters.SPACE},
         "Cf": {characters.IGNORED, characters.SPACE},
         "L": {characters.WORD, characters.UNSPACED},
         "N": {characters.WORD, characters.UNSPACED},
         "M": {characters.WORD, characters.UNSPACED, characters.IGNORED},
-        "P": {characters.SINGLE}, "S": {characters.SINGLE, characters.SPACE},
-        "Co": {characters.SINGLE}, "Cn": {characters.SINGLE},
-    }  # fmt: skip
+        "P": {characters.SINGLE},
+        "S": {characters.SINGLE, characters.SPACE},
+        "Co": {characters.SINGLE},
+        "Cn": {characters.SINGLE},
+    }
     for code in range(characters.CODE_POINTS):
         category = unicodedata.category(chr(code))
         allowed = expected.get(category) or expected[category[0]]

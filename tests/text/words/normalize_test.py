@@ -62,25 +62,40 @@ def test_simplifies_chinese_only():
 
 # Expected words of BERT's basic tokenizer, as `tokenizers` (0.23) gives them.
 BERT = [
-    ("Don't\u00a0stop\u2014ever\u2026 (caf\u00e9!)", "Don|'|t|stop|\u2014|ever|\u2026|(|caf\u00e9|!|)"),
-    ("\u6771\u4eac\u30bf\u30ef\u30fc \u92c0\u884cABC", "\u6771|\u4eac|\u30bf\u30ef\u30fc|\u92c0|\u884c|ABC"),
+    (
+        "Don't\u00a0stop\u2014ever\u2026 (caf\u00e9!)",
+        "Don|'|t|stop|\u2014|ever|\u2026|(|caf\u00e9|!|)",
+    ),
+    (
+        "\u6771\u4eac\u30bf\u30ef\u30fc \u92c0\u884cABC",
+        "\u6771|\u4eac|\u30bf\u30ef\u30fc|\u92c0|\u884c|ABC",
+    ),
     ("so\u00adft zero\u200bwidth \ufffd\x00\x07x", "soft|zerowidth|x"),
     ("\u20ac5 $5 a_b \uff21\uff22 \ufb01", "\u20ac5|$|5|a|_|b|\uff21\uff22|\ufb01"),
     ("\u0130stanbul \u03a3\u0391\u03a3 STRASSE", "\u0130stanbul|\u03a3\u0391\u03a3|STRASSE"),
-    ("e\u0301t\u00e9 \ud55c\uad6d\uc5b4 \u0939\u093f\u0928\u094d\u0926\u0940", "e\u0301t\u00e9|\ud55c\uad6d\uc5b4|\u0939\u093f\u0928\u094d\u0926\u0940"),
+    (
+        "e\u0301t\u00e9 \ud55c\uad6d\uc5b4 \u0939\u093f\u0928\u094d\u0926\u0940",
+        "e\u0301t\u00e9|\ud55c\uad6d\uc5b4|\u0939\u093f\u0928\u094d\u0926\u0940",
+    ),
     ("a\tb\nc\rd\x0be\x0cf\u3000g\u1680h", "a|b|c|def|g|h"),
-]  # fmt: skip
+]
 # The same of lower-cased text without accents.
 UNCASED = [
     ("Caf\u00e9 \u0130stanbul \u03a3\u0391\u03a3", "cafe|istanbul|\u03c3\u03b1\u03c3"),
-    ("\ud55c\uad6d\uc5b4 \u0439\u0451", "\u1112\u1161\u11ab\u1100\u116e\u11a8\u110b\u1165|\u0438\u0435"),
+    (
+        "\ud55c\uad6d\uc5b4 \u0439\u0451",
+        "\u1112\u1161\u11ab\u1100\u116e\u11a8\u110b\u1165|\u0438\u0435",
+    ),
     ("\u037e\u2126 \uf900", ";|\u03c9|\u8c48"),
 ]
 
 
 @pytest.mark.parametrize("text, words", BERT)
 def test_the_basic_tokenizer_of_bert(text, words):
-    normalize, segmenter = Normalizer(False, bert=True), Segmenter({"ja": ["\u6771\u4eac"]}, bert=True)
+    normalize, segmenter = (
+        Normalizer(False, bert=True),
+        Segmenter({"ja": ["\u6771\u4eac"]}, bert=True),
+    )
     assert segmenter.words(normalize(text), "ja") == words.split("|")
 
 

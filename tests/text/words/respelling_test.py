@@ -35,8 +35,9 @@ def test_entries_are_spelled_as_the_text():
     after = respelling.respelled(before, _counts(words[70:110]))
     right = [
         after.synonyms(cyrillic, "tt").get("en") == [f"e{row}"]
-        for row, (_, cyrillic) in enumerate(words) if row >= 70
-    ]  # fmt: skip
+        for row, (_, cyrillic) in enumerate(words)
+        if row >= 70
+    ]
     assert np.mean(right[:40]) > 0.95  # in the text
     assert np.mean(right[40:]) > 0.8  # only in the dictionary
     assert set(before.language_words("tt")) <= set(after.language_words("tt"))

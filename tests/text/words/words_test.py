@@ -16,8 +16,9 @@ def oracle(text: str, lexicon: set[str]) -> list[str]:
     kind = [int(characters.class_table()[ord(c)]) for c in text]
     stretch = [int(characters.stretch_table()[ord(c)]) for c in text]
     covered = [False] * len(text)
-    begins = [i == 0 or kind[i] != kind[i - 1] or kind[i] == characters.SINGLE
-              for i in range(len(text))]  # fmt: skip
+    begins = [
+        i == 0 or kind[i] != kind[i - 1] or kind[i] == characters.SINGLE for i in range(len(text))
+    ]
     run_begins = list(begins)
     place = 0
     while place < len(text):
