@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+import ruff
 
 from clwe_jax import options, registry
 from clwe_jax.options import systems
@@ -58,6 +59,7 @@ DATA = {"runs", *WINGS}  # rooms that may import `data`
 HEAVY = {"tensorflow", "tensorflow_text", "tensorflow_datasets", "seqio", "clu"}
 GRAPH = "clwe_jax.data.graph"  # the only place that may import them
 MAX_LINES = 400
+SKIPS = "fmt: " + "skip"  # a line that the formatter shall not touch
 
 
 def module_name(path: pathlib.Path) -> str:
@@ -575,3 +577,17 @@ def test_the_ways_through_the_house_name_files_that_exist():
     there = [str(x.relative_to(ROOT)) for x in (*PACKAGE.rglob("*.py"), *CONFIGS)]
     lost = [name for name in names if not any(f"/{x}".endswith(f"/{name}") for x in there)]
     assert not lost
+
+
+def test_the_formatter_lays_out_every_file():
+    python = [ROOT / x for x in ("clwe_jax", "configs", "tests", "benchmarks")]
+    for command in (["format", "--check"], ["check"]):
+        done = subprocess.run(
+            [ruff.find_ruff_bin(), *command, "--no-cache", *map(str, python)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, f"ruff {command[0]} .: {done.stdout[-800:]}{done.stderr}"
+    asks = [path for folder in python for path in folder.rglob("*.py") if SKIPS in path.read_text()]
+    assert not asks

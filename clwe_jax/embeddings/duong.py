@@ -22,7 +22,7 @@ from clwe_jax.embeddings.corpus import Corpus, Links, links, uncovered
 from clwe_jax.embeddings.duong_step import AdaGrad, Batch, choose, gradients, means
 from clwe_jax.embeddings.train import Meter
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.options.static import DuongOptions
+from clwe_jax.options.embeddings import DuongOptions
 from clwe_jax.text.dictionary.merged import Dictionary
 
 _POWER = 0.75  # noise words are drawn by frequency to this power, as in word2vec

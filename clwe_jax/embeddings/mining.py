@@ -27,7 +27,7 @@ from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.dictionary_vectors import unit
 from clwe_jax.embeddings.grown import Grown, Pairs
 from clwe_jax.embeddings.word_graph import Links, WordGraph
-from clwe_jax.options.static import MiningOptions
+from clwe_jax.options.embeddings import MiningOptions
 from clwe_jax.text.corpus import frequencies
 
 _LENGTHS = 0.4, 2.5  # words of a source sentence for each word of its translation

@@ -12,7 +12,7 @@ import numpy as np
 from clwe_jax.embeddings.corpus import Sentences
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.options.static import FastTextOptions
+from clwe_jax.options.embeddings import FastTextOptions
 
 _EVERY = 10.0  # seconds between two log lines
 _CHECKED = 2_000  # words between two readings of the clock

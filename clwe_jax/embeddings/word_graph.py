@@ -22,7 +22,7 @@ from clwe_jax.embeddings import beginnings, dictionary_graph, dictionary_vectors
 from clwe_jax.embeddings.dictionary_vectors import unit
 from clwe_jax.embeddings.ngrams import Ngrams, Regression
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.options.static import WordsOptions
+from clwe_jax.options.embeddings import WordsOptions
 from clwe_jax.text.words import respelling
 from clwe_jax.text.corpus.frequencies import sif_weights
 from clwe_jax.text.dictionary.merged import Dictionary

@@ -367,17 +367,14 @@ class SenseView:
 
 
 def _clearest(
-    read: Mapping[str, _Read],
-    assigned: Mapping[str, tuple[np.ndarray, ...]],
-    slot: int,
-    max_lines: int,
+    read: Mapping[str, _Read], assigned: Mapping[str, tuple[np.ndarray, ...]], slot: int, limit: int
 ) -> tuple[str, ...]:
     """Lines with a sense in the first language that has any, largest margins first."""
     for language, (lines, _) in read.items():
         slots, margins = assigned[language]
         places = sorted(np.flatnonzero(slots == slot), key=lambda i: (-margins[i], lines[i]))
         if places:
-            return tuple(lines[i] for i in places[:max_lines])
+            return tuple(lines[i] for i in places[:limit])
     return ()
 
 
@@ -390,9 +387,8 @@ def _most_frequent(
         counts = np.bincount(best[chosen], minlength=len(words))
         for i in np.argsort(-counts, kind="stable"):
             if counts[i]:
-                translations.append(
-                    Translation(words[i], language, float(counts[i] / counts.sum()))
-                )
+                share = float(counts[i] / counts.sum())
+                translations.append(Translation(words[i], language, share))
     return tuple(translations)
 
 

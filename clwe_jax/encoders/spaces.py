@@ -384,16 +384,11 @@ def load(
             normalizer = Normalizer(description["lower_case"], description["simplify_chinese"])
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise ValueError(f"{path} is damaged: {error!r}. Delete it and run again") from error
+    raw, maps = os.path.join(workdir, _RAW), os.path.join(workdir, _ALIGNMENTS)
     return StaticSpaces(
-        raw={
-            language: stored.load(os.path.join(workdir, _RAW, f"{language}.npz"), narrow=True)[0]
-            for language in languages
-        },
+        raw={x: stored.load(os.path.join(raw, f"{x}.npz"), narrow=True)[0] for x in languages},
         shared=shared,
-        alignments={
-            language: Alignment.load(os.path.join(workdir, _ALIGNMENTS, f"{language}-{hub}.npz"))
-            for language in aligned
-        },
+        alignments={x: Alignment.load(os.path.join(maps, f"{x}-{hub}.npz")) for x in aligned},
         hub=hub,
         normalizer=normalizer,
         frequencies=frequencies.load(workdir),

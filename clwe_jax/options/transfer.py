@@ -10,7 +10,7 @@ from clwe_jax import registry
 from clwe_jax.options import models, training
 from clwe_jax.options.evaluators import WordAlignerOptions
 from clwe_jax.options.section import Count, OneOf, Range, Section, Share, Size, option, section
-from clwe_jax.options.static import FastTextOptions
+from clwe_jax.options.embeddings import FastTextOptions
 from clwe_jax.options.systems import Run
 from clwe_jax.options.text import LabelledOptions, SmallVocabOptions
 

@@ -24,7 +24,8 @@ from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.encoders import spaces
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import values_of
-from clwe_jax.options.static import StaticRun, WordsOptions
+from clwe_jax.options.embeddings import WordsOptions
+from clwe_jax.options.static import StaticRun
 from clwe_jax.options.training import MAX_START_DIM
 from clwe_jax.runs.dictionary_baseline import PREFIX
 from clwe_jax.runs.job import FIGURES

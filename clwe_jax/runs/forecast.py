@@ -18,7 +18,8 @@ from clwe_jax.embeddings.corpus import Sentences
 from clwe_jax.options.evaluators import EvaluationData
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import values_of
-from clwe_jax.options.static import FastTextOptions, StaticRun
+from clwe_jax.options.embeddings import FastTextOptions
+from clwe_jax.options.static import StaticRun
 from clwe_jax.options.training import MAX_START_DIM
 from clwe_jax.text import pocket_files, run_text as run_texts
 from clwe_jax.text.corpus import corpora, parallel

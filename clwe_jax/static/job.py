@@ -6,35 +6,24 @@ import dataclasses
 import functools
 import json
 import os
-from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
-import numpy as np
 
 from clwe_jax import options
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.embeddings import concatenate, dictionary_text, files, word_rows
-from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.encoders import spaces
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.evaluate.context import Context
 from clwe_jax.options.section import to_dict
 from clwe_jax.options.static import StaticRun
-from clwe_jax.report import translations, word_links
-from clwe_jax.runs import (
-    dictionary_baseline,
-    evaluators,
-    forecast,
-    inputs,
-    lexica,
-    shared_space,
-    shown_words,
-)
+from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs, lexica
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.runs.evaluators import NamedEvaluator
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
-from clwe_jax.static import mined, pictures, provided, refine, times
+from clwe_jax.static import examples, mined, pictures, provided, refine, times
 from clwe_jax.static.trainer import Trainer
 from clwe_jax.static.vocabularies import Vocabularies
 from clwe_jax.text import run_text
@@ -42,12 +31,6 @@ from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words.normalize import Normalizer
-
-_FREQUENT = 2_000  # the report chooses words with neighbours among so many frequent words
-_SEARCHED = (
-    20_000  # and their neighbours among so many of each language: rarer words are noise there
-)
-_PAGES = (word_links, translations)  # report sections with details of evaluators
 
 
 def run(config: StaticRun, workdir: str, dry: bool = False) -> bool:
@@ -341,7 +324,7 @@ class Static(Job):
             vocabularies = dataclasses.replace(vocabularies, raw=model.raw)
         figures, rows = done["evaluation"]
         figures = {**figures, **mining.figures}
-        errors, left_out = _errors(rows, self.config.report.errors)
+        errors, left_out = examples.choose_errors(rows, self.config.report.errors)
         static: dict[str, Any] = {
             "evals": self._evals(),
             "stages": self.seconds,
@@ -358,14 +341,14 @@ class Static(Job):
         # A report shows few of many languages: first those of the run, then those that it adds them to.
         shown = list(dict.fromkeys([*options.languages(self.config), *model.languages]))
         report = {
-            "neighbours": _neighbours(model, self.config.report.words, shown),
-            "space": _space(model, read.dictionary, shown),
+            "neighbours": examples.list_neighbours(model, self.config.report.words, shown),
+            "space": examples.place_words(model, read.dictionary, shown),
             "notes": self.notes,
             **(read.trainer.description() if read.trainer else {"skipped": vocabularies.skipped}),
             "static": static,
             "sections": [
                 *mining.sections,
-                *(x for page in _PAGES for x in page.sections(figures, rows)),
+                *(x for page in examples.PAGES for x in page.sections(figures, rows)),
             ],
         }
         if read.dictionary is not None:
@@ -377,50 +360,6 @@ class Static(Job):
     def _evals(self) -> list[Any]:
         """The options that decide the figures and the table of errors, as JSON values."""
         return json.loads(json.dumps([to_dict(self.config)["evals"], self.config.report.errors]))
-
-
-def _space(model: StaticSpaces, known: Dictionary | None, names: Sequence[str]) -> dict[str, Any]:
-    """The same words before the alignment and after it; see `report.space`."""
-    frequent = {language: model.raw[language].words for language in names}
-    chosen = shared_space.concepts(frequent, known, model.hub)
-
-    def drawn(vectors_in: Callable[[str], Vectors]) -> list[dict[str, Any]]:
-        return shared_space.picture(
-            chosen, lambda x, words: vectors_in(x).vectors[vectors_in(x).rows(words)]
-        )
-
-    stages = {"before": drawn(model.raw.__getitem__)} if model.alignments else {}
-    return {"hub": model.hub, "stages": {**stages, "after": drawn(model.stored)}}
-
-
-def _neighbours(model: StaticSpaces, option: str, names: Sequence[str]) -> list[dict[str, Any]]:
-    """The nearest words of those that `config.report.words` lists, or of some content words."""
-    known = model.raw[model.hub]
-    asked = shown_words.asked_words(option)
-    for word in sorted(set(asked) - set(known.index)):
-        logging.warning("config.report.words: %r has no vector in %s", word, model.hub)
-    words = [word for word in asked if word in known.index]
-    if not asked:
-        words = shown_words.content_words([w for w in known.words[:_FREQUENT] if w.isalpha()])
-    own = (known.index[word] for word in words)
-    raw = {language: vectors.top(_SEARCHED) for language, vectors in model.raw.items()}
-    rows = [*range(len(raw[model.hub])), *(row for row in own if row >= _SEARCHED)]
-    searched = dataclasses.replace(model, raw={**raw, model.hub: known.take(rows)})
-    return shown_words.neighbours(searched, words, model.hub, names)
-
-
-def _errors(rows: Sequence[Mapping[str, Any]], max_errors: int) -> tuple[list[Any], int]:
-    """At most `max_errors` errors of each direction, evenly spread, and the number of errors left out."""
-    by_pair: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        if row["kind"] not in ("right", *(page.KIND for page in _PAGES)):
-            by_pair.setdefault(row["pair"], []).append(row)
-    shown, left_out = [], 0
-    for some in by_pair.values():
-        places = np.unique(np.linspace(0, len(some) - 1, min(max_errors, len(some))).astype(int))
-        shown += [some[place] for place in places.tolist()]
-        left_out += len(some) - len(places)
-    return shown, left_out
 
 
 def _plain(info: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,8 @@ from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.options.section import to_dict, values_of
-from clwe_jax.options.static import EmbeddingsOptions, StaticRun
+from clwe_jax.options.embeddings import EmbeddingsOptions
+from clwe_jax.options.static import StaticRun
 from clwe_jax.runs import cached
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.static import added, vocabularies

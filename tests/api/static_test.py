@@ -16,7 +16,8 @@ from clwe_jax.embeddings import dictionary_text, files, word_rows
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.encoders import spaces
-from clwe_jax.options.static import StaticRun, WordsOptions
+from clwe_jax.options.embeddings import WordsOptions
+from clwe_jax.options.static import StaticRun
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.transfer.encoder import state_of

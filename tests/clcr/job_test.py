@@ -161,10 +161,10 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
         rows = {x.tobytes() for x in words}
         assert 1 <= len(kept) <= len(words) and {x.tobytes() for x in kept} <= rows
         assert {x.tobytes() for x in moved} == rows and len(moved) == len(words)
-    for whole_words, (places, kept) in zip(
+    for every_word, (places, kept) in zip(
         whole.of_words(texts, "de"), loaded.reduced(reorder=False).kept_words(texts, "de")
     ):
-        np.testing.assert_array_equal(whole_words[places], kept)
+        np.testing.assert_array_equal(every_word[places], kept)
     few = loaded.reduced(threshold=1.0).of_words(
         texts, "de"
     )  # no pivot is certain: the likeliest word

@@ -4,7 +4,7 @@ import numpy as np
 
 from clwe_jax.embeddings import dictionary_text, word_rows
 from clwe_jax.embeddings.word_graph import WordGraph
-from clwe_jax.options.static import WordsOptions
+from clwe_jax.options.embeddings import WordsOptions
 from clwe_jax.text.dictionary.merged import Dictionary
 
 _PAIRS = {

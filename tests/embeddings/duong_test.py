@@ -10,7 +10,7 @@ from clwe_jax.embeddings import corpus as corpora
 from clwe_jax.embeddings import duong, duong_step
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.duong_step import Batch
-from clwe_jax.options.static import DuongOptions
+from clwe_jax.options.embeddings import DuongOptions
 from clwe_jax.text.dictionary.merged import Dictionary
 
 

@@ -10,7 +10,7 @@ from clwe_jax import pocket
 from clwe_jax.embeddings import corpus as corpora, mining
 from clwe_jax.embeddings.grown import Grown
 from clwe_jax.embeddings.word_graph import WordGraph
-from clwe_jax.options.static import MiningOptions
+from clwe_jax.options.embeddings import MiningOptions
 from clwe_jax.text.corpus.corpora import TextCorpus
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words.normalize import Normalizer

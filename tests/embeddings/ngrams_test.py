@@ -8,7 +8,7 @@ import pytest
 from clwe_jax.embeddings import dictionary_text, ngrams, word_rows
 from clwe_jax.embeddings.ngrams import Ngrams, Regression, Spelling
 from clwe_jax.embeddings.word_graph import WordGraph
-from clwe_jax.options.static import WordsOptions
+from clwe_jax.options.embeddings import WordsOptions
 from clwe_jax.text.dictionary.merged import Dictionary
 
 _WORDS = ["dom", "dombe", "kniha", "knihach", "woda", "Թոմ", "水"]

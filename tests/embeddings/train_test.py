@@ -10,7 +10,7 @@ import pytest
 from clwe_jax.embeddings import train
 from clwe_jax.embeddings.corpus import Sentences
 from clwe_jax.embeddings.subwords import Subwords
-from clwe_jax.options.static import FastTextOptions
+from clwe_jax.options.embeddings import FastTextOptions
 
 SMALL = FastTextOptions(dim=8, epochs=2, min_count=2, buckets=200)
 

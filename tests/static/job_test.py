@@ -114,7 +114,8 @@ def test_a_run_leaves_everything(whole):
 
 @pytest.mark.parametrize("training", ["joint", "separate", "duong"])
 def test_the_words_of_a_language_decide_the_passes(training, folder, tmp_path, monkeypatch, said):
-    monkeypatch.setattr("clwe_jax.options.static._TRAINED", 7 * 1800)  # 7 passes of each language
+    # 7 passes of each language
+    monkeypatch.setattr("clwe_jax.options.embeddings._TRAINED", 7 * 1800)
     config = config_of(folder, training, **{"embeddings.epochs": 0})
     assert static.run(config, str(tmp_path / "run"))
     assert "running words, 7 epochs" in said.text

@@ -365,11 +365,10 @@ def _warn_near_zero(
     probe = by_count(counter)[:_PROBED]
     total = sum(count for _, count in probe)
     best, fits = 0.0, ""
-    for other in dictionary.languages:
-        if other != language:
-            share = sum(n for word, n in probe if dictionary.id(word, other) >= 0) / total
-            if share > best:
-                best, fits = share, other
+    for other in sorted(set(dictionary.languages) - {language}):
+        share = sum(n for word, n in probe if dictionary.id(word, other) >= 0) / total
+        if share > best:
+            best, fits = share, other
     text = (
         f"The dictionaries cover only {coverage:.2%} of the running words in {language}: almost "
         "no word will be switched. "
@@ -379,9 +378,8 @@ def _warn_near_zero(
             f"Their words in {fits} cover {best:.0%} of the frequent words of {language}: are the "
             f"two columns of {language}-{fits}.txt swapped, or is the text in {fits}? "
         )
-    logging.warning(
-        "%sSee `python -m clwe_jax.text.dictionary show --word WORD --lang %s DIR`.", text, language
-    )
+    text += f"See `python -m clwe_jax.text.dictionary show --word WORD --lang {language} DIR`."
+    logging.warning("%s", text)
 
 
 def temperature_shares(sizes: Mapping[str, float], temperature: float) -> dict[str, float]:

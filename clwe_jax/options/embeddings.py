@@ -1,0 +1,174 @@
+"""Options of static vectors' training, of mining and of a dictionary's words."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated, Self
+
+from clwe_jax.options.section import (
+    AT,
+    Amount,
+    Count,
+    OneOf,
+    OptionError,
+    Range,
+    Section,
+    Size,
+    option,
+)
+
+# Passes of `epochs=0`, and a language's running words in all of them. Of 600,000 words of French and of English,
+# 15 passes find six times as many translations as fastText's 5, and 40 fewer; of 2 million all are level.
+_FEWEST, _MOST, _TRAINED = 5, 15, 15_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class PassesOptions(Section):
+    """Passes of a skip-gram over its text."""
+
+    epochs: Count = option(
+        5,
+        "passes over the text; 0: 15 of up to a million words a language, fewer of more, 5 from 3 million",
+    )
+
+    def over(self, words: int) -> Self:
+        """These options with the number of passes over a text of so many running words a language."""
+        passes = min(_MOST, max(_FEWEST, _TRAINED // max(1, words)))
+        return dataclasses.replace(self, epochs=self.epochs or passes)
+
+
+@dataclasses.dataclass(frozen=True)
+class FastTextOptions(PassesOptions):
+    """Hyperparameters of fastText's skip-gram; the defaults are fastText's (joint-align, 4.1)."""
+
+    dim: Size = option(300, "width of a vector")
+    min_count: Size = option(5, "least number of occurrences of a word with a vector")
+    window: Size = option(
+        5, "largest number of context words on either side; the width is drawn for every word"
+    )
+    negatives: Size = option(5, "noise words per pair, drawn by the square root of their frequency")
+    learning_rate: Amount = option(0.05, "learning rate at the start; it falls to 0")
+    min_n: Count = option(3, "shortest character n-grams")
+    max_n: Count = option(6, "longest character n-grams; 0: none")
+    buckets: Size = option(2_000_000, "number of hash buckets of n-grams")
+    subsample: Amount = option(1e-4, "relative frequency above which words are left out at random")
+    workers: Size = option(
+        1,
+        "threads. One thread makes the same bits from the same seed; more are faster but not "
+        "reproducible",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class DuongOptions(PassesOptions):
+    """Hyperparameters."""
+
+    dim: Size = option(300, "width of a vector")
+    min_count: Size = option(
+        5, "least number of occurrences of a word with a vector, in its language"
+    )
+    window: Size = option(
+        5, "largest number of context words on either side; the width is drawn for every word"
+    )
+    negatives: Size = option(5, "noise words per word; see `shared_negatives`")
+    learning_rate: Amount = option(0.05, "learning rate of AdaGrad at the start; it falls to 0")
+    subsample: Amount = option(
+        1e-4, "relative frequency in a language above which words are left out at random"
+    )
+    combining: Amount = option(
+        0.1,
+        "of training='duong', weight delta of the squared distance of a word's two vectors. The paper "
+        "has 0.01; on the text of the laptop scale, a thousandth of the paper's, 0.1 finds twice as "
+        "many translations",
+    )
+    batch: Size = option(512, "of training='duong', words per step")
+    shared_negatives: Size = option(
+        64,
+        "of training='duong', noise words per step. Every word of the step is compared with all of "
+        "them, with weight `negatives` / `shared_negatives` each. The expectation is that of "
+        "independent noise words, and the computation is a matrix product",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class MiningOptions(Section):
+    """Options of mining."""
+
+    all_pairs: Count = option(
+        10,
+        "languages up to which all pairs of them are mined; of more languages, each with the hub alone: "
+        "the time of all pairs grows with the square of the number",
+    )
+    rounds: Size = option(
+        5, "times that sentences are mined, at most; it ends when no further pairs are found"
+    )
+    min_words: Size = option(4, "words of the shortest sentences that are mined")
+    max_words: Size = option(40, "words of the longest sentences that are mined")
+    neighbourhood: Size = option(4, "neighbours over which the margin averages")
+    margin: Amount = option(1.02, "least margin of a pair")
+    support_lines: Size = option(
+        3,
+        "another pair must be so near on both sides; nearer where pairs of shuffled texts meet too, as in "
+        "short texts",
+    )
+    grow_lines: Count = option(
+        2, "pairs beside supported ones are looked for so far away; 0: nowhere"
+    )
+    grow_cosine: Annotated[float, Range(-1, 1)] = option(0.33, "least cosine of these pairs")
+    least_supported: Size = option(
+        20, "supported pairs that two languages need, or nothing is taken from them"
+    )
+    unsupported_margin: Amount = option(
+        0.0,
+        "margin from which a pair counts without support, for text whose lines are in no "
+        "order; 0: never",
+    )
+    position: Amount = option(4.0, "how much rather words link to the same place of a sentence")
+    dim: Size = option(256, "random dimensions of words and sentences")
+
+
+@dataclasses.dataclass(frozen=True)
+class WordsOptions(Section):
+    """Sources of a word's vector beside its entry in the dictionary."""
+
+    unknown: Annotated[str, OneOf("ngrams", "beginnings")] = option(
+        "ngrams",
+        "where a word without an entry has its vector from: ngrams, a regression from character n-grams to "
+        "the entries' vectors | beginnings, the entries that begin like it",
+    )
+    loans: bool = option(
+        True,
+        "of unknown=ngrams, whether a language's guesses begin with what the hub's n-grams say, as far "
+        "as that fits its entries: loans and related languages",
+    )
+    phrases: bool = option(
+        True,
+        "whether an entry of several words is read as one unit, and its English side from its words",
+    )
+    spelling_dim: Count = option(
+        256, "dimensions that hold a word's n-grams, so that names and loans meet; 0: none"
+    )
+    spelling_length: Amount = option(0.6, "length of this part beside the dictionary's, which is 1")
+    meanings: str = option(
+        "text",
+        "what makes synonyms of the hub, English, near: text, the words beside them in its text | "
+        "hf:DIR, an English encoder | '', random directions alone",
+    )
+    meaning_dim: Size = option(256, "dimensions of these meanings")
+    meaning_length: Amount = option(
+        0.4, "length of the meanings' part beside the random one, which is 1"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.meanings not in ("", "text") and not self.meanings.startswith(("hf:", "run:")):
+            raise OptionError(
+                f"{AT}.meanings={self.meanings!r}: expected text, hf:DIR, run:DIR or ''"
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class EmbeddingsOptions(FastTextOptions, DuongOptions):
+    """Vectors that are trained on text."""
+
+    max_vocab: Annotated[int, Range(2)] = option(200_000, "frequent words of a language")

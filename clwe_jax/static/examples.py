@@ -1,0 +1,65 @@
+"""What a report shows of static vectors: words in their space, neighbours and errors."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Callable, Mapping, Sequence
+
+from absl import logging
+import numpy as np
+
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders.spaces import StaticSpaces
+from clwe_jax.report import translations, word_links
+from clwe_jax.runs import shared_space, shown_words
+from clwe_jax.text.dictionary.merged import Dictionary
+
+PAGES = (word_links, translations)  # report sections with details of evaluators
+_FREQUENT = 2_000  # words with neighbours are chosen among so many frequent words
+_SEARCHED = 20_000  # and the neighbours among so many of each language: rarer words are noise
+
+
+def place_words(
+    model: StaticSpaces, known: Dictionary | None, names: Sequence[str]
+) -> dict[str, Any]:
+    """The same words before the alignment and after it; see `report.space`."""
+    frequent = {language: model.raw[language].words for language in names}
+    chosen = shared_space.concepts(frequent, known, model.hub)
+
+    def drawn(vectors_in: Callable[[str], Vectors]) -> list[dict[str, Any]]:
+        return shared_space.picture(
+            chosen, lambda x, words: vectors_in(x).vectors[vectors_in(x).rows(words)]
+        )
+
+    stages = {"before": drawn(model.raw.__getitem__)} if model.alignments else {}
+    return {"hub": model.hub, "stages": {**stages, "after": drawn(model.stored)}}
+
+
+def list_neighbours(model: StaticSpaces, option: str, names: Sequence[str]) -> list[dict[str, Any]]:
+    """The nearest words of those that `config.report.words` lists, or of some content words."""
+    known = model.raw[model.hub]
+    asked = shown_words.asked_words(option)
+    for word in sorted(set(asked) - set(known.index)):
+        logging.warning("config.report.words: %r has no vector in %s", word, model.hub)
+    words = [word for word in asked if word in known.index]
+    if not asked:
+        words = shown_words.content_words([w for w in known.words[:_FREQUENT] if w.isalpha()])
+    own = (known.index[word] for word in words)
+    raw = {language: vectors.top(_SEARCHED) for language, vectors in model.raw.items()}
+    rows = [*range(len(raw[model.hub])), *(row for row in own if row >= _SEARCHED)]
+    searched = dataclasses.replace(model, raw={**raw, model.hub: known.take(rows)})
+    return shown_words.neighbours(searched, words, model.hub, names)
+
+
+def choose_errors(rows: Sequence[Mapping[str, Any]], max_errors: int) -> tuple[list[Any], int]:
+    """At most `max_errors` errors of each direction, evenly spread, and the number of errors left out."""
+    by_pair: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        if row["kind"] not in ("right", *(page.KIND for page in PAGES)):
+            by_pair.setdefault(row["pair"], []).append(row)
+    shown, left_out = [], 0
+    for some in by_pair.values():
+        places = np.unique(np.linspace(0, len(some) - 1, min(max_errors, len(some))).astype(int))
+        shown += [some[place] for place in places.tolist()]
+        left_out += len(some) - len(places)
+    return shown, left_out
