@@ -19,7 +19,7 @@ from clwe_jax.api.loaded import LoadedModel
 from clwe_jax.api.wrap import wrapped
 from clwe_jax.encoders.checks import check_texts
 from clwe_jax.encoders.loaded import shown
-from clwe_jax.options.section import nearest
+from clwe_jax.text.words.languages import hint
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.transfer.loaded import TrainedLabeller
 
@@ -144,8 +144,7 @@ class TransferModel(TrainedLabeller, LoadedModel):
             )
         if lang not in self.languages:
             raise ValueError(
-                f"lang={lang!r} is not a language of this model. "
-                f"{nearest(str(lang), self.languages)}"
+                f"lang={lang!r} is not a language of this model. {hint(str(lang), self.languages)}"
             )
 
     def _words(self, text: str, lang: str) -> list[str]:

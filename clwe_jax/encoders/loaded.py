@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, Sequence, runtime_checkable
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.checks import check_type
 from clwe_jax.encoders.encode import Layer
-from clwe_jax.options.section import nearest
+from clwe_jax.text.words.languages import hint
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.words import Segmenter
 from clwe_jax.types import Encoder
@@ -63,8 +63,7 @@ class LoadedEncoder(abc.ABC):
             check_type(name, code, str, "the code of a language, such as 'en'")
             if code not in self.languages:
                 raise ValueError(
-                    f"{name}={code!r} is not a language of this model. "
-                    f"{nearest(code, self.languages)}"
+                    f"{name}={code!r} is not a language of this model. {hint(code, self.languages)}"
                 )
 
 

@@ -23,6 +23,7 @@ from clwe_jax.evaluate.context import Context
 from clwe_jax.options.evaluators import SimilarityEvaluation
 from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.corpus import test_files
+from clwe_jax.text.words.languages import name_in
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.types import Encoder, WordSample, WordSpace
 
@@ -73,9 +74,10 @@ def find(directory: str, languages: Sequence[str]) -> list[SimilaritySet]:
     for match in test_files.matching(directory, _NAME, option, expected):
         first, second = match["first"].lower(), (match["second"] or "").lower()
         title = (match["name"] or "").lower().strip("._-")
-        if second not in _CODES and second not in languages:
+        if name_in(second, languages) not in {*_CODES, *languages}:
             # In 'en-rg-65' 'rg' is a part of the name, not a language.
             title, second = "-".join(part for part in (second, title) if part), first
+        first, second = name_in(first, languages), name_in(second, languages)
         if first in languages and second in languages:
             path = os.path.join(directory, match[0])
             sets.append(SimilaritySet(first, second, title or "similarity", path))

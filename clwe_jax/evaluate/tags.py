@@ -10,6 +10,7 @@ from absl import logging
 
 from clwe_jax.text.corpus import test_files
 from clwe_jax.text.labelled import tagged
+from clwe_jax.text.words.languages import name_in
 from clwe_jax.text.words.normalize import Normalizer
 
 _NAME = re.compile(r"([a-z]{2,3})([._-].*)?\.(tsv|conllu|conll|txt)(\.gz)?")
@@ -36,7 +37,7 @@ def read(directory: str, language: str, normalizer: Normalizer = Normalizer()) -
     for match in test_files.matching(
         directory, _NAME, "config.evals.bli.tags", expected, required=False
     ):
-        if match[1] != language:
+        if name_in(match[1], [language]) != language:
             continue
         path = os.path.join(directory, match[0])
         sentences, form, tag = tagged.universal(path, language)

@@ -23,7 +23,8 @@ from clwe_jax.interop import names
 from clwe_jax.interop.configuration import CONFIG, PREFIX, Description, describe
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.options.models import TransformerOptions
-from clwe_jax.options.section import nearest, suggestion
+from clwe_jax.options.section import suggestion
+from clwe_jax.text.words.languages import hint
 from clwe_jax.text.vocab import hf_tokenizer
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
@@ -214,6 +215,6 @@ def _rows(directory: str, described: Description, languages: Sequence[str]) -> l
     if absent:
         raise ValueError(
             f"{directory} has no language {', '.join(map(repr, absent))}. "
-            f"{nearest(absent[0], described.languages)}"
+            f"{hint(absent[0], described.languages)}"
         )
     return [described.languages.index(language) for language in languages]

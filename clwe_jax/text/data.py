@@ -14,14 +14,13 @@ import pathlib
 import sys
 import tarfile
 import zlib
-from typing import Callable, Mapping, Sequence
+from typing import Callable, Iterable, Mapping, Sequence
 
 from absl import logging
 
 from clwe_jax import atomic, terminal
-from clwe_jax.options.section import nearest
 from clwe_jax.text.corpus import download
-from clwe_jax.text.words.codes import wikipedia_code
+from clwe_jax.text.words import languages as language_codes
 
 # The commit of LASER's repository that has the files of tatoeba.sha256.
 _TATOEBA = (
@@ -85,22 +84,17 @@ class Set:
 
 def _tatoeba(out: str, languages: Sequence[str]) -> None:
     sums = dict(line.split() for line in _SUMS.read_text(encoding="utf-8").splitlines())
-    known: dict[str, str] = {}  # language -> its three letters; of a macrolanguage the first
-    for name in sums:
-        three = name.split(".")[1].removesuffix("-eng")
-        known.setdefault(wikipedia_code(three), three)
-    names = [
-        f"tatoeba.{known[x]}-eng.{end}"
-        for x in _known(languages, known, "Tatoeba's test set")
-        for end in (known[x], "eng")
-    ]
+    known = {name.split(".")[1].removesuffix("-eng") for name in sums}
+    names = []
+    for three in _find_names(languages, known, "Tatoeba's test set").values():
+        names += [f"tatoeba.{three}-eng.{three}", f"tatoeba.{three}-eng.eng"]
     download.download_files(out, names, address=_TATOEBA, sums=sums)
 
 
 def _muse(out: str, languages: Sequence[str]) -> None:
     known = {language for pair in download.PAIRS for language in pair.split("-")}
-    _known(languages, known, "MUSE")
-    pairs = [x for x in download.PAIRS if set(x.split("-")) <= {*languages, "en"}]
+    chosen = _find_names(languages, known, "MUSE").values()
+    pairs = [x for x in download.PAIRS if set(x.split("-")) <= {*chosen, "en"}]
     download.download(out, pairs, splits=True)
 
 
@@ -117,20 +111,22 @@ def _flores(out: str, languages: Sequence[str]) -> None:
 
 def _unpack_flores(path: str, out: str, languages: Sequence[str]) -> None:
     with tarfile.open(path) as packed:
-        texts: dict[str, tarfile.TarInfo] = {}
-        # Of a language in several scripts the first one is taken: zho_Hans before zho_Hant.
-        for member in sorted(packed.getmembers(), key=lambda x: x.name):
-            code, _, part = os.path.basename(member.name).partition(".")
-            if part in _PARTS and member.isfile() and "_" in code:
-                texts.setdefault(f"{part}.{wikipedia_code(code.partition('_')[0])}", member)
-        known = {name.partition(".")[2] for name in texts}
-        chosen = _known(languages, known, "FLORES-200", english=True)
-        for name in (f"{part}.{language}" for part in _PARTS for language in chosen):
-            atomic.write(os.path.join(out, name), packed.extractfile(texts[name]).read())
+        texts: dict[str, dict[str, tarfile.TarInfo]] = {}  # als_Latn -> part -> file
+        for member in packed.getmembers():
+            name, _, part = os.path.basename(member.name).partition(".")
+            if part in _PARTS and member.isfile() and "_" in name:
+                texts.setdefault(name, {})[part] = member
+        chosen = _find_names(languages, texts, "FLORES-200", english=True)
+        for language, name in chosen.items():
+            for part in _PARTS:
+                if part not in texts[name]:
+                    raise ValueError(f"{path} has no {part} of {name}: fetch it again")
+                content = packed.extractfile(texts[name][part]).read()
+                atomic.write(os.path.join(out, f"{part}.{language}"), content)
 
 
 def _ud(out: str, languages: Sequence[str]) -> None:
-    for language in _known(languages, _TREEBANKS, "this list of treebanks", english=True):
+    for language in _find_names(languages, _TREEBANKS, "this list of treebanks", True).values():
         start, address = _treebank(language), _UD.format(_TREEBANKS[language])
         names = [f"{start}-ud-{part}.conllu" for part in ("train", "dev", "test")]
         download.download_files(out, names, address=address)
@@ -144,7 +140,8 @@ def _treebank(language: str) -> str:
 
 
 def _use_ud(out: str, languages: Sequence[str]) -> str:
-    trained = "en" if "en" in languages else languages[0]
+    chosen = list(_find_names(languages, _TREEBANKS, "this list of treebanks", True).values())
+    trained = "en" if "en" in chosen else chosen[0]
     return (
         f"--config=configs/finetune_pos.py --config.transfer.train={out}/{_treebank(trained)}"
         f"-ud-train.conllu --config.transfer.tests={out}"
@@ -193,21 +190,34 @@ SETS: Mapping[str, Set] = {
 }
 
 
-def _known(
-    languages: Sequence[str],
-    known: Sequence[str] | Mapping[str, str] | set[str],
-    name: str,
-    english: bool = False,
-) -> list[str]:
-    """The languages that a set has; English alone where `english`.
+def _find_names(
+    languages: Sequence[str], known: Iterable[str], name: str, english: bool = False
+) -> dict[str, str]:
+    """Our code of each language -> the set's name of it; with English only where `english`.
+
+    The log says where a code differs from what was asked for.
 
     Raises:
-      ValueError: a language that the set lacks, or only English.
+      ValueError: a language that the set lacks, one in two scripts, or only English.
     """
-    chosen = list(dict.fromkeys(x for x in languages if english or x != "en"))
-    for language in chosen:
-        if language not in known:
-            raise ValueError(f"{name} has no {language!r}. {nearest(language, known)}")
+    known = list(known)
+    chosen: dict[str, str] = {}
+    for language in languages:
+        code = language_codes.parse_tag(language).code
+        if code == "en" and not english:
+            continue
+        found = language_codes.find_name(language, known)
+        if not found:
+            raise ValueError(f"{name} has no {language!r}. {language_codes.hint(language, known)}")
+        if chosen.setdefault(code, found) != found:
+            raise ValueError(
+                f"--languages={','.join(languages)}: {chosen[code]} and {found} would both be {code!r}: "
+                "fetch one of them into another --out=DIR"
+            )
+        if code != language:
+            logging.info("%s: %s of %s, which is called %s here", language, found, name, code)
+        elif language_codes.code_of(language_codes.parse_tag(found).name) != code:
+            logging.warning("%s: %s has of it only %s", language, name, found)
     if not chosen:
         raise ValueError(f"{name} pairs languages with English: name another one than 'en'")
     return chosen
@@ -223,7 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("set", choices=SETS, metavar="SET", help=", ".join(SETS))
-    parser.add_argument("--languages", required=True, help="such as en,de,zh")
+    parser.add_argument("--languages", required=True, help="such as en,de,zh, or deu, zho_Hant")
     parser.add_argument("--out", default="", metavar="DIR", help="the folder; default: SET's name")
     given = parser.parse_args(arguments)
     terminal.command_log(logging.INFO)

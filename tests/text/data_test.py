@@ -60,21 +60,45 @@ def test_tatoeba_is_checked_by_its_sum(served, tmp_path, capsys):
         data.main(["tatoeba", "--languages=xq", f"--out={tmp_path}"])
 
 
-def test_flores_is_unpacked(served, tmp_path, capsys):
+@pytest.fixture
+def flores(served):
+    """An archive with FLORES-200's names is served."""
+    names = (
+        "eng_Latn zho_Hant zho_Hans als_Latn min_Arab min_Latn kmr_Latn fuv_Latn ltg_Latn".split()
+    )
+    files = [f"{part}/{name}.{part}" for name in names for part in ("dev", "devtest")]
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as file:
-        for name in (
-            "dev/eng_Latn.dev",
-            "devtest/eng_Latn.devtest",
-            "dev/zho_Hant.dev",
-            "dev/zho_Hans.dev",
-            "devtest/zho_Hans.devtest",
-            "metadata_dev.tsv",
-        ):
+        for name in [*files, "metadata_dev.tsv"]:
             member = tarfile.TarInfo(f"./flores200_dataset/{name}")
             member.size = len(name)
             file.addfile(member, io.BytesIO(name.encode()))
     served[0][data._FLORES + data._ARCHIVE] = packed.getvalue()
+
+
+def test_languages_of_flores_are_found_by_any_of_their_codes(flores, tmp_path, said):
+    data.main(["flores", "--languages=sq,min,ku,ff,zh_Hant", f"--out={tmp_path}"])
+    there = {path.name: path.read_text() for path in tmp_path.glob("dev.*")}
+    assert there == {
+        "dev.sq": "dev/als_Latn.dev",
+        "dev.min": "dev/min_Latn.dev",
+        "dev.ku": "dev/kmr_Latn.dev",
+        "dev.ff": "dev/fuv_Latn.dev",
+        "dev.zh": "dev/zho_Hant.dev",
+    }
+    assert "ff: FLORES-200 has of it only fuv_Latn" in said.text
+    other = tmp_path / "other"
+    data.main(["flores", "--languages=als,min_Arab", f"--out={other}"])
+    assert (other / "dev.sq").read_text() == "dev/als_Latn.dev"
+    assert (other / "dev.min").read_text() == "dev/min_Arab.dev"
+    assert "als: als_Latn of FLORES-200, which is called sq here" in said.text
+    with pytest.raises(SystemExit, match="has no 'lv'. Related to it: 'ltg_Latn'"):
+        data.main(["flores", "--languages=lv", f"--out={tmp_path}"])
+    with pytest.raises(SystemExit, match="min_Latn and min_Arab would both be 'min'"):
+        data.main(["flores", "--languages=min,min_Arab", f"--out={tmp_path}"])
+
+
+def test_flores_is_unpacked(flores, tmp_path, capsys):
     data.main(["flores", "--languages=en,zh", f"--out={tmp_path}"])
     assert (tmp_path / "dev.zh").read_text() == "dev/zho_Hans.dev"
     assert (tmp_path / "devtest.en").read_text() == "devtest/eng_Latn.devtest"
@@ -95,6 +119,17 @@ def test_a_treebank_is_found_by_the_tagger(served, tmp_path, capsys):
     # The command that it prints names a file that was fetched: of English only where English was.
     assert f"transfer.train={tmp_path}/de_gsd-ud-train.conllu" in capsys.readouterr().out
     assert "/en_ewt-ud-train.conllu" in data.SETS["ud"].use("x", ["de", "en"])
+
+
+def test_sets_take_any_code_of_a_language(served, tmp_path):
+    contents, asked = served
+    address = data._TATOEBA + "tatoeba.kur-eng."
+    contents[f"{download.ADDRESS}en-tl.txt"] = b"a b\n"
+    for command in ("tatoeba --languages=kmr", "muse --languages=fil", "ud --languages=deu"):
+        with pytest.raises(SystemExit, match="404"):
+            data.main([*command.split(), f"--out={tmp_path}"])
+    assert asked[0] == address + "kur" and "German-GSD" in asked[-1]
+    assert f"{download.ADDRESS}en-tl.txt" in asked
 
 
 def test_muse_comes_with_its_test_words(served, tmp_path):

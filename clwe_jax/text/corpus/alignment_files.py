@@ -16,6 +16,7 @@ from typing import NamedTuple, Sequence
 from absl import logging
 
 from clwe_jax.text.corpus import test_files
+from clwe_jax.text.words.languages import name_in
 
 _NAME = re.compile(r"(?P<a>[a-z]{2,3}?)-?(?P<b>[a-z]{2,3})\.(gold|wa|align)")
 _LINK = re.compile(r"(\d+)([-p?])(\d+)")
@@ -76,12 +77,12 @@ def find(directory: str, languages: Sequence[str], option: str) -> list[Alignmen
     """
     pairs, absent = [], []
     for match in test_files.matching(directory, _NAME, option, _EXPECTED):
-        source, target = match["a"], match["b"]
+        source, target = name_in(match["a"], languages), name_in(match["b"], languages)
         if source not in languages or target not in languages:
             absent.append(f"{source}-{target}")
             continue
         stem = os.path.join(directory, os.path.splitext(match[0])[0])
-        sides = _sides(stem, os.path.join(directory, "test"), source, target)
+        sides = _sides(stem, os.path.join(directory, "test"), match["a"], match["b"])
         pairs.append(AlignmentFiles(source, target, os.path.join(directory, match[0]), sides))
     test_files.log_unlearned(directory, absent)
     return pairs

@@ -13,10 +13,10 @@ from typing import BinaryIO, Callable, Generator, Iterator, Mapping, Protocol, S
 from absl import logging
 
 from clwe_jax import parts
-from clwe_jax.options.section import suggestion
 from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.labelled.lines import refuse_utf16
+from clwe_jax.text.words.languages import hint
 
 _BLOCK = 1 << 20  # bytes read at once
 BOM = b"\xef\xbb\xbf"
@@ -132,7 +132,7 @@ class TextCorpus:
             if capitals := [name for name in there if name.lower() == absent[0]]:
                 advice = f"Rename {capitals[0]} to {absent[0]}: file names are in lower case."
             else:
-                advice = suggestion(absent[0], there, cutoff=0.7)
+                advice = hint(absent[0], there)
             raise ValueError(
                 f"{directory} has no text in {', '.join(map(repr, absent))} (expected "
                 f"{absent[0]}.txt[.gz] or {absent[0]}/*.txt[.gz] there). {known}{advice} "

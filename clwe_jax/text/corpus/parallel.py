@@ -19,7 +19,7 @@ from typing import Sequence
 from absl import logging
 
 from clwe_jax.text.labelled.lines import refuse_utf16
-from clwe_jax.text.words.codes import wikipedia_code
+from clwe_jax.text.words.languages import name_in
 
 HELP = (
     "expected xx-yy.xx and xx-yy.yy, tatoeba.xxx-eng.xxx and .eng, or xx-yy.tsv in a folder, in lower "
@@ -65,7 +65,7 @@ def find(place: str, languages: Sequence[str], option: str) -> list[Files]:
 
     Args:
       place: a folder, or the beginning of file names: `DIR/train`.
-      languages: two-letter codes of the languages that the model knows.
+      languages: codes of the languages that the model knows; files may have the other codes of them.
       option: the config option that names the place, for messages.
 
     Raises:
@@ -110,7 +110,7 @@ def _find(place: str, languages: Sequence[str], option: str) -> tuple[list[Files
         raise FileNotFoundError(f"config.{option}={place} names no parallel text: {HELP}")
     pairs, absent = [], []
     for begin, paths in sides.items():
-        for pair in _pairs_of(begin, paths, several=bool(stem)):
+        for pair in _pairs_of(begin, paths, languages, several=bool(stem)):
             known = {pair.source, pair.target} <= set(languages)
             pairs.append(pair) if known else absent.append(pair.name)
     if absent:
@@ -118,21 +118,24 @@ def _find(place: str, languages: Sequence[str], option: str) -> tuple[list[Files
     return pairs, absent
 
 
-def _pairs_of(begin: str, paths: dict[str, str], several: bool) -> list[Files]:
+def _pairs_of(
+    begin: str, paths: dict[str, str], languages: Sequence[str], several: bool
+) -> list[Files]:
     if several:
         files: dict[str, str] = {}
         for end, path in paths.items():
-            first = files.setdefault(wikipedia_code(end), path)
+            language = name_in(end, languages)
+            first = files.setdefault(language, path)
             if first is not path:
                 raise ValueError(
-                    f"{first} and {path} are both in {wikipedia_code(end)}: keep one of them, or name "
+                    f"{first} and {path} are both in {language}: keep one of them, or name "
                     "the other by another language"
                 )
         if len(files) < 2:
             raise ValueError(f"{next(iter(paths.values()))} has no other side: {HELP}")
         return [Files(a, b, (files[a], files[b])) for a, b in itertools.combinations(files, 2)]
     first, second = _PAIR.fullmatch(begin).groups()
-    source, target = wikipedia_code(first), wikipedia_code(second)
+    source, target = name_in(first, languages), name_in(second, languages)
     if source == target:
         raise ValueError(f"{next(iter(paths.values()))} is the same language twice: {begin}")
     pairs = []

@@ -19,7 +19,7 @@ def adopt_options(config: CompareRun) -> CompareRun:
         return config
     languages = options.languages(config)
     if os.path.isdir(place) and any(
-        set(pair) <= set(languages) for pair in test_dictionaries.files(place)
+        set(pair) <= set(languages) for pair in test_dictionaries.files(place, languages)
     ):
         return options.with_values(config, {"evals.bli.data": place})
     return config

@@ -45,7 +45,7 @@ def find(
                 raise FileNotFoundError(f"There is no dictionary file {path}. {hint}")
     files = []
     for path in paths:
-        file = pair_files.parse_name(path)
+        file = pair_files.parse_name(path, languages)
         whole = file and file.split in ("", pair_files.WIKTIONARY)
         if whole and file.source != file.target:
             files.append(file)
@@ -84,9 +84,9 @@ def tests(exclude: str | Sequence[str] | None, languages: Sequence[str] | None) 
                 f"There is no {place} to take test words from: see config.data.exclude_dictionaries"
             )
         if os.path.isdir(place):
-            files = [f for f in pair_files.find(place) if not f.split.startswith("0-")]
+            files = [f for f in pair_files.find(place, languages) if not f.split.startswith("0-")]
         else:
-            files = [f for f in [pair_files.parse_name(place)] if f]
+            files = [f for f in [pair_files.parse_name(place, languages)] if f]
         files = [f for f in files if _TEST_SPLIT.fullmatch(f.split)]
         all_files += files
         if not files:

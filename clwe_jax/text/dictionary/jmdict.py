@@ -8,19 +8,9 @@ import zlib
 from typing import Iterator
 from xml.etree import ElementTree
 
+from clwe_jax.text.words.languages import code_of
+
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
-# The three-letter codes of JMdict's glosses.
-_CODES = {
-    "dut": "nl",
-    "eng": "en",
-    "fre": "fr",
-    "ger": "de",
-    "hun": "hu",
-    "rus": "ru",
-    "slv": "sl",
-    "spa": "es",
-    "swe": "sv",
-}
 _ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]\s*")
 _MAX_WORDS = 3  # maximum number of words of a translation; a longer gloss is an explanation
 
@@ -60,14 +50,14 @@ def _pairs(entry: ElementTree.Element) -> Iterator[tuple[str, str, str]]:
         in_kana = any("kana alone" in text or text == "uk" for text in misc)
         words = kanji + readings if in_kana or not kanji else kanji
         for gloss in sense.iterfind("gloss"):
-            language = _CODES.get(gloss.get(_LANG, "eng"))
+            language = code_of(gloss.get(_LANG, "eng"))
             text = _translation(gloss.text or "", language)
-            if language and text:
+            if text:
                 for word in words:
                     yield word, language, text
 
 
-def _translation(gloss: str, language: str | None) -> str:
+def _translation(gloss: str, language: str) -> str:
     text = _ASIDE.sub(" ", gloss).strip()
     if language == "en":
         text = text.removeprefix("to ")

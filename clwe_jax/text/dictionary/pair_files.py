@@ -12,7 +12,9 @@ import gzip
 import os
 import re
 import zlib
-from typing import Iterable, Iterator, NamedTuple
+from typing import Iterable, Iterator, NamedTuple, Sequence
+
+from clwe_jax.text.words.languages import name_in
 
 _NAME = re.compile(r"([a-z]{2,3})-([a-z]{2,3})(?:\.(.+))?\.txt(?:\.gz)?")
 WIKTIONARY = (
@@ -35,10 +37,17 @@ class PairFile(NamedTuple):
     split: str
 
 
-def parse_name(path: str) -> PairFile | None:
-    """The file that a path names; None where the name is not one of word pairs."""
+def parse_name(path: str, languages: Sequence[str] | None = None) -> PairFile | None:
+    """The file that a path names; None where the name is not one of word pairs.
+
+    Args:
+      languages: languages of a run, whose codes the result has where they mean the file's.
+    """
     match = _NAME.fullmatch(os.path.basename(path))
-    return PairFile(path, match[1], match[2], match[3] or "") if match else None
+    if not match:
+        return None
+    source, target = name_in(match[1], languages), name_in(match[2], languages)
+    return PairFile(path, source, target, match[3] or "")
 
 
 def misspelled(names: Iterable[str]) -> str:
@@ -49,10 +58,11 @@ def misspelled(names: Iterable[str]) -> str:
     return f"{wrong[0]}: write languages in lower case, rename it {wrong[0].lower()}. "
 
 
-def find(directory: str) -> list[PairFile]:
+def find(directory: str, languages: Sequence[str] | None = None) -> list[PairFile]:
     """The files of word pairs in a directory, by name; other files are ignored."""
     paths = (os.path.join(directory, name) for name in sorted(os.listdir(directory)))
-    return [file for file in map(parse_name, paths) if file]
+    files = (parse_name(path, languages) for path in paths)
+    return [file for file in files if file]
 
 
 @dataclasses.dataclass

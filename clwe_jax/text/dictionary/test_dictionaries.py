@@ -12,6 +12,7 @@ from absl import logging
 from clwe_jax.text.corpus import test_files
 from clwe_jax.text.dictionary import pair_files
 from clwe_jax.text.dictionary.pair_files import PairFile
+from clwe_jax.text.words.languages import name_in
 
 _NAME = re.compile(r"([a-z]{2,3})-([a-z]{2,3})\.(5000-6500)\.txt(\.gz)?")
 
@@ -30,11 +31,14 @@ class TestSet:
         return f"{self.source}-{self.target}"
 
 
-def files(directory: str, required: bool = False) -> dict[tuple[str, str], PairFile]:
+def files(
+    directory: str, languages: Sequence[str] | None = None, required: bool = False
+) -> dict[tuple[str, str], PairFile]:
     """The test dictionaries in a folder: (source, target) -> file, in the order of their names.
 
     Args:
       directory: folder with `xx-yy.5000-6500.txt`, also `.gz`; other files are ignored.
+      languages: languages of a run, whose codes the result has where they mean a file's.
       required: whether a folder without test dictionaries is an error.
 
     Raises:
@@ -43,7 +47,8 @@ def files(directory: str, required: bool = False) -> dict[tuple[str, str], PairF
     by_pair: dict[tuple[str, str], PairFile] = {}
     expected = "test dictionaries xx-yy.5000-6500.txt"
     for match in test_files.matching(directory, _NAME, "config.evals.bli.data", expected, required):
-        file = PairFile(os.path.join(directory, match[0]), match[1], match[2], match[3])
+        source, target = name_in(match[1], languages), name_in(match[2], languages)
+        file = PairFile(os.path.join(directory, match[0]), source, target, match[3])
         by_pair.setdefault((file.source, file.target), file)
     return by_pair
 
@@ -67,7 +72,7 @@ def find(
       ValueError: a test dictionary without pairs.
     """
     pairs = list(pairs)
-    there = files(directory, required=not pairs)
+    there = files(directory, languages, required=not pairs)
     if pairs:
         absent = ["-".join(pair) for pair in pairs if pair not in there]
         if absent:

@@ -126,7 +126,7 @@ def tests(config: options.Run, folders: Mapping[str, str]) -> list[str]:
     return paths + [
         file.path
         for folder in dict.fromkeys(places)
-        for file in test_dictionaries.files(folder).values()
+        for file in test_dictionaries.files(folder, languages).values()
         if file.source in languages and file.target in languages
     ]
 
@@ -204,7 +204,7 @@ def _split_files(config: options.Run, directory: str) -> list[str]:
             f"{directory} is not a folder (config.data.dictionaries): expected xx-yy.{split}.txt "
             "there"
         )
-    files = [file for file in pair_files.find(directory) if file.split == split]
+    files = [file for file in pair_files.find(directory, languages) if file.split == split]
     there = {(file.source, file.target) for file in files}
     paths = [
         original

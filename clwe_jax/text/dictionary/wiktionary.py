@@ -16,6 +16,7 @@ from absl import logging
 from clwe_jax import atomic
 from clwe_jax.text.corpus import download
 from clwe_jax.text.dictionary import pair_files
+from clwe_jax.text.words import languages as language_codes
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.words.words import Segmenter
 
@@ -74,12 +75,14 @@ def download_languages(
     """
     names = {}
     for language in languages:
-        code, _, name = language.partition(":")
+        tag, _, name = language.partition(":")
+        code = language_codes.parse_tag(tag).code
         name = (name or _NAMES.get(code, "")).replace("_", " ")
         if not name or not pair_files.parse_name(f"en-{code}.txt"):
             raise ValueError(
                 f"--languages={language}: there is no name for this code here; add that of the file in "
-                f"{ADDRESS}, as in --languages=hsb:upper_sorbian"
+                f"{ADDRESS}, as in --languages=hsb:upper_sorbian. "
+                f"{language_codes.hint(tag, _NAMES)}"
             )
         names[code] = f"{name}.txt"
     raw = os.path.join(directory, RAW)

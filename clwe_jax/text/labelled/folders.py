@@ -9,12 +9,13 @@ from typing import Callable, Sequence
 from absl import logging
 
 from clwe_jax import options
-from clwe_jax.text.words.codes import WIKIPEDIA
+from clwe_jax.text.words.languages import two_letters
 
-# Codes of three letters -> the languages' own; two are CoNLL's. Other parts of names have three letters too.
+# Codes of three letters -> ours; esp and ned are CoNLL's. Other parts of names have three letters too.
 _THREE = {
     **{code: code for code in options.MBERT_LANGUAGES.split(",")},
-    **WIKIPEDIA,
+    **two_letters(),
+    "yue": "yue",
     "esp": "es",
     "ned": "nl",
 }

@@ -11,7 +11,7 @@ from typing import Iterable, Mapping, Sequence
 from absl import logging
 
 from clwe_jax import atomic, parts
-from clwe_jax.options.section import nearest
+from clwe_jax.text.words.languages import hint
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.vocab import base_vocab, vocab
 from clwe_jax.text.vocab.laser import LaserSegmenter
@@ -64,7 +64,7 @@ class Tokenizer:
         """
         if language not in self.languages:
             raise ValueError(
-                f"{language!r} is not a language of this model. {nearest(language, self.languages)}"
+                f"{language!r} is not a language of this model. {hint(language, self.languages)}"
             )
         return self.languages.index(language)
 

@@ -87,7 +87,7 @@ def test_missing_directory(tmp_path):
 @pytest.mark.parametrize(
     "language, expected",
     [
-        ("itt", "no text in 'itt' .*has text in 'EN', 'it'. Did you mean 'it'?"),
+        ("itx", "no text in 'itx' .*has text in 'EN', 'it'. Known: EN, it."),
         ("en", "Rename EN to en"),
     ],
 )

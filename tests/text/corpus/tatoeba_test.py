@@ -6,7 +6,7 @@ import re
 import pytest
 
 from clwe_jax.text.corpus import parallel
-from clwe_jax.text.words.codes import wikipedia_code
+from clwe_jax.text.words.languages import code_of
 
 DATA = pathlib.Path(__file__).parents[4] / "shared" / "data" / "retrieval" / "tatoeba"
 
@@ -70,8 +70,8 @@ def test_missing_folder_or_pairs(tmp_path):
 def test_codes():
     known = {"cmn": "zh", "pes": "fa", "swh": "sw", "nob": "no", "ell": "el", "eng": "en"}
     known["yue"] = "yue"  # Wikipedia's own zh-yue would be two parts of a pair's name
-    assert {code: wikipedia_code(code) for code in known} == known
-    assert wikipedia_code("de") == "de" and wikipedia_code("ceb") == "ceb"
+    assert {code: code_of(code) for code in known} == known
+    assert code_of("de") == "de" and code_of("ceb") == "ceb"
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no {DATA}")

@@ -1,0 +1,190 @@
+"""The codes of languages, both ways: what a file, a set or a user calls a language, and what we call it.
+
+Ours are those of Wikipedia, with few exceptions: two letters where ISO 639-1 has them ('de' for deu and ger), else three
+('ceb'). A language that stands for its macrolanguage in CLDR has the macrolanguage's code: Mandarin is
+'zh', Standard Arabic 'ar', Tosk Albanian 'sq', Northern Kurdish 'ku'; its other members keep their own:
+'yue', 'arz', 'ckb'. 'als' is Tosk Albanian, as in ISO 639-3, and not Wikipedia's Alemannic, which is 'gsw'.
+The tables are those of langcodes (ISO 639, CLDR).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Iterable, NamedTuple, Sequence
+
+from langcodes import Language, data_dicts
+
+from clwe_jax.options.section import nearest
+
+# Tags of Wikipedia that are no codes of ISO 639, and what CLDR would rename against Wikipedia's use.
+_OWN = {
+    "bat-smg": "sgs",
+    "be-tarask": "be",
+    "cbk-zam": "cbk",
+    "fil": "tl",
+    "fiu-vro": "vro",
+    "nb": "no",
+    "nob": "no",
+    "roa-rup": "rup",
+    "zh-classical": "lzh",
+    "zh-min-nan": "nan",
+    "zh-yue": "yue",
+}
+_WITHDRAWN = {"in": "id", "iw": "he", "ji": "yi", "jw": "jv", "mo": "ro"}  # of ISO 639-1
+# Macrolanguages without one standard, of which a set's only member serves.
+_WITHOUT_STANDARD = frozenset("ay bal bik cr ff gn ik iu kg kr kv oj om ps qu sc za zza".split())
+_SCRIPT = re.compile("[a-z]{4}")
+
+
+class Tag(NamedTuple):
+    """A language as a file or a user calls it.
+
+    Attributes:
+      name: the code without a script, in small letters, as it was written: 'deu', 'zho'.
+      code: our code of it: 'de', 'zh'.
+      script: four letters such as 'Hant'; '' where the tag names none.
+    """
+
+    name: str
+    code: str
+    script: str
+
+
+def parse_tag(tag: str) -> Tag:
+    """The parts of 'deu', 'zho_Hant', 'zh-TW', 'EN' or 'zh-yue'; other tags are taken as they are."""
+    small = tag.strip().lower().replace("_", "-")
+    if small in _OWN:
+        return Tag(small, _OWN[small], "")
+    name, *rest = small.split("-")
+    scripts = [part.title() for part in rest if _SCRIPT.fullmatch(part)]
+    if not scripts and rest:
+        # A country or a variant may mean a script: zh-TW.
+        scripts = _implied_script(name, rest)
+    return Tag(name, code_of(name), scripts[0] if scripts else "")
+
+
+def code_of(name: str) -> str:
+    """Our code of a language: 'deu' -> 'de', 'cmn' -> 'zh'; an unknown name is returned unchanged."""
+    if name in _OWN:
+        return _OWN[name]
+    return _WITHDRAWN.get(name) or two_letters().get(name, name)
+
+
+@functools.cache
+def two_letters() -> dict[str, str]:
+    """Three letters -> the two letters of the same language (ISO 639-2, 639-3, CLDR)."""
+    codes: dict[str, str] = {}
+    for table in (data_dicts.LANGUAGE_ALPHA3, data_dicts.LANGUAGE_ALPHA3_BIBLIOGRAPHIC):
+        for two, three in table.items():
+            if len(two) == 2 and two not in _WITHDRAWN:
+                codes[three] = _OWN.get(two, two)
+    for member, whole in data_dicts.NORMALIZED_MACROLANGUAGES.items():
+        if len(member) == 3 and len(whole) == 2:
+            codes.setdefault(member, _OWN.get(whole, whole))
+    return codes
+
+
+def default_script(name: str) -> str:
+    """The script in which a language is mostly written (CLDR): 'Latn' for 'min'; '' where unknown."""
+    try:
+        return Language.get(name).maximize().script or ""
+    except ValueError:
+        return ""
+
+
+def find_name(wanted: str, names: Iterable[str]) -> str:
+    """The name that means a wanted language, among those that a set uses; '' where none does.
+
+    The same language in the same ISO code comes first ('tw' is twi and not aka), then the language that
+    stands for the macrolanguage ('sq' is als), then the only member of one without a standard ('ff' is fuv). Of
+    several scripts the wanted one is taken, or that in which the language is mostly written.
+
+    Args:
+      wanted: a code with or without a script, as a user writes it: 'zh', 'zho_Hant', 'min-Arab'.
+      names: such as 'deu', 'als_Latn' or 'de'.
+
+    Raises:
+      ValueError: several names would do equally well; the message lists them.
+    """
+    tag = parse_tag(wanted)
+    by_rank: dict[int, list[str]] = {}
+    for name in names:
+        rank = _rank(tag, parse_tag(name))
+        if rank is not None:
+            by_rank.setdefault(rank, []).append(name)
+    if not by_rank:
+        return ""
+    return _choose_script(wanted, tag, by_rank[min(by_rank)])
+
+
+def name_in(name: str, languages: Sequence[str] | None) -> str:
+    """A language of a file's name as a run calls it: 'deu' where the run has deu, else our code, 'de'.
+
+    Without languages to compare it with (None), the name itself.
+    """
+    if languages is None or name in languages:
+        return name
+    code = code_of(name)
+    return next((x for x in languages if code_of(x) == code), code)
+
+
+def hint(wanted: str, known: Iterable[str]) -> str:
+    """The end of a message on an absent language: its other name, its relatives, or what there is.
+
+    Codes that look alike are no relatives: nobody who asks for 'ku' means 'uz'. A word that is no code may be
+    a misspelled one.
+    """
+    known = sorted(known)
+    tag = parse_tag(wanted)
+    same = [x for x in known if parse_tag(x).code == tag.code]
+    if same:
+        return f"{wanted!r} is {' or '.join(map(repr, same))} here."
+    related = [x for x in known if _family(x) == _family(wanted)]
+    if related:
+        return f"Related to it: {', '.join(map(repr, related))}."
+    return nearest("" if Language.make(tag.name).is_valid() else wanted, known)
+
+
+def _rank(wanted: Tag, there: Tag) -> int | None:
+    if wanted.script and there.script and wanted.script != there.script:
+        return None
+    if wanted.name == there.name or _three_letters(wanted.name) == _three_letters(there.name):
+        return 0
+    if wanted.code == there.code:
+        return 1
+    if wanted.code in _WITHOUT_STANDARD and _family(there.name) == wanted.code:
+        return 2
+    return None
+
+
+def _three_letters(name: str) -> str:
+    return data_dicts.LANGUAGE_ALPHA3.get(name, name)
+
+
+def _family(name: str) -> str:
+    """The macrolanguage of a language, or itself."""
+    tag = parse_tag(name)
+    whole = data_dicts.MACROLANGUAGES.get(tag.name) or data_dicts.MACROLANGUAGES.get(tag.code)
+    return whole or tag.code
+
+
+def _choose_script(wanted: str, tag: Tag, names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return names[0]
+    usual = [x for x in names if parse_tag(x).script == default_script(parse_tag(x).name)]
+    if len(usual) == 1 and not tag.script:
+        return usual[0]
+    bare = [x for x in names if x in (tag.name, tag.code)]
+    if len(bare) == 1:
+        return bare[0]
+    raise ValueError(f"{wanted!r} may be {' or '.join(names)}: name one of them")
+
+
+def _implied_script(name: str, rest: Sequence[str]) -> list[str]:
+    """The script of a country's way of writing, where it is not the language's usual one."""
+    try:
+        script = Language.get("-".join([name, *rest])).maximize().script
+    except ValueError:
+        return []
+    return [script] if script and script != default_script(name) else []
