@@ -11,7 +11,7 @@ from clwe_jax import api, options, presets
 from clwe_jax.embeddings import files, train
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.spaces import StaticSpaces
-from clwe_jax.static import job as static, provided, refine, vocabularies
+from clwe_jax.static import examples, job as static, provided, refine, vocabularies
 from clwe_jax.text import dictionary as dictionaries
 
 ANIMALS = 12
@@ -403,10 +403,10 @@ def test_vectors_that_are_brought_are_not_trained(folder, tmp_path, monkeypatch)
 
 
 def test_the_report_searches_frequent_words_and_shows_every_word_that_is_asked_for(monkeypatch):
-    monkeypatch.setattr(static, "_SEARCHED", 2)
+    monkeypatch.setattr(examples, "_SEARCHED", 2)
     table = np.eye(4, dtype=np.float16)
     raw = {x: Vectors([f"{x}{i}" for i in range(4)], table) for x in ("en", "de")}
-    shown = static._neighbours(StaticSpaces(raw, {}, {}, "en"), "en1,en3", ["en", "de"])
+    shown = examples.list_neighbours(StaticSpaces(raw, {}, {}, "en"), "en1,en3", ["en", "de"])
     assert [row["word"] for row in shown] == ["en1", "en3"]
     assert [{near["word"] for near in row["neighbours"]} for row in shown] == [{"de0", "de1"}] * 2
     assert shown[0]["neighbours"][0]["word"] == "de1"
