@@ -23,7 +23,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from clwe_jax import options as configs  # noqa: E402
 from clwe_jax.align.attention_matching import AttentionMatching  # noqa: E402
 from clwe_jax.align.sentences import Sentences  # noqa: E402
-from clwe_jax.ledger import environment  # noqa: E402
+from clwe_jax.runs import environment  # noqa: E402
 from clwe_jax.options.section import values_of  # noqa: E402
 
 _SIDES = 2  # T, and the map back

@@ -7,8 +7,7 @@
 A change of the house alone must print 0 for every run: figures are compared to all printed digits.
 Products of other shapes round in other ways, and rounding chooses between sentences or words that tie:
 `--within=0.002` compares the figures over all pairs of languages, which rows show, and lets each move by
-as much. The ledger says which measure a change has passed. Then `--keep` writes into the ledger that rows
-of the earlier code hold, as far as one of the selected runs has loaded it; both commits must be clean.
+as much.
 Finished runs are not repeated; `--only=NAME,NAME` selects runs. One thread, seed 0, the embedded
 world; all runs take eighteen minutes of processor time. Figures of time and memory are left out.
 """
@@ -21,12 +20,9 @@ import os
 import re
 import subprocess
 import sys
-from typing import Any, Sequence
+from typing import Any
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, ROOT)
-from clwe_jax import atomic  # noqa: E402
-from clwe_jax.ledger import hashes, record  # noqa: E402
 
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -111,7 +107,6 @@ def main() -> None:
     parser.add_argument("--out", required=True, help="folder of the runs")
     parser.add_argument("--compare", default="", help="folder of the earlier runs")
     parser.add_argument("--within", type=float, default=0.0, help="see above; 0: all digits")
-    parser.add_argument("--keep", action="store_true", help="rows of the earlier code hold")
     parser.add_argument("--only", default=",".join(RUNS), help="runs, by commas")
     flags = parser.parse_args()
     out, failed = os.path.abspath(flags.out), False
@@ -125,22 +120,7 @@ def main() -> None:
             others = differing(old, new, flags.within)
             print(f"{name}: {len(new)} figures, {len(others)} differ", *others[:8], flush=True)
             failed |= bool(others) or not new
-    if flags.keep and not failed:
-        keep(names, os.path.abspath(flags.compare), out, flags.within)
     sys.exit(failed)
-
-
-def keep(names: Sequence[str], before: str, after: str, within: float) -> None:
-    """Writes into the ledger that the modules of the runs in `before` give the figures of `after`."""
-    every = [[record.read(os.path.join(out, name)) for name in names] for out in (before, after)]
-    if not all(made["clean"] for runs in every for made in runs):
-        sys.exit("--keep: a run is of files that were not committed")
-    old, new = ({module for made in runs for module in made["code"]} for runs in every)
-    change = {"before": every[0][0]["commit"], "after": every[1][0]["commit"]}
-    change |= {"within": within} if within else {}
-    change |= {"old": sorted(old - new), "new": sorted(new - old)}
-    atomic.write_json(hashes.SAME_CODE, [*hashes.same_code(), change])
-    print(f"{len(old - new)} earlier modules give today's figures: {hashes.SAME_CODE}")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ import jax  # noqa: E402
 import numpy as np  # noqa: E402
 
 from clwe_jax import atomic  # noqa: E402
-from clwe_jax.ledger import hashes  # noqa: E402
+from clwe_jax.runs import data_hashes  # noqa: E402
 from clwe_jax.runs import cached  # noqa: E402
 from clwe_jax.training import checkpoint, finish  # noqa: E402
 from side_by_side import record  # noqa: E402
@@ -160,9 +160,7 @@ def main() -> None:
     }
     different = sum(batch["arrays that differ"] for batch in done)
     figures |= {"kills": sum(x["kills"] for x in done), "arrays that differ": different}
-    record(
-        figures, arguments, runs=[str(out / x / "unbroken") for x in names if (out / x).exists()]
-    )
+    record(figures, arguments)
     sys.exit(bool(different))
 
 
@@ -220,7 +218,7 @@ def batch(
 
 @functools.cache
 def _code() -> str:
-    return hashes.of_data({"code": str(ROOT / "clwe_jax")})[0]["hash"]
+    return data_hashes.hash_data({"code": str(ROOT / "clwe_jax")})[0]["hash"]
 
 
 def finish_run(process: Process, log: pathlib.Path) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from side_by_side import record
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from clwe_jax.ledger import record as records  # noqa: E402
+from clwe_jax.runs import record as records  # noqa: E402
 from clwe_jax.static import job  # noqa: E402 (whose code the figures come from)
 
 HUB = "en"
@@ -128,7 +128,7 @@ def main() -> None:
         new = figures(runs[-1], name, count)
         print({name: round(value, 3) for name, value in new.items()}, flush=True)
         found |= new
-    record(found, args, runs=runs)
+    record(found, args)
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ def main() -> None:
         found = measured(language, args.part, args.data, args.out, args.seed)
         print({name: f"{100 * value:.1f}" for name, value in found.items()}, flush=True)
         figures |= found
-    record(figures, args, runs=[folder_of(x, args.part, args.out, args.seed) for x in languages])
+    record(figures, args)
 
 
 if __name__ == "__main__":

@@ -10,12 +10,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping
 
 STARTED = time.monotonic(), 0.0  # wall and processor seconds at the start of this process
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -130,33 +129,27 @@ def spread(name: str, values: Iterable[float]) -> list[tuple[str, float]]:
     return [(name, statistics.median(rounds)), *ends]
 
 
-def record(
-    figures: Mapping[str, float],
-    options: Any,
-    facts: Mapping[str, Any] = {},
-    runs: Sequence[str] = (),
-) -> None:
+def record(figures: Mapping[str, float], options: Any, facts: Mapping[str, Any] = {}) -> None:
     """Writes the record of this benchmark, which becomes a line of the ledger.
 
     Args:
       figures: name -> value; NAME_low and NAME_high are the ends of NAME's interval.
       options: the parsed command line.
       facts: sizes, and the versions of the other program.
-      runs: the folders of the runs that the figures come from.
     """
     sys.path.insert(0, os.path.dirname(HERE))
-    from clwe_jax.ledger import record as records, rows
+    from benchmarks.ledger import rows
+    from clwe_jax.runs import record as records
 
     script = os.path.join("benchmarks", os.path.basename(sys.argv[0]))
     name = rows.name_of(" ".join(["python", script, *sys.argv[1:]]))
-    folder = os.path.join("runs", "benchmarks", re.sub(r"[^\w.=,-]+", "_", name))
+    folder = rows.folder_of_benchmark(name)
     os.makedirs(folder, exist_ok=True)
     values = options if isinstance(options, Mapping) else vars(options)
     how = {x: y for x, y in values.items() if x.replace("_", "-") not in rows.PLACES}
     recorder = records.Recorder(folder, how, values.get("seed"), started=STARTED)
-    code = {module for run in runs for module in records.read(run)["code"]}
-    recorder.write(figures, code=code, facts={x: str(y) for x, y in facts.items()})
-    print(f"To keep these figures: python -m clwe_jax.ledger add {folder}")
+    recorder.write(figures, facts={x: str(y) for x, y in facts.items()})
+    print(f"To keep these figures: python -m benchmarks.ledger add {folder}")
 
 
 def publish(

@@ -371,9 +371,7 @@ def main() -> None:
             print(
                 {x: round(y, 3) for x, y in figures.items() if x.startswith(f"{name},")}, flush=True
             )
-        places = (os.path.join(folder, name) for name in os.listdir(folder))
-        runs = [place for place in places if os.path.exists(os.path.join(place, "record.json"))]
-        record(figures, options, runs=runs)
+        record(figures, options)
 
 
 if __name__ == "__main__":

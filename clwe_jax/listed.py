@@ -8,7 +8,7 @@ import shutil
 
 from clwe_jax.options import shipped
 
-MINUTES = "minutes.json"  # beside the configs; `python -m clwe_jax.ledger render` writes it
+MINUTES = "minutes.json"  # beside the configs; `python -m benchmarks.ledger render` writes it
 
 
 def lines(width: int) -> list[str]:

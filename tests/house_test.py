@@ -40,8 +40,7 @@ ORDER = (
     ("training",),
     ("encoders", "plan"),
     ("evaluate",),
-    # `ledger` tests orders by `evaluate`.
-    ("report", "ledger"),
+    ("report",),
     ("runs",),
     # The wings. Vectors are the start of the others, and CLCR measures entailment by transfer.
     ("static",),

@@ -211,8 +211,7 @@ class Compare(Job):
                 "systems": {name: len(some) for name, some in runs.items()},
             },
         }
-        code = {x for some in runs.values() for one in some for x in one.code}
-        return Results(figures, made, code=code)
+        return Results(figures, made)
 
 
 class _Stopped(Exception):

@@ -7,7 +7,7 @@ import json
 import re
 import zipfile
 import zlib
-from typing import Any, Collection, Iterable, Mapping
+from typing import Any, Iterable, Mapping
 
 import numpy as np
 
@@ -39,7 +39,6 @@ class Measured:
       device: the devices of its process.
       items: 'FIGURE/PART' -> numbers of the test items, as of `agreement.Outcomes`; absent: the numbers of
         the rows.
-      code: the hashes of the modules that its processes have loaded.
     """
 
     figures: Mapping[str, float]
@@ -49,7 +48,6 @@ class Measured:
     used: str = ""
     device: str = ""
     items: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
-    code: Collection[str] = ()
 
     def save(self, path: str) -> None:
         """Writes a file for `load`."""
@@ -59,7 +57,6 @@ class Measured:
             "cost": dict(self.cost),
             "used": self.used,
             "device": self.device,
-            "code": list(self.code),
         }
         with atomic.writing(path) as file:
             items = {f"{_ITEMS}{name}": numbers for name, numbers in self.items.items()}
@@ -83,6 +80,7 @@ def load(path: str) -> Measured:
             arrays = {name: file[name] for name in file.files if name != _RECORD}
     except (KeyError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{path} is damaged: {error}") from error
+    record.pop("code", None)  # of earlier versions
     outcomes = {name: x for name, x in arrays.items() if not name.startswith(_ITEMS)}
     items = {name.removeprefix(_ITEMS): x for name, x in arrays.items() if name not in outcomes}
     return Measured(outcomes=outcomes, items=items, **record)

@@ -24,7 +24,7 @@ from clwe_jax.compare.place import Place
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.evaluate.context import Context
-from clwe_jax.ledger import environment, hashes, record
+from clwe_jax.runs import environment, record
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.objectives import SenseLossOptions
 from clwe_jax.options.pretrain import PretrainRun
@@ -63,7 +63,6 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
         if not registry.lookup("job", run.job)(run, place.folder):
             return None
     cost, start = _cost(place.folder) if run else {}, time.monotonic()
-    ran = [place.folder] if run else []
     figures, outcomes, keys, items = _evaluated(config, place, folders, run)
     cost["all_minutes"] = cost.get("wall_minutes", 0.0) + (time.monotonic() - start) / 60
     for task in tasks.names(config.compare) if place.encoder else ():
@@ -76,13 +75,10 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
         counts, more = tasks.outcomes(task, place.task(task), job)
         outcomes, keys = {**outcomes, **counts}, {**keys, **more}
         cost["all_minutes"] += _cost(place.task(task))["wall_minutes"]
-        ran.append(place.task(task))
     if place.encoder:
         cost["disk"] = float(_bytes(place))
     device = environment.machine()["device"]
-    # The records have also what an earlier start of this process has loaded.
-    code = {*hashes.of_process(), *(x for folder in ran for x in record.read(folder)["code"])}
-    return Measured(figures, outcomes, keys, cost, used, device, items, sorted(code))
+    return Measured(figures, outcomes, keys, cost, used, device, items)
 
 
 def _languages(config: CompareRun, run: options.Run | None) -> tuple[str, ...]:

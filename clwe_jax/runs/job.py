@@ -8,7 +8,7 @@ import json
 import logging as python_logging
 import os
 import shutil
-from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
 import jax
@@ -16,7 +16,7 @@ from jax.experimental import multihost_utils
 
 from clwe_jax import atomic, options, parts
 from clwe_jax.evaluate.agreement import Outcomes
-from clwe_jax.ledger import environment, record
+from clwe_jax.runs import environment, record
 from clwe_jax.options.section import to_dict
 from clwe_jax.report import html, tables
 from clwe_jax.runs import cached, lock
@@ -55,14 +55,12 @@ class Results:
       report: the content of report.json; None leaves the file as it is.
       measured: the figures that are printed; None: all.
       outcomes: metric -> whether each test item was right, for tests of orders.
-      code: the hashes of the modules that other processes have loaded for the figures.
     """
 
     figures: Mapping[str, float]
     report: Mapping[str, Any] | None = None
     measured: Mapping[str, float] | None = None
     outcomes: Mapping[str, Outcomes] = dataclasses.field(default_factory=dict)
-    code: Collection[str] = ()
 
 
 class Job:
@@ -240,7 +238,7 @@ class Job:
 
     def _write_record(self, results: Results) -> None:
         stages = {f"stage/{name}": value for name, value in self.recorder.parts.items()}
-        self.recorder.write({**results.figures, **stages}, results.outcomes, results.code)
+        self.recorder.write({**results.figures, **stages}, results.outcomes)
 
     def _with_cost(self, report: Mapping[str, Any]) -> dict[str, Any]:
         """A report with the command, the machine, the versions, the time and the memory."""

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from clwe_jax.ledger import rows
+from benchmarks.ledger import rows
 
 PATH = pathlib.Path(__file__).resolve().parents[2] / "benchmarks" / "side_by_side.py"
 spec = importlib.util.spec_from_file_location("side_by_side", PATH)
@@ -84,6 +84,6 @@ def test_a_benchmark_writes_a_record(tmp_path, monkeypatch):
     side_by_side.publish(found, "peer", {"torch": "2"}, {"words": 20, "seed": 3}, "words/s")
     row = rows.row_of(str(tmp_path / "runs" / "benchmarks" / "csls_words=20"))
     assert row["name"] == "csls words=20" and row["seed"] == 3 and row["facts"] == {"torch": "2"}
-    assert row["commands"] == ["python benchmarks/csls.py --words=20 --seed=3"] and row["code"]
+    assert row["commands"] == ["python benchmarks/csls.py --words=20 --seed=3"] and row["date"]
     assert row["figures"]["ratio"] == [3.0, 2.0, 4.0]
     assert row["figures"]["peer, words/s"] == [1.0, 1.0, 1.0]

@@ -85,7 +85,7 @@ def test_stages_are_done_in_order_and_not_twice(config, tmp_path, said):
     record = read(tmp_path / "record.json")
     figures = record["figures"]
     stages = {name: x for name, x in figures.items() if name.startswith("stage/")}
-    assert record["finished"] and figures.keys() == {"a", "b"} | stages.keys() and record["code"]
+    assert record["finished"] and figures.keys() == {"a", "b"} | stages.keys() and record["date"]
     assert (figures["a"], figures["b"]) == (1.0, 2.0)
     # All of the processor's time is in some part.
     assert sum(stages.values()) == pytest.approx(record["seconds"]["processor"], abs=0.1)

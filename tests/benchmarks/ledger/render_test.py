@@ -1,4 +1,4 @@
-"""Generated pages: they equal the ledger, show intervals and marks, and test orders."""
+"""Generated pages: they equal the ledger, show intervals and dates, and test orders."""
 
 import pathlib
 import re
@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from clwe_jax.evaluate.agreement import Outcomes, numbered
-from clwe_jax.ledger import hashes, layout, orders, readme, record, render, rows, today
+from benchmarks.ledger import layout, orders, readme, render, rows
 from clwe_jax.options import shipped
+from clwe_jax.runs import record
 
 ROOT = pathlib.Path(rows.ROOT)
 MAIN = "python -m clwe_jax.main --config=configs/"
@@ -25,12 +26,13 @@ def row(name, seed=0, **figures):
         "memory": {"host_peak": 2e9},
         "options": "0",
         "data": [{"name": "pocket", "hash": "0"}],
-        "code": ["0"],
+        "commit": "0" * 40,
+        "date": "2020-01-01",
     }
 
 
 def test_the_pages_are_those_of_the_ledger():
-    assert not render.differing(), "python -m clwe_jax.ledger render"
+    assert not render.differing(), "python -m benchmarks.ledger render"
 
 
 def test_a_figure_that_is_changed_by_hand_is_found(tmp_path, monkeypatch):
@@ -45,8 +47,7 @@ def test_a_figure_that_is_changed_by_hand_is_found(tmp_path, monkeypatch):
     page.write_text(text[: figure.start(1)] + "99.9" + text[figure.end(1) :])
     (found,) = render.differing()
     assert found.startswith("docs/results.md:") and "99.9" in found
-    # A mark is no figure: it changes with the code, and does not turn the test red.
-    page.write_text(text.replace(".jsonl)", f".jsonl){render.MARK}"))
+    page.write_text(text)
     assert not render.differing()
 
 
@@ -63,6 +64,13 @@ def test_the_table_of_the_readme_shows_cost_figure_and_floor():
 
 def test_the_configs_of_the_table_are_shipped():
     assert {line.config for line in readme.LINES} <= shipped.configs().keys()
+
+
+def test_the_foot_of_a_page_says_when_its_rows_were_measured():
+    some = {"x": [row("x"), {**row("x", 1), "commit": "1", "date": "2020-02-01"}], "y": [row("y")]}
+    *_, line = render._foot({"x", "absent"}, some)
+    assert "2 rows, measured from 2020-01-01 to 2020-02-01 at 2 commits" in line
+    assert render._foot({"absent"}, some) == []
 
 
 def test_the_pages_are_short():
@@ -137,7 +145,7 @@ def test_the_figures_of_an_order_have_its_form():
         "y": [row("y", bleu__a=[30.0, 29.0, 31.0])],
     }
     order = layout.ClaimedOrder(text="T", better="x", worse="y", metric="bleu/*", form="number")
-    assert re.sub(render.MARK, "", render._both(order, found)) == " (x 40.2 ± 1.2; y 30.0 ± 1.0)"
+    assert render._both(order, found) == " (x 40.2 ± 1.2; y 30.0 ± 1.0)"
     with pytest.raises(ValueError, match="T: form 'per cent' is none of"):
         layout.ClaimedOrder(text="T", better="x", worse="y", metric="bleu/*", form="per cent")
     # BLEU is no fraction.
@@ -223,32 +231,6 @@ def test_seeds_are_paired():
     assert orders.verdict(x, y, "a") == orders.YES and orders.verdict(y, x, "a") == orders.NO
     assert orders.verdict(x, [], "a") == orders.ABSENT
     assert orders.verdict(x[:1], y[:1], "a") == orders.SAME  # one seed without an interval
-
-
-def test_a_row_of_other_code_or_options_is_marked(monkeypatch):
-    assert today.changes(row("mbert")) == ["options", "data", "code"]
-    assert today.changes({**row("mbert"), "commands": [f"{MAIN}absent.py"]}) == ["options"]
-    assert today.changes({**row("x"), "commands": ["python benchmarks/absent.py"]}) == ["code"]
-    outside = {**row("mbert"), "data": [{"name": "text", "hash": "0"}]}
-    assert today.changes(outside) == ["code"]
-    assert today.changes({**outside, "code": []}) == ["code"]
-    assert today.changes({**outside, "code": sorted(hashes.of_project())[:2]}) == []
-
-
-def test_options_of_a_command_are_read():
-    command = f"{MAIN}mbert.py --config.seed=1"
-    some = {**row("mbert"), "options": {"seed": 1, "train": {}}, "commands": [command]}
-    assert today.changes(some) == ["data", "code"]
-    assert today.changes({**some, "options": {"seed": 2}}) == ["options", "data", "code"]
-    gone = {**some, "commands": [f"{command} --config.train.an_option_that_is_gone=1"]}
-    assert today.changes(gone) == ["options"]
-
-
-def test_only_options_of_both_sides_are_compared():
-    row_of = lambda **train: {**row("mbert"), "options": {"train": train}}
-    assert today.changes(row_of()) == ["data", "code"]
-    assert today.changes(row_of(an_option_that_is_gone=1)) == ["data", "code"]
-    assert today.changes(row_of(steps=-1)) == ["options", "data", "code"]
 
 
 def test_a_wrong_layout_is_named(tmp_path):

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from clwe_jax.ledger import layout, record, rows
+from benchmarks.ledger import layout, rows
+from clwe_jax.runs import record
 
 
 def run_in(folder, command, figures, seed=0, finished=True):

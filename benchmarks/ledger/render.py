@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Collection, Iterator, Mapping, Sequence
 
 from clwe_jax import atomic
-from clwe_jax.ledger import layout, orders, readme, rows, today
-from clwe_jax.ledger.environment import ROOT
+from benchmarks.ledger import layout, orders, readme, rows
+from clwe_jax.runs.environment import ROOT
 from clwe_jax.options import shipped
 
 # Page of tables -> its layout, in the ledger's folder.
 TABLES = {"docs/results.md": "results.toml", "docs/speed.md": "speed.toml"}
 PAGES = (*TABLES, "docs/reproduction.md", readme.README, readme.MINUTES)
-# Marks a figure whose options, data or code are not those of today.
-MARK = "†"
-_NOTE = "<!-- Made by `python -m clwe_jax.ledger render` from benchmarks/ledger/. Do not change it by hand. -->"
+_NOTE = "<!-- Made by `python -m benchmarks.ledger render` from benchmarks/ledger/. Do not change it by hand. -->"
 _LEDGER = "../benchmarks/ledger"
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -29,8 +27,12 @@ def pages(ledger: str = rows.FOLDER) -> dict[str, str]:
         by_name.setdefault(row["name"], []).append(row)
     published = layout.published(ledger)
     tables = (layout.tables(ledger, name) for name in TABLES.values())
-    made = [_tables(page, by_name, published) for page in tables]
-    made.append(_reproduction(by_name, published, ledger))
+    made = [
+        [*_tables(page, by_name, published), *_foot(_rows_of(page), by_name)] for page in tables
+    ]
+    _, _, items = layout.items(ledger)
+    compared = {name for x in items for order in x.orders for name in (order.better, order.worse)}
+    made.append([*_reproduction(by_name, published, ledger), *_foot(compared, by_name)])
     texts = ["\n".join([_NOTE, "", *lines, ""]) for lines in made]
     with open(os.path.join(rows.ROOT, readme.README), encoding="utf-8") as file:
         texts.append(readme.filled(file.read(), by_name))
@@ -45,14 +47,12 @@ def write(ledger: str = rows.FOLDER) -> None:
 
 
 def differing(ledger: str = rows.FOLDER) -> list[str]:
-    """The first line of each page that is not as it would be rendered now, apart from the marks."""
+    """The first line of each page that is not as it would be rendered now."""
     differences = []
     for path, text in pages(ledger).items():
         with open(os.path.join(ROOT, path), encoding="utf-8") as file:
             there = file.read()
-        lines = zip(
-            _unmarked(there).splitlines() + ["(end)"], _unmarked(text).splitlines() + ["(end)"]
-        )
+        lines = zip(there.splitlines() + ["(end)"], text.splitlines() + ["(end)"])
         for number, (old, new) in enumerate(lines, 1):
             if old != new:
                 differences.append(f"{path}:{number}: {old!r}; the ledger gives {new!r}")
@@ -60,8 +60,23 @@ def differing(ledger: str = rows.FOLDER) -> list[str]:
     return differences
 
 
-def _unmarked(text: str) -> str:
-    return text.replace(MARK, "")
+def _rows_of(page: layout.TablesPage) -> set[str]:
+    """The names of the rows that a page of tables shows."""
+    return {line.row for table in page.tables for line in table.lines}
+
+
+def _foot(names: Collection[str], by_name: Rows) -> list[str]:
+    """When and at how many commits the rows of these names were measured."""
+    some = [row for name in names for row in by_name.get(name, ())]
+    dates = sorted(row["date"] for row in some)
+    commits = {row["commit"] for row in some}
+    if not some:
+        return []
+    return [
+        "",
+        f"*{len(some)} rows, measured from {dates[0]} to {dates[-1]} at {len(commits)} commits. "
+        "`python -m benchmarks.ledger measure` measures them again, the oldest first.*",
+    ]
 
 
 def _tables(page: layout.TablesPage, by_name: Rows, published: Any) -> Iterator[str]:
@@ -125,9 +140,8 @@ def _cells(cells: Sequence[str]) -> str:
 
 
 def _link(line: layout.TableLine, label: str, some: Sequence[Mapping[str, Any]]) -> str:
-    mark = MARK if any(today.changes(row) for row in some) else ""
     seeds = f", {len(some)} seeds" if len(some) > 1 else ""
-    return f"[{label}]({_LEDGER}/{rows.file_of(some[0])}){mark}{seeds}"
+    return f"[{label}]({_LEDGER}/{rows.file_of(some[0])}){seeds}"
 
 
 def _cost(some: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -207,17 +221,8 @@ def _both(order: layout.ClaimedOrder, by_name: Rows) -> str:
         figure = orders.figure(by_name.get(name, ()), metric)
         if figure is None:
             return f" ({', '.join(name for name, _ in sides if name not in by_name) or metric})"
-        mark = MARK if any(today.changes(row) for row in by_name[name]) else ""
-        shown.append(f"{name}{mark} {_shown(figure, order.form, items=True)}")
+        shown.append(f"{name} {_shown(figure, order.form, items=True)}")
     return f" ({'; '.join(shown)})"
-
-
-def stale(ledger: str = rows.FOLDER) -> Iterator[str]:
-    """Lines on rows that today's options, data or code may not give again, with their command."""
-    for row in rows.read(ledger):
-        if changed := today.changes(row):
-            command = " && ".join(row["commands"])
-            yield f"{row['name']}, seed {row.get('seed', 0)}: {', '.join(changed)} changed; {command}"
 
 
 def commands(ledger: str = rows.FOLDER) -> list[str]:

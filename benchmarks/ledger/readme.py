@@ -6,10 +6,10 @@ import json
 import re
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from clwe_jax.ledger import orders
+from benchmarks.ledger import orders
 
 README, MINUTES = "README.md", "configs/minutes.json"
-BEGIN = "<!-- deciding table: python -m clwe_jax.ledger render -->"
+BEGIN = "<!-- deciding table: python -m benchmarks.ledger render -->"
 END = "<!-- end of the table -->"
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]

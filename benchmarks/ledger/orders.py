@@ -11,7 +11,7 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from clwe_jax.evaluate import agreement
-from clwe_jax.ledger import record
+from clwe_jax.runs import record
 
 YES, NO, SAME = "yes", "no", "not significant"
 ABSENT = "not in the ledger yet"

@@ -9,8 +9,8 @@ import shlex
 from typing import Any, Iterable, Mapping
 
 from clwe_jax import atomic
-from clwe_jax.ledger import record
-from clwe_jax.ledger.environment import ROOT
+from clwe_jax.runs import record
+from clwe_jax.runs.environment import ROOT
 
 FOLDER = os.path.join(ROOT, "benchmarks", "ledger")
 _END = ".jsonl"
@@ -93,6 +93,11 @@ PLACES = (
     "minutes",
     "config.report.compare_with",
 )
+
+
+def folder_of_benchmark(name: str) -> str:
+    """The folder of a benchmark's record, from the project's folder."""
+    return os.path.join("runs", "benchmarks", re.sub(r"[^\w.=,-]+", "_", name))
 
 
 def _stem(path: str) -> str:
@@ -203,7 +208,7 @@ def _read_file(path: str) -> list[dict[str, Any]]:
             except ValueError as error:
                 raise ValueError(
                     f"{path}:{number}: expected a JSON object ({error}); rows are added by "
-                    "python -m clwe_jax.ledger add RUN"
+                    "python -m benchmarks.ledger add RUN"
                 ) from error
     return rows
 

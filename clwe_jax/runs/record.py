@@ -7,13 +7,13 @@ import json
 import os
 import shlex
 import time
-from typing import Any, Iterable, Mapping
+from typing import Any, Mapping
 
 import numpy as np
 
 from clwe_jax import atomic, parts
 from clwe_jax.evaluate.agreement import Outcomes
-from clwe_jax.ledger import environment, hashes
+from clwe_jax.runs import data_hashes, environment
 
 FILE = "record.json"
 _ENDS = ("_low", "_high")
@@ -63,7 +63,6 @@ class Recorder:
         self,
         figures: Mapping[str, float] | None = None,
         outcomes: Mapping[str, Outcomes] = {},
-        code: Iterable[str] = (),
         **more: Any,
     ) -> None:
         """Writes the record as it is now.
@@ -72,7 +71,6 @@ class Recorder:
           figures: metric -> value of a finished command; METRIC_low and METRIC_high are the ends
             of METRIC's interval. None: the command goes on.
           outcomes: metric -> whether each test item was right.
-          code: the hashes of the modules that other processes have loaded for this command.
           more: further facts, values that JSON can hold.
         """
         if self._before is None:
@@ -81,7 +79,7 @@ class Recorder:
             self._made = {
                 "options": self._options,
                 **environment.commit(),
-                "data": hashes.of_data(self._options),
+                "data": data_hashes.hash_data(self._options),
             }
         old = self._before
         seconds, peak = old.get("seconds", {}), environment.peak_memory()
@@ -94,8 +92,7 @@ class Recorder:
                 "finished": figures is not None,
                 "starts": old.get("starts", 0) + 1,
                 **self._made,
-                # Of all starts: one that goes on loads no more what trained the earlier stages.
-                "code": sorted({*hashes.of_process(), *code, *old.get("code", ())}),
+                "date": time.strftime("%Y-%m-%d", time.gmtime()),
                 "versions": environment.versions(),
                 "machine": environment.machine(),
                 **({} if self._seed is None else {"seed": self._seed}),

@@ -1,0 +1,96 @@
+"""Rows measured again: their order, what is repeated, and which figures count as different."""
+
+import json
+
+import pytest
+
+from benchmarks.ledger import measure, rows
+from clwe_jax.runs import record
+
+# A benchmark that counts its starts and writes its record, as benchmarks/side_by_side.py does.
+TOY = """
+import json, os, sys
+folder = sys.argv[1].partition("=")[2]
+with open("starts", "a") as file:
+    file.write(folder + "\\n")
+if folder == "broken":
+    sys.exit("no such file: x.txt")
+place = os.path.join("runs", "benchmarks", f"toy_kind={folder}")
+os.makedirs(place, exist_ok=True)
+values = dict(commands=["python benchmarks/toy.py --kind=" + folder], finished=True, commit="new",
+              date="2020-03-01", figures={"a/acc": 0.7, "a, s": 2.0}, options={}, data=[],
+              seconds={"processor": 1, "wall": 1})
+json.dump(values, open(os.path.join(place, "record.json"), "w"))
+"""
+
+
+def row(kind, date, seconds=1.0, **more):
+    command = f"python benchmarks/toy.py --kind={kind}"
+    return {
+        "name": rows.name_of(command),
+        "commands": [command],
+        "commit": "old",
+        "date": date,
+        "figures": {"a/acc": [0.5, 0.4, 0.6], "a, s": 1.0},
+        "options": {},
+        "data": [],
+        "seconds": {"processor": seconds, "wall": seconds},
+        **more,
+    }
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "toy.py").write_text(TOY)
+    monkeypatch.setattr(measure, "ROOT", str(tmp_path))
+    monkeypatch.setattr(measure.environment, "commit", lambda: {"commit": "new"})
+    return tmp_path
+
+
+def write(checkout, some):
+    ledger = checkout / "ledger"
+    ledger.mkdir()
+    (ledger / "toy.jsonl").write_text("".join(json.dumps(x) + "\n" for x in some))
+    return str(ledger)
+
+
+def test_rows_are_measured_again_the_oldest_first(checkout, capsys):
+    every = [row("new", "2020-02-02"), row("old", "2020-01-01"), row("broken", "2020-01-15")]
+    ledger = write(checkout, [*every, row("long", "2020-01-02", seconds=9e9)])
+    assert not measure.measure(measure.Asked("toy *"), ledger)
+    assert (checkout / "starts").read_text().split() == ["old", "broken", "new"]
+    said = capsys.readouterr().out
+    assert "toy kind=old, seed 0: 0.0 minutes, 1 of 2 figures differ from 2020-01-01" in said
+    assert "a/acc: 0.5 -> 0.7" in said and "a, s" not in said
+    assert "FAILED toy kind=broken" in said and "no such file: x.txt" in said
+    assert "2 rows measured, 1 failed, 1 left" in said
+    made = {x["name"]: x["figures"]["a/acc"] for x in rows.read(ledger)}
+    assert made["toy kind=old"] == made["toy kind=new"] == 0.7
+    assert made["toy kind=long"] == made["toy kind=broken"] == [0.5, 0.4, 0.6]
+    # A row of this commit is not measured twice; one of another commit is.
+    measure.measure(measure.Asked("toy kind=[no]*"), ledger)
+    assert (checkout / "starts").read_text().split() == ["old", "broken", "new"]
+
+
+def test_rows_beside_another_program_need_its_interpreter(capsys):
+    peer = {**row("x", "2020-01-01"), "commands": ["python benchmarks/csls.py --peer-python=p"]}
+    every = [peer, row("y", "2020-01-02")]
+    assert measure.choose_rows(every, measure.Asked()) == every[1:]
+    assert "1 rows beside other programs" in capsys.readouterr().out
+    assert measure.choose_rows(every, measure.Asked(peer="python3")) == every
+
+
+def test_figures_differ_beyond_both_intervals():
+    old = {"a": [0.5, 0.46, 0.54], "b": 1.0, "c": 2.0, "stage/x": 3.0, "gone": 1.0}
+    new = {"a": [0.54, 0.51, 0.57], "b": 1.000001, "c": 2.001, "stage/x": 9.0}
+    found = list(measure.differing_figures(old, new))
+    assert found == [("c", 2.0, 2.001), ("gone", 1.0, None)]  # .04 is within hypot(.04, .03)
+    new["a"] = [0.56, 0.53, 0.59]
+    assert next(iter(measure.differing_figures(old, new))) == ("a", 0.5, 0.56)
+
+
+def test_a_run_is_measured_in_a_folder_of_its_own():
+    command = "python -m clwe_jax.main --config=configs/mbert.py --config.seed=2"
+    found = measure.folder_of({"name": "mbert", "seed": 2, "commands": [command]})
+    assert found.endswith("mbert-2") and record.FILE not in found
