@@ -25,7 +25,7 @@ from clwe_jax import api, places
 from clwe_jax.align import csls, mining, search
 from clwe_jax.align.mining import Nearest
 from clwe_jax.api.loaded import LoadedModel
-from clwe_jax.text.corpus import corpora
+from clwe_jax.text.lines import BOM, LineCounts, decode_lines
 
 _LOCK = threading.Lock()  # a worker runs several tasks at once
 _ROWS = 1_024  # parts are filled up to a multiple of it, so that all searches are one program
@@ -119,8 +119,8 @@ def _run(job: Job) -> None:
 def _keyed(job: Job, side: int, line: bytes) -> Iterator[tuple[Part, str]]:
     from apache_beam.metrics import Metrics
 
-    counts = corpora.LineCounts()
-    [text] = corpora.decoded(line.removeprefix(corpora.BOM), counts)
+    counts = LineCounts()
+    [text] = decode_lines(line.removeprefix(BOM), counts)
     if not text.strip():
         return
     if counts.repaired_lines:

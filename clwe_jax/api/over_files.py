@@ -4,7 +4,7 @@
     clwe-jax mine  --model=RUN --languages=de,en FILE FILE      # margin, sentence and translation, by tabs
     clwe-jax tag   --model=RUN --languages=de    FILE           # a word and its label a line, as CoNLL
 
-A line of a file (also .gz) is a sentence. Files are read and written in parts, so that memory does not
+A line of a file, plain or compressed, is a sentence. Files are read and written in parts, so that memory does not
 grow with them; `mine` holds a vector for each sentence. RUN is anything that `api.load` opens. Without
 --out the result goes to the standard output.
 
@@ -27,7 +27,7 @@ from absl import logging
 from clwe_jax import api, atomic, compiled, places, terminal
 from clwe_jax.api.loaded import LoadedModel
 from clwe_jax.options import extras
-from clwe_jax.text.corpus import corpora
+from clwe_jax.text.lines import LineCounts, iterate_lines, warn_of_repairs
 
 _AT_ONCE = 1_024  # lines read, labelled and written together
 _END = object()
@@ -74,12 +74,9 @@ _COMMANDS: dict[str, tuple[int, Callable[..., Iterator[str]]]] = {
 
 def _lines(path: str) -> Iterator[str]:
     """Yields the lines of a file; at its end the log says how many were not UTF-8."""
-    counts = corpora.LineCounts()
-    yield from (line.rstrip("\r\n") for line in corpora.file_lines(path, counts))
-    if counts.repaired_lines:
-        logging.warning(
-            "%s: %d lines are not UTF-8; their bad bytes are replaced", path, counts.repaired_lines
-        )
+    counts = LineCounts()
+    yield from iterate_lines(path, counts)
+    warn_of_repairs(path, counts)
 
 
 def _parts(lines: Iterator[_Line]) -> Iterator[list[_Line]]:
@@ -187,7 +184,7 @@ def main(command: str, argv: Sequence[str]) -> None:
 
 def _run(command: str, given: argparse.Namespace) -> None:
     model = api.load_for(given.model, given.languages)
-    total = sum(1 for _ in corpora.file_lines(given.files[0]))
+    total = sum(1 for _ in iterate_lines(given.files[0]))
     more = {"least": given.least} if command == "mine" else {}
     lines = _COMMANDS[command][1](model, given.files, given.languages, **more)
     written = 0

@@ -20,8 +20,8 @@ from absl import logging
 import numpy as np
 
 from clwe_jax import parts
-from clwe_jax.text.corpus import corpora
-from clwe_jax.text.corpus.corpora import LineCounts, TextCorpus, mended, temperature_shares
+from clwe_jax.text.corpus.corpora import TextCorpus, describe_repairs, temperature_shares
+from clwe_jax.text.lines import LineCounts, iterate_lines
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.words.words import Segmenter
@@ -45,7 +45,7 @@ class Corpus:
       places: language -> place of each sentence, int64 [sentences], rising: lines of one file are
         numbered one by one, and `APART` places lie between two files. None once sampled.
       files: language -> its files and the place of their first line.
-      mended: fault of the text's lines -> number of mended lines; see `corpora.mended`.
+      mended: fault of the text's lines -> number of mended lines; see `corpora.describe_repairs`.
     """
 
     words: Sequence[str]
@@ -211,7 +211,7 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
                 counts.repaired_lines,
                 counts.lines,
             )
-    return Corpus(list(numbers), ids, splits, places, files, mended(read_lines))
+    return Corpus(list(numbers), ids, splits, places, files, describe_repairs(read_lines))
 
 
 def _numbered(
@@ -229,7 +229,7 @@ def _numbered(
     files, place = [], 0
     for path in text.files[language]:
         files.append((path, place))
-        for line in corpora.file_lines(path, counts):
+        for line in iterate_lines(path, counts):
             for piece in line.split():
                 piece_ids = known.get(piece)
                 if piece_ids is None:

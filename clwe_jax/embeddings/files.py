@@ -14,7 +14,6 @@ import os
 import shutil
 import struct
 import tempfile
-import zlib
 from typing import BinaryIO, Callable, Mapping
 
 from absl import logging
@@ -22,11 +21,18 @@ import numpy as np
 import orjson
 
 from clwe_jax import atomic
-from clwe_jax.embeddings import text_files, vectors as stored
+from clwe_jax.embeddings import file_kinds, text_files, vectors as stored
 from clwe_jax.embeddings.collect import Collector, checked, writable
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.text.unpacking import (
+    is_packed,
+    list_members,
+    strip_compression,
+    unpack,
+    unpacked_copy,
+)
 
-_FASTTEXT = (793_712_314).to_bytes(4, "little")  # first bytes of a binary file of fastText
+_ZIP = b"PK\x03\x04"
 _BLOCK = 1 << 20  # bytes read at once
 _SAMPLE = 4_096  # first bytes of a file, which show whether it is text
 _LONGEST_WORD = 10_000  # maximum bytes of a word
@@ -38,7 +44,7 @@ def read(path: str, max_vocab: int | None = 200_000, *, cache: bool | str = True
     """Reads words and their vectors in the file's order, which usually is by frequency.
 
     The formats are text (.vec, .txt or any name) with or without a first line of sizes, word2vec's
-    and fastText's .bin, and .npz, each also with .gz. Faults are treated as described in
+    and fastText's .bin, and .npz, plain or compressed. Faults are treated as described in
     `collect.MEANINGS`, counted in `.report`, shown with file and line in `.examples`, and logged.
 
     Args:
@@ -55,10 +61,10 @@ def read(path: str, max_vocab: int | None = 200_000, *, cache: bool | str = True
         raise ValueError(f"max_vocab={max_vocab}: must be at least 1, or None for all words")
     if not os.path.isfile(path):
         raise FileNotFoundError(
-            f"{path} does not exist: expected a file of vectors ({', '.join(FORMATS)}, each also "
-            "with .gz)"
+            f"{path} does not exist: expected a file of vectors ({', '.join(FORMATS)}, plain "
+            "or compressed)"
         )
-    if _name(path).endswith(".npz") and not path.endswith(".gz"):
+    if _is_npz(path):
         return checked(path, Vectors.load(path), max_vocab)
     twins = _twins(path, max_vocab, cache)
     key = _key(path, max_vocab)
@@ -66,10 +72,7 @@ def read(path: str, max_vocab: int | None = 200_000, *, cache: bool | str = True
         cached = _cached(twin, key)
         if cached is not None:
             return cached
-    try:
-        vectors = _read(path, max_vocab)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
+    vectors = _read(path, max_vocab)
     for twin in twins:
         try:
             os.makedirs(os.path.dirname(twin), exist_ok=True)
@@ -140,8 +143,14 @@ def write(path: str, vectors: Vectors) -> None:
 
 
 def _name(path: str) -> str:
-    """The file's name without .gz, in lower case."""
-    return os.path.basename(path).lower().removesuffix(".gz")
+    """The file's name without the ending of a compressed file, in lower case."""
+    return strip_compression(os.path.basename(path).lower())
+
+
+def _is_npz(path: str) -> bool:
+    """Whether a file is a zip archive of arrays; an archive of one text file is none."""
+    members = list_members(path)
+    return bool(members) and all(name.endswith(".npy") for name in members)
 
 
 def _key(path: str, max_vocab: int | None) -> list[int | None]:
@@ -175,17 +184,15 @@ def _cached(twin: str, key: list[int | None]) -> Vectors | None:
 
 
 def _read(path: str, max_vocab: int | None) -> Vectors:
-    with open(path, "rb") as raw:
-        packed = raw.read(2) == b"\x1f\x8b"
-        raw.seek(0)
-        file = gzip.open(raw) if packed else raw
-        size = None if packed else os.path.getsize(path)
+    size = None if is_packed(path) else os.path.getsize(path)
+    with unpack(path) as file:
         start = file.read(_SAMPLE)
         file.seek(0)
-        if start.startswith(_FASTTEXT):
-            return _read_fasttext(path, max_vocab)
-        if start.startswith(b"PK\x03\x04"):
+        if start.startswith(_ZIP):
             return _read_packed_npz(file, path, max_vocab)
+        file_kinds.refuse_others(start, path)
+        if file_kinds.is_fasttext(start):
+            return _read_fasttext(path, max_vocab)
         body = start.partition(b"\n")[2]
         # Text has no bytes below the tab's, and float32s soon have one.
         if _name(path).endswith(".bin") or any(byte < 9 for byte in body):
@@ -198,7 +205,8 @@ def _read_fasttext(path: str, max_vocab: int | None) -> Vectors:
     from gensim.models.fasttext import load_facebook_vectors
 
     try:
-        model = load_facebook_vectors(path)
+        # gensim unpacks a file by its name.
+        model = load_facebook_vectors(unpacked_copy(path))
     except (AssertionError, RuntimeError, ValueError, EOFError, struct.error) as error:
         raise ValueError(
             f"{path} is not a complete fastText model ({error}): fetch it again"
@@ -213,7 +221,11 @@ def _read_packed_npz(file: BinaryIO, path: str, max_vocab: int | None) -> Vector
         whole = os.path.join(folder, "vectors.npz")
         with open(whole, "wb") as target:
             shutil.copyfileobj(file, target, _BLOCK)
-        return checked(path, Vectors.load(whole), max_vocab)
+        try:
+            vectors = Vectors.load(whole)
+        except ValueError as error:
+            raise ValueError(str(error).replace(whole, path)) from error
+        return checked(path, vectors, max_vocab)
 
 
 def _read_binary(file: BinaryIO, path: str, max_vocab: int | None, size: int | None) -> Vectors:

@@ -24,12 +24,15 @@ from clwe_jax.options.evaluators import SimilarityEvaluation
 from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.corpus import test_files
 from clwe_jax.text.words.languages import name_in
+from clwe_jax.text.lines import LineCounts, iterate_lines, warn_of_repairs
+from clwe_jax.text.unpacking import ENDING, strip_compression
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.types import Encoder, WordSample, WordSpace
 
 # EN_SIMLEX-999.txt, EN-DE-SEMEVAL17.txt, de.rg65.tsv
 _NAME = re.compile(
-    r"(?P<first>[a-z]{2,3})(-(?P<second>[a-z]{2,3}))?(?P<name>[._-].+)?\.(txt|tsv|csv)", re.I
+    r"(?P<first>[a-z]{2,3})(-(?P<second>[a-z]{2,3}))?(?P<name>[._-].+?)?\.(txt|tsv|csv)" + ENDING,
+    re.I,
 )
 _CODES = frozenset(options.MBERT_LANGUAGES.split(","))
 _MIN_PAIRS = 3  # covered pairs, below which there is no correlation
@@ -101,27 +104,32 @@ def read(
     pairs: list[tuple[str, str]] = []
     scores: list[float] = []
     bad: list[str] = []
-    with open(one.path, encoding="utf-8-sig", errors="replace", newline="\n") as file:
-        for number, line in enumerate(file, 1):
-            line = line.strip()
-            if not line or line.startswith("#"):
-                continue
-            if one.path.lower().endswith(".csv") and "," in line and "\t" not in line:
-                [columns] = csv.reader([line])
-            else:
-                columns = re.split("[\t;]" if "\t" in line else r"\s+", line)
-            parts = [part.strip() for part in columns]
-            try:
-                a, b, score = parts[0], parts[1], float(parts[2])
-            except (IndexError, ValueError):
-                if number > 1:
-                    bad.append(f"line {number} ({line[:40]!r})")
-                continue
-            if not np.isfinite(score):
+    counts = LineCounts()
+    for number, line in enumerate(iterate_lines(one.path, counts), 1):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        if (
+            strip_compression(one.path.lower()).endswith(".csv")
+            and "," in line
+            and "\t" not in line
+        ):
+            [columns] = csv.reader([line])
+        else:
+            columns = re.split("[\t;]" if "\t" in line else r"\s+", line)
+        parts = [part.strip() for part in columns]
+        try:
+            a, b, score = parts[0], parts[1], float(parts[2])
+        except (IndexError, ValueError):
+            if number > 1:
                 bad.append(f"line {number} ({line[:40]!r})")
-                continue
-            pairs.append((normalizer(a, one.source), normalizer(b, one.target)))
-            scores.append(score)
+            continue
+        if not np.isfinite(score):
+            bad.append(f"line {number} ({line[:40]!r})")
+            continue
+        pairs.append((normalizer(a, one.source), normalizer(b, one.target)))
+        scores.append(score)
+    warn_of_repairs(one.path, counts)
     if bad:
         more = f" and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
         logging.warning(

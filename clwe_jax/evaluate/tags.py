@@ -11,16 +11,17 @@ from absl import logging
 from clwe_jax.text.corpus import test_files
 from clwe_jax.text.labelled import tagged
 from clwe_jax.text.words.languages import name_in
+from clwe_jax.text.unpacking import ENDING
 from clwe_jax.text.words.normalize import Normalizer
 
-_NAME = re.compile(r"([a-z]{2,3})([._-].*)?\.(tsv|conllu|conll|txt)(\.gz)?")
+_NAME = re.compile(rf"([a-z]{{2,3}})([._-].*)?\.(tsv|conllu|conll|txt){ENDING}")
 
 
 def read(directory: str, language: str, normalizer: Normalizer = Normalizer()) -> dict[str, str]:
     """The most frequent part of speech of each word of a language.
 
     Args:
-      directory: folder with `{lang}*.tsv` or `{lang}*.conllu`, also `.gz`, in the formats of
+      directory: folder with `{lang}*.tsv` or `{lang}*.conllu`, plain or compressed, in the formats of
         `text.labelled.tagged`. Words without a universal part of speech are left out.
       language: two or three letters, with which the file's name begins.
       normalizer: normalizer of the vectors' words.

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import gzip
 import os
 from typing import Sequence
 from xml.etree import ElementTree
+
+from clwe_jax.text import lines, unpacking
 
 # WordNet's parts of speech -> names in the format; adjective satellites are adjectives.
 _POS = {"n": "NOUN", "v": "VERB", "a": "ADJ", "s": "ADJ", "r": "ADV"}
@@ -70,13 +71,13 @@ def read(path: str, max_sentences: int = 0) -> Corpus:
       FileNotFoundError: one of the two files is missing.
       ValueError: another format, or keys and instances that do not match; the error names them.
     """
-    stem = path.removesuffix(".gz").removesuffix(".data.xml")
+    stem = unpacking.strip_compression(path).removesuffix(".data.xml")
     if not os.path.isfile(path):
         raise FileNotFoundError(
             f"There is no file {path!r}: expected sense-annotated text, NAME.data.xml in the "
             "unified format (config.evals.wsd.training, config.evals.wsd.tests)"
         )
-    key_paths = [f"{stem}.gold.key.txt", f"{stem}.gold.key.txt.gz"]
+    key_paths = [f"{stem}.gold.key.txt{ending}" for ending in ("", *unpacking.COMPRESSED)]
     keys_path = next((name for name in key_paths if os.path.isfile(name)), None)
     if keys_path is None:
         raise FileNotFoundError(f"{path} has no file of keys beside it: expected {key_paths[0]}")
@@ -106,26 +107,22 @@ def _some(ids: Sequence[str]) -> str:
     return f"{named}{more} {'is' if len(ids) == 1 else 'are'}"
 
 
-def _open(path: str):
-    opener = gzip.open if path.endswith(".gz") else open
-    return opener(path, "rt", encoding="utf-8")
-
-
 def _read_keys(path: str) -> dict[str, tuple[str, ...]]:
     keys: dict[str, tuple[str, ...]] = {}
-    with _open(path) as file:
-        for number, line in enumerate(file, 1):
-            parts = line.split()
-            if not parts:
-                continue
-            if len(parts) < 2:
-                raise ValueError(
-                    f"{path}:{number}: expected an instance's id and its sense keys, separated by "
-                    f"spaces; found {line.strip()[:80]!r}"
-                )
-            if parts[0] in keys:
-                raise ValueError(f"{path}:{number}: a second line for {parts[0]}")
-            keys[parts[0]] = tuple(parts[1:])
+    for number, line in lines.read_lines(path):
+        parts = line.split()
+        if not parts:
+            continue
+        if len(parts) < 2:
+            lines.fault(
+                path,
+                number,
+                "expected an instance's id and its sense keys, separated by spaces; found "
+                f"{lines.shown(line.strip())}",
+            )
+        if parts[0] in keys:
+            lines.fault(path, number, f"a second line for {parts[0]}")
+        keys[parts[0]] = tuple(parts[1:])
     return keys
 
 
@@ -133,9 +130,8 @@ def _read_xml(path: str, max_sentences: int) -> tuple[list[list[str]], list[Inst
     """Sentences, instances without keys, and whether the file was read to its end."""
     sentences: list[list[str]] = []
     instances: list[Instance] = []
-    opener = gzip.open if path.endswith(".gz") else open
     try:
-        with opener(path, "rb") as file:
+        with unpacking.open_binary(path) as file:
             for _, element in ElementTree.iterparse(file):
                 if element.tag != "sentence":
                     continue
@@ -169,8 +165,6 @@ def _read_xml(path: str, max_sentences: int) -> tuple[list[list[str]], list[Inst
     except ElementTree.ParseError as error:
         line, column = error.position
         raise ValueError(f"{path}:{line}: not XML: {error} (column {column})") from error
-    except (gzip.BadGzipFile, EOFError) as error:
-        raise ValueError(f"{path}: not a whole gzip file: {error}") from error
     if not instances:
         raise ValueError(
             f"{path} holds no <instance> within a <sentence>: expected the unified format of "
@@ -199,20 +193,20 @@ def first_senses(path: str) -> dict[tuple[str, str], str]:
             "--config.evals.wsd.wordnet='' takes first senses from the annotated text"
         )
     best: dict[tuple[str, str], tuple[int, str, str]] = {}
-    with _open(path) as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        missing = {"sense_key", "lemma", "pos", "sense_number"} - set(rows.fieldnames or ())
-        if missing:
-            raise ValueError(f"{path}:1: no column {', '.join(sorted(missing))}")
-        for number, row in enumerate(rows, 2):
-            try:
-                lemma = row["lemma"].lower().replace(" ", "_"), _POS[row["pos"]]
-                # Adjectives and satellites are numbered separately; an adjective comes first.
-                rank = int(row["sense_number"]), row["pos"], row["sense_key"]
-            except (KeyError, ValueError, AttributeError, TypeError) as error:
-                raise ValueError(
-                    f"{path}:{number}: expected a sense key, a lemma, one of n, v, a, s, r and a "
-                    f"number, found {list(row.values())}"
-                ) from error
-            best[lemma] = min(best.get(lemma, rank), rank)
+    table = (line for _, line in lines.read_lines(path))
+    rows = csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE)
+    missing = {"sense_key", "lemma", "pos", "sense_number"} - set(rows.fieldnames or ())
+    if missing:
+        raise ValueError(f"{path}:1: no column {', '.join(sorted(missing))}")
+    for number, row in enumerate(rows, 2):
+        try:
+            lemma = row["lemma"].lower().replace(" ", "_"), _POS[row["pos"]]
+            # Adjectives and satellites are numbered separately; an adjective comes first.
+            rank = int(row["sense_number"]), row["pos"], row["sense_key"]
+        except (KeyError, ValueError, AttributeError, TypeError) as error:
+            raise ValueError(
+                f"{path}:{number}: expected a sense key, a lemma, one of n, v, a, s, r and a "
+                f"number, found {list(row.values())}"
+            ) from error
+        best[lemma] = min(best.get(lemma, rank), rank)
     return {lemma: key for lemma, (_, _, key) in best.items()}

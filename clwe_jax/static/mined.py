@@ -17,7 +17,7 @@ from clwe_jax.embeddings.word_graph import Links
 from clwe_jax.encoders import load as encoders
 from clwe_jax.encoders.encode import select
 from clwe_jax.static import report as page
-from clwe_jax.text.corpus import corpora
+from clwe_jax.text.lines import iterate_lines
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.types import Encoder
 
@@ -111,7 +111,7 @@ class _Lines:
         if path not in self._read:
             self._read.add(path)
             wanted = self._wanted[path]
-            for place, line in enumerate(corpora.file_lines(path), 1):
+            for place, line in enumerate(iterate_lines(path), 1):
                 if place in wanted:
                     wanted[place] = " ".join(line.split())
         return self._wanted[path][number]

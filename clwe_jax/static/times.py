@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import gzip
 import math
 import os
 import time
@@ -19,6 +18,7 @@ from clwe_jax.report.data import Dots, Picture
 from clwe_jax.runs.forecast import in_minutes
 from clwe_jax.static import refine
 from clwe_jax.text.corpus import corpora
+from clwe_jax.text.unpacking import open_binary
 
 _POCKET_WORDS = 2_200  # words of a language of the embedded world, at most
 _SAMPLE = 1 << 20  # bytes of text from which the size of a vocabulary is estimated
@@ -84,7 +84,7 @@ def vocabulary(config: StaticRun) -> int:
         (sum(map(os.path.getsize, paths)), max(paths, key=os.path.getsize))
         for paths in files.values()
     )
-    with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
+    with open_binary(path) as file:
         words = file.read(_SAMPLE).lower().split()[:-1]  # the last one may be cut
     whole, half = (
         _frequent(words[:n], config.embeddings.min_count) for n in (len(words), len(words) // 2)

@@ -309,7 +309,7 @@ def _described(
             }
             for language, stats in statistics.items()
         },
-        "skipped": corpora.mended(statistics),
+        "skipped": corpora.describe_repairs(statistics),
     }
     if dictionary is not None:
         described["dictionary"] = describe_dictionary(dictionary)

@@ -165,11 +165,14 @@ def test_what_is_wrong_is_said_before_the_model_is_loaded(texts, tmp_path, capsy
 
 def test_nothing_found_and_bad_bytes_are_said(model, texts, tmp_path, capsys, said):
     strange = tmp_path / "strange.txt"
-    strange.write_bytes("caf\xe9 na\xefve\n".encode("latin-1"))
+    strange.write_bytes("caf\xe9 na\xefve\n1\n2\n3\n4\n5\n".encode("latin-1"))
     assert not run(
         "mine", f"--model={model}", "--languages=de,en", str(strange), texts[0][1], capsys=capsys
     )
-    assert "strange.txt: 1 lines are not UTF-8" in said.text and "Nothing is found in" in said.text
+    assert (
+        "strange.txt: 1 of 6 lines are not UTF-8" in said.text
+        and "Nothing is found in" in said.text
+    )
 
 
 def test_the_module_imports_no_jax(run_python):

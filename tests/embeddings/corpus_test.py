@@ -238,6 +238,6 @@ def test_a_language_without_words_is_named(tmp_path):
 
 
 def test_bytes_that_are_not_utf8_separate_words_and_are_logged(tmp_path, caplog):
-    (tmp_path / "en.txt").write_bytes(b"one\xfftwo three\n")
+    (tmp_path / "en.txt").write_bytes(b"one\xfftwo three\n" + b"four\n" * 5)
     assert lines(read(str(tmp_path), ["en"]), "en")[0][0] == "one"
-    assert "1 of 1 lines are not UTF-8" in caplog.text
+    assert "1 of 6 lines are not UTF-8" in caplog.text

@@ -39,6 +39,7 @@ from clwe_jax.text import dictionary as dictionaries
 from clwe_jax.text import run_text as run_texts
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.dictionary import training_dictionary
+from clwe_jax.text.lines import LineCounts
 from clwe_jax.text.run_text import RunText
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.words import Segmenter
@@ -104,7 +105,7 @@ def run_text(job: Job, config: PretrainRun, work: str) -> RunText:
         for (kind, name), count in _results(job, language):
             found[kind][name] = count
         lines = found["lines"]
-        return found["words"], corpora.LineCounts(lines["lines"], lines["repaired"], share=1.0)
+        return found["words"], LineCounts(lines["lines"], lines["repaired"], share=1.0)
 
     return run_texts.build(config, work, counted)
 

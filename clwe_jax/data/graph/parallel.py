@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from typing import Sequence
 
 import seqio
@@ -12,7 +10,8 @@ import tensorflow as tf
 from clwe_jax.data.graph import chunks, sources
 from clwe_jax.data.graph.selection import select
 from clwe_jax.text.corpus import parallel
-from clwe_jax.text.labelled.lines import refuse_utf16
+from clwe_jax.text import lines as text_lines
+from clwe_jax.text.unpacking import unpacked_copy
 
 _BLOCK_PAIRS = 8
 _LONGEST = 1 << 14  # bytes of a sentence that are read; a row holds far less
@@ -33,7 +32,7 @@ class ParallelSource(sources.BlockSource):
         buffer: size of the shuffle buffer in sentence pairs.
         """
         super().__init__()
-        self._files = tuple(files)
+        self._files = tuple(map(unpacked_copy, files))
         self._name, self._number, self._buffer = name, number, buffer
         self.languages = languages
 
@@ -81,7 +80,7 @@ def find(place: str, languages: Sequence[str], shuffle_lines: int) -> dict[str, 
 
     Raises:
       ValueError, FileNotFoundError: as of `text.corpus.parallel.find`; two sides differ in their numbers of
-        lines, no line is a pair, a damaged .gz file, or UTF-16.
+        lines, no line is a pair, or as of `lines.iterate_lines`.
     """
     pairs = parallel.find(place, languages, "task.parallel")
     buffer = sources.shuffle_share(shuffle_lines, len({files.name for files in pairs}))
@@ -112,19 +111,11 @@ def _check(paths: Sequence[str]) -> None:
 
 
 def _count_lines(path: str) -> tuple[int, int]:
-    """The numbers of lines and of tabs; ValueError for a damaged .gz file or UTF-16."""
-    count, tabs, last = 0, 0, b"\n"
-    try:
-        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
-            while block := file.read(1 << 20):
-                if not count:
-                    refuse_utf16(path, block)
-                count += block.count(b"\n")
-                tabs += block.count(b"\t")
-                last = block[-1:]
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
-    return count + (last != b"\n"), tabs
+    """The numbers of lines and of tabs; errors as of `lines.iterate_lines`."""
+    counts = text_lines.LineCounts()
+    tabs = sum(line.count("\t") for line in text_lines.iterate_lines(path, counts))
+    text_lines.warn_of_repairs(path, counts)
+    return counts.lines, tabs
 
 
 def pair_chunks(

@@ -18,6 +18,7 @@ import seqio
 import tensorflow as tf
 
 from clwe_jax.data.graph import draws, tfds_sets
+from clwe_jax.text.unpacking import unpacked_copy
 
 _BLOCK_LINES = 8
 _OPEN_FILES = 4  # files of a language that are read in turn
@@ -110,7 +111,7 @@ class TextSource(BlockSource):
 
 
 class LineSource(TextSource):
-    """Lines of text files, plain or `.gz`.
+    """Lines of text files.
 
     Each of several hosts reads its own files, or its own lines where files are fewer than hosts.
     """
@@ -123,7 +124,7 @@ class LineSource(TextSource):
         name, language, buffer: see `TextSource`.
         """
         super().__init__(name, language, buffer)
-        self._files = tuple(files)
+        self._files = tuple(map(unpacked_copy, files))
 
     def list_shards(self, split: str) -> Sequence[str]:
         return self._files

@@ -12,7 +12,7 @@ from typing import Any, Iterable, Iterator, Mapping, Sequence
 import tensorflow_datasets as tfds
 
 from clwe_jax import atomic
-from clwe_jax.text.labelled.lines import Provided
+from clwe_jax.text.lines import Provided
 from clwe_jax.text.labelled.labelled_files import PREFIX
 
 LANGUAGE = "{lang}"  # stands for a language in the name of a data set

@@ -17,6 +17,7 @@ from absl import logging
 
 from clwe_jax.text.corpus import test_files
 from clwe_jax.text.words.languages import name_in
+from clwe_jax.text.lines import read_lines
 
 _NAME = re.compile(r"(?P<a>[a-z]{2,3}?)-?(?P<b>[a-z]{2,3})\.(gold|wa|align)")
 _LINK = re.compile(r"(\d+)([-p?])(\d+)")
@@ -181,5 +182,4 @@ def _words(text: str) -> list[str]:
 
 
 def _lines(path: str) -> list[str]:
-    with open(path, encoding="utf-8-sig", newline="\n") as file:
-        return [line.strip(" \t\r\n") for line in file]
+    return [line.strip(" \t\r") for _, line in read_lines(path)]

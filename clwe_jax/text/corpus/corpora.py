@@ -4,43 +4,35 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import gzip
 import itertools
 import os
-import zlib
-from typing import BinaryIO, Callable, Generator, Iterator, Mapping, Protocol, Sequence
+from typing import Callable, Iterator, Mapping, Protocol, Sequence
 
 from absl import logging
 
 from clwe_jax import parts
 from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.dictionary.merged import Dictionary
-from clwe_jax.text.labelled.lines import refuse_utf16
 from clwe_jax.text.words.languages import hint
+from clwe_jax.text import lines, unpacking
+from clwe_jax.text.lines import LineCounts, is_other_encoding
+from clwe_jax.text.unpacking import COMPRESSED, strip_compression
 
-_BLOCK = 1 << 20  # bytes read at once
-BOM = b"\xef\xbb\xbf"
+# Ending of a file that is not read -> what makes text of it.
+_ADVICE = {
+    ".tmx": "as parallel text it is read by --config.data.pairs",
+    ".tsv": "write one column to a .txt file with `cut -f`",
+    ".csv": "write one column to a .txt file",
+    ".jsonl": "write its text to a .txt file, such as `jq -r .text` does",
+    ".json": "write its text to a .txt file, such as `jq -r .text` does",
+    ".xml": "write its text to a .txt file, a sentence a line",
+    ".conllu": "write its text to a .txt file, such as `sed -n 's/^# text = //p'` does",
+}
 SAMPLE_BYTES = 8 << 20  # text of each language that `inspect` reads
 _FREQUENT = 5_000  # number of frequent words that `inspect` lists
 _MANY = 10  # number of languages above which `inspect` reads less of each
 _NEAR_ZERO = 0.02  # smallest share of running words that a fitting dictionary covers
 _PROBED = 2_000  # frequent words that are looked up in dictionaries of other languages
-
-
-@dataclasses.dataclass
-class LineCounts:
-    """Counts of the lines that were read.
-
-    Attributes:
-      repaired_lines: lines that were not UTF-8; each bad byte became U+FFFD, which separates words.
-      windows_lines: lines that ended in a carriage return, which was removed.
-      share: fraction of the text that was read, by bytes in the files; 1 when all was read.
-    """
-
-    lines: int = 0
-    repaired_lines: int = 0
-    windows_lines: int = 0
-    share: float = 0.0
 
 
 @dataclasses.dataclass
@@ -103,7 +95,7 @@ class CountedText:
 
 
 class TextCorpus:
-    """The text files of several languages: DIR/{lang}.txt[.gz] and DIR/{lang}/*.txt[.gz].
+    """The text files of several languages: DIR/{lang}.txt and DIR/{lang}/*.txt, plain or compressed.
 
     Attributes:
       files: language -> its files, sorted.
@@ -129,13 +121,14 @@ class TextCorpus:
         if absent:
             there = _languages_in(directory)
             known = f"It has text in {', '.join(map(repr, there))}. " if there else "It has none. "
+            unread = _describe_unread(directory, absent[0])
             if capitals := [name for name in there if name.lower() == absent[0]]:
                 advice = f"Rename {capitals[0]} to {absent[0]}: file names are in lower case."
             else:
                 advice = hint(absent[0], there)
             raise ValueError(
                 f"{directory} has no text in {', '.join(map(repr, absent))} (expected "
-                f"{absent[0]}.txt[.gz] or {absent[0]}/*.txt[.gz] there). {known}{advice} "
+                f"{absent[0]}.txt[.gz] or {absent[0]}/*.txt[.gz] there). {unread}{known}{advice} "
                 "--config.data.languages chooses the languages."
             )
         for language, files in self.files.items():
@@ -164,7 +157,7 @@ class TextCorpus:
           counts: counts to which this reading is added.
 
         Raises:
-          ValueError: a .gz file is damaged, or a file is UTF-16.
+          ValueError: as of `lines.iterate_lines`.
         """
         for block in self._blocks(language, limit, counts or LineCounts()):
             yield from block
@@ -197,97 +190,37 @@ class TextCorpus:
         read = 0.0
         for path, size in zip(files, sizes):
             part = None if limit is None else limit * size / max(1, sum(sizes))
-            read += min((yield from _file_blocks(path, part, counts)), size)
+            read += min((yield from lines.iterate_blocks(path, counts, part)), size)
         counts.share = read / max(1, sum(sizes))
 
 
-def file_lines(path: str, counts: LineCounts | None = None) -> Iterator[str]:
-    """Yields the lines of a file, as `TextCorpus.lines` does for all files of a language."""
-    for block in _file_blocks(path, None, counts or LineCounts()):
-        yield from block
-
-
-def _file_blocks(
-    path: str, limit: float | None, counts: LineCounts
-) -> Generator[list[str], None, int]:
-    """Yields the lines of one file in lists; returns the number of bytes read from the file.
-
-    Raises:
-      ValueError: a .gz file is damaged, or a file is UTF-16.
-    """
-    with open(path, "rb") as raw:
-        try:
-            yield from _read(raw, path, limit, counts)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
-        return raw.tell()
-
-
-def _read(raw: BinaryIO, path: str, limit: float | None, counts: LineCounts) -> Iterator[list[str]]:
-    """Yields the lines of one file in lists; the line that crosses the limit is read completely."""
-    file = gzip.open(raw) if path.endswith(".gz") else raw
-    rest: list[bytes] = []
-    read = 0
-    while limit is None or read < limit:
-        block = file.read(_BLOCK if limit is None else max(1, min(_BLOCK, int(limit - read))))
-        if not block:
-            break
-        if not read:
-            refuse_utf16(path, block)
-        whole, newline, tail = (block if read else block.removeprefix(BOM)).rpartition(b"\n")
-        read += len(block)
-        if newline:
-            yield decoded(b"".join([*rest, whole]), counts)
-            rest = []
-        rest.append(tail)
-    end = file.readline().removesuffix(b"\n") if rest else b""
-    if last := b"".join([*rest, end]):
-        yield decoded(last, counts)
-
-
-def decoded(data: bytes, counts: LineCounts) -> list[str]:
-    """The lines in bytes that end before a newline; repaired and Windows lines are counted."""
-    try:
-        lines = data.decode("utf-8").split("\n")
-    except UnicodeDecodeError:
-        lines = []
-        for line in data.split(b"\n"):
-            try:
-                lines.append(line.decode("utf-8"))
-            except UnicodeDecodeError:
-                counts.repaired_lines += 1
-                lines.append(line.decode("utf-8", errors="replace"))
-    if windows := data.count(b"\r\n") + data.endswith(b"\r"):
-        counts.windows_lines += windows
-        lines = [line.removesuffix("\r") for line in lines]
-    counts.lines += len(lines)
-    return lines
-
-
-def mended(languages: Mapping[str, LineCounts | LanguageStats]) -> dict[str, int]:
+def describe_repairs(languages: Mapping[str, LineCounts | LanguageStats]) -> dict[str, int]:
     """Fault of the lines of a language -> number of mended lines, for the report; no zeros."""
-    found = {}
+    repairs: dict[str, int] = {}
     for language, counts in languages.items():
-        found[f"lines in {language} that are not UTF-8"] = counts.repaired_lines
-        found[f"lines in {language} with Windows line ends"] = counts.windows_lines
-    return {fault: count for fault, count in found.items() if count}
+        read = LineCounts(counts.lines, counts.repaired_lines, counts.windows_lines)
+        repairs |= read.describe_repairs(f"in {language}")
+    return repairs
 
 
 def _is_text(name: str) -> bool:
-    return name.endswith((".txt", ".txt.gz"))
+    return strip_compression(name).endswith(".txt")
 
 
 def files_of(directory: str, language: str) -> list[str]:
-    """The text files of a language in a directory, sorted; of a file and its .gz the file."""
-    files = [os.path.join(directory, language + end) for end in (".txt", ".txt.gz")]
+    """The text files of a language in a directory, sorted; of copies of a file the least compressed one."""
+    endings = ("", *COMPRESSED)
+    files = [os.path.join(directory, f"{language}.txt{ending}") for ending in endings]
     files = [path for path in files if os.path.isfile(path)]
     folder = os.path.join(directory, language)
     if os.path.isdir(folder):
         files += sorted(os.path.join(folder, name) for name in os.listdir(folder) if _is_text(name))
-    copies = {f"{path}.gz" for path in files}.intersection(files)
-    for path in sorted(copies):
-        logging.warning("%s is not read, as %s is read", path, path.removesuffix(".gz"))
-    return [path for path in files if path not in copies]
+    chosen: dict[str, str] = {}
+    for path in files:
+        first = chosen.setdefault(strip_compression(path), path)
+        if first is not path:
+            logging.warning("%s is not read, as %s is read", path, first)
+    return list(chosen.values())
 
 
 def _languages_in(directory: str) -> list[str]:
@@ -299,6 +232,39 @@ def _languages_in(directory: str) -> list[str]:
         elif os.path.isfile(path) and _is_text(name):
             languages.add(name.split(".")[0])
     return sorted(languages)
+
+
+def _describe_unread(directory: str, language: str) -> str:
+    """A sentence on the files of a language that are not read, and what to do; '' without one."""
+    named = (name for name in sorted(os.listdir(directory)) if name.split(".")[0] == language)
+    for name in named:
+        path = os.path.join(directory, name)
+        if os.path.isfile(path):
+            return (
+                f"{path} is there, but its name does not end in .txt: {_advise(path, language)}. "
+            )
+        for folder, _, inner in sorted(os.walk(path)):
+            if inner:
+                first = os.path.join(folder, min(inner))
+                return f"{first} is there, but is not read: {_advise(first, language)}. "
+    return ""
+
+
+def _advise(path: str, language: str) -> str:
+    """What makes text of a file that is not read."""
+    name = os.path.basename(strip_compression(path))
+    if name.startswith("wiki_"):
+        return (
+            f"WikiExtractor's files become text with `cat {language}/*/wiki_* | grep -v -e '^<doc ' "
+            f"-e '^</doc>' > {language}.txt`"
+        )
+    with unpacking.unpack(path) as file:
+        kind = unpacking.describe_kind(file.read(unpacking.HEAD), path)
+    if kind:
+        return f"it is {kind}"
+    return _ADVICE.get(
+        os.path.splitext(name)[1], f"rename it {language}.txt if it is a sentence a line"
+    )
 
 
 def inspect(
@@ -343,6 +309,11 @@ def inspect(
             counted=total,
             counts=dict(ordered[: frequencies.MAX_WORDS]),
         )
+        if is_other_encoding(counts.lines, counts.repaired_lines):
+            raise ValueError(
+                f"{language}: {counts.repaired_lines:,} of {counts.lines:,} lines are not UTF-8: "
+                "convert the text with `iconv -f ENCODING -t UTF-8`"
+            )
         if counts.repaired_lines:
             logging.warning(
                 "%s: %d of %d lines read are not UTF-8; their bad bytes are treated as spaces",

@@ -9,17 +9,15 @@ Files of two languages: `xx-yy.xx` and `xx-yy.yy`, `tatoeba.xxx-eng.xxx` and `ta
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import itertools
 import os
 import re
-import zlib
 from typing import Sequence
 
 from absl import logging
 
-from clwe_jax.text.labelled.lines import refuse_utf16
 from clwe_jax.text.words.languages import name_in
+from clwe_jax.text.lines import iterate_lines
 
 HELP = (
     "expected xx-yy.xx and xx-yy.yy, tatoeba.xxx-eng.xxx and .eng, or xx-yy.tsv in a folder, in lower "
@@ -164,14 +162,14 @@ def read(files: Files, limit: int = 0) -> Pairs:
     name = " and ".join(files.paths)
     skipped: dict[str, int] = {}
     if len(files.paths) == 1:
-        lines = _lines(files.paths[0])[: limit or None]
+        lines = list(iterate_lines(files.paths[0]))[: limit or None]
         rows = [line.split("\t") for line in lines if line.strip()]
         bad = sum(len(row) < 2 for row in rows)
         if bad:
             skipped[f"lines of {name} without two columns"] = bad
         both = [(row[0].strip(), row[1].strip()) for row in rows if len(row) > 1]
     else:
-        source, target = ([x.strip() for x in _lines(path)] for path in files.paths)
+        source, target = ([x.strip() for x in iterate_lines(path)] for path in files.paths)
         if len(source) != len(target):
             raise ValueError(
                 f"{files.paths[0]} has {len(source):,} lines and {files.paths[1]} {len(target):,}: "
@@ -186,15 +184,3 @@ def read(files: Files, limit: int = 0) -> Pairs:
     if not pairs:
         raise ValueError(f"{name}: no line has a sentence and its translation")
     return Pairs([a for a, _ in pairs], [b for _, b in pairs], skipped)
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
-            data = file.read()
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
-    refuse_utf16(path, data)
-    lines = data.decode("utf-8-sig", errors="replace").split("\n")
-    # Not splitlines: U+2028 and similar characters do not end a line here.
-    return lines[:-1] if lines[-1] == "" else lines

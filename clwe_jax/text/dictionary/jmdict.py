@@ -1,14 +1,13 @@
-"""JMdict, the Japanese-multilingual dictionary (EDRDG, CC BY-SA 4.0): XML, plain or gzip."""
+"""JMdict, the Japanese-multilingual dictionary (EDRDG, CC BY-SA 4.0): XML."""
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from typing import Iterator
 from xml.etree import ElementTree
 
 from clwe_jax.text.words.languages import code_of
+from clwe_jax.text.unpacking import open_binary
 
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]\s*")
@@ -26,7 +25,7 @@ def iterate(path: str) -> Iterator[tuple[str, str, str]]:
       ValueError: the file is not XML; the message names the line.
     """
     try:
-        with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
+        with open_binary(path) as file:
             root = None
             for event, element in ElementTree.iterparse(file, events=("start", "end")):
                 if root is None:
@@ -35,7 +34,7 @@ def iterate(path: str) -> Iterator[tuple[str, str, str]]:
                     yield from _pairs(element)
                     # Without this the tree of the whole file would stay in memory.
                     root.clear()
-    except (ElementTree.ParseError, EOFError, gzip.BadGzipFile, zlib.error) as error:
+    except ElementTree.ParseError as error:
         raise ValueError(
             f"{path} is not a complete JMdict XML file: {error}. Fetch JMdict_e.gz again from EDRDG"
         ) from error

@@ -2,24 +2,25 @@
 
 The columns are separated by a space, or by a tab where a word or its translation has spaces.
 `xx-yy.txt` is a dictionary, and `xx-yy.wiktionary.txt` one that is merged with it; `xx-yy.0-5000.txt` and `xx-yy.5000-6500.txt` are its training and test
-split. Each may end in `.gz`.
+split. Each may be compressed.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import os
 import re
-import zlib
-from typing import Iterable, Iterator, NamedTuple, Sequence
+from typing import Iterable, NamedTuple, Sequence
 
+from clwe_jax.text.lines import BOM, is_other_encoding, read_bytes, refuse_encoding, refuse_wide
+from clwe_jax.text.unpacking import ENDING
 from clwe_jax.text.words.languages import name_in
 
-_NAME = re.compile(r"([a-z]{2,3})-([a-z]{2,3})(?:\.(.+))?\.txt(?:\.gz)?")
+_NAME = re.compile(rf"([a-z]{{2,3}})-([a-z]{{2,3}})(?:\.(.+))?\.txt{ENDING}")
 WIKTIONARY = (
     "wiktionary"  # in the name of a dictionary beside another one; see `text.dictionary.wiktionary`
 )
+TEST_SPLITS = "5000-6500|test"  # in names of test dictionaries: of MUSE, of VecMap
 _NAMED_LINES = 3  # bad lines of a file that the log describes
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
@@ -96,18 +97,15 @@ def read_pairs(path: str) -> Pairs:
 
     Raises:
       OSError: the file cannot be read.
-      ValueError: a .gz file is damaged.
+      ValueError: as of `lines.open_binary`, or a fifth of the lines is not UTF-8.
     """
-    try:
-        with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
-            data = file.read()
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
+    data = read_bytes(path)
+    refuse_wide(path, data)
     pairs = Pairs([], [], windows=data.count(b"\r\n") + data.endswith(b"\r"))
     try:
         lines: Iterable[str] = data.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError:
-        lines = _decoded(data, pairs)
+        lines = _decode(data, path, pairs)
     del data
     left, right = pairs.left.append, pairs.right.append
     for number, line in enumerate(lines, 1):
@@ -130,10 +128,15 @@ def read_pairs(path: str) -> Pairs:
     return pairs
 
 
-def _decoded(data: bytes, pairs: Pairs) -> Iterator[str]:
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+def _decode(data: bytes, path: str, pairs: Pairs) -> list[str]:
+    """The lines of a file; one that is not UTF-8 is skipped, and empty here."""
+    texts: list[str] = []
+    for number, line in enumerate(data.removeprefix(BOM).removesuffix(b"\n").split(b"\n"), 1):
         try:
-            yield line.decode("utf-8")
+            texts.append(line.decode("utf-8"))
         except UnicodeDecodeError:
             pairs.skip(number, f"not UTF-8: {line[:60]!r}")
-            yield ""
+            texts.append("")
+    if is_other_encoding(len(texts), pairs.bad_count):
+        refuse_encoding(path, f"{pairs.bad_count:,} of {len(texts):,} lines")
+    return texts

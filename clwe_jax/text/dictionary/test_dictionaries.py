@@ -11,10 +11,11 @@ from absl import logging
 
 from clwe_jax.text.corpus import test_files
 from clwe_jax.text.dictionary import pair_files
-from clwe_jax.text.dictionary.pair_files import PairFile
 from clwe_jax.text.words.languages import name_in
+from clwe_jax.text.dictionary.pair_files import TEST_SPLITS, PairFile
+from clwe_jax.text.unpacking import ENDING
 
-_NAME = re.compile(r"([a-z]{2,3})-([a-z]{2,3})\.(5000-6500)\.txt(\.gz)?")
+_NAME = re.compile(rf"([a-z]{{2,3}})-([a-z]{{2,3}})\.({TEST_SPLITS})\.txt{ENDING}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +38,7 @@ def files(
     """The test dictionaries in a folder: (source, target) -> file, in the order of their names.
 
     Args:
-      directory: folder with `xx-yy.5000-6500.txt`, also `.gz`; other files are ignored.
+      directory: folder with `xx-yy.5000-6500.txt` or `xx-yy.test.txt`; other files are ignored.
       languages: languages of a run, whose codes the result has where they mean a file's.
       required: whether a folder without test dictionaries is an error.
 

@@ -22,7 +22,7 @@ import numpy as np
 from clwe_jax.pocket import tasks as pocket
 from clwe_jax.text.labelled import Examples, Spanned, folders, scores
 from clwe_jax.text.labelled.entities import entities
-from clwe_jax.text.labelled.lines import fault, read_lines, shown
+from clwe_jax.text.lines import fault, read_lines, shown
 from clwe_jax.text.labelled.tagged import Ner, Pos, arcs
 
 _EXPECTED = 'expected {"text": TEXT, "targets": [{"span1": [0, 1], "label": LABEL}, ...]}'

@@ -10,6 +10,7 @@ from absl import logging
 
 from clwe_jax import options
 from clwe_jax.text.words.languages import two_letters
+from clwe_jax.text.unpacking import strip_compression
 
 # Codes of three letters -> ours; esp and ned are CoNLL's. Other parts of names have three letters too.
 _THREE = {
@@ -45,7 +46,7 @@ def split_name(name: str) -> tuple[str, int]:
     hyphens; of several the last of the fewest letters. Of a part such as `de_gsd` it is the first:
     `de.tsv`, `de_gsd-ud-test.conllu`, `dev-de.tsv`, `test.de.tsv.gz`, `esp.testb`, `ceb.tsv`.
     """
-    between = [] if name.endswith(_OTHER) else re.split("[.-]", name.removesuffix(".gz"))
+    between = [] if name.endswith(_OTHER) else re.split("[.-]", strip_compression(name))
     codes = [next(filter(_is_language, part.split("_")), "") for part in between]
     code = min(filter(None, reversed(codes)), key=len, default="")
     language = _THREE.get(code, code)

@@ -12,7 +12,8 @@ import io
 import re
 from typing import Mapping, NamedTuple, Sequence
 
-from clwe_jax.text.labelled.lines import fault, read_lines, shown
+from clwe_jax.text.lines import fault, read_lines, shown
+from clwe_jax.text.unpacking import strip_compression
 
 _NAMES = {
     "premise": "first",
@@ -79,7 +80,7 @@ def read(path: str, order: Mapping[str, int], expected: str, more: bool = False)
     """The rows of a table.
 
     Args:
-      path: the file, plain or `.gz`.
+      path: the file.
       order: column by meaning, in files that do not name their columns.
       expected: description of the columns, for errors.
       more: whether a row may have further columns.
@@ -111,7 +112,7 @@ def read(path: str, order: Mapping[str, int], expected: str, more: bool = False)
 
 def _split(path: str, lines: Sequence[tuple[int, str]]) -> list[tuple[int, list[str]]]:
     # The STS benchmark's own files are named .csv and have tabs.
-    if path.removesuffix(".gz").endswith(".csv") and lines and "\t" not in lines[0][1]:
+    if strip_compression(path).endswith(".csv") and lines and "\t" not in lines[0][1]:
         first = lines[0][0] - 1
         reader = csv.reader(io.StringIO("\n".join(line for _, line in lines), newline=""))
         return [(first + reader.line_num, cells) for cells in reader if cells]

@@ -21,7 +21,7 @@ import numpy as np
 from clwe_jax.pocket import tasks as pocket
 from clwe_jax.text.labelled import Examples, Tagged, folders, petrov, scores
 from clwe_jax.text.labelled.entities import is_tag, scheme, to_iob2
-from clwe_jax.text.labelled.lines import fault, read_lines, shown
+from clwe_jax.text.lines import fault, read_lines, shown
 
 # Universal parts of speech (Universal Dependencies 2), and the 12 of Petrov et al. (2012).
 UPOS = tuple(

@@ -22,7 +22,7 @@ import numpy as np
 
 from clwe_jax.pocket import tasks as pocket
 from clwe_jax.text.labelled import Examples, Labelled, folders, scores, tables
-from clwe_jax.text.labelled.lines import fault, read_text
+from clwe_jax.text.lines import fault, read_text
 
 _NOT_TRANSLATED = "NS"  # PAWS-X's mark of a sentence that was not translated
 _MAX_SCORE = 5.0  # the highest score of STS

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from absl import logging
 
+from clwe_jax.text import lines
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words.normalize import Normalizer
@@ -125,17 +126,17 @@ def test_windows_line_ends_are_counted(tmp_path):
     corpus = corpora.TextCorpus(write(tmp_path, files), ["en", "de"])
     assert list(corpus.lines("en")) == ["a b", "c", "", "d", "e"]
     found = corpora.inspect(corpus, Words().words, None)
-    assert corpora.mended(found) == {"lines in en with Windows line ends": 4}
+    assert corpora.describe_repairs(found) == {"lines in en with Windows line ends": 4}
     bad = corpora.LineCounts(repaired_lines=2)
-    assert corpora.mended({"de": bad}) == {"lines in de that are not UTF-8": 2}
+    assert corpora.describe_repairs({"de": bad}) == {"lines in de that are not UTF-8": 2}
 
 
 def test_lines_of_all_kinds(tmp_path):
     data = b"\xef\xbb\xbffirst\r\n\r\nsecond\nbad \xff\xfe byte\n \t\nnul\0inside\nlast\r"
     directory = write(tmp_path, {"en/1.txt": data, "en/2.txt.gz": b"\xef\xbb\xbfzipped"})
     counts = corpora.LineCounts()
-    lines = list(corpora.TextCorpus(directory, ["en"]).lines("en", counts=counts))
-    assert lines == [
+    read = list(corpora.TextCorpus(directory, ["en"]).lines("en", counts=counts))
+    assert read == [
         "first",
         "",
         "second",
@@ -150,6 +151,7 @@ def test_lines_of_all_kinds(tmp_path):
 
 def test_blocks_do_not_show(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
+    monkeypatch.setattr(lines, "is_other_encoding", lambda *counts: False)
     pieces = [b"", b"a", "é銀🦊".encode(), b"\xff", b"\r", b"\n", b"\n\n", b"word " * 5]
     for case in range(30):
         data = b"".join(pieces[i] for i in rng.integers(0, len(pieces), 40)) + b"x"
@@ -159,7 +161,7 @@ def test_blocks_do_not_show(tmp_path, monkeypatch):
             line.removesuffix(b"\r").decode("utf-8", errors="replace") for line in data.split(b"\n")
         ]
         for block in (1, 3, 7, 1 << 20):
-            monkeypatch.setattr(corpora, "_BLOCK", block)
+            monkeypatch.setattr(lines, "_BLOCK", block)
             assert list(corpus.lines("en")) == expected
 
 
@@ -173,7 +175,7 @@ def test_damaged_gzip(tmp_path):
     directory = write(tmp_path, {"en.txt.gz": "some text\n" * 10_000})
     path = tmp_path / "en.txt.gz"
     whole = path.read_bytes()
-    for damaged in (whole[:-20], whole[:50] + bytes(20) + whole[70:], b"no gzip at all"):
+    for damaged in (whole[:-20], whole[:50] + bytes(20) + whole[70:]):
         path.write_bytes(damaged)
         with pytest.raises(ValueError, match="en.txt.gz is damaged.*fetch it again"):
             list(corpora.TextCorpus(directory, ["en"]).lines("en"))
@@ -210,7 +212,7 @@ def test_counts_words_as_line_by_line(tmp_path):
 
 
 def test_inspect(tmp_path, warnings):
-    text = "the bank .\n\nthe shore \xff\n"
+    text = "the bank .\n\nthe shore \xff\n\n\n\n"
     directory = write(tmp_path, {"en.txt": text.encode("latin-1"), "zh.txt": "我去银行\n"})
     dictionary = Dictionary.from_pairs(
         {("en", "zh"): [("bank", "银行"), ("the", "这")], ("en", "fi"): [("shore", "ranta")]}
@@ -218,13 +220,13 @@ def test_inspect(tmp_path, warnings):
     corpus = corpora.TextCorpus(directory, ["en", "zh"])
     found = corpora.inspect(corpus, Words({"zh": ["银行"]}).words, dictionary)
     english, chinese = found["en"], found["zh"]
-    assert (english.lines, english.repaired_lines) == (3, 1)
+    assert (english.lines, english.repaired_lines) == (6, 1)
     assert (english.words, english.covered_words, english.coverage) == (5, 4, 0.8)
     assert english.counted == 5 and list(english.counts.items())[:2] == [("the", 2), (".", 1)]
     assert english.frequent == ["the", "bank", "shore"]
     assert (chinese.words, chinese.covered_words) == (3, 1)
     assert warnings == [
-        "en: 1 of 3 lines read are not UTF-8; their bad bytes are treated as spaces"
+        "en: 1 of 6 lines read are not UTF-8; their bad bytes are treated as spaces"
     ]
     without = corpora.inspect(corpus, Words().words, None)
     assert without["en"].covered_words == 0 and without["en"].words == 5

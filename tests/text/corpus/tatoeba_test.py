@@ -50,13 +50,13 @@ def test_a_pair_that_stands_there_twice_is_read_once(tmp_path, said):
 
 
 def test_odd_bytes_are_taken(tmp_path, said):
-    source = b"\xef\xbb\xbfeins\r\nzw\xffei\r\n \r\nvier\xe2\x80\xa8f\xc3\xbcnf\r\n"
-    write(tmp_path, deu_eng_deu=source, deu_eng_eng="one\ntwo\nthree\nfour\n")
+    source = b"\xef\xbb\xbfeins\r\nzw\xffei\r\n \r\nvier\xe2\x80\xa8f\xc3\xbcnf\r\n\r\n\r\n"
+    write(tmp_path, deu_eng_deu=source, deu_eng_eng="one\ntwo\nthree\nfour\n\n\n")
     [pair] = find(tmp_path, ("en", "de"))
     source, target = read(pair)
     assert source == ["eins", "zw\ufffdei", "vier\u2028f\u00fcnf"]
     assert target == ["one", "two", "four"]
-    assert re.search("1 lines of .* with an empty side", said.text)
+    assert re.search("3 lines of .* with an empty side", said.text)
     assert read(pair, limit=2) == (source[:2], target[:2])
 
 

@@ -111,7 +111,7 @@ def test_types_outside_the_list_are_refused_or_ignored(tmp_path):
         ("a B-PER\nb Z-PER\n", r"de.tsv:2: 'Z-PER' in column 2 is no tag"),
         ("", r"de.tsv holds no tagged word"),
         ("\n\n", r"de.tsv holds no tagged word"),
-        (b"gut O\nM\xfcnchen B-LOC\n", r"de.tsv:2: not UTF-8 .*iconv -f ISO-8859-1"),
+        (b"gut O\nM\xfcnchen B-LOC\n", r"de.tsv:2: not UTF-8 .*iconv -f WINDOWS-1252"),
         ("a O\n".encode("utf-16"), r"de.tsv:1: not UTF-8 .*iconv -f UTF-16"),
     ],
 )
@@ -124,7 +124,7 @@ def test_damaged_and_absent_files(tmp_path):
     (tmp_path / "de.tsv.gz").write_bytes(gzip.compress(b"a O\n" * 99)[:20])
     with pytest.raises(ValueError, match="is damaged"):
         Ner().read(str(tmp_path / "de.tsv.gz"), "de")
-    with pytest.raises(FileNotFoundError, match="expected a file of labelled text"):
+    with pytest.raises(FileNotFoundError, match="expected a file of text"):
         Ner().read(str(tmp_path / "fr.tsv"), "fr")
 
 

@@ -1,0 +1,242 @@
+"""The only reader of lines of text: decodes and repairs them, counts, and names file and line."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import BinaryIO, Generator, Iterator, NoReturn
+
+from absl import logging
+
+from clwe_jax.text import encodings
+from clwe_jax.text.unpacking import open_binary, open_with_place, strip_compression
+
+BOM = b"\xef\xbb\xbf"
+SHOWN = 80  # letters of a line that an error repeats
+_UNPACKING = {".gz": "zcat", ".xz": "xzcat", ".zst": "zstdcat", ".zip": "unzip -p"}
+_BAD_SHARE = 0.2  # share of lines that are not UTF-8 from which a file is in another encoding
+_SAMPLED_LINES = 200  # lines by which another encoding is named
+_BLOCK = 1 << 20  # bytes read at once
+
+
+class Provided(str):
+    """The name of text that is no file of its own; readers take it where they take a path.
+
+    Attributes:
+      origin: a file that changes where the text does.
+    """
+
+    text: str
+    origin: str
+
+    def __new__(cls, name: str, text: str, origin: str) -> Provided:
+        cell = super().__new__(cls, name)
+        cell.text, cell.origin = text, origin
+        return cell
+
+
+@dataclasses.dataclass
+class LineCounts:
+    """Counts of the lines that were read.
+
+    Attributes:
+      repaired_lines: lines that were not UTF-8; each bad byte became U+FFFD, which separates words.
+      windows_lines: lines that ended in a carriage return, which was removed.
+      share: fraction of the text that was read, by bytes in the files; 1 when all was read.
+    """
+
+    lines: int = 0
+    repaired_lines: int = 0
+    windows_lines: int = 0
+    share: float = 0.0
+
+    def describe_repairs(self, where: str) -> dict[str, int]:
+        """Fault -> number of mended lines, for the report; no zeros.
+
+        Args:
+          where: the words after 'lines', such as 'in de' or 'of de-en.tsv'.
+        """
+        repairs = {
+            f"lines {where} that are not UTF-8": self.repaired_lines,
+            f"lines {where} with Windows line ends": self.windows_lines,
+        }
+        return {fault: count for fault, count in repairs.items() if count}
+
+
+def read_bytes(path: str) -> bytes:
+    """The unpacked bytes of a text file; errors as of `open_binary`."""
+    with open_binary(path) as file:
+        return file.read()
+
+
+def iterate_lines(path: str, counts: LineCounts | None = None) -> Iterator[str]:
+    """Yields the lines of running text without line ends and byte order mark; bad bytes are U+FFFD.
+
+    Args:
+      counts: counts to which this reading is added.
+
+    Raises:
+      OSError: the file cannot be read.
+      ValueError: as of `open_binary`; the file is in another encoding than UTF-8: in UTF-16, or a
+        fifth of its lines are not UTF-8.
+    """
+    for block in iterate_blocks(path, counts or LineCounts()):
+        yield from block
+
+
+def iterate_blocks(
+    path: str, counts: LineCounts, limit: float | None = None
+) -> Generator[list[str], None, int]:
+    """Yields the lines of a file in lists, as `iterate_lines`; returns the number of bytes of the file read.
+
+    Args:
+      limit: bytes to read; the line that crosses the limit is read completely. None reads all.
+    """
+    with open_with_place(path) as (file, raw):
+        before = counts.lines, counts.repaired_lines
+        for data in _whole_lines(file, path, limit):
+            decoded = decode_lines(data, counts)
+            _check_share(path, counts.lines - before[0], counts.repaired_lines - before[1])
+            yield decoded
+        return raw.tell()
+
+
+def _whole_lines(file: BinaryIO, path: str, limit: float | None) -> Iterator[bytes]:
+    """Yields bytes that end before a newline."""
+    rest: list[bytes] = []
+    read = 0
+    while limit is None or read < limit:
+        block = file.read(_BLOCK if limit is None else max(1, min(_BLOCK, int(limit - read))))
+        if not block:
+            break
+        if not read:
+            refuse_wide(path, block)
+        whole, newline, tail = (block if read else block.removeprefix(BOM)).rpartition(b"\n")
+        read += len(block)
+        if newline:
+            yield b"".join([*rest, whole])
+            rest = []
+        rest.append(tail)
+    end = file.readline().removesuffix(b"\n") if rest else b""
+    if last := b"".join([*rest, end]):
+        yield last
+
+
+def decode_lines(data: bytes, counts: LineCounts) -> list[str]:
+    """The lines in bytes that end before a newline; repaired and Windows lines are counted."""
+    try:
+        lines = data.decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        lines = []
+        for line in data.split(b"\n"):
+            try:
+                lines.append(line.decode("utf-8"))
+            except UnicodeDecodeError:
+                counts.repaired_lines += 1
+                lines.append(line.decode("utf-8", errors="replace"))
+    if windows := data.count(b"\r\n") + data.endswith(b"\r"):
+        counts.windows_lines += windows
+        lines = [line.removesuffix("\r") for line in lines]
+    counts.lines += len(lines)
+    return lines
+
+
+def _check_share(path: str, lines: int, bad: int) -> None:
+    """Raises ValueError where so many lines are not UTF-8 that the file is in another encoding."""
+    if is_other_encoding(lines, bad):
+        refuse_encoding(path, f"{bad:,} of the first {lines:,} lines")
+
+
+def warn_of_repairs(path: str, counts: LineCounts) -> None:
+    """Logs how many lines of a file were not UTF-8."""
+    if counts.repaired_lines:
+        logging.warning(
+            "%s: %d of %d lines are not UTF-8; their bad bytes are treated as spaces",
+            path,
+            counts.repaired_lines,
+            counts.lines,
+        )
+
+
+def is_other_encoding(lines: int, bad: int) -> bool:
+    """Whether so many of the lines of a text are not UTF-8 that it is in another encoding."""
+    return bool(bad) and bad >= _BAD_SHARE * lines
+
+
+def refuse_encoding(path: str, share: str) -> NoReturn:
+    """Raises ValueError with the first line that is not UTF-8, and the command that converts the file.
+
+    Args:
+      share: the lines that are not UTF-8, such as '3 of 4 lines'.
+    """
+    numbers: list[int] = []
+    bad: list[bytes] = []
+    with open_binary(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                numbers.append(number)
+                bad.append(line)
+                if len(bad) == _SAMPLED_LINES:
+                    break
+    fault(
+        path,
+        numbers[0],
+        f"not UTF-8 ({share}): convert the file with `{_iconv(encodings.guess(bad), path)}`, or "
+        "from the encoding that it has",
+    )
+
+
+def _iconv(encoding: str, path: str) -> str:
+    conversion = f"iconv -f {encoding} -t UTF-8"
+    for ending, command in _UNPACKING.items():
+        if path.endswith(ending):
+            return f"{command} {path} | {conversion} > {strip_compression(path)}"
+    return f"{conversion} {path} > {path}.utf8"
+
+
+def read_text(path: str) -> str:
+    """The text of a file in UTF-8, with '\\n' line ends and without a byte order mark.
+
+    It is for files in which one bad letter is a fault, such as labels.
+
+    Args:
+      path: the file, or the name of text that is at hand.
+
+    Raises:
+      FileNotFoundError: there is no such file.
+      ValueError: as of `open_binary`, or a line is not UTF-8.
+    """
+    if isinstance(path, Provided):
+        return path.text
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"There is no file {path!r}: expected a file of text")
+    data = read_bytes(path)
+    refuse_wide(path, data[:_BLOCK])
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        refuse_encoding(path, f"byte {data[error.start]:#04x}")
+
+
+def read_lines(path: str) -> list[tuple[int, str]]:
+    """(number from 1, line without its end) of every line of a file; errors as of `read_text`."""
+    # Not splitlines(): a word may hold U+0085 or U+2028.
+    return list(enumerate(read_text(path).removesuffix("\n").split("\n"), 1))
+
+
+def refuse_wide(path: str, data: bytes) -> None:
+    """Raises ValueError for a file whose first bytes are text with 16 or 32 bits a letter."""
+    if name := encodings.name_wide(data):
+        fault(path, 1, f"not UTF-8 but {name}: convert the file with `{_iconv(name, path)}`")
+
+
+def fault(path: str, number: int, text: str) -> NoReturn:
+    """Raises ValueError 'PATH:NUMBER: TEXT'."""
+    raise ValueError(f"{path}:{number}: {text}")
+
+
+def shown(line: str) -> str:
+    """A line as an error repeats it."""
+    return repr(line if len(line) <= SHOWN else f"{line[:SHOWN]}...")
