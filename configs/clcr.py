@@ -7,7 +7,7 @@ Command:
                      reorders and learns entailment; about 20 minutes of one core.
   :small, :base      your models and parallel sentences:
                        --config.clcr.source=hf:bert-base-chinese --config.clcr.target=hf:bert-base-uncased
-                       --config.data.languages=zh,en --config.clcr.parallel=DIR
+                       --config.data.languages=zh,en --config.data.pairs=DIR
   :paper             the paper's method (clcr.faithful), Chinese and English, and entailment
 
 The vectors of all sentences are in temporary files of the run's folder: --plan=cpu:1 says how much disk

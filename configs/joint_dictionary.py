@@ -12,7 +12,7 @@ The vectors of joint_align.py and of dictionary_vectors.py stand one behind the 
 cosine of two words is a weighted mean of both. A word that the dictionary lacks has a guess from its
 spelling there, of which a quarter counts where single words are compared. Before, the dictionary grows
 by translations that the texts share, where they do (docs/vectors.md, "Translations in the text");
-mined_vectors.py shows it. WORKDIR/mined has the sentences, which --config.task.parallel=WORKDIR/mined
+mined_vectors.py shows it. WORKDIR/mined has the sentences, which --config.data.pairs=WORKDIR/mined
 trains on, and the grown dictionary.
 
 Ablations, by override:

@@ -5,13 +5,13 @@ Command:
 
   :laptop (default)  English, German and French of the embedded world, smaller layers, two cores, minutes;
                      the tables of pieces start from joint-align vectors, which are trained first.
-  :small             your parallel text (--config.task.parallel=DIR/train, with DIR/train.en,
+  :small             your parallel text (--config.data.pairs=DIR/train, with DIR/train.en,
                      DIR/train.de, ...; --config.data.source=text:DIR for the vocabulary), one GPU.
   :base              the paper's model, six languages, one accelerator for days.
   :paper             the paper's model and languages; --plan=v3:8x16 compiles and costs it.
 
 Options: --config.task.targets=en,es translates into these languages only, as in the paper;
---config.task.parallel=mined mines the run's own text for it, as configs/mined_vectors.py does;
+--config.data.pairs=mined mines the run's own text for it, as configs/mined_vectors.py does;
 --config.evals.bleu.data=DIR/val and --config.evals.retrieval.data=DIR name test text.
 
 A loaded run has `sentence_vectors(texts, lang=...)` and `translate_sentence(text, lang=..., to=...)`;

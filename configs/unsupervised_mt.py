@@ -19,7 +19,7 @@ align_procrustes.py and joint vectors without refinement); --config.data.languag
 --config.model.shared_layers=1 gives each language its own other layers.
 `python benchmarks/translation.py multi30k` learns from real captions, `starts` compares Fig. 2's starts.
 configs/supervised_mt.py is the same model on parallel text; where the text of both languages shares
-documents, start from its run on --config.task.parallel=mined: --config.init.parameters=run:RUN. Batches of a few sentences learn nothing.
+documents, start from its run on --config.data.pairs=mined: --config.init.parameters=run:RUN. Batches of a few sentences learn nothing.
 
 Expected: about 40% of the ceiling's BLEU at :laptop, and a curve that still rises: docs/lessons.md.
 """

@@ -12,8 +12,8 @@ Command:
   :paper             12 x 768, 104 languages, batch 8,192 x 512, LAMB, 500k steps, a v3 slice of 256
                      cores; --plan=v3:8x16 compiles and costs it without one.
 
-Without parallel text, --config.task.parallel=mined: the run first mines the sentences that its texts
-share, as configs/mined_vectors.py does, and --config.task.parallel=RUN/mined takes those of another run.
+Without parallel text, --config.data.pairs=mined: the run first mines the sentences that its texts
+share, as configs/mined_vectors.py does, and --config.data.pairs=RUN/mined takes those of another run.
 
 Expected: Table 1 of the DICT-MLM paper (public XLM): NER 61.2, POS 71.3, XNLI 69.1, PAWS-X 80.9, Tatoeba 32.6.
 At :laptop: docs/lessons.md.
@@ -25,5 +25,5 @@ from clwe_jax import options, presets
 def get_config(scale: str = "laptop"):
     config = presets.bert(scale)
     config.system = "XLM"
-    config.task = options.named("task", "tlm", parallel=options.SOURCE, parallel_share=0.5)
+    config.task = options.named("task", "tlm", parallel_share=0.5)
     return config

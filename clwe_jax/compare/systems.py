@@ -14,7 +14,7 @@ from clwe_jax.options.systems import described
 from clwe_jax.options.transfer import ENCODERS
 
 FLOOR = "floor"
-PARALLEL = "task.parallel"
+PARALLEL = "data.pairs"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -226,7 +226,7 @@ _SYSTEMS = (
         "clcr",
         "You have two good monolingual models and parallel text, and study word order.",
         "You have more than two languages, or one multilingual model already.",
-        {"clcr.parallel": options.SOURCE},
+        {PARALLEL: options.SOURCE},
         languages=2,
     ),
 )

@@ -68,11 +68,12 @@ def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> 
     inputs, outputs, sources, numbers = [], [], [], []
     groups: list[str] = []
     skipped: dict[str, int] = {}
+    reader = parallel.Reader()
     for files in parallel.find(place, languages, "task.parallel"):
         wanted = [x for x in (files.target, files.source) if x in targets]
         if not wanted:
             continue
-        pairs = parallel.read(files)
+        pairs = reader.read(files)
         skipped |= pairs.skipped
         sides = {}
         for language, texts in ((files.source, pairs.source), (files.target, pairs.target)):

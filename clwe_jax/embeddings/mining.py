@@ -254,7 +254,7 @@ def _warn(pair: tuple[str, str], both: Sequence[_Sentences], taken: int) -> None
     if taken > _MUCH * sentences:
         logging.warning(
             "%s: %s of %s sentences have a translation in the other text. It is parallel: "
-            "--config.task.parallel=WORKDIR/mined trains on it (configs/xlm.py, configs/laser.py)",
+            "--config.data.pairs=WORKDIR/mined trains on it (configs/xlm.py, configs/laser.py)",
             name,
             f"{taken:,}",
             f"{sentences:,}",

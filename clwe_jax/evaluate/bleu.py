@@ -131,4 +131,5 @@ class Bleu(ByIdentity, BleuEvaluation):
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Files, parallel.Pairs]]:
         all_files = parallel.find(self.data, self.context.languages, "evals.bleu.data")
-        return [(files, parallel.read(files, self.max_sentences)) for files in all_files]
+        reader = parallel.Reader()
+        return [(files, reader.read(files, self.max_sentences)) for files in all_files]

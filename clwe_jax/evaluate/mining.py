@@ -68,9 +68,9 @@ class BitextMining(ByIdentity, MiningEvaluation):
 
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Files, list[str], list[str]]]:
-        texts = []
+        texts, reader = [], parallel.Reader()
         for files in parallel.tested(self.data, self.context.languages, "evals.mining.data"):
-            pairs = parallel.read(files, self.max_sentences)
+            pairs = reader.read(files, self.max_sentences)
             if len(pairs.source) < 12:
                 raise ValueError(
                     f"{files.paths[0]} has {len(pairs.source)} sentences: mining is measured on 12 or "

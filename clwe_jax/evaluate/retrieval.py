@@ -178,7 +178,8 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
                 self.data,
                 ", ".join(languages),
             )
-        texts = [parallel.read(pair, self.max_sentences) for pair in pairs]
+        reader = parallel.Reader()
+        texts = [reader.read(pair, self.max_sentences) for pair in pairs]
         return [(pair, both.source, both.target) for pair, both in zip(pairs, texts)]
 
 

@@ -122,7 +122,9 @@ class ClcrOptions(Section):
     )
     encoder: EncoderOptions = section(EncoderOptions)
     parallel: str = option(
-        "pocket", "pocket | DIR of xx-yy.xx, xx-yy.yy | DIR/train for train.xx, train.yy"
+        SOURCE,
+        "parallel sentences: source (config.data.pairs, else pocket where data.source is) | pocket | a place "
+        "as of config.data.pairs",
     )
     gold: str = option(
         SOURCE,
@@ -192,6 +194,9 @@ class ClcrRun(Run):
         """Also with gold links that follow the sentences, and the paper's values where faithful."""
         run = super().resolved()
         settings = run.clcr
+        if settings.parallel == SOURCE:
+            place = run.training_pairs or ("" if run.has_own_data else "pocket")
+            settings = dataclasses.replace(settings, parallel=place)
         if settings.gold == SOURCE:
             gold = "pocket" if settings.parallel == "pocket" else ""
             settings = dataclasses.replace(settings, gold=gold)
@@ -238,10 +243,10 @@ class ClcrRun(Run):
             )
         if not settings.parallel:
             raise ValueError(
-                "config.clcr.parallel is empty: CLCR learns from parallel sentences, "
-                "--config.clcr.parallel=DIR (xx-yy.xx and xx-yy.yy) or DIR/train (train.xx, train.yy)"
+                "config.data.pairs is empty: CLCR learns from parallel sentences, "
+                "--config.data.pairs=DIR (xx-yy.xx and xx-yy.yy) or DIR/train (train.xx, train.yy)"
             )
-        if settings.gold == "pocket" and settings.parallel != "pocket":
+        if settings.gold == "pocket" and settings.parallel not in ("pocket", SOURCE):
             raise ValueError(
                 "config.clcr.gold='pocket' are sentences of the embedded world, and "
                 f"config.clcr.parallel={settings.parallel} are others: --config.clcr.gold='', or a folder of "

@@ -46,8 +46,8 @@ class CompareOptions(Section):
     configs: str = option("configs", "folder of the systems' config files")
     parallel: str = option(
         SOURCE,
-        "parallel text of the systems that need it: source (pocket where data.source is) | DIR | mined "
-        "| '': none",
+        "parallel text of the systems that need it: source (config.data.pairs, else pocket where data.source "
+        "is) | DIR | mined | '': none",
     )
     tasks: str = option(
         "ner,pos,xnli,topics", "labels that are learned in one language and tested in all; '': none"
@@ -102,7 +102,8 @@ class CompareRun(Run):
 
     def resolved(self) -> CompareRun:
         run, value = super().resolved(), "" if self.has_own_data else "pocket"
-        marked = {x: value for x in ("parallel", "labelled") if getattr(self.compare, x) == SOURCE}
+        values = {"parallel": run.training_pairs or value, "labelled": value}
+        marked = {x: y for x, y in values.items() if getattr(self.compare, x) == SOURCE}
         return dataclasses.replace(run, compare=dataclasses.replace(run.compare, **marked))
 
     def check(self, run: Run, path: str) -> None:

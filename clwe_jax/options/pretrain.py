@@ -11,7 +11,7 @@ from clwe_jax.options import evaluators, models, objectives, tasks, training
 from clwe_jax.options.section import Section, Size, entries, option, section
 from clwe_jax.options.systems import Run
 from clwe_jax.options.text import SOURCE, BatchesOptions, VocabOptions
-from clwe_jax.options.training import MINED, TRAINED_STARTS
+from clwe_jax.options.training import GIVEN, MINED, TRAINED_STARTS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,8 +84,11 @@ class PretrainRun(Run):
     def resolved(self) -> PretrainRun:
         run = super().resolved()
         if run.parallel == SOURCE:
-            value = "" if run.has_own_data else "pocket"
-            return dataclasses.replace(run, task=dataclasses.replace(run.task, parallel=value))
+            value = run.training_pairs or ("" if run.has_own_data else "pocket")
+            run = dataclasses.replace(run, task=dataclasses.replace(run.task, parallel=value))
+        if run.finish.pairs == GIVEN:
+            finish = dataclasses.replace(run.finish, pairs=run.training_pairs)
+            run = dataclasses.replace(run, finish=finish)
         return run
 
     def check(self, run: Run, path: str) -> None:
@@ -110,6 +113,12 @@ class PretrainRun(Run):
         _check_heldout(self)
         if self.finish.steps:
             _check_finish(self)
+        if self.training_pairs not in ("", self.parallel, self.finish_pairs):
+            raise ValueError(
+                f"config.data.pairs={self.data.pairs}: nothing in this run reads it. Learn from pairs with "
+                "configs/xlm.py, configs/laser.py or configs/supervised_mt.py, or at the end of the "
+                "training with --config.finish.steps=500 --config.finish.pairs=given"
+            )
 
 
 def _check_vectors(run: PretrainRun) -> None:
@@ -221,8 +230,8 @@ def _check_finish(run: PretrainRun) -> None:
         )
     if finish.pairs in ("", "pocket"):
         raise ValueError(
-            f"config.finish.pairs={finish.pairs!r}: expected copies, {MINED} or a folder of "
-            "parallel text" + without
+            f"config.finish.pairs={finish.pairs!r}: expected copies, {MINED}, {GIVEN} with "
+            "config.data.pairs, or a folder of parallel text" + without
         )
     if finish.pool == "sif" and run.data.source.startswith("tfds:"):
         raise ValueError(

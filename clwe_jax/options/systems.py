@@ -26,7 +26,7 @@ from clwe_jax.options.section import (
     options_of,
     to_dict,
 )
-from clwe_jax.options.text import SOURCE
+from clwe_jax.options.text import PAIRS, SOURCE
 
 SCALES = ("laptop", "small", "base", "paper")
 # A section that one kind of run alone has -> its options; others are language models.
@@ -76,6 +76,12 @@ class Run(Section):
         return ""
 
     @property
+    def training_pairs(self) -> str:
+        """The place of config.data.pairs without the verses that are held out; '' for none."""
+        pairs, held_out = getattr(self.data, "pairs", ""), getattr(self.data, "held_out", "")
+        return f"{pairs}@-{held_out}" if pairs and held_out else pairs
+
+    @property
     def finish_pairs(self) -> str:
         """The parallel text of the finish; '' for a finish on copies, or none."""
         return ""
@@ -105,22 +111,47 @@ class Run(Section):
 
         These are config.data.dictionaries, config.task.parallel and the option `data` of all
         evaluators. A run on its own text or vectors has no such data unless its config names them.
+        An evaluator's 'pairs' becomes the place of the verses that are held out.
         """
         value = "" if self.has_own_data else "pocket"
         data = self.data
         if data.dictionaries == SOURCE:
             data = dataclasses.replace(data, dictionaries=value)
+        values = {SOURCE: value}
+        if getattr(data, "pairs", "") and data.held_out:
+            values[PAIRS] = f"{data.pairs}@{data.held_out}"
         made = {
-            key: dataclasses.replace(x, data=value) if getattr(x, "data", "") == SOURCE else x
+            key: dataclasses.replace(x, data=values[x.data]) if _data(x) in values else x
             for key, x in self.evals.items()
         }
         return dataclasses.replace(self, data=data, **({"evals": made} if made else {}))
 
     def check_all(self) -> None:
         """Raises ValueError for settings that cannot work together; of `resolved` options."""
+        _check_pairs(self)
         for path, part in parts(self):
             part.check(self, path)
         self.check(self, "config")
+
+
+def _data(section: Section) -> str:
+    """The option `data` of an evaluator; '' where it has none."""
+    return getattr(section, "data", "")
+
+
+def _check_pairs(run: Run) -> None:
+    """Raises ValueError where verses are held out, or tested, without text that has verses."""
+    pairs, held_out = getattr(run.data, "pairs", ""), getattr(run.data, "held_out", "")
+    if held_out and pairs in ("", "pocket", "mined"):
+        raise ValueError(
+            f"config.data.held_out={held_out} are verses, and config.data.pairs={pairs!r} has none: name a "
+            "folder of verse files, --config.data.pairs=DIR (docs/data.md)"
+        )
+    for key in (key for key, section in run.evals.items() if _data(section) == PAIRS):
+        raise ValueError(
+            f"config.evals.{key}.data={PAIRS!r} tests verses that training leaves out: name them and their "
+            "folder, --config.data.held_out=JHN --config.data.pairs=DIR"
+        )
 
 
 def load(argument: str) -> ConfigDict:

@@ -17,6 +17,7 @@ from clwe_jax.options.section import (
     Size,
     option,
 )
+from clwe_jax.options.text import SOURCE
 
 CHOICES = ("uniform", "context")
 SENTENCES = ("lines", "marks")
@@ -133,8 +134,9 @@ class Tlm(Mlm):
 
     name = "tlm"
     parallel: str = option(
-        "",
-        "folder of parallel text or the beginning of its files' names, see `text.corpus.parallel`",
+        SOURCE,
+        "parallel text: source (config.data.pairs, else pocket where data.source is) | mined | a place as of "
+        "config.data.pairs",
     )
     parallel_share: Share = option(0.5, "share of the rows that hold sentence pairs")
 
@@ -148,8 +150,8 @@ class Copies(Mlm):
     masking_rate: Share = option(0.0, "no word is masked")
     parallel: str = option(
         "",
-        "folder of parallel text, whose translations take the place of copies, or the beginning of "
-        "its files' names, see `text.corpus.parallel`; '': copies of the run's text",
+        "parallel text, a place as of config.data.pairs, whose translations take the place of copies | '': "
+        "copies of the run's text",
     )
     copy_switch_rate: Share = option(
         0.9, "the chance that a word of the copy that has an entry is replaced"
@@ -195,8 +197,9 @@ class Translation(TaskOptions):
 
     name = "translation"
     parallel: str = option(
-        "",
-        "folder of parallel text or the beginning of its files' names, see `text.corpus.parallel`",
+        SOURCE,
+        "parallel text: source (config.data.pairs, else pocket where data.source is) | mined | a place as of "
+        "config.data.pairs",
     )
     targets: str = option(
         "", "the languages to translate into, with commas between them; '': every language"
@@ -209,8 +212,8 @@ class Translation(TaskOptions):
         super().check(run, path)
         if not self.parallel:
             raise ValueError(
-                f"{path}.parallel is empty: a translation model needs parallel text, "
-                f"--{path}.parallel=DIR (xx-yy.xx and xx-yy.yy) or DIR/train (train.xx, train.yy)"
+                "config.data.pairs is empty: a translation model needs parallel text, "
+                "--config.data.pairs=DIR (xx-yy.xx and xx-yy.yy) or DIR/train (train.xx, train.yy)"
             )
 
 

@@ -10,6 +10,8 @@ from clwe_jax.options.section import Count, OneOf, Range, Section, Share, Size, 
 # The value of an option that names data: the embedded world's for a run on the embedded world, else
 # none; see `systems.resolved`.
 SOURCE = "source"
+# The value of an evaluator's option `data`: the verses of config.data.pairs that training leaves out.
+PAIRS = "pairs"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,8 +31,18 @@ class TextOptions(Section):
 
 @dataclasses.dataclass(frozen=True)
 class WorldOptions(TextOptions):
-    """Text of which the embedded world's domains and shared lines can be chosen."""
+    """Text and parallel text, of which the embedded world's domains and shared lines can be chosen."""
 
+    pairs: str = option(
+        "",
+        "parallel text to learn from: a folder, or the beginning of its files' names (DIR/train) | pocket | "
+        "''; docs/data.md has the formats",
+    )
+    held_out: str = option(
+        "",
+        "verses of config.data.pairs that training leaves out, such as JHN or 'JHN,LUK 3'; an evaluator's "
+        "data=pairs tests them",
+    )
     pocket_domains: str = option(
         "", "domains of the embedded world, with commas between them; '' for all"
     )

@@ -34,6 +34,7 @@ TRAINED_STARTS = ("joint", "joint+dictionary")
 START_METHODS = ("mean", "wechsel", "focus", "subword")  # from words to tokens
 MAX_START_DIM = 300  # of vectors that are trained for a start
 _PARAMETERS = "run:DIR, npz:FILE or hf:DIR"
+GIVEN = "given"  # the value of finish.pairs for config.data.pairs
 MINED = "mined"  # the value of an option that names parallel text: mined in the run's own text
 
 
@@ -287,7 +288,10 @@ class FinishOptions(Section):
         32, "pieces of a sentence, at most data.sequence_length"
     )
     temperature: Positive = option(0.05, "temperature of the contrastive loss")
-    pairs: str = option("copies", "copies | mined (in the text) | a folder of parallel text")
+    pairs: str = option(
+        "copies",
+        "copies | given (config.data.pairs) | mined (in the text) | a folder of parallel text",
+    )
     copy_switch_rate: Annotated[float, Range(1e-6, 1)] = option(
         0.9, "share of a copy's words with a translation that are switched"
     )

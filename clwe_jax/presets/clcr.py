@@ -30,7 +30,7 @@ def clcr(scale: str) -> ConfigDict:
         config.clcr.entailment.seeds = 5
     else:
         config.data.update(source=YOUR_TEXT["source"])
-        config.clcr.parallel = "parallel"
+        config.data.pairs = "parallel"
         if scale == "small":
             config.clcr.sentences = 50_000
         if paper:

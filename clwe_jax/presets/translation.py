@@ -54,7 +54,7 @@ def translation(scale: str) -> ConfigDict:
     config = at(scale)
     config.data.temperature = 1.0
     config.vocab.kind = "bpe"
-    config.task = _pairs(scale, widths=3)
+    _learn_from_pairs(config, scale, widths=3)
     config.model = options.named("model", "laser")
     config.objective = options.named("objective", "translation")
     config.optimizer.update(
@@ -141,11 +141,12 @@ def unsupervised_translation(scale: str) -> ConfigDict:
 def supervised_translation(scale: str) -> ConfigDict:
     """The model of `unsupervised_translation` on parallel text."""
     config = unsupervised_translation(scale)
-    config.task = _pairs(scale, config.task.widths)
+    _learn_from_pairs(config, scale, config.task.widths)
     config.objective = options.named("objective", "translation")
     return config
 
 
-def _pairs(scale: str, widths: int) -> ConfigDict:
-    place = options.SOURCE if scale == "laptop" else "parallel"
-    return options.named("task", "translation", parallel=place, widths=widths)
+def _learn_from_pairs(config: ConfigDict, scale: str, widths: int) -> None:
+    config.task = options.named("task", "translation", widths=widths)
+    if scale != "laptop":
+        config.data.pairs = "parallel"

@@ -219,7 +219,7 @@ def _test_sentences(place: str, workdir: str, languages: Sequence[str], max_sent
     if run_texts.in_pocket(place, workdir):
         return len(languages) * min(max_sentences or pocket_files.TESTED, pocket_files.TESTED)
     pairs = parallel.tested(place, languages, "evals.retrieval.data")
-    return 2 * sum(len(parallel.read(files, max_sentences).source) for files in pairs)
+    return 2 * _count_pairs(pairs, max_sentences)
 
 
 def _translated(place: str, workdir: str, languages: Sequence[str], max_sentences: int) -> int:
@@ -228,7 +228,12 @@ def _translated(place: str, workdir: str, languages: Sequence[str], max_sentence
         directions = len(languages) * (len(languages) - 1)
         return directions * min(max_sentences or pocket_files.TESTED, pocket_files.TESTED)
     pairs = parallel.find(place, languages, "evals.bleu.data")
-    return 2 * sum(len(parallel.read(files, max_sentences).source) for files in pairs)
+    return 2 * _count_pairs(pairs, max_sentences)
+
+
+def _count_pairs(found: Sequence[parallel.Files], max_sentences: int) -> int:
+    reader = parallel.Reader()
+    return sum(len(reader.read(files, max_sentences).source) for files in found)
 
 
 def _writing_seconds(objective: Generates, variables: Variables, length: int) -> float:

@@ -157,7 +157,7 @@ def copies(config: PretrainRun, run_text: RunText) -> BatchSource:
 
     host, rows = _host_share(config.mesh, config.finish.batch_size)
     task = Copies(
-        parallel=run_text.folders["pairs"],
+        parallel=run_text.folders["finish"],
         copy_switch_rate=config.finish.copy_switch_rate,
         drop=config.finish.drop,
     )

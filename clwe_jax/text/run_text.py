@@ -27,7 +27,8 @@ from clwe_jax.text.vocab.tokenizer import Tokenizer
 _POCKET_TESTS = {"retrieval": "retrieval", "bli": "bli", "bleu": "retrieval", "mining": "retrieval"}
 
 
-_PARALLEL = {"parallel": "task.parallel", "pairs": "finish.pairs"}  # key of a folder -> its option
+# Key of a folder -> its option; the others follow data.pairs where they are not set.
+_PARALLEL = {"pairs": "data.pairs", "parallel": "task.parallel", "finish": "finish.pairs"}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -85,7 +86,7 @@ def folders_of(config: options.Run, workdir: str) -> dict[str, str]:
     """The folder behind each option whose value may be 'pocket'. Writes nothing.
 
     Returns:
-      'text', 'dictionaries', 'tests', 'parallel', and 'evals.{key}' for every evaluator whose test
+      'text', 'dictionaries', 'tests', 'parallel', 'finish', 'pairs', and 'evals.{key}' for every evaluator whose test
       files the embedded world has -> a folder, '' for none.
 
     Raises:
@@ -98,7 +99,8 @@ def folders_of(config: options.Run, workdir: str) -> dict[str, str]:
         "dictionaries": (config.data.dictionaries, "dictionaries"),
         "tests": (config.data.exclude_dictionaries, "bli"),
         "parallel": (config.parallel, "parallel"),
-        "pairs": (config.finish_pairs, "parallel"),
+        "finish": (config.finish_pairs, "parallel"),
+        "pairs": (config.training_pairs, "parallel"),
     }
     for key, spec in config.evals.items():
         if spec.name in _POCKET_TESTS:

@@ -480,7 +480,7 @@ def test_what_is_no_model_of_the_language_is_refused(config, monkeypatch, models
             {"hub": "a", "target": "", "reordered": "target"},
         ),
         ("config.clcr.reordered='both'", {"reordered": "both"}),
-        ("config.clcr.parallel is empty", {"parallel": ""}),
+        ("config.data.pairs is empty", {"parallel": ""}),
         ("config.clcr.threshold=-1", {"threshold": -1.0}),
         ("config.clcr.contrast=-1", {"contrast": -1}),
         ("config.clcr.beam=0", {"beam": 0}),

@@ -48,7 +48,7 @@ def test_a_run_mines_once_and_trains_on_it(run, monkeypatch):
     folder = os.path.join(run, "mining", "mined")
     assert run_texts.mined_folder(tiny(), run) == folder
     folders = run_texts.folders_of(tiny(), run)
-    assert folders["parallel"] == folders["pairs"] == folder
+    assert folders["parallel"] == folders["finish"] == folder
     [files] = parallel.find(folder, ("en", "de"), "task.parallel")
     assert len(parallel.read(files).source) > 100
     monkeypatch.setattr(mining, "grow", lambda *_: pytest.fail("mined twice"))
@@ -145,7 +145,10 @@ def test_figures_of_languages_without_translations():
         ),
         ({"data.source": "tfds:x"}, "config.task.parallel='mined' mines text files"),
         ({"init.mine": True}, "--config.init.embeddings=joint+dictionary"),
-        ({"finish.pairs": ""}, "config.finish.pairs='': expected copies, mined or a folder"),
+        (
+            {"finish.pairs": ""},
+            "config.finish.pairs='': expected copies, mined, given with config.data.pairs",
+        ),
     ],
 )
 def test_wrong_options_are_answered(changes, message):

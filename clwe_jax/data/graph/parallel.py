@@ -82,7 +82,11 @@ def find(place: str, languages: Sequence[str], shuffle_lines: int) -> dict[str, 
       ValueError, FileNotFoundError: as of `text.corpus.parallel.find`; two sides differ in their numbers of
         lines, no line is a pair, or as of `lines.iterate_lines`.
     """
-    pairs = parallel.find(place, languages, "task.parallel")
+    reader = parallel.Reader()
+    pairs = [
+        parallel.as_lines(files, reader)
+        for files in parallel.find(place, languages, "task.parallel")
+    ]
     buffer = sources.shuffle_share(shuffle_lines, len({files.name for files in pairs}))
     result: dict[str, ParallelSource] = {}
     for files in pairs:

@@ -282,7 +282,7 @@ class PiecePipeline(texts.Pipeline):
         pairs = self._pairs
         if not pairs:
             raise ValueError(
-                "Rows of sentence pairs need --config.task.parallel=DIR (parallel text) or mined, or "
+                "Rows of sentence pairs need --config.data.pairs=DIR (parallel text) or mined, or "
                 "--config.task.parallel_share=0"
             )
         rates = texts.rates(pairs, self.encoder, self.data.temperature)

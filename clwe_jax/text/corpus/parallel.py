@@ -1,47 +1,35 @@
-"""Parallel text in files: line n of one side translates line n of the other.
+"""Parallel text: sentences and their translations, from files of all formats.
 
-Files of two languages: `xx-yy.xx` and `xx-yy.yy`, `tatoeba.xxx-eng.xxx` and `tatoeba.xxx-eng.eng`
-(ISO 639-3), or `xx-yy.tsv` with two columns. Files of two languages or more: `train.en`, `train.de`,
-`train.fr` have the same text in all; the option names their beginning, `DIR/train`. Each may end in
-`.gz`.
+Files of two languages: `xx-yy.xx` and `xx-yy.yy`, of which line n of one translates line n of the
+other, `tatoeba.xxx-eng.xxx` and `tatoeba.xxx-eng.eng` (ISO 639-3), `xx-yy.tsv` with two columns, TMX.
+Files of two languages or more: `train.en`, `train.de`, `train.fr` have the same text in all; the
+option names their beginning, `DIR/train`. A Bible a file: `xx.tsv` of verses (reference, tab, text),
+or `xxx-NAME.txt` with a line for each line of `vref.txt`; every two languages have a pair for each
+verse that both have. Each may be compressed. `DIR@JOH` are the verses of John alone, `DIR@-JOH` all
+others.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
+import hashlib
 import os
-import re
-from typing import Sequence
+from typing import Mapping, Sequence
 
 from absl import logging
+import numpy as np
 
-from clwe_jax.text.words.languages import name_in
-from clwe_jax.text.lines import iterate_lines
+from clwe_jax import atomic
+from clwe_jax.text import stamps
+from clwe_jax.text.corpus import parallel_files, tmx, verse_files
+from clwe_jax.text.corpus.parallel_files import COLUMNS, HELP, LINES, UNITS, VERSES, Files
+from clwe_jax.text.corpus.verse_files import Faults, Verses
+from clwe_jax.text.corpus.verse_references import Selection
+from clwe_jax.text.lines import LineCounts, iterate_lines, warn_of_repairs
+from clwe_jax.text.unpacking import open_binary
+from clwe_jax.text.words.languages import code_of
 
-HELP = (
-    "expected xx-yy.xx and xx-yy.yy, tatoeba.xxx-eng.xxx and .eng, or xx-yy.tsv in a folder, in lower "
-    "case; or DIR/train for DIR/train.xx and DIR/train.yy"
-)
-_PAIR = re.compile(r"(?:tatoeba\.)?([a-z_]+)-([a-z_]+)")
-
-
-@dataclasses.dataclass(frozen=True)
-class Files:
-    """The text of a language pair.
-
-    Attributes:
-      paths: a file for each side, or one file with two columns.
-    """
-
-    source: str
-    target: str
-    paths: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """'de-en'."""
-        return f"{self.source}-{self.target}"
+__all__ = ["HELP", "Files", "Given", "Pairs", "Reader", "find", "read", "read_all", "tested"]
 
 
 @dataclasses.dataclass
@@ -58,24 +46,37 @@ class Pairs:
     skipped: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Given:
+    """All parallel text of a place, multi-way text once.
+
+    Attributes:
+      sentences: language -> its sentences, each once.
+      texts: language -> how many of them, from the beginning, are text of their own; the others
+        join verses that are one verse in another language.
+      pairs: two languages, in the order of `sentences` -> rows of both, int64 [N, 2].
+      skipped: kind of fault -> number of lines that were left out.
+      files: the files that were read, sorted.
+    """
+
+    sentences: Mapping[str, Sequence[str]]
+    texts: Mapping[str, int]
+    pairs: Mapping[tuple[str, str], np.ndarray]
+    skipped: Mapping[str, int]
+    files: tuple[str, ...]
+
+
 def find(place: str, languages: Sequence[str], option: str) -> list[Files]:
     """The language pairs at a place; the log names those of other languages.
 
-    Args:
-      place: a folder, or the beginning of file names: `DIR/train`.
-      languages: codes of the languages that the model knows; files may have the other codes of them.
-      option: the config option that names the place, for messages.
-
     Raises:
-      FileNotFoundError: neither a folder nor files that begin so.
-      ValueError: no pair of the languages, one side of a pair is missing, a pair is the same
-        language twice, or two files have one beginning and language.
+      FileNotFoundError, ValueError: as of `parallel_files.find`, or no pair of the languages.
     """
-    pairs, absent = _find(place, languages, option)
+    pairs, absent = parallel_files.find(place, languages, option)
     if not pairs:
+        has = f"it has {', '.join(absent)}. Add them to --config.data.languages" if absent else HELP
         raise ValueError(
-            f"config.{option}={place} has no two of the model's languages {', '.join(languages)}; it "
-            f"has {', '.join(absent)}. Add them to --config.data.languages"
+            f"config.{option}={place} has no two of the model's languages {', '.join(languages)}; {has}"
         )
     return pairs
 
@@ -87,7 +88,7 @@ def tested(place: str, languages: Sequence[str], option: str) -> list[Files]:
       FileNotFoundError, ValueError: as of `find`.
     """
     by_name: dict[str, Files] = {}
-    for files in _find(place, languages, option)[0]:
+    for files in parallel_files.find(place, languages, option)[0]:
         first = by_name.setdefault(files.name, files)
         if first is not files:
             logging.warning(
@@ -96,91 +97,189 @@ def tested(place: str, languages: Sequence[str], option: str) -> list[Files]:
     return [by_name[name] for name in sorted(by_name)]
 
 
-def _find(place: str, languages: Sequence[str], option: str) -> tuple[list[Files], list[str]]:
-    """The pairs of the languages, and the names of the others."""
-    folder, stem = (place, "") if os.path.isdir(place) else os.path.split(place)
-    sides: dict[str, dict[str, str]] = {}
-    for name in sorted(os.listdir(folder or ".")) if os.path.isdir(folder or ".") else ():
-        begin, _, end = name.removesuffix(".gz").rpartition(".")
-        if begin == stem if stem else _PAIR.fullmatch(begin):
-            sides.setdefault(begin, {}).setdefault(end, os.path.join(folder, name))
-    if not sides:
-        raise FileNotFoundError(f"config.{option}={place} names no parallel text: {HELP}")
-    pairs, absent = [], []
-    for begin, paths in sides.items():
-        for pair in _pairs_of(begin, paths, languages, several=bool(stem)):
-            known = {pair.source, pair.target} <= set(languages)
-            pairs.append(pair) if known else absent.append(pair.name)
-    if absent:
-        logging.info("%s: left out, as the model has other languages: %s", place, ", ".join(absent))
-    return pairs, absent
-
-
-def _pairs_of(
-    begin: str, paths: dict[str, str], languages: Sequence[str], several: bool
-) -> list[Files]:
-    if several:
-        files: dict[str, str] = {}
-        for end, path in paths.items():
-            language = name_in(end, languages)
-            first = files.setdefault(language, path)
-            if first is not path:
-                raise ValueError(
-                    f"{first} and {path} are both in {language}: keep one of them, or name "
-                    "the other by another language"
-                )
-        if len(files) < 2:
-            raise ValueError(f"{next(iter(paths.values()))} has no other side: {HELP}")
-        return [Files(a, b, (files[a], files[b])) for a, b in itertools.combinations(files, 2)]
-    first, second = _PAIR.fullmatch(begin).groups()
-    source, target = name_in(first, languages), name_in(second, languages)
-    if source == target:
-        raise ValueError(f"{next(iter(paths.values()))} is the same language twice: {begin}")
-    pairs = []
-    if "tsv" in paths:
-        pairs.append(Files(source, target, (paths["tsv"],)))
-    there = [side for side in (first, second) if side in paths]
-    if len(there) == 1:
-        missing = second if there == [first] else first
-        raise ValueError(f"{paths[there[0]]} has no other side: {begin}.{missing} is missing")
-    if there:
-        pairs.append(Files(source, target, (paths[first], paths[second])))
-    return pairs
-
-
 def read(files: Files, limit: int = 0) -> Pairs:
-    """The sentence pairs of a language pair, without those that have an empty side.
+    """The sentence pairs of a language pair; see `Reader.read`."""
+    return Reader().read(files, limit)
 
-    Byte order marks and Windows line ends are accepted; invalid UTF-8 is replaced.
 
-    Args:
-      limit: most lines, from the beginning; 0: all.
+def read_all(place: str, languages: Sequence[str], option: str) -> Given:
+    """All parallel text of a place, in which multi-way text is read once.
 
     Raises:
-      ValueError: sides of different length, a damaged .gz file, UTF-16, or no pair.
+      FileNotFoundError, ValueError: as of `find` and `Reader.read`.
     """
-    name = " and ".join(files.paths)
+    found, reader = find(place, languages, option), Reader()
+    rows: dict[str, dict[str, int]] = {
+        x: {} for x in languages if any(x in (files.source, files.target) for files in found)
+    }
     skipped: dict[str, int] = {}
-    if len(files.paths) == 1:
-        lines = list(iterate_lines(files.paths[0]))[: limit or None]
-        rows = [line.split("\t") for line in lines if line.strip()]
-        bad = sum(len(row) < 2 for row in rows)
-        if bad:
-            skipped[f"lines of {name} without two columns"] = bad
-        both = [(row[0].strip(), row[1].strip()) for row in rows if len(row) > 1]
-    else:
-        source, target = ([x.strip() for x in iterate_lines(path)] for path in files.paths)
-        if len(source) != len(target):
-            raise ValueError(
-                f"{files.paths[0]} has {len(source):,} lines and {files.paths[1]} {len(target):,}: "
-                "line n of one must translate line n of the other"
+    parts: dict[tuple[str, str], list[np.ndarray]] = {}
+
+    def add(files: Files, pairs: Pairs) -> None:
+        skipped.update(pairs.skipped)
+        sides = {files.source: pairs.source, files.target: pairs.target}
+        both = tuple(language for language in rows if language in sides)
+        columns = [[rows[x].setdefault(text, len(rows[x])) for text in sides[x]] for x in both]
+        parts.setdefault(both, []).append(np.array(columns, np.int64).T)
+
+    for files in found:
+        if files.kind != VERSES:
+            add(files, reader.read(files))
+            continue
+        for language, path in zip((files.source, files.target), files.paths, strict=True):
+            for text in reader.verses(path, files.selection).texts.values():
+                rows[language].setdefault(text, len(rows[language]))
+    texts = {language: len(known) for language, known in rows.items()}
+    for files in found:
+        if files.kind == VERSES:
+            add(files, reader.read(files))
+    return Given(
+        sentences={language: list(known) for language, known in rows.items()},
+        texts=texts,
+        pairs={both: np.concatenate(tables) for both, tables in parts.items()},
+        skipped=skipped,
+        files=tuple(sorted({path for files in found for path in files.paths})),
+    )
+
+
+def as_lines(files: Files, reader: Reader) -> Files:
+    """The same pairs in files that TensorFlow reads: line by line, or a tab between two columns.
+
+    Verses and TMX are written to the user's cache, under the stamps of what they come from.
+    """
+    if files.kind in (LINES, COLUMNS):
+        return files
+    origin = [*map(stamps.stamp, files.paths), repr(files.selection), files.name]
+    digest = hashlib.blake2b("\n".join(origin).encode(), digest_size=8).hexdigest()
+    folder = atomic.user_cache("parallel", digest)
+    names = [f"{files.name}.{language}" for language in (files.source, files.target)]
+    if not os.path.isdir(folder):
+        pairs = reader.read(files)
+        with atomic.making_folder(folder) as made:
+            for name, texts in zip(names, (pairs.source, pairs.target), strict=True):
+                lines = (" ".join(text.split("\n")) + "\n" for text in texts)
+                atomic.write(os.path.join(made, name), "".join(lines))
+    paths = tuple(os.path.join(folder, name) for name in names)
+    return Files(files.source, files.target, paths)
+
+
+class Reader:
+    """Reads language pairs; a file of many languages once, as long as the reader lives."""
+
+    def __init__(self) -> None:
+        self._verses: dict[tuple[str, Selection], Verses] = {}
+        self._units: dict[str, list[dict[str, str]]] = {}
+
+    def verses(self, path: str, selection: Selection = Selection()) -> Verses:
+        """The selected verses of a file.
+
+        Raises:
+          ValueError: a line for each reference is expected, and the file has more or fewer.
+        """
+        key = path, selection
+        if key not in self._verses:
+            known = (
+                _read_verses(path) if selection.is_all else self.verses(path).selected(selection)
             )
-        both = list(zip(source, target))[: limit or None]
-    pairs = [(a, b) for a, b in both if a and b]
-    if len(pairs) < len(both):
-        skipped[f"lines of {name} with an empty side"] = len(both) - len(pairs)
-    for what, count in skipped.items():
-        logging.warning("%d %s are left out", count, what)
-    if not pairs:
-        raise ValueError(f"{name}: no line has a sentence and its translation")
-    return Pairs([a for a, _ in pairs], [b for _, b in pairs], skipped)
+            self._verses[key] = known
+        return self._verses[key]
+
+    def read(self, files: Files, limit: int = 0) -> Pairs:
+        """The sentence pairs of a language pair, without those that have an empty side.
+
+        Byte order marks and Windows line ends are accepted; invalid UTF-8 is replaced.
+
+        Args:
+          limit: most pairs, from the beginning; 0: all.
+
+        Raises:
+          ValueError: sides of different length, a damaged file, UTF-16, or no pair.
+        """
+        name, readers = " and ".join(files.paths), {LINES: _read_lines, COLUMNS: _read_columns}
+        if files.kind in readers:
+            both, skipped = readers[files.kind](files.paths, limit)
+        elif files.kind == UNITS:
+            both, skipped = self._read_units(files, limit)
+        else:
+            both, skipped = self._read_verses(files, limit)
+        pairs = [(a, b) for a, b in both if a and b]
+        if len(pairs) < len(both):
+            skipped[f"lines of {name} with an empty side"] = len(both) - len(pairs)
+        for what, count in skipped.items():
+            logging.warning("%d %s are left out", count, what)
+        if not pairs:
+            raise ValueError(
+                f"{name}: no line has a sentence and its translation"
+                + (" in the verses that are selected" if files.selection.parts else "")
+            )
+        return Pairs([a for a, _ in pairs], [b for _, b in pairs], skipped)
+
+    def _read_units(self, files: Files, limit: int) -> tuple[list[tuple[str, str]], dict[str, int]]:
+        [path] = files.paths
+        if path not in self._units:
+            with open_binary(path) as file:
+                self._units[path] = list(tmx.read_units(path, file))
+        pair = code_of(files.source), code_of(files.target)
+        units = self._units[path]
+        both = [(x[pair[0]], x[pair[1]]) for x in units if x.keys() >= set(pair)]
+        lacking = sum(not x.keys().isdisjoint(pair) for x in units) - len(both)
+        skipped = {f"units of {path} without one of {', '.join(pair)}": lacking} if lacking else {}
+        return both[: limit or None], skipped
+
+    def _read_verses(
+        self, files: Files, limit: int
+    ) -> tuple[list[tuple[str, str]], dict[str, int]]:
+        first, second = (self.verses(path, files.selection) for path in files.paths)
+        skipped = {**first.skipped, **second.skipped}
+        both, left_out = verse_files.pair(first, second)
+        if left_out:
+            skipped[f"joined verses of {' and '.join(files.paths)} that one side lacks in part"] = (
+                left_out
+            )
+        return both[: limit or None], skipped
+
+
+def _lines(path: str) -> list[str]:
+    counts = LineCounts()
+    lines = list(iterate_lines(path, counts))
+    warn_of_repairs(path, counts)
+    return lines
+
+
+def _read_verses(path: str) -> Verses:
+    lines = _lines(path)
+    first = next((line for line in lines if line.strip()), "")
+    if verse_files.has_verses(first):
+        return verse_files.read_table(path, lines)
+    references = verse_files.references_beside(path)
+    if len(lines) != len(references):
+        raise ValueError(
+            f"{path} has {len(lines):,} lines and {verse_files.VREF} {len(references):,}: a line for each "
+            "reference is expected, empty where the translation lacks the verse"
+        )
+    return verse_files.read_vref(path, lines, references)
+
+
+def _read_columns(
+    paths: tuple[str, ...], limit: int
+) -> tuple[list[tuple[str, str]], dict[str, int]]:
+    [path] = paths
+    faults, both = Faults(path), []
+    lines = _lines(path)[: limit or None]
+    for number, line in enumerate(lines, 1):
+        row = line.split("\t")
+        if len(row) > 1:
+            both.append((row[0].strip(), row[1].strip()))
+        elif line.strip():
+            faults.add("without two columns", number)
+    return both, faults.counts
+
+
+def _read_lines(paths: tuple[str, ...], limit: int) -> tuple[list[tuple[str, str]], dict[str, int]]:
+    source, target = ([x.strip() for x in _lines(path)] for path in paths)
+    if len(source) != len(target):
+        raise ValueError(
+            f"{paths[0]} has {len(source):,} lines and {paths[1]} {len(target):,}: "
+            "line n of one must translate line n of the other"
+        )
+    return list(zip(source, target))[: limit or None], {}

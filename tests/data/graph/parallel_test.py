@@ -216,10 +216,10 @@ def test_a_share_of_too_few_rows_is_refused(small, rows, share, pairs):
 
 
 def test_sentence_pairs_without_parallel_text_are_answered(small):
-    with pytest.raises(ValueError, match="config.task.parallel=DIR"):
+    with pytest.raises(ValueError, match="config.data.pairs=DIR"):
         pipeline.build(
             small.config(),
-            task=Tlm(),
+            task=Tlm(parallel=""),
             tokenizer=small.tokenizer,
             dictionary=None,
             text=small.corpus,

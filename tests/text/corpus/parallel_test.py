@@ -91,3 +91,45 @@ def test_a_damaged_file_and_a_lone_side_are_named(tmp_path):
     write(tmp_path, dev__en=EN)
     with pytest.raises(ValueError, match="no other side"):
         read_all(str(tmp_path / "dev"))
+
+
+TMX = """<?xml version="1.0"?>
+<tmx version="1.4"><header srclang="en"/><body>
+<tu><tuv xml:lang="en-US"><seg>a <bpt i="1">&lt;b&gt;</bpt>cat<ept i="1">&lt;/b&gt;</ept></seg></tuv>
+<tuv xml:lang="DE"><seg>eine
+  Katze</seg></tuv><tuv xml:lang="fr"><seg>un chat</seg></tuv></tu>
+<tu><tuv xml:lang="en"><seg>a dog</seg></tuv><tuv xml:lang="de"><seg>ein Hund</seg></tuv></tu>
+<tu><tuv xml:lang="en"><seg>alone</seg></tuv></tu>
+</body></tmx>"""
+
+
+def test_tmx(tmp_path):
+    (tmp_path / "memory.tmx").write_text(TMX, encoding="utf-8")
+    found = read_all(str(tmp_path))
+    assert found["de", "en"] == PAIRS[::-1]
+    assert found["en", "fr"] == (["a cat"], ["un chat"]) and found["de", "fr"][0] == ["eine Katze"]
+    given = parallel.read_all(str(tmp_path), ("fr", "en"), "data.pairs")
+    assert given.sentences == {"fr": ["un chat"], "en": ["a cat"]}
+    assert list(given.skipped.values()) == [2]
+    (tmp_path / "memory.tmx").write_text(TMX[:300], encoding="utf-8")
+    with pytest.raises(ValueError, match=r"memory.tmx:\d: damaged TMX"):
+        read_all(str(tmp_path))
+
+
+def test_all_text_of_a_place_is_read_once(tmp_path):
+    write(tmp_path, train__en=EN, train__de=DE, train__fr="un chat\nun chien")
+    given = parallel.read_all(str(tmp_path / "train"), ("en", "de", "fr"), "data.pairs")
+    assert given.sentences["en"] == ["a cat", "a dog"] and given.texts["en"] == 2
+    assert {pair: rows.tolist() for pair, rows in given.pairs.items()} == {
+        pair: [[0, 0], [1, 1]] for pair in [("en", "de"), ("en", "fr"), ("de", "fr")]
+    }
+
+
+def test_other_formats_become_lines_for_tensorflow(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "en-de.tmx").write_text(TMX, encoding="utf-8")
+    [files] = parallel.find(str(tmp_path), ("en", "de"), "data.pairs")
+    lines = parallel.as_lines(files, parallel.Reader())
+    assert parallel.read(lines).target == PAIRS[1]
+    # A second reader takes the files that are there.
+    assert parallel.as_lines(files, None).paths == lines.paths

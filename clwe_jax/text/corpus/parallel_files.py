@@ -1,0 +1,188 @@
+"""Parallel text in a folder: which files hold which two languages, in all formats."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+import re
+from typing import Iterator, Sequence
+
+from absl import logging
+
+from clwe_jax.text.corpus import tmx, verse_files, verse_references
+from clwe_jax.text.corpus.verse_references import Selection
+from clwe_jax.text.lines import iterate_lines
+from clwe_jax.text.unpacking import open_binary, strip_compression
+from clwe_jax.text.words.languages import name_in
+
+HELP = (
+    "expected xx-yy.xx and xx-yy.yy, tatoeba.xxx-eng.xxx and .eng, xx-yy.tsv or xx-yy.tmx in a folder, in "
+    "lower case; or a Bible a language, xx.tsv (reference, tab, verse) or xx-NAME.txt in the vref layout; "
+    "or DIR/train for DIR/train.xx and DIR/train.yy"
+)
+LINES, COLUMNS, UNITS, VERSES = "lines", "columns", "units", "verses"  # kinds of files
+_PAIR = re.compile(r"(?:tatoeba\.)?([a-z_]+)-([a-z_]+)")
+_TRANSLATION = re.compile(r"([a-z]{2,3}(?:_[a-z]+)?)(?:-[^.]+)?\.(?:tsv|txt)", re.IGNORECASE)
+_MARK = "@"  # between a place and the verses that are selected
+
+
+@dataclasses.dataclass(frozen=True)
+class Files:
+    """The text of a language pair.
+
+    Attributes:
+      paths: a file for each side, or one file with both.
+      kind: LINES, of which line n of one side translates line n of the other, COLUMNS with a tab
+        between them, UNITS of TMX, or VERSES with equal references.
+      selection: the verses that are read.
+    """
+
+    source: str
+    target: str
+    paths: tuple[str, ...]
+    kind: str = LINES
+    selection: Selection = Selection()
+
+    @property
+    def name(self) -> str:
+        """'de-en'."""
+        return f"{self.source}-{self.target}"
+
+
+def split_place(place: str) -> tuple[str, Selection]:
+    """The folder of a place, and the verses that it selects: `DIR@JOH`, or `DIR@-JOH` for all others."""
+    folder, mark, selected = place.rpartition(_MARK)
+    if not mark or os.path.exists(place):
+        return place, Selection()
+    return folder, verse_references.select(selected)
+
+
+def find(place: str, languages: Sequence[str], option: str) -> tuple[list[Files], list[str]]:
+    """The pairs of the languages, and the names of what is there in others.
+
+    Args:
+      place: a folder, or the beginning of file names: `DIR/train`; `@JOH` or `@-JOH` after it selects
+        verses.
+      languages: codes of the languages that the model knows; files may have the other codes of them.
+      option: the config option that names the place, for messages.
+
+    Raises:
+      FileNotFoundError: neither a folder nor files that begin so.
+      ValueError: one side of a pair is missing, a pair is the same language twice, two files have one
+        beginning and language, or the place selects what is no verse.
+    """
+    base, selection = split_place(place)
+    if os.path.isdir(base):
+        pairs, alone = _in_folder(base, languages)
+    else:
+        pairs, alone = _with_beginning(base, languages), []
+    if not pairs and not alone:
+        raise FileNotFoundError(f"config.{option}={place} names no parallel text: {HELP}")
+    kept = [x for x in pairs if {x.source, x.target} <= set(languages)]
+    absent = [x.name for x in pairs if x not in kept] + alone
+    if selection.parts and not selection.without:
+        kept = [files for files in kept if files.kind == VERSES]  # other text has no references
+    if absent:
+        logging.info("%s: left out, as the model has other languages: %s", base, ", ".join(absent))
+    return [dataclasses.replace(files, selection=selection) for files in kept], absent
+
+
+def _in_folder(folder: str, languages: Sequence[str]) -> tuple[list[Files], list[str]]:
+    """The pairs in a folder, and the languages of verses that are none of `languages`."""
+    sides: dict[str, dict[str, str]] = {}
+    translations: dict[str, list[str]] = {}
+    pairs = []
+    for name in sorted(os.listdir(folder)):
+        path = os.path.join(folder, name)
+        begin, _, end = strip_compression(name).rpartition(".")
+        if end == "tmx":
+            pairs += _of_units(begin, path, languages)
+        elif language := _language_of_verses(path, languages):
+            translations.setdefault(language, []).append(path)
+        elif _PAIR.fullmatch(begin):
+            sides.setdefault(begin, {}).setdefault(end, path)
+    for begin, paths in sides.items():
+        pairs += _of_two(begin, paths, languages)
+    known = [language for language in languages if language in translations]
+    for source, target in itertools.combinations(known, 2):
+        first, second = translations[source], translations[target]
+        # Each of several translations of a language stands beside one of the other.
+        for number in range(max(len(first), len(second))):
+            paths = first[number % len(first)], second[number % len(second)]
+            pairs.append(Files(source, target, paths, VERSES))
+    return pairs, sorted(translations.keys() - set(known))
+
+
+def _with_beginning(stem: str, languages: Sequence[str]) -> list[Files]:
+    """The pairs of the files STEM.xx."""
+    folder, begin = os.path.split(stem)
+    files: dict[str, str] = {}
+    for name in sorted(os.listdir(folder or ".")) if os.path.isdir(folder or ".") else ():
+        first, _, end = strip_compression(name).rpartition(".")
+        if first != begin:
+            continue
+        path = os.path.join(folder, name)
+        language = name_in(end, languages)
+        other = files.setdefault(language, path)
+        if other is not path:
+            raise ValueError(
+                f"{other} and {path} are both in {language}: keep one of them, or name "
+                "the other by another language"
+            )
+    if len(files) == 1:
+        raise ValueError(f"{next(iter(files.values()))} has no other side: {HELP}")
+    return [Files(a, b, (files[a], files[b])) for a, b in itertools.combinations(files, 2)]
+
+
+def _of_two(begin: str, paths: dict[str, str], languages: Sequence[str]) -> Iterator[Files]:
+    """The pairs of files xx-yy.xx, xx-yy.yy and xx-yy.tsv."""
+    first, second = _PAIR.fullmatch(begin).groups()
+    there = [side for side in (first, second) if side in paths]
+    if not there and "tsv" not in paths:
+        return  # another kind of file
+    source, target = _two_languages(begin, next(iter(paths.values())), languages)
+    if "tsv" in paths:
+        yield Files(source, target, (paths["tsv"],), COLUMNS)
+    if len(there) == 1:
+        missing = second if there == [first] else first
+        raise ValueError(f"{paths[there[0]]} has no other side: {begin}.{missing} is missing")
+    if there:
+        yield Files(source, target, (paths[first], paths[second]))
+
+
+def _of_units(begin: str, path: str, languages: Sequence[str]) -> list[Files]:
+    """The pairs of a TMX file: those of its name, else every two of its languages."""
+    if _PAIR.fullmatch(begin):
+        names = list(_two_languages(begin, path, languages))
+    else:
+        with open_binary(path) as file:
+            names = [name_in(code, languages) for code in tmx.languages(path, file)]
+    return [Files(a, b, (path,), UNITS) for a, b in itertools.combinations(names, 2)]
+
+
+def _two_languages(begin: str, path: str, languages: Sequence[str]) -> tuple[str, str]:
+    source, target = (name_in(x, languages) for x in _PAIR.fullmatch(begin).groups())
+    if source == target:
+        raise ValueError(f"{path} is the same language twice: {begin}")
+    return source, target
+
+
+def _language_of_verses(path: str, languages: Sequence[str]) -> str:
+    """The language of a file of verses; '' for another file."""
+    name = strip_compression(os.path.basename(path))
+    match = _TRANSLATION.fullmatch(name)
+    if not match or name == verse_files.VREF or not os.path.isfile(path):
+        return ""
+    lines = iterate_lines(path)
+    first = next((line for line in lines if line.strip()), "")
+    if not verse_files.has_verses(first):
+        beside = os.path.join(os.path.dirname(path), verse_files.VREF)
+        if name.endswith(".tsv") or not (os.path.isfile(beside) or _has_vref_lines(path)):
+            return ""
+    return name_in(match[1].lower(), languages)
+
+
+def _has_vref_lines(path: str) -> bool:
+    some = itertools.islice(iterate_lines(path), verse_references.LINES + 1)
+    return sum(1 for _ in some) == verse_references.LINES
