@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from clwe_jax.models.bias import add_bias
 from clwe_jax.models.transformer import compute_dtype, parameter
 from clwe_jax.types import Array
 
@@ -77,7 +78,7 @@ class CharCnn(nn.Module):
         )
         spans = tuple((size, count) for size, count in self.filters)
         x = max_over_time(characters, embedding.astype(dtype), kernel.astype(dtype), spans)
-        x = jax.nn.relu(x + bias.astype(dtype))
+        x = jax.nn.relu(add_bias(x, bias))
         for number in range(self.highways):
             x = _Highway(name=f"highway_{number}")(x)
         projection = parameter(
@@ -88,7 +89,7 @@ class CharCnn(nn.Module):
             (features, self.width),
         )
         shift = parameter(self, "projection_bias", ("norm",), nn.initializers.zeros, (self.width,))
-        return x @ projection.astype(dtype) + shift.astype(dtype)
+        return add_bias(x @ projection.astype(dtype), shift)
 
 
 class _Highway(nn.Module):
@@ -106,7 +107,7 @@ class _Highway(nn.Module):
             (width, 2, width),
         )
         bias = parameter(self, "bias", (None, "mlp"), _highway_bias, (2, width))
-        y = jnp.einsum("nd,dgf->ngf", x, kernel.astype(x.dtype)) + bias.astype(x.dtype)
+        y = add_bias(jnp.einsum("nd,dgf->ngf", x, kernel.astype(x.dtype)), bias)
         gate = jax.nn.sigmoid(y[:, 0])
         return gate * jax.nn.relu(y[:, 1]) + (1 - gate) * x
 

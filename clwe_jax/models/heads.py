@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax.models import attention, dropout
+from clwe_jax.models.bias import add_bias
 from clwe_jax.models.lstm import BiLstm
 from clwe_jax.models.transformer import EncoderLayer, parameter
 from clwe_jax.options.models import (
@@ -76,7 +77,7 @@ class _Head(nn.Module):
         init = nn.initializers.glorot_uniform()
         kernel = parameter(self, f"{name}_kernel", ("embed", "mlp"), init, (x.shape[-1], width))
         bias = parameter(self, f"{name}_bias", ("mlp",), nn.initializers.zeros, (width,))
-        flat = x.reshape(-1, x.shape[-1]) @ kernel.astype(x.dtype) + bias.astype(x.dtype)
+        flat = add_bias(x.reshape(-1, x.shape[-1]) @ kernel.astype(x.dtype), bias)
         return flat.reshape(*x.shape[:-1], width)
 
 

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from clwe_jax.models import dropout
+from clwe_jax.models.bias import add_bias
 from clwe_jax.models.lstm import BiLstm, forget_one, glorot, steps
 from clwe_jax.models.table_scores import table_scores
 from clwe_jax.models.transformer import compute_dtype, parameter
@@ -201,16 +202,15 @@ class Laser(Encoder):
 
     def _run(self, x: Array, sentence: Array, language: Array, cells: Cells) -> tuple[Array, Cells]:
         # x: [B, L, E]; sentence: [B, 2 C]; language: int32 [B] -> [B, L, decoder_cells].
-        kernel, recurrent, bias = (
-            w.astype(x.dtype) for w in (self.kernel, self.recurrent, self.bias)
-        )
+        kernel, recurrent = self.kernel.astype(x.dtype), self.recurrent.astype(x.dtype)
         wanted = jnp.take(self.language, language, axis=0).astype(x.dtype)
         # The same at every step: its product with the weights is computed once.
         context = jnp.concatenate([sentence, wanted], -1)
         # Rows of the kernel: embedding of a piece, sentence vector, embedding of a language.
         width = self.options.width
         # [1, B, 4, cells]
-        bias = bias[:, None] + jnp.einsum("bi,dikc->dbkc", context, kernel[:, width:])
+        of_context = jnp.einsum("bi,dikc->dbkc", context, kernel[:, width:])
+        bias = add_bias(of_context, self.bias[:, None])
         weights = kernel[:, :width], recurrent, bias, None
         cells = tuple(c[None] for c in cells)
         # x: [1, L, B, E]; cells: [1, B, decoder_cells]

@@ -7,6 +7,7 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
+from clwe_jax.models.bias import add_bias
 from clwe_jax.models.pooling import unit
 from clwe_jax.models.table_scores import table_scores
 from clwe_jax.models.transformer import LayerNorm, Transformer, gelu, parameter
@@ -118,7 +119,7 @@ class MlmHead(nn.Module):
         if self.dense:
             kernel = parameter(self, "kernel", ("embed", None), init, (x.shape[-1], width))
             bias = parameter(self, "bias", ("norm",), nn.initializers.zeros, (width,))
-            x = gelu(x @ kernel.astype(x.dtype) + bias.astype(x.dtype))
+            x = gelu(add_bias(x @ kernel.astype(x.dtype), bias))
             x = LayerNorm(self.epsilon, name="norm")(x)
         output_bias = parameter(
             self, "output_bias", ("vocab",), nn.initializers.zeros, (table.shape[0],)

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from clwe_jax.models import attention, dropout, private
+from clwe_jax.models.bias import add_bias
 from clwe_jax.options.models import TransformerOptions
 from clwe_jax.types import Array, Batch, Hidden
 
@@ -77,11 +78,11 @@ class SelfAttention(nn.Module):
 
         rows = x.shape[:2]
         flat = x.reshape(-1, width)  # as in `FeedForward`
-        qkv = jnp.einsum("nd,dthk->nthk", flat, w_qkv.astype(x.dtype)) + b_qkv.astype(x.dtype)
+        qkv = add_bias(jnp.einsum("nd,dthk->nthk", flat, w_qkv.astype(x.dtype)), b_qkv)
         q, k, v = (qkv[:, i].reshape(*rows, self.heads, size) for i in range(3))
         y = attention.attend(q, k, v, mask, self.implementation)
         y = y.reshape(-1, self.heads, size)
-        y = jnp.einsum("nhk,hkd->nd", y, w_out.astype(x.dtype)) + b_out.astype(x.dtype)
+        y = add_bias(jnp.einsum("nhk,hkd->nd", y, w_out.astype(x.dtype)), b_out)
         return y.reshape(x.shape)
 
 
@@ -102,8 +103,8 @@ class FeedForward(nn.Module):
         w_out = parameter(self, "out_kernel", ("mlp", "embed"), init, (self.mlp_dim, width))
         b_out = parameter(self, "out_bias", ("norm",), zeros, (width,))
         # On CPU the gradient of a product of [B, L, D] transposes the array; of [B * L, D] not.
-        y = gelu(x.reshape(-1, width) @ w_in.astype(x.dtype) + b_in.astype(x.dtype))
-        y = y @ w_out.astype(x.dtype) + b_out.astype(x.dtype)
+        y = gelu(add_bias(x.reshape(-1, width) @ w_in.astype(x.dtype), b_in))
+        y = add_bias(y @ w_out.astype(x.dtype), b_out)
         return y.reshape(x.shape)
 
 
@@ -251,5 +252,5 @@ class Transformer(nn.Module):
     def pool(self, last: Array) -> Array:
         """tanh of a dense layer on the first position of `Hidden.last` (BERT's pooler), [B, D]."""
         first = last[:, 0]
-        kernel, bias = (x.astype(first.dtype) for x in (self.pooler_kernel, self.pooler_bias))
-        return jnp.tanh(first @ kernel + bias)
+        kernel = self.pooler_kernel.astype(first.dtype)
+        return jnp.tanh(add_bias(first @ kernel, self.pooler_bias))

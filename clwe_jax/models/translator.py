@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from clwe_jax.models import attention, dropout, private
+from clwe_jax.models.bias import add_bias
 from clwe_jax.models.table_scores import table_scores
 from clwe_jax.models.transformer import (
     FeedForward,
@@ -89,15 +90,15 @@ class Attention(nn.Module):
     def keys(self, x: Array) -> Pair:
         """Keys and values of x, [B, L, D]."""
         y = jnp.einsum("bld,dthk->tblhk", x, self.pair.astype(x.dtype))
-        key, value = y + self.pair_bias[:, None, None].astype(x.dtype)
+        key, value = add_bias(y, self.pair_bias[:, None, None])
         return key, value
 
     def __call__(self, x: Array, pair: Pair, mask: Array) -> Array:
         """[B, L, D]: what x [B, L, D] reads of the keys and values within the mask [B, 1, L, S]."""
         q = jnp.einsum("bld,dhk->blhk", x, self.query.astype(x.dtype))
-        y = attention.attend(q + self.query_bias.astype(x.dtype), *pair, mask, "xla")
+        y = attention.attend(add_bias(q, self.query_bias), *pair, mask, "xla")
         out = jnp.einsum("blhk,hkd->bld", y, self.out.astype(x.dtype))
-        return out + self.out_bias.astype(x.dtype)
+        return add_bias(out, self.out_bias)
 
 
 class DecoderLayer(nn.Module):
@@ -336,5 +337,5 @@ class Translator(nn.Module):
         if self.options.norm == "pre":
             x = self.final_norm(x)
         logits = table_scores(x, self.backbone.token_table.astype(x.dtype))
-        logits += jnp.take(self.output_bias, language, axis=0)[:, None]
+        logits = add_bias(logits, jnp.take(self.output_bias, language, axis=0)[:, None])
         return jnp.where(jnp.arange(self.vocab_size) < known, logits, _NO_PIECE)
