@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 
 from clwe_jax.options import shipped
 
-MINUTES = "minutes.json"  # beside the configs; `python -m benchmarks.ledger render` writes it
-
 
 def lines(width: int) -> list[str]:
     """A line on each system that is at most `width` columns long."""
-    path = shipped.folder(shipped.CONFIGS) / MINUTES
-    minutes = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    measured = shipped.minutes()
     known = shipped.configs()
     names = max(map(len, known))
     made = [f"{'config':<{names}}  minutes  system"]
     for name, about in known.items():
         about = re.sub(r" \((?:[A-E]\d+[,; -]*)+\)", "", about)  # sections of the papers
-        line = f"{name:<{names}}  {minutes.get(name, ''):>7}  {about}"
+        time = measured[name]["minutes"] if name in measured else ""
+        line = f"{name:<{names}}  {time:>7}  {about}"
         made.append(line if len(line) <= width else line[: width - 1] + "…")
     return made
 

@@ -62,6 +62,8 @@ def main(argv: list[str]) -> None:
 
             jax.distributed.initialize()
         finished = registry.lookup("job", config.job)(config, workdir, _DRY_RUN.value)
+        if _DRY_RUN.value:
+            _print_expected_time(config.resolved())
     except (ValueError, OSError, ImportError) as error:
         if _DEBUG.value:
             raise
@@ -70,6 +72,17 @@ def main(argv: list[str]) -> None:
         sys.exit(f"error: {said}\n(--debug shows where.)")
     if not finished:
         sys.exit(terminal.UNFINISHED)
+
+
+def _print_expected_time(config: options.Run) -> None:
+    """Prints how long the run takes, by the measured time of the config's default run."""
+    from clwe_jax.runs import forecast  # imports jax
+
+    path, _, scale = config_flags.get_config_filename(flags.FLAGS["config"]).partition(":")
+    if scale in ("", "laptop"):
+        name = os.path.splitext(os.path.basename(path))[0]
+        line = forecast.expected_time(config, shipped.minutes().get(name, {}))
+        print(f"  {line}" if line else "  time: unknown; the log says the time that is left")
 
 
 def _run_name() -> str:

@@ -41,7 +41,7 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "compare": "clwe_jax.compare.shared:check",
     },
     # Plans of a job's memory and time on a slice: functions (config, topology).
-    "plan": {"pretrain": "clwe_jax.plan.pretraining:run", "clcr": "clwe_jax.clcr.plan:run"},
+    "plan": {"pretrain": "clwe_jax.plan.pretraining:run"},
     # Evaluation of a run, by the job that config.json in its folder names.
     "evaluation": {
         "pretrain": "clwe_jax.pretrain.evaluate:run",

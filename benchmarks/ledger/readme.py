@@ -7,6 +7,7 @@ import re
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from benchmarks.ledger import orders
+from clwe_jax.runs import forecast
 
 README, MINUTES = "README.md", "configs/minutes.json"
 BEGIN = "<!-- deciding table: python -m benchmarks.ledger render -->"
@@ -99,9 +100,14 @@ def table(by_name: Rows) -> list[str]:
 
 
 def minutes(by_name: Rows, configs: Sequence[str]) -> str:
-    """The content of minutes.json: config -> minutes of processor time of its default run."""
+    """The content of minutes.json: config -> minutes of processor time of its default run, and its work."""
     known = {
-        name: max(round(_minutes(by_name[name]), 1), 0.1) for name in configs if name in by_name
+        name: {
+            "minutes": max(round(_minutes(by_name[name]), 1), 0.1),
+            "work": forecast.count_work(by_name[name][0]["options"]),
+        }
+        for name in configs
+        if name in by_name
     }
     return json.dumps(known, indent=1, sort_keys=True)
 

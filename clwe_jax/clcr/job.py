@@ -18,10 +18,10 @@ from clwe_jax.clcr import (
     aligned,
     data,
     entailment,
+    figures as figures_of,
     hub as clcr_hub,
     sections,
     steps as clcr_steps,
-    trial,
     tune,
     vectors,
 )
@@ -67,17 +67,29 @@ class Clcr(Job):
 
     def stages(self) -> list[Stage]:
         read = functools.partial(data.sentences, self.config)
-        named = functools.partial(trial.encoders, self.config, self.workdir)
-        mapped = functools.partial(trial.transform, self.config)
         return [
-            Stage("encoders", self._encoders, (), named),
+            Stage("encoders", self._encoders, (), self._about_encoders),
             Stage("sentences", read, ("encoders",), self._about_sentences),
-            Stage("transform", self._transform, ("sentences",), mapped),
+            Stage("transform", self._transform, ("sentences",), self._about_transform),
             Stage("extract", self._extract, ("transform",)),
             Stage("reorder", self._reorder, ("transform",)),
             Stage("model", self._save, ("transform", "extract", "reorder")),
             Stage("entailment", self._entailment, ("transform",), self._about_entailment),
         ]
+
+    def _about_encoders(self) -> Iterator[str]:
+        places = data.places(self.config, self.workdir)
+        given = data.given(self.config)
+        for side, (language, place) in zip(data.SIDES, places.items()):
+            if language in given:
+                yield f"{side}: {language}, {place}"
+            else:
+                steps = data.encoder_config(self.config, language).train.steps
+                yield f"{side}: {language}, a model that is trained first, in {steps:,} steps"
+
+    def _about_transform(self) -> Iterator[str]:
+        steps = self.config.clcr.transform.steps
+        yield f"transform: {', '.join(clcr_steps.ROWS)}; {steps:,} steps in each direction"
 
     def _about_sentences(self) -> Iterator[str]:
         settings = self.config.clcr
@@ -165,11 +177,11 @@ class Clcr(Job):
         links = [[pivots.links(x, threshold) for x in part] for part in (of_train, distances)]
         train = Split(rows.train, False, views[0], links[0])
         test = Split(rows.test, rows.gold, views[1], links[1])
-        figures |= _spread(views[1])
+        figures |= figures_of.measure_spread(views[1])
         curve = None
         if rows.gold:
             curve = clcr_steps.pivot_curve(distances, rows.test)
-            figures |= _link_figures(test, distances, curve)
+            figures |= figures_of.measure_links(test, distances, curve)
         return Transformed(
             made_with, models, spaces, maps, phases, threshold, train, test, curve, figures
         )
@@ -347,36 +359,6 @@ class Clcr(Job):
             "clcr": {"seconds": self.seconds},
         }
         return Results(figures, report)
-
-
-def _spread(words: Views) -> dict[str, float]:
-    """The variances and ranks of the test words in the common space; a collapse is a warning."""
-    figures = {}
-    for side, name in enumerate(("mapped", "target")):
-        variance, rank = clcr_steps.spread(words.common(side).words)
-        figures |= {f"clcr/variance/{name}": variance, f"clcr/rank/{name}": rank}
-        if clcr_steps.collapsed(variance, rank):
-            logging.warning(
-                "The %s representations have collapsed: variance %.4f of a dimension, effective rank "
-                "%.1f. Lower config.clcr.tune.learning_rate or .rounds, or train T for more steps",
-                name,
-                variance,
-                rank,
-            )
-    return figures
-
-
-def _link_figures(
-    test: Split, distances: Sequence[np.ndarray], curve: clcr_steps.Curve
-) -> dict[str, float]:
-    """The figures of links and pivots against the gold links of the test sentences."""
-    figures = clcr_steps.aligners(test.words, test.rows)
-    nearest = clcr_steps.alignment([pivots.links(x) for x in distances], test.rows)
-    figures |= {f"clcr/alignment_{name}": value for name, value in nearest.items()}
-    chosen = clcr_steps.alignment(test.links, test.rows)
-    figures |= {f"clcr/pivots/{name}": value for name, value in chosen.items()}
-    at = curve.precision_at(clcr_steps.RECALL)
-    return figures if at is None else {**figures, f"clcr/pivots/precision@{clcr_steps.RECALL}": at}
 
 
 def _params(predictors: Extraction | OrderPredictors) -> dict[str, Any]:

@@ -5,22 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from clwe_jax.compare import findings
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.options.compare import CompareOptions
 from clwe_jax.report import data
-from clwe_jax.report.data import (
-    BLUE,
-    NEUTRAL,
-    Cell,
-    Column,
-    Dots,
-    Number,
-    Picture,
-    Table,
-    Text,
-    Word,
-)
+from clwe_jax.report.data import BLUE, NEUTRAL, Cell, Column, Dots, Number, Picture, Table, Word
 
 _SEEDED = {True: "their seeds and the test items", False: "the test items"}
 
@@ -32,7 +20,6 @@ def sections(comparison: Comparison, settings: CompareOptions, budget: str) -> l
       budget: the budget in words.
     """
     made = (
-        _findings(comparison),
         _table(comparison, settings, budget),
         _pareto(comparison),
         _orders(comparison),
@@ -42,12 +29,6 @@ def sections(comparison: Comparison, settings: CompareOptions, budget: str) -> l
         _senses(comparison),
     )
     return [data.to_json(section) for section in made if section is not None]
-
-
-def _findings(comparison: Comparison) -> data.Section | None:
-    points = findings.sentences(comparison)
-    text = "Each sentence follows from the figures below."
-    return data.Section("What the figures say", text, [Text(points=points)]) if points else None
 
 
 def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> data.Section:

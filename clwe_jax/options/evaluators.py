@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, Callable, NamedTuple
+from typing import Annotated
 
 from clwe_jax.options.section import Amount, Count, OneOf, Section, Share, Size, option
 
@@ -40,47 +40,11 @@ class WordAlignerOptions(Section):
     discount: Share = option(0.9, "of 'itermax'; see `word_links.itermax`")
 
 
-class Cost(NamedTuple):
-    """The work of one evaluation.
-
-    Attributes:
-      batches: of held-out text, whose loss is computed.
-      texts: that are encoded.
-      translations: that are written.
-      width: beams of a translation.
-    """
-
-    batches: int = 0
-    texts: int = 0
-    translations: int = 0
-    width: int = 1
-
-
-class EvaluationData(NamedTuple):
-    """What is known of an evaluation's data before it runs.
-
-    Attributes:
-      languages: number of the run's languages.
-      rows: rows of the text that words are looked for in.
-      sentences: (most sentences of a pair, 0: all) -> the sentences of both sides of all pairs.
-      directions: the same -> the sentences of all directions of translation; 0 where nothing translates.
-    """
-
-    languages: int
-    rows: int
-    sentences: Callable[[int], int]
-    directions: Callable[[int], int]
-
-
 @dataclasses.dataclass(frozen=True)
 class EvaluationOptions(Section):
     """Options of every evaluator."""
 
     every_steps: Count = option(0, "training steps between two runs; 0: at the end only")
-
-    def cost(self, data: EvaluationData) -> Cost:
-        """The work of one evaluation, for a dry run, as far as it is worth counting."""
-        return Cost()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,9 +53,6 @@ class MlmEvaluation(EvaluationOptions):
 
     name = "mlm"
     batches: Count = option(0, "maximum number of held-out batches of a language; 0: all batches")
-
-    def cost(self, data):
-        return Cost(batches=self.batches * data.languages)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,9 +67,6 @@ class RetrievalEvaluation(EvaluationOptions):
         1_000, "maximum number of sentences of a language pair, from the beginning; 0: all"
     )
     neighbourhood: Size = option(10, "number of neighbours that CSLS averages over")
-
-    def cost(self, data):
-        return Cost(texts=data.sentences(self.max_sentences))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,9 +83,6 @@ class BleuEvaluation(EvaluationOptions):
     width: Size = option(5, "number of beams; 1: greedy search. Static vectors have none")
     penalty: Amount = option(1.0, "exponent of the length in a beam's scores")
 
-    def cost(self, data):
-        return Cost(translations=data.directions(self.max_sentences), width=self.width)
-
 
 @dataclasses.dataclass(frozen=True)
 class MiningEvaluation(EvaluationOptions):
@@ -139,9 +94,6 @@ class MiningEvaluation(EvaluationOptions):
     )
     max_sentences: Count = option(0, "most sentences of a pair, from the beginning; 0: all")
     neighbourhood: Size = option(4, "neighbours over which the margin averages")
-
-    def cost(self, data):
-        return Cost(texts=data.sentences(self.max_sentences))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,10 +125,6 @@ class BliEvaluation(EvaluationOptions):
     tags: str = option(
         "", "folder of tagged text with the parts of speech of words, see `tags.read`; '': none"
     )
-
-    def cost(self, data):
-        texts = data.languages * self.max_words * self.occurrences or data.rows  # 0: all words
-        return Cost(texts=min(data.rows, texts))
 
 
 @dataclasses.dataclass(frozen=True)

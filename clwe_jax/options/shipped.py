@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import pathlib
 import sys
@@ -12,6 +13,7 @@ from clwe_jax import __version__
 from clwe_jax.options.section import nearest
 
 CONFIGS, GUIDES = "configs", "docs"
+MINUTES = "minutes.json"  # beside the configs; `python -m benchmarks.ledger render` writes it
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 
 
@@ -28,6 +30,12 @@ def configs() -> dict[str, str]:
         about = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         summaries[path.stem] = " ".join(about.partition("\n\n")[0].split())
     return summaries
+
+
+def minutes() -> dict[str, dict[str, float]]:
+    """Config -> of its default run 'minutes', of one processor, and 'work', as of `runs.forecast.count_work`."""
+    path = folder(CONFIGS) / MINUTES
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def config_file(argument: str) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from clwe_jax import options
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.training import MeshOptions, PlanOptions, TrainOptions
-from clwe_jax.plan import memory, notes as plan_notes, slices, table as plan_table
+from clwe_jax.plan import memory, slices, table as plan_table
 from clwe_jax.training import build, finish, flops, optim, partition, train, train_state
 from clwe_jax.types import Objective
 
@@ -48,8 +48,7 @@ def run(config: PretrainRun, topology: str) -> dict[str, Any]:
       (None where unknown), collectives {kind: {count, bytes}} (None where the program does not
       fit), evaluation (`memory.evaluation`), remedies [{flags, bytes, note}], flops (of a step, all
       devices), flops_a_device (as compiled), flops_6nd, seconds_a_step, hours, cost,
-      finish (these of the contrastive finish's step; None where the run has no finish), remarks
-      (`notes.remarks`), ...
+      finish (these of the contrastive finish's step; None where the run has no finish), ...
 
     Raises:
       ValueError: an unknown slice, or a mesh or batch size that does not fit it.
@@ -89,9 +88,6 @@ def run(config: PretrainRun, topology: str) -> dict[str, Any]:
         _say("It does not fit: estimating settings that need less memory ...")
         result["remedies"] = [dataclasses.asdict(r) for r in _remedies(program, place, result)]
     plan_table.show(config, result)
-    result["remarks"] = plan_notes.remarks(config, result)
-    for remark in result["remarks"]:
-        _say(f"Remark: {remark}")
     return result
 
 

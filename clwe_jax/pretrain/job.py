@@ -124,7 +124,7 @@ class Pretraining(Job):
 
     def _about_training(self) -> Iterator[str]:
         yield from forecast.evaluations(self.config, self.workdir)
-        yield from forecast.pretraining(self.config, self.workdir)
+        yield from forecast.model(self.config)
 
     def _open(self) -> Opened:
         run_text = inputs.open_run_text(self.config, self.workdir)

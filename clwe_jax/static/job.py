@@ -23,7 +23,7 @@ from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs, lex
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.runs.evaluators import NamedEvaluator
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
-from clwe_jax.static import examples, mined, pictures, provided, refine, times
+from clwe_jax.static import examples, mined, pictures, provided, refine
 from clwe_jax.static.trainer import Trainer
 from clwe_jax.static.vocabularies import Vocabularies
 from clwe_jax.text import run_text
@@ -107,7 +107,7 @@ class Static(Job):
                 (*read, *model),
                 lambda: forecast.evaluations(config, workdir),
             ),
-            Stage("induced dictionaries", self._induce, model, lambda: times.stages(config)),
+            Stage("induced dictionaries", self._induce, model),
         ]
 
     @property

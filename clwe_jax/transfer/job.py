@@ -28,7 +28,6 @@ from clwe_jax.transfer import (
     search,
     sections,
     translate,
-    trial,
 )
 from clwe_jax.transfer.data import LabelledData
 from clwe_jax.transfer.frozen import FrozenTransfer
@@ -118,7 +117,15 @@ class Transfer(Job):
             yield f"mapped by word-aligned sentences: {self.config.transfer.align.parallel}"
 
     def _about_training(self) -> Iterator[str]:
-        yield from trial.lines(self.config, transfer_data.read(self.config))
+        settings = self.config.transfer
+        tunes = settings.mode == "tune"
+        epochs = self.config.train.epochs if tunes else self.config.recipe.epochs
+        learns = "backbone and head" if tunes else "head"
+        yield (
+            f"training: {learns} {settings.head.name}, at most {epochs} epochs, {settings.seeds} seeds"
+        )
+        if settings.search.trials:
+            yield f"search: {settings.search.trials} trials of the regularisation"
 
     def _read(self) -> LabelledData:
         rows = transfer_data.read(self.config)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import re
 import shutil
 
 import jax
@@ -553,15 +552,12 @@ def test_a_run_as_printed_maps_plain_hidden_states(config, tmp_path, models):
     assert mapped.threshold == pytest.approx(9 * clcr_steps.unit(mapped.train.words))
 
 
-def test_a_dry_run_forecasts_the_steps_of_encoders_and_maps(config, tmp_path, capsys):
+def test_a_dry_run_says_the_steps_of_encoders_and_maps(config, tmp_path, capsys):
     run = with_values(config, {"clcr": dict(target="", encoder={"steps": 30, "layer": "0"})})
     assert clcr.run(run, str(tmp_path / "run"), dry=True)
     shown = capsys.readouterr().out
     assert "target: en, a model that is trained first" in shown and "source: de, run:" in shown
-    assert re.search("training: 30 steps .*: about .* seconds", shown)
-    assert re.search(
-        "60 steps in each direction: at most about .* here, of sentences of 32 words", shown
-    )
+    assert "trained first, in 30 steps" in shown and "60 steps in each direction" in shown
     assert not (tmp_path / "run").exists()
 
 

@@ -13,7 +13,6 @@ from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.evaluate.bli import LexiconInduction
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.induced import Induced
-from clwe_jax.options.evaluators import BliEvaluation, EvaluationData
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
 from clwe_jax.text.dictionary import test_dictionaries
 from clwe_jax.text.corpus.frequencies import Frequencies
@@ -253,12 +252,6 @@ def test_frequent_words(world, toy_objective):
     # Of the evaluator's option 0 means all.
     two, every = (run(world, toy_objective(), max_words=x)["bli/de-en/chance"] for x in (2, 0))
     assert every < two == 1 / 2
-
-
-def test_a_forecast_of_all_words_counts_the_whole_sample():
-    data = EvaluationData(2, 500, sentences=None, directions=None)
-    made = (BliEvaluation(max_words=x, occurrences=10).cost(data).texts for x in (0, 3, 1_000))
-    assert list(made) == [500, 60, 500]
 
 
 def test_several_translations(world, toy_objective):

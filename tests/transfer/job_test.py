@@ -556,9 +556,7 @@ def test_a_dry_run_opens_the_encoder(vectors, tmp_path, capsys):
     assert transfer.run(tiny(vectors), str(tmp_path / "run"), dry=True)
     shown = capsys.readouterr().out
     assert ", StaticSpaces(en, de)" in shown
-    assert re.search(
-        r"head linear, at most 12 epochs, 2 seeds at once: at most about \d+ seconds here", shown
-    )
+    assert "training: head linear, at most 12 epochs, 2 seeds" in shown
     (tmp_path / "de.vec").write_text("haus 1 2\n")
     narrow = f"{vectors.partition(',')[0]},de={tmp_path}/de.vec"
     with pytest.raises(ValueError, match="de.vec, line 1: 2 numbers a word, and 32 in"):
@@ -572,16 +570,12 @@ def test_a_dry_run_opens_the_encoder(vectors, tmp_path, capsys):
         (
             "joint",
             {"transfer.search.trials": 4},
-            [
-                "vectors, trained first",
-                "100 dimensions.* timed words",
-                "search: 4 trials .*: at most about",
-            ],
+            ["vectors, trained first", "100 dimensions", "search: 4 trials"],
         ),
-        ("bow", {}, ["learns with the head", "from 64 timed rows"]),
+        ("bow", {}, ["learns with the head", "at most 12 epochs"]),
     ],
 )
-def test_a_dry_run_forecasts_heads_on_encoders_that_are_not_there_yet(
+def test_a_dry_run_describes_heads_on_encoders_that_are_not_there_yet(
     encoder, values, said, tmp_path, capsys
 ):
     assert transfer.run(with_values(tiny(encoder), values), str(tmp_path / "run"), dry=True)
@@ -590,10 +584,10 @@ def test_a_dry_run_forecasts_heads_on_encoders_that_are_not_there_yet(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_dry_run_forecasts_fine_tuning(pretrained, tmp_path, capsys):
+def test_a_dry_run_describes_fine_tuning(pretrained, tmp_path, capsys):
     assert transfer.run(tuning(pretrained), str(tmp_path / "run"), dry=True)
-    assert re.search(
-        r"3 epochs, 1 seeds, one after the other: about \d+ seconds", capsys.readouterr().out
+    assert (
+        "training: backbone and head linear, at most 3 epochs, 1 seeds" in capsys.readouterr().out
     )
     assert not (tmp_path / "run").exists()
 

@@ -1,7 +1,6 @@
 """Unsupervised translation from text files to a loaded model, resumed bit by bit."""
 
 import json
-import re
 import shutil
 
 import jax
@@ -109,15 +108,3 @@ def test_sentences_need_text_files(folder):
     values = {"data.source": "tfds:wikipedia/20230601", "init.embeddings": ""}
     with pytest.raises(ValueError, match="tfds:.*expected pocket, text:DIR"):
         config_of(folder, 1, values)
-
-
-def test_a_dry_run_counts_translations(folder, tmp_path, capsys):
-    bleu = dict(every_steps=2, max_sentences=5, width=2)
-    config = config_of(folder, 6, {"evals.bleu": bleu})
-    assert pretrain.run(config, str(tmp_path / "run"), dry=True)
-    said = capsys.readouterr().out
-    # Both directions of five pairs after 2, 4 and 6 steps.
-    assert re.search(
-        r"at most 0 texts; 64 take \d+ ms here and 30 translations; 64 take [\d.]+ s:", said
-    )
-    assert not list(tmp_path.iterdir())

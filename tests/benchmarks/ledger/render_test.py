@@ -1,5 +1,6 @@
 """Generated pages: they equal the ledger, show intervals and dates, and test orders."""
 
+import json
 import pathlib
 import re
 
@@ -24,7 +25,10 @@ def row(name, seed=0, **figures):
         "commands": [f"{MAIN}{name}.py"],
         "seconds": {"processor": 120.0},
         "memory": {"host_peak": 2e9},
-        "options": "0",
+        "options": {
+            "job": "static",
+            "data": {"source": "pocket", "languages": "en,de", "pocket_sentences": 5},
+        },
         "data": [{"name": "pocket", "hash": "0"}],
         "commit": "0" * 40,
         "date": "2020-01-01",
@@ -57,7 +61,9 @@ def test_the_table_of_the_readme_shows_cost_figure_and_floor():
     lines = readme.table({"joint_dictionary": some})
     shown = "| `joint_dictionary` | 2 | 2.0 | sentences found: 90.0 (80.0) |"
     assert shown in lines[2] and lines[3].count("–") == 3
-    assert readme.minutes({"x": some}, ["x", "y"]) == '{\n "x": 2.0\n}'
+    assert json.loads(readme.minutes({"x": some}, ["x", "y"])) == {
+        "x": {"minutes": 2.0, "work": 80}
+    }
     with pytest.raises(ValueError, match="expected one table"):
         readme.filled("no marks", {})
 
