@@ -40,7 +40,8 @@ def build(
     import jax
 
     from clwe_jax.options.training import MeshOptions
-    from clwe_jax.training import allocator, partition, train, train_state
+    from clwe_jax import allocator
+    from clwe_jax.training import partition, train, train_state
 
     allocator.keep_freed_memory()
     mesh = partition.make_mesh(MeshOptions())

@@ -21,13 +21,13 @@ from typing import Any, Callable
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from clwe_jax import allocator  # noqa: E402  before jax
 import jax  # noqa: E402
 import run_config  # noqa: E402
 from side_by_side import CLOCKS, record, spread  # noqa: E402
 
 from clwe_jax.runs import inputs  # noqa: E402
 from clwe_jax.training import (  # noqa: E402
-    allocator,
     build,
     flops,
     optim,

@@ -86,8 +86,9 @@ def our_epochs(
     import jax
     import jax.numpy as jnp
 
+    from clwe_jax import allocator
     from clwe_jax.data.arrays import ArraySource
-    from clwe_jax.training import allocator, heads
+    from clwe_jax.training import heads
     from clwe_jax.transfer import frozen as transfer_frozen
 
     allocator.keep_freed_memory()

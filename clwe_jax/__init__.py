@@ -8,6 +8,11 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from clwe_jax import allocator
+
+# First of all: later, numpy's, jax's and TensorFlow's threads have arenas of their own.
+allocator.share_one_arena()
+
 __version__ = "0.2.0"
 __all__ = ["LoadedModel", "api", "load"]
 

@@ -31,6 +31,7 @@ GROUND = (
     "parts",
     "compiled",
     "places",
+    "allocator",
 )
 ORDER = (
     (*GROUND, "pocket", "align"),

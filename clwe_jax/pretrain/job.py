@@ -9,7 +9,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 import jax
 import numpy as np
 
-from clwe_jax import atomic, options
+from clwe_jax import allocator, atomic, options
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.options.pretrain import PretrainRun
@@ -30,7 +30,7 @@ from clwe_jax.runs.job import STOPPED, Job, Results, Stage
 from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.run_text import RunText
-from clwe_jax.training import allocator, build, checkpoint, init, optim, partition, phases, train
+from clwe_jax.training import build, checkpoint, init, optim, partition, phases, train
 from clwe_jax.training.tables import TokenVectors
 from clwe_jax.types import Objective
 

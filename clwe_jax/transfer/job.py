@@ -13,12 +13,12 @@ from absl import logging
 import jax
 import numpy as np
 
-from clwe_jax import atomic, options, registry
+from clwe_jax import allocator, atomic, options, registry
 from clwe_jax.encoders import load as encoders
 from clwe_jax.options.transfer import TransferRun
 from clwe_jax.runs import forecast
 from clwe_jax.runs.job import Job, Results, Stage
-from clwe_jax.training import allocator, build
+from clwe_jax.training import build
 from clwe_jax.transfer import (
     data as transfer_data,
     encoder as transfer_encoder,

@@ -7,7 +7,7 @@ import pytest
 CODE = """
 import resource, sys
 import numpy as np
-from clwe_jax.training import allocator
+from clwe_jax import allocator
 if sys.argv[1] == "keep":
     assert allocator.keep_freed_memory()
 def faults():
@@ -30,3 +30,23 @@ def test_large_blocks_are_kept(run_python):
     # 64 MiB four times over, in pages of 4 KiB, or of 2 MiB where the system takes those.
     assert given_back >= 4 * 32
     assert kept < given_back / 10
+
+
+ARENAS = """
+import ctypes, threading
+import clwe_jax, numpy, jax
+block = threading.Barrier(4)
+def allocate():
+    kept = [bytes(1000) for _ in range(1000)]
+    block.wait()
+threads = [threading.Thread(target=allocate) for _ in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+jax.numpy.ones(9).block_until_ready()
+ctypes.CDLL(None).malloc_stats()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="mallopt is glibc's")
+def test_threads_share_one_arena(run_python):
+    assert run_python("-c", ARENAS).stderr.count("Arena ") == 1
