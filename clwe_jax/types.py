@@ -18,29 +18,24 @@ Variables = Mapping[str, Any]
 Batch = dict[str, Array]
 
 
-def piece_batch(rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
-    """Keys, shapes and types of a batch of masked pieces.
+def piece_batch(rows: int, length: int, entries: bool = False) -> dict[str, jax.ShapeDtypeStruct]:
+    """Keys, shapes and types of a batch of masked pieces, in the order of `data.graph.rows`.
 
     Returns:
       All [rows, length]:
       inputs: int32, piece ids after masking.
       targets: int32, the piece to predict where loss_weights > 0.
-      loss_weights: float32, 1 at every piece of a masked word, else 0.
+      loss_weights: float32, 1 at every piece of a masked word, else 0; with an entry at its first piece.
       positions: int32, starting at 0 in every segment.
       segment_ids: int32, 1, 2, ... within a row; 0 is padding.
       language_ids: int32, the language of the target where a piece is masked, else of the piece.
       source_language_ids: int32, the language of the text that the piece stands in.
+      entries (with `entries`): int32, 1 + the entry whose labels are predicted here; 0: `targets` is.
     """
     integers = jax.ShapeDtypeStruct((rows, length), np.int32)
-    return dict(
-        inputs=integers,
-        targets=integers,
-        loss_weights=jax.ShapeDtypeStruct((rows, length), np.float32),
-        positions=integers,
-        segment_ids=integers,
-        language_ids=integers,
-        source_language_ids=integers,
-    )
+    keys = "inputs targets loss_weights positions segment_ids language_ids source_language_ids"
+    shapes = {key: integers for key in [*keys.split(), *["entries"] * entries]}
+    return {**shapes, "loss_weights": jax.ShapeDtypeStruct((rows, length), np.float32)}
 
 
 # Keys of a batch of sentences with their code-switched copies: `COPY + key` is the copy's `key`.

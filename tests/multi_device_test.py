@@ -29,31 +29,31 @@ TOY = runpy.run_path(str(HERE.parent / "training" / "toy_run.py"))
 
 
 @functools.cache
-def compiled(name, microbatches):
+def compiled(name, microbatches, expected):
     """A mesh of the first devices, the plan of the toy run's state on it, and its compiled step."""
     sizes = MESHES[name]
     mesh = partition.make_mesh(sizes, jax.devices()[: sizes.data * sizes.fsdp * sizes.tensor])
-    objective, batch = TOY["objective"](), next(TOY["Source"]())
+    objective = TOY["objective"](TOY["labels"]() if expected else None)
+    batch = next(TOY["Source"](entries=expected))
     target = train_state.plan(objective, OPTIMIZER.build(STEPS), batch, mesh)
     step = train.trace_step(objective, OPTIMIZER, STEPS, microbatches, mesh, target, batch)
-    return mesh, target, step.lower().compile()
+    return objective, mesh, target, step.lower().compile()
 
 
 class Run:
     """The toy run on a mesh of the first devices, step by step."""
 
-    def __init__(self, name, microbatches=1):
-        self.mesh, self.target, self.step = compiled(name, microbatches)
-        self.state = train_state.start(
-            TOY["objective"](), OPTIMIZER.build(STEPS), next(TOY["Source"]()), self.mesh, 0
-        )
+    def __init__(self, name, microbatches=1, expected=False):
+        objective, self.mesh, self.target, self.step = compiled(name, microbatches, expected)
+        self.source = TOY["Source"](entries=expected)
+        batch = next(self.source)
+        self.state = train_state.start(objective, OPTIMIZER.build(STEPS), batch, self.mesh, 0)
         self.losses = []
 
     def go(self, start, stop):
-        source = TOY["Source"]()
-        source.set_state(str(start))
+        self.source.set_state(str(start))
         for _ in range(start, stop):
-            batch = partition.global_batch(next(source), self.mesh)
+            batch = partition.global_batch(next(self.source), self.mesh)
             self.state, metrics = self.step(self.state, batch)
             self.losses.append(float(metrics["loss"].mean()))
         return self
@@ -109,6 +109,8 @@ def main():
         Run("four", 2).go(0, 1).arrays(), Run("one", 2).go(0, 1).arrays()
     )
     found["one"] = [0.0, one.losses]
+    alone, cut = (Run(name, expected=True).go(0, 2) for name in ("one", "all"))
+    found["expected"] = [differ(cut.arrays(), alone.arrays()), alone.losses, cut.losses]
 
     # 8 -> 4 -> 1 devices, each going on from the checkpoint of the one before.
     with tempfile.TemporaryDirectory() as folder:
@@ -150,6 +152,13 @@ def test_training_does_not_depend_on_the_mesh(found, mesh):
     assert difference < 2e-3
     np.testing.assert_allclose(losses, found["one"][1], rtol=1e-4)
     assert len(set(losses)) == STEPS
+
+
+def test_labels_in_expectation_do_not_depend_on_the_mesh(found):
+    difference, alone, cut = found["expected"]
+    assert difference < 2e-3
+    np.testing.assert_allclose(alone, cut, rtol=1e-4)
+    assert alone[0] != found["one"][1][0]
 
 
 def test_microbatches_do_not_depend_on_the_mesh(found):

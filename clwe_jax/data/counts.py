@@ -40,15 +40,19 @@ class PieceCounts:
     def count(self, batch: Batch) -> dict[str, int]:
         """Numbers of positions, pieces by language, labels, and labels in another language.
 
+        A position that an entry labels in all languages counts as one label in another language.
         Rows without a piece, which fill up the last batch of a pass, have no positions.
         """
         source, filled = batch["source_language_ids"], batch["segment_ids"] > 0
         predicted = batch["loss_weights"] > 0
+        crossing = batch["language_ids"] != source
+        if "entries" in batch:
+            crossing = batch["entries"] > 0
         return {
             "positions": int(filled.any(axis=1).sum()) * filled.shape[1],
             "pieces": int(filled.sum()),
             "labels": int(predicted.sum()),
-            "crossing": int((predicted & (batch["language_ids"] != source)).sum()),
+            "crossing": int((predicted & crossing).sum()),
             **language_counts(self.languages, source[filled]),
         }
 

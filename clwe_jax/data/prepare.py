@@ -152,6 +152,9 @@ def _prepare(config, out, work, rows, heldout_rows, job=None) -> dict[str, Any]:
         "sample": run_text.sample,
     }
     atomic.write_json(os.path.join(out, prepared.EXTRAS), extras, indent=None)
+    if labels := made.labels():
+        with atomic.writing(os.path.join(out, prepared.LABELS)) as file:
+            np.savez_compressed(file, **labels._asdict())
     # Last: a folder with this file is complete.
     atomic.write_json(os.path.join(out, prepared.META), meta, indent=None)
     return meta

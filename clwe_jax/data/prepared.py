@@ -1,7 +1,8 @@
 """Prepared batches: written once, then read without TensorFlow.
 
 A folder holds `meta.json`, `vocab/` (the tokenizer), `train-00000.npz` and so on,
-`heldout/{language}.npz`, and `extras.json` for reports. `meta.json` is written last, so a folder
+`heldout/{language}.npz`, `extras.json` for reports, and, where rows name entries of the dictionary,
+`labels.npz`. `meta.json` is written last, so a folder
 with it is complete. The files hold the rows of a task's batches; the reader chooses the batch size.
 """
 
@@ -21,11 +22,13 @@ from clwe_jax.data.arrays import ArraySource
 from clwe_jax.data.counts import PieceCounts
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import to_dict
+from clwe_jax.text.dictionary.label_table import LabelTable
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Batch, piece_batch
 
 META = "meta.json"
 EXTRAS = "extras.json"
+LABELS = "labels.npz"  # a `LabelTable`, for batches that name entries
 VERSION = 2
 COMMAND = "python -m clwe_jax.data.prepare --config=CONFIG --out=DIR"
 _ALIKE = 0.5  # smallest share of equal values for a key to be stored as its difference to another
@@ -168,6 +171,16 @@ class Prepared:
             return {}
         with open(path, encoding="utf-8") as file:
             return json.load(file)
+
+    def labels(self) -> LabelTable | None:
+        """The labels of the entries that the batches name; None where they have the labels.
+
+        Raises:
+          ValueError: the file is missing or damaged.
+        """
+        if "entries" not in self.meta["batch"]:
+            return None
+        return LabelTable(**read_rows(os.path.join(self._directory, LABELS)))
 
     @functools.cached_property
     def tokenizer(self) -> Tokenizer:

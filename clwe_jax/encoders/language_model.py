@@ -25,6 +25,7 @@ from clwe_jax.models import laser
 from clwe_jax.models.senses.state import SenseState
 from clwe_jax.objectives import projected
 from clwe_jax.text.corpus import frequencies
+from clwe_jax.text.dictionary.label_table import LabelTable
 from clwe_jax.text.vocab.base_vocab import Vocabulary
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.words.similar_words import did_you_mean, near_words
@@ -46,7 +47,7 @@ class LanguageModel(LoadedEncoder):
       config: the run's config.
       tokenizer: the run's tokenizer.
       objective: the run's objective with its model, without projection.
-      variables: the parameters; 'senses' and 'translations' where the model has them.
+      variables: the parameters; 'senses', 'translations' and 'labels' where the model has them.
       frequent: language -> the frequent words that `neighbours` and `senses` search.
       texts: language -> lines of text, for examples of senses; None for a run without text.
       projection: the objective with the maps of a projected run; None for other runs.
@@ -238,7 +239,8 @@ def load(workdir: str, step: int | None = None, opened: Any = None) -> LanguageM
     target = _abstract_params(_objective(config, vocabulary, np.full((1, 1, 1), -1)))
     # A step is the pretraining's; without one, the final parameters are loaded.
     folder = finish.final_folder(workdir) if step is None else workdir
-    variables, meta = checkpoint.restore_variables(folder, target, step, ("senses", "translations"))
+    collections = ("senses", "translations", "labels")
+    variables, meta = checkpoint.restore_variables(folder, target, step, collections)
     expected = {"vocabulary": vocabulary.fingerprint()}
     checkpoint.check_match(meta, variables["params"], expected, os.path.join(folder, "checkpoints"))
     translations = None
@@ -250,7 +252,10 @@ def load(workdir: str, step: int | None = None, opened: Any = None) -> LanguageM
         }
     if "translations" in variables:
         translations = np.asarray(variables["translations"]["ids"])[: len(vocabulary)]
-    objective = _objective(config, vocabulary, translations)
+    labels = None
+    if "labels" in variables:
+        labels = LabelTable(**{x: np.asarray(y) for x, y in variables["labels"].items()})
+    objective = _objective(config, vocabulary, translations, labels)
     maps = os.path.join(workdir, projected.FILE)
     projection = None
     if os.path.exists(maps):
@@ -272,9 +277,12 @@ def load(workdir: str, step: int | None = None, opened: Any = None) -> LanguageM
     )
 
 
-def _objective(config: options.Run, vocabulary: Vocabulary, translations: Any) -> Objective:
+def _objective(
+    config: options.Run, vocabulary: Vocabulary, translations: Any, labels: LabelTable | None = None
+) -> Objective:
+    size = len(vocabulary.pieces)
     return build.build_objective(
-        config, len(vocabulary.pieces), vocabulary.size, translations, vocabulary.specials
+        config, size, vocabulary.size, translations, vocabulary.specials, labels
     )
 
 

@@ -16,23 +16,27 @@ from clwe_jax.types import Array, Batch, Hidden, Sums
 
 @struct.dataclass
 class Predictions:
-    """The scores of P positions of each row; unused positions have weight 0.
+    """P positions of each row that are predicted; unused positions have weight 0.
 
     Attributes:
-      logits: float32 [B, P, V].
+      hidden: hidden states, [B, P, D].
       targets, languages, source_languages: int32 [B, P].
       weights: float32 [B, P].
       left_out: weight of masked positions beyond the first P of their row, float32 [].
       drift: of the positions that are read but not predicted, see `drift`.
+      entries: 1 + the dictionary's entry, int32 [B, P]; None for a batch without entries.
+      logits: float32 [B, P, V]; None before they are scored.
     """
 
-    logits: Array
+    hidden: Array
     targets: Array
     languages: Array
     source_languages: Array
     weights: Array
     left_out: Array
     drift: Sums
+    entries: Array | None = None
+    logits: Array | None = None
 
 
 def drift(hidden: Hidden, held: Array) -> Sums:
@@ -102,13 +106,16 @@ class MlmHead(nn.Module):
     dense: bool = True
 
     @nn.compact
-    def __call__(self, hidden: Array, table: Array, language: Array | None) -> Array:
-        """Logits, float32 [..., V].
+    def __call__(
+        self, hidden: Array, table: Array, language: Array | None, pieces: Array | None = None
+    ) -> Array:
+        """Logits, float32 [..., V], or of some pieces.
 
         Args:
           hidden: hidden states, [..., D].
           table: token embeddings, float32 [V, D].
           language: language embeddings of the targets, [..., D]; None without conditioning.
+          pieces: ids of the pieces to score, int32 [n]; None: all.
         """
         leading, width = hidden.shape[:-1], hidden.shape[-1]
         init = nn.initializers.truncated_normal(self.init_std)
@@ -124,10 +131,12 @@ class MlmHead(nn.Module):
         output_bias = parameter(
             self, "output_bias", ("vocab",), nn.initializers.zeros, (table.shape[0],)
         )
-        logits = table_scores(x, table.astype(x.dtype))
         # The other rows of the table fill it up, so that devices divide it evenly.
         exists = jnp.arange(table.shape[0]) < self.vocab_size
-        logits += jnp.where(exists, output_bias, -1e9)
+        biases = jnp.where(exists, output_bias, -1e9)
+        if pieces is not None:
+            table, biases = table[pieces], biases[pieces]
+        logits = table_scores(x, table.astype(x.dtype)) + biases
         return logits.reshape(*leading, -1)
 
 
@@ -159,7 +168,12 @@ class MlmModel(nn.Module):
             )
 
     def __call__(self, batch: Batch, max_predictions: int, train: bool = False) -> Predictions:
-        """Scores the masked positions, gathered before the projection to the vocabulary.
+        """As `gather`, with the scores for the targets' languages."""
+        found = self.gather(batch, max_predictions, train)
+        return found.replace(logits=self.score(found.hidden, found.languages))
+
+    def gather(self, batch: Batch, max_predictions: int, train: bool = False) -> Predictions:
+        """The masked positions, gathered before the projection to the vocabulary.
 
         Args:
           batch: see `types.piece_batch`; [B, L].
@@ -170,26 +184,30 @@ class MlmModel(nn.Module):
         weights = batch["loss_weights"]
         chosen = choose_positions(weights, max_predictions)
         # At a masked position the batch holds the language of the target (D5).
-        languages = at_positions(chosen, batch["language_ids"])
         kept = at_positions(chosen, weights)
         return Predictions(
-            logits=self.score(hidden_at_positions(chosen, hidden.last), languages),
+            hidden=hidden_at_positions(chosen, hidden.last),
             targets=at_positions(chosen, batch["targets"]),
-            languages=languages,
+            languages=at_positions(chosen, batch["language_ids"]),
             source_languages=at_positions(chosen, batch["source_language_ids"]),
             weights=kept,
             left_out=weights.sum() - kept.sum(),
             drift=drift(hidden, (batch["segment_ids"] > 0) & (weights == 0)),
+            entries=at_positions(chosen, batch["entries"]) if "entries" in batch else None,
         )
 
     def encode(self, batch: Batch) -> Hidden:
         """The backbone's hidden states, without dropout."""
         return self.backbone(batch)
 
-    def score(self, hidden: Array, languages: Array) -> Array:
-        """Logits [..., V] of hidden states [..., D] for target languages, int [...]."""
+    def score(self, hidden: Array, languages: Array, pieces: Array | None = None) -> Array:
+        """Logits of hidden states [..., D] for target languages, int [...].
+
+        Args:
+          pieces: ids of the pieces to score, int32 [n]; None: all, [V].
+        """
         language = None
         if self.backbone.options.condition_on_language:
             language = jnp.take(self.backbone.language_table, languages, axis=0)
         table = self.backbone.token_table if self.tied else self.output_table
-        return self.head(hidden, table, language)
+        return self.head(hidden, table, language, pieces)

@@ -20,6 +20,8 @@ from clwe_jax.options.section import (
 from clwe_jax.options.text import SOURCE
 
 CHOICES = ("uniform", "context")
+KEPT = ("text", "label")
+LABELS = ("drawn", "expected")
 SENTENCES = ("lines", "marks")
 RESETS = ("never", "document")
 BACKWARD = ("reversed", "window")
@@ -50,6 +52,7 @@ class TaskOptions(Section):
     independent: ClassVar[bool] = True
     parallel: ClassVar[str] = ""  # the parallel text that the task reads; an option of some
     backward: ClassVar[str] = ""  # of the windows of words
+    labels: ClassVar[str] = "drawn"  # an option of one
 
     def check(self, run: Any, path: str) -> None:
         check_source(run.data.source, *self.sources)
@@ -63,6 +66,7 @@ class Mlm(TaskOptions):
     # Constants in tasks whose labels are the words themselves.
     cross_lingual_share = 0.0
     choice = "uniform"
+    kept = "label"
 
     masking_rate: Share = option(0.15, "expected share of masked words among the words of a line")
     mask_share: Share = option(
@@ -108,10 +112,45 @@ class DictMlm(Mlm):
         "words uniformly; 'context' (beyond the paper) prefers the words of the language "
         "whose meanings fit the sentence",
     )
+    kept: Annotated[str, OneOf(*KEPT)] = option(
+        "label",
+        "what an unchanged piece of a masked word shows (D4): 'text', the word of the text, which "
+        "teaches to translate it in context; 'label', the word to predict, which teaches to copy",
+    )
+    labels: Annotated[str, OneOf(*LABELS)] = option(
+        "drawn",
+        "'drawn', one label for a masked word (D3); 'expected', the labels of all languages at once, "
+        "the expectation of the loss over the draw, exact for words of one piece. A label of several "
+        "pieces is then predicted as a bag of pieces at the word's first position",
+    )
+    equal_languages: bool = option(
+        False,
+        "whether, with labels='expected', the word itself and its synonyms in each language weigh 1 "
+        "(beyond the paper), in the place of the weights that follow from cross_lingual_share",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.labels == "drawn" and self.equal_languages:
+            raise OptionError(f"{AT}.equal_languages=True needs {AT}.labels=expected")
+        if self.labels == "expected" and self.choice != "uniform":
+            raise OptionError(
+                f"{AT}.labels='expected' is the expectation over a uniform draw: {AT}.choice=uniform"
+            )
+        if self.labels == "expected" and not self.only_words_with_entries:
+            raise OptionError(
+                f"{AT}.labels='expected' predicts words of the dictionary: "
+                f"{AT}.only_words_with_entries=True"
+            )
 
     def check(self, run: Any, path: str) -> None:
         super().check(run, path)
         check_translating(run, f"{path}.name={self.name!r}")
+        if self.labels == "expected" and run.objective.name != "mlm":
+            raise ValueError(
+                f"{path}.labels='expected' is for config.objective.name='mlm', not "
+                f"{run.objective.name!r}: --{path}.labels=drawn"
+            )
 
 
 @dataclasses.dataclass(frozen=True)

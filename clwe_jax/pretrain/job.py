@@ -154,6 +154,7 @@ class Pretraining(Job):
             vocabulary.size,
             inputs.translations(config.objective, run_text),
             vocabulary.specials,
+            opened.inputs.labels,
         )
         context = inputs.context(config.seed, run_text, opened.inputs.heldout)
         made = evaluators.build(config.evals, context, run_text.folders)

@@ -21,6 +21,7 @@ from clwe_jax.options.tasks import Copies, Sentences, Translation
 from clwe_jax.options.training import FinishOptions, MeshOptions
 from clwe_jax.runs import evaluators
 from clwe_jax.text.dictionary import translations as tables
+from clwe_jax.text.dictionary.label_table import LabelTable
 from clwe_jax.text import run_text as run_texts
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.run_text import RunText
@@ -38,11 +39,13 @@ class Inputs:
     Attributes:
       heldout: language -> its held-out batches.
       examples: function that makes code-switched sentences for the report.
+      labels: the labels of the entries that batches name; None where the batches have the labels.
     """
 
     source: BatchSource
     heldout: Mapping[str, Sequence[Batch]]
     examples: Callable[[], list[dict[str, Any]]]
+    labels: LabelTable | None = None
 
 
 def open_run_text(config: PretrainRun, workdir: str) -> RunText:
@@ -122,6 +125,7 @@ def build(config: PretrainRun, run_text: RunText) -> Inputs:
             prepared.source(seed=config.seed, **rows, **host),
             prepared.heldout(max_batches=config.evals["mlm"].batches, **rows, **host),
             lambda: prepared.extras.get("examples", []),
+            prepared.labels(),
         )
     task = config.task
     if isinstance(task, Translation | Sentences):
@@ -147,7 +151,10 @@ def build(config: PretrainRun, run_text: RunText) -> Inputs:
 
     made = pipeline.of_run(config, run_text, **rows, **host)
     return Inputs(
-        made.source(), made.heldout(config.evals["mlm"].batches), lambda: made.examples(_EXAMPLES)
+        made.source(),
+        made.heldout(config.evals["mlm"].batches),
+        lambda: made.examples(_EXAMPLES),
+        made.labels(),
     )
 
 

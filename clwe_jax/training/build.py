@@ -14,6 +14,8 @@ from clwe_jax.models.tuned import TunedModel
 from clwe_jax.objectives.labelling import LabellingObjective
 from clwe_jax.options.section import Section
 from clwe_jax.options.transfer import TransferOptions
+from clwe_jax.text.dictionary import label_table
+from clwe_jax.text.dictionary.label_table import LabelTable
 from clwe_jax.text.vocab import base_vocab
 from clwe_jax.types import Objective
 
@@ -26,6 +28,7 @@ def build_objective(
     padded_vocab_size: int,
     translations: np.ndarray | None = None,
     specials: Mapping[str, int] | None = None,
+    labels: LabelTable | None = None,
 ) -> Objective:
     """The objective with its model.
 
@@ -36,7 +39,12 @@ def build_objective(
       translations: word ids, int32 [vocab_size, languages, T], for objectives that translate.
       specials: name of each special piece -> its id in the vocabulary; by default, where a plan or
         a forecast has no vocabulary, they come first.
+      labels: the labels of the entries that batches name; by default, where a plan or a forecast has
+        no dictionary, as many as usual.
     """
+    languages = len(options.languages(config))
+    if config.task.labels == "expected" and labels is None:
+        labels = label_table.example(vocab_size, languages)
     given = dict(
         vocab_size=vocab_size,
         padded_vocab_size=padded_vocab_size,
@@ -44,13 +52,14 @@ def build_objective(
         translations=translations,
         backward=config.task.backward,
         seed=config.seed,
+        labels=labels,
         specials=specials or {name: i for i, name in enumerate(base_vocab.SPECIALS)},
     )
     model = _build(
         "model",
         config.model,
         vocab_size=padded_vocab_size,
-        languages=len(options.languages(config)),
+        languages=languages,
         max_length=config.data.sequence_length,
     )
     return _build("objective", config.objective, model=model, **given)

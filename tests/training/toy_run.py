@@ -23,17 +23,19 @@ from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options.models import TransformerOptions
 from clwe_jax.options.section import Count, option
 from clwe_jax.options.training import CheckpointOptions, MeshOptions, TrainOptions
+from clwe_jax.text.dictionary.label_table import LabelTable
 from clwe_jax.training import optim, partition, train
 from clwe_jax.types import piece_batch
 
 VOCAB, PADDED, LENGTH, ROWS = 60, 64, 12, 8
+ENTRIES = 6
 
 
 class Source:
     """Batch k is a function of k: sentences that count, from a random start, some pieces masked."""
 
-    def __init__(self, host=0, hosts=1, rows=ROWS, slow=0.0):
-        self.place, self.rows, self.slow = 0, rows, slow
+    def __init__(self, host=0, hosts=1, rows=ROWS, slow=0.0, entries=False):
+        self.place, self.rows, self.slow, self.entries = 0, rows, slow, entries
         self._mine = slice(host * rows // hosts, (host + 1) * rows // hosts)
 
     def __iter__(self):
@@ -56,10 +58,10 @@ class Source:
             segment_ids=np.ones(shape),
             language_ids=language,
             source_language_ids=language,
+            entries=np.where(masked, 1 + targets % ENTRIES, 0),
         )
-        return {
-            key: batch[key][self._mine].astype(x.dtype) for key, x in piece_batch(*shape).items()
-        }
+        shapes = piece_batch(*shape, self.entries)
+        return {key: batch[key][self._mine].astype(x.dtype) for key, x in shapes.items()}
 
     def get_state(self):
         return str(self.place).encode()
@@ -68,10 +70,21 @@ class Source:
         self.place = int(state)
 
 
-def objective(**model):
+def labels():
+    """A table of `ENTRIES` entries with up to four labels each."""
+    r = np.random.RandomState(0)
+    splits = np.concatenate([[0], np.cumsum(r.randint(1, 5, ENTRIES))]).astype(np.int32)
+    pieces = r.randint(5, VOCAB, splits[-1]).astype(np.int32)
+    languages = (pieces % 3).astype(np.int32)
+    members = np.arange(VOCAB)[:, None] % 3 == np.arange(3)
+    weights = r.rand(splits[-1]).astype(np.float32)
+    return LabelTable(splits, pieces, languages, weights, members)
+
+
+def objective(labels=None, **model):
     sizes = dict(layers=1, width=16, heads=2, mlp_dim=32, dropout=0.1)
     backbone = Transformer(TransformerOptions(**{**sizes, **model}), PADDED, 3, LENGTH)
-    return MlmObjective(model=backbone, vocab_size=VOCAB, max_predictions=4)
+    return MlmObjective(model=backbone, vocab_size=VOCAB, max_predictions=4, labels=labels)
 
 
 @dataclasses.dataclass(frozen=True)

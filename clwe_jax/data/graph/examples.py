@@ -9,7 +9,7 @@ import tensorflow as tf
 from clwe_jax.data.graph import draws, masking
 from clwe_jax.data.graph.context import ContextModel
 from clwe_jax.data.graph.encoding import Encoded, TextEncoder
-from clwe_jax.data.graph.rows import RowBuilder, Sequences
+from clwe_jax.data.graph.rows import RowBuilder, Sequences, count_positions
 from clwe_jax.data.graph.selection import places, select
 from clwe_jax.options.tasks import Copies, DictMlm, DictTlm, Mlm
 from clwe_jax.text.vocab.base_vocab import Vocabulary
@@ -40,7 +40,7 @@ class Masked(NamedTuple):
     """The words of a chunk after masking and switching; all [W].
 
     Attributes:
-      start, size, switched, masked, language: see `rows.Sequences`.
+      start, size, switched, masked, language, shown, shown_size, entry: see `rows.Sequences`.
       synonym: int32, the synonym's number in the dictionary for a switched word, else -1.
     """
 
@@ -49,7 +49,15 @@ class Masked(NamedTuple):
     switched: tf.Tensor
     masked: tf.Tensor
     language: tf.Tensor
+    shown: tf.Tensor
+    shown_size: tf.Tensor
+    entry: tf.Tensor
     synonym: tf.Tensor
+
+    @property
+    def predictions(self) -> tf.Tensor:
+        """[W] int32, the positions at which each word is predicted."""
+        return tf.where(self.masked, count_positions(self.size, self.entry), 0)
 
 
 class ExampleMaker:
@@ -160,8 +168,11 @@ class ExampleMaker:
     def _mask(self, words: Encoded, random: draws.Draws, room: int) -> tuple[Masked, dict]:
         """Chooses the words to predict and their labels (D2, D3)."""
         chosen = masking.choose(self._eligible(words), words.line, self._task.masking_rate, random)
-        # Switched before the limit, because a label has the pieces of its synonym.
-        changed = self._switch(words, chosen, self._task.cross_lingual_share, random)
+        if self._task.labels == "expected":
+            changed = self._switch(words, chosen, 0.0, random)._replace(entry=words.entry)
+        else:
+            # Switched before the limit, because a label has the pieces of its synonym.
+            changed = self._switch(words, chosen, self._task.cross_lingual_share, random)
         return self._limit(changed._replace(masked=chosen), words, room)
 
     def _eligible(self, words: Encoded) -> tf.Tensor:
@@ -183,6 +194,9 @@ class ExampleMaker:
             switched=tf.zeros_like(where),
             masked=tf.zeros_like(where),
             language=words.language,
+            shown=words.start,
+            shown_size=words.size,
+            entry=tf.fill(tf.shape(words.entry), -1),
             synonym=tf.fill(tf.shape(words.entry), -1),
         )
         if self._synonyms is None or not rate:
@@ -209,7 +223,7 @@ class ExampleMaker:
     def _limit(self, changed: Masked, words: Encoded, room: int) -> tuple[Masked, dict]:
         """Unmasks words with more pieces than a row can predict; cuts words longer than a row."""
         # A label with too many pieces becomes the word of the text again.
-        too_many = tf.logical_and(changed.masked, changed.size > self._max_predictions)
+        too_many = changed.predictions > self._max_predictions
         back = lambda old, new: tf.where(too_many, old, new)
         size = back(words.size, changed.size)
         counts = dict(
@@ -220,6 +234,7 @@ class ExampleMaker:
         return changed._replace(
             start=back(words.start, changed.start),
             size=tf.minimum(size, room),
+            shown_size=tf.minimum(words.size, room),
             switched=tf.logical_and(changed.switched, tf.logical_not(too_many)),
             masked=tf.logical_and(changed.masked, tf.logical_not(too_many)),
             language=back(words.language, changed.language),
@@ -233,7 +248,7 @@ class ExampleMaker:
             words.line,
             words.ends_sentence,
             masked.size,
-            tf.where(masked.masked, masked.size, 0),
+            masked.predictions,
             self._builder.room,
             self._max_predictions,
         )
@@ -258,16 +273,15 @@ class ExampleMaker:
         plain, plain_counts = self._limit(plain._replace(masked=chosen[:count]), words, room)
         copy, counts = self._limit(copy._replace(masked=chosen[count:]), words, room)
         counts = {name: value + plain_counts[name] for name, value in counts.items()}
-        predictions = lambda side: tf.where(side.masked, side.size, 0)
         # If both copies of a word exceed what a row can predict, only the first is predicted.
-        both = predictions(plain) + predictions(copy) > self._max_predictions
+        both = plain.predictions + copy.predictions > self._max_predictions
         counts["unmasked_words"] += count_true(both)
         copy = copy._replace(masked=tf.logical_and(copy.masked, tf.logical_not(both)))
         segment = masking.segments(
             words.line,
             words.ends_sentence,
             plain.size + copy.size,
-            predictions(plain) + predictions(copy),
+            plain.predictions + copy.predictions,
             self._builder.room,
             self._max_predictions,
         )
@@ -315,8 +329,7 @@ class ExampleMaker:
         short = Masked(*(select(value, fits) for value in masked))
         segment, second = select(segment, fits), select(second, fits)
         # Masked words beyond `max_predictions` are unmasked.
-        predicted = tf.where(short.masked, short.size, 0)
-        few = running_sum(predicted, segment) <= self._max_predictions
+        few = running_sum(short.predictions, segment) <= self._max_predictions
         counts["unmasked_words"] += count_true(tf.logical_and(short.masked, tf.logical_not(few)))
         short = short._replace(masked=tf.logical_and(short.masked, few))
         return sequences_of(short, segment, second, select(words.language, fits)), counts
@@ -335,6 +348,9 @@ def sequences_of(
         masked=masked.masked,
         language=masked.language,
         source=source,
+        shown=masked.shown,
+        shown_size=masked.shown_size,
+        entry=masked.entry,
     )
 
 

@@ -32,7 +32,7 @@ from clwe_jax.options.text import BatchesOptions
 from clwe_jax.text import stamps
 from clwe_jax.text.corpus.corpora import TextCorpus
 from clwe_jax.text.dictionary import Dictionary
-from clwe_jax.text.dictionary import training_dictionary
+from clwe_jax.text.dictionary import label_table, training_dictionary
 from clwe_jax.text.run_text import RunText
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Batch
@@ -230,6 +230,20 @@ class PiecePipeline(texts.Pipeline):
                     languages=[languages[i] for i in after.language.numpy()[mine]],
                 ),
             )
+
+    def labels(self) -> label_table.LabelTable | None:
+        """The labels of the dictionary's words; None where labels are drawn."""
+        synonyms = self.encoder.synonyms
+        if self.task.labels == "drawn" or synonyms is None:
+            return None
+        return label_table.make(
+            synonyms.dictionary,
+            synonyms.piece_splits.numpy(),
+            synonyms.pieces.numpy(),
+            len(self.tokenizer.vocabulary),
+            self.task.cross_lingual_share,
+            self.task.equal_languages,
+        )
 
     @functools.cached_property
     def _maker(self) -> ExampleMaker:

@@ -9,6 +9,7 @@ import tensorflow as tf
 from clwe_jax.data.graph import draws, packing
 from clwe_jax.options.tasks import Mlm
 from clwe_jax.text.vocab.base_vocab import Vocabulary
+from clwe_jax.types import piece_batch
 
 
 class Sequences(NamedTuple):
@@ -22,6 +23,9 @@ class Sequences(NamedTuple):
       masked: bool, whether the word is predicted.
       language: int32, language id of the word, or of the synonym that replaces it.
       source: int32, language id of the text that contains the word.
+      shown, shown_size: int32; the pieces of the word of the text are those of the chunk from `shown` on.
+      entry: int32, the dictionary's number of a word all of whose labels are predicted at once; -1: its
+        pieces are predicted one by one.
     """
 
     segment: tf.Tensor
@@ -32,6 +36,14 @@ class Sequences(NamedTuple):
     masked: tf.Tensor
     language: tf.Tensor
     source: tf.Tensor
+    shown: tf.Tensor
+    shown_size: tf.Tensor
+    entry: tf.Tensor
+
+
+def count_positions(size: tf.Tensor, entry: tf.Tensor) -> tf.Tensor:
+    """[W] int32, the positions at which masked words are predicted; see `Sequences`."""
+    return tf.where(entry >= 0, tf.minimum(size, 1), size)
 
 
 class RowBuilder:
@@ -87,7 +99,7 @@ class RowBuilder:
         sizes = of_segment + (self._length - self.room)
         row, rows = tf.range(tf.size(sizes)), tf.size(sizes)
         if self._packed:
-            masked = tf.where(words.masked, words.size, 0)
+            masked = tf.where(words.masked, count_positions(words.size, words.entry), 0)
             row, rows = packing.pack(
                 sizes,
                 tf.math.segment_sum(masked, words.segment),
@@ -116,6 +128,13 @@ class RowBuilder:
                 tf.gather(pieces, tf.where(switched, 0, index)),
             )
         is_masked = tf.gather(words.masked, word)
+        kept = target
+        if self._task.kept == "text":
+            # A label may have more pieces than the word of the text, whose last one is then repeated.
+            place = tf.minimum(within, tf.gather(words.shown_size, word) - 1)
+            kept = tf.gather(pieces, tf.gather(words.shown, word) + place)
+        entry = tf.gather(words.entry, word)
+        is_predicted = tf.logical_and(is_masked, tf.logical_or(entry < 0, tf.equal(within, 0)))
         segment = tf.gather(words.segment, word)
         # Place 0 of a segment is [CLS].
         place = 1 + tf.range(count) - tf.gather(tf.cumsum(of_segment, exclusive=True), segment)
@@ -139,19 +158,20 @@ class RowBuilder:
 
         def special(piece, where, position, language):
             piece = tf.fill(tf.shape(begin), piece)
-            return where, (piece, piece, zero, position, number, language, language)
+            return where, (piece, piece, zero, position, number, language, language, zero)
 
         parts = [
             (
                 tf.gather(begin, segment) + place,
                 (
-                    self._corrupt(target, is_masked, random),
+                    self._corrupt(target, kept, is_masked, random),
                     target,
-                    tf.cast(is_masked, tf.int32),
+                    tf.cast(is_predicted, tf.int32),
                     position,
                     tf.gather(number, segment),
                     tf.gather(words.language, word),
                     tf.gather(words.source, word),
+                    tf.where(is_predicted, 1 + entry, 0),
                 ),
             ),
             special(self._vocabulary.cls_id, begin, zero, opening),
@@ -166,32 +186,23 @@ class RowBuilder:
         source = tf.tensor_scatter_nd_update(
             tf.zeros([rows * self._length], tf.int32), slots[:, None], 1 + tf.range(tf.size(slots))
         )
-        padding = (self._vocabulary.pad_id, self._vocabulary.pad_id, 0, 0, 0, 0, 0)
-        names = (
-            "inputs",
-            "targets",
-            "loss_weights",
-            "positions",
-            "segment_ids",
-            "language_ids",
-            "source_language_ids",
-        )
+        padding = (self._vocabulary.pad_id, self._vocabulary.pad_id, 0, 0, 0, 0, 0, 0)
         features = {}
-        for place, name in enumerate(names):
+        for place, name in enumerate(piece_batch(1, 1, self._task.labels == "expected")):
             values = tf.concat([[padding[place]], *(values[place] for _, values in parts)], 0)
             features[name] = tf.reshape(tf.gather(values, source), [rows, self._length])
         features["loss_weights"] = tf.cast(features["loss_weights"], tf.float32)
         return features
 
-    def _corrupt(self, target, masked, random):
-        """Masked pieces become the mask (80%), stay (10%) or become random pieces (10%) (D4)."""
+    def _corrupt(self, target, kept, masked, random):
+        """Masked pieces become the mask (80%), `kept` (10%) or random pieces (10%) (D4)."""
         fate = random.uniform(tf.size(target))
         ordinary = tf.size(self._ordinary)
         other = tf.gather(self._ordinary, random.below(tf.fill(tf.shape(target), ordinary)))
         corrupted = tf.where(
             fate < self._task.mask_share,
             self._vocabulary.mask_id,
-            tf.where(fate < self._task.mask_share + self._task.random_share, other, target),
+            tf.where(fate < self._task.mask_share + self._task.random_share, other, kept),
         )
         return tf.where(masked, corrupted, target)
 

@@ -58,7 +58,7 @@ class Synonyms:
     Attributes:
       dictionary: dictionary between the run's languages, in their order.
       targets: [pairs] int32, `Dictionary.target_ids`.
-      pieces: int32, the pieces of all words, concatenated.
+      pieces, piece_splits: int32; the pieces of word w are pieces[piece_splits[w] : piece_splits[w + 1]].
       has_entries: [languages] bool, whether any word of the language has an entry.
     """
 
@@ -92,7 +92,7 @@ class Synonyms:
         self._group_language = tf.constant(dictionary.group_language.astype(np.int32))
         self._group_splits = tf.constant(dictionary.group_splits)
         self.targets = tf.constant(dictionary.target_ids)
-        self._piece_splits = tf.constant(splits)
+        self.piece_splits = tf.constant(splits)
         self.pieces = tf.constant(pieces)
 
     def entries(self, keys: tf.Tensor) -> tf.Tensor:
@@ -121,11 +121,11 @@ class Synonyms:
     def drawn(self, group: tf.Tensor, target: tf.Tensor) -> Drawn:
         """The synonyms at the places `target` of `targets`, in the groups `group`."""
         word = tf.gather(self.targets, target)
-        start = tf.gather(self._piece_splits, word)
+        start = tf.gather(self.piece_splits, word)
         return Drawn(
             language=tf.gather(self._group_language, group),
             start=start,
-            size=tf.gather(self._piece_splits, word + 1) - start,
+            size=tf.gather(self.piece_splits, word + 1) - start,
             word=word,
         )
 

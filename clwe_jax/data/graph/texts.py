@@ -20,6 +20,7 @@ from clwe_jax.options.text import BatchesOptions
 from clwe_jax.text import stamps
 from clwe_jax.text.corpus.corpora import TextCorpus, temperature_shares
 from clwe_jax.text.dictionary import Dictionary
+from clwe_jax.text.dictionary.label_table import LabelTable
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Batch
 
@@ -91,6 +92,10 @@ class Pipeline(abc.ABC):
           'masked' (bool, whether the transformed word is a label) and 'languages' (codes of the
           transformed words). The list is empty for a task that switches no words.
         """
+
+    def labels(self) -> LabelTable | None:
+        """The labels that the batches name by their entries; None for tasks with labels in the batches."""
+        return None
 
     @abc.abstractmethod
     def _heldout(self, number: int, text: sources.TextSource, batches: int) -> list[Batch]:

@@ -98,6 +98,51 @@ def test_golden_dict_mlm():
     assert counts["masked_words"] == counts["switched_words"] == 3
 
 
+def test_golden_kept_words():
+    """A kept word shows the text's word or its label; of a longer label the last piece again."""
+    shares = dict(masking_rate=1.0, mask_share=0.0, keep_share=1.0, random_share=0.0)
+    task = DictMlm(cross_lingual_share=1.0, kept="text", **shares)
+    rows, _ = toy(12, 8, task)(["The cat sees a dog."], [0])
+    assert text(rows["inputs"][0]) == "[CLS] the cat cat sees a dog . [SEP]"
+    assert text(rows["targets"][0]) == "[CLS] the kat ##ze sieht a hund . [SEP]"
+    rows, _ = toy(12, 8, DictMlm(cross_lingual_share=1.0, kept="label", **shares))(
+        ["The cat sees a dog."], [0]
+    )
+    assert text(rows["inputs"][0]) == "[CLS] the kat ##ze sieht a hund . [SEP]"
+
+
+def test_golden_expected_labels():
+    """The text stays as it is; a word with an entry is predicted once, at its first piece."""
+    task = DictMlm(
+        masking_rate=1.0,
+        kept="text",
+        labels="expected",
+        mask_share=0.0,
+        keep_share=1.0,
+        random_share=0.0,
+    )
+    make = toy(14, 8, task)
+    rows, counts = make(["Katze sieht a hund.", "The cat"], [1, 0])
+    found = {text(row): number for number, row in enumerate(rows["inputs"])}
+    [only] = found
+    segments = sorted(only.replace("[CLS]", "|[CLS]").strip("|").split(" |"))
+    assert segments == ["[CLS] kat ##ze sieht a hund . [SEP]", "[CLS] the cat [SEP]"]
+    row = found[only]
+    predicted = rows["loss_weights"][row] > 0
+    assert sorted(PIECES[x] for x in rows["targets"][row][predicted]) == [
+        "cat",
+        "hund",
+        "kat",
+        "sieht",
+    ]
+    np.testing.assert_array_equal(rows["entries"][row] > 0, predicted)
+    dictionary = Dictionary.from_pairs({("en", "de"): PAIRS}).restricted(("en", "de", "fr"))
+    words = [dictionary.word(int(x) - 1) for x in rows["entries"][row][predicted]]
+    assert sorted(words) == ["cat", "hund", "katze", "sieht"]
+    np.testing.assert_array_equal(rows["language_ids"], rows["source_language_ids"])
+    assert counts["masked_words"] == 4 and counts["switched_words"] == 0
+
+
 def test_golden_tlm():
     task = Tlm(masking_rate=0.0)
     lines = ["the cat", "die katze", "only one side", "", "a dog .", "le chat ."]
@@ -178,6 +223,12 @@ def test_options_are_checked():
         Mlm(mask_share=0.9)
     with pytest.raises(ValueError, match="choice='best'"):
         DictMlm(choice="best")
+    with pytest.raises(ValueError, match="labels=expected"):
+        DictMlm(equal_languages=True)
+    with pytest.raises(ValueError, match="choice=uniform"):
+        DictMlm(labels="expected", choice="context")
+    with pytest.raises(ValueError, match="only_words_with_entries=True"):
+        DictMlm(labels="expected", only_words_with_entries=False)
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +275,7 @@ def test_no_piece_is_lost(small, encoder):
 
 
 def test_rows_are_well_formed(small, encoder):
-    for task in (DictMlm(), DictTlm()):
+    for task in (DictMlm(), DictMlm(kept="text", labels="expected"), DictTlm()):
         rows, _ = run(small, encoder, task, count=150)
         vocabulary = small.tokenizer.vocabulary
         for row in zip(*(rows[name] for name in ("targets", "segment_ids", "positions"))):

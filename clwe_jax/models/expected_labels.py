@@ -1,0 +1,137 @@
+"""The labels of masked words in every language at once, and their cross-entropy.
+
+DICT-MLM draws one label of a masked word (D1, D3). Here each label counts with its probability, which
+is the expectation of the loss over the draw: one product with the table of tokens scores the labels
+of all languages. A label's probability is that among the pieces of its language's words.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Mapping
+
+from flax import struct
+import jax
+import jax.numpy as jnp
+
+from clwe_jax.types import Array
+
+_NEVER = -1e9  # score of a place without a piece
+_SMALLEST = 1e-30  # of a sum of exponentials, whose logarithm is taken
+
+
+@struct.dataclass
+class Labels:
+    """K labels of each of N words; labels that a word lacks have weight 0.
+
+    Attributes:
+      pieces, languages: int32 [..., K].
+      weights: float32 [..., K].
+    """
+
+    pieces: Array
+    languages: Array
+    weights: Array
+
+
+def look_up(table: Mapping[str, Array], entries: Array, most: int) -> Labels:
+    """The labels of words.
+
+    Args:
+      table: the arrays of a `text.dictionary.label_table.LabelTable`.
+      entries: 1 + each word's entry, int32 [...]; 0: no word, which has no labels.
+      most: K, the largest number of labels of an entry.
+    """
+    entry = jnp.maximum(entries - 1, 0)
+    first, last = (jnp.take(table["splits"], x, axis=0) for x in (entry, entry + 1))
+    places = first[..., None] + jnp.arange(most, dtype=jnp.int32)
+    exists = (places < last[..., None]) & (entries > 0)[..., None]
+    places = jnp.where(exists, places, 0)
+    pieces, languages, weights = (
+        jnp.take(table[name], places, axis=0) for name in ("pieces", "languages", "weights")
+    )
+    return Labels(pieces, languages, jnp.where(exists, weights, 0.0))
+
+
+def by_language(labels: Labels, values: Array, languages: int) -> Array:
+    """float32 [..., languages]: the sums of the labels' values [..., K] in each language."""
+    own = labels.languages[..., None] == jnp.arange(languages)
+    return jnp.where(own, values[..., None], 0.0).sum(-2)
+
+
+def one_by_one(
+    score: Callable[[Array, Array, Array], Array],
+    hidden: Array,
+    labels: Labels,
+    members: Array,
+    most: int,
+) -> tuple[Array, Array]:
+    """As `cross_entropy`, for a head that reads the language of its target.
+
+    Args:
+      score: (hidden states, languages int [...], pieces int32 [n]) -> logits [..., n].
+      hidden: hidden states, [..., D].
+      members: bool [V, languages].
+      most: the largest number of pieces of a language.
+    """
+
+    @jax.checkpoint  # else the scores of all languages are in memory at once
+    def of(language: Array) -> tuple[Array, Array]:
+        inside = members[:, language]
+        [pieces] = jnp.nonzero(inside, size=most, fill_value=members.shape[0] - 1)
+        exists = jnp.arange(most) < inside.sum()
+        logits = score(hidden, jnp.full(hidden.shape[:-1], language), pieces)
+        place = jnp.where(inside, jnp.cumsum(inside) - 1, 0)
+        mine = Labels(
+            jnp.take(place, labels.pieces, axis=0),
+            jnp.zeros_like(labels.languages),
+            jnp.where(labels.languages == language, labels.weights, 0.0),
+        )
+        logits = jnp.where(exists, logits, _NEVER)
+        losses, correct = cross_entropy(logits, mine, jnp.ones((most, 1)))
+        return losses[..., 0], correct
+
+    losses, correct = jax.lax.map(of, jnp.arange(members.shape[1]))
+    return jnp.moveaxis(losses, 0, -1), correct.any(0)
+
+
+@jax.custom_vjp
+def cross_entropy(logits: Array, labels: Labels, members: Array) -> tuple[Array, Array]:
+    """The weighted cross-entropy of each word's labels, by language.
+
+    The gradient is written out: it needs one pass over the logits.
+
+    Args:
+      logits: float32 [..., V].
+      members: float32 [V, languages], whether a piece is one of the language's.
+
+    Returns:
+      float32 [..., languages]; bool [...], whether a label has the highest of all scores.
+    """
+    return _forward(logits, labels, members)[0]
+
+
+def _forward(logits, labels, members):
+    languages = members.shape[-1]
+    top = logits.max(-1, keepdims=True)
+    exponentials = jnp.exp(logits - top)
+    sums = jnp.maximum(jnp.einsum("...v,vl->...l", exponentials, members), _SMALLEST)
+    scores = jnp.take_along_axis(logits, labels.pieces, axis=-1)
+    weights = by_language(labels, labels.weights, languages)
+    losses = weights * (jnp.log(sums) + top) - by_language(
+        labels, labels.weights * scores, languages
+    )
+    correct = ((scores >= top) & (labels.weights > 0)).any(-1)
+    return (losses, correct), (exponentials, weights / sums, labels, members)
+
+
+def _backward(residuals, gradients):
+    exponentials, shares, labels, members = residuals
+    gradient = gradients[0]  # the second output is a bool and has no gradient
+    of_sums = jnp.einsum("...l,vl->...v", shares * gradient, members)
+    of_scores = labels.weights * jnp.take_along_axis(gradient, labels.languages, axis=-1)
+    leading = jnp.indices(labels.pieces.shape, sparse=True)[:-1]
+    of_logits = (exponentials * of_sums).at[(*leading, labels.pieces)].add(-of_scores)
+    return of_logits, None, None
+
+
+cross_entropy.defvjp(_forward, _backward)

@@ -1,0 +1,131 @@
+"""The labels of every dictionary word in all languages at once: DICT-MLM's draw as a table.
+
+DICT-MLM labels a masked word with itself, or, with probability x, with a synonym: a language of the
+entry is drawn uniformly, then one of its words (D1, D3). The table holds the probability of each
+label, so that the loss can take the expectation over the draw at once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from absl import logging
+import numpy as np
+
+from clwe_jax.text.dictionary.merged import Dictionary
+
+_MOST = 512  # labels of an entry; a row of a batch has room for as many at each of its positions
+
+
+class LabelTable(NamedTuple):
+    """The labels of entry e are those from splits[e] up to splits[e + 1].
+
+    Attributes:
+      splits: int32 [entries + 1].
+      pieces: int32 [labels].
+      languages: int32 [labels], ids of the labels' languages.
+      weights: float32 [labels]. A word's weight is spread evenly over its pieces.
+      members: bool [V, languages], whether a piece is in a dictionary word of the language; in a
+        language without entries every piece is.
+    """
+
+    splits: np.ndarray
+    pieces: np.ndarray
+    languages: np.ndarray
+    weights: np.ndarray
+    members: np.ndarray
+
+    @property
+    def most(self) -> int:
+        """The largest number of labels of an entry."""
+        return int(np.diff(self.splits).max(initial=1))
+
+
+def make(
+    dictionary: Dictionary,
+    piece_splits: np.ndarray,
+    pieces: np.ndarray,
+    vocab_size: int,
+    share: float,
+    equal: bool = False,
+) -> LabelTable:
+    """The labels of the words of a dictionary.
+
+    Args:
+      piece_splits, pieces: the pieces of word w are pieces[piece_splits[w] : piece_splits[w + 1]].
+      vocab_size: V.
+      share: x, the probability of a synonym.
+      equal: whether the word and the synonyms in each language weigh 1 instead.
+    """
+    count, sizes = len(dictionary), np.diff(piece_splits)
+    language = dictionary.word_language
+    languages_of = np.diff(dictionary.entry_splits)
+    words_of = np.diff(dictionary.group_splits)
+    group_weight = 1.0 / words_of
+    if not equal:
+        group_weight *= share / np.repeat(languages_of, languages_of)
+    # The words themselves, then their synonyms.
+    own = np.arange(count)
+    entry = np.concatenate([own, np.repeat(own, dictionary.pairs_per_word())])
+    word = np.concatenate([own, dictionary.target_ids])
+    own_weight = np.full(count, 1.0 if equal else 1.0 - share)
+    weight = np.concatenate([own_weight, np.repeat(group_weight, words_of)])
+    # A synonym without pieces is no label, and the word keeps its own (`graph.examples`).
+    lost = sizes[word] == 0
+    weight[:count] += np.bincount(entry[lost], weight[lost], count)
+    weight[lost] = 0.0
+    kept = weight > 0
+    entry, word, weight = entry[kept], word[kept], weight[kept]
+    # One piece a label; a piece that several words of a language have counts once.
+    of = np.repeat(np.arange(len(word)), sizes[word])
+    within = np.arange(len(of)) - np.repeat(np.cumsum(sizes[word]) - sizes[word], sizes[word])
+    piece = pieces[piece_splits[word][of] + within]
+    keys = (entry[of] * len(dictionary.languages) + language[word][of]) * vocab_size + piece
+    keys, where = np.unique(keys, return_inverse=True)
+    weights = np.bincount(where, (weight / np.maximum(sizes[word], 1))[of], len(keys))
+    of_entry = keys // vocab_size // len(dictionary.languages)
+    chosen = _heaviest(of_entry, weights)
+    weights = weights[chosen] * _rescaled(of_entry, weights, chosen)
+    keys, of_entry = keys[chosen], of_entry[chosen]
+    members = np.zeros((vocab_size, len(dictionary.languages)), np.bool_)
+    members[pieces, np.repeat(language, sizes)] = True
+    members[:, ~members.any(0)] = True
+    return LabelTable(
+        splits=np.searchsorted(of_entry, np.arange(count + 1)).astype(np.int32),
+        pieces=(keys % vocab_size).astype(np.int32),
+        languages=(keys // vocab_size % len(dictionary.languages)).astype(np.int32),
+        weights=weights.astype(np.float32),
+        members=members,
+    )
+
+
+def example(vocab_size: int, languages: int) -> LabelTable:
+    """A table of the usual size of an entry, for plans and forecasts, which know no dictionary."""
+    labels = min(4 * languages, vocab_size)
+    return LabelTable(
+        splits=np.array([0, labels], np.int32),
+        pieces=np.arange(labels, dtype=np.int32),
+        languages=np.arange(labels, dtype=np.int32) % languages,
+        weights=np.full(labels, 1 / labels, np.float32),
+        members=np.arange(vocab_size)[:, None] % languages == np.arange(languages),
+    )
+
+
+def _heaviest(entry: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Ascending int [n], the places of the `_MOST` heaviest labels of each entry, which ascend."""
+    if np.bincount(entry).max(initial=0) <= _MOST:
+        return np.arange(len(entry))
+    order = np.lexsort((-weights, entry))
+    rank = np.arange(len(entry)) - np.searchsorted(entry, entry)
+    chosen = np.sort(order[rank < _MOST])
+    logging.info(
+        "%d labels of the entries with more than %d are left out", len(entry) - len(chosen), _MOST
+    )
+    return chosen
+
+
+def _rescaled(entry: np.ndarray, weights: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """The factors with which the chosen labels of each entry weigh as much as all."""
+    whole = np.bincount(entry, weights)
+    left = np.bincount(entry[chosen], weights[chosen], len(whole))
+    return (whole / np.maximum(left, 1e-9))[entry[chosen]]
