@@ -18,11 +18,10 @@ Expected: Table 1 of the paper: NER 71.3, POS 70.4, XNLI 67.9, PAWS-X 84.2, MLDo
 At :laptop: docs/lessons.md.
 """
 
-from clwe_jax import options, presets
+from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.bert(scale)
+    config = presets.dict_mlm(scale, cross_lingual_share=0.5)
     config.system = "DICT-MLM-50"
-    config.task = options.named("task", "dict_mlm", cross_lingual_share=0.5)
     return config

@@ -16,11 +16,10 @@ Expected: Table 1 of the paper: NER 69.0, POS 69.9, XNLI 68.6, PAWS-X 84.6, MLDo
 At :laptop: docs/lessons.md.
 """
 
-from clwe_jax import options, presets
+from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.bert(scale)
+    config = presets.dict_mlm(scale, cross_lingual_share=0.7)
     config.system = "DICT-MLM-70"
-    config.task = options.named("task", "dict_mlm", cross_lingual_share=0.7)
     return config

@@ -16,11 +16,10 @@ Expected: Table 1 of the paper: NER 67.8, POS 69.4, XNLI 67.2, PAWS-X 84.1, MLDo
 At :laptop: docs/lessons.md.
 """
 
-from clwe_jax import options, presets
+from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.bert(scale)
+    config = presets.dict_mlm(scale, cross_lingual_share=0.9)
     config.system = "DICT-MLM-90"
-    config.task = options.named("task", "dict_mlm", cross_lingual_share=0.9)
     return config

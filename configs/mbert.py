@@ -20,6 +20,6 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.bert(scale)
+    config = presets.mlm(scale)
     config.system = "mBERT"
     return config

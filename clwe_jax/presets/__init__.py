@@ -5,7 +5,7 @@ are in the package, so that a config file works from any folder, and import neit
 TensorFlow, so that `--help` answers at once.
 """
 
-from clwe_jax.presets.bert_presets import bert
+from clwe_jax.presets.bert_presets import bert, dict_mlm, mlm
 from clwe_jax.presets.clcr import clcr
 from clwe_jax.presets.transfer import esim, laser_tagger, transfer
 from clwe_jax.presets.translation import (
@@ -20,9 +20,11 @@ __all__ = [
     "bert",
     "bert_tiny",
     "clcr",
+    "dict_mlm",
     "elmo",
     "esim",
     "joint_align",
+    "mlm",
     "laser_tagger",
     "static",
     "supervised_translation",

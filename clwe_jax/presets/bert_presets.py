@@ -28,6 +28,10 @@ def _evals(every_steps: int) -> dict[str, Any]:
     )
 
 
+# Most words are predicted, and most of these can be read (docs/lessons.md); more places for them.
+_MASKS = dict(masking_rate=0.8, mask_share=0.2, keep_share=0.75, random_share=0.05)
+_MASKED = {"laptop": 48, "small": 96}
+
 _BERT_BASE: Values = {
     "vocab": dict(size=119_552),
     "model": dict(layers=12, width=768, heads=12, mlp_dim=3_072),
@@ -37,7 +41,7 @@ _BERT: dict[str, Values] = {
     "laptop": {
         # A part of the domains, no dropout (no sentence is seen three times): minutes, not hours.
         "data": dict(pocket_domains=DOMAINS),
-        "model": dict(layers=2, width=128, heads=4, mlp_dim=512, dropout=0.0),
+        "model": dict(layers=2, width=128, heads=4, mlp_dim=512, dropout=0.0, norm="pre"),
         "optimizer": dict(learning_rate=3e-3, warmup_steps=100),
         "train": dict(steps=3_000, batch_size=32, log_every_steps=50),
         "checkpoint": dict(every_steps=500),
@@ -48,7 +52,7 @@ _BERT: dict[str, Values] = {
             **YOUR_TEXT, languages="en,de,es,fr,ru,zh", sample_bytes=5_000_000, sequence_length=128
         ),
         "vocab": dict(size=32_768),
-        "model": dict(layers=6, width=384, heads=6, mlp_dim=1_536),
+        "model": dict(layers=6, width=384, heads=6, mlp_dim=1_536, norm="pre"),
         "optimizer": dict(learning_rate=1e-3, warmup_steps=1_000),
         "train": dict(steps=20_000, batch_size=256, log_every_steps=100),
         "checkpoint": dict(every_steps=2_000),
@@ -82,3 +86,28 @@ def bert(scale: str) -> ConfigDict:
       ValueError: an unknown scale.
     """
     return set_values(at(scale), _BERT[scale])
+
+
+def mlm(scale: str) -> ConfigDict:
+    """Plain masked language modelling, at `:laptop` and `:small` with the masks of `dict_mlm`."""
+    config = bert(scale)
+    if scale in _MASKED:
+        config.task.update(_MASKS)
+        config.data.max_predictions = _MASKED[scale]
+    return config
+
+
+def dict_mlm(scale: str, cross_lingual_share: float) -> ConfigDict:
+    """DICT-MLM (D1-D8): labels as the paper draws them at `:base` and `:paper`, else in expectation.
+
+    Args:
+      cross_lingual_share: x, the probability of a label in another language.
+    """
+    config = mlm(scale)
+    config.task = options.named("task", "dict_mlm", cross_lingual_share=cross_lingual_share)
+    config.task.kept = "label" if scale == "paper" else "text"
+    if scale in _MASKED:
+        config.task.update(labels="expected", **_MASKS)
+        # One product scores the labels of all languages.
+        config.model.condition_on_language = False
+    return config

@@ -235,7 +235,7 @@ def test_the_config_must_be_that_of_the_batches(folder):
     other = {"data.sequence_length": 64, "task.name": "dict_mlm"}
     with pytest.raises(ValueError, match="12 prepared, 64 wanted") as error:
         found.check(options.with_values(config, other))
-    assert "config.task" in str(error.value) and "languages" not in str(error.value)
+    assert "config.task" in str(error.value) and "data.languages" not in str(error.value)
 
 
 BLOCKED = """
@@ -263,8 +263,7 @@ def test_prepared_and_read_without_tensorflow(small, tmp_path, run_python):
     """End to end: text is prepared, and read by a process in which TensorFlow cannot be imported."""
     from clwe_jax.data import prepare
 
-    config = presets.bert("laptop")
-    config.task.update(name="dict_mlm", cross_lingual_share=0.5, choice="uniform")
+    config = presets.dict_mlm("laptop", cross_lingual_share=0.5)
     config.data.update(to_dict(small.config()))
     config.data.dictionaries = os.path.join(os.path.dirname(small.directory), "dictionaries")
     vocabulary = str(tmp_path / "vocab")
@@ -277,6 +276,7 @@ def test_prepared_and_read_without_tensorflow(small, tmp_path, run_python):
     assert sorted(os.listdir(out)) == [
         "extras.json",
         "heldout",
+        "labels.npz",
         "meta.json",
         "train-00000.npz",
         "vocab",
@@ -289,12 +289,20 @@ def test_prepared_and_read_without_tensorflow(small, tmp_path, run_python):
     found.check(config)
     assert len(found.extras["examples"]) == 12
     batch = next(found.source(batch_size=700, seed=0))
-    for key, shape in piece_batch(700, 32).items():
+    for key, shape in piece_batch(700, 32, entries=True).items():
         assert (batch[key].shape, batch[key].dtype) == (shape.shape, shape.dtype)
     vocabulary = small.tokenizer.vocabulary
     predicted = batch["loss_weights"] > 0
-    assert abs((batch["inputs"][predicted] == vocabulary.mask_id).mean() - 0.8) < 0.05
-    np.testing.assert_array_equal(batch["inputs"][~predicted], batch["targets"][~predicted])
+    assert abs((batch["inputs"][predicted] == vocabulary.mask_id).mean() - 0.2) < 0.05
+    # The labels of the entries are beside the rows, and an entry has its word among them.
+    labels = found.labels()
+    entries = batch["entries"][predicted] - 1
+    first, last = labels.splits[entries], labels.splits[entries + 1]
+    own = zip(first[:50], last[:50], batch["targets"][predicted][:50])
+    assert all(target in labels.pieces[a:b] for a, b, target in own)
+    os.remove(os.path.join(out, "labels.npz"))
+    with pytest.raises(ValueError, match="labels.npz is missing"):
+        found.labels()
     shares = collections.Counter(batch["source_language_ids"][:, 0].tolist())
     assert set(shares) == set(range(6))
     with pytest.raises(ValueError, match="holds prepared batches already"):

@@ -1,0 +1,25 @@
+"""DICT-MLM with the labels of all languages alike: the strongest recipe from random parameters.
+
+Command:
+  python -m clwe_jax.main --config=configs/dict_mlm_all.py
+
+  :laptop (default)  the embedded world, two cores, minutes.
+  :small             6 x 384, minutes on one GPU, from prepared batches (dict_mlm_50.py says how).
+  :base, :paper      as dict_mlm_50.py, with these labels.
+
+Beyond the paper: the word itself and its synonyms in each language weigh the same, and most of the
+predicted words can be read. It is supervised word translation in context as much as masked language
+modelling.
+
+Expected: no paper has this system; docs/lessons.md.
+"""
+
+from clwe_jax import presets
+
+
+def get_config(scale: str = "laptop"):
+    config = presets.dict_mlm(scale, cross_lingual_share=0.5)
+    config.system = "DICT-MLM-all"
+    config.task.update(labels="expected", equal_languages=True)
+    config.model.condition_on_language = False
+    return config
