@@ -101,6 +101,11 @@ class Clcr(Job):
         if seeds:
             rows = (*entailment.rows(self.config), entailment.ALIGNED)
             yield f"entailment: {', '.join(rows)}; {seeds} heads each"
+        else:
+            yield (
+                "entailment: left out, it has no labelled files "
+                "(--config.clcr.entailment.train=en:FILE --config.clcr.entailment.tests=DIR)"
+            )
 
     def _encoders(self) -> Any:
         """Trains the encoders that are not given; returns language -> the tokenizer of its encoder."""

@@ -191,7 +191,7 @@ class ClcrRun(Run):
     plan: PlanOptions = section(PlanOptions)
 
     def resolved(self) -> ClcrRun:
-        """Also with gold links that follow the sentences, and the paper's values where faithful."""
+        """Also with gold links and entailment that follow the sentences, and the paper's values."""
         run = super().resolved()
         settings = run.clcr
         if settings.parallel == SOURCE:
@@ -205,6 +205,10 @@ class ClcrRun(Run):
             if inner:
                 value = dataclasses.replace(getattr(settings, name), **{inner: value})
             settings = dataclasses.replace(settings, **{name: value})
+        if settings.parallel != "pocket" and not settings.entailment.train:
+            # The labels of the embedded world belong to its own sentences.
+            unlabelled = dataclasses.replace(settings.entailment, seeds=0)
+            settings = dataclasses.replace(settings, entailment=unlabelled)
         return dataclasses.replace(run, clcr=settings)
 
     def check(self, run: Run, path: str) -> None:

@@ -92,6 +92,11 @@ class Run(Section):
         return {}
 
     @property
+    def reads_text(self) -> bool:
+        """Whether the run reads the text of config.data.source: given vectors need none."""
+        return not self.given_vectors
+
+    @property
     def vocabulary_path(self) -> str:
         """The vocabulary that is given; '' for one that is made, or none."""
         return ""

@@ -141,8 +141,7 @@ class Static(Job):
 
     def _read(self) -> _Dictionaries:
         config, brought, languages = self.config, self._given, options.languages(self.config)
-        resolve = inputs.folders_without_text if brought else run_text.resolve_folders
-        folders = resolve(config, self.workdir)
+        folders = run_text.resolve_folders(config, self.workdir)
         lower_case = config.align.lower_case_dictionary if brought else config.data.lower_case
         normalizer = Normalizer(lower_case, config.data.simplify_chinese)
         dictionary = training_dictionary.load(config, folders, self.workdir, normalizer)

@@ -95,7 +95,7 @@ def folders_of(config: options.Run, workdir: str) -> dict[str, str]:
     folder = os.path.join(workdir, "pocket")
     # option -> (its value, the folder of the embedded world that 'pocket' stands for)
     wanted = {
-        "text": (config.data.source.removeprefix("text:"), "text"),
+        "text": (config.data.source.removeprefix("text:") if config.reads_text else "", "text"),
         "dictionaries": (config.data.dictionaries, "dictionaries"),
         "tests": (config.data.exclude_dictionaries, "bli"),
         "parallel": (config.parallel, "parallel"),
@@ -140,7 +140,7 @@ def check(config: options.Run, workdir: str) -> None:
             raise FileNotFoundError(
                 f"config.{option}={path} is not a file; expected word vectors, such as wiki.de.vec"
             )
-    if source.startswith("text:") and not config.given_vectors:
+    if source.startswith("text:") and config.reads_text:
         corpora.TextCorpus(folders["text"], languages)
     if yours["dictionaries"] and not source.startswith("batches:"):  # these hold translations
         training_dictionary.check(config, yours["dictionaries"])
