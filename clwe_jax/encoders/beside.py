@@ -1,7 +1,8 @@
 """Two encoders beside each other: a downloaded one, and what a dictionary knows of the language.
 
-A vector has both parts, each of length 1 and the second times the square root of its weight, so that a
-cosine is that of the first encoder plus the weight times that of the second, over one plus the weight.
+A vector has both parts, the second as long as the first times the square root of its weight, so that a
+cosine is that of the first encoder plus the weight times that of the second, over one plus the weight: at
+each layer, and of the mean of several layers too.
 """
 
 from __future__ import annotations
@@ -94,12 +95,14 @@ class BesideEncoder:
             [beside] = self._second.of_words([space.words], language)
         return dataclasses.replace(space, vectors=self._joined(space.vectors, beside))
 
-    def _joined(self, own: np.ndarray, beside: np.ndarray) -> np.ndarray:
+    def _joined(self, own: np.ndarray, beside: np.ndarray) -> JoinedVectors:
         """[..., layers, D + E], of [..., layers, D] and the second encoder's [..., its layers, E]."""
-        beside = _unit(select_layer(beside, MEAN_LAST4))[..., None, :] * self._weight**0.5
-        # The same vector stands beside each layer: [..., layers, E].
-        beside = np.broadcast_to(beside, (*own.shape[:-1], beside.shape[-1]))
-        return np.concatenate([_unit(own), beside], -1, dtype=np.float32)
+        beside = _unit(select_layer(beside, MEAN_LAST4)) * self._weight**0.5
+        # The same vector stands beside each layer.
+        joined = np.concatenate([own, _stretch(beside[..., None, :], own)], -1, dtype=np.float32)
+        joined = joined.view(JoinedVectors)
+        joined.width, joined.weight = own.shape[-1], self._weight
+        return joined
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -136,6 +139,36 @@ class BesideModels(LoadedEncoder):
     def encoder(self) -> BesideEncoder:
         """Both as one encoder of text (`types.Encoder`)."""
         return BesideEncoder(self.first.encoder(), self.second.encoder(), self.weight)
+
+
+class JoinedVectors(np.ndarray):
+    """Vectors of both encoders by layer, [..., layers, D + E] (`encode.AveragesLayers`).
+
+    The mean of the first encoder's layers is shorter than they are, so that a plain mean of both parts
+    would have more of the second than its weight.
+
+    Attributes:
+      width: D, dimensions of the first encoder's part.
+      weight: of the second encoder's cosine.
+    """
+
+    width: int
+    weight: float
+
+    def __array_finalize__(self, source: np.ndarray | None) -> None:
+        self.width, self.weight = getattr(source, "width", 0), getattr(source, "weight", 0.0)
+
+    def mean_of_layers(self) -> np.ndarray:
+        """The mean of the first encoder's layers beside the second one's vector, [..., D + E]."""
+        parts = np.asarray(self)
+        own, beside = parts[..., : self.width].mean(-2), parts[..., self.width :].mean(-2)
+        return np.concatenate([own, _stretch(_unit(beside) * self.weight**0.5, own)], -1)
+
+
+def _stretch(beside: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """[..., E]: the vectors times the lengths of others, [..., D]; where these are zeros, themselves."""
+    lengths = np.linalg.norm(own, axis=-1, keepdims=True)
+    return beside * np.where(lengths > 0, lengths, 1)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

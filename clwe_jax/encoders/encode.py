@@ -6,7 +6,7 @@ import collections
 import dataclasses
 import functools
 import numbers
-from typing import Callable, Iterator, Sequence
+from typing import Callable, Iterator, Protocol, Sequence, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +30,14 @@ Layer = int | str  # a layer's number (0: the embeddings), or 'mean_last4'
 MEAN_LAST4 = "mean_last4"
 
 
+@runtime_checkable
+class AveragesLayers(Protocol):
+    """Vectors of layers whose mean is not that of their numbers."""
+
+    def mean_of_layers(self) -> np.ndarray:
+        """The mean of the layers, [..., D], of [..., layers, D]."""
+
+
 def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:
     """Reduces the vectors of all layers to one vector.
 
@@ -47,7 +55,8 @@ def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:
     if layer == MEAN_LAST4:
         if layers == 0:
             return vectors[..., 0, :]  # no copy: static vectors may fill the memory
-        return vectors[..., last_layers(layers), :].mean(-2)
+        chosen = vectors[..., last_layers(layers), :]
+        return chosen.mean_of_layers() if isinstance(chosen, AveragesLayers) else chosen.mean(-2)
     if not isinstance(layer, numbers.Integral) or not 0 <= layer <= layers:
         known = f"0 (the embeddings) to {layers}" if layers else "0 only"
         raise ValueError(
