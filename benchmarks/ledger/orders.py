@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import fnmatch
+import functools
 import math
+import re
 import statistics
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from clwe_jax.evaluate import agreement
+from clwe_jax.evaluate import agreement, significance
+from clwe_jax.evaluate.agreement import Gain
+from clwe_jax.evaluate.significance import Sample
 from clwe_jax.runs import record
 
 YES, NO, SAME = "yes", "no", "not significant"
+_ONE_SEED = " (one seed)"  # of a verdict that another seed may turn
 ABSENT = "not in the ledger yet"
-
-_LEVEL = 0.05  # of p
 
 Row = Mapping[str, Any]
 
@@ -64,7 +66,7 @@ def _value_and_error(row: Row, metric: str) -> tuple[float, float | None] | None
     if len(summands := metric.split(" + ")) > 1:
         known = [x for x in (_value_and_error(row, name) for name in summands) if x is not None]
         return (sum(value for value, _ in known), None) if known else None
-    names = [metric] if metric in figures else fnmatch.filter(figures, metric)
+    names = matching(metric, figures)
     if not names:
         return None
     values, errors = [], []
@@ -80,13 +82,25 @@ def _value_and_error(row: Row, metric: str) -> tuple[float, float | None] | None
     return statistics.fmean(values), error
 
 
-def verdict(better: Sequence[Row], worse: Sequence[Row], metric: str, other: str = "") -> str:
-    """Whether the first system's figure is the higher one.
+def matching(metric: str, figures: Iterable[str]) -> list[str]:
+    """The figures that a metric names, sorted; a star stands for a part of a path between slashes.
 
-    With two common seeds or more, the differences by seed are tested (t, paired). With one seed, the
-    test items are (sign test: of which sentence or word one system has more right, over all parts of a
-    pattern) where rows keep them; else the intervals over test items, as of independent samples, which errs towards
-    'not significant'.
+    `retrieval/*-*/mean` is of all pairs, and not of `retrieval/sif/de-en/mean`.
+    """
+    pattern = _pattern(metric)
+    return sorted(name for name in figures if pattern.fullmatch(name))
+
+
+@functools.cache
+def _pattern(metric: str) -> re.Pattern[str]:
+    return re.compile("[^/]*".join(map(re.escape, metric.split("*"))))
+
+
+def verdict(better: Sequence[Row], worse: Sequence[Row], metric: str, other: str = "") -> str:
+    """Whether the first system's figure is the higher one (`evaluate.significance`).
+
+    Common seeds are pairs, and so are test items where the rows keep their outcomes. Without either the
+    intervals over test items decide, as of independent samples, which errs towards 'not significant'.
 
     Args:
       better, worse: the systems' rows, one a seed.
@@ -94,51 +108,58 @@ def verdict(better: Sequence[Row], worse: Sequence[Row], metric: str, other: str
       other: the metric of the second system; '': the same.
 
     Returns:
-      'yes', 'no' (the order is reversed), 'not significant', or that a row is absent.
+      'yes', 'no' (the order is reversed), each with '(one seed)' where it rests on one; 'not significant';
+      or that a row is absent.
     """
     one, two = figure(better, metric), figure(worse, other or metric)
     if one is None or two is None:
         return ABSENT
-    difference, error = one.value - two.value, None
     sides = [
-        {row.get("seed", 0): _value_and_error(row, name) for row in rows}
+        {row.get("seed", 0): row for row in rows if _value_and_error(row, name)}
         for rows, name in ((better, metric), (worse, other or metric))
     ]
-    common = [seed for seed in sides[0] if sides[0][seed] and sides[1].get(seed)]
-    if len(common) > 1:
-        apart = [sides[0][seed][0] - sides[1][seed][0] for seed in common]
-        difference = statistics.fmean(apart)
-        error = agreement.half_interval(apart)
-    elif common and (apart := _sign_test(better, worse, common[0], metric, other or metric)):
-        return apart
-    elif one.error is not None and two.error is not None:
-        error = math.hypot(one.error, two.error)
-    if error is None or abs(difference) <= error:
+    seeds = sorted(sides[0].keys() & sides[1].keys())
+    pairs = [(sides[0][seed], sides[1][seed]) for seed in seeds]
+    tested = bool(pairs) and _compare(pairs, metric, other or metric)
+    if tested:
+        difference, significant = tested.value, tested.p < significance.LEVEL
+    else:
+        difference, errors = one.value - two.value, (one.error, two.error)
+        significant = None not in errors and abs(difference) > math.hypot(*errors)
+    if not significant:
         return SAME
-    return YES if difference > 0 else NO
+    alone = min(len(rows) for rows in sides) < 2 or bool(tested) and len(seeds) < 2
+    return (YES if difference > 0 else NO) + _ONE_SEED * alone
 
 
-def _sign_test(
-    better: Sequence[Row], worse: Sequence[Row], seed: int, metric: str, other: str
-) -> str:
-    """The verdict of a sign test on the items of one seed; '' where their outcomes are not known."""
-    sides = []
-    chosen = [next(x for x in rows if x.get("seed", 0) == seed) for rows in (better, worse)]
-    if chosen[0].get("data") != chosen[1].get("data"):
-        return ""  # perhaps other test items
-    for row, name in zip(chosen, (metric, other)):
-        names = sorted(fnmatch.filter(row["figures"], name))
-        outcomes = [record.outcomes(row, x) for x in names]
-        if not names or None in outcomes:
-            return ""
-        sides.append((outcomes, np.concatenate([x.items for x in outcomes])))
-    if not np.array_equal(sides[0][1], sides[1][1]):
-        return ""
-    ours, theirs = (
-        np.bincount(items, np.concatenate([x.right for x in parts])).astype(np.int64)
-        for parts, items in sides
-    )
-    tested = agreement.sign_test(ours, theirs)
-    if tested.p >= _LEVEL:
-        return SAME
-    return YES if tested.more > tested.less else NO
+def _compare(pairs: Sequence[tuple[Row, Row]], metric: str, other: str) -> Gain | None:
+    """The test of rows of the same seeds; None of one seed whose items are not known."""
+    samples = []
+    for rows, name in zip(zip(*pairs), (metric, other)):
+        values = [_value_and_error(row, name)[0] for row in rows]
+        samples.append(Sample(np.array(values), np.zeros(0)))
+    items = [_items(pair, metric, other) for pair in pairs]
+    if all(items):
+        for place in range(2):
+            every = [pair[place].influence for pair in items]
+            size = max(map(len, every))
+            mean = np.mean([np.pad(x, (0, size - len(x))) for x in every], 0)
+            samples[place] = samples[place]._replace(influence=mean)
+    elif len(pairs) < 2:
+        return None
+    return significance.compare(*samples)
+
+
+def _items(pair: tuple[Row, Row], metric: str, other: str) -> tuple[Sample, Sample] | None:
+    """Both rows' outcomes of the same test items; None where they are not known."""
+    if pair[0].get("data") != pair[1].get("data"):
+        return None  # perhaps other test items
+    parts = []
+    for row, name in zip(pair, (metric, other)):
+        outcomes = [record.outcomes(row, x) for x in matching(name, row["figures"])]
+        if not outcomes or None in outcomes:
+            return None
+        parts.append(outcomes)
+    if not np.array_equal(*(np.concatenate([x.items for x in some]) for some in parts)):
+        return None
+    return tuple(map(significance.sample_of_outcomes, parts))

@@ -192,9 +192,10 @@ def _answer(item: layout.Item, by_name: Rows) -> str:
         return item.verdict
     given = [_verdict(order, by_name) for order in item.orders]
     for answer in (orders.NO, orders.ABSENT, orders.SAME):
-        if answer in given:
-            return answer
-    return orders.YES
+        if fitting := [x for x in given if x.startswith(answer)]:
+            return max(fitting, key=len)
+    # An answer that rests on one seed says so.
+    return max(given, key=len, default=orders.YES)
 
 
 def _item_lines(item: layout.Item, answer: str, by_name: Rows, published: Any) -> Iterator[str]:

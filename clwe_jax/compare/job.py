@@ -195,7 +195,7 @@ class Compare(Job):
             else:
                 runs.setdefault(place.system.name, []).append(measurements)
         titled = {x.name: x for x in self.systems if x.name in runs}
-        comparison = Comparison(titled, runs, tasks.titles(settings), self.config.seed)
+        comparison = Comparison(titled, runs, tasks.titles(settings))
         figures = comparison.figures()
         made = {
             "device": next((x.device for some in runs.values() for x in some), ""),

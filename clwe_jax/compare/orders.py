@@ -6,18 +6,16 @@ import dataclasses
 import functools
 import itertools
 from typing import Mapping, Sequence
-import zlib
 
 import numpy as np
 
 from clwe_jax.compare import measured
 from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.systems import System
-from clwe_jax.evaluate import agreement
+from clwe_jax.evaluate import agreement, significance
 from clwe_jax.evaluate.agreement import Gain
+from clwe_jax.evaluate.significance import LEVEL, Sample
 
-LEVEL = 0.05
-SAMPLES = 4_000  # at least; see `Comparison.samples`
 # Figure -> its title; the tasks' follow.
 TITLES = {"retrieval": "Retrieval", "retrieval_csls": "Retrieval, CSLS", "induction": "Induction"}
 COSTS = ("minutes", "memory", "disk")
@@ -27,27 +25,18 @@ COSTS = ("minutes", "memory", "disk")
 class Comparison:
     """The measurements of all systems.
 
-    A figure is the mean over its parts (directions or languages), the seeds and the heads. Samples
-    draw sentences or words with all their items in all parts, which share them, the same ones for all
-    systems, and the seeds of each system.
+    A figure is the mean over its parts (directions or languages), the seeds and the heads. Parts share
+    sentences or words: these are the observations.
 
     Attributes:
       systems: name -> system.
       runs: name -> the measurements of its seeds.
       tasks: task -> its title.
-      seed: seed of the samples.
     """
 
     systems: Mapping[str, System]
     runs: Mapping[str, Sequence[Measured]]
     tasks: Mapping[str, str]
-    seed: int = 0
-
-    @functools.cached_property
-    def samples(self) -> int:
-        """Number of samples, with which the lowest p of all pairs is below LEVEL after the correction."""
-        pairs = len(self.runs) * (len(self.runs) - 1) // 2
-        return max(SAMPLES, round(4 * pairs / LEVEL))
 
     @functools.cached_property
     def titles(self) -> dict[str, str]:
@@ -78,9 +67,9 @@ class Comparison:
     @functools.cache
     def interval(self, figure: str, name: str) -> tuple[float, float]:
         """The 95% interval of a system's figure."""
-        samples = self._samples(figure, name, self.parts(figure, name))
-        low, high = np.quantile(samples, [0.025, 0.975])
-        return float(low), float(high)
+        found = self._sample(name, self.parts(figure, name))
+        half = significance.half_interval(found)
+        return max(0.0, found.value - half), min(1.0, found.value + half)
 
     @functools.cache
     def gain(self, figure: str, first: str, second: str) -> Gain | None:
@@ -88,10 +77,7 @@ class Comparison:
         parts = self.parts(figure, first, second)
         if not parts:
             return None
-        # Both are samples of the same items, so that the bootstrap is paired.
-        ours, theirs = (self._samples(figure, name, parts) for name in (first, second))
-        value = self._mean(first, parts) - self._mean(second, parts)
-        return agreement.gain(value, ours - theirs)
+        return significance.compare(self._sample(first, parts), self._sample(second, parts))
 
     @functools.cache
     def p_values(self, figure: str) -> dict[frozenset[str], float]:
@@ -173,40 +159,10 @@ class Comparison:
         """int [seeds x heads, N, 3]."""
         return np.concatenate([run.outcomes[part] for run in self.runs[name]])
 
-    @functools.cached_property
-    def _drawn(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Figure -> the numbers of all its items, and how often each of them is in each sample."""
-        draws = {}
-        for figure in self.titles:
-            some = [
-                self.runs[name][0].numbers(part)
-                for name in self.measured(figure)
-                for part in self.parts(figure, name)
-            ]
-            numbers = np.unique(np.concatenate(some))
-            # Not `hash`, which differs between processes for text.
-            rng = np.random.default_rng([self.seed, zlib.crc32(figure.encode())])
-            draws[figure] = numbers, agreement.drawn(len(numbers), rng, self.samples)
-        return draws
-
     @functools.cache
-    def _samples(self, figure: str, name: str, parts: tuple[str, ...]) -> np.ndarray:
-        """The mean over the parts in each sample, float64 [samples]."""
-        seeds = len(self.runs[name])
-        weights = None
-        if seeds > 1:
-            drawn = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
-            chosen = drawn.integers(seeds, size=(self.samples, seeds))
-            # [samples, seeds]
-            weights = np.stack([np.bincount(x, minlength=seeds) for x in chosen]) / seeds
-        numbers, draws = self._drawn[figure]
-        total = np.zeros(self.samples)
-        for part in parts:
-            counts = self._counts(name, part)
-            heads = len(counts) // seeds
-            # [samples, seeds x heads]: a seed's heads share its weight.
-            each = None if weights is None else np.repeat(weights, heads, axis=1) / heads
-            # The draws are of the items of all systems; this part has some of them.
-            own = np.searchsorted(numbers, self.runs[name][0].numbers(part))
-            total += agreement.resampled(counts, draws[:, own], each)
-        return total / len(parts)
+    def _sample(self, name: str, parts: tuple[str, ...]) -> Sample:
+        """The mean over the parts of each seed."""
+        own = self.runs[name]
+        found = significance.sample([(self._counts(name, x), own[0].numbers(x)) for x in parts])
+        # A seed's heads are one observation.
+        return found._replace(values=found.values.reshape(len(own), -1).mean(1))

@@ -10,6 +10,7 @@ from clwe_jax.options.compare import CompareOptions
 from clwe_jax.report import data
 from clwe_jax.report.data import BLUE, NEUTRAL, Cell, Column, Dots, Number, Picture, Table, Word
 
+_ONE_SEED = " Each system has one seed: an order holds of these trained models, and another seed may turn it."
 _SEEDED = {True: "their seeds and the test items", False: "the test items"}
 
 
@@ -22,7 +23,7 @@ def sections(comparison: Comparison, settings: CompareOptions, budget: str) -> l
     made = (
         _table(comparison, settings, budget),
         _pareto(comparison),
-        _orders(comparison),
+        _orders(comparison, settings.seeds > 1),
         _advice(comparison),
         _by_part(comparison),
         _costs(comparison, budget),
@@ -55,7 +56,7 @@ def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> dat
     text = (
         f"All systems read the same text and dictionary; the budget of training is {budget}. Below a "
         f"figure stands its 95% interval over {_SEEDED[several]}; 'best' is the highest figure of a "
-        "column, '≈ best' is not told apart from it (paired bootstrap, p < .05 after Holm's correction), "
+        "column, '≈ best' is not told apart from it (paired by test item, p < .05 after Holm's correction), "
         "and 'not compared' has other test items than it. "
         "Retrieval: nearest sentence by cosine, or by CSLS. Induction: P@1 by CSLS over all test words "
         "that have a translation of another spelling (one of the same spelling does not count); coverage "
@@ -130,7 +131,7 @@ def _pareto(comparison: Comparison) -> data.Section | None:
     return data.Section("Quality and cost", text, [pictures[0], *rest])
 
 
-def _orders(comparison: Comparison) -> data.Section:
+def _orders(comparison: Comparison, several: bool) -> data.Section:
     tables = []
     for figure, title in comparison.titles.items():
         rows: list[list[Cell]] = []
@@ -178,8 +179,8 @@ def _orders(comparison: Comparison) -> data.Section:
         )
     text = (
         "Each system beside the next one: the difference over the parts that both have, its 95% interval, "
-        "and p of a paired bootstrap over test items and seeds, after Holm's correction for all pairs of the "
-        "figure. An order without significance is 'not told apart'. Two systems without a part of the same "
+        "and p, paired by test item and by seed (Student's t), after Holm's correction for all pairs of the "
+        f"figure.{_ONE_SEED * (not several)} An order without significance is 'not told apart'. Two systems without a part of the same "
         "test items are 'not compared': of other languages, or where they spell test words in other ways, as "
         "with and without capitals."
     )

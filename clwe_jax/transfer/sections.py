@@ -9,7 +9,7 @@ import zipfile
 from absl import logging
 import numpy as np
 
-from clwe_jax.evaluate import agreement
+from clwe_jax.evaluate import agreement, significance
 from clwe_jax.options.transfer import TransferRun
 from clwe_jax.report import data
 from clwe_jax.report.data import Block, Chart, Column, Language, Line, Metric, Number, Table, Word
@@ -198,7 +198,9 @@ def _gains(
             )
             if ours is None or theirs is None or ours[1] != theirs[1]:
                 continue
-            gain = agreement.bootstrap(ours[0], theirs[0], config.seed)
+            rows_of_test = np.arange(ours[0].shape[1])
+            samples = (significance.sample([(x[0], rows_of_test)]) for x in (ours, theirs))
+            gain = significance.compare(*samples)
             sign = agreement.fewer_errors(ours[0], theirs[0])
             mine = float(np.mean([score[metric] for score in scores[language]]))
             rows.append(
@@ -207,7 +209,7 @@ def _gains(
                     Number(mine, "percent", change=gain.value),
                     Number(gain.value, "percent", low=gain.low, high=gain.high),
                     Number(gain.p),
-                    "yes" if gain.p < 0.05 else "no",
+                    "yes" if gain.p < significance.LEVEL else "no",
                     Number(float(sign.more), "count"),
                     Number(float(sign.less), "count"),
                     Number(sign.p),
@@ -231,9 +233,10 @@ def _gains(
         return None
     text = (
         "Gain: the difference of the runs' figures, means over the seeds, with the 95% interval and p "
-        "of a paired bootstrap over the test rows. The sign test counts the test rows in which one run "
-        "has fewer errors, over all its seeds; rows with equally many do not count. Intervals over seeds "
-        "measure the training's randomness; both tests measure the test set's."
+        "over the seeds (Student's t) and the test rows, paired. Of one seed a gain holds of these two trained "
+        "models alone. The sign test counts the test rows in which one run "
+        "has fewer errors, over all its seeds; rows with equally many do not count: it measures the test "
+        "set's randomness, not the training's."
     )
     return data.Section(f"{labelled.task.title}: gains", text, tables)
 

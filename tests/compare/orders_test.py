@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clwe_jax.compare import orders, sections, systems
+from clwe_jax.compare import sections, systems
 from clwe_jax.compare.measured import Measured, load, outcomes_of_hits
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.evaluate.agreement import Outcomes, numbered
@@ -75,6 +75,16 @@ def test_an_order_that_changes_with_the_seed_is_not_told_apart():
     assert comparison(rcsls=made(0.6), geomm=made(0.4)).told_apart("retrieval", "rcsls", "geomm")
 
 
+def test_two_seeds_of_equal_systems_are_not_told_apart():
+    """A bootstrap of two seeds told 22% of them apart."""
+    rng, wrong = np.random.default_rng(0), 0
+    for trial in range(60):
+        shares = 0.5 + 0.05 * rng.standard_normal((2, 2))
+        two = [[run(share, seed=rng.integers(2**31)) for share in some] for some in shares]
+        wrong += comparison(rcsls=two[0], geomm=two[1]).told_apart("retrieval", "rcsls", "geomm")
+    assert wrong <= 6
+
+
 def test_directions_of_the_same_sentences_are_one_test_set():
     def width(shared):
         parts = [
@@ -106,7 +116,7 @@ def test_the_correction_is_holms():
     found = comparison(rcsls=run(0.62, seed=1), geomm=run(0.55, seed=2), mlm=run(0.45, seed=3))
     pairs = ("rcsls", "mlm"), ("geomm", "mlm"), ("rcsls", "geomm")
     small, middle, large = (found.gain("retrieval", *pair).p for pair in pairs)
-    assert 2 / (orders.SAMPLES + 1) <= small < middle < large and 2 * middle < large < 1
+    assert small < middle < large and 2 * middle < large < 1
     expected = dict(zip(map(frozenset, pairs), (3 * small, 2 * middle, large)))
     assert found.p_values("retrieval") == pytest.approx(expected)
 

@@ -1,0 +1,122 @@
+"""Whether the difference of two systems is more than chance: one test for all pages.
+
+A figure varies with the seed and with the test items. Its interval has both parts: Student's t of the
+seeds, which are few, and the spread of the items, which are many. Of one seed only the second part is known,
+and what is found holds of these two trained models alone.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Sequence
+
+import numpy as np
+
+from clwe_jax.evaluate.agreement import Gain, Outcomes
+
+LEVEL = 0.05
+_SMALLEST_P = 1e-9
+
+
+class Sample(NamedTuple):
+    """The figure of a system.
+
+    Attributes:
+      values: of each seed, float64 [S].
+      influence: how much each item, by its number, moves the mean of the values from what it would be
+        otherwise, float64 [N]; empty where the items' outcomes are not known.
+    """
+
+    values: np.ndarray
+    influence: np.ndarray
+
+    @property
+    def value(self) -> float:
+        return float(self.values.mean())
+
+
+def sample(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> Sample:
+    """The mean over the parts of a test (directions, languages) of accuracy or F1.
+
+    Args:
+      parts: of each the counts of the items, int [S, N, 3] (`text.labelled.scores`), and the items'
+        numbers, int [N]: items of one number are no independent observations, in one part or several.
+    """
+    size = 1 + max(int(numbers.max(initial=0)) for _, numbers in parts)
+    values, influence = 0.0, np.zeros(size)
+    for counts, numbers in parts:
+        right, whole = 2.0 * counts[..., 0], counts[..., 1:].sum(-1)
+        total = np.maximum(whole.sum(1, keepdims=True), 1)
+        figures = right.sum(1, keepdims=True) / total
+        values = values + figures[:, 0] / len(parts)
+        moved = ((right - figures * whole) / total).mean(0) / len(parts)
+        influence += np.bincount(numbers, moved, size)
+    return Sample(np.asarray(values), influence)
+
+
+def sample_of_outcomes(parts: Sequence[Outcomes]) -> Sample:
+    """As `sample`, of one seed, of which each item is right or wrong."""
+    counts = []
+    for right, numbers in parts:
+        ones = np.ones(len(right), int)
+        counts.append((np.stack([right.astype(int), ones, ones], -1)[None], numbers))
+    return sample(counts)
+
+
+def half_interval(values: Sample, level: float = LEVEL) -> float:
+    """Half of the interval of a system's figure."""
+    return _half(values.values, values.influence, level)
+
+
+def compare(first: Sample, second: Sample) -> Gain:
+    """The difference of two figures, its interval, and the level at which the interval ends at 0.
+
+    The seeds are pairs, in their order; a system of one seed is beside all of the other's.
+
+    Args:
+      first, second: of the same test items, where the influence of these is known.
+    """
+    sides = [first.values, second.values]
+    if (pairs := min(map(len, sides))) > 1:
+        sides = [values[:pairs] for values in sides]
+    apart = sides[0] - sides[1]
+    size = max(len(first.influence), len(second.influence))
+    influence = _padded(first.influence, size) - _padded(second.influence, size)
+    difference = float(np.round(first.value - second.value, 12))
+    # As in McNemar's test: few items that differ are far from a normal distribution.
+    step = float(np.abs(influence).max(initial=0.0))
+    distance = max(abs(difference) - step, 0.0)
+    half = _half(apart, influence, LEVEL) + step
+    return Gain(difference, difference - half, difference + half, _p(distance, apart, influence))
+
+
+def _half(values: np.ndarray, influence: np.ndarray, level: float) -> float:
+    """The seeds' and the items' halves of an interval, as of independent sums."""
+    from scipy import stats  # takes half a second, which a start need not wait for
+
+    seeds, items = len(values), np.count_nonzero(influence)
+    of_seeds = of_items = 0.0
+    if seeds > 1:
+        of_seeds = stats.t.isf(level / 2, seeds - 1) * values.std(ddof=1) / seeds**0.5
+    if items > 1:
+        of_items = stats.t.isf(level / 2, len(influence) - 1) * np.sqrt((influence**2).sum())
+    return math.hypot(of_seeds, of_items)
+
+
+def _p(distance: float, values: np.ndarray, influence: np.ndarray) -> float:
+    """The level at which half of the interval is the distance."""
+    from scipy import optimize
+
+    if not distance:
+        return 1.0
+    if _half(values, influence, _SMALLEST_P) <= distance:
+        return _SMALLEST_P
+
+    def excess(log_p: float) -> float:
+        return _half(values, influence, math.exp(log_p)) - distance
+
+    return math.exp(optimize.brentq(excess, math.log(_SMALLEST_P), 0.0))
+
+
+def _padded(values: np.ndarray, size: int) -> np.ndarray:
+    return np.pad(values, (0, size - len(values)))
