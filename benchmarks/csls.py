@@ -118,7 +118,7 @@ def main() -> None:
         print(
             f"k={top}: all scores {seconds + last:.1f} s, bounded {less:.1f} s, "
             f"{(seconds + last) / less:.1f} times less; {same:.2%} of the answers are the same, "
-            f"bounded: {bounded.pays(len(queries), len(y))}"
+            f"bounded: {bounded.is_worthwhile(len(queries), len(y))}"
         )
         figures |= {
             f"k={top}, all scores, s": seconds + last,

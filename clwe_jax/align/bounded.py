@@ -42,12 +42,12 @@ _ROWS = 4_096  # vectors that are compared with the centers at once
 _MIN_KEYS = 20_000  # keys below which all cosines are faster
 
 
-def pays(queries: int, keys: int) -> bool:
+def is_worthwhile(queries: int, keys: int) -> bool:
     """Whether `nearest` is faster than all cosines, which accelerators compute quickly."""
     return jax.default_backend() == "cpu" and keys >= _MIN_KEYS and 4 * queries <= keys
 
 
-def nearest(queries: Array, around: Around, k: int, method: str) -> tuple[Array, Array]:
+def nearest(queries: Array, around: Neighbourhoods, k: int, method: str) -> tuple[Array, Array]:
     """The k best keys by a method.
 
     Args:
@@ -74,7 +74,7 @@ def nearest(queries: Array, around: Around, k: int, method: str) -> tuple[Array,
     return jnp.asarray(best), jnp.asarray(scores)
 
 
-class Around:
+class Neighbourhoods:
     """The numbers of every key that the methods subtract, or lower bounds of them.
 
     Attributes:
@@ -112,7 +112,7 @@ class Around:
         )
         self.exact = np.zeros(len(self.keys), bool)
         self.bounds = {method: np.zeros(len(self.keys), np.float32) for method in METHODS}
-        self._look_around()
+        self._bound_all()
         # A bound that rounding has raised above its number would hide a key that is among the best.
         self.bounds[CSLS] -= _ROUNDING
         self.bounds[INVERTED_SOFTMAX] -= 10 * _ROUNDING * (1 + beta)
@@ -121,7 +121,7 @@ class Around:
         """The factor of the cosine in a method's score."""
         return 2.0 if method == CSLS else self.beta
 
-    def whole(self) -> search.Keys:
+    def pool_keys(self) -> search.Keys:
         """The pool prepared for `settle`, a second copy in memory."""
         return search.chunked(self.pool, 0.0, self.neighbourhood)
 
@@ -130,10 +130,10 @@ class Around:
         self._write(wanted, lambda keys: self._sums(keys, *whole[:2]))
         self.exact[wanted] = True
 
-    def _look_around(self) -> None:
+    def _bound_all(self) -> None:
         """Computes the bounds of every key."""
         part_size = min(len(self.pool), max(_PART, self.neighbourhood))
-        homes, means, sizes = _grouped(self.pool, _centers(self.pool))
+        homes, means, sizes = _group_by_center(self.pool, _centers(self.pool))
         members = np.split(np.argsort(homes, kind="stable"), sizes.cumsum()[:-1])
         centers = np.asarray(search.unit(means))
         following = np.argsort(-(centers @ centers.T), axis=1, kind="stable")
@@ -224,7 +224,7 @@ def _log_sum(cosines: Array, beta: Array) -> Array:
 
 
 def _search(
-    queries: Array, around: Around, k: int, width: int, method: str
+    queries: Array, around: Neighbourhoods, k: int, width: int, method: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The k best of the `width` keys with the best bounds.
 
@@ -236,7 +236,7 @@ def _search(
     keys = search.chunked(around.keys, bound, width)
     candidates, limits = search.search(queries, keys, scale, width, around.memory_bytes)
     del keys  # frees memory for the pool
-    whole = around.whole()
+    whole = around.pool_keys()
     candidates, limits = np.asarray(candidates), np.asarray(limits)
     cosines = limits + bound[candidates]  # times the scale
     # Bounds make scores too high: k leaders with exact numbers are the best.
@@ -275,12 +275,14 @@ def _centers(pool: np.ndarray) -> np.ndarray:
     count = max(1, min(_CENTERS, len(pool) // _MEMBERS))
     centers = np.asarray(search.unit(sample[:: max(1, len(sample) // count)][:count]))
     for _ in range(_ROUNDS):
-        _, means, sizes = _grouped(sample, centers)
+        _, means, sizes = _group_by_center(sample, centers)
         centers = np.asarray(search.unit(np.where(sizes[:, None] > 0, means, centers)))
     return centers
 
 
-def _grouped(x: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _group_by_center(
+    x: np.ndarray, centers: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The nearest center of each vector, and the groups that the centers attract.
 
     Returns:
@@ -289,7 +291,7 @@ def _grouped(x: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray
     homes, sums = [], jnp.zeros_like(centers)
     for part in _pieces(x):
         left = len(x) - sum(map(len, homes))
-        own, sums = _assigned(part, centers, sums, left)
+        own, sums = _assign(part, centers, sums, left)
         homes.append(np.asarray(own)[:left])
     assigned = np.concatenate(homes)
     sizes = np.bincount(assigned, minlength=len(centers))
@@ -297,7 +299,7 @@ def _grouped(x: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 @jax.jit
-def _assigned(x, centers, sums, count):
+def _assign(x, centers, sums, count):
     """The nearest center of each vector, and the sums of the centers' first `count` vectors."""
     x = search.unit(x)
     own = search.top_k(search.products(x, centers, 0.0, 1.0), 1)[1][:, 0]

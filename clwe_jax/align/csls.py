@@ -33,12 +33,12 @@ class Shared:
         self._methods = tuple(x for x in bounded.METHODS if x in methods)
         self._kept: list[tuple[tuple, Array, Array, Any]] = []
 
-    def around(self, keys: Array, pool: Array, **options: Any) -> bounded.Around:
-        """The surroundings of the keys in the pool; see `bounded.Around`."""
+    def around(self, keys: Array, pool: Array, **options: Any) -> bounded.Neighbourhoods:
+        """The surroundings of the keys in the pool; see `bounded.Neighbourhoods`."""
         asked = ("around", *options.values())
         surroundings = self._find(asked, keys, pool)
         if surroundings is None:
-            surroundings = bounded.Around(keys, pool, methods=self._methods, **options)
+            surroundings = bounded.Neighbourhoods(keys, pool, methods=self._methods, **options)
             self._keep(asked, keys, pool, surroundings)
         return surroundings
 
@@ -127,7 +127,7 @@ def nearest(
     if method == "cosine":
         return search.search(queries, search.chunked(keys, 0.0, k), 1.0, k, memory_bytes)
     search.check(pool, keys, k=1)
-    if bounded.pays(len(queries), len(keys)):
+    if bounded.is_worthwhile(len(queries), len(keys)):
         shared = shared or Shared((method,))
         around = shared.around(
             keys, pool, neighbourhood=neighbourhood, beta=beta, memory_bytes=memory_bytes

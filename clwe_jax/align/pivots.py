@@ -23,12 +23,12 @@ class Mapped(NamedTuple):
 
 def symmetric_distances(source: Mapped, target: Mapped) -> np.ndarray:
     """Half of D(T(r_i) || r_j) + D(T'(r_j) || r_i), the squared error a dimension, float32 [M, N]."""
-    there = _squared(source.mapped, target.own)
-    back = _squared(target.mapped, source.own).T
+    there = _squared_distances(source.mapped, target.own)
+    back = _squared_distances(target.mapped, source.own).T
     return (there + back) / 2
 
 
-def elsewhere(
+def mean_distance_to_other_sentences(
     source: Sequence[Mapped], target: Sequence[Mapped], others: int, seed: int = 0
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """How near words find a word in sentences that do not translate theirs.
@@ -62,7 +62,7 @@ def elsewhere(
     return [(x / len(shifts), y / len(shifts)) for x, y in sums]
 
 
-def contrasted(distances: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+def margin_distances(distances: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Distances in units of those that both words find elsewhere, [M, N]; 1: no nearer than there.
 
     A word that is near to some word of any sentence is near to no word in particular. The measure is
@@ -71,7 +71,7 @@ def contrasted(distances: np.ndarray, source: np.ndarray, target: np.ndarray) ->
 
     Args:
       distances: of a sentence pair, [M, N].
-      source, target: see `elsewhere`, [M] and [N].
+      source, target: see `mean_distance_to_other_sentences`, [M] and [N].
     """
     near = (source[:, None] + target[None]) / 2
     return np.where(np.isfinite(near), distances / np.maximum(near, 1e-12), distances)
@@ -96,7 +96,7 @@ def orders(links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return places, np.argsort(np.argsort(there))
 
 
-def _squared(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _squared_distances(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Squared distances of all pairs of rows a dimension, [M, N]."""
     squares = np.square(x).sum(1)[:, None] + np.square(y).sum(1)[None] - 2 * x @ y.T
     # Rounding makes the squares of nearly equal vectors negative.

@@ -24,7 +24,7 @@ _GROWTH = (
 _WIDTH = 64  # keys per query that are examined at first
 
 
-def of_right(
+def ranks_of_answers(
     queries: Array,
     keys: Array,
     right: Sequence[Sequence[int]],
@@ -56,17 +56,17 @@ def of_right(
         return ranks
     queries, right = queries[asked], [right[i] for i in asked.tolist()]
     options = dict(neighbourhood=neighbourhood, beta=beta, memory_bytes=memory_bytes)
-    if method == "cosine" or not bounded.pays(len(queries), len(keys)):
+    if method == "cosine" or not bounded.is_worthwhile(len(queries), len(keys)):
         found, _ = csls.nearest(queries, keys, k, method, pool=pool, shared=shared, **options)
-        ranks[asked] = first(np.asarray(found), right)
+        ranks[asked] = first_ranks(np.asarray(found), right)
         return ranks
     csls.check_finite(queries)
     around = (shared or csls.Shared((method,))).around(keys, pool, **options)
-    ranks[asked] = _decided(queries, around, right, k, method)
+    ranks[asked] = _ranks_by_bounds(queries, around, right, k, method)
     return ranks
 
 
-def first(found: np.ndarray, right: Sequence[Sequence[int]]) -> np.ndarray:
+def first_ranks(found: np.ndarray, right: Sequence[Sequence[int]]) -> np.ndarray:
     """The rank (from 1) of the first right key in each line of `found` [N, k]; 0: none."""
     ranks = np.zeros(len(found), int)
     for number, (line, some) in enumerate(zip(found.tolist(), right)):
@@ -74,17 +74,21 @@ def first(found: np.ndarray, right: Sequence[Sequence[int]]) -> np.ndarray:
     return ranks
 
 
-def _decided(
-    queries: Array, around: bounded.Around, right: Sequence[Sequence[int]], k: int, method: str
+def _ranks_by_bounds(
+    queries: Array,
+    around: bounded.Neighbourhoods,
+    right: Sequence[Sequence[int]],
+    k: int,
+    method: str,
 ) -> np.ndarray:
     """The ranks by bounds, whose keys are settled where the ranks depend on them."""
     ranks = np.zeros(len(queries), int)
-    answers, of_answers = _answers(queries, around, right, method)
-    whole = around.whole()
+    answers, of_answers = _score_answers(queries, around, right, method)
+    whole = around.pool_keys()
     left, width = np.arange(len(queries)), k + _WIDTH
     while len(left):
         width = min(width, len(around.keys))
-        ranks[left], done = _round(
+        ranks[left], done = _settle_some(
             queries[left], around, whole, answers[left], of_answers[left], k, width, method
         )
         if width == len(around.keys):
@@ -93,8 +97,8 @@ def _decided(
     return ranks
 
 
-def _answers(
-    queries: Array, around: bounded.Around, right: Sequence[Sequence[int]], method: str
+def _score_answers(
+    queries: Array, around: bounded.Neighbourhoods, right: Sequence[Sequence[int]], method: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """The right keys of each query, int [N, most], filled up with -1, and their scaled cosines."""
     answers = np.full((len(queries), max(map(len, right))), -1)
@@ -112,9 +116,9 @@ def _answers(
     return answers, found
 
 
-def _round(
+def _settle_some(
     queries: Array,
-    around: bounded.Around,
+    around: bounded.Neighbourhoods,
     whole: search.Keys,
     answers: np.ndarray,
     of_answers: np.ndarray,

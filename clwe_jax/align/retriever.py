@@ -53,8 +53,8 @@ class Retriever:
         # [D, P]: XLA multiplies few keys with columns faster than with rows.
         self._pool = jnp.asarray((pool * _inverse(pool)[:, None]).T.copy())
         limits = dict(memory_bytes=search.MEMORY_BYTES)
-        if bounded.pays(1, len(self._keys)):
-            around = bounded.Around(
+        if bounded.is_worthwhile(1, len(self._keys)):
+            around = bounded.Neighbourhoods(
                 self._keys,
                 pool,
                 methods=(method,),

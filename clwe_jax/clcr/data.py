@@ -77,29 +77,29 @@ def encoder_config(config: ClcrRun, language: str) -> PretrainRun:
     return dataclasses.replace(run, evals={"mlm": mlm})
 
 
-def hub(settings: ClcrOptions) -> list[str]:
+def hub_folders(settings: ClcrOptions) -> list[str]:
     """The folders of `config.clcr.hub`."""
     return [x.strip() for x in settings.hub.split(",") if x.strip()]
 
 
-def _given(config: ClcrRun) -> dict[str, str]:
+def _given_encoders(config: ClcrRun) -> dict[str, str]:
     """Language -> the encoder that the config names, or ''; the target's may come from a hub's run."""
     source, target = options.languages(config)
     named = {source: config.clcr.source, target: config.clcr.target}
-    for folder in hub(config.clcr)[:1]:
+    for folder in hub_folders(config.clcr)[:1]:
         named[target] = clcr_models.encoders_of(folder).get(target, "")
     return named
 
 
-def places(config: ClcrRun, workdir: str) -> dict[str, str]:
+def encoder_addresses(config: ClcrRun, workdir: str) -> dict[str, str]:
     """Language -> its encoder, 'run:DIR' or 'hf:DIR', the source's first."""
     return {
         name: place or f"run:{os.path.join(workdir, _ENCODERS, name)}"
-        for name, place in _given(config).items()
+        for name, place in _given_encoders(config).items()
     }
 
 
-def given(config: ClcrRun) -> dict[str, LanguageModel]:
+def open_given_encoders(config: ClcrRun) -> dict[str, LanguageModel]:
     """Language -> the language model that the config names, opened before any other is trained.
 
     Raises:
@@ -107,9 +107,9 @@ def given(config: ClcrRun) -> dict[str, LanguageModel]:
         not the layers of the config.
     """
     models: dict[str, LanguageModel] = {}
-    for side, (language, place) in zip(SIDES, _given(config).items()):
+    for side, (language, place) in zip(SIDES, _given_encoders(config).items()):
         if place:
-            models[language] = _opened(config.clcr, side, language, place)
+            models[language] = _open_encoder(config.clcr, side, language, place)
             layers_of(config, language, models[language].encoder().layers)
         else:
             own = encoder_config(config, language).model.layers
@@ -117,9 +117,9 @@ def given(config: ClcrRun) -> dict[str, LanguageModel]:
     return models
 
 
-def trained(config: ClcrRun, workdir: str) -> bool:
+def train_missing_encoders(config: ClcrRun, workdir: str) -> bool:
     """Trains the encoders that the config does not name; False where a signal stopped it."""
-    for name, place in _given(config).items():
+    for name, place in _given_encoders(config).items():
         if not place:
             folder = os.path.join(workdir, _ENCODERS, name)
             if not Pretraining(encoder_config(config, name), folder).run():
@@ -127,25 +127,25 @@ def trained(config: ClcrRun, workdir: str) -> bool:
     return True
 
 
-def opened(
+def open_encoders(
     config: ClcrRun, workdir: str, models: Mapping[str, LanguageModel] | None = None
 ) -> dict[str, LanguageModel]:
     """Language -> its language model, the source's first.
 
     Args:
-      models: those that are open; see `given`.
+      models: those that are open; see `open_given_encoders`.
     """
     return {
-        language: (models or {}).get(language) or _opened(config.clcr, side, language, place)
-        for side, (language, place) in zip(SIDES, places(config, workdir).items())
+        language: (models or {}).get(language) or _open_encoder(config.clcr, side, language, place)
+        for side, (language, place) in zip(SIDES, encoder_addresses(config, workdir).items())
     }
 
 
-def _opened(settings: ClcrOptions, side: str, language: str, place: str) -> LanguageModel:
-    if side == "target" and hub(settings):
+def _open_encoder(settings: ClcrOptions, side: str, language: str, place: str) -> LanguageModel:
+    if side == "target" and hub_folders(settings):
         # The hub's model, which its run may have fine-tuned, and not the encoder that it began with.
         model = dataclasses.replace(
-            encoders.of_folder(hub(settings)[0]).models[language], projection=None
+            encoders.of_folder(hub_folders(settings)[0]).models[language], projection=None
         )
     else:
         model = encoders.load(place, [language])
@@ -176,7 +176,7 @@ def layers_of(config: ClcrRun, language: str, count: int) -> tuple[int, ...]:
     wanted, option = settings.layer, "config.clcr.layer"
     if wanted == "" and settings.faithful:
         wanted = round(_PAPERS_DEPTH * (count - 1))
-    elif wanted == "" and not _given(config)[language]:
+    elif wanted == "" and not _given_encoders(config)[language]:
         wanted, option = settings.encoder.layer, "config.clcr.encoder.layer"
     try:
         return tuple(word_alignment.layers_of(wanted, count))
@@ -289,7 +289,7 @@ def gold_rows(config: ClcrRun, pair: Sequence[str]) -> list[Linked]:
     return []
 
 
-def sentences(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> ParallelRows:
+def read_sentences(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> ParallelRows:
     """The training and the test sentences.
 
     Without gold links a tenth of the training sentences are the test sentences.
@@ -305,7 +305,7 @@ def sentences(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> ParallelR
     return ParallelRows(train, test, gold)
 
 
-def learned(
+def fit_spaces(
     config: ClcrRun,
     models: Mapping[str, LanguageModel],
     rows: Sequence[Linked],

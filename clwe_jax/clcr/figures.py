@@ -19,7 +19,7 @@ def measure_spread(words: Views) -> dict[str, float]:
     for side, name in enumerate(("mapped", "target")):
         variance, rank = clcr_steps.spread(words.common(side).words)
         figures |= {f"clcr/variance/{name}": variance, f"clcr/rank/{name}": rank}
-        if clcr_steps.collapsed(variance, rank):
+        if clcr_steps.has_collapsed(variance, rank):
             logging.warning(
                 "The %s representations have collapsed: variance %.4f of a dimension, effective rank "
                 "%.1f. Lower config.clcr.tune.learning_rate or .rounds, or train T for more steps",
@@ -34,10 +34,10 @@ def measure_links(
     test: Split, distances: Sequence[np.ndarray], curve: clcr_steps.Curve
 ) -> dict[str, float]:
     """The figures of links and pivots against the gold links of the test sentences."""
-    figures = clcr_steps.aligners(test.words, test.rows)
-    nearest = clcr_steps.alignment([pivots.links(x) for x in distances], test.rows)
+    figures = clcr_steps.aligner_figures(test.words, test.rows)
+    nearest = clcr_steps.link_scores([pivots.links(x) for x in distances], test.rows)
     figures |= {f"clcr/alignment_{name}": value for name, value in nearest.items()}
-    chosen = clcr_steps.alignment(test.links, test.rows)
+    chosen = clcr_steps.link_scores(test.links, test.rows)
     figures |= {f"clcr/pivots/{name}": value for name, value in chosen.items()}
     at = curve.precision_at(clcr_steps.RECALL)
     return figures if at is None else {**figures, f"clcr/pivots/precision@{clcr_steps.RECALL}": at}

@@ -29,7 +29,7 @@ def space(config: ClcrRun) -> Mapping[str, Space]:
     source, target = options.languages(config)
     spaces: dict[str, Space] = {}
     first, taken = None, [source]
-    for folder in data.hub(config.clcr):
+    for folder in data.hub_folders(config.clcr):
         model = encoders.of_folder(folder)
         own, *others = model.models
         if own != target:
@@ -52,7 +52,7 @@ def space(config: ClcrRun) -> Mapping[str, Space]:
         if not same:
             raise ValueError(
                 f"config.clcr.hub: {folder} has another space of {target!r} than the first run: train it "
-                f"again with --config.clcr.hub={data.hub(config.clcr)[0]}"
+                f"again with --config.clcr.hub={data.hub_folders(config.clcr)[0]}"
             )
         spaces.setdefault(target, here)
     return spaces
@@ -93,5 +93,5 @@ def aligned(config: ClcrRun, model: ClcrModels) -> Iterator[tuple[str, float]]:
             for side, language in enumerate(pair)
         ]
         links = [pivots.links(pivots.symmetric_distances(a, b)) for a, b in zip(*sides)]
-        for name, value in steps.alignment(links, rows).items():
+        for name, value in steps.link_scores(links, rows).items():
             yield f"clcr/hub/{'-'.join(pair)}/{name}", value

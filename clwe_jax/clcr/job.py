@@ -66,7 +66,7 @@ class Clcr(Job):
         )
 
     def stages(self) -> list[Stage]:
-        read = functools.partial(data.sentences, self.config)
+        read = functools.partial(data.read_sentences, self.config)
         return [
             Stage("encoders", self._encoders, (), self._about_encoders),
             Stage("sentences", read, ("encoders",), self._about_sentences),
@@ -78,8 +78,8 @@ class Clcr(Job):
         ]
 
     def _about_encoders(self) -> Iterator[str]:
-        places = data.places(self.config, self.workdir)
-        given = data.given(self.config)
+        places = data.encoder_addresses(self.config, self.workdir)
+        given = data.open_given_encoders(self.config)
         for side, (language, place) in zip(data.SIDES, places.items()):
             if language in given:
                 yield f"{side}: {language}, {place}"
@@ -109,11 +109,11 @@ class Clcr(Job):
 
     def _encoders(self) -> Any:
         """Trains the encoders that are not given; returns language -> the tokenizer of its encoder."""
-        given = data.given(self.config)
-        if not data.trained(self.config, self.workdir):
+        given = data.open_given_encoders(self.config)
+        if not data.train_missing_encoders(self.config, self.workdir):
             return STOPPED
         # The stage 'transform' opens the models again: those of before its fine-tuning leave the memory.
-        models = data.opened(self.config, self.workdir, given)
+        models = data.open_encoders(self.config, self.workdir, given)
         widths = [model.encoder().shape[1] for model in models.values()]
         if len(set(widths)) > 1:
             logging.info("The encoders have %d and %d dimensions; T maps between them", *widths)
@@ -140,14 +140,16 @@ class Clcr(Job):
 
     def _transform(self, rows: ParallelRows) -> Transformed:
         config, folder = self.config, self.workdir
-        models, known = data.opened(config, folder), clcr_hub.space(config)
-        spaces, pieces = data.learned(config, models, rows.train, known, folder)
+        models, known = data.open_encoders(config, folder), clcr_hub.space(config)
+        spaces, pieces = data.fit_spaces(config, models, rows.train, known, folder)
         tested = data.both_sides(models, spaces, rows.test, folder)
         made_with = {
-            "encoders": {x: [y, state_of(y)] for x, y in data.places(config, folder).items()},
+            "encoders": {
+                x: [y, state_of(y)] for x, y in data.encoder_addresses(config, folder).items()
+            },
             "sentences": [len(rows.train), len(rows.test)],
             "space": [[*x.layers] for x in spaces.values()],
-            "hub": [[run, state_of(f"run:{run}")] for run in data.hub(config.clcr)],
+            "hub": [[run, state_of(f"run:{run}")] for run in data.hub_folders(config.clcr)],
         }
         maps = self._maps(pieces, made_with)
         figures: dict[str, float] = {}
@@ -176,7 +178,7 @@ class Clcr(Job):
         views = [self._views(maps[MAIN], sides) for sides in (pieces, tested)]
         threshold = config.clcr.threshold
         if not config.clcr.contrast:  # then the option counts in mean distances
-            threshold *= clcr_steps.unit(views[0])
+            threshold *= clcr_steps.mean_variance(views[0])
         distances = list(clcr_steps.distances(views[1], config.clcr.contrast, config.seed))
         of_train = clcr_steps.distances(views[0], config.clcr.contrast, config.seed)
         links = [[pivots.links(x, threshold) for x in part] for part in (of_train, distances)]
@@ -198,7 +200,7 @@ class Clcr(Job):
         self, name: str, maps: Maps, sides: Sequence[Pieces], rows: ParallelRows
     ) -> dict[str, float]:
         """The figures of a row of Table 1 on the test sentences."""
-        return clcr_steps.measured(
+        return clcr_steps.map_figures(
             name,
             maps,
             sides,
@@ -213,7 +215,7 @@ class Clcr(Job):
         matching = AttentionMatching(**values_of(self.config.clcr.transform))
         maps = {}
         for name in clcr_steps.ROWS:
-            fit = functools.partial(clcr_steps.fit, name, pieces, matching, self.config.seed)
+            fit = functools.partial(clcr_steps.fit_maps, name, pieces, matching, self.config.seed)
             arrays = self._kept(
                 f"transform_{name}", made_with, ("transform",), lambda fit=fit: _arrays(fit())
             )
@@ -262,7 +264,9 @@ class Clcr(Job):
             )
             if not gold.any():
                 raise ValueError(clcr_steps.NO_PIVOT)
-            fit = functools.partial(clcr_steps.extraction, x, gold, classifier, self.config.seed)
+            fit = functools.partial(
+                clcr_steps.train_extraction, x, gold, classifier, self.config.seed
+            )
             arrays = self._kept(
                 f"extract_{language}",
                 mapped.made_with,
@@ -270,7 +274,7 @@ class Clcr(Job):
                 lambda fit=fit: _params(fit()),
             )
             made = Extraction(*(Predictor(arrays[name]) for name in Extraction._fields))
-            figures |= dict(clcr_steps.extracted(made, test_x, test_gold, language))
+            figures |= dict(clcr_steps.pivot_figures(made, test_x, test_gold, language))
             extractions[language] = made
         return Extracted(extractions, figures)
 
@@ -289,7 +293,7 @@ class Clcr(Job):
         order = OrderPredictors(*(Predictor(arrays[name]) for name in OrderPredictors._fields))
         links = clcr_steps.gold_links(test.rows) if test.gold else test.links
         given = clcr_steps.orders(links, moved)
-        figures = dict(clcr_steps.reordered(order, test.words.common(moved), given))
+        figures = dict(clcr_steps.order_figures(order, test.words.common(moved), given))
         for name in ("bleu4", "tau"):
             value = figures[f"clcr/reorder/relative/beam{clcr_steps.BEAMS[-1]}/{name}"]
             figures[f"clcr/reorder/{name}"] = value
@@ -300,12 +304,12 @@ class Clcr(Job):
         self, mapped: Transformed, extracted: Extracted, reordered: Reordered
     ) -> dict[str, float]:
         """Writes the result, and returns the figures of the languages of its hub."""
-        settings, hub = self.config.clcr, data.hub(self.config.clcr)
+        settings, hub = self.config.clcr, data.hub_folders(self.config.clcr)
         moved = options.languages(self.config)[reordered.moved]
         clcr_models.save(
             self.workdir,
             {
-                "encoders": data.places(self.config, self.workdir),
+                "encoders": data.encoder_addresses(self.config, self.workdir),
                 "threshold": settings.pivot_probability,
                 "beam": settings.beam,
                 "reordered": moved,

@@ -280,7 +280,7 @@ def _reorder(languages: Sequence[str], test: Split, reordered: Reordered) -> dat
     given, every = [reordered.given[place] for place in places], test.words.common(reordered.moved)
     vectors = every._replace(rows=every.rows[places])
     costs = steps.order_costs(reordered.predictors, vectors, given)
-    predicted = steps.predicted(costs, steps.BEAMS[-1])["relative"]
+    predicted = steps.predict_orders(costs, steps.BEAMS[-1])["relative"]
     for place, order, mine in zip(places, given, predicted):
         own, other = (test.rows[place][side] for side in sides)
         words = np.array(own, object)[order.places]

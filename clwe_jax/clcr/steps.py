@@ -38,7 +38,7 @@ class Maps(NamedTuple):
     back: Match
 
 
-def fit(name: str, sides: Sequence[Pieces], options: AttentionMatching, seed: int) -> Maps:
+def fit_maps(name: str, sides: Sequence[Pieces], options: AttentionMatching, seed: int) -> Maps:
     """The maps of a row of Table 1.
 
     Args:
@@ -64,22 +64,22 @@ def distances(views: Views, others: int = 0, seed: int = 0) -> Iterator[np.ndarr
     Args:
       views: the words in both spaces.
       others: `clcr.contrast`: the number of other sentences with whose distances these are compared
-        (`pivots.contrasted`); 0: the plain distances.
+        (`pivots.margin_distances`); 0: the plain distances.
       seed: of their choice.
     """
     source, target = views.both
-    near = pivots.elsewhere(source, target, others, seed) if others else None
+    near = pivots.mean_distance_to_other_sentences(source, target, others, seed) if others else None
     for place, pair in enumerate(zip(source, target)):
         plain = pivots.symmetric_distances(*pair)
-        yield pivots.contrasted(plain, *near[place]) if near else plain
+        yield pivots.margin_distances(plain, *near[place]) if near else plain
 
 
-def unit(views: Views) -> float:
+def mean_variance(views: Views) -> float:
     """The mean of both sides' variance of a dimension: the distance of words to their mean vector."""
     return float(np.mean([np.diag(whitening.moments(x.words)[1]).mean() for x in views.own]))
 
 
-def alignment(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, float]:
+def link_scores(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, float]:
     """Precision, recall, F1 and alignment error rate of links; see `word_alignment.Counts`."""
     counts = Counts()
     for pair_links, row in zip(links, rows):
@@ -87,7 +87,7 @@ def alignment(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, 
     return counts.figures()
 
 
-def measured(
+def map_figures(
     name: str,
     maps: Maps,
     sides: Sequence[Pieces],
@@ -117,18 +117,18 @@ def measured(
     figures[f"clcr/nearest/{name}"] = one.distances(source, target)[0]
     if gold:
         links = [pivots.links(x) for x in distances(views, others, seed)]
-        figures[f"clcr/f1/{name}"] = alignment(links, gold)["f1"]
+        figures[f"clcr/f1/{name}"] = link_scores(links, gold)["f1"]
     return figures
 
 
-def aligners(views: Views, rows: Sequence[Linked]) -> dict[str, float]:
+def aligner_figures(views: Views, rows: Sequence[Linked]) -> dict[str, float]:
     """F1 of other aligners on the mapped source and the target: SimAlign's and awesome-align's."""
     (mapped, target), figures = (views.common(side) for side in (0, 1)), {}
     for method in ("mutual_argmax", "itermax", "softmax"):
         # Inner products over sqrt(D), as in T's attention; cosines do not read the temperature.
         aligner = WordAligner(method=method, temperature=float(np.sqrt(target.vectors.shape[1])))
         links = [aligner.links(mapped.of(k), target.of(k)) for k in range(len(rows))]
-        figures[f"clcr/f1/{method}"] = alignment(links, rows)["f1"]
+        figures[f"clcr/f1/{method}"] = link_scores(links, rows)["f1"]
     return figures
 
 
@@ -179,7 +179,7 @@ def spread(vectors: np.ndarray) -> tuple[float, float]:
     return float(variances.mean()), float(np.exp(-(shares * np.log(shares)).sum()))
 
 
-def collapsed(variance: float, rank: float) -> bool:
+def has_collapsed(variance: float, rank: float) -> bool:
     """Whether whitened vectors, or their images, are nearly one vector or lie on a line."""
     return variance < _MIN_VARIANCE or rank < _MIN_RANK
 
@@ -196,7 +196,7 @@ class Extraction(NamedTuple):
     confident: Predictor
 
 
-def extraction(x: np.ndarray, gold: np.ndarray, options: Classifier, seed: int) -> Extraction:
+def train_extraction(x: np.ndarray, gold: np.ndarray, options: Classifier, seed: int) -> Extraction:
     """Trains both predictors.
 
     Args:
@@ -210,7 +210,7 @@ def extraction(x: np.ndarray, gold: np.ndarray, options: Classifier, seed: int) 
     return Extraction(plain, options.fit(x, gold, weights=weights, seed=seed))
 
 
-def extracted(
+def pivot_figures(
     extraction: Extraction, x: np.ndarray, gold: np.ndarray, language: str
 ) -> Iterator[tuple[str, float]]:
     """Yields the figures of Table 2 for both predictors and thresholds, and the clear share."""
@@ -324,7 +324,9 @@ def order_costs(
     return {"relative": relative, "absolute": absolute}
 
 
-def predicted(costs: Mapping[str, Sequence[np.ndarray]], beam: int) -> dict[str, list[np.ndarray]]:
+def predict_orders(
+    costs: Mapping[str, Sequence[np.ndarray]], beam: int
+) -> dict[str, list[np.ndarray]]:
     """'relative' and 'absolute' -> the orders that a beam finds from `order_costs`, int [n] each."""
     return {
         name: [search(x, beam) for x in costs[name]]
@@ -349,7 +351,7 @@ def lowest_share(costs: Sequence[np.ndarray], orders: Sequence[np.ndarray], pair
     return float(np.mean(hits)) if hits else 1.0
 
 
-def reordered(
+def order_figures(
     learned: OrderPredictors, source: Sentences, given: Sequence[Order]
 ) -> Iterator[tuple[str, float]]:
     """Yields the figures of Table 3, with the source's own order as the baseline, and how often the
@@ -359,7 +361,7 @@ def reordered(
     own = reorder.figures([np.arange(len(x)) for x in gold], gold)
     yield from ((f"clcr/reorder/identity/{name}", value) for name, value in own.items())
     for beam in BEAMS:
-        for method, mine in predicted(costs, beam).items():
+        for method, mine in predict_orders(costs, beam).items():
             path = f"clcr/reorder/{method}/beam{beam}"
             yield f"{path}/lowest", lowest_share(costs[method], mine, method == "relative")
             yield from ((f"{path}/{name}", x) for name, x in reorder.figures(mine, gold).items())

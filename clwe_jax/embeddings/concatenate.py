@@ -12,7 +12,7 @@ from typing import Mapping
 import numpy as np
 
 from clwe_jax.embeddings.dictionary_vectors import unit
-from clwe_jax.embeddings.made import Made
+from clwe_jax.embeddings.lazy_vectors import LazyVectors
 from clwe_jax.embeddings.vectors import Vectors
 
 
@@ -21,7 +21,7 @@ _ROWS = 10_000  # that are copied at once
 
 def vectors(
     dictionary: Mapping[str, Vectors], trained: Mapping[str, Vectors], length: float
-) -> Made[Vectors]:
+) -> LazyVectors[Vectors]:
     """The vectors of both, one behind the other, for every word that either has.
 
     Each language's mean is subtracted from its trained vectors, because languages differ in it even
@@ -36,7 +36,7 @@ def vectors(
       language -> float16 [words, D + T], most frequent word first, made when they are asked for;
       zeros stand for a part that a word lacks.
     """
-    return Made(trained, lambda x: _of_language(dictionary[x], trained[x], length))
+    return LazyVectors(trained, lambda x: _of_language(dictionary[x], trained[x], length))
 
 
 def _of_language(known: Vectors, trained: Vectors, length: float) -> Vectors:

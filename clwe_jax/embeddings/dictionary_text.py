@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from clwe_jax.embeddings.made import Made
+from clwe_jax.embeddings.lazy_vectors import LazyVectors
 from clwe_jax.embeddings.ngrams import Spelling
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import GUESSED_LENGTH
 from clwe_jax.embeddings.word_rows import Rows
 
 
-def vectors(made: Rows) -> Made[Vectors]:
+def vectors(made: Rows) -> LazyVectors[Vectors]:
     """Vectors of the dictionary's and the text's words in one space.
 
     Returns:
@@ -35,7 +35,7 @@ def vectors(made: Rows) -> Made[Vectors]:
         order = order[np.abs(rows).max(1, initial=0)[order] > 0]
         return Vectors([names[i] for i in order], rows[order], occurrences[order])
 
-    return Made(graph.counts, of)
+    return LazyVectors(graph.counts, of)
 
 
 def spelling(made: Rows, behind: int = 0, compared: float = 1.0) -> Spelling:

@@ -177,7 +177,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         """The places of the right candidates by a method."""
         lines, right = induced.questions
         queries = select_layer(source.vectors, layer)
-        ranked = ranks.of_right(
+        ranked = ranks.ranks_of_answers(
             queries[induced.source_rows[induced.known][lines]],
             select_layer(target.vectors[: target.frequent], layer),
             right,

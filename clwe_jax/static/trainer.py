@@ -23,7 +23,7 @@ from clwe_jax.embeddings import (
 )
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.grown import Grown
-from clwe_jax.embeddings.made import Made
+from clwe_jax.embeddings.lazy_vectors import LazyVectors
 from clwe_jax.embeddings.meanings import distilled
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
@@ -107,7 +107,7 @@ class Trainer:
         if kind == "dictionary":
             made = dictionary_text.vectors(self.rows(config.embeddings.dim, links))
             # Each when it is asked for, in half precision: all languages of such width fill the memory.
-            return Vocabularies(Made(made, lambda x: _halved(made[x].top(max_words))))
+            return Vocabularies(LazyVectors(made, lambda x: _halved(made[x].top(max_words))))
         apart = {"separate": self._separate, "duong": self._duong}
         if kind in apart:
             made = apart[kind]()

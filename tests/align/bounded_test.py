@@ -31,7 +31,7 @@ def small(monkeypatch):
 
 
 def around(keys, pool, neighbourhood, **options):
-    return bounded.Around(
+    return bounded.Neighbourhoods(
         np.float32(keys),
         np.float32(pool),
         neighbourhood=neighbourhood,
@@ -151,7 +151,7 @@ def test_bounds_are_below_the_numbers_and_near_them(small, made_up):
         assert (bound <= right[method]).all()
         assert np.mean(right[method] - bound) < 0.5 * np.mean(right[method] - of_any[method])
     wanted = np.array([5, 899, 3])
-    found.settle(wanted, found.whole())
+    found.settle(wanted, found.pool_keys())
     for method, bound in found.bounds.items():
         np.testing.assert_allclose(bound[wanted], right[method][wanted], atol=2e-5)
     np.testing.assert_array_equal(np.flatnonzero(found.exact), np.sort(wanted))
@@ -175,13 +175,13 @@ def test_groups_without_a_part_have_at_least_the_mass_of_their_mean(small):
 )
 def test_few_keys_are_computed(monkeypatch, check, k, most, method, made_up):
     computed = []
-    settle = bounded.Around.settle
+    settle = bounded.Neighbourhoods.settle
 
     def counted(self, wanted, whole):
         computed.extend(wanted)
         settle(self, wanted, whole)
 
-    monkeypatch.setattr(bounded.Around, "settle", counted)
+    monkeypatch.setattr(bounded.Neighbourhoods, "settle", counted)
     monkeypatch.setattr(bounded, "_PART", 400)
     monkeypatch.setattr(bounded, "_CENTERS", 64)
     monkeypatch.setattr(bounded, "_MEMBERS", 10)
@@ -191,9 +191,9 @@ def test_few_keys_are_computed(monkeypatch, check, k, most, method, made_up):
 
 
 def test_methods_share_what_they_compute_of_a_key(small, monkeypatch, check, made_up):
-    settled, settle = [], bounded.Around.settle
+    settled, settle = [], bounded.Neighbourhoods.settle
     monkeypatch.setattr(
-        bounded.Around,
+        bounded.Neighbourhoods,
         "settle",
         lambda self, rows, whole: settled.extend(rows) or settle(self, rows, whole),
     )

@@ -52,7 +52,9 @@ def nearest(source, target, word, side):
 def test_the_nearest_words_of_other_sentences_equal_their_definition():
     source, target = sentences(np.random.default_rng(1), 6)
     for others in (5, 2):
-        for here, (x, y) in enumerate(pivots.elsewhere(source, target, others)):
+        for here, (x, y) in enumerate(
+            pivots.mean_distance_to_other_sentences(source, target, others)
+        ):
             rest = [k for k in range(6) if k != here]
             for side, found in ((0, x), (1, y)):
                 assert len(found) == len((source, target)[side][here].own)
@@ -66,16 +68,18 @@ def test_the_nearest_words_of_other_sentences_equal_their_definition():
                     means = [np.mean(some) for some in itertools.combinations(each, others)]
                     assert np.isclose(mean, means).any()
     # More than there are: all others. One sentence pair has no other, and its distances stay.
-    again = pivots.elsewhere(source, target, 50)
-    np.testing.assert_allclose(again[0][0], pivots.elsewhere(source, target, 5, seed=3)[0][0])
-    [(x, y)] = pivots.elsewhere(source[:1], target[:1], 5)
+    again = pivots.mean_distance_to_other_sentences(source, target, 50)
+    np.testing.assert_allclose(
+        again[0][0], pivots.mean_distance_to_other_sentences(source, target, 5, seed=3)[0][0]
+    )
+    [(x, y)] = pivots.mean_distance_to_other_sentences(source[:1], target[:1], 5)
     distances = pivots.symmetric_distances(source[0], target[0])
-    assert np.array_equal(pivots.contrasted(distances, x, y), distances)
+    assert np.array_equal(pivots.margin_distances(distances, x, y), distances)
 
 
 def test_a_word_that_is_near_everywhere_is_no_pivot():
     distances = np.array([[0.4, 0.9], [0.8, 0.5]])
-    found = pivots.contrasted(distances, np.array([0.3, 1.0]), np.array([0.5, 1.5]))
+    found = pivots.margin_distances(distances, np.array([0.3, 1.0]), np.array([0.5, 1.5]))
     np.testing.assert_allclose(found, [[1.0, 1.0], [0.8 / 0.75, 0.4]])
     assert np.argwhere(pivots.links(found, 1.0)).tolist() == [[1, 1]]
     assert len(np.argwhere(pivots.links(distances, 1.0))) == 2

@@ -14,9 +14,9 @@ def small(monkeypatch):
     ).items():
         monkeypatch.setattr(bounded, name, value)
     monkeypatch.setattr(ranks, "_WIDTH", 3)
-    settled, settle = [], bounded.Around.settle
+    settled, settle = [], bounded.Neighbourhoods.settle
     monkeypatch.setattr(
-        bounded.Around,
+        bounded.Neighbourhoods,
         "settle",
         lambda self, rows, whole: settled.append(len(rows)) or settle(self, rows, whole),
     )
@@ -44,9 +44,11 @@ def test_equal_the_places_in_whole_lists(small, monkeypatch, seed, method, k, ma
         found = np.asarray(csls.nearest(x, y, 12, method, **options)[0])
         for line in range(0, 70, 2):
             right[line] |= {int(found[line, line // 10])}
-        expected = ranks.first(found[:, :k], right)
+        expected = ranks.first_ranks(found[:, :k], right)
     assert len(set(expected.tolist())) > (1 if k == 1 else 4)
-    np.testing.assert_array_equal(ranks.of_right(x, y, right, k, method, **options), expected)
+    np.testing.assert_array_equal(
+        ranks.ranks_of_answers(x, y, right, k, method, **options), expected
+    )
     assert bool(small) == (method != "cosine")
 
 
@@ -57,18 +59,18 @@ def test_far_fewer_keys_are_settled_than_for_lists(small, made_up):
     csls.nearest(x, y, 10, "csls", pool=pool, shared=lists)
     of_lists = sum(small)
     small.clear()
-    ranks.of_right(x, y, right, 10, "csls", pool=pool)
+    ranks.ranks_of_answers(x, y, right, 10, "csls", pool=pool)
     assert 0 < sum(small) < of_lists / 2
 
 
 def test_no_right_keys_and_numbers_that_are_none(small, made_up):
     x, y, pool = map(np.float32, made_up(1, 6, 100, 60))
-    assert not ranks.of_right(x, y, [()] * 6, 3, "csls", pool=pool).any() and not small
+    assert not ranks.ranks_of_answers(x, y, [()] * 6, 3, "csls", pool=pool).any() and not small
     y[:] = np.nan
-    assert not ranks.of_right(x, y, [(1,)] * 6, 3, "csls", pool=pool).any()
+    assert not ranks.ranks_of_answers(x, y, [(1,)] * 6, 3, "csls", pool=pool).any()
     x[2] = np.inf
     with pytest.raises(ValueError, match="row 2"):
-        ranks.of_right(x, y, [(1,)] * 6, 3, "csls", pool=pool)
+        ranks.ranks_of_answers(x, y, [(1,)] * 6, 3, "csls", pool=pool)
 
 
 def test_of_equal_keys_the_first_one_is_nearer(small):
@@ -79,5 +81,5 @@ def test_of_equal_keys_the_first_one_is_nearer(small):
     right = [{int(i)} for i in draw.randint(180, size=20)]
     found = np.asarray(csls.nearest(x, y, 30, "csls", pool=pool)[0])
     np.testing.assert_array_equal(
-        ranks.of_right(x, y, right, 30, "csls", pool=pool), ranks.first(found, right)
+        ranks.ranks_of_answers(x, y, right, 30, "csls", pool=pool), ranks.first_ranks(found, right)
     )

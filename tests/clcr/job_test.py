@@ -208,8 +208,8 @@ def test_sentences_in_files_without_gold_links(config, tmp_path, monkeypatch):
     figures = json.loads((folder / "results.json").read_text())
     assert "clcr/alignment_f1" not in figures and "clcr/reorder/bleu4" in figures
     # As many other sentences in the same files: what was kept is of the old ones.
-    fitted, fit = [], clcr_steps.fit
-    monkeypatch.setattr(clcr_steps, "fit", lambda *x: fitted.append(1) or fit(*x))
+    fitted, fit = [], clcr_steps.fit_maps
+    monkeypatch.setattr(clcr_steps, "fit_maps", lambda *x: fitted.append(1) or fit(*x))
     for again in (False, True):
         (folder / "results.json").unlink()
         for language in ("de", "en") if again else ():
@@ -549,7 +549,7 @@ def test_a_run_as_printed_maps_plain_hidden_states(config, tmp_path, models):
     )
     [expected] = tuned.encoder().of_words([mapped.test.rows[0].target], "en")
     np.testing.assert_allclose(mapped.test.words.common(1).of(0), expected[:, 0], atol=1e-5)
-    assert mapped.threshold == pytest.approx(9 * clcr_steps.unit(mapped.train.words))
+    assert mapped.threshold == pytest.approx(9 * clcr_steps.mean_variance(mapped.train.words))
 
 
 def test_a_dry_run_says_the_steps_of_encoders_and_maps(config, tmp_path, capsys):
@@ -723,7 +723,7 @@ def test_the_encoders_are_monolingual_models_of_the_runs_text(config):
     found.check_all()
     assert found.data.languages == "de" and found.data.pocket_domains == "money"
     assert found.train.steps == config.clcr.encoder.steps
-    assert data.places(config, "here")["de"] == "run:here/encoders/de"
+    assert data.encoder_addresses(config, "here")["de"] == "run:here/encoders/de"
 
 
 def test_fine_tuned_encoders_come_nearer_and_are_loaded(config, tmp_path, models):
@@ -764,8 +764,8 @@ def test_fine_tuned_encoders_come_nearer_and_are_loaded(config, tmp_path, models
 def test_the_loss_of_the_fine_tuning_is_the_distance_of_the_encoders_words(
     config, models, monkeypatch
 ):
-    rows = data.training_rows(config, {})[:8]
-    found, sides = data.learned(config, models, rows, {})
+    rows = data.training_rows(config.resolved(), {})[:8]
+    found, sides = data.fit_spaces(config, models, rows, {})
     tables = [side.table for side in sides]
     match = AttentionMatching(steps=1, hidden=4).fit(*tables)
     match = dataclasses.replace(match, params={x: y + 0.1 for x, y in match.params.items()})
@@ -806,11 +806,11 @@ def test_distances_are_those_of_sentences_in_both_spaces():
     expected = [pivots.symmetric_distances(*pair) for pair in pairs]
     for found, by_hand in zip(clcr_steps.distances(views), expected, strict=True):
         np.testing.assert_allclose(found, by_hand, rtol=1e-4)
-    near = pivots.elsewhere(*zip(*pairs), 1)
+    near = pivots.mean_distance_to_other_sentences(*zip(*pairs), 1)
     for found, plain, both in zip(clcr_steps.distances(views, 1), expected, near, strict=True):
-        np.testing.assert_allclose(found, pivots.contrasted(plain, *both), rtol=1e-4)
+        np.testing.assert_allclose(found, pivots.margin_distances(plain, *both), rtol=1e-4)
     variances = [np.concatenate([side.table.of(k) for k in range(2)]).var(0) for side in sides]
-    assert clcr_steps.unit(views) == pytest.approx(np.mean(variances))
+    assert clcr_steps.mean_variance(views) == pytest.approx(np.mean(variances))
 
 
 def test_the_curve_of_pivots_has_all_thresholds():
@@ -869,7 +869,7 @@ def test_a_reversal_is_learned_by_both_predictors_and_the_identity_is_the_baseli
     source = sentences([r.normal(size=(len(x.places), 3)) for x in given])
     classifier = Classifier(hidden=16, steps=200, batch_size=64, learning_rate=2e-2)
     found = clcr_steps.order_predictors(source, given, classifier, 0)
-    figures = dict(clcr_steps.reordered(found, source, given))
+    figures = dict(clcr_steps.order_figures(found, source, given))
     assert figures["clcr/reorder/identity/bleu2"] == 0
     assert figures["clcr/reorder/identity/tau"] == -1
     assert figures["clcr/reorder/relative/beam10/bleu4"] == 1
@@ -881,9 +881,9 @@ def test_a_collapse_shows_in_variance_and_rank():
     r = np.random.default_rng(0)
     variance, rank = clcr_steps.spread(r.normal(size=(5_000, 6)))
     assert variance == pytest.approx(1, abs=0.05) and rank == pytest.approx(6, abs=0.05)
-    assert not clcr_steps.collapsed(variance, rank)
-    assert clcr_steps.collapsed(*clcr_steps.spread(1e-2 * r.normal(size=(500, 6))))
-    assert clcr_steps.collapsed(*clcr_steps.spread(r.normal(size=(500, 1)) * np.ones(6)))
+    assert not clcr_steps.has_collapsed(variance, rank)
+    assert clcr_steps.has_collapsed(*clcr_steps.spread(1e-2 * r.normal(size=(500, 6))))
+    assert clcr_steps.has_collapsed(*clcr_steps.spread(r.normal(size=(500, 1)) * np.ones(6)))
     line = r.normal(size=(5_000, 1)) * np.ones(6) * 1e-3
     variance, rank = clcr_steps.spread(line)
     assert variance < 1e-5 and rank == pytest.approx(1)

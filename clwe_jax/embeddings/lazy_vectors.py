@@ -7,7 +7,7 @@ from typing import Callable, Iterable, Iterator, Mapping, TypeVar
 T = TypeVar("T")
 
 
-class Made(Mapping[str, T]):
+class LazyVectors(Mapping[str, T]):
     """Values that are too large to be held together: each access makes its value again."""
 
     def __init__(self, keys: Iterable[str], make: Callable[[str], T]) -> None:
