@@ -18,6 +18,7 @@ from clwe_jax.evaluate.word_alignment import WordAligner
 from clwe_jax.options.evaluators import METHODS as METHODS_OF_WORDS
 from clwe_jax.options.section import check_keys, nearest
 from clwe_jax.text.corpus.frequencies import FILE
+from clwe_jax.text.corpus.repeats import find_distinct
 
 
 class Loaded(LoadedEncoder, LoadedModel):
@@ -141,10 +142,13 @@ class Loaded(LoadedEncoder, LoadedModel):
         given = check_texts(texts), check_texts(others)
         if not all(given):
             raise ValueError("texts, others: expected sentences on both sides")
+        rows = [find_distinct(side) for side in given]
+        sides = [[side[row] for row in kept] for side, kept in zip(given, rows)]
         mined = mining.mine(
-            self.sentence_vectors(given[0], lang), self.sentence_vectors(given[1], to)
+            self.sentence_vectors(sides[0], lang), self.sentence_vectors(sides[1], to)
         )
-        return [(int(i), int(j), float(x)) for i, j, x in zip(*mined) if x >= least]
+        places = zip(rows[0][mined.source], rows[1][mined.target], mined.scores)
+        return [(int(i), int(j), float(x)) for i, j, x in places if x >= least]
 
 
 def lacks_counts(pool: str) -> ValueError:

@@ -1,6 +1,6 @@
 """Mining by Apache Beam, of two texts that are larger than a machine; see `over_files`.
 
-Each text is cut into parts by a hash of its lines, equal lines once. A task makes the vectors of a part,
+Each text is cut into parts by a hash of its lines, equal lines once (`text.corpus.repeats`). A task makes the vectors of a part,
 or searches a part of one text among a part of the other, with both parts' vectors in memory; the nearest
 sentences of each are merged where Beam's runner says. The pairs follow from these on the machine that
 starts the job, which holds some 300 bytes a sentence. The search is exact: N x M products. A worker needs
@@ -18,18 +18,18 @@ import uuid
 import zlib
 from typing import Iterable, Iterator
 
-from absl import logging
 import numpy as np
 
 from clwe_jax import api, places
 from clwe_jax.align import csls, mining, search
 from clwe_jax.align.mining import Nearest
 from clwe_jax.api.loaded import LoadedModel
-from clwe_jax.text.lines import BOM, LineCounts, decode_lines
+from clwe_jax.text.corpus.repeats import sentence_key
+from clwe_jax.text.lines import BOM, LineCounts, decode_lines, is_other_encoding, warn_of_repairs
 
 _LOCK = threading.Lock()  # a worker runs several tasks at once
 _ROWS = 1_024  # parts are filled up to a multiple of it, so that all searches are one program
-_REPAIRED = "repaired lines"
+_COUNTED = ("lines", "repaired lines")  # of each text
 
 # (text 0 or 1, number of its part)
 Part = tuple[int, int]
@@ -111,9 +111,19 @@ def _run(job: Job) -> None:
             | "merge" >> beam.CombinePerKey(_merged)
             | "write" >> beam.MapTuple(functools.partial(_write_nearest, job))
         )
-    counted = flow.result.metrics().query(beam.metrics.MetricsFilter().with_name(_REPAIRED))
-    if repaired := sum(counter.result for counter in counted["counters"]):
-        logging.warning("%d lines are not UTF-8; their bad bytes are replaced", repaired)
+    metrics = flow.result.metrics()
+    for side, path in enumerate(job.files):
+        queries = [
+            metrics.query(beam.metrics.MetricsFilter().with_name(f"{side}: {name}"))
+            for name in _COUNTED
+        ]
+        counts = LineCounts(*(sum(x.result for x in query["counters"]) for query in queries))
+        if is_other_encoding(counts.lines, counts.repaired_lines):
+            raise ValueError(
+                f"{path}: {counts.repaired_lines:,} of {counts.lines:,} lines are not UTF-8: convert "
+                "the text with `iconv -f ENCODING -t UTF-8`"
+            )
+        warn_of_repairs(path, counts)
 
 
 def _keyed(job: Job, side: int, line: bytes) -> Iterator[tuple[Part, str]]:
@@ -121,11 +131,11 @@ def _keyed(job: Job, side: int, line: bytes) -> Iterator[tuple[Part, str]]:
 
     counts = LineCounts()
     [text] = decode_lines(line.removeprefix(BOM), counts)
+    for name, count in zip(_COUNTED, (1, counts.repaired_lines)):
+        Metrics.counter("clwe_jax", f"{side}: {name}").inc(count)
     if not text.strip():
         return
-    if counts.repaired_lines:
-        Metrics.counter("clwe_jax", _REPAIRED).inc()
-    yield (side, zlib.crc32(text.encode()) % job.parts), text
+    yield (side, zlib.crc32(sentence_key(text).encode()) % job.parts), text
 
 
 @functools.cache
@@ -136,7 +146,10 @@ def _model(job: Job) -> LoadedModel:
 
 def _write_vectors(job: Job, part: Part, lines: Iterable[str]) -> tuple[Part, int]:
     """Writes the lines of a part and their vectors; a repeated try writes the same ones."""
-    distinct = sorted(set(lines))
+    by_key: dict[str, str] = {}
+    for line in sorted(lines):
+        by_key.setdefault(sentence_key(line), line)
+    distinct = sorted(by_key.values())
     with _LOCK:
         vectors = _model(job).sentence_vectors(distinct, job.languages[part[0]])
     with places.writing(job.path("lines", part)) as file:

@@ -224,13 +224,16 @@ class LoadedModel:
     ) -> list[tuple[int, int, float]]:
         """The translations among the texts of two languages, by margin; see `align.mining`.
 
+        Texts that differ in case or white space alone count once.
+
         Args:
           texts, lang: sentences and their language.
           others, to: sentences among which the translations are searched, and their language.
           least: smallest margin of a pair.
 
         Returns:
-          Places of a text and of its translation, and their margin, the best first.
+          Places of a text and of its translation, and their margin, the best first; of equal texts
+          the place of the first.
 
         Raises:
           ValueError: an unknown language, or no sentences.

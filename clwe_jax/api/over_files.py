@@ -5,11 +5,11 @@
     clwe-jax tag   --model=RUN --languages=de    FILE           # a word and its label a line, as CoNLL
 
 A line of a file, plain or compressed, is a sentence. Files are read and written in parts, so that memory does not
-grow with them; `mine` holds a vector for each sentence. RUN is anything that `api.load` opens. Without
+grow with them; `mine` holds a vector for each sentence, and equal lines of a file count once. RUN is anything that `api.load` opens. Without
 --out the result goes to the standard output.
 
 With --pipeline_options `mine` is Apache Beam's work, on as many machines as its runner has: FILE may be a
-pattern with *, FILE and --out may lie in a bucket, and equal lines count once (docs/clusters.md).
+pattern with *, FILE and --out may lie in a bucket (docs/clusters.md).
 """
 
 from __future__ import annotations

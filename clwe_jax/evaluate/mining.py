@@ -14,6 +14,7 @@ from clwe_jax.evaluate.context import Context
 from clwe_jax.options.evaluators import MiningEvaluation
 from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.corpus import parallel
+from clwe_jax.text.corpus.repeats import drop_repeats
 from clwe_jax.types import Encoder
 
 
@@ -71,10 +72,11 @@ class BitextMining(ByIdentity, MiningEvaluation):
         texts, reader = [], parallel.Reader()
         for files in parallel.tested(self.data, self.context.languages, "evals.mining.data"):
             pairs = reader.read(files, self.max_sentences)
-            if len(pairs.source) < 12:
+            source, target = drop_repeats(pairs.source, pairs.target, files.paths[0])
+            if len(source) < 12:
                 raise ValueError(
-                    f"{files.paths[0]} has {len(pairs.source)} sentences: mining is measured on 12 or "
-                    "more"
+                    f"{files.paths[0]} has {len(source)} different sentences: mining is measured on "
+                    "12 or more"
                 )
-            texts.append((files, pairs.source, pairs.target))
+            texts.append((files, source, target))
         return texts

@@ -21,6 +21,7 @@ from clwe_jax.models.pooling import last_layers
 from clwe_jax.options.evaluators import RetrievalEvaluation
 from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.corpus import parallel
+from clwe_jax.text.corpus.repeats import drop_repeats
 from clwe_jax.types import Covers, Encoder, Pools, Truncates
 
 # Neighbours of a further CSLS figure: a sentence has one translation among its candidates, and the ten
@@ -180,7 +181,10 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             )
         reader = parallel.Reader()
         texts = [reader.read(pair, self.max_sentences) for pair in pairs]
-        return [(pair, both.source, both.target) for pair, both in zip(pairs, texts)]
+        return [
+            (pair, *drop_repeats(both.source, both.target, pair.paths[0]))
+            for pair, both in zip(pairs, texts)
+        ]
 
 
 def _pooled(model: Encoder, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:

@@ -79,6 +79,27 @@ def test_translations_are_found(model, texts, capsys):
     assert [float(x) for x, *_ in rows] == sorted((float(x) for x, *_ in rows), reverse=True)
 
 
+def test_equal_lines_of_a_file_count_once(model, texts, tmp_path, capsys):
+    (first, second), (left, right) = texts
+    options = ["mine", f"--model={model}", "--languages=de,en", "--least=1.01"]
+    once = run(*options, first, second, capsys=capsys)
+    copies = str(tmp_path / "copies.txt")
+    # Copies differ in white space, and in case.
+    lines = [*left, *left[:9], *(f" {line.upper()}\t" for line in left[:9]), *left[:9] * 5]
+    (tmp_path / "copies.txt").write_text("\n".join(lines))
+    assert run(*options, copies, second, capsys=capsys) == once and len(once.split("\n")) > 30
+
+
+@pytest.mark.parametrize("command", ["align", "mine", "tag"])
+def test_another_encoding_is_named(model, command, texts, tmp_path, capsys, monkeypatch):
+    path = tmp_path / "uk.txt"
+    path.write_bytes("Він прийшов додому пізно ввечері.\n".encode("cp1251") * 41)
+    files = [str(path)] if command == "tag" else [str(path), texts[0][1]]
+    languages = "--languages=de" if command == "tag" else "--languages=de,en"
+    with pytest.raises(SystemExit, match="uk.txt:1: not UTF-8 .*iconv -f WINDOWS-1251"):
+        run(command, f"--model={model}", languages, *files, capsys=capsys)
+
+
 def test_words_are_labelled(texts, capsys, monkeypatch):
     class Tagger:
         def tag(self, lines, lang):

@@ -42,8 +42,21 @@ def test_the_evaluator(folder):
     assert 0 < worse["mining/f1"] < found["mining/f1"]
     assert dict(made.run(Planted(1e3)))["mining/f1"] < 0.3
     few = registry.lookup("evaluator", "mining")
-    with pytest.raises(ValueError, match="has 5 sentences"):
+    with pytest.raises(ValueError, match="has 5 different sentences"):
         few(context=Context(languages=("de", "en")), data=folder, max_sentences=5)
+
+
+def test_repeated_sentences_count_once(folder, tmp_path, caplog):
+    made = registry.lookup("evaluator", "mining")
+    context = Context(languages=("de", "en"))
+    once = dict(made(context=context, data=folder).run(Planted(0.1)))
+    (tmp_path / "copies").mkdir()
+    for language in ("de", "en"):
+        lines = [*range(60), *range(20), *range(20)]
+        (tmp_path / "copies" / f"de-en.{language}").write_text("".join(f"{n}\n" for n in lines))
+    copies = made(context=context, data=str(tmp_path / "copies"))
+    assert dict(copies.run(Planted(0.1))) == once
+    assert "40 of 100 sentences are left out" in caplog.text
 
 
 def test_the_api():

@@ -53,6 +53,15 @@ def test_equals_numpy(neighbourhood):
         assert 0.05 < np.mean(both) < 0.95 and (both[0] != both[1]).any()
 
 
+def test_repeated_sentences_count_once(tmp_path, caplog):
+    (tmp_path / "de-en.de").write_text("a\nb\nA \nc\nd\n")
+    (tmp_path / "de-en.en").write_text("1\n2\n1\n3\n3\n")
+    made = retrieval.SentenceRetrieval(context=Context(languages=("de", "en")), data=str(tmp_path))
+    [(_, source, target)] = made._pairs
+    assert (source, target) == (["a", "b", "c"], ["1", "2", "3"])
+    assert "2 of 5 sentences are left out" in caplog.text
+
+
 def test_a_value_that_is_not_finite_is_an_error():
     x = np.ones((3, 2))
     broken = np.array([[1, 1], [1, np.nan], [1, 1]])
