@@ -58,7 +58,9 @@ def guess(lines: Sequence[bytes]) -> str:
     Args:
       lines: lines that are not UTF-8.
     """
-    matches = charset_normalizer.from_bytes(b"\n".join(lines), cp_isolation=list(_ENCODINGS))
+    # ASCII is the same in all of them; beside English words Cyrillic ones look like Polish.
+    words = [word for line in lines for word in line.split() if not word.isascii()]
+    matches = charset_normalizer.from_bytes(b" ".join(words), cp_isolation=list(_ENCODINGS))
     best = max(
         matches,
         # German or French text is as plausible in the encoding of central Europe.

@@ -120,6 +120,8 @@ def read_pairs(path: str) -> Pairs:
             columns = [column.strip() for column in columns]
             if len(columns) == 3 and "\t" in line and _NUMBER.fullmatch(columns[2]):
                 columns = columns[:2]
+            if line[0] == "#" and (" " in columns[0] or len(columns) > 2):
+                continue  # a comment: a word that begins with # has a translation alone beside it
             if len(columns) != 2 or not all(columns):
                 pairs.skip(number, f"expected 2 columns, found {len(columns)}: {line[:60]!r}")
                 continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 from typing import Mapping, NamedTuple, Sequence
 
@@ -58,13 +59,24 @@ def languages(path: str) -> list[str]:
     place = header(path).get("language")
     if place is None:
         return []
-    rows = _split(path, read_lines(path))[1:]
+    rows = _read_rows(path)[1:]
     return sorted({cells[place].strip() for _, cells in rows if len(cells) > place})
 
 
 def _first(path: str) -> list[str]:
-    first = next((line for line in read_lines(path) if line[1].strip()), None)
-    return _split(path, [first])[0][1] if first else []
+    rows = _read_rows(path)
+    return rows[0][1] if rows else []
+
+
+def _read_rows(path: str) -> list[tuple[int, list[str]]]:
+    """The lines of a file and their cells, without the comments (#) before the first row."""
+    rows = _split(path, read_lines(path))
+    comments = list(itertools.takewhile(lambda row: row[1][0].startswith("#"), rows))
+    others = rows[len(comments) :]
+    # A text may begin with #: a row has as many cells as the others.
+    if others and all(len(cells) != len(others[0][1]) for _, cells in comments):
+        return others
+    return rows
 
 
 def _columns(cells: Sequence[str]) -> dict[str, int]:
@@ -88,7 +100,7 @@ def read(path: str, order: Mapping[str, int], expected: str, more: bool = False)
     Raises:
       ValueError: a row with another number of columns than the first, or no row.
     """
-    rows = _split(path, read_lines(path))
+    rows = _read_rows(path)
     named = _columns(rows[0][1]) if rows else {}
     columns = max(order.values()) + 1
     if named:

@@ -3,6 +3,7 @@
 Sentences end at blank lines. Columns have tabs between them, or spaces where the file has no tabs.
 
     EU NNP B-NP B-ORG                      CoNLL-2002 and 2003: the word first, the entity last
+    1   Berliner   B-LOC   O               GermEval: names, and names in them, which are not read
     0   Er   O                             WikiNEuRal, Universal NER: a number, the word, the entity
     de:Berlin   B-LOC                      PAN-X (WikiANN), also without the language
     1   Er   er   PRON   PPER   ...        CoNLL-U: ten columns
@@ -16,6 +17,7 @@ import dataclasses
 import re
 from typing import Callable, NamedTuple, NoReturn, Sequence
 
+from absl import logging
 import numpy as np
 
 from clwe_jax.pocket import tasks as pocket
@@ -40,6 +42,7 @@ _TO_PETROV = {
 }
 _UNIVERSAL = frozenset((*UPOS, *PETROV))
 _COMMENT = re.compile(r"#\s*[\w.:-]+\s*=")
+_NO_WORDS = ("#", "-DOCSTART-")  # beginnings of comments and of document marks
 _CONLLU = 10  # columns
 _TYPES = "PER,LOC,ORG,MISC"
 
@@ -49,42 +52,69 @@ class _Row(NamedTuple):
     columns: list[str]
 
 
-def _sentences(path: str) -> list[list[_Row]]:
+def _sentences(path: str, is_known: Callable[[str], bool]) -> list[list[_Row]]:
     """The lines of a file with words, by sentence; comments and document marks are left out.
 
+    Tabs or spaces separate the columns, and there are so many, as in most lines of words.
+
+    Args:
+      is_known: whether a cell is a tag; a line that begins with # is a word only if it has one.
+
     Raises:
-      ValueError: a line with another number of columns than the first, or no word at all.
+      ValueError: a line with another number of columns than most, or no word at all.
     """
     lines = read_lines(path)
-    separator = "\t" if any("\t" in line for _, line in lines) else " "
+    separator, width = _layout([line for _, line in lines])
     sentences: list[list[_Row]] = [[]]
-    width = 0
     for number, line in lines:
-        # A word may be a no-break or ideographic space, which strip() would remove.
-        line = line.strip(" \r") if separator == " " else line.rstrip(" \r")
-        if not line.strip("\t"):
+        if not line.strip(" \t\r"):
             sentences.append([])
             continue
-        comment = line[0] == "#" and (
-            "\t" not in line if separator == "\t" else _COMMENT.match(line)
+        columns = _cells(line, separator)
+        is_comment = line[0] == "#" and (
+            len(columns) != width
+            or (separator == " " and _COMMENT.match(line))
+            or not any(is_known(cell) for cell in columns[1:])
         )
-        if comment or line.startswith("-DOCSTART-"):
+        if is_comment or line.startswith("-DOCSTART-"):
             continue
-        columns = line.split(separator)
-        width = width or len(columns)
         if len(columns) != width or width < 2:
             marks = "spaces" if separator == " " else "tabs"
             fault(
                 path,
                 number,
-                f"expected {max(width, 2)} columns with {marks} between them, as in the first line "
-                f"of the file, found {len(columns)}: {shown(line)}",
+                f"expected {max(width, 2)} columns with {marks} between them, as in most lines of "
+                f"the file, found {len(columns)}: {shown(line)}",
             )
         sentences[-1].append(_Row(number, columns))
     sentences = [rows for rows in sentences if rows]
     if not sentences:
         raise ValueError(f"{path} holds no tagged word: expected a word and its tag on each line")
-    return sentences
+    return _drop_header(sentences, is_known)
+
+
+def _layout(lines: Sequence[str]) -> tuple[str, int]:
+    """The separator and the number of columns of most lines that are no comment."""
+    words = [line for line in lines if line.strip(" \t\r") and not line.startswith(_NO_WORDS)]
+    separator = "\t" if 2 * sum("\t" in line for line in words) >= len(words) else " "
+    widths = collections.Counter(len(_cells(line, separator)) for line in words)
+    return separator, widths.most_common(1)[0][0] if widths else 0
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    if separator == "\t":
+        return line.rstrip(" \r").split("\t")
+    # A word may be a no-break or ideographic space, at which split() would cut.
+    return re.split(" +", line.strip(" \r"))
+
+
+def _drop_header(sentences: list[list[_Row]], is_known: Callable[[str], bool]) -> list[list[_Row]]:
+    """The sentences without a first line that names the columns: it has no tag, and the next has."""
+    first, *others = [row for rows in sentences for row in rows[:2]][:2]
+    has_tag = [any(map(is_known, row.columns[1:])) for row in (first, *others)]
+    if has_tag != [False, True]:
+        return sentences
+    return [rows for rows in (sentences[0][1:], *sentences[1:]) if rows]
 
 
 def _tag_column(sentences: list[list[_Row]], is_known: Callable[[str], bool], first: bool) -> int:
@@ -113,13 +143,13 @@ def universal(path: str, language: str) -> tuple[list[list[_Row]], int, int]:
     Raises:
       ValueError: a line with another number of columns than the first, or no word at all.
     """
-    sentences = _sentences(path)
+    own = lambda tag: bool(petrov.converted(tag, language))
+    sentences = _sentences(path, lambda cell: cell in _UNIVERSAL or own(cell))
     if len(sentences[0][0].columns) == _CONLLU:
         return [[r for r in rows if r.columns[0].isdigit()] for rows in sentences], 1, 3
     column = _tag_column(sentences, _UNIVERSAL.__contains__, first=True)
     rows = [row.columns for sentence in sentences for row in sentence]
     if 2 * sum(row[column] in _UNIVERSAL for row in rows) <= len(rows):
-        own = lambda tag: bool(petrov.converted(tag, language))
         column = _tag_column(sentences, lambda tag: own(tag) or tag in _UNIVERSAL, first=True)
     return sentences, _word_column(sentences, column), column
 
@@ -158,7 +188,7 @@ def arcs(path: str) -> list[tuple[tuple[str, ...], list[tuple[int, str]]]]:
       ValueError: a file without ten columns, or a head that is no word of the sentence.
     """
     sentences = []
-    for rows in _sentences(path):
+    for rows in _sentences(path, _UNIVERSAL.__contains__):
         rows = [row for row in rows if row.columns[0].isdigit() or len(row.columns) != _CONLLU]
         heads = []
         for place, (number, columns) in enumerate(rows):
@@ -206,9 +236,9 @@ class Ner:
 
     def read(self, path: str, language: str) -> Examples:
         """As `Task.read`. The tags become IOB2; `skipped` counts tags that no scheme allows."""
-        sentences = _sentences(path)
-        tag_column = _tag_column(sentences, is_tag, first=False)
+        sentences = _sentences(path, is_tag)
         known, ignored = set(self.types.split(",")), set(self.ignored.split(","))
+        tag_column = self._choose_column(path, sentences, (known | ignored) - {""})
         tags = [[row.columns[tag_column] for row in rows] for rows in sentences]
         for tag in dict.fromkeys(tag for row in tags for tag in row):
             if not is_tag(tag) or tag[2:] and tag[2:] not in known | ignored:
@@ -223,6 +253,27 @@ class Ner:
         converted = [["O" if tag[2:] in ignored else tag for tag in row] for row in converted]
         column = _word_column(sentences, tag_column)
         return _rows(_words(sentences, column, language), converted, skipped)
+
+    def _choose_column(self, path: str, sentences: list[list[_Row]], types: set[str]) -> int:
+        """The column of names: of those whose cells are tags, the one with most names, else the last.
+
+        CoNLL's phrases (B-NP) are tags of other types; GermEval's second column has nested names.
+        """
+        rows = [row.columns for sentence in sentences for row in sentence]
+        columns = range(1, len(rows[0]))
+        tags = {c: sum(is_tag(row[c]) for row in rows) for c in columns}
+        names = {c: sum(is_tag(row[c]) and row[c][2:] in types for row in rows) for c in columns}
+        column = max(columns, key=lambda c: (tags[c], names[c], c))
+        for other in columns:
+            if other != column and tags[other] == tags[column] and names[other]:
+                logging.warning(
+                    "%s: the names of column %d are read, and not the %d words in names of column %d",
+                    path,
+                    column + 1,
+                    names[other],
+                    other + 1,
+                )
+        return column
 
     def _refuse(self, path: str, sentences: list[list[_Row]], column: int, tag: str) -> NoReturn:
         """Raises ValueError on the first line with a tag."""

@@ -369,3 +369,17 @@ def test_stats(folder, tmp_path, capsys):
 def test_no_such_directory_on_the_command_line():
     with pytest.raises(SystemExit, match="Error: There is no dictionary directory absent"):
         command_line.main(["stats", "--cache", "", "absent"])
+
+
+def test_comments_are_no_pairs(folder):
+    text = "# dict.cc :: de-en\tcopyright\n# three words here\n#\t#\n#hash\t#rute\na x\n"
+    path = folder({"en-de.txt": text})
+    pairs = pair_files.read_pairs(f"{path}/en-de.txt")
+    assert list(zip(pairs.left, pairs.right)) == [("#", "#"), ("#hash", "#rute"), ("a", "x")]
+    assert not pairs.bad_count
+
+
+def test_a_dictionary_in_another_encoding_is_named(folder):
+    text = "прийшов came\nвін he\nдощ rain\nзавтра tomorrow\n".encode("cp1251")
+    with pytest.raises(ValueError, match="uk-en.txt:1: not UTF-8 .4 of 4 lines.*WINDOWS-1251"):
+        dictionary.load(folder({"uk-en.txt": text}))

@@ -259,3 +259,45 @@ def test_tags_are_mapped_as_in_the_release(language, tags):
         tag, _, expected = pair.rpartition("/")
         assert petrov.converted(tag, language) == expected, tag
     assert petrov.converted("B-PER", language) == ""  # no part of speech
+
+
+GERMEVAL = (
+    "#\tn-tv.de vom 26.02.2005\t[2005-02-26]\n"
+    "1\tSchartau\tB-PER\tO\n2\tsagte\tO\tO\n\n"
+    "#\thttp://de.example/\t[2009]\n1\tBerliner\tB-ORG\t{nested}\n2\tZeitung\tI-ORG\tO\n"
+)
+
+
+@pytest.mark.parametrize("nested, warned", [("O", False), ("B-LOC", True)])
+def test_comments_have_tabs_and_names_are_nested(tmp_path, said, nested, warned):
+    path = tmp_path / "de.tsv"
+    path.write_text(GERMEVAL.format(nested=nested))
+    rows = Ner().read(str(path), "de").rows
+    assert [row.words for row in rows] == [("Schartau", "sagte"), ("Berliner", "Zeitung")]
+    assert [row.tags for row in rows] == [("B-PER", "O"), ("B-ORG", "I-ORG")]
+    assert ("the names of column 3 are read, and not the 1 words" in said.text) == warned
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# text\twith\ttabs\nAnna\tB-PER\nkam\tO\n",
+        "# a comment\twith a tab\nAnna B-PER\nkam O\n",
+        "#global.columns = FORM TAG\nAnna B-PER\nkam O\n",
+        "token\tlabel\nAnna\tB-PER\nkam\tO\n",
+        "# one\ttwo\nAnna   B-PER\nkam    O\n",
+        "#\tB\nAnna\tB-PER\nkam\tO\n",
+    ],
+)
+def test_first_lines_that_are_no_words(tmp_path, text):
+    path = tmp_path / "de.tsv"
+    path.write_text(text)
+    [row] = Ner().read(str(path), "de").rows
+    assert (row.words, row.tags) == (("Anna", "kam"), ("B-PER", "O"))
+
+
+def test_phrases_of_conll_are_no_names(tmp_path):
+    path = tmp_path / "en.txt"
+    path.write_text("EU NNP B-NP O\nsees VBZ B-VP O\nit PRP B-NP O\n")
+    [row] = Ner().read(str(path), "en").rows
+    assert row.tags == ("O", "O", "O")

@@ -164,3 +164,12 @@ def test_two_files_of_one_language(tmp_path):
         ValueError, match="several test files of de: de_gsd.test.tsv, de_pud.test.tsv"
     ):
         names(tmp_path, "de_gsd.test.tsv", "de_pud.test.tsv")
+
+
+def test_comments_before_the_first_row_are_left_out(tmp_path):
+    path = tmp_path / "de.tsv"
+    path.write_text("# source\thttps://example.org\npremise\thypothesis\tlabel\na\tb\tneutral\n")
+    [row] = Xnli().read(str(path), "de").rows
+    assert (row.texts, row.label) == (("a", "b"), "neutral")
+    path.write_text("# a\tb\tneutral\nc\td\tneutral\n")
+    assert len(Xnli().read(str(path), "de").rows) == 2
