@@ -222,35 +222,42 @@ class WordSample:
     max_words: int | None = 20_000
 
 
+def row_index(words: Sequence[str], keys: Sequence[str] = ()) -> dict[str, int]:
+    """Word or key -> its first row; a word that is its own key goes before others with the key."""
+    rows = range(len(words) - 1, -1, -1)
+    index = dict(zip(reversed(words), rows))
+    exact = {x: row for x, row in index.items() if keys and keys[row] == x}
+    return index | dict(zip(reversed(keys), rows)) | exact
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class WordSpace:
     """Words of one language with vectors by layer.
 
     Attributes:
-      words: distinct words; the first `frequent` of them are candidates, most frequent first.
+      words: words as they are written; the first `frequent` of them are candidates, most frequent first.
       vectors: float32 [N, layers, D].
       frequent: number of candidates; they stand for the language in CSLS.
       counts: int [N], number of occurrences that each vector is the mean of; 0 where the word was
         encoded alone; None for static vectors.
+      keys: what the words are looked up by; (): the words themselves.
     """
 
     words: Sequence[str]
     vectors: np.ndarray
     frequent: int
     counts: np.ndarray | None = None
+    keys: Sequence[str] = ()
 
     @functools.cached_property
     def index(self) -> dict[str, int]:
-        """word -> its first row."""
-        rows = range(len(self.words) - 1, -1, -1)
-        return dict(zip(reversed(self.words), rows))
+        """See `row_index`."""
+        return row_index(self.words, self.keys)
 
 
 @runtime_checkable
 class Encoder(Protocol):
     """A run, a projected run, static vectors or foreign weights: text to vectors by layer.
-
-    Evaluators, transfer tasks and the API take any of them.
 
     Attributes:
       languages: the languages that the encoder knows.
@@ -283,7 +290,6 @@ class Encoder(Protocol):
         """The words of a language, the frequent ones first.
 
         Args:
-          language: one of `languages`.
           wanted: words that get a vector where that is possible, frequent or not.
           sample: the text to average contextual vectors over, and the limits of its frequent words.
         """
@@ -373,21 +379,12 @@ class TrainingEvaluator(Protocol):
     every_steps: int
 
     def run(self, variables: Variables, step: int) -> Iterator[tuple[str, float]]:
-        """Yields (metric path, value).
-
-        Args:
-          variables: 'params' and the collections, sharded as in training.
-          step: number of training steps that led to the variables.
-        """
+        """Yields (metric path, value) of the variables, sharded as in training, after `step` steps."""
 
 
 @runtime_checkable
 class HasDetails(Protocol):
-    """An evaluator that keeps details of its last run.
-
-    Attributes:
-      details: rows of a table, for the report.
-    """
+    """An evaluator that keeps `details` of its last run: rows of a table, for the report."""
 
     details: Sequence[Mapping[str, Any]]
 

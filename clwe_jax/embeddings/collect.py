@@ -22,9 +22,11 @@ MEANINGS = {
     "empty_words": "no word; left out",
     "not_utf8": "bytes that are not UTF-8; kept with U+FFFD in their place",
     "words_with_spaces": "words that contain white space; kept",
+    "other_languages": "words of other languages than the one asked for; left out",
     "missing_words": "announced in the first line, but missing",
 }
 KEPT = ("not_utf8", "words_with_spaces")  # faults whose words are kept
+CONCEPT = b"/c/"  # ConceptNet's words begin so, and with their language: /c/de/haus
 _SPACES = re.compile(r"[ \t\n\r\v\f]")
 
 
@@ -36,17 +38,26 @@ class Collector:
       report, examples: as in `Vectors`.
     """
 
-    def __init__(self, path: str, dim: int, max_vocab: int | None, capacity: int | None = None):
+    def __init__(
+        self,
+        path: str,
+        dim: int,
+        max_vocab: int | None,
+        capacity: int | None = None,
+        language: str = "",
+    ):
         """Args:
         path: of the file, for messages.
         dim: width of a vector.
         max_vocab: maximum number of words; None: all.
         capacity: upper limit of the file's rows; None: unknown.
+        language: of the words that are taken where a word names its language (ConceptNet); '': all.
         """
         self.path = path
         self.report: dict[str, int] = {}
         self.examples: dict[str, str] = {}
         self._max_vocab = max_vocab
+        self._language = language
         known = [size for size in (max_vocab, capacity) if size is not None]
         # np.empty reserves address space; only written rows take memory.
         self._vectors = np.empty((min(known) if capacity is not None else _START, dim), np.float32)
@@ -94,6 +105,12 @@ class Collector:
                 break
             if isinstance(word, bytes):
                 word = self._decoded(word, places[row])
+            if self._language:
+                own = self._of_language(word)
+                if own is None:
+                    self.note("other_languages", places[row], word)
+                    continue
+                word = own
             if row in doubtful and not self._usable(word, vectors[row], places[row]):
                 continue
             if word in seen:
@@ -120,6 +137,14 @@ class Collector:
             text = word.decode("utf-8", errors="replace")
             self.note("not_utf8", place, text)
             return text
+
+    def _of_language(self, word: str) -> str | None:
+        """A word without ConceptNet's beginning; None: it is one of another language."""
+        if not word.startswith(CONCEPT.decode()):
+            return word
+        _, _, language, *rest = word.split("/", 3)
+        # A line below stands for a space.
+        return "".join(rest).replace("_", " ") if language == self._language else None
 
     def _usable(self, word: str, vector: np.ndarray, place: int) -> bool:
         if not np.isfinite(vector).all():

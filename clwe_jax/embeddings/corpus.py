@@ -24,6 +24,7 @@ from clwe_jax.text.corpus.corpora import TextCorpus, describe_repairs, temperatu
 from clwe_jax.text.lines import LineCounts, iterate_lines
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.spellings import Spellings, Tally
 from clwe_jax.text.words.words import Segmenter
 
 _LONGEST = 1_000  # words of a sentence; longer lines are split, because gensim drops the rest
@@ -46,6 +47,7 @@ class Corpus:
         numbered one by one, and `APART` places lie between two files. None once sampled.
       files: language -> its files and the place of their first line.
       mended: fault of the text's lines -> number of mended lines; see `corpora.describe_repairs`.
+      spellings: of the words that are written otherwise; see `text.words.spellings`.
     """
 
     words: Sequence[str]
@@ -54,6 +56,7 @@ class Corpus:
     places: Mapping[str, np.ndarray] | None = None
     files: Mapping[str, Sequence[tuple[str, int]]] = dataclasses.field(default_factory=dict)
     mended: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    spellings: Spellings = dataclasses.field(default_factory=dict)
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -188,10 +191,11 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
     numbers: collections.defaultdict[str, int] = collections.defaultdict()
     numbers.default_factory = numbers.__len__
     ids, splits, places, files, read_lines = {}, {}, {}, {}, {}
+    tally = Tally(normalizer)
     for language in text.languages:
         counts = read_lines[language] = LineCounts()
         ids[language], splits[language], places[language], files[language] = _numbered(
-            text, language, normalizer, segmenter, numbers, counts
+            text, language, normalizer, segmenter, numbers, counts, tally
         )
         if not len(ids[language]):
             raise ValueError(
@@ -211,7 +215,8 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
                 counts.repaired_lines,
                 counts.lines,
             )
-    return Corpus(list(numbers), ids, splits, places, files, describe_repairs(read_lines))
+    whole = Corpus(list(numbers), ids, splits, places, files, describe_repairs(read_lines))
+    return dataclasses.replace(whole, spellings=tally.spellings({x: whole.counts(x) for x in ids}))
 
 
 def _numbered(
@@ -221,10 +226,13 @@ def _numbered(
     segmenter: Segmenter,
     numbers: collections.defaultdict[str, int],
     counts: LineCounts,
+    tally: Tally,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[str, int]]]:
     """Returns ids, splits, places and files of a language's text; see `Corpus`."""
     # Most pieces between spaces repeat, so each is normalised and segmented once.
     known: dict[str, list[int]] = {}
+    odd: dict[str, list[str]] = {}  # pieces that are written otherwise than their words
+    odd_counts: collections.Counter[str] = collections.Counter()
     ids, splits, places = array.array("i"), array.array("q", [0]), array.array("q")
     files, place = [], 0
     for path in text.files[language]:
@@ -235,8 +243,15 @@ def _numbered(
                 if piece_ids is None:
                     words = segmenter.words(normalizer(piece, language), language)
                     piece_ids = [numbers[word] for word in words]
+                    is_odd = tally.is_odd(piece, words, language)
                     if len(piece) <= _CACHED and len(known) < _MAX_CACHED:
                         known[piece] = piece_ids
+                        if is_odd:
+                            odd[piece] = words
+                    elif is_odd:
+                        tally.add(piece, words, language)
+                if piece in odd:
+                    odd_counts[piece] += 1
                 ids.extend(piece_ids)
             while len(ids) - splits[-1] > _LONGEST:
                 splits.append(splits[-1] + _LONGEST)
@@ -246,6 +261,8 @@ def _numbered(
                 places.append(place)
             place += 1
         place += APART
+    for piece, count in odd_counts.items():
+        tally.add(piece, odd[piece], language, count)
     arrays = [np.frombuffer(x, y) for x, y in ((ids, np.int32), (splits, "q"), (places, "q"))]
     return *arrays, files
 

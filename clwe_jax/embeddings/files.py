@@ -22,7 +22,7 @@ import orjson
 
 from clwe_jax import atomic
 from clwe_jax.embeddings import file_kinds, text_files, vectors as stored
-from clwe_jax.embeddings.collect import Collector, checked, writable
+from clwe_jax.embeddings.collect import CONCEPT, Collector, checked, writable
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.text.unpacking import (
     is_packed,
@@ -40,7 +40,9 @@ _ROWS = 4_096  # rows written at once
 FORMATS = (".vec", ".txt", ".bin", ".npz")
 
 
-def read(path: str, max_vocab: int | None = 200_000, *, cache: bool | str = True) -> Vectors:
+def read(
+    path: str, max_vocab: int | None = 200_000, *, cache: bool | str = True, language: str = ""
+) -> Vectors:
     """Reads words and their vectors in the file's order, which usually is by frequency.
 
     The formats are text (.vec, .txt or any name) with or without a first line of sizes, word2vec's
@@ -52,6 +54,8 @@ def read(path: str, max_vocab: int | None = 200_000, *, cache: bool | str = True
       cache: place of the binary twin. True: beside the file, or in the user's cache folder if the
         file's folder is not writable; a string: that folder; False: no twin. A twin is valid as
         long as max_vocab and the file's size and modification time stay the same.
+      language: of the words that are taken from a file that names the language of each word
+        (ConceptNet Numberbatch, '/c/de/haus'); '': such words stay as they are.
 
     Raises:
       FileNotFoundError: the file does not exist.
@@ -66,13 +70,14 @@ def read(path: str, max_vocab: int | None = 200_000, *, cache: bool | str = True
         )
     if _is_npz(path):
         return checked(path, Vectors.load(path), max_vocab)
-    twins = _twins(path, max_vocab, cache)
+    language = language if _names_languages(path) else ""
+    twins = _twins(path, max_vocab, cache, language)
     key = _key(path, max_vocab)
     for twin in twins:
         cached = _cached(twin, key)
         if cached is not None:
             return cached
-    vectors = _read(path, max_vocab)
+    vectors = _read(path, max_vocab, language)
     for twin in twins:
         try:
             os.makedirs(os.path.dirname(twin), exist_ok=True)
@@ -97,7 +102,7 @@ def read_space(places: Mapping[str, str], option: str) -> dict[str, Vectors]:
     """
     by_language: dict[str, Vectors] = {}
     for language, path in places.items():
-        by_language[language] = read(path)
+        by_language[language] = read(path, language=language)
         first = next(iter(by_language))
         if by_language[language].dim != by_language[first].dim:
             raise ValueError(
@@ -158,12 +163,20 @@ def _key(path: str, max_vocab: int | None) -> list[int | None]:
     return [status.st_size, status.st_mtime_ns, max_vocab]
 
 
-def _twins(path: str, max_vocab: int | None, cache: bool | str) -> list[str]:
+def _names_languages(path: str) -> bool:
+    """Whether the words of a file of text are ConceptNet's, '/c/de/haus'."""
+    with unpack(path) as file:
+        lines = file.read(_SAMPLE).split(b"\n")[:2]
+    return any(line.startswith(CONCEPT) for line in lines)
+
+
+def _twins(path: str, max_vocab: int | None, cache: bool | str, language: str) -> list[str]:
     """Possible paths of the binary twin, the first choice first."""
     if not cache:
         return []
     path = os.path.abspath(path)
-    name = f"{os.path.basename(path)}.{'all' if max_vocab is None else max_vocab}.npz"
+    part = f".{language}" if language else ""
+    name = f"{os.path.basename(path)}{part}.{'all' if max_vocab is None else max_vocab}.npz"
     # The digest tells files of one name in different folders apart.
     digest = hashlib.sha256(path.encode("utf-8", errors="surrogateescape")).hexdigest()[:12]
     if isinstance(cache, str):
@@ -183,7 +196,7 @@ def _cached(twin: str, key: list[int | None]) -> Vectors | None:
     return vectors if about.get("source") == key else None
 
 
-def _read(path: str, max_vocab: int | None) -> Vectors:
+def _read(path: str, max_vocab: int | None, language: str) -> Vectors:
     size = None if is_packed(path) else os.path.getsize(path)
     with unpack(path) as file:
         start = file.read(_SAMPLE)
@@ -197,7 +210,7 @@ def _read(path: str, max_vocab: int | None) -> Vectors:
         # Text has no bytes below the tab's, and float32s soon have one.
         if _name(path).endswith(".bin") or any(byte < 9 for byte in body):
             return _read_binary(file, path, max_vocab, size)
-        return text_files.read(file, path, max_vocab, size)
+        return text_files.read(file, path, max_vocab, size, language)
 
 
 def _read_fasttext(path: str, max_vocab: int | None) -> Vectors:

@@ -58,7 +58,9 @@ class _Parsed:
     faults: list[tuple[str, int, str]]
 
 
-def read(file: BinaryIO, path: str, max_vocab: int | None, size: int | None) -> Vectors:
+def read(
+    file: BinaryIO, path: str, max_vocab: int | None, size: int | None, language: str = ""
+) -> Vectors:
     """Reads vectors from text, with or without a first line of sizes.
 
     Args:
@@ -66,6 +68,7 @@ def read(file: BinaryIO, path: str, max_vocab: int | None, size: int | None) -> 
       path: path of the file, for messages.
       max_vocab: maximum number of words; None: all.
       size: bytes of the file; None: unknown.
+      language: of the words that are taken where a word names its language; '': all.
 
     Raises:
       ValueError: no line is a word with its numbers; the message shows the first line.
@@ -77,7 +80,7 @@ def read(file: BinaryIO, path: str, max_vocab: int | None, size: int | None) -> 
     layout = _layout(body, announced and announced[1], path, start)
     # A number takes two bytes or more with its space, and a line has an end.
     capacity = None if size is None else size // (2 * layout.dim + 1) + 1
-    collector = Collector(path, layout.dim, max_vocab, capacity)
+    collector = Collector(path, layout.dim, max_vocab, capacity, language)
     lines = start - 1
 
     for block in itertools.chain([(body, start)] if body else [], blocks):

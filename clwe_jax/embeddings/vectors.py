@@ -7,12 +7,13 @@ import functools
 import json
 import struct
 import zipfile
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from clwe_jax import atomic
 from clwe_jax.embeddings.packed import Packed
+from clwe_jax.types import row_index
 
 _VERSION = 1
 _ALIGNMENT = 64  # bytes; the numbers of an array start at a multiple, to be memory-mapped
@@ -32,15 +33,17 @@ class Vectors:
     """Words, most frequent first, and their vectors.
 
     Attributes:
-      words: N distinct words.
+      words: N distinct words, as their language writes them.
       vectors: float32 [N, D], read-only where a file is memory-mapped; float16 or `Packed` in the
         files of `encoders.spaces`, which hands out float32.
       counts: occurrences of each word in the text, int64 [N]; None where unknown.
       report: fault in `collect.MEANINGS` -> its occurrences in the file.
       examples: first place of each fault, as 'FILE:LINE: text'.
+      keys: N keys by which the words are looked up (`text.words.normalize.Normalizer.key`), of which
+        several may be equal; None: the words themselves.
 
     Raises:
-      ValueError: the numbers of words, vectors and counts differ.
+      ValueError: the numbers of words, vectors, counts and keys differ.
     """
 
     words: Sequence[str]
@@ -48,6 +51,7 @@ class Vectors:
     counts: np.ndarray | None = None
     report: Mapping[str, int] = dataclasses.field(default_factory=dict)
     examples: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    keys: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         shape = np.shape(self.vectors)
@@ -55,6 +59,8 @@ class Vectors:
             raise ValueError(f"{len(self.words)} words and vectors of shape {shape}")
         if self.counts is not None and len(self.counts) != len(self.words):
             raise ValueError(f"{len(self.words)} words and {len(self.counts)} counts")
+        if self.keys is not None and len(self.keys) != len(self.words):
+            raise ValueError(f"{len(self.words)} words and {len(self.keys)} keys")
 
     def __len__(self) -> int:
         return len(self.words)
@@ -66,12 +72,35 @@ class Vectors:
 
     @functools.cached_property
     def index(self) -> dict[str, int]:
-        """word -> row; the first row of a repeated word."""
-        rows = range(len(self.words) - 1, -1, -1)
-        return dict(zip(reversed(self.words), rows))
+        """word or key -> row; the first row of several with one key.
+
+        A word that is written like the key goes before the others.
+        """
+        return row_index(self.words, self.keys or ())
+
+    @property
+    def own_keys(self) -> Sequence[str]:
+        """`keys`, or the words where they are their own keys."""
+        return self.words if self.keys is None else self.keys
+
+    def with_keys(self, key: Callable[[str], str]) -> Vectors:
+        """The vectors with the key of each word."""
+        keys = list(map(key, self.words))
+        return self if keys == list(self.words) else dataclasses.replace(self, keys=keys)
+
+    def with_spellings(self, spellings: Mapping[str, str]) -> Vectors:
+        """The vectors of keys with the words as they are written.
+
+        Args:
+          spellings: key -> word, of those that differ.
+        """
+        if self.keys is not None or not spellings:
+            return self
+        words = [spellings.get(word, word) for word in self.words]
+        return dataclasses.replace(self, words=words, keys=self.words)
 
     def rows(self, words: Iterable[str]) -> np.ndarray:
-        """The row of each word, int64 [words]; -1 for a word without a vector."""
+        """The row of each word or key, int64 [words]; -1 for a word without a vector."""
         index = self.index
         return np.fromiter((index.get(word, -1) for word in words), np.int64)
 
@@ -82,6 +111,7 @@ class Vectors:
             words=[self.words[row] for row in rows.tolist()],
             vectors=self.vectors[rows],
             counts=None if self.counts is None else self.counts[rows],
+            keys=None if self.keys is None else [self.keys[row] for row in rows.tolist()],
         )
 
     def top(self, max_words: int | None) -> Vectors:
@@ -90,7 +120,8 @@ class Vectors:
             return self
         counts = None if self.counts is None else self.counts[:max_words]
         words, vectors = self.words[:max_words], self.vectors[:max_words]
-        return Vectors(words, vectors, counts, self.report, self.examples)
+        keys = None if self.keys is None else self.keys[:max_words]
+        return Vectors(words, vectors, counts, self.report, self.examples, keys)
 
     def save(self, path: str, about: Mapping[str, Any] | None = None) -> None:
         """Writes an .npz file that `load` memory-maps and `numpy.load` reads.
@@ -108,6 +139,9 @@ class Vectors:
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         met = {"report": dict(self.report), "examples": dict(self.examples)}
         facts = {"version": _VERSION, **met, **(about or {})}
+        if self.keys is not None:
+            both = enumerate(zip(self.words, self.keys))
+            facts["keys"] = {str(row): key for row, (word, key) in both if word != key}
         arrays = {
             "about": np.frombuffer(json.dumps(facts).encode("utf-8"), np.uint8),
             "blob": np.frombuffer(b"".join(encoded), np.uint8),
@@ -161,12 +195,22 @@ def load(path: str, narrow: bool = False) -> tuple[Vectors, dict[str, Any]]:
             if vectors.dtype != np.float32 and not (narrow and vectors.dtype in _STORED):
                 vectors = vectors.astype(np.float32)
         report, examples = about.get("report", {}), about.get("examples", {})
-        return Vectors(words, vectors, counts, report, examples), about
+        return Vectors(words, vectors, counts, report, examples, _keys(words, about)), about
     except _DAMAGED as error:
         raise ValueError(
             f"{path} is damaged or holds no vectors ({error}): expected an .npz file written by "
             "clwe_jax.embeddings.files.write"
         ) from error
+
+
+def _keys(words: Sequence[str], about: Mapping[str, Any]) -> list[str] | None:
+    """The keys of words in the facts of a file."""
+    if "keys" not in about:
+        return None
+    keys = list(words)
+    for row, key in about["keys"].items():
+        keys[int(row)] = key
+    return keys
 
 
 def _words(blob: np.ndarray, offsets: np.ndarray) -> list[str]:

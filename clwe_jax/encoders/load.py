@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Sequence
 
@@ -82,8 +83,12 @@ def of_vectors(files_of: str, languages: Sequence[str] = (), option: str = "vec"
         own = (language for language, _ in named if language)
         known = languages or [*options.MBERT_LANGUAGES.split(","), *own]
         paths = options.vector_files(files_of, known, option)
-    vectors = files.read_space(paths, option)
-    return StaticSpaces(vectors, {}, {}, next(iter(vectors)), Normalizer(lower_case=False))
+    normalizer = Normalizer(lower_case=False)
+    vectors = {
+        language: given.with_keys(functools.partial(normalizer.key, language=language))
+        for language, given in files.read_space(paths, option).items()
+    }
+    return StaticSpaces(vectors, {}, {}, next(iter(vectors)), normalizer)
 
 
 def of_run(encoder: str, languages: Sequence[str], workdir: str) -> LoadedEncoder:

@@ -25,6 +25,7 @@ from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.spellings import Spellings
 from clwe_jax.text.words.similar_words import did_you_mean, near_words
 from clwe_jax.text.words.words import Phrases, Segmenter
 
@@ -42,8 +43,8 @@ class StaticSpaces(LoadedEncoder):
     """The vectors of several languages and the maps between their spaces.
 
     Attributes:
-      raw: language -> its vectors before alignment, most frequent word first; those in float16 and
-        packed ones become float32 when they are asked for.
+      raw: language -> its vectors before alignment, most frequent word first; narrow ones become
+        float32 when they are asked for.
       shared: language -> the words that it shares with the hub, which its map does not move
         (joint-align, section 3.3); empty where each language was trained alone.
       alignments: language -> its map to the hub's space; no entry for the hub, and none at all
@@ -53,6 +54,7 @@ class StaticSpaces(LoadedEncoder):
       frequencies: counts of the words of the run's text, for the pooling 'sif'; None where no text
         was read.
       spelling: vectors of words that the model lacks, from their n-grams; None: they have none.
+      spellings: how words are written, where `raw` has their keys alone.
     """
 
     raw: Mapping[str, Vectors]
@@ -62,6 +64,7 @@ class StaticSpaces(LoadedEncoder):
     normalizer: Normalizer = Normalizer()
     frequencies: Frequencies | None = None
     spelling: Spelling | None = None
+    spellings: Spellings = dataclasses.field(default_factory=dict)
     described = "Static vectors"
     tokenizer = None
     _phrases: dict[str, Phrases] = dataclasses.field(default_factory=dict, init=False, repr=False)
@@ -152,9 +155,7 @@ class StaticSpaces(LoadedEncoder):
         layer: Layer | None = None,
         method: str = "cosine",
     ) -> list[Neighbour]:
-        """The words nearest to a word, the word itself left out.
-
-        The first call for two languages compares all their words and keeps what later calls need.
+        """The words nearest to a word, the word itself left out; the first call for two languages is slow.
 
         Args:
           lang: the word's language.
@@ -218,7 +219,7 @@ class StaticSpaces(LoadedEncoder):
     def phrases(self, language: str) -> Phrases:
         """The phrases of a language that have a vector."""
         if language not in self._phrases:
-            self._phrases[language] = Phrases(self.raw[language].words)
+            self._phrases[language] = Phrases(self.raw[language].own_keys)
         return self._phrases[language]
 
     def segmenter(self, lang: str) -> Segmenter:
@@ -226,14 +227,13 @@ class StaticSpaces(LoadedEncoder):
 
     @functools.cached_property
     def _segmenter(self) -> Segmenter:
-        return Segmenter({name: vectors.words for name, vectors in self.raw.items()})
+        return Segmenter({name: vectors.own_keys for name, vectors in self.raw.items()})
 
     def _split(self, text: str, language: str) -> list[str]:
         self._check_languages(language=language)
         return self._cut([text], language)[0]
 
     def _cut(self, texts: Sequence[str], language: str) -> list[list[str]]:
-        """The words of texts."""
         index, phrases = self.raw[language].index, self.phrases(language)
         # Most pieces between spaces repeat, so each is normalised and segmented once.
         known, found = self._pieces.setdefault(language, {}), []
@@ -260,6 +260,7 @@ class StaticSpaces(LoadedEncoder):
         for folder in (_RAW, _ALIGNMENTS):
             os.makedirs(os.path.join(workdir, folder), exist_ok=True)
         for language, vectors in self.raw.items():
+            vectors = vectors.with_spellings(self.spellings.get(language, {}))
             if packed:
                 vectors = dataclasses.replace(vectors, vectors=Packed.of(vectors.vectors))
             vectors.save(os.path.join(workdir, _RAW, f"{language}.npz"))
@@ -282,9 +283,9 @@ class StaticSpaces(LoadedEncoder):
         atomic.write_json(path, description, indent=None)
 
     def _find(self, word: str, language: str, vectors: Vectors) -> int | None:
-        """The row of a word as it is written or normalised; None for a word without a vector."""
-        spelled = (word, self.normalizer(word, language))
-        return next((vectors.index[x] for x in spelled if x in vectors.index), None)
+        """The row of a word as it is written, or of its key; None for a word without a vector."""
+        row = vectors.index.get(word)
+        return vectors.index.get(self.normalizer.key(word, language)) if row is None else row
 
     def _spells(self, language: str) -> bool:
         """Whether words that have no vector get one by their spelling."""
@@ -294,7 +295,7 @@ class StaticSpaces(LoadedEncoder):
         """The vector of a word among a language's, or by its spelling: float32 [D]."""
         check_strings(word=word)
         if self._spells(language) and self._find(word, language, vectors) is None:
-            spelled = self.spelling.vectors([self.normalizer(word, language)], language)[0]
+            spelled = self.spelling.vectors([self.normalizer.key(word, language)], language)[0]
             if spelled.any():
                 return spelled
         return np.asarray(vectors.vectors[self._row(word, language, vectors)], np.float32)
@@ -350,7 +351,7 @@ class StaticSpaces(LoadedEncoder):
         """The language with the vectors `own` [N, K], and `common` [N, K] for shared words."""
         vectors, shared = self.raw[language], self.shared.get(language)
         if shared and common is not None:
-            here = np.fromiter((word in shared for word in vectors.words), bool, len(own))
+            here = np.fromiter((word in shared for word in vectors.own_keys), bool, len(own))
             own = np.where(here[:, None], common, own)
         return dataclasses.replace(vectors, vectors=own)
 
@@ -392,7 +393,6 @@ def load(
         hub=hub,
         normalizer=normalizer,
         frequencies=frequencies.load(workdir),
-        # Runs of earlier versions have no such entry.
         spelling=Spelling.load(os.path.join(workdir, _SPELLING))
         if description.get("spelling")
         else None,

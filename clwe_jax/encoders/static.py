@@ -142,7 +142,8 @@ class StaticEncoder:
         rows = np.unique(vectors.rows(wanted))
         rows = np.concatenate([np.arange(frequent), rows[rows >= frequent]])
         taken = vectors.take(rows)
-        return WordSpace(taken.words, self.as_words(taken.vectors)[:, None], frequent)
+        made = self.as_words(taken.vectors)[:, None]
+        return WordSpace(taken.words, made, frequent, keys=taken.keys or ())
 
     def _means(
         self, words: Sequence[str], language: str, change: Callable[[np.ndarray], np.ndarray]

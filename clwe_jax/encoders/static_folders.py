@@ -75,7 +75,7 @@ def write(
         raise ValueError(f"--dim={dim}: the vectors have {width} dimensions")
     if words < 0:
         raise ValueError(f"--words={words}: expected a number of words, or 0 for all")
-    taken = {language: vectors.words[: words or None] for language, vectors in spaces.items()}
+    taken = {language: vectors.own_keys[: words or None] for language, vectors in spaces.items()}
     rows = np.zeros((len(SPECIALS) + sum(map(len, taken.values())), width), np.float32)
     uses = np.zeros(len(rows), np.float32)
     for language, vectors in spaces.items():

@@ -51,6 +51,7 @@ class Induced:
         tags: source word -> part of speech.
         """
         self._test, self._source, self._target, self._tags = test, source, target, tags
+        self._target_keys = target.keys or target.words
         self._words = list(test.entries)
         self._gold = [test.entries[word] for word in self._words]
         self.source_rows = np.array([source.index.get(word, -1) for word in self._words])
@@ -58,7 +59,7 @@ class Induced:
         candidates = {word: row for word, row in target.index.items() if row < target.frequent}
         self._candidates = [{candidates[w] for w in some if w in candidates} for some in self._gold]
         self._distinct = [
-            {row for row in some if target.words[row] != word}
+            {row for row in some if self._target_keys[row] != word}
             for word, some in zip(self._words, self._candidates)
         ]
         self.other = np.array([bool(some - {w}) for w, some in zip(self._words, self._gold)])
@@ -154,22 +155,23 @@ class Induced:
         """
         line = np.cumsum(self.known) - 1  # line of each word in `nearest`
         for number, word in enumerate(self._words):
-            near: list[tuple[str, float]] = []
+            near, keys = [], []
             if self.known[number]:
+                rows, of_rows = nearest[line[number]][:_SHOWN], scores[line[number]]
                 near = [
-                    (self._target.words[row], round(float(score), 4))
-                    for row, score in zip(nearest[line[number]][:_SHOWN], scores[line[number]])
+                    (self._target.words[row], round(float(x), 4)) for row, x in zip(rows, of_rows)
                 ]
+                keys = [(self._target_keys[row], score) for row, (_, score) in zip(rows, near)]
             place, covered = int(places[number]), bool(self._covered[number])
             row = {
                 "pair": self._test.name,
-                "word": word,
+                "word": _spelled(word, self._source),
                 "rank": int(self._ranks[number]) or None,
-                "gold": sorted(self._gold[number]),
+                "gold": sorted(_spelled(key, self._target) for key in self._gold[number]),
                 "distinct": bool(self.other[number]),
                 "found": near,
                 "place": place,
-                "kind": _kind(word, bool(self.known[number]), covered, place, near),
+                "kind": _kind(word, bool(self.known[number]), covered, place, keys),
             }
             yield row | ({"tag": self._tags[word]} if word in self._tags else {})
 
@@ -212,3 +214,9 @@ def _kind(word: str, known: bool, covered: bool, place: int, near: Sequence) -> 
     if place:
         return "near"
     return "copied" if near and near[0][0] == word else "wrong"
+
+
+def _spelled(key: str, space: WordSpace) -> str:
+    """A word as it is written, where the space has it."""
+    row = space.index.get(key)
+    return key if row is None else space.words[row]

@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import os
 import re
-from typing import Callable, Iterator, Sequence
+from typing import Iterator, Sequence
 
 from absl import logging
 import numpy as np
@@ -91,7 +91,7 @@ def find(directory: str, languages: Sequence[str]) -> list[SimilaritySet]:
 
 
 def read(
-    one: SimilaritySet, normalizer: Callable[[str, str], str] = Normalizer()
+    one: SimilaritySet, normalizer: Normalizer = Normalizer()
 ) -> tuple[list[tuple[str, str]], np.ndarray]:
     """Reads the pairs of a set and their scores, float64 [N].
 
@@ -127,7 +127,7 @@ def read(
         if not np.isfinite(score):
             bad.append(f"line {number} ({line[:40]!r})")
             continue
-        pairs.append((normalizer(a, one.source), normalizer(b, one.target)))
+        pairs.append((normalizer.key(a, one.source), normalizer.key(b, one.target)))
         scores.append(score)
     warn_of_repairs(one.path, counts)
     if bad:

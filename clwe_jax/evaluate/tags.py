@@ -50,7 +50,7 @@ def read(directory: str, language: str, normalizer: Normalizer = Normalizer()) -
                 "of speech, separated by tabs"
             )
         for word, tag in tokens:
-            counts.setdefault(normalizer(word, language), collections.Counter())[tag] += 1
+            counts.setdefault(normalizer.key(word, language), collections.Counter())[tag] += 1
     if not counts:
         logging.info("%s holds no tagged text in %s", directory, language)
     # The tag's name breaks ties, so that the order of the files does not matter.

@@ -37,6 +37,7 @@ def word_by_word(model: Encoder, texts: Sequence[str], source: str, target: str)
         method="csls",
         pool=vectors[: known.frequent],
     )
-    best = [wanted.words[row] for row in np.asarray(nearest)[:, 0].tolist()]
+    keys = wanted.keys or wanted.words
+    best = [keys[row] for row in np.asarray(nearest)[:, 0].tolist()]
     translations = dict(zip(asked, best))
     return [spaced(translations.get(word, word) for word in words) for words in cut]

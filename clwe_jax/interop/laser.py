@@ -71,7 +71,7 @@ def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loade
             vocabulary = text.vocabulary(ids, text.lines(file.read()))
     except ValueError as error:  # of UTF-8, too
         raise ValueError(f"{codes}: {error}") from error
-    tokenizer = Tokenizer(languages, Normalizer(), text.LaserSegmenter(), vocabulary)
+    tokenizer = Tokenizer(languages, Normalizer(moses=True), text.LaserSegmenter(), vocabulary)
     table = params["source_pieces"]
     params["source_pieces"] = np.pad(table, ((0, vocabulary.size - rows), (0, 0)))
     encoder = Encoder(options, vocabulary.size, max_length or LONGEST)

@@ -14,7 +14,7 @@ import numpy as np
 from sentencepiece import sentencepiece_model_pb2
 
 from clwe_jax.text.vocab import base_vocab
-from clwe_jax.text.words import characters
+from clwe_jax.text.words import characters, words
 from clwe_jax.text.words.normalize import DOTTED_I
 from clwe_jax.text.vocab.subword_vocab import (
     INSIDE_MARK,
@@ -82,8 +82,8 @@ def content(
         )
         cut = [dict(type="BertPreTokenizer")]
     else:
-        normalizer = _normalizer(tokenizer.normalizer.lower_case)
-        cut = [_split(_words(unspaced))]
+        normalizer = _normalizer(tokenizer.normalizer.lower_case, tokenizer.languages)
+        cut = [_split(_words(tokenizer.languages, unspaced))]
         if isinstance(vocabulary, WordPieceVocabulary) and vocabulary.split_han:
             han = characters.character_class(np.flatnonzero(characters.han_table()))
             cut.append(_split(_regex(f"[{han}]|[^{han}]+")))
@@ -167,18 +167,30 @@ def _sentencepiece(vocabulary: SentencePieceVocabulary, proto: Any) -> dict[str,
     )
 
 
-def _normalizer(lower_case: bool) -> dict[str, Any]:
-    """NFKC, then removal of invisible characters, then lower case; see `text.words.normalize`."""
-    ignored = np.flatnonzero(characters.class_table() == characters.IGNORED)
-    pattern = _regex(f"[{characters.character_class(ignored)}]")
+def _normalizer(lower_case: bool, languages: Sequence[str]) -> dict[str, Any]:
+    """The steps of `text.words.normalize.Normalizer`."""
+    ignored = characters.class_table() == characters.IGNORED
+    alike = characters.one_of_each_table()
+    changed = np.flatnonzero(alike != np.arange(len(alike)))
     steps: list[Mapping[str, Any]] = [
+        _replace(f"[{characters.SPACED_APOSTROPHES}]", "'"),
         dict(type="NFKC"),
-        dict(type="Replace", pattern=dict(Regex=pattern), content=""),
+        *(_replace(sign + vowel, both) for sign, vowel, both in characters.SARA_AM),
+        _replace(words.among(ignored), ""),
     ]
+    for one in np.unique(alike[changed]).tolist():
+        others = changed[alike[changed] == one]
+        steps.append(_replace(f"[{characters.character_class(others)}]", chr(one)))
+    places = dict.fromkeys(words.letter_apostrophe(language) for language in ("", *languages))
+    steps.append(_replace("|".join(places), "'"))
     if lower_case:
         steps.append(dict(type="Replace", pattern=dict(String=DOTTED_I), content="i"))
         steps.append(dict(type="Lowercase"))
     return dict(type="Sequence", normalizers=steps)
+
+
+def _replace(pattern: str, content: str) -> dict[str, Any]:
+    return dict(type="Replace", pattern=dict(Regex=_regex(pattern)), content=content)
 
 
 def _split(pattern: str) -> dict[str, Any]:
@@ -186,30 +198,37 @@ def _split(pattern: str) -> dict[str, Any]:
     return dict(type="Split", pattern=dict(Regex=pattern), behavior="Removed", invert=True)
 
 
-def _words(longest_match: Sequence[str] = ()) -> str:
+def _words(languages: Sequence[str], longest_match: Sequence[str] = ()) -> str:
     """The pattern of a word of `text.words.words.Segmenter` without lexicons.
 
     Args:
+      languages: of the tokenizer. The format knows no language of a text: the rules of all apply.
       longest_match: characters whose runs stay whole, for the model to cut; others without spaces are
         left out then.
     """
     kinds, stretch = characters.class_table(), characters.stretch_table()
     unspaced = kinds == characters.UNSPACED
 
-    def among(chosen: np.ndarray) -> str:
-        return f"[{characters.character_class(np.flatnonzero(chosen))}]"
-
-    word, single = among(kinds == characters.WORD), among(kinds == characters.SINGLE)
-    alone, hiragana, katakana, mark = (
-        among(unspaced & (stretch == kind))
-        for kind in (characters.ALONE, characters.HIRAGANA, characters.KATAKANA, characters.MARK)
+    word = words.spaced_word(languages)
+    single = words.among((kinds == characters.SINGLE) | (kinds == characters.MIDDLE))
+    tsheg = np.zeros(len(kinds), np.bool_)
+    tsheg[ord(characters.TSHEG)] = True
+    alone, hiragana, katakana, mark, syllable = (
+        words.among(unspaced & (stretch == kind) & ~tsheg)
+        for kind in (
+            characters.ALONE,
+            characters.HIRAGANA,
+            characters.KATAKANA,
+            characters.MARK,
+            characters.SYLLABLE,
+        )
     )
     if longest_match:
         known = characters.character_class(np.array(sorted(map(ord, longest_match))))
-        return _regex(f"{word}+|[{known}]{{1,{base_vocab.LONGEST_WORD}}}|{single}")
+        return _regex(f"{word}|[{known}]{{1,{base_vocab.LONGEST_WORD}}}|{single}")
     # A mark joins the word before it; hiragana after a mark begins a word.
-    run = f"(?:{alone}|{hiragana}+|{katakana}+){mark}*|{mark}+"
-    return _regex(f"{word}+|{run}|{single}")
+    run = f"(?:{alone}|{hiragana}+|{katakana}+|{syllable}+){mark}*|{mark}+"
+    return _regex(f"{word}|{run}|{single}")
 
 
 def _regex(pattern: str) -> str:

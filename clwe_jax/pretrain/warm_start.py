@@ -310,4 +310,4 @@ def _frequencies(vectors: Vectors, language: str, run_text: RunText) -> np.ndarr
     if run_text.frequencies is None:
         return 1 / (1.0 + np.arange(len(vectors)))  # Zipf's law: vectors are ordered by frequency
     counts = run_text.frequencies.words.get(language, {})
-    return np.array([counts.get(word, 0) + 0.5 for word in vectors.words], np.float64)
+    return np.array([counts.get(key, 0) + 0.5 for key in vectors.own_keys], np.float64)

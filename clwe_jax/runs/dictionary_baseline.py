@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from typing import Callable, Iterator, Sequence
 
 from absl import logging
@@ -24,6 +25,7 @@ from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.run_text import RunText
+from clwe_jax.text.words.words import Phrases
 
 PREFIX = "floor/"
 EVALUATORS = ("retrieval", "bli", "bleu")
@@ -82,7 +84,12 @@ def encoder(
 ) -> StaticEncoder:
     """The floor's vectors as an encoder; the arguments as of `measure`."""
     spaces = _Spaces(dictionary, frequencies, seed)
-    return StaticEncoder(spaces, words, frequencies=frequencies)
+    phrases = functools.cache(lambda language: Phrases(dictionary.language_words(language)))
+
+    def joined(text: str, language: str) -> list[str]:
+        return phrases(language)(words(text, language))
+
+    return StaticEncoder(spaces, joined, frequencies=frequencies)
 
 
 @contextlib.contextmanager

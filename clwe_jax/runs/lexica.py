@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Callable, Mapping, Sequence
+from typing import Mapping, Sequence
 
 import numpy as np
 
@@ -14,20 +14,19 @@ from clwe_jax.options.static import StaticRun
 from clwe_jax.text.dictionary import test_dictionaries, training_dictionary
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.dictionary.test_dictionaries import TestSet
+from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.words.words import Segmenter
 
 _EXAMPLES = 3  # words of either side, in the message on an uncovered dictionary
 
 
-def tests(
-    config: options.Run, folders: Mapping[str, str], normalizer: Callable[[str, str], str]
-) -> list[TestSet]:
+def tests(config: options.Run, folders: Mapping[str, str], normalizer: Normalizer) -> list[TestSet]:
     """The test dictionaries of the directions that a run evaluates.
 
     Args:
       config: the run's config.
       folders: option -> its folder, from `run_text.resolve_folders`.
-      normalizer: (word, language) -> the word as the run spells it.
+      normalizer: makes the keys by which words are compared.
 
     Raises:
       FileNotFoundError: a folder of test dictionaries is missing.

@@ -59,8 +59,15 @@ def concepts(
     return [best[place] for place in places]
 
 
-def picture(chosen: Sequence[Mapping[str, str]], vectors_of: VectorsOf) -> list[dict[str, Any]]:
+def picture(
+    chosen: Sequence[Mapping[str, str]],
+    vectors_of: VectorsOf,
+    spelling_of: Callable[[str, str], str] = lambda language, word: word,
+) -> list[dict[str, Any]]:
     """The words as points in the plane of their first two principal components.
+
+    Args:
+      spelling_of: (language, key of a word) -> the word as it is written.
 
     Returns:
       Objects with 'word', 'language', 'concept' (its number), 'x' and 'y'; [] for fewer than three
@@ -78,7 +85,13 @@ def picture(chosen: Sequence[Mapping[str, str]], vectors_of: VectorsOf) -> list[
         return []
     plane = projection.principal(groups)
     return [
-        {"word": word, "language": language, "concept": number, "x": x, "y": y}
+        {
+            "word": spelling_of(language, word),
+            "language": language,
+            "concept": number,
+            "x": x,
+            "y": y,
+        }
         for language, some in by_language.items()
         for (number, word), (x, y) in zip(some, plane[language])
     ]

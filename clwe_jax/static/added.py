@@ -57,7 +57,7 @@ class Finished:
             )
         # The part in the finished space has its mean subtracted, as `beside` will do with the new one.
         known = old.vectors[:, -new.dim :].astype(np.float32)
-        rows = old.rows(new.words)
+        rows = old.rows(new.own_keys)
         # Words that only the dictionary knows have zeros there, which must not count as pairs.
         rows = np.where((rows >= 0) & (np.abs(known[rows]).max(1) > 0), rows, -1)
         both = np.flatnonzero(rows >= 0)
@@ -141,8 +141,9 @@ def load(config: StaticRun) -> Finished:
 
 def _appended(old: Vectors, new: Vectors) -> Vectors:
     """The old vectors, and those of new words, most frequent first."""
-    rows = np.flatnonzero(old.rows(new.words) < 0)
+    rows = np.flatnonzero(old.rows(new.own_keys) < 0)
     words = [*old.words, *(new.words[row] for row in rows.tolist())]
+    keys = [*old.own_keys, *(new.own_keys[row] for row in rows.tolist())]
     counts = np.concatenate(
         [
             part if part is not None else np.zeros(size, np.int64)
@@ -154,4 +155,9 @@ def _appended(old: Vectors, new: Vectors) -> Vectors:
     )
     vectors = np.concatenate([old.vectors, new.vectors[rows].astype(old.vectors.dtype)])
     order = np.argsort(-counts, kind="stable")
-    return Vectors([words[row] for row in order.tolist()], vectors[order], counts[order])
+    return Vectors(
+        [words[row] for row in order.tolist()],
+        vectors[order],
+        counts[order],
+        keys=[keys[row] for row in order.tolist()],
+    )

@@ -23,12 +23,14 @@ def place_words(
     model: StaticSpaces, known: Dictionary | None, names: Sequence[str]
 ) -> dict[str, Any]:
     """The same words before the alignment and after it; see `report.space`."""
-    frequent = {language: model.raw[language].words for language in names}
+    frequent = {language: model.raw[language].own_keys for language in names}
     chosen = shared_space.concepts(frequent, known, model.hub)
 
     def drawn(vectors_in: Callable[[str], Vectors]) -> list[dict[str, Any]]:
         return shared_space.picture(
-            chosen, lambda x, words: vectors_in(x).vectors[vectors_in(x).rows(words)]
+            chosen,
+            lambda x, words: vectors_in(x).vectors[vectors_in(x).rows(words)],
+            lambda x, word: model.raw[x].words[model.raw[x].index[word]],
         )
 
     stages = {"before": drawn(model.raw.__getitem__)} if model.alignments else {}
@@ -38,10 +40,13 @@ def place_words(
 def list_neighbours(model: StaticSpaces, option: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """The nearest words of those that `config.report.words` lists, or of some content words."""
     known = model.raw[model.hub]
-    asked = shown_words.asked_words(option)
-    for word in sorted(set(asked) - set(known.index)):
-        logging.warning("config.report.words: %r has no vector in %s", word, model.hub)
-    words = [word for word in asked if word in known.index]
+    asked, words = shown_words.asked_words(option), []
+    for word in asked:
+        if model.knows(word, model.hub):
+            key = model.normalizer.key(word, model.hub)
+            words.append(known.words[known.index.get(word, known.index.get(key))])
+        else:
+            logging.warning("config.report.words: %r has no vector in %s", word, model.hub)
     if not asked:
         words = shown_words.content_words([w for w in known.words[:_FREQUENT] if w.isalpha()])
     own = (known.index[word] for word in words)

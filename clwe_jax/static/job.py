@@ -204,6 +204,7 @@ class Static(Job):
             hub,
             read.context.normalizer,
             frequencies.most_frequent(counts),
+            spellings=read.trainer.spellings if read.trainer else {},
         )
         alone = self._alone
         dim = self.config.embeddings.dim if alone else static.dictionary_dim

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Mapping
 
@@ -14,6 +15,7 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.options.static import StaticRun
 from clwe_jax.static.vocabularies import Vocabularies
 from clwe_jax.text.corpus import frequencies
+from clwe_jax.text.words.normalize import Normalizer
 
 
 def read(config: StaticRun) -> Vocabularies:
@@ -21,7 +23,7 @@ def read(config: StaticRun) -> Vocabularies:
     paths = config.align.source_vectors, config.align.target_vectors
     raw, skipped = {}, {}
     for language, path in zip(options.languages(config), paths):
-        vectors = files.read(path, max_vocab=config.align.max_vocab)
+        vectors = files.read(path, max_vocab=config.align.max_vocab, language=language)
         logging.info(
             "%s: %s words of %d dimensions (%s)",
             language,
@@ -29,7 +31,9 @@ def read(config: StaticRun) -> Vocabularies:
             vectors.vectors.shape[1],
             path,
         )
-        raw[language] = vectors
+        # In their own case: cased vectors have cased dictionaries.
+        normalizer = Normalizer(False, config.data.simplify_chinese)
+        raw[language] = vectors.with_keys(functools.partial(normalizer.key, language=language))
         for name, count in vectors.report.items():
             if count and name not in KEPT:
                 skipped[f"{os.path.basename(path)}: {name.replace('_', ' ')}"] = count
@@ -40,8 +44,8 @@ def read(config: StaticRun) -> Vocabularies:
 def counts(raw: Mapping[str, Vectors]) -> dict[str, dict[str, int]]:
     """language -> word -> its count; most files have none, and the order of their words stands for them."""
     return {
-        language: frequencies.of_ranks(vectors.words)
+        language: frequencies.of_ranks(vectors.own_keys)
         if vectors.counts is None
-        else dict(zip(vectors.words, vectors.counts.tolist()))
+        else dict(zip(vectors.own_keys, vectors.counts.tolist()))
         for language, vectors in raw.items()
     }

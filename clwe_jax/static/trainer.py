@@ -18,6 +18,7 @@ from clwe_jax.embeddings import (
     dictionary_vectors,
     duong,
     mining,
+    phrase_counts,
     train,
     word_rows,
 )
@@ -45,8 +46,10 @@ from clwe_jax.text import stamps
 from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.corpus.corpora import TextCorpus
 from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.words import spellings
 from clwe_jax.text.words.normalize import Normalizer
-from clwe_jax.text.words.words import Segmenter
+from clwe_jax.text.words.spellings import Spellings
+from clwe_jax.text.words.words import RULES, Segmenter
 
 GROWN = "mined.npz"  # what was mined
 SUBWORDS = "subwords.npz"  # of joint vectors, where they are kept
@@ -209,12 +212,19 @@ class Trainer:
             total = sum(words.values())
             rows[language] = {"words": total}
             if self.dictionary is not None:
-                known = self.dictionary.language_words(language)
-                covered = sum(words.get(word, 0) for word in known)
-                rows[language]["coverage"] = covered / max(1, total)
+                rows[language]["coverage"] = self._covered[language] / max(1, total)
         # An earlier start may have kept all results that depend on the text.
         read = self.__dict__.get("_text")
         return {"languages": rows, "skipped": dict(read.mended) if read else {}}
+
+    @functools.cached_property
+    def _covered(self) -> dict[str, int]:
+        """language -> running words that are entries of the dictionary, or parts of one."""
+        entries = {x: self.dictionary.language_words(x) for x in self._languages}
+        if not any(" " in entry for some in entries.values() for entry in some):
+            return {x: sum(self.counts[x].get(y, 0) for y in some) for x, some in entries.items()}
+        count = lambda x: phrase_counts.covered(self._text, x, entries[x])
+        return self._kept_values("covered.json", lambda: {x: count(x) for x in entries})
 
     @functools.cached_property
     def _corpus(self) -> Corpus:
@@ -252,17 +262,24 @@ class Trainer:
         return self._kept_counts("counts.json", lambda: self._text)
 
     @functools.cached_property
+    def spellings(self) -> Spellings:
+        """How the language writes the words of the text and, of those that it lacks, the dictionary's."""
+        own = self._kept_values("spellings.json", lambda: self._text.spellings)
+        entries = self.dictionary.spellings if self.dictionary is not None else {}
+        return spellings.merge(own, self.counts, entries)
+
+    @functools.cached_property
     def _balanced_counts(self) -> dict[str, dict[str, int]]:
         """As `counts`, of the text that vectors are trained on."""
         return self._kept_counts("balanced_counts.json", lambda: self._corpus)
 
     def _kept_counts(self, name: str, text: Callable[[], Corpus]) -> dict[str, dict[str, int]]:
-        return self._kept(
-            name,
-            lambda: {language: text().counts(language) for language in self._languages},
-            save=lambda counts, path: atomic.write_json(path, counts),
-            load=cached.read_json,
-        )
+        counts = lambda: {language: text().counts(language) for language in self._languages}
+        return self._kept_values(name, counts)
+
+    def _kept_values(self, name: str, made: Callable[[], Any]) -> Any:
+        save = lambda values, path: atomic.write_json(path, values)
+        return self._kept(name, made, save, cached.read_json)
 
     def _joint(self, replaced: bool) -> Vectors:
         """One set of vectors, trained on the text of all languages together.
@@ -320,7 +337,7 @@ class Trainer:
         if name == SUBWORDS:
             kind = config.static.training
         made_with = {key: getattr(config.data, key) for key in _TEXT}
-        made_with |= {"split": config.align.split, "seed": config.seed}
+        made_with |= {"rules": RULES, "split": config.align.split, "seed": config.seed}
         if kind == "meanings":
             return made_with | {
                 "words": to_dict(config.static.words),
@@ -337,7 +354,9 @@ class Trainer:
                 "tests": training_dictionary.tests_of(config),
                 "add_to": config.static.add_to,
             }
-        if kind == "counts":
+        if kind == "covered":
+            return made_with | {"tests": training_dictionary.tests_of(config)}
+        if kind in ("counts", "spellings"):
             return made_with
         made_with["temperature"] = config.static.temperature
         if kind != "balanced_counts":

@@ -13,12 +13,22 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from clwe_jax.data.graph.selection import places, select
-from clwe_jax.text.words import characters
+from clwe_jax.text.words import characters, clitics
 from clwe_jax.text.words.normalize import DOTTED_I, LOWER_DOTTED_I, Normalizer
+from clwe_jax.text.words.words import end_syllables
 
 # Replaces each character that the lexicon lacks, which would make a whole run unknown.
 _ABSENT = 0xE000
 _LONGEST_RUN = 1 << 30  # bytes; the tokenizer makes longer runs unknown
+_APOSTROPHE, _MIDDLE_DOT, _DOUBLE_QUOTE = map(ord, "'·\"")
+_LETTER_APOSTROPHE = ord(characters.LETTER_APOSTROPHE)
+# Words, letters, apostrophes and Tibetan in the syntax of RE2. Clitics stand at the edge of a word: not
+# behind a mark inside one.
+_APOSTROPHES = "".join(map(chr, characters.apostrophes()))
+_WORD, _LETTER = r"\pL\pM\pN", r"[\pL\pM]"
+_BEFORE = f"(^|[^{_WORD}{_APOSTROPHES}·]|[{_APOSTROPHES}]{{2}})([{_APOSTROPHES}]*)"
+_BEHIND = f"([^{_WORD}]|$)"
+_TIBETAN = "".join(f"\\x{{{a:x}}}-\\x{{{b:x}}}" for a, b in characters.TIBETAN)
 
 
 class Words(NamedTuple):
@@ -55,7 +65,9 @@ class GraphSegmenter:
         table = np.arange(characters.CODE_POINTS, dtype=np.int32)
         if normalizer.lower_case:
             table = characters.lower_table()
-        self._characters = tf.constant(table)
+        alike = table if normalizer.bert else characters.one_of_each_table()[table]
+        self._characters = tf.constant(alike)
+        self._marks = None if normalizer.bert else _WordMarks(languages)
         # Removed characters are recognised after normalisation and before lower-casing, which keeps
         # classes.
         self._classes = tf.constant(normalizer.classes)
@@ -67,26 +79,33 @@ class GraphSegmenter:
         self._ends = tf.constant(characters.sentence_end_table())
         self._simplified = None
         if normalizer.simplify_chinese and "zh" in languages:
-            self._simplified = tf.constant(characters.simplified_table()[table])
+            self._simplified = tf.constant(characters.simplified_table()[alike])
             self._chinese = languages.index("zh")
         self._matchers = {
-            languages.index(language): _LongestMatch(words)
+            languages.index(language): _LongestMatch(map(end_syllables, words))
             for language, words in lexicons.items()
             if language in languages and words and not normalizer.bert
         }
 
     def __call__(self, lines: tf.Tensor, languages: tf.Tensor) -> Words:
         """The words of lines, [N] string, in languages, [N] int32."""
+        if self._marks is not None:
+            lines = tf.strings.regex_replace(lines, f"[{characters.SPACED_APOSTROPHES}]", "'")
         if self._form:
             lines = tf_text.normalize_utf8(lines, self._form)
+        if self._marks is not None:
+            lines = self._marks.set_clitics_apart(lines, languages)
         if self._splits_dotted_i:
             # Its lower case is two characters, which the table of single ones cannot hold.
             lines = tf.strings.regex_replace(lines, DOTTED_I, LOWER_DOTTED_I)
-        decoded = tf.strings.unicode_decode(lines, "UTF-8", errors="replace")
-        # All characters of all lines in one vector, [C], and the line of each.
-        raw, line = decoded.flat_values, tf.cast(decoded.value_rowids(), tf.int32)
+        raw, line = _decode(lines)
+        syllables = tf.reduce_any((raw >= 0x0F00) & (raw < 0x1000))
+        raw, line = tf.cond(syllables, lambda: _decode(_end_syllables(lines)), lambda: (raw, line))
         kind = tf.gather(self._classes, raw)
         ignored = tf.equal(kind, characters.IGNORED)
+        if self._marks is not None:
+            raw, parts = _join_sara_am(raw, line)
+            ignored |= parts
         raw, line, kind = tf.cond(
             tf.reduce_any(ignored),
             lambda: tuple(select(x, ~ignored) for x in (raw, line, kind)),
@@ -97,6 +116,10 @@ class GraphSegmenter:
         if self._simplified is not None:
             chinese = tf.equal(tf.gather(languages, line), self._chinese)
             character = tf.where(chinese, tf.gather(self._simplified, raw), character)
+        if self._marks is not None:
+            kind, character = self._marks.join(
+                raw, line, tf.gather(languages, line), kind, character
+            )
 
         # A word begins at the first character of a line, and where the class changes.
         first = tf.concat([[True], tf.not_equal(line[1:], line[:-1])], 0)[:count]
@@ -113,6 +136,11 @@ class GraphSegmenter:
         splits = tf.concat([place, tf.size(spelt)[None]], 0)
         text = tf.strings.unicode_encode(
             tf.RaggedTensor.from_row_splits(spelt, splits, validate=False), "UTF-8"
+        )
+        text = tf.cond(
+            syllables,
+            lambda: tf.strings.regex_replace(text, f"{characters.TSHEG}+$", ""),
+            lambda: text,
         )
         single = tf.equal(splits[1:] - splits[:-1], 1)
         ends = tf.logical_and(single, tf.gather(self._ends, tf.gather(spelt, place)))
@@ -160,6 +188,104 @@ class GraphSegmenter:
             )
 
         return tf.cond(tf.reduce_any(unspaced), cut, lambda: begins)
+
+
+def _decode(lines: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """All characters of all lines in one vector, [C], and the line of each."""
+    decoded = tf.strings.unicode_decode(lines, "UTF-8", errors="replace")
+    return decoded.flat_values, tf.cast(decoded.value_rowids(), tf.int32)
+
+
+def _end_syllables(lines: tf.Tensor) -> tf.Tensor:
+    """A tsheg behind every Tibetan syllable, and none elsewhere; see `words.end_syllables`."""
+    tsheg = characters.TSHEG
+    lines = tf.strings.regex_replace(
+        lines, f"([{_TIBETAN}])([^{_TIBETAN}{tsheg}]|$)", rf"\1{tsheg}\2"
+    )
+    return tf.strings.regex_replace(lines, f"(^|[^{_TIBETAN}{tsheg}]){tsheg}+", r"\1 ")
+
+
+def _join_sara_am(raw: tf.Tensor, line: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The characters with the second part of each SARA AM as the whole; and which ones are first parts."""
+    parts = tf.zeros_like(raw, tf.bool)
+    for sign, vowel, both in characters.SARA_AM:
+        first = tf.equal(raw[:-1], ord(sign)) & tf.equal(raw[1:], ord(vowel))
+        first &= tf.equal(line[:-1], line[1:])
+        count = tf.size(raw)
+        parts |= tf.concat([first, [False]], 0)[:count]
+        raw = tf.where(tf.concat([[False], first], 0)[:count], ord(both), raw)
+    return raw, parts
+
+
+class _WordMarks:
+    """Apostrophes, middle dots and double quotes inside words; see `words.spaced_word`."""
+
+    def __init__(self, languages: Sequence[str]):
+        self._letters = tf.constant(characters.letter_table())
+        self._hebrew = tf.constant(characters.hebrew_table())
+        self._alike = tf.constant(characters.one_of_each_table())
+        # Language id -> patterns and what replaces them.
+        self._patterns: dict[int, list[tuple[str, str]]] = {}
+        for number, language in enumerate(languages):
+            patterns = []
+            if short := clitics.PROCLITICS.get(language):
+                pattern = f"(?i){_BEFORE}({short})[{_APOSTROPHES}]({_LETTER})"
+                patterns.append((pattern, r"\1\2\3 ' \4"))
+            if short := clitics.ENCLITICS.get(language):
+                pattern = f"(?i)({_LETTER})[{_APOSTROPHES}]({short}){_BEHIND}"
+                patterns.append((pattern, r"\1 ' \2\3"))
+            if patterns:
+                self._patterns[number] = patterns
+        self._initial = [n for n, x in enumerate(languages) if x in clitics.INITIAL]
+        self._final = {
+            n: list(map(ord, clitics.FINAL[x]))
+            for n, x in enumerate(languages)
+            if x in clitics.FINAL
+        }
+
+    def set_clitics_apart(self, lines: tf.Tensor, languages: tf.Tensor) -> tf.Tensor:
+        """The lines with spaces around the apostrophes that separate short words."""
+        for number, patterns in self._patterns.items():
+            apart = tf.boolean_mask(lines, tf.equal(languages, number))
+            # A match takes the letter with which the next one may begin: j'l'ai.
+            for pattern, replacement in 2 * patterns:
+                apart = tf.strings.regex_replace(apart, pattern, replacement)
+            here = tf.where(tf.equal(languages, number))
+            lines = tf.tensor_scatter_nd_update(lines, here, apart)
+        return lines
+
+    def join(self, raw, line, language, kind, character):
+        """The classes and characters, [C] each, with marks inside words as parts of the words."""
+        alike = tf.gather(self._alike, raw)
+        starts = tf.concat([[True], tf.not_equal(line[1:], line[:-1])], 0)[: tf.size(raw)]
+        ends = tf.concat([starts[1:], [True]], 0)[: tf.size(raw)]
+
+        def before(values):
+            return tf.concat([values[:1], values[:-1]], 0)
+
+        def after(values):
+            return tf.concat([values[1:], values[-1:]], 0)
+
+        def is_between(table):
+            own = tf.gather(table, raw)
+            return before(own) & ~starts & after(own) & ~ends
+
+        apostrophe = tf.equal(alike, _APOSTROPHE) | tf.equal(alike, _LETTER_APOSTROPHE)
+        joined = (apostrophe | tf.equal(alike, _MIDDLE_DOT)) & is_between(self._letters)
+        joined |= tf.equal(alike, _DOUBLE_QUOTE) & is_between(self._hebrew)
+        for number in self._initial:
+            free = starts | tf.not_equal(before(kind), characters.WORD)
+            free &= starts | tf.not_equal(before(alike), _APOSTROPHE)
+            letter = after(tf.gather(self._letters, raw)) & ~ends
+            joined |= apostrophe & free & letter & tf.equal(language, number)
+        for number, letters in self._final.items():
+            behind = tf.reduce_any(tf.equal(before(raw)[:, None], letters), 1) & ~starts
+            joined |= apostrophe & behind & tf.equal(language, number)
+        character = tf.where(joined & apostrophe, _APOSTROPHE, character)
+        apart = tf.equal(kind, characters.MIDDLE)
+        kind = tf.where(joined, tf.cast(characters.WORD, kind.dtype), kind)
+        kind = tf.where(apart & ~joined, tf.cast(characters.SINGLE, kind.dtype), kind)
+        return kind, character
 
 
 class _LongestMatch:

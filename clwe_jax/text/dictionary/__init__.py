@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import zipfile
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 from absl import logging
@@ -22,14 +22,22 @@ from clwe_jax.text.dictionary import jmdict
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.spellings import Tally, written
 from clwe_jax.text.dictionary.pair_files import PairFile, Pairs, read_pairs
 
 __all__ = ["CLEANINGS", "Dictionary", "from_cache", "load", "read_pairs", "test_words", "to_cache"]
 
 CLEANINGS = ("identical", "one_to_many")
 _MAX_TRANSLATIONS = 8  # default number of one_to_many
-_CACHE_VERSION = 4
-_ABOUT = ("languages", "skipped", "unpaired", "left_out", "windows")  # cached beside the arrays
+_CACHE_VERSION = 5
+_ABOUT = (
+    "languages",
+    "skipped",
+    "unpaired",
+    "left_out",
+    "windows",
+    "spellings",
+)  # cached beside the arrays
 _SAMPLE = 500  # words of each column that the test for swapped columns looks up
 
 
@@ -38,14 +46,16 @@ class _Merger:
 
     def __init__(self, normalizer: Normalizer):
         self.normalizer = normalizer
-        self.numbers: dict[str, dict[str, int]] = {}  # language -> normalised word -> number
+        self.numbers: dict[str, dict[str, int]] = {}  # language -> key of a word -> number
         self._others: dict[str, dict[str, int]] = {}  # language -> other spelling -> number
         self.edges: list[tuple[str, str, np.ndarray, np.ndarray]] = []
+        self._tally = Tally(normalizer)
 
-    def intern(self, words: Iterable[str], language: str) -> np.ndarray:
+    def intern(self, words: Sequence[str], language: str) -> np.ndarray:
         """int32 [words]: the numbers of words; -1 for a word that normalisation makes empty."""
         numbers = self.numbers.setdefault(language, {})
         others = self._others.setdefault(language, {})
+        odd: dict[str, str] = {}
         result = array.array("i")
         append, get = result.append, numbers.get
         for word in words:
@@ -53,13 +63,27 @@ class _Merger:
             if number is None:
                 number = others.get(word)
             if number is None:
-                normal = " ".join(self.normalizer(word, language).replace("\0", " ").split())
+                normal = self.normalizer.key(word, language)
                 number = numbers.setdefault(normal, len(numbers)) if normal else -1
                 # A spelling is normalised once, however many pairs have it.
                 if normal != word:
                     others[word] = number
+                    if normal and written(word, self.normalizer, language) != normal:
+                        odd[word] = normal
             append(number)
+        if odd:
+            self._tally.add_entries(odd, words, language)
         return np.frombuffer(result, np.int32)
+
+    def spellings(self) -> dict[str, dict[str, str]]:
+        """The spellings of the entries; see `words.spellings`."""
+        totals: dict[str, np.ndarray] = {x: np.zeros(len(y), int) for x, y in self.numbers.items()}
+        for left, right, a, b in self.edges:
+            for language, numbers in ((left, a), (right, b)):
+                totals[language] += np.bincount(numbers, minlength=len(totals[language]))
+        return self._tally.spellings(
+            {x: dict(zip(self.numbers[x], counts.tolist())) for x, counts in totals.items()}
+        )
 
     def looks_swapped(self, left: str, right: str, pairs: Pairs) -> bool:
         """Whether the columns, exchanged, fit the words read so far better."""
@@ -120,6 +144,7 @@ def load(
         left_out = _leave_out(merger, tests)
         if any(option.startswith("identical") for option in clean):
             _leave_out_identical(merger)
+        notes["spellings"] = merger.spellings()
         dictionary = _merge(merger, languages, max_translations, left_out=left_out, **notes)
         if not dictionary.pair_count:
             raise ValueError(
@@ -169,7 +194,7 @@ def _max_translations(clean: Sequence[str]) -> int:
 
 def _read_all(
     files: Sequence[PairFile], merger: _Merger, languages: Sequence[str] | None
-) -> dict[str, dict[str, int]]:
+) -> dict[str, Any]:
     """Reads each file into the merger; `Dictionary.skipped` and `Dictionary.windows`, by name."""
     skipped, windows = {}, {}
     for path, left, right, _ in files:

@@ -75,7 +75,7 @@ def _show(options: argparse.Namespace) -> None:
     normalizer = Normalizer(lower_case=not options.keep_case)
     known = False
     for language in [options.lang] if options.lang else dictionary.languages:
-        word = normalizer(options.word, language)
+        word = normalizer.key(options.word, language)
         synonyms = dictionary.synonyms(word, language)
         if synonyms:
             known = True

@@ -44,7 +44,7 @@ class Glossary:
         return sum(translated) / max(1, len(translated))
 
     def _key(self, word: str) -> str:
-        return Normalizer()(word, self.source)
+        return Normalizer().key(word, self.source)
 
     def _word(self, word: str) -> str:
         translation = self.entries.get(self._key(word))

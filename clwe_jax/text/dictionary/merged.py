@@ -8,6 +8,8 @@ from typing import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from clwe_jax.text.words.spellings import Spellings
+
 
 class Dictionary:
     """An immutable map from (language, word) to synonyms by language (DICT-MLM, section 2.3).
@@ -32,6 +34,8 @@ class Dictionary:
         excluded test pairs. The segmenter needs them (`lexicon`), or they would never occur as
         words in scripts without spaces.
       left_out: number of undirected pairs that were removed because of their test words.
+      spellings: language -> key -> its most frequent spelling in the files, of the words that are
+        written otherwise than their key; see `words.spellings`.
     """
 
     ARRAYS = (
@@ -52,7 +56,9 @@ class Dictionary:
         unpaired: Mapping[str, Sequence[str]] | None = None,
         left_out: int = 0,
         windows: Mapping[str, int] | None = None,
+        spellings: Spellings | None = None,
     ):
+        self.spellings = {x: dict(some) for x, some in (spellings or {}).items()}
         self.languages = tuple(languages)
         self.skipped = dict(skipped or {})
         self.windows = dict(windows or {})
@@ -74,6 +80,7 @@ class Dictionary:
         skipped: Mapping[str, int] | None = None,
         left_out: int = 0,
         windows: Mapping[str, int] | None = None,
+        spellings: Spellings | None = None,
     ) -> "Dictionary":
         """Makes a dictionary of pairs of words, in both directions and without duplicates.
 
@@ -83,7 +90,7 @@ class Dictionary:
           source, target: integers [pairs]; word numbers of two different languages.
           max_translations: largest number of translations of a word into one language; the pairs
             of words with more are removed. 0 removes none.
-          skipped, left_out, windows: see the class.
+          skipped, left_out, windows, spellings: see the class.
         """
         sizes = np.array([len(part) for part in words], np.int64)
         splits = np.concatenate([[0], np.cumsum(sizes)])
@@ -129,7 +136,7 @@ class Dictionary:
             "blob": np.frombuffer(b"".join(encoded), np.uint8),
             "offsets": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         }
-        return cls(languages, arrays, skipped, unpaired, left_out, windows)
+        return cls(languages, arrays, skipped, unpaired, left_out, windows, spellings)
 
     @classmethod
     def from_pairs(
@@ -254,7 +261,12 @@ class Dictionary:
         shift = starts[np.maximum(order, 0)] - self.language_splits[:-1]
         number = np.arange(len(self)) + shift[self.word_language]
         return Dictionary.from_edges(
-            languages, words, number[sources[kept]], number[targets[kept]], skipped=self.skipped
+            languages,
+            words,
+            number[sources[kept]],
+            number[targets[kept]],
+            skipped=self.skipped,
+            spellings=self.spellings,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from typing import Callable, Iterable, Mapping, Sequence
+from typing import Iterable, Mapping, Sequence
 
 from absl import logging
 
@@ -14,6 +14,7 @@ from clwe_jax.text.dictionary import pair_files
 from clwe_jax.text.words.languages import name_in
 from clwe_jax.text.dictionary.pair_files import TEST_SPLITS, PairFile
 from clwe_jax.text.unpacking import ENDING
+from clwe_jax.text.words.normalize import Normalizer
 
 _NAME = re.compile(rf"([a-z]{{2,3}})-([a-z]{{2,3}})\.({TEST_SPLITS})\.txt{ENDING}")
 
@@ -57,14 +58,14 @@ def files(
 def find(
     directory: str,
     languages: Sequence[str],
-    normalizer: Callable[[str, str], str],
+    normalizer: Normalizer,
     pairs: Iterable[tuple[str, str]] = (),
 ) -> list[TestSet]:
     """The test dictionaries in a folder between a run's languages; the log names the others.
 
     Args:
       directory: see `files`.
-      normalizer: (word, language) -> the word as the vectors spell it.
+      normalizer: makes the keys by which words are compared.
       pairs: wanted directions (source, target), in this order; empty: all directions.
 
     Raises:
@@ -90,7 +91,7 @@ def find(
     return [read(there[pair], normalizer) for pair in pairs if pair in there]
 
 
-def read(file: PairFile, normalizer: Callable[[str, str], str]) -> TestSet:
+def read(file: PairFile, normalizer: Normalizer) -> TestSet:
     """Reads a test dictionary; lines that are not a pair are skipped and named in the log.
 
     Raises:
@@ -99,7 +100,7 @@ def read(file: PairFile, normalizer: Callable[[str, str], str]) -> TestSet:
     pairs = pair_files.read_pairs(file.path)
     entries: dict[str, set[str]] = {}
     for left, right in zip(pairs.left, pairs.right):
-        word, translation = normalizer(left, file.source), normalizer(right, file.target)
+        word, translation = normalizer.key(left, file.source), normalizer.key(right, file.target)
         if word and translation:
             entries.setdefault(word, set()).add(translation)
         else:

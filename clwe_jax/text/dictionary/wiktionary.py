@@ -17,8 +17,8 @@ from clwe_jax import atomic
 from clwe_jax.text.corpus import download
 from clwe_jax.text.dictionary import pair_files
 from clwe_jax.text.words import languages as language_codes
+from clwe_jax.text.words import spellings
 from clwe_jax.text.words.normalize import Normalizer
-from clwe_jax.text.words.words import Segmenter
 
 # The same folder as in the repository https://github.com/CPJKU/wechsel.
 ADDRESS = "https://raw.githubusercontent.com/CPJKU/wechsel/main/dicts/data/"
@@ -98,24 +98,31 @@ def download_languages(
 
 
 def cleaned(path: str, language: str) -> tuple[list[tuple[str, str]], int]:
-    """The pairs of a fetched file in lower case and NFKC, and the number of lines that are none.
+    """The pairs of a fetched file in lower case, and the number of lines that are none.
 
     Left out are lines without two columns, with markup, with more than three words a side or without a
     letter on one, and repetitions.
     """
-    normalizer, segmenter = Normalizer(), Segmenter()
+    normalizer = Normalizer()
     entries = pair_files.read_pairs(path)
-    kept: dict[tuple[str, str], None] = {}
+    kept: dict[tuple[str, ...], tuple[str, str]] = {}
     bad = entries.bad_count
     for source, target in zip(entries.left, entries.right):
-        pair = []
-        for text, code in ((source, "en"), (target, language)):
-            # Entries are cut as text is, so that a text's words meet them.
-            words = segmenter.words(normalizer(text, code), code)
-            good = 0 < len(words) <= _MAX_WORDS and any(map(str.isalpha, "".join(words)))
-            pair.append(" ".join(words) if good and not _MARKUP.search(text) else "")
-        if all(pair) and tuple(pair) not in kept:
-            kept[pair[0], pair[1]] = None
+        keys = tuple(_key(text, code) for text, code in ((source, "en"), (target, language)))
+        if all(keys) and keys not in kept:
+            spelled = (
+                spellings.written(text, normalizer, code)
+                for text, code in ((source, "en"), (target, language))
+            )
+            kept[keys] = tuple(spelled)
         else:
             bad += 1
-    return list(kept), bad
+    return list(kept.values()), bad
+
+
+def _key(text: str, language: str) -> str:
+    """The key of an entry that is one to three words with a letter; else ''."""
+    key = Normalizer().key(text, language)
+    words = key.split(" ")
+    good = len(words) <= _MAX_WORDS and any(map(str.isalpha, key)) and not _MARKUP.search(text)
+    return key if good else ""

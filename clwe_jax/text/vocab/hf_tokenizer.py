@@ -59,7 +59,8 @@ def normalizer(path: str) -> Normalizer:
         return Normalizer(lower_case=False)
     if spec is None and not os.path.exists(os.path.join(path, WORDPIECE_FILE)):
         lower = is_xlm(path) and _lower_case_of_xlm(path)
-        return Normalizer(lower, False, bert=is_xlm(path), strip_accents=lower)
+        moses = is_xlm(path)
+        return Normalizer(lower, False, bert=moses, strip_accents=lower, moses=moses)
     return _basic(path, spec or {})
 
 

@@ -142,7 +142,7 @@ class Tokenizer:
                 for name in ("bert", "strip_accents", "whole_text", "moses", "laser")
             )
             normalizer = Normalizer(
-                settings["lower_case"], settings["simplify_chinese"], bert, strip
+                settings["lower_case"], settings["simplify_chinese"], bert, strip, moses
             )
             for language in settings["lexicons"]:
                 name = os.path.join(directory, _LEXICON.format(language))

@@ -21,6 +21,7 @@ WORD = 1  # letters, marks and numbers of scripts with spaces: a run is a word
 UNSPACED = 2  # letters and marks of scripts without spaces: longest match cuts a run into words
 SINGLE = 3  # punctuation, symbols and everything else: each character is a word
 IGNORED = 4  # invisible characters inside words (soft hyphen, joiners): normalisation removes them
+MIDDLE = 5  # apostrophes and middle dots: a part of the word between two letters, else as SINGLE
 
 # The classes of `stretch_table`: the characters that an UNSPACED character outside lexicon words
 # joins if they precede it.
@@ -28,6 +29,7 @@ ALONE = 0  # none (Han)
 HIRAGANA = 1  # hiragana
 KATAKANA = 2  # katakana, so that an unknown name stays whole
 MARK = 3  # any character; vowel signs and tone marks
+SYLLABLE = 4  # letters and signs of Tibetan script up to the tsheg, which ends a syllable
 
 _HAN = (
     (0x2E80, 0x2FD5),
@@ -60,6 +62,31 @@ _OTHER_UNSPACED = (
     (0xA9E0, 0xA9FF),
     (0xAA60, 0xAA7F),  # Myanmar
 )
+
+TSHEG = "\u0f0b"  # between the syllables of Tibetan and Dzongkha
+TIBETAN = (
+    (0x0F00, 0x0F00),
+    (0x0F18, 0x0F19),
+    (0x0F35, 0x0F35),
+    (0x0F37, 0x0F37),
+    (0x0F39, 0x0F39),
+    (0x0F3E, 0x0F84),
+    (0x0F86, 0x0FBC),
+)
+HEBREW = (0x05D0, 0x05EA)  # between these letters a double quote is the gershayim of an acronym
+
+# Characters that people write for one another, and the one that stands for all of them.
+_APOSTROPHES = "'`\u2018\u2019\u201b\u2032\u055a\u05f3\u07f4\u07f5"
+# Apostrophes that are letters: at the edge of a word too, where the others are quotes.
+LETTER_APOSTROPHE = "\u02bc"
+_LETTER_APOSTROPHES = LETTER_APOSTROPHE + "\u02bb\u02bd\ua78b\ua78c"
+_MIDDLE_DOTS = "\u00b7\u2027\u22c5\ua78f"
+_DOUBLE_QUOTES = '"\u05f4'
+# NFKC would make a space and a mark of these apostrophes: acute, tonos, koronis and psili.
+SPACED_APOSTROPHES = "\u00b4\u0384\u1fbd\u1fbf"
+
+# NFKC takes SARA AM of Thai and AM of Lao apart, which nobody writes so: nikhahit, sara aa, both in one.
+SARA_AM = (("\u0e4d", "\u0e32", "\u0e33"), ("\u0ecd", "\u0eb2", "\u0eb3"))
 
 # The Chinese characters of BERT (`_is_chinese_char` of its tokenizer).
 _BERT_HAN = (
@@ -101,7 +128,7 @@ def _categories() -> np.ndarray:
 
 @functools.cache
 def class_table() -> np.ndarray:
-    """uint8 [0x110000]: SPACE, WORD, UNSPACED, SINGLE or IGNORED for each code point."""
+    """uint8 [0x110000]: SPACE, WORD, UNSPACED, SINGLE, IGNORED or MIDDLE for each code point."""
     kinds = _categories()
     table = np.full(CODE_POINTS, SINGLE, np.uint8)
     table[np.isin(kinds, (b"Zs", b"Zl", b"Zp", b"Cc", b"Cs"))] = SPACE
@@ -114,9 +141,43 @@ def class_table() -> np.ndarray:
     _mark_ranges(table, _GLYPH_CHOOSERS, IGNORED)
     # Han numerals are of category N; the digits of the other scripts stay WORD.
     _mark_ranges(table, _HAN, UNSPACED, letters_and_numbers)
-    for ranges in (_HIRAGANA, _KATAKANA, _OTHER_UNSPACED):
+    for ranges in (_HIRAGANA, _KATAKANA, _OTHER_UNSPACED, TIBETAN):
         _mark_ranges(table, ranges, UNSPACED, letters)
+    table[ord(TSHEG)] = UNSPACED
+    table[list(map(ord, _APOSTROPHES + _MIDDLE_DOTS))] = MIDDLE
+    table[list(map(ord, _LETTER_APOSTROPHES))] = WORD
     return _frozen(table)
+
+
+@functools.cache
+def letter_table() -> np.ndarray:
+    """bool [0x110000]: whether a MIDDLE character beside the character may be part of its word."""
+    numbers = np.isin(_categories(), (b"Nd", b"Nl", b"No"))
+    table = (class_table() == WORD) & ~numbers
+    table[list(map(ord, _LETTER_APOSTROPHES))] = False
+    return _frozen(table)
+
+
+@functools.cache
+def hebrew_table() -> np.ndarray:
+    """bool [0x110000]: whether it is a letter of the Hebrew alphabet."""
+    table = np.zeros(CODE_POINTS, np.bool_)
+    _mark_ranges(table, (HEBREW,), True)
+    return _frozen(table)
+
+
+@functools.cache
+def one_of_each_table() -> np.ndarray:
+    """int32 [0x110000]: apostrophes become one, and so do middle dots and double quotes."""
+    table = np.arange(CODE_POINTS, dtype=np.int32)
+    for alike in (_APOSTROPHES, _LETTER_APOSTROPHES, _MIDDLE_DOTS, _DOUBLE_QUOTES):
+        table[list(map(ord, alike))] = ord(alike[0])
+    return _frozen(table)
+
+
+def apostrophes() -> np.ndarray:
+    """The code points that `one_of_each_table` makes an apostrophe or `LETTER_APOSTROPHE`, sorted."""
+    return np.array(sorted(map(ord, _APOSTROPHES + _LETTER_APOSTROPHES)))
 
 
 @functools.cache
@@ -146,12 +207,14 @@ def bert_class_table(strip_accents: bool = False) -> np.ndarray:
 
 @functools.cache
 def stretch_table() -> np.ndarray:
-    """uint8 [0x110000]: ALONE, HIRAGANA, KATAKANA or MARK for each UNSPACED code point."""
+    """uint8 [0x110000]: ALONE, HIRAGANA, KATAKANA, MARK or SYLLABLE for each UNSPACED code point."""
     table = np.full(CODE_POINTS, ALONE, np.uint8)
     _mark_ranges(table, _HIRAGANA, HIRAGANA)
     _mark_ranges(table, _KATAKANA, KATAKANA)
     table[list(_SMALL_KE_KA)] = ALONE
     table[np.isin(_categories(), (b"Mn", b"Mc", b"Me"))] = MARK
+    _mark_ranges(table, TIBETAN, SYLLABLE)
+    table[ord(TSHEG)] = MARK  # a letter behind it begins a word
     table[class_table() != UNSPACED] = ALONE
     return _frozen(table)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 import unicodedata
 
 import numpy as np
 
-from clwe_jax.text.words import characters
+from clwe_jax.text.words import characters, words
+
+_SPACED = re.compile(f"[{characters.SPACED_APOSTROPHES}]")
 
 
 @functools.cache
@@ -20,6 +23,8 @@ def _changes(
     table = characters.lower_table() if lower_case else codes
     if simplify:
         table = characters.simplified_table()[table]
+    if not bert:
+        table = characters.one_of_each_table()[table]
     changed = np.flatnonzero(table != codes)
     changes: dict[int, int | str | None] = dict(zip(changed.tolist(), table[changed].tolist()))
     if bert and lower_case and not strip_accents:
@@ -29,13 +34,22 @@ def _changes(
     return changes | dict.fromkeys(ignored.tolist())
 
 
+@functools.cache
+def _letter_apostrophe(language: str) -> re.Pattern:
+    return re.compile(words.letter_apostrophe(language))
+
+
 DOTTED_I = "\u0130"  # the only character whose lower case is two characters
 LOWER_DOTTED_I = "i\u0307"
 
 
 @dataclasses.dataclass(frozen=True)
 class Normalizer:
-    """NFKC normalisation, then removal of invisible characters inside words, then the options.
+    """The one spelling by which words are compared, and the words that an entry is cut into.
+
+    Text is normalised by NFKC (but keeps SARA AM in one character), loses invisible characters inside words, has one apostrophe, one middle
+    dot and one double quote, and then follows the options. `key` makes the key of a word; what people
+    write instead is in `spellings.Spellings`.
 
     Attributes:
       lower_case: whether to lower-case, one character to one (`characters.lower_table`).
@@ -43,12 +57,14 @@ class Normalizer:
       bert: whether to normalise as BERT's basic tokenizer does: without NFKC, and with its own list
         of invisible characters. It needs a `Segmenter` with the same option.
       strip_accents: whether to remove nonspacing marks after NFD normalisation, with `bert` only.
+      moses: whether text is cut by Moses (XLM, LASER), which knows raw text alone: entries stay whole.
     """
 
     lower_case: bool = True
     simplify_chinese: bool = False
     bert: bool = False
     strip_accents: bool = False
+    moses: bool = False
 
     @property
     def form(self) -> str:
@@ -64,9 +80,27 @@ class Normalizer:
 
     def __call__(self, text: str, language: str = "") -> str:
         # NFKC leaves ASCII as it is, and no ASCII character is ignored.
-        if text.isascii() and not self.bert:
+        if text.isascii() and not self.bert and "`" not in text:
             return text.lower() if self.lower_case else text
         simplify = self.simplify_chinese and language == "zh"
         if self.form and not text.isascii():
+            if not self.bert:
+                text = _SPACED.sub("'", text)
             text = unicodedata.normalize(self.form, text)
-        return text.translate(_changes(self.lower_case, simplify, self.bert, self.strip_accents))
+            for sign, vowel, both in characters.SARA_AM if not self.bert else ():
+                if sign in text:
+                    text = text.replace(sign + vowel, both)
+        text = text.translate(_changes(self.lower_case, simplify, self.bert, self.strip_accents))
+        if characters.LETTER_APOSTROPHE in text and not self.bert:
+            text = _letter_apostrophe(words.rules_of(language)).sub("'", text)
+        return text
+
+    def key(self, entry: str, language: str = "") -> str:
+        """The key of an entry of a dictionary, a test or a file of vectors; '' without visible characters.
+
+        It is the word of text, or the words with a space between them: an entry is cut as text is.
+        """
+        normal = self(entry.replace("\0", " "), language)
+        if self.moses:
+            return " ".join(normal.split())
+        return " ".join(words.entry_words(normal, language, self.bert))

@@ -73,6 +73,7 @@ def respelled(dictionary: Dictionary, counts: Mapping[str, Mapping[str, int]]) -
         skipped=dictionary.skipped,
         left_out=dictionary.left_out,
         windows=dictionary.windows,
+        spellings=dictionary.spellings,
     )
 
 

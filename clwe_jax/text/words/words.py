@@ -3,26 +3,108 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from typing import Iterable, Iterator, Mapping, Sequence
 
 from anyascii import anyascii
 import numpy as np
 
-from clwe_jax.text.words import characters
-from clwe_jax.text.words.characters import ALONE, MARK, SINGLE, UNSPACED, WORD
+from clwe_jax.text.words import characters, clitics
+from clwe_jax.text.words.characters import (
+    ALONE,
+    LETTER_APOSTROPHE,
+    MARK,
+    MIDDLE,
+    SINGLE,
+    SYLLABLE,
+    TSHEG,
+    UNSPACED,
+    WORD,
+)
+
+_MIDDLE = "'·"
+RULES = 2  # number of the rules that cut text; a result that was kept with others is made again
+_TIBETAN = re.compile("[\u0f00-\u0fff]")
+
+
+def among(chosen: np.ndarray) -> str:
+    """The regular expression of a character, from bool [0x110000]."""
+    return f"[{characters.character_class(np.flatnonzero(chosen))}]"
+
+
+def letter_apostrophe(language: str = "") -> str:
+    """The regular expression of an apostrophe that is a letter of a word of the language.
+
+    Args:
+      language: '': one without rules of its own.
+    """
+    return "|".join(filter(None, (_inner("'"), _initial(language), _final(language))))
+
+
+def _inner(marks: str) -> str:
+    letter = among(characters.letter_table())
+    return f"(?<={letter})[{marks}{LETTER_APOSTROPHE}](?={letter})"
+
+
+def _initial(language: str) -> str:
+    letter, apostrophe = among(characters.letter_table()), f"['{LETTER_APOSTROPHE}]"
+    before = among(characters.class_table() == WORD)
+    return f"(?<!{before})(?<!'){apostrophe}(?={letter})" if language in clitics.INITIAL else ""
+
+
+def _final(language: str) -> str:
+    letters = clitics.FINAL.get(language)
+    return f"(?<=[{letters}])['{LETTER_APOSTROPHE}]" if letters else ""
+
+
+def spaced_word(languages: Sequence[str] = ()) -> str:
+    """The regular expression of a word in a script with spaces, in normalised text.
+
+    Args:
+      languages: those whose rules apply, of which no two should differ.
+    """
+    word = among(characters.class_table() == WORD)
+    letter, hebrew = among(characters.letter_table()), among(characters.hebrew_table())
+    first = "|".join(dict.fromkeys(filter(None, map(_initial, languages))))
+    last = list(dict.fromkeys(filter(None, map(_final, languages))))
+    proclitics = [clitics.PROCLITICS[x] for x in languages if x in clitics.PROCLITICS]
+    enclitics = [clitics.ENCLITICS[x] for x in languages if x in clitics.ENCLITICS]
+    apart = f"(?!'(?i:{'|'.join(enclitics)})(?!{word}))" if enclitics else ""
+    inside = "|".join([f"{apart}{_inner(_MIDDLE)}", f'(?<={hebrew})"(?={hebrew})', *last])
+    start = f"(?:{first})?{word}" if first else word
+    pattern = f"{start}(?:{word}+|{inside})*"
+    if proclitics:
+        pattern = f"(?<!{word})(?i:{'|'.join(proclitics)})(?='{letter})|{pattern}"
+    return pattern
+
+
+def rules_of(language: str) -> str:
+    """The language itself if `clitics` has rules for it; else '', which has none."""
+    tables = (clitics.PROCLITICS, clitics.ENCLITICS, clitics.INITIAL, clitics.FINAL)
+    return language if any(language in table for table in tables) else ""
 
 
 @functools.cache
-def _patterns() -> tuple[re.Pattern, re.Pattern]:
-    """The patterns of a word (an unspaced run is its group 1), and of an unspaced run."""
+def _pattern(language: str) -> re.Pattern:
+    """The pattern of a word; an unspaced run is its group 1."""
     table = characters.class_table()
-    classes = {
-        name: characters.character_class(np.flatnonzero(table == value))
-        for name, value in (("word", WORD), ("unspaced", UNSPACED), ("single", SINGLE))
-    }
-    runs = "[{word}]+|([{unspaced}]+)|[{single}]".format(**classes)
-    return re.compile(runs), re.compile("[{unspaced}]+".format(**classes))
+    spaced = spaced_word((language,) if language else ())
+    single = among((table == SINGLE) | (table == MIDDLE))
+    return re.compile(f"{spaced}|({among(table == UNSPACED)}+)|{single}")
+
+
+@functools.cache
+def _unspaced_pattern() -> re.Pattern:
+    """The pattern of an unspaced run."""
+    return re.compile(f"{among(characters.class_table() == UNSPACED)}+")
+
+
+@functools.cache
+def _syllable_end() -> re.Pattern:
+    """The place behind a Tibetan syllable without its tsheg."""
+    syllable = among(characters.stretch_table() == SYLLABLE)
+    return re.compile(f"(?<={syllable})(?!{syllable}|{TSHEG})")
 
 
 @functools.cache
@@ -43,17 +125,30 @@ def latin(word: str) -> str:
 
 def is_unspaced(word: str) -> bool:
     """Whether all characters of the word belong to scripts without spaces between words."""
-    return _patterns()[1].fullmatch(word) is not None
+    return _unspaced_pattern().fullmatch(word) is not None
+
+
+def entry_words(text: str, language: str, bert: bool = False) -> list[str]:
+    """The words of a normalised entry of a dictionary, which a text that has it is cut into.
+
+    Runs of a script without spaces stay whole: the segmenter's lexicon has them from here.
+    """
+    if bert:
+        return _bert_pattern().findall(text)
+    words = (match.group().strip(TSHEG) for match in _pattern(rules_of(language)).finditer(text))
+    return list(filter(None, words))
 
 
 class Segmenter:
     """Cuts normalised text into words.
 
-    A word is a maximal run of letters, marks and numbers; every other visible character is a word.
+    A word is a maximal run of letters, marks and numbers, with the apostrophes and middle dots between
+    them that the language's rules do not set apart (`clitics`); every other visible character is a word.
     A run in a script without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) is cut from left
     to right by longest match with the lexicon of its language. A character at which no lexicon word
     starts is a word, with two exceptions: adjacent characters of this kind in hiragana, or in
-    katakana, form one word, and a combining mark joins the character before it.
+    katakana, form one word, and a combining mark joins the character before it. Tibetan and Dzongkha are
+    cut by longest match of whole syllables; a tsheg behind a word is left out.
 
     Attributes:
       raw: whether it takes raw text (`xlm.MosesSegmenter`) instead of normalised text.
@@ -64,34 +159,40 @@ class Segmenter:
 
     def __init__(self, lexicons: Mapping[str, Iterable[str]] | None = None, bert: bool = False):
         """Args:
-        lexicons: language -> normalised words; only words without spaced characters are used.
+        lexicons: language -> keys of words; of those with spaces the words without spaced
+          characters, and only such words, are used.
         bert: whether to cut as BERT's basic tokenizer does: at spaces, and around punctuation and
           Han characters, without lexicons. The text's `Normalizer` has the same option.
         """
         self.bert = bert
         self.lexicons: dict[str, frozenset[str]] = {
-            language: frozenset(word for word in words if is_unspaced(word))
-            for language, words in (lexicons or {}).items()
+            language: _unspaced_words(words) for language, words in (lexicons or {}).items()
+        }
+        # A word of syllables is matched with the tsheg that ends it.
+        self._matched = {
+            language: frozenset(map(end_syllables, words))
+            for language, words in self.lexicons.items()
         }
         self._lengths = {
-            language: _lengths_by_first(words) for language, words in self.lexicons.items()
+            language: _lengths_by_first(words) for language, words in self._matched.items()
         }
 
     def words(self, text: str, language: str) -> list[str]:
-        """The words of normalised text, in order; joined, they are the text without spaces."""
+        """The words of normalised text, in order; joined, they are the text without spaces (and tshegs)."""
         if self.bert:
             return _bert_pattern().findall(text)
         result: list[str] = []
-        for match in _patterns()[0].finditer(text):
+        for match in _pattern(rules_of(language)).finditer(text):
             if match.group(1) is None:
                 result.append(match.group())
             else:
-                result.extend(self._cut(match.group(), language))
+                words = self._cut(end_syllables(match.group()), language)
+                result.extend(filter(None, (word.rstrip(TSHEG) for word in words)))
         return result
 
     def _cut(self, run: str, language: str) -> Iterator[str]:
         """The words of a run of unspaced characters."""
-        lexicon = self.lexicons.get(language, frozenset())
+        lexicon = self._matched.get(language, frozenset())
         lengths = self._lengths.get(language, {})
         stretch = _stretches()
         pending, kind = "", ALONE  # unmatched characters, or a word that a mark may still join
@@ -120,6 +221,19 @@ class Segmenter:
             place += 1
         if pending:
             yield pending
+
+
+def end_syllables(text: str) -> str:
+    """The text with a tsheg behind every Tibetan syllable, also where none is written."""
+    # No other script has characters there, so that most texts are not searched.
+    if _TIBETAN.search(text):
+        return _syllable_end().sub(TSHEG, text)
+    return text
+
+
+def _unspaced_words(entries: Iterable[str]) -> frozenset[str]:
+    words = itertools.chain.from_iterable(entry.split(" ") for entry in entries)
+    return frozenset(word for word in words if word and is_unspaced(word))
 
 
 class Phrases:

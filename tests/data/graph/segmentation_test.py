@@ -109,6 +109,28 @@ def test_twins_agree_on_every_assigned_code_point(small):
     assert_equal(python_words, graph_words, lines, "en")
 
 
+MARKS = (
+    "п’ять п'ять пʼять п`ять п´ять ‘сім’ об'є'кт м'' 'я L’eau j'l'ai aujourd'hui qu'est-ce S'IL c'hwec'h "
+    "the king's don't o'clock I'd've 'tis rock'n'roll ma'no togʻ tog' 'soʻz' ʻokina 'okina Hawaiʻi 'a'ole "
+    'col·lecció coŀlegi · a· ·b 3·4 צה"ל צה״ל ג׳ירפה "שלום" x"y İstanbul\'da རྫོང་ཁ་ཡིག་བོད་ ཁང་། ཁང། '
+    "น้ำทำ ำ ํ ํา ນ້ຳ ་ཀ ཀ་་ཁ aཀ་ก་ཀ ༢༠༡ ཡིག"
+)
+
+
+@pytest.mark.parametrize("language", ["uk", "fr", "en", "haw", "uz", "ca", "dz", "tr"])
+def test_twins_agree_on_marks_inside_words(language):
+    names = ("en", "fr", "uk", "haw", "uz", "ca", "dz", "tr")
+    lexicons = {"dz": {"རྫོང་ཁ", "ཡིག", "ཁ"}}
+    python_words, graph_words, _ = both(names, Normalizer(), lexicons)
+    rng = np.random.default_rng(0)
+    lines = [MARKS, *MARKS.split(" ")]
+    # Languages with short words at an apostrophe do not write it as a letter.
+    alphabet = "aоl's’ʼ·ʻ gd" if language in ("uk", "haw", "uz", "dz") else "aоeibkl's’ gdm "
+    lines += ["".join(rng.choice(list(alphabet), 16)) for _ in range(200)]
+    lines += ["".join(rng.choice(list("ཀཁི་་ aก།"), 24)) for _ in range(200)]
+    assert_equal(python_words, graph_words, [line.encode() for line in lines], language)
+
+
 def test_longest_match_equals_the_loop():
     rng = np.random.default_rng(0)
     alphabet = "一二三ひらカタาิ่ーヶ々"  # Han, kana, Thai with marks, and what is special among them

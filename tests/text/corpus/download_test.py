@@ -204,7 +204,7 @@ def test_wiktionary_is_cleaned_and_read_beside_another_dictionary(server, tmp_pa
     assert (tmp_path / "en-hsb.wiktionary.txt").read_text("utf-8") == (
         "house\tdom\nice cream\tzymny lód\ngood day\tdobry dźeń\n"
     )
-    assert (tmp_path / "en-cy.wiktionary.txt").read_text("utf-8") == "café\tcaffi\n"
+    assert (tmp_path / "en-cy.wiktionary.txt").read_text("utf-8") == "cafe\u0301\tcaffi\n"
     (tmp_path / "en-hsb.txt").write_text("house dom\ncat kóčka\n", "utf-8")
     (tmp_path / "en-hsb.5000-6500.txt").write_text("dog pos\n", "utf-8")
     merged = dictionary.load(str(tmp_path), ["en", "hsb"])

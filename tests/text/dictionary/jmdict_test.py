@@ -62,11 +62,11 @@ def test_other_languages(path):
 def test_is_found_in_a_directory_and_merged(path, tmp_path):
     (tmp_path / "en-ja.txt").write_text("bank 銀行\nbus バス停\n", encoding="utf-8")
     loaded = dictionary.load(str(tmp_path), ["en", "ja"])
-    assert loaded.synonyms("bank", "en") == {"ja": ["銀行", "atm銀行"]}
+    assert loaded.synonyms("bank", "en") == {"ja": ["銀行", "atm 銀行"]}
     assert set(loaded.synonyms("bus", "en")["ja"]) == {"バス", "バス停"}
     assert loaded.synonyms("りんご", "ja") == {"en": ["apple"]}
     assert dictionary.load(str(tmp_path), ["de", "ja"]).synonyms("bank", "de") == {
-        "ja": ["銀行", "atm銀行"]
+        "ja": ["銀行", "atm 銀行"]
     }
 
 

@@ -12,11 +12,23 @@ from clwe_jax.text.words.words import Segmenter
 
 def by_definition(text: str, lower_case: bool) -> str:
     kinds, lower = characters.class_table(), characters.lower_table()
+    alike, letters = characters.one_of_each_table(), characters.letter_table()
+    for character in characters.SPACED_APOSTROPHES:
+        text = text.replace(character, "'")
     result = ""
-    for character in unicodedata.normalize("NFKC", text):
+    text = unicodedata.normalize("NFKC", text)
+    text = text.replace("\u0e4d\u0e32", "\u0e33").replace("\u0ecd\u0eb2", "\u0eb3")
+    for character in text:
         if kinds[ord(character)] != characters.IGNORED:
-            result += chr(lower[ord(character)]) if lower_case else character
-    return result
+            result += chr(alike[lower[ord(character)] if lower_case else ord(character)])
+    inside = [
+        place
+        for place in range(1, len(result) - 1)
+        if result[place] == "\u02bc"
+        and letters[ord(result[place - 1])]
+        and letters[ord(result[place + 1])]
+    ]
+    return "".join("'" if place in inside else x for place, x in enumerate(result))
 
 
 @pytest.mark.parametrize("lower_case", [True, False])
@@ -42,6 +54,8 @@ def test_equals_its_definition(lower_case):
         ("İSTANBUL", "istanbul"),
         ("ｶﾞﾗｽ", "ガラス"),
         ("Straße", "straße"),
+        ("น้ำ ນ້ຳ ํา", "น้ำ ນ້ຳ ำ"),
+        ("don’t ‘so’ ʼtis", "don't 'so' ʼtis"),
     ],
 )
 def test_known(raw, normal):
