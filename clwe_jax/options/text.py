@@ -62,6 +62,11 @@ class CorpusOptions(WorldOptions):
     """Text that words are trained on, and the dictionaries that training may use."""
 
     dictionary_clean: str = option("", "any of: identical,one_to_many")
+    dictionary_pivot: str = option(
+        "",
+        "language through which pairs of languages without a dictionary are composed, of words that no "
+        "test has; '' for none",
+    )
     exclude_tests: bool = option(
         True,
         "whether the test words of config.evals and of the dictionaries' folder are left out of "

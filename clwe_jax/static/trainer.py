@@ -61,6 +61,7 @@ _TEXT = (
     "simplify_chinese",
     "dictionaries",
     "dictionary_clean",
+    "dictionary_pivot",
     "exclude_dictionaries",
     "pocket_sentences",
     "pocket_domains",

@@ -18,7 +18,7 @@ import numpy as np
 from absl import logging
 
 from clwe_jax import atomic
-from clwe_jax.text.dictionary import jmdict
+from clwe_jax.text.dictionary import composed, jmdict
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words.normalize import Normalizer
@@ -107,6 +107,7 @@ def load(
     normalizer: Normalizer = Normalizer(),
     clean: Sequence[str] = (),
     exclude: str | Sequence[str] | None = None,
+    pivot: str = "",
     cache_dir: str | None = None,
 ) -> Dictionary:
     """Reads dictionaries and merges them into one, in both directions.
@@ -123,6 +124,8 @@ def load(
         `.0-5000` files of a directory are training sets and are ignored). A pair between their two
         languages is removed where it contains a test word on either side, and counted in
         `Dictionary.left_out`. The segmenter still knows the test words (`Dictionary.unpaired`).
+      pivot: language through which the pairs of languages without a dictionary are composed, of words
+        that no test dictionary has; '' composes none.
       cache_dir: folder that keeps the merged dictionary for the next call with the same files and
         options; None keeps nothing.
 
@@ -136,11 +139,14 @@ def load(
     files = dictionary_files.find(directory_or_files, languages)
     tests = dictionary_files.tests(exclude, languages)
     options = [normalizer.lower_case, normalizer.simplify_chinese, languages, sorted(clean)]
+    options += [pivot] * bool(pivot)
     path = _cache_path(cache_dir, files, tests, options)
     dictionary = from_cache(path) if path else None
     if dictionary is None:
         merger = _Merger(normalizer)
         notes = _read_all(files, merger, languages)
+        if pivot:
+            merger.edges += composed.compose(merger.edges, pivot, _tested(merger, tests))
         left_out = _leave_out(merger, tests)
         if any(option.startswith("identical") for option in clean):
             _leave_out_identical(merger)
@@ -276,6 +282,14 @@ def _held(merger: _Merger, tests: Sequence[PairFile]) -> dict[tuple[str, str], n
         for language, other, words in ((left, right, pairs.left), (right, left, pairs.right)):
             held.setdefault((language, other), []).append(merger.intern(words, language))
     return {key: np.concatenate(parts) for key, parts in held.items()}
+
+
+def _tested(merger: _Merger, tests: Sequence[PairFile]) -> dict[str, np.ndarray]:
+    """Language -> the numbers of all its test words."""
+    words: dict[str, list[np.ndarray]] = {}
+    for (language, _), numbers in _held(merger, tests).items():
+        words.setdefault(language, []).append(numbers)
+    return {language: np.concatenate(parts) for language, parts in words.items()}
 
 
 def _distinct(merger: _Merger) -> int:

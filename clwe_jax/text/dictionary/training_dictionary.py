@@ -48,6 +48,7 @@ def load(
         normalizer=normalizer,
         clean=tuple(name for name in config.data.dictionary_clean.split(",") if name),
         exclude=tests(config, folders) or None,
+        pivot=config.data.dictionary_pivot,
         cache_dir=os.path.join(workdir, "cache"),
     )
     logging.info(
