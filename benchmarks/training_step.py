@@ -83,7 +83,6 @@ def our_step(config) -> tuple[compiled_step.Step, int]:
 
     from clwe_jax import options
     from clwe_jax.training import build, optim
-    from clwe_jax.types import piece_batch
 
     rows, length = config.train.batch_size, config.data.sequence_length
     predictions = options.max_predictions(config.data)
@@ -100,9 +99,11 @@ def our_step(config) -> tuple[compiled_step.Step, int]:
         segment_ids=np.ones((rows, length)),
         language_ids=language,
         source_language_ids=language,
+        entries=masked,
     )
-    batch = {key: batch[key].astype(x.dtype) for key, x in piece_batch(rows, length).items()}
     objective = build.build_objective(config, config.vocab.size, config.vocab.size)
+    shapes = objective.batch_shapes(rows, length)
+    batch = {key: batch[key].astype(x.dtype) for key, x in shapes.items()}
     optimizer = optim.from_config(config.optimizer, length)
     train = config.train
     step = compiled_step.build(objective, optimizer, batch, train.steps, train.microbatches)

@@ -40,27 +40,26 @@ class PieceCounts:
     def count(self, batch: Batch) -> dict[str, int]:
         """Numbers of positions, pieces by language, labels, and labels in another language.
 
-        A position that an entry labels in all languages counts as one label in another language.
+        Of a batch that names entries, whose labels are in all languages, the last number is missing.
         Rows without a piece, which fill up the last batch of a pass, have no positions.
         """
         source, filled = batch["source_language_ids"], batch["segment_ids"] > 0
         predicted = batch["loss_weights"] > 0
-        crossing = batch["language_ids"] != source
-        if "entries" in batch:
-            crossing = batch["entries"] > 0
+        crossing = {}
+        if "entries" not in batch:
+            crossing["crossing"] = int((predicted & (batch["language_ids"] != source)).sum())
         return {
             "positions": int(filled.any(axis=1).sum()) * filled.shape[1],
             "pieces": int(filled.sum()),
             "labels": int(predicted.sum()),
-            "crossing": int((predicted & crossing).sum()),
+            **crossing,
             **language_counts(self.languages, source[filled]),
         }
 
     def stats(self, sums: Mapping[str, int]) -> dict[str, float]:
-        """`language_shares`, 'cross_lingual_share' of labels and 'masked_share' of pieces."""
+        """`language_shares`, 'masked_share' of pieces and, where it is known, 'cross_lingual_share' of labels."""
         labels = sums.get("labels", 0)
-        return {
-            **language_shares(self.languages, sums),
-            "cross_lingual_share": sums.get("crossing", 0) / max(1, labels),
-            "masked_share": labels / max(1, sums.get("pieces", 0)),
-        }
+        shares = language_shares(self.languages, sums)
+        if "crossing" in sums:
+            shares["cross_lingual_share"] = sums["crossing"] / max(1, labels)
+        return {**shares, "masked_share": labels / max(1, sums.get("pieces", 0))}

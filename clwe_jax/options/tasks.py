@@ -95,7 +95,12 @@ class Mlm(TaskOptions):
 
 @dataclasses.dataclass(frozen=True)
 class DictMlm(Mlm):
-    """Masked words are labelled with a synonym in another language (DICT-MLM, D1-D4)."""
+    """Masked words are labelled with a synonym in another language (DICT-MLM, D1-D4).
+
+    D4 leaves 10% of the masked words as they are, and D3 masks the sentence after words were exchanged
+    for synonyms: read so, a kept word is the label itself. By the order of the paper's steps (words are
+    chosen and masked, then labels exchanged) it is the text's word. `kept` chooses.
+    """
 
     name = "dict_mlm"
     only_words_with_entries: bool = option(

@@ -163,12 +163,15 @@ class ExampleMaker:
         """The words of a chunk before and after the masking of running text."""
         random = draws.Draws(seed, number)
         words = self._encoder(lines, languages)
-        return words, self._mask(words, random, self._builder.room)[0]
+        # One draw of the labels, also where the loss is the expectation over all draws.
+        return words, self._mask(words, random, self._builder.room, "drawn")[0]
 
-    def _mask(self, words: Encoded, random: draws.Draws, room: int) -> tuple[Masked, dict]:
-        """Chooses the words to predict and their labels (D2, D3)."""
+    def _mask(
+        self, words: Encoded, random: draws.Draws, room: int, labels: str
+    ) -> tuple[Masked, dict]:
+        """Chooses the words to predict, and their labels where these are drawn (D2, D3)."""
         chosen = masking.choose(self._eligible(words), words.line, self._task.masking_rate, random)
-        if self._task.labels == "expected":
+        if labels == "expected":
             changed = self._switch(words, chosen, 0.0, random)._replace(entry=words.entry)
         else:
             # Switched before the limit, because a label has the pieces of its synonym.
@@ -243,7 +246,7 @@ class ExampleMaker:
 
     def _text_segments(self, words: Encoded, random: draws.Draws) -> tuple[Sequences, dict]:
         """Running text: MLM and DICT-MLM."""
-        masked, counts = self._mask(words, random, self._builder.room)
+        masked, counts = self._mask(words, random, self._builder.room, self._task.labels)
         segment = masking.segments(
             words.line,
             words.ends_sentence,
@@ -316,7 +319,7 @@ class ExampleMaker:
         segment = tf.gather(tf.cumsum(tf.cast(whole, tf.int32)) - 1, pair)
         # A pair is one text from here on, so that its masks are drawn over both sides.
         words = words._replace(line=segment)
-        masked, counts = self._mask(words, random, self._builder.room // 2)
+        masked, counts = self._mask(words, random, self._builder.room // 2, self._task.labels)
 
         # A side may exceed half of the room if the other side is shorter; the rest is cut.
         count = tf.reduce_sum(tf.cast(whole, tf.int32))
