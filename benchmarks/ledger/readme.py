@@ -41,7 +41,7 @@ LINES = (
     Choice("a dictionary, no time", "the same, without training", "dictionary_vectors", *_WORDS),
     Choice("texts that share documents", "also the translations in them", "mined_vectors", *_WORDS),
     Choice("text, a dictionary", "a language model, in minutes", "warm_dict_mlm", *_LAYERS),
-    Choice("the same, and days", "the paper's DICT-MLM", "dict_mlm_50", *_LAYERS),
+    Choice("the same", "DICT-MLM from random parameters", "dict_mlm_50", *_LAYERS),
     Choice(
         "vectors of each language",
         "one space of them",

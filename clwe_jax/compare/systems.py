@@ -158,7 +158,7 @@ _SYSTEMS = (
         "DICT-MLM",
         "dict_mlm_50",
         "You pretrain at scale and have dictionaries of your languages.",
-        "You have minutes or little text: a warm start decides, the task does not.",
+        "You want the most sentences found: a warm start is ahead in the same minutes.",
     ),
     System(
         "dict_mlm_tests",
