@@ -10,10 +10,11 @@ import numpy as np
 
 from clwe_jax import terminal
 from clwe_jax.align import mining, search
-from clwe_jax.api.loaded import LoadedModel, Translation, WordLink
+from clwe_jax.api.loaded import WORDS, LoadedModel, Translation, WordLink
 from clwe_jax.encoders.checks import check_count, check_strings, check_texts
 from clwe_jax.encoders.encode import Layer
 from clwe_jax.encoders.loaded import LoadedEncoder
+from clwe_jax.evaluate import tokens
 from clwe_jax.evaluate.word_alignment import WordAligner
 from clwe_jax.options.evaluators import METHODS as METHODS_OF_WORDS
 from clwe_jax.options.section import check_keys, nearest
@@ -83,6 +84,7 @@ class Loaded(LoadedEncoder, LoadedModel):
         **options: Any,
     ) -> list[list[WordLink]]:
         self._check_languages(lang=lang, to=to)
+        between_spaces = takes_spaces(options.pop("words", "own"))
         known = [x.name for x in dataclasses.fields(WordAligner)]
         check_keys(known, options, "align")
         if options.get("method", METHODS_OF_WORDS[0]) not in METHODS_OF_WORDS:
@@ -95,16 +97,20 @@ class Loaded(LoadedEncoder, LoadedModel):
             raise ValueError(
                 "sources, targets: expected two lists of sentences, each with its translation"
             )
-        sides: list[list[list[str]]] = []
+        sides: list[list[Sequence[str]]] = []
         for name, texts, code in (("source", sources, lang), ("target", targets, to)):
             cut = [
-                model.words(text, code) if isinstance(text, str) else list(text) for text in texts
+                model.words(text, code) if isinstance(text, str) else list(text)
+                for text in ([x.split() for x in texts] if between_spaces else texts)
             ]
             for words in cut:
                 check_strings(**{f"{name}[{place}]": word for place, word in enumerate(words)})
             sides.append(cut)
         aligner = WordAligner(layers=layers, **options)
-        links = aligner.align(model, *sides, (lang, to))
+        if between_spaces:
+            links = tokens.align(aligner, model, *sides, (lang, to))
+        else:
+            links = aligner.align(model, *sides, (lang, to))
         return [
             [WordLink(left[i], right[j], int(i), int(j)) for i, j in np.argwhere(linked)]
             for left, right, linked in zip(*sides, links, strict=True)
@@ -149,6 +155,17 @@ class Loaded(LoadedEncoder, LoadedModel):
         )
         places = zip(rows[0][mined.source], rows[1][mined.target], mined.scores)
         return [(int(i), int(j), float(x)) for i, j, x in places if x >= least]
+
+
+def takes_spaces(words: str) -> bool:
+    """Whether words are those between spaces, and not those that a model cuts.
+
+    Raises:
+      ValueError: neither 'spaces' nor 'own'.
+    """
+    if words not in WORDS:
+        raise ValueError(f"words={words!r}: expected {' or '.join(map(repr, WORDS))}")
+    return words == "spaces"
 
 
 def lacks_counts(pool: str) -> ValueError:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 Layer = int | str  # a layer's number (0: the embeddings), 'mean_last4' or 'all'
 
 
+WORDS = ("spaces", "own")  # words of a text: what stands between spaces, or what the model cuts
+
+
 class Translation(NamedTuple):
     """A candidate translation of a word; `score` as for `Neighbour`."""
 
@@ -171,7 +174,9 @@ class LoadedModel:
           lang, to: their languages.
           layers: a layer's number, a range such as '5-7', 'mean_last4'; '': the layer at two thirds
             of the depth.
-          **options: the other fields of `word_alignment.WordAligner`: method='itermax', ...
+          **options: the other fields of `word_alignment.WordAligner`: method='itermax', ...; and
+            words='spaces', with which a sentence's words are those between its spaces: each has the
+            links of the words that the model finds in it.
 
         Returns:
           The links by their places; a word may have none or several.

@@ -4,6 +4,10 @@
     clwe-jax mine  --model=RUN --languages=de,en FILE FILE      # margin, sentence and translation, by tabs
     clwe-jax tag   --model=RUN --languages=de    FILE           # a word and its label a line, as CoNLL
 
+Words are what stands between spaces, which the links number from 0 (Pharaoh's format). With --words=own
+they are those that the model cuts, as it has to where a language writes no spaces; `align` then writes
+them behind the links, by tabs: links, source words, target words.
+
 A line of a file, plain or compressed, is a sentence. Files are read and written in parts, so that memory does not
 grow with them; `mine` holds a vector for each sentence, and equal lines of a file count once. RUN is anything that `api.load` opens. Without
 --out the result goes to the standard output.
@@ -25,20 +29,65 @@ from typing import IO, Callable, Iterator, Sequence, TypeVar
 from absl import logging
 
 from clwe_jax import api, atomic, compiled, places, terminal
-from clwe_jax.api.loaded import LoadedModel
+from clwe_jax.api.loaded import WORDS, LoadedModel
 from clwe_jax.options import extras
 from clwe_jax.text.lines import LineCounts, iterate_lines, warn_of_repairs
+from clwe_jax.text.words.words import is_unspaced
 
 _AT_ONCE = 1_024  # lines read, labelled and written together
 _END = object()
+_MARKS = "。，、！？「」『』.,!?"  # around a run of such characters
+_LONG = 8  # characters without a space in a word of a script that has none
 _Line = TypeVar("_Line")
 
 
-def align(model: LoadedModel, files: Sequence[str], languages: Sequence[str]) -> Iterator[str]:
+def align(
+    model: LoadedModel, files: Sequence[str], languages: Sequence[str], words: str = WORDS[0]
+) -> Iterator[str]:
     """Yields the links of each line's words with those of the other file's line, '0-0 1-2'."""
-    for source, target in _parallel(files):
-        for links in model.align_all(source, target, *languages):
-            yield " ".join(f"{link.source_place}-{link.target_place}" for link in links)
+    for part, (source, target) in enumerate(_parallel(files)):
+        own = [[]] * len(source), [[]] * len(target)
+        if words == "own":
+            pairs = model.align_all(source, target, *languages)
+            own = tuple(
+                _own_words(model, lines, language)
+                for lines, language in zip((source, target), languages)
+            )
+        else:
+            if not part:
+                _warn_without_spaces(files, (source, target))
+            pairs = model.align_all(source, target, *languages, words=words)
+        for left, right, links in zip(*own, pairs, strict=True):
+            places = " ".join(f"{link.source_place}-{link.target_place}" for link in links)
+            yield "\t".join([places, _written(left), _written(right)]) if words == "own" else places
+
+
+def _own_words(model: LoadedModel, lines: Sequence[str], language: str) -> list[list[str]]:
+    """The words that the model cuts lines into."""
+    encoder = model.encoder()
+    return [encoder.words(line, language) for line in lines]
+
+
+def _written(words: Sequence[str]) -> str:
+    """Words with spaces between them; a word of several has a line below in the place of its spaces."""
+    return " ".join(word.replace(" ", "_") for word in words)
+
+
+def _warn_without_spaces(files: Sequence[str], sides: Sequence[Sequence[str]]) -> None:
+    """Warns of a text in a script without spaces, whose lines would be words."""
+    for path, lines in zip(files, sides):
+        tokens = [token for line in lines for token in line.split()]
+        long = sum(
+            len(token)
+            for token in tokens
+            if is_unspaced(token.strip(_MARKS)) and len(token) > _LONG
+        )
+        if long > sum(map(len, tokens)) / 2:
+            logging.warning(
+                "%s: the text has few spaces, between which words are numbered: --words=own cuts it "
+                "into words",
+                path,
+            )
 
 
 def mine(
@@ -57,10 +106,15 @@ def _pair(margin: float, *sentences: str) -> str:
     return "\t".join([f"{margin:.4f}", *(x.replace("\t", " ") for x in sentences)])
 
 
-def tag(model: LoadedModel, files: Sequence[str], languages: Sequence[str]) -> Iterator[str]:
+def tag(
+    model: LoadedModel, files: Sequence[str], languages: Sequence[str], words: str = WORDS[0]
+) -> Iterator[str]:
     """Yields 'word<tab>label' for the words of each line, and '' after a line."""
-    for lines in _parts(_lines(files[0])):
-        for pairs in model.tag(lines, languages[0]):
+    for part, lines in enumerate(_parts(_lines(files[0]))):
+        if words != "own" and not part:
+            _warn_without_spaces(files, [lines])
+        texts = lines if words == "own" else [line.split() for line in lines]
+        for pairs in model.tag(texts, languages[0]):
             yield "".join(f"{word}\t{label}\n" for word, label in pairs)
 
 
@@ -124,6 +178,8 @@ def _arguments(command: str, argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--languages", required=True, help="codes of the files' languages, in their order"
     )
+    if command != "mine":
+        parser.add_argument("--words", choices=WORDS, default=WORDS[0], help="what is a word")
     parser.add_argument("--out", default="", help="file to write; without it, the standard output")
     if command == "mine":
         parser.add_argument("--least", type=float, default=1.05, help="smallest margin of a pair")
@@ -185,7 +241,7 @@ def main(command: str, argv: Sequence[str]) -> None:
 def _run(command: str, given: argparse.Namespace) -> None:
     model = api.load_for(given.model, given.languages)
     total = sum(1 for _ in iterate_lines(given.files[0]))
-    more = {"least": given.least} if command == "mine" else {}
+    more = {"least": given.least} if command == "mine" else {"words": given.words}
     lines = _COMMANDS[command][1](model, given.files, given.languages, **more)
     written = 0
     with _output(given.out) as out, terminal.task("lines", total) as advance:

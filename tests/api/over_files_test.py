@@ -68,6 +68,36 @@ def test_words_are_linked_line_by_line(model, texts, tmp_path, capsys, monkeypat
     assert open(out_file).read() == out
 
 
+def test_links_number_the_tokens_between_spaces(tmp_path, capsys):
+    """'e-mail' and "don't" are one token each, whatever words the model finds in them."""
+    names = ["i", "don", "'", "t", "e", "-", "mail", "3", ",", "5", "house", "%"]
+    rows = np.eye(len(names), 16, dtype=np.float32)
+    for language in ("de", "en"):
+        files.write(str(tmp_path / f"{language}.vec"), Vectors(names, rows))
+    model = f"--model=vec:de={tmp_path / 'de.vec'},en={tmp_path / 'en.vec'}"
+    (tmp_path / "a").write_text("e-mail 3,5 % house\n\n")
+    (tmp_path / "b").write_text("house % 3.5 e-mail\n\n")
+    paths = [str(tmp_path / "a"), str(tmp_path / "b")]
+    out = run("align", model, "--languages=de,en", *paths, capsys=capsys)
+    assert out == "0-3 1-2 2-1 3-0\n\n"
+    out = run("align", model, "--languages=de,en", "--words=own", *paths, capsys=capsys)
+    links, source, target = out.split("\n")[0].split("\t")
+    assert source.split(" ") == ["e", "-", "mail", "3", ",", "5", "%", "house"]
+    assert target.split(" ") == ["house", "%", "3", ".", "5", "e", "-", "mail"]
+    for link in links.split(" "):
+        i, j = map(int, link.split("-"))
+        assert source.split(" ")[i] == target.split(" ")[j]
+    assert out.split("\n")[1] == "\t\t"
+
+
+def test_text_without_spaces_is_named(model, tmp_path, capsys, caplog):
+    (tmp_path / "zh.txt").write_text("我去银行取钱然后回家吃饭。\n" * 3)
+    (tmp_path / "en.txt").write_text("ea\n" * 3)
+    paths = [str(tmp_path / "zh.txt"), str(tmp_path / "en.txt")]
+    run("align", f"--model={model}", "--languages=de,en", *paths, capsys=capsys)
+    assert "zh.txt: the text has few spaces" in caplog.text and "en.txt" not in caplog.text
+
+
 def test_translations_are_found(model, texts, capsys):
     paths, (left, right) = texts
     out = run(
@@ -104,7 +134,7 @@ def test_words_are_labelled(texts, capsys, monkeypatch):
     class Tagger:
         def tag(self, lines, lang):
             assert lang == "de" and len(lines) <= 7
-            return [[(word, word[-1].upper()) for word in line.split()] for line in lines]
+            return [[(word, word[-1].upper()) for word in line] for line in lines]
 
     monkeypatch.setattr(over_files, "_AT_ONCE", 7)
     monkeypatch.setattr(over_files.api, "load", lambda *a, **k: Tagger())

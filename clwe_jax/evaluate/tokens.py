@@ -1,0 +1,53 @@
+"""Links of the tokens between spaces, from the links of the words that a model finds in them."""
+
+from __future__ import annotations
+
+import functools
+from typing import Iterator, Sequence
+
+import numpy as np
+
+from clwe_jax.evaluate.word_alignment import WordAligner
+from clwe_jax.types import Encoder
+
+
+def align(
+    aligner: WordAligner,
+    model: Encoder,
+    source: Sequence[Sequence[str]],
+    target: Sequence[Sequence[str]],
+    languages: tuple[str, str],
+) -> Iterator[np.ndarray]:
+    """Yields the links of each pair of sentences, bool [source tokens, target tokens].
+
+    Args:
+      source, target: the tokens of parallel sentences.
+      languages: theirs.
+    """
+    left, right = (
+        _cut(model, sentences, language) for sentences, language in zip((source, target), languages)
+    )
+    links = aligner.align(model, [x for x, _ in left], [x for x, _ in right], languages)
+    for a, b, (_, of_a), (_, of_b), linked in zip(source, target, left, right, links):
+        joined = np.zeros((len(a), len(b)), bool)
+        i, j = np.nonzero(linked)
+        joined[of_a[i], of_b[j]] = True
+        yield joined
+
+
+def _cut(
+    model: Encoder, sentences: Sequence[Sequence[str]], language: str
+) -> list[tuple[list[str], np.ndarray]]:
+    """The words of each sentence's tokens, and the place of each word's token."""
+
+    @functools.cache
+    def words_of(token: str) -> list[str]:
+        words = model.words(token, language)
+        # The hyphen of e-mail is no translation of another compound's.
+        return [word for word in words if any(map(str.isalnum, word))] or words
+
+    cut = []
+    for tokens in sentences:
+        words = [(place, word) for place, token in enumerate(tokens) for word in words_of(token)]
+        cut.append(([word for _, word in words], np.array([place for place, _ in words], int)))
+    return cut
