@@ -77,10 +77,11 @@ def read(path: str, max_sentences: int = 0) -> Corpus:
             f"There is no file {path!r}: expected sense-annotated text, NAME.data.xml in the "
             "unified format (config.evals.wsd.training, config.evals.wsd.tests)"
         )
-    key_paths = [f"{stem}.gold.key.txt{ending}" for ending in ("", *unpacking.COMPRESSED)]
-    keys_path = next((name for name in key_paths if os.path.isfile(name)), None)
-    if keys_path is None:
-        raise FileNotFoundError(f"{path} has no file of keys beside it: expected {key_paths[0]}")
+    keys_path = unpacking.find_packed(f"{stem}.gold.key.txt")
+    if not keys_path:
+        raise FileNotFoundError(
+            f"{path} has no file of keys beside it: expected {stem}.gold.key.txt"
+        )
     senses = _read_keys(keys_path)
     sentences, instances, whole = _read_xml(path, max_sentences)
     ids = {instance.id for instance in instances}

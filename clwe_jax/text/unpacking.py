@@ -60,6 +60,12 @@ def strip_compression(name: str) -> str:
     return name
 
 
+def find_packed(path: str) -> str:
+    """The file of a name, plain or compressed; '' for none."""
+    names = (f"{path}{ending}" for ending in ("", *COMPRESSED))
+    return next(filter(os.path.isfile, names), "")
+
+
 @contextlib.contextmanager
 def open_binary(path: str) -> Iterator[BinaryIO]:
     """Opens a file of text and yields its unpacked bytes.

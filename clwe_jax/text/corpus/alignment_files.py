@@ -3,7 +3,11 @@
 A line of links has `i-j` for a sure link of source word i and target word j, and `ipj` (or `i?j`) for
 a possible one. The sentences stand in `xx-yy.src-tgt` (`source words ||| target words` a line), or in
 two files `xx-yy.xx` and `xx-yy.yy`, or `test.xx` and `test.yy`, cut into words by spaces and tabs: an
-ideographic space may be a word.
+ideographic space may be a word. The number of a sentence and a tab may stand before links and
+sentences. NAACL's format has a link a line, `0001 3 4 S`, and sentences `<s snum=0001> ... </s>`.
+
+Words are numbered from 0 or from 1, as the places of a file show; `xx-yy.0.gold` and `xx-yy.1.gold`
+say it where they do not.
 """
 
 from __future__ import annotations
@@ -11,15 +15,21 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from typing import NamedTuple, Sequence
+from typing import Mapping, NamedTuple, Sequence
 
 from absl import logging
 
 from clwe_jax.text.corpus import test_files
 from clwe_jax.text.words.languages import name_in
 from clwe_jax.text.lines import read_lines
+from clwe_jax.text.unpacking import ENDING, find_packed, strip_compression
 
-_NAME = re.compile(r"(?P<a>[a-z]{2,3}?)-?(?P<b>[a-z]{2,3})\.(gold|wa|align)")
+_NAME = re.compile(
+    r"(?P<a>[a-z]{2,3}?)-?(?P<b>[a-z]{2,3})(\.(?P<first>[01]))?\.(gold|wa|align)" + ENDING
+)
+_NUMBERED = re.compile(r"(\d+)\t(.*)")
+_NAACL_LINK = re.compile(r"(\d+) (\d+) (\d+)( [SP])?( [\d.]+)?")
+_NAACL_SENTENCE = re.compile(r"<s snum=\"?(\d+)\"?>(.*)</s>", re.IGNORECASE)
 _LINK = re.compile(r"(\d+)([-p?])(\d+)")
 _LINKS_PER_STRAY = 100  # links of a file to one that may lie beyond its sentence
 _EXPECTED = (
@@ -27,6 +37,7 @@ _EXPECTED = (
     "xx-yy.yy,"
 )
 Link = tuple[int, int]
+_Both = tuple[list[str], list[str]]  # the words of both sides of a sentence
 
 
 class Linked(NamedTuple):
@@ -49,12 +60,14 @@ class AlignmentFiles:
 
     Attributes:
       sides: one file of both sides, or the files of the source and of the target.
+      first: number of a sentence's first word, where the name of the links says it.
     """
 
     source: str
     target: str
     links: str
     sides: tuple[str, ...]
+    first: int | None = None
 
     @property
     def name(self) -> str:
@@ -82,20 +95,20 @@ def find(directory: str, languages: Sequence[str], option: str) -> list[Alignmen
         if source not in languages or target not in languages:
             absent.append(f"{source}-{target}")
             continue
-        stem = os.path.join(directory, os.path.splitext(match[0])[0])
+        stem = os.path.join(directory, match[0].partition(".")[0])
         sides = _sides(stem, os.path.join(directory, "test"), match["a"], match["b"])
-        pairs.append(AlignmentFiles(source, target, os.path.join(directory, match[0]), sides))
+        links = os.path.join(directory, match[0])
+        first = int(match["first"]) if match["first"] else None
+        pairs.append(AlignmentFiles(source, target, links, sides, first))
     test_files.log_unlearned(directory, absent)
     return pairs
 
 
 def _sides(stem: str, test: str, source: str, target: str) -> tuple[str, ...]:
     both = f"{stem}.src-tgt"
-    if os.path.exists(both):
-        return (both,)
-    for start in (stem, test):
-        sides = f"{start}.{source}", f"{start}.{target}"
-        if all(map(os.path.exists, sides)):
+    for names in ((both,), *((f"{x}.{source}", f"{x}.{target}") for x in (stem, test))):
+        sides = tuple(map(find_packed, names))
+        if all(sides):
             return sides
     raise FileNotFoundError(
         f"{stem}.*: the sentences of the links are missing; expected {both}, or {stem}.{source} and "
@@ -106,63 +119,141 @@ def _sides(stem: str, test: str, source: str, target: str) -> tuple[str, ...]:
 def read(files: AlignmentFiles, limit: int = 0) -> list[Linked]:
     """The sentences of a pair with their links.
 
-    Links are numbered from 0 or from 1: from 1 where no link of the file has a 0; the log says which.
     Published files have a few links beyond their sentences, which are left out and counted in the log.
 
     Args:
       limit: maximum number of sentences, from the beginning; 0: all.
 
     Raises:
-      ValueError: sides of different length, a line that is no list of links, or more than one link in
-        a hundred beyond its sentence; the message names the file and line.
+      ValueError: sides of different length, a line that is no list of links, places that do not show
+        whether they begin with 0 or 1, or more than one link in a hundred beyond its sentence; the
+        message names the file and line.
     """
-    lines = _lines(files.links)
-    pairs = _sentences(files)
-    if len(lines) != len(pairs):
-        raise ValueError(
-            f"{files.links} has {len(lines)} lines, and {' and '.join(files.sides)} have "
-            f"{len(pairs)}: line n holds the links of sentence n"
-        )
-    parsed = [_links(line, files.links, number) for number, line in enumerate(lines, 1)]
-    places = [place for row in parsed for i, _, j in row for place in (i, j)]
-    first = 0 if 0 in places else 1
+    parsed = _read_links(files.links)
+    pairs = _join(files, parsed, _sentences(files))
+    first = _first_place(files, [(row.links, both) for row, both in zip(parsed, pairs)])
     logging.info("%s: words are numbered from %d", files.links, first)
-    linked, beyond = [], []
-    for number, ((source, target), row) in enumerate(zip(pairs, parsed), 1):
+    linked, beyond, count = [], [], 0
+    for row, (source, target) in zip(parsed, pairs):
         moved = []
-        for i, kind, j in row:
-            if i - first < len(source) and j - first < len(target):
+        for i, kind, j in row.links:
+            count += 1
+            if 0 <= i - first < len(source) and 0 <= j - first < len(target):
                 moved.append((i - first, kind, j - first))
-            else:
+            elif min(i, j) >= first:  # NAACL's 0 is no word
                 beyond.append(
-                    f"{files.links}:{number}: the link {i}-{j} is beyond the sentence of "
+                    f"{files.links}:{row.line}: the link {i}-{j} is beyond the sentence of "
                     f"{len(source)} and {len(target)} words (numbered from {first})"
                 )
         sure = frozenset((i, j) for i, kind, j in moved if kind == "-")
         linked.append(Linked(source, target, sure, sure | {(i, j) for i, _, j in moved}))
-    if len(beyond) * _LINKS_PER_STRAY > len(places) // 2:
+    if len(beyond) * _LINKS_PER_STRAY > count:
         raise ValueError(beyond[0])
     if beyond:
-        logging.warning("%d of %d links are left out. %s", len(beyond), len(places) // 2, beyond[0])
+        logging.warning("%d of %d links are left out. %s", len(beyond), count, beyond[0])
     return linked[: limit or None]
 
 
-def _sentences(files: AlignmentFiles) -> list[tuple[list[str], list[str]]]:
+class _Row(NamedTuple):
+    """The links of a sentence, with the number that the file gives it, '' for none, and the line."""
+
+    number: str
+    line: int
+    links: list[tuple[int, str, int]]
+
+
+def _read_links(path: str) -> list[_Row]:
+    lines = _lines(path)
+    if lines and all(map(_NAACL_LINK.fullmatch, filter(None, lines))):
+        by_number: dict[str, _Row] = {}
+        for line, text in enumerate(lines, 1):
+            if match := _NAACL_LINK.fullmatch(text):
+                number = str(int(match[1]))
+                kind = "p" if match[4] == " P" else "-"
+                row = by_number.setdefault(number, _Row(number, line, []))
+                row.links.append((int(match[2]), kind, int(match[3])))
+        return list(by_number.values())
+    numbers, texts = _split_numbers(lines)
+    return [
+        _Row(number, line, _links(text, path, line))
+        for line, (number, text) in enumerate(zip(numbers, texts), 1)
+    ]
+
+
+def _split_numbers(lines: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The numbers of sentences before the lines of a file, '' for none, and the rest of the lines."""
+    for pattern in (_NUMBERED, _NAACL_SENTENCE):
+        matches = list(map(pattern.fullmatch, lines))
+        if lines and all(matches):
+            return [str(int(x[1])) for x in matches if x], [x[2].strip() for x in matches if x]
+    return [""] * len(lines), list(lines)
+
+
+def _join(
+    files: AlignmentFiles, rows: Sequence[_Row], sentences: Mapping[str, _Both]
+) -> list[_Both]:
+    """The sentences of both sides for each row of links: by their numbers, else line by line."""
+    if all(row.number in sentences for row in rows) and rows and rows[0].number:
+        return [sentences[row.number] for row in rows]
+    if len(rows) != len(sentences):
+        raise ValueError(
+            f"{files.links} has {len(rows)} lines, and {' and '.join(files.sides)} have "
+            f"{len(sentences)}: line n holds the links of sentence n"
+        )
+    return list(sentences.values())
+
+
+def _first_place(
+    files: AlignmentFiles, rows: Sequence[tuple[list[tuple[int, str, int]], _Both]]
+) -> int:
+    """The number of a sentence's first word: 0 or 1.
+
+    A 0 counts from 0, a place of as many as the sentence has words from 1. Where both occur, the 0 is
+    NAACL's mark of no word if the other is no stray link.
+
+    Raises:
+      ValueError: neither occurs, and the name of the file does not say it.
+    """
+    if files.first is not None:
+        return files.first
+    links = [(i, j, both) for row, both in rows for i, _, j in row]
+    zeros = sum(min(i, j) == 0 for i, j, _ in links)
+    lasts = sum(i == len(both[0]) or j == len(both[1]) for i, j, both in links)
+    if zeros:
+        return int(lasts * _LINKS_PER_STRAY > len(links))
+    if links and not lasts:
+        remedy = "number words from 0, and link a first word"
+        if _NAME.fullmatch(os.path.basename(files.links)):
+            stem, ending = os.path.splitext(strip_compression(files.links))
+            remedy = f"rename the file {stem}.0{ending} or {stem}.1{ending}"
+        raise ValueError(
+            f"{files.links}: no link shows whether words are numbered from 0 or from 1, as none has a "
+            f"0 or the number of words of its sentence: {remedy}"
+        )
+    return 1
+
+
+def _sentences(files: AlignmentFiles) -> dict[str, _Both]:
+    """The number of a sentence, or of its line -> its words on both sides."""
     if len(files.sides) == 1:
+        numbers, texts = _split_numbers(_lines(files.sides[0]))
         pairs = []
-        for number, line in enumerate(_lines(files.sides[0]), 1):
+        for number, line in enumerate(texts, 1):
             source, mark, target = line.partition("|||")
             if not mark:
                 raise ValueError(f"{files.sides[0]}:{number}: expected `source ||| target`")
             pairs.append((_words(source), _words(target)))
-        return pairs
-    sides = [list(map(_words, _lines(path))) for path in files.sides]
-    if len(sides[0]) != len(sides[1]):
-        raise ValueError(
-            f"{files.sides[0]} has {len(sides[0])} lines and {files.sides[1]} has {len(sides[1])}; "
-            "line n of one must be the translation of line n of the other"
-        )
-    return list(zip(*sides))
+    else:
+        (numbers, source), (_, target) = (_split_numbers(_lines(path)) for path in files.sides)
+        if len(source) != len(target):
+            raise ValueError(
+                f"{files.sides[0]} has {len(source)} lines and {files.sides[1]} has {len(target)}; "
+                "line n of one must be the translation of line n of the other"
+            )
+        pairs = list(zip(map(_words, source), map(_words, target)))
+    if len(set(numbers)) < len(pairs):
+        numbers = [str(number) for number in range(1, len(pairs) + 1)]
+    return dict(zip(numbers, pairs))
 
 
 def _links(line: str, path: str, number: int) -> list[tuple[int, str, int]]:

@@ -82,3 +82,46 @@ def test_sides_of_different_length(tmp_path):
     write(tmp_path, en__fr_wa="0-0\n", en__fr_en="a\nb\n", en__fr_fr="c\n")
     with pytest.raises(ValueError, match="has 2 lines and .* has 1"):
         read(tmp_path)
+
+
+def test_numbers_of_sentences_stand_before_links_and_sentences(tmp_path):
+    sides = {"en__fr_en": "5\ta b\n6\te\n7\tg h\n", "en__fr_fr": "5\tc\n6\tf\n7\ti\n"}
+    write(tmp_path, en__fr_gold="5\t0-0 1p0\n7\t1-0\n", **sides)
+    first, second = read(tmp_path)
+    assert (first.source, first.target) == (["a", "b"], ["c"])
+    assert first.sure == {(0, 0)} and first.possible == {(0, 0), (1, 0)}
+    assert (second.source, second.sure) == (["g", "h"], {(1, 0)})
+    write(tmp_path, en__fr_en="a b\ne\n", en__fr_fr="c\nf\n")
+    assert [row.source for row in read(tmp_path)] == [["a", "b"], ["e"]]
+
+
+def test_the_format_of_naacl(tmp_path):
+    sides = [
+        "<s snum=0001> a b </s>\n<s snum=0002> e f </s>\n",
+        "<s snum=0001> c d </s>\n<s snum=0002> g h </s>\n",
+    ]
+    gold = "0001 1 2 S\n0001 2 1 P\n0002 2 2\n0002 0 1\n"
+    write(tmp_path, en__fr_wa=gold, en__fr_en=sides[0], en__fr_fr=sides[1])
+    first, second = read(tmp_path)
+    assert first.source == ["a", "b"] and first.sure == {(0, 1)}
+    assert first.possible == {(0, 1), (1, 0)} and second.possible == {(1, 1)}
+
+
+@pytest.mark.parametrize("first, links", [("0", {(1, 1), (2, 2)}), ("1", {(0, 0), (1, 1)})])
+def test_links_that_do_not_show_where_numbers_begin_are_asked_for(tmp_path, first, links):
+    sides = {"de__en_de": "Das alte Haus brennt\n", "de__en_en": "The old house burns\n"}
+    write(tmp_path, de__en_gold="1-1 2-2\n", **sides)
+    with pytest.raises(ValueError, match=r"from 0 or from 1.*rename .*de-en.0.gold or .*1.gold"):
+        read(tmp_path, ("de", "en"))
+    (tmp_path / "de-en.gold").rename(tmp_path / f"de-en.{first}.gold")
+    [row] = read(tmp_path, ("de", "en"))
+    assert row.sure == links
+
+
+@pytest.mark.parametrize(
+    "gold, links", [("1-1 3-3\n", {(0, 0), (2, 2)}), ("0-0 2-2\n", {(0, 0), (2, 2)})]
+)
+def test_the_places_show_where_numbers_begin(tmp_path, gold, links):
+    write(tmp_path, de__en_gold=gold, de__en_de="a b c\n", de__en_en="d e f\n")
+    [row] = read(tmp_path, ("de", "en"))
+    assert row.sure == links
