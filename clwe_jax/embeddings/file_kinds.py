@@ -49,6 +49,11 @@ def refuse_others(head: bytes, path: str) -> None:
             "holds no vectors of words that can be read. Name a model of `fasttext skipgram` or `cbow`, "
             "or a .vec file"
         )
+    if is_fasttext(head) and unpacking.strip_compression(path).endswith(".ftz"):
+        raise ValueError(
+            f"{path} is compressed by `fasttext quantize`, and its vectors cannot be read: name the "
+            "model's .bin or .vec file"
+        )
     if head.startswith(_PICKLES):
         raise ValueError(f"{path} is {_describe_pickle(head, path)}")
     for mark, kind in _OTHER_KINDS:

@@ -45,6 +45,7 @@ _OTHER_KINDS = (
     (b"PAR1", "a Parquet table: write its text to a file, a sentence a line"),
     (b"\x89HDF", "an HDF5 file: write its text to a file, a sentence a line"),
     (b"\x93NUMPY", "an array of NumPy: expected text"),
+    (b"version https://git-lfs", "a pointer of Git LFS: fetch the file itself with `git lfs pull`"),
 )
 _ENCRYPTED = 1  # flag of a file in a zip archive
 _WEB_PAGE = (b"<!doctype html", b"<html")

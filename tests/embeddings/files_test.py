@@ -1,7 +1,10 @@
 """Files of vectors: exact numbers, counted faults, formats of other programs, twins."""
 
 import gzip
+import io
 import os
+import struct
+import zipfile
 
 import numpy as np
 import pytest
@@ -266,6 +269,83 @@ def test_models_of_fasttext_are_read(tmp_path):
     found = read(path)
     assert dict(zip(found.words, found.counts.tolist())) == {"haus": 60, "baum": 40, "see": 20}
     np.testing.assert_allclose(found.vectors, model.wv[list(found.words)], atol=1e-6)
+
+
+def test_the_first_format_of_fasttext_is_read(tmp_path):
+    text = [["haus", "baum", "haus"], ["see", "haus", "baum"]] * 20
+    model = FastText(text, vector_size=6, min_count=1, epochs=1, bucket=100, seed=1, workers=1)
+    save_facebook_model(model, str(tmp_path / "new.bin"))
+    new = (tmp_path / "new.bin").read_bytes()
+    header, rest = new[8 : 8 + 56], new[8 + 56 :]
+    sizes, rest = rest[:20], rest[28:]  # without the number of pruned words
+    words_end = 0
+    for _ in range(3):
+        words_end = rest.index(b"\0", words_end) + 10
+    vectors = rest[words_end + 1 :]  # without a flag of the quantised form before each matrix
+    count = 16 + 4 * 6 * int.from_bytes(vectors[:8], "little")
+    old = header + sizes + rest[:words_end] + vectors[:count] + vectors[count + 1 :]
+    (tmp_path / "old.bin").write_bytes(old)
+    found, expected = read(str(tmp_path / "old.bin")), read(str(tmp_path / "new.bin"))
+    assert found.words == expected.words
+    np.testing.assert_array_equal(found.vectors, expected.vectors)
+
+
+def test_an_archive_of_one_file_of_vectors_is_read(tmp_path):
+    with zipfile.ZipFile(tmp_path / "wiki.vec.zip", "w") as archive:
+        archive.writestr("wiki.vec", GOOD)
+    assert as_dict(read(str(tmp_path / "wiki.vec.zip"))) == expected(PARSED)
+
+
+def archive_of(*names):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for name in names:
+            archive.writestr(name, GOOD)
+    return data.getvalue()
+
+
+FASTTEXT = struct.pack("<2i12id", 793_712_314, 12, 16, 5, 5, 1, 5, 1, 1, 3, 100, 2, 4, 100, 1e-4)
+
+
+@pytest.mark.parametrize(
+    "data, name, message",
+    [
+        (FASTTEXT, "lid.176.ftz", "a classifier of fastText"),
+        (FASTTEXT, "lid.176.bin", "a classifier of fastText"),
+        (FASTTEXT[8:], "old.bin", "a classifier of fastText"),
+        (FASTTEXT.replace(b"\3\0\0\0", b"\2\0\0\0"), "v.ftz", "compressed by `fasttext quantize`"),
+        (
+            b"\x80\x04\x95\x8c\x16gensim.models.word2vec\x94\x8c\x08Word2Vec\x94vector_size",
+            "v.model",
+            r"a pickle of gensim.*gensim.models.Word2Vec.load\('.*v.model'\).wv.save_word2vec_format",
+        ),
+        (
+            b"\x80\x04\x95\x8c\x19gensim.models.keyedvectors\x94\x8c\x0cKeyedVectors\x94vector_size",
+            "v.kv",
+            r"a pickle of gensim.*gensim.models.KeyedVectors.load\('.*v.kv'\).save_word2vec_format",
+        ),
+        (b"\x80\x03}q\0X\3\0\0\0haus", "v.pkl", "a pickle of Python"),
+        (b"\x93NUMPY\1\0", "v.kv.vectors.npy", "an array of NumPy without words"),
+        (b"\x89HDF\r\n", "mini.h5", "an HDF5 file"),
+        (
+            archive_of("glove.50d.txt", "glove.100d.txt"),
+            "glove.zip",
+            r"2 files \(glove.50d.txt, glove",
+        ),
+        (
+            gzip.compress(archive_of("a.txt", "b.txt")),
+            "v.npz.gz",
+            "v.npz.gz is damaged or holds no",
+        ),
+        (archive_of("words.npy", "other.npy"), "v.npz", "v.npz is damaged or holds no vectors"),
+        (b"<!DOCTYPE html><html>Not found", "wiki.vec", "a web page"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 5\n", "v.bin", "Git LFS"),
+    ],
+)
+def test_files_of_other_kinds_are_named(tmp_path, data, name, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        read(written(tmp_path, data, name))
+    assert str(tmp_path / name) in str(caught.value)
 
 
 def test_white_space_in_words_is_not_written_to_text(tmp_path, caplog):
