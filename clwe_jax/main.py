@@ -9,7 +9,7 @@ import traceback
 from absl import app, flags, logging
 from ml_collections import ConfigDict, config_flags
 
-from clwe_jax import compiled, options, parts, registry, terminal
+from clwe_jax import compiled, options, time_parts, registry, terminal
 from clwe_jax.options import extras, help as options_help, shipped
 from clwe_jax.options.systems import described
 
@@ -39,7 +39,7 @@ def main(argv: list[str]) -> None:
         sys.exit(f"error: unknown arguments {argv[1:]}; options start with --. See --help.")
     logging.set_verbosity(logging.INFO)
     terminal.plain_log()
-    parts.is_command()
+    time_parts.is_command()
     compiled.keep()
     workdir = os.path.abspath(_WORKDIR.value or os.path.join("runs", _run_name()))
     try:

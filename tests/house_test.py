@@ -28,9 +28,9 @@ GROUND = (
     "presets",
     "atomic",
     "terminal",
-    "parts",
+    "time_parts",
     "compiled",
-    "places",
+    "remote_files",
     "allocator",
 )
 ORDER = (

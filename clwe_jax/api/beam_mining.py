@@ -20,7 +20,7 @@ from typing import Iterable, Iterator
 
 import numpy as np
 
-from clwe_jax import api, places
+from clwe_jax import api, remote_files
 from clwe_jax.align import csls, mining, search
 from clwe_jax.align.mining import Nearest
 from clwe_jax.api.loaded import LoadedModel
@@ -75,7 +75,7 @@ def mine(job: Job, least: float) -> Iterator[tuple[float, str, str]]:
       ImportError: Beam is not installed.
     """
     for path in job.files:
-        if not places.matching(path):
+        if not remote_files.matching(path):
             raise ValueError(f"{path} is not a file")
     for language in job.languages:  # before any worker starts
         _model(job).sentence_vectors([language], language)
@@ -83,7 +83,7 @@ def mine(job: Job, least: float) -> Iterator[tuple[float, str, str]]:
         _run(job)
         yield from _pairs(job, least)
     finally:
-        places.remove(job.path(""))
+        remote_files.remove(job.path(""))
 
 
 def _run(job: Job) -> None:
@@ -152,7 +152,7 @@ def _write_vectors(job: Job, part: Part, lines: Iterable[str]) -> tuple[Part, in
     distinct = sorted(by_key.values())
     with _LOCK:
         vectors = _model(job).sentence_vectors(distinct, job.languages[part[0]])
-    with places.writing(job.path("lines", part)) as file:
+    with remote_files.writing(job.path("lines", part)) as file:
         file.write("\n".join(distinct).encode())
     _write(job, "vectors", part, vectors)
     return part, len(distinct)
@@ -193,7 +193,11 @@ def _write_nearest(job: Job, part: Part, nearest: Nearest) -> None:
 
 def _pairs(job: Job, least: float) -> Iterator[tuple[float, str, str]]:
     texts = [
-        [part for n in range(job.parts) if places.exists(job.path("lines", part := (side, n)))]
+        [
+            part
+            for n in range(job.parts)
+            if remote_files.exists(job.path("lines", part := (side, n)))
+        ]
         for side in (0, 1)
     ]
     for path, parts in zip(job.files, texts):
@@ -217,7 +221,7 @@ def _lines(job: Job, parts: Iterable[Part], rows: np.ndarray) -> list[str]:
     order = np.argsort(rows)
     ordered = rows[order]
     for part in parts:
-        lines = places.read(job.path("lines", part)).decode().split("\n")
+        lines = remote_files.read(job.path("lines", part)).decode().split("\n")
         begin, end = np.searchsorted(ordered, (first, first + len(lines)))
         for place in order[begin:end].tolist():
             found[place] = lines[rows[place] - first]
@@ -226,9 +230,9 @@ def _lines(job: Job, parts: Iterable[Part], rows: np.ndarray) -> list[str]:
 
 
 def _write(job: Job, name: str, part: Part, values: np.ndarray) -> None:
-    with places.writing(job.path(name, part)) as file:
+    with remote_files.writing(job.path(name, part)) as file:
         np.save(file, values, allow_pickle=False)
 
 
 def _read(job: Job, name: str, part: Part) -> np.ndarray:
-    return np.load(io.BytesIO(places.read(job.path(name, part))), allow_pickle=False)
+    return np.load(io.BytesIO(remote_files.read(job.path(name, part))), allow_pickle=False)

@@ -89,7 +89,7 @@ class Model(LanguageModel, Loaded):
           ValueError: an unknown language or layer, or a word without letters.
         """
         self._check_languages(lang=lang)
-        own = self.asked(word, lang)
+        own = self.normalised_word(word, lang)
         return self.encode([own], lang, layer)[0]
 
     def senses(

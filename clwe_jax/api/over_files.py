@@ -28,7 +28,7 @@ from typing import IO, Callable, Iterator, Sequence, TypeVar
 
 from absl import logging
 
-from clwe_jax import api, atomic, compiled, places, terminal
+from clwe_jax import api, atomic, compiled, remote_files, terminal
 from clwe_jax.api.loaded import WORDS, LoadedModel
 from clwe_jax.options import extras
 from clwe_jax.text.lines import LineCounts, iterate_lines, warn_of_repairs
@@ -265,14 +265,14 @@ def _mine_by_beam(given: argparse.Namespace) -> None:
 
     job = beam_mining.Job(
         given.model,
-        tuple(map(places.absolute, given.files)),
+        tuple(map(remote_files.absolute, given.files)),
         tuple(given.languages),
-        places.absolute(given.out),
+        remote_files.absolute(given.out),
         given.parts or 16,
         tuple(filter(None, given.pipeline_options.split(","))),
     )
     written = 0
-    with places.writing(job.out) as file:
+    with remote_files.writing(job.out) as file:
         for written, pair in enumerate(beam_mining.mine(job, given.least), 1):
             file.write(f"{_pair(*pair)}\n".encode())
     _check_found(given, written)

@@ -24,7 +24,7 @@ from absl import app, flags, logging
 from ml_collections import config_flags
 import numpy as np
 
-from clwe_jax import atomic, options, places, registry, terminal
+from clwe_jax import atomic, options, remote_files, registry, terminal
 from clwe_jax.data import prepared
 from clwe_jax.options import extras, shipped
 from clwe_jax.options.pretrain import PretrainRun
@@ -97,14 +97,14 @@ def _check_new(out: str, exists: Callable[[str], bool]) -> None:
 def _prepare_by_beam(config, out, rows, heldout_rows, pipeline_options, parts) -> dict[str, Any]:
     from clwe_jax.data.graph import offline
 
-    _check_new(out, places.exists)
+    _check_new(out, remote_files.exists)
     job = offline.Job(json.dumps(to_dict(config)), out, parts, rows, pipeline_options)
     with tempfile.TemporaryDirectory() as work, tempfile.TemporaryDirectory() as folder:
         try:
             meta = _prepare(config, folder, work, rows, heldout_rows, job)
             offline.copy_folder(folder, out, prepared.META)
         finally:
-            places.remove(places.absolute(job.path("")))
+            remote_files.remove(remote_files.absolute(job.path("")))
     return meta
 
 

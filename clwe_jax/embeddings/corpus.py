@@ -19,7 +19,7 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 from absl import logging
 import numpy as np
 
-from clwe_jax import parts
+from clwe_jax import time_parts
 from clwe_jax.text.corpus.corpora import TextCorpus, describe_repairs, temperature_shares
 from clwe_jax.text.lines import LineCounts, iterate_lines
 from clwe_jax.text.dictionary.merged import Dictionary
@@ -177,7 +177,7 @@ class Sentences:
                 yield list(map(word, self.ids[first:last].tolist()))
 
 
-@parts.part(parts.TEXT)
+@time_parts.part(time_parts.TEXT)
 def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corpus:
     """Reads the text files of several languages as words; a line is a sentence.
 

@@ -193,7 +193,7 @@ class LanguageModel(LoadedEncoder):
         ids = self.vocabulary.encode_word(word)
         return len(ids) == 1 and ids[0] != self.vocabulary.unk_id
 
-    def asked(self, word: str, lang: str) -> str:
+    def normalised_word(self, word: str, lang: str) -> str:
         """The normalised word or words; warns of those that the model does not know.
 
         Raises:

@@ -51,7 +51,7 @@ class Searched(Protocol):
 
     frequent: Mapping[str, Sequence[str]]
 
-    def asked(self, word: str, lang: str) -> str:
+    def normalised_word(self, word: str, lang: str) -> str:
         """The word in the spelling that is encoded."""
 
     def sentences(self, texts: Sequence[str], lang: str, layer: Layer) -> np.ndarray:
@@ -85,7 +85,7 @@ def nearest_words(
         raise ValueError(
             f"layer='all': neighbours are one layer's, by its number or {MEAN_LAST4!r}"
         )
-    own = models[lang].asked(word, lang)
+    own = models[lang].normalised_word(word, lang)
     here = models[lang].index(lang, layer)
     query = models[lang].sentences([own], lang, layer) - here.mean
     neighbours = []

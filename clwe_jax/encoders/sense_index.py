@@ -68,7 +68,7 @@ def shares(uses: np.ndarray, latest: np.ndarray) -> np.ndarray:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Listed:
+class FrequentSenses:
     """The used senses of the listed words, among which neighbours are searched.
 
     Attributes:
@@ -272,7 +272,7 @@ class SenseIndex:
         return members
 
     @functools.cached_property
-    def listed(self) -> dict[str, Listed]:
+    def listed(self) -> dict[str, FrequentSenses]:
         """Direction -> the used senses of the listed words."""
         ids = np.flatnonzero(np.any(list(self.members.values()), axis=0))
         by_direction = {}
@@ -282,7 +282,7 @@ class SenseIndex:
             words, slots = np.nonzero(uses)
             vectors = np.asarray(search.unit(self._vectors(name, ids)[words, slots]))
             used, share = uses[words, slots], shares(uses, latest)[words, slots]
-            by_direction[name] = Listed(ids[words], slots, used, share, vectors)
+            by_direction[name] = FrequentSenses(ids[words], slots, used, share, vectors)
         return by_direction
 
     def _state_rows(self, direction: str, ids: np.ndarray, *names: str) -> list[np.ndarray]:

@@ -29,22 +29,22 @@ _MAX_COLUMNS = 8  # columns of a table that shows all of them at once
 _OTHERS = (NEUTRAL, RED, VIOLET, ORANGE)  # colours of other runs in a chart of one metric
 
 
-def filled(blocks: Sequence[Block], runs: Sequence[RunFolder]) -> list[Block]:
+def resolve(blocks: Sequence[Block], runs: Sequence[RunFolder]) -> list[Block]:
     """The blocks with their metrics replaced by figures; empty blocks are left out.
 
     Args:
       runs: the page's run, then the runs beside it.
     """
-    made = (_block(block, runs) for block in blocks)
+    made = (_resolve_block(block, runs) for block in blocks)
     return [
         part
         for block in made
         if block is not None
-        for part in (_folded(block) if isinstance(block, Table) else [block])
+        for part in (_fold(block) if isinstance(block, Table) else [block])
     ]
 
 
-def _folded(table: Table) -> list[Table]:
+def _fold(table: Table) -> list[Table]:
     """A wide table as its main columns, and the whole table closed below them."""
     main = [i for i, column in enumerate(table.columns) if not i or column.main]
     few = len(table.columns) <= _MAX_COLUMNS or len(main) < 2
@@ -64,27 +64,27 @@ def _folded(table: Table) -> list[Table]:
     return [first, dataclasses.replace(table, title="", note="", closed=title)]
 
 
-def _block(block: Block, runs: Sequence[RunFolder]) -> Block | None:
+def _resolve_block(block: Block, runs: Sequence[RunFolder]) -> Block | None:
     if isinstance(block, Table):
-        return _table(block, runs) if block.rows else None
+        return _resolve_table(block, runs) if block.rows else None
     if isinstance(block, Chart):
-        lines = _lines(block.lines, runs)
+        lines = _resolve_lines(block.lines, runs)
         # A chart of single points, or of other runs only, is left out.
         own = any(not line.dash and len(line.points) > 1 for line in lines)
         return dataclasses.replace(block, lines=lines) if own else None
     if isinstance(block, Facts):
         known = {
-            name: _cell(x, "", runs[0], None) if isinstance(x, Metric) else x
+            name: _resolve_cell(x, "", runs[0], None) if isinstance(x, Metric) else x
             for name, x in block.facts.items()
         }
         return dataclasses.replace(block, facts=known)
     if isinstance(block, Closed):
-        parts = filled(block.blocks, runs)
+        parts = resolve(block.blocks, runs)
         return dataclasses.replace(block, blocks=parts) if parts else None
     return block
 
 
-def _table(table: Table, runs: Sequence[RunFolder]) -> Table:
+def _resolve_table(table: Table, runs: Sequence[RunFolder]) -> Table:
     """The table with other runs' columns, right of each main column that they measured."""
     columns: list[Column] = []
     chosen: list[tuple[int, RunFolder | None]] = []  # (place of the given column, the other run)
@@ -102,14 +102,17 @@ def _table(table: Table, runs: Sequence[RunFolder]) -> Table:
                 columns.append(dataclasses.replace(column, head=f"{column.head}, {run.name}"))
                 chosen.append((place, run))
     made = [
-        [_cell(row[place], columns[i].form, runs[0], run) for i, (place, run) in enumerate(chosen)]
+        [
+            _resolve_cell(row[place], columns[i].form, runs[0], run)
+            for i, (place, run) in enumerate(chosen)
+        ]
         for row in whole
     ]
     rows, total = made[: len(table.rows)], made[-1] if table.total is not None else None
     return dataclasses.replace(table, columns=columns, rows=rows, total=total, filters=filters)
 
 
-def _cell(cell: Cell, form: str, run: RunFolder, other: RunFolder | None) -> Cell:
+def _resolve_cell(cell: Cell, form: str, run: RunFolder, other: RunFolder | None) -> Cell:
     """A cell in the run's own column, or in another run's column, which shows only metrics."""
     if not isinstance(cell, Metric):
         if other is not None:
@@ -128,7 +131,7 @@ def _cell(cell: Cell, form: str, run: RunFolder, other: RunFolder | None) -> Cel
     return Number(mine, form, low, high)
 
 
-def _lines(lines: Sequence[Line], runs: Sequence[RunFolder]) -> list[Line]:
+def _resolve_lines(lines: Sequence[Line], runs: Sequence[RunFolder]) -> list[Line]:
     """Each line, followed by the same line of every other run, dashed."""
     made = []
     compared = sum(bool(line.metric and line.compare) for line in lines)

@@ -89,7 +89,7 @@ def lines(ends: Sequence[float], values: Mapping[str, float | None]) -> list[Lin
     ]
 
 
-def drawn(chart: Chart, values: Mapping[str, float | None]) -> Chart:
+def with_level_lines(chart: Chart, values: Mapping[str, float | None]) -> Chart:
     """The chart, whose lines have points, with level lines from its first to its last point.
 
     Args:

@@ -152,7 +152,7 @@ def _sections(
 
     def content(make: Callable[[], Section | None]) -> tuple[str, str] | None:
         section = make()
-        blocks = fill_metrics.filled(section.blocks, runs) if section is not None else []
+        blocks = fill_metrics.resolve(section.blocks, runs) if section is not None else []
         if section is None or not (blocks or section.text):
             return None
         return section.title, markupsafe.Markup(template.render(text=section.text, blocks=blocks))

@@ -232,7 +232,7 @@ def induction(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     for split, title in _SPLITS.items():
         blocks += _parts(by_pair, split, title, ending)
     levels = floor.levels(run, f"floor/bli/*/p@1{ending}", "bli/*/chance")
-    blocks.append(floor.drawn(_induction_by_layer((run, *others)), levels))
+    blocks.append(floor.with_level_lines(_induction_by_layer((run, *others)), levels))
     over = {"cosine": "bli/p@1_distinct_covered", "CSLS": "bli/p@1_csls_distinct_covered"}
     lines = [Line(how, metric) for how, metric in over.items()]
     title = "Over training, covered words of different spelling"

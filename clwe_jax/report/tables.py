@@ -40,7 +40,7 @@ def print_summary(
         with contextlib.suppress(TypeError, ValueError):
             sections.append(data.section_from_json(given))
     for section in filter(None, sections):
-        for block in fill_metrics.filled(section.blocks, (run,)):
+        for block in fill_metrics.resolve(section.blocks, (run,)):
             if not isinstance(block, data.Table) or block.closed:
                 continue
             if any(x.main for x in block.columns[1:]):

@@ -7,7 +7,7 @@ from typing import Any, Container, Iterator, Mapping, Protocol, Sequence, runtim
 
 from absl import logging
 
-from clwe_jax import parts, registry, terminal
+from clwe_jax import time_parts, registry, terminal
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.evaluate.context import Context
@@ -59,7 +59,7 @@ class NamedEvaluator:
         return {self.prefix + metric: items for metric, items in outcomes.items()}
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
-        with terminal.stage(f"evaluating {self.key}"), parts.part(parts.EVALUATION):
+        with terminal.stage(f"evaluating {self.key}"), time_parts.part(time_parts.EVALUATION):
             for metric, value in self.evaluator.run(model):
                 yield self.prefix + metric, value
 

@@ -14,7 +14,7 @@ from absl import logging
 import jax
 from jax.experimental import multihost_utils
 
-from clwe_jax import atomic, options, parts
+from clwe_jax import atomic, options, time_parts
 from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.runs import environment, record
 from clwe_jax.options.section import to_dict
@@ -127,7 +127,7 @@ class Job:
           lock.InUse: another process works in the folder.
         """
         first_host = jax.process_index() == 0
-        with parts.part(parts.START_UP):
+        with time_parts.part(time_parts.START_UP):
             options.claim_workdir(self.config, self.workdir, write=False)
             self.check()
         if dry:
@@ -146,7 +146,7 @@ class Job:
                 self.recorder.write()
             done = self._do_stages(first_host)
             if done is not None:
-                with parts.part(parts.REPORT):
+                with time_parts.part(time_parts.REPORT):
                     results = self.results(done)  # on all hosts, which share the model's parameters
                 if first_host:
                     self._write(results)
@@ -216,20 +216,20 @@ class Job:
         """Stage -> its result; None where a signal stopped one."""
         done: dict[str, Any] = {}
         for stage in self.stages():
-            started = parts.read()
-            with parts.part(stage.name):
+            started = time_parts.read()
+            with time_parts.part(stage.name):
                 result = stage.do(*(done.get(name) for name in stage.needs))
             if first_host:
                 self.recorder.write()
             if result is STOPPED:
                 return None
             done[stage.name] = result
-            self.seconds[stage.name] = parts.read().wall - started.wall
+            self.seconds[stage.name] = time_parts.read().wall - started.wall
         return done
 
     def _write(self, results: Results) -> None:
         self._write_record(results)
-        with parts.part(parts.REPORT):
+        with time_parts.part(time_parts.REPORT):
             if results.report is not None:
                 atomic.write_json(self.path(REPORT), self._with_cost(results.report))
             atomic.write_json(self.path(FIGURES), dict(sorted(results.figures.items())))

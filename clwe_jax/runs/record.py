@@ -11,7 +11,7 @@ from typing import Any, Mapping
 
 import numpy as np
 
-from clwe_jax import atomic, parts
+from clwe_jax import atomic, time_parts
 from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.runs import data_hashes, environment
 
@@ -41,11 +41,11 @@ class Recorder:
           options: all options, as JSON values.
           seed: the seed; None for a command without one.
           again: whether the command works on a finished run, whose command stays the first.
-          started: wall and processor seconds at an earlier start; None: as of `parts.begin`.
+          started: wall and processor seconds at an earlier start; None: as of `time_parts.begin`.
         """
         self._path = os.path.join(folder, FILE)
         self._options, self._seed, self._again = options, seed, again
-        self._started = parts.Reading(*started, {}) if started else parts.begin()
+        self._started = time_parts.Reading(*started, {}) if started else time_parts.begin()
         self._before: dict[str, Any] | None = None
         self._made: dict[str, Any] = {}
 
@@ -56,8 +56,8 @@ class Recorder:
 
     @property
     def parts(self) -> dict[str, float]:
-        """Part -> its seconds of the processor since the clocks were started; see `parts`."""
-        return parts.since(self._started)
+        """Part -> its seconds of the processor since the clocks were started; see `time_parts`."""
+        return time_parts.since(self._started)
 
     def write(
         self,
@@ -100,7 +100,7 @@ class Recorder:
                     "wall": round(seconds.get("wall", 0) + self.seconds, 2),
                     "processor": round(
                         seconds.get("processor", 0)
-                        + parts.read().processor
+                        + time_parts.read().processor
                         - self._started.processor,
                         2,
                     ),

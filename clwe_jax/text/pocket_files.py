@@ -16,7 +16,7 @@ from typing import Any, Iterator, NamedTuple, Sequence
 
 from absl import logging
 
-from clwe_jax import atomic, options, parts, pocket
+from clwe_jax import atomic, options, time_parts, pocket
 from clwe_jax.options.text import WorldOptions
 
 TESTED = 1_000  # sentences of a language in the retrieval test
@@ -83,7 +83,7 @@ def shared(data: WorldOptions) -> pocket.Shared:
     return pocket.Shared(data.pocket_shared, data.pocket_shared_order, data.pocket_apart)
 
 
-@parts.part(parts.TEXT)
+@time_parts.part(time_parts.TEXT)
 def write(config: options.Run, languages: Sequence[str], folder: str) -> None:
     """Writes the embedded world's files once; a run that comes back finds them there.
 

@@ -58,7 +58,7 @@ class LabelledData:
         """Whether spans of sentences have labels."""
         return self.task.kind == "spans"
 
-    def spoken(self, language: str, split: str = "test") -> str:
+    def text_language(self, language: str, split: str = "test") -> str:
         """The language in which the rows of a language are written: translated, another one."""
         glossary = self.glossaries.get(language) if split == "test" else None
         return glossary.target if glossary and glossary.source == language else language
@@ -66,7 +66,7 @@ class LabelledData:
     @property
     def languages(self) -> tuple[str, ...]:
         """The languages that the encoder reads."""
-        return tuple(dict.fromkeys([*self.train, *self.dev, *map(self.spoken, self.tests)]))
+        return tuple(dict.fromkeys([*self.train, *self.dev, *map(self.text_language, self.tests)]))
 
     def gold(self, rows: Rows) -> list[Any]:
         """The labels of rows: the tags of each sentence, a label, or the labels of each row."""
@@ -74,7 +74,7 @@ class LabelledData:
             return [row.labels for row in rows]
         return [row.tags if self.tags else row.label for row in rows]
 
-    def given(self, rows: Rows) -> list[Any]:
+    def inputs(self, rows: Rows) -> list[Any]:
         """The words of each sentence, the texts of each row, or words and spans."""
         if self.spans:
             return [(row.words, row.spans) for row in rows]
@@ -94,7 +94,7 @@ class LabelledData:
         answers = [[label] * len(tags) for tags in gold] if self.tags else [label] * len(gold)
         return self.task.score(gold, answers)["acc"]
 
-    def numbers(self, rows: Rows) -> list[Any]:
+    def label_ids(self, rows: Rows) -> list[Any]:
         """The labels of rows as numbers; of spans 0 or 1 for each label."""
         index = {label: number for number, label in enumerate(self.labels)}
         if self.spans:

@@ -40,7 +40,7 @@ def opened(config: TransferRun, workdir: str, data: LabelledData) -> OpenedEncod
     model = load(config.encoder, where, data.languages)
     made_with: dict[str, Any] = {"encoder": where, "state": state_of(where)}
     # The training language comes first: maps lead from the others to its space.
-    languages = dict.fromkeys(map(data.spoken, [*data.train, *data.languages]))
+    languages = dict.fromkeys(map(data.text_language, [*data.train, *data.languages]))
     model, maps = transfer_maps.mapped(config, workdir, model, list(languages))
     made_with |= maps
     if settings.mode == "tune":
@@ -51,7 +51,9 @@ def opened(config: TransferRun, workdir: str, data: LabelledData) -> OpenedEncod
     coverage = {}
     if isinstance(reader.encoder, Covers):
         for language, rows in data.tests.items():
-            coverage[language] = reader.encoder.coverage(data.texts(rows), data.spoken(language))
+            coverage[language] = reader.encoder.coverage(
+                data.texts(rows), data.text_language(language)
+            )
     return OpenedEncoder(reader, made_with, coverage=coverage)
 
 

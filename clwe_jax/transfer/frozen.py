@@ -46,7 +46,7 @@ def features(
     tables = {}
     for split, sets in (("train", data.train), ("dev", data.dev), ("test", data.tests)):
         for language, rows in sets.items():
-            spoken = data.spoken(language, split)
+            spoken = data.text_language(language, split)
             make = functools.partial(table_of, encoder.reader, data, rows, spoken)
             if isinstance(encoder.reader, PieceTable):
                 table = make()  # faster than reading a file
@@ -102,7 +102,7 @@ def table_of(
     reader: FeatureReader | PieceTable, data: LabelledData, rows: Rows, language: str
 ) -> Table:
     """The features of rows in a language."""
-    given = data.given(rows)
+    given = data.inputs(rows)
     if data.spans:
         return span_table(reader, given, language)
     if data.tags:
@@ -200,7 +200,7 @@ class FrozenTransfer:
         if isinstance(self.encoder.reader, FeatureReader):
             # On unit vectors of 300 dimensions a BiLSTM-CRF found no name in 7 epochs.
             initial = {"embedder/mix_scale": labelling.unit_scale(table.values), **initial}
-        gold = [label for rows in data.train.values() for label in data.numbers(rows)]
+        gold = [label for rows in data.train.values() for label in data.label_ids(rows)]
         columns, cut = self._columns(table, gold)
         # Batches of all seeds have one width at each step, so that one program trains all heads.
         sources = [

@@ -138,7 +138,7 @@ def _translation(labelled: LabelledData, translate: str) -> data.Section | None:
     for language, share in labelled.coverage.items():
         glossary = labelled.glossaries[language]
         translated = labelled.train if translate == "train" else labelled.tests
-        example = labelled.given(translated[language][:1])[0]
+        example = labelled.inputs(translated[language][:1])[0]
         rows.append(
             [
                 Language(language),
@@ -331,7 +331,7 @@ def _errors(
         ]
         places = np.unique(np.linspace(0, len(wrong) - 1, min(max_rows, len(wrong))).astype(int))
         for place in (wrong[i] for i in places.tolist()):
-            spoken = labelled.spoken(language)
+            spoken = labelled.text_language(language)
             blocks.append(_error(rows[place], predicted[place], spoken, labelled.task.kind))
     if not blocks:
         return None

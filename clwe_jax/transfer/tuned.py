@@ -121,7 +121,7 @@ class TunedTransfer:
         columns: dict[str, list[Any]] = collections.defaultdict(list)
         gold: list[Any] = []
         for language, rows in self._data.train.items():
-            made, labels = self._rows(rows, language), self._data.numbers(rows)
+            made, labels = self._rows(rows, language), self._data.label_ids(rows)
             for key, column in made.columns.items():
                 columns[key] += column
             cut.update(made.cut)
@@ -143,7 +143,7 @@ class TunedTransfer:
         return row
 
     def _rows(self, rows: Rows, language: str) -> piece_rows.PieceRows:
-        given, tokenizer = self._data.given(rows), self._model.tokenizer
+        given, tokenizer = self._data.inputs(rows), self._model.tokenizer
         if self._data.tags:
             return piece_rows.of_sentences(tokenizer, given, language, self._length)
         return piece_rows.of_texts(tokenizer, given, language, self._length, self._types)
@@ -154,7 +154,7 @@ class TunedTransfer:
         variables = [fine_tuned.best(x, self._objective, self.metric) for x in folders]
         predictor, labels, cut = self._predictor(variables), {}, {}
         for language, rows in self._data.tests.items():
-            spoken = self._data.spoken(language)
+            spoken = self._data.text_language(language)
             for reason, count in self._rows(rows, spoken).cut.items():
                 cut[f"test rows ({spoken}): {reason}"] = count
                 logging.warning("%d test rows (%s): %s", count, spoken, reason)
@@ -173,7 +173,7 @@ class TunedTransfer:
 
     def _predict(self, predictor: Tuned, rows: Rows, language: str) -> list[Labels]:
         """For each seed the labels of rows of a language."""
-        given = self._data.given(rows)
+        given = self._data.inputs(rows)
         if self._data.tags:
             return predictor.label_sentences(given, language)
         return predictor.label_texts(given, language)

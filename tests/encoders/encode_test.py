@@ -240,7 +240,7 @@ def test_bad_input(setting):
     with pytest.raises(ValueError, match="max_length=2"):
         RowEncoder(objective.encode, tokenizer, 2)
     encoder = ModelEncoder(objective, tokenizer, variables, max_length=16)
-    with pytest.raises(ValueError, match="'dee'.*Did you mean 'de'"):
+    with pytest.raises(ValueError, match="'dee'.*Known: de, en"):
         encoder.sentences(["a"], "dee")
 
 

@@ -106,7 +106,7 @@ def test_a_star_in_a_metric_stands_for_the_x_axis():
     ours = run("a", {"probe/layer2/acc": 0.3, "probe/layer10/acc": 0.4, "probe/acc": 1.0})
     theirs = run("b", {"probe/layer2/acc": 0.1})
     chart = data.Chart("Probe", [data.Line(metric="probe/layer*/acc")], x="layer")
-    (filled,) = fill_metrics.filled([chart], [ours, theirs])
+    (filled,) = fill_metrics.resolve([chart], [ours, theirs])
     assert [(line.label, line.points, line.dash) for line in filled.lines] == [
         ("a", [(2, 0.3), (10, 0.4)], 0),
         ("b", [(2, 0.1)], 1),
@@ -119,15 +119,17 @@ def test_blocks_without_figures_are_left_out():
     closed = data.Closed("More", [chart, table])
     text = data.Text("stays")
     blocks = [table, chart, closed, text]
-    assert fill_metrics.filled(blocks, [run("a", {})]) == [text]
+    assert fill_metrics.resolve(blocks, [run("a", {})]) == [text]
     # A curve of another run alone is no figure of this run.
     other = run("b", {}, {"train/loss": {1: 2.0}})
-    assert fill_metrics.filled(blocks, [run("a", {}), other]) == [text]
+    assert fill_metrics.resolve(blocks, [run("a", {}), other]) == [text]
 
 
 def test_facts_show_the_figure_of_a_metric():
     facts = data.Facts({"rank": data.Metric("x/rank"), "languages": "de, en", "none": None})
-    (filled,) = fill_metrics.filled([facts], [run("a", {"x/rank": 7.5}), run("b", {"x/rank": 9.0})])
+    (filled,) = fill_metrics.resolve(
+        [facts], [run("a", {"x/rank": 7.5}), run("b", {"x/rank": 9.0})]
+    )
     assert filled.facts == {"rank": data.Number(7.5), "languages": "de, en", "none": None}
 
 
@@ -138,7 +140,7 @@ def test_columns_of_other_runs_stand_where_they_have_figures():
         filters=[2],
     )
     runs = [run(name, {"x/f1": f1, "x/words": 3}) for name, f1 in (("a", 0.5), ("b", 0.4))]
-    (filled,) = fill_metrics.filled([table], [*runs, run("c", {"y": 1.0})])
+    (filled,) = fill_metrics.resolve([table], [*runs, run("c", {"y": 1.0})])
     assert [column.head for column in filled.columns] == ["Set", "F1", "F1, b", "Words"]
     _, ours, theirs, _ = filled.rows[0]
     assert (ours.value, theirs.value) == (0.5, 0.4)

@@ -78,18 +78,18 @@ def test_concepts_of_a_language_without_spaces():
 def test_a_wide_table_shows_its_main_columns_and_folds_the_rest():
     columns = ["Pair", Column("P@1", "percent"), *(Column(f"c{i}", main=False) for i in range(8))]
     table = Table(columns, [["a", *(Metric("x/y") for _ in range(9))]], ["mean", *range(9)], "T")
-    first, whole = fill_metrics.filled([table], [run({"x/y": 0.5})])
+    first, whole = fill_metrics.resolve([table], [run({"x/y": 0.5})])
     assert [x.head for x in first.columns] == ["Pair", "P@1"] and first.title == "T"
     assert len(first.rows[0]) == len(first.total) == 2
     assert whole.closed == "All 10 columns" and len(whole.rows[0]) == 10 and not whole.title
     narrow = Table(columns[:4], [["a", 1, 2, 3]])
-    assert len(fill_metrics.filled([narrow], [run()])) == 1
+    assert len(fill_metrics.resolve([narrow], [run()])) == 1
 
 
 def test_a_curve_of_one_point_is_no_chart():
     chart = Chart("Loss", [Line("loss", "train/loss"), Line("other", "train/other")])
-    assert fill_metrics.filled([chart], [run(series={"train/loss": {1: 2.0}})]) == []
-    assert fill_metrics.filled([chart], [run(series={"train/loss": {1: 2.0, 2: 1.0}})])
+    assert fill_metrics.resolve([chart], [run(series={"train/loss": {1: 2.0}})]) == []
+    assert fill_metrics.resolve([chart], [run(series={"train/loss": {1: 2.0, 2: 1.0}})])
 
 
 @pytest.mark.parametrize(

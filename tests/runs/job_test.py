@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from absl import logging as absl_logging
 
-from clwe_jax import options, parts, presets, registry
+from clwe_jax import options, time_parts, presets, registry
 from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.options import systems
 from clwe_jax.pretrain import job as pretrain
@@ -46,7 +46,7 @@ class Counting(Job):
     def _one(self):
         self.done.append("one")
         _work(0.2)
-        with parts.part(parts.EVALUATION):
+        with time_parts.part(time_parts.EVALUATION):
             _work(0.1)
         return 1.0
 

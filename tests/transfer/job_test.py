@@ -467,7 +467,7 @@ def test_training_rows_are_translated(vectors, tmp_path):
         a != b for x, y in zip(data.train["en"], data.train["de"]) for a, b in zip(x[0], y[0])
     ]
     assert data.coverage["de"] > 0.3 and np.mean(changed) > 0.2
-    assert data.spoken("de", "train") == "de" == data.spoken("de")
+    assert data.text_language("de", "train") == "de" == data.text_language("de")
 
 
 def test_test_rows_are_translated_for_an_encoder_of_one_language(vectors, tmp_path):

@@ -28,7 +28,7 @@ import numpy as np
 import seqio
 import tensorflow as tf
 
-from clwe_jax import options, places
+from clwe_jax import options, remote_files
 from clwe_jax.data import prepared
 from clwe_jax.data.counts import PieceCounts
 from clwe_jax.data.graph import pipeline, sources, texts
@@ -128,7 +128,7 @@ def write_rows(
     kept = [file for file in written if file["rows"]]
     names = [posixpath.join(job.out, prepared.shard_name(number)) for number in range(len(kept))]
     if kept:
-        places.systems().rename([file["path"] for file in kept], names)
+        remote_files.systems().rename([file["path"] for file in kept], names)
     return [file["rows"] for file in kept], kept[0]["form"] if kept else {}, stats
 
 
@@ -157,7 +157,7 @@ def _run(job: Job, names: Sequence[str], words: bool) -> None:
 
 
 def _results(job: Job, name: str) -> Iterator[Any]:
-    return map(json.loads, places.read(job.path(f"{name}.json")).splitlines())
+    return map(json.loads, remote_files.read(job.path(f"{name}.json")).splitlines())
 
 
 @contextlib.contextmanager
@@ -199,7 +199,7 @@ def _register(job: Job, words: bool) -> None:
     """Registers the job's tasks in this worker."""
     _FOLDERS.append(tempfile.TemporaryDirectory())
     work = _FOLDERS[-1].name
-    zipfile.ZipFile(io.BytesIO(places.read(job.path("work.zip")))).extractall(work)
+    zipfile.ZipFile(io.BytesIO(remote_files.read(job.path("work.zip")))).extractall(work)
     config = options.parse(json.loads(job.config))
     dictionary = dictionaries.from_cache(os.path.join(work, _DICTIONARY))
     make = _word_parts if words else functools.partial(_row_parts, job)
@@ -289,7 +289,7 @@ def _write(job: Job, example: Mapping[str, Any]) -> dict[str, Any]:
     rows = len(batch["inputs"])
     path = job.path(f"rows-{index:05d}-{number:05d}.npz")
     if rows:
-        prepared.write_rows(path, batch, places.writing)
+        prepared.write_rows(path, batch, remote_files.writing)
     return {"path": path, "rows": rows, "form": prepared.form_of(batch), "sums": sums}
 
 
@@ -298,7 +298,7 @@ def _send(job: Job, work: str, dictionary: dictionaries.Dictionary | None) -> No
     if dictionary is not None:
         dictionaries.to_cache(dictionary, os.path.join(work, _DICTIONARY))
     with (
-        places.writing(job.path("work.zip")) as file,
+        remote_files.writing(job.path("work.zip")) as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
     ):
         for path in _files(work):
@@ -313,5 +313,5 @@ def copy_folder(folder: str, out: str, last: str) -> None:
     """Copies a folder of this machine to any place that Beam writes, the file `last` at the end."""
     for path in sorted(_files(folder), key=lambda path: path.endswith(last)):
         target = posixpath.join(out, *os.path.relpath(path, folder).split(os.sep))
-        with open(path, "rb") as file, places.writing(target) as copy:
+        with open(path, "rb") as file, remote_files.writing(target) as copy:
             copy.write(file.read())

@@ -10,7 +10,7 @@ from typing import Callable, Iterator, Mapping, Protocol, Sequence
 
 from absl import logging
 
-from clwe_jax import parts
+from clwe_jax import time_parts
 from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words.languages import hint
@@ -162,7 +162,7 @@ class TextCorpus:
         for block in self._blocks(language, limit, counts or LineCounts()):
             yield from block
 
-    @parts.part(parts.TEXT)
+    @time_parts.part(time_parts.TEXT)
     def count_words(
         self, language: str, words: Callable[[str], Sequence[str]], limit: int | None = None
     ) -> WordCounts:

@@ -10,7 +10,7 @@ from typing import Iterable, Mapping, Sequence
 
 from absl import logging
 
-from clwe_jax import atomic, parts
+from clwe_jax import atomic, time_parts
 from clwe_jax.text.words.languages import hint
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.vocab import base_vocab, vocab
@@ -156,7 +156,7 @@ class Tokenizer:
         return cls(languages, normalizer, segmenter, vocab.load(directory), whole)
 
     @classmethod
-    @parts.part(parts.VOCABULARY)
+    @time_parts.part(time_parts.VOCABULARY)
     def build(
         cls,
         *,
