@@ -9,11 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from clwe_jax.align import bounded, csls, search
+from clwe_jax.align import csls, search
 from clwe_jax.options import section
 
-_MORE = 3  # keys beyond k whose numbers are computed together
-_TOGETHER = 8  # keys of one product: one shape to compile
+_TOGETHER = 32  # keys whose numbers are computed together
+_AROUND = 256  # pool vectors nearest to a query, which bound the numbers of its candidates better
+_CANDIDATES = 1_024  # keys that get this better bound
+_ROUNDING = 1e-6  # of a mean cosine
 
 
 class Retriever:
@@ -27,7 +29,10 @@ class Retriever:
         neighbourhood: int = 10,
         beta: float = 30.0,
     ) -> None:
-        """Computes of every key the number that its scores lack; of many keys, a bound of it.
+        """Prepares keys and pool; the number that a key's scores lack is computed when a query needs it.
+
+        It is the mean cosine with the key's nearest vectors of the pool (CSLS), or its log mass. Of a part of
+        the pool it is at most that, and a bound suffices for most keys.
 
         Args:
           keys, pool, method, neighbourhood, beta: see `csls.nearest`.
@@ -39,34 +44,15 @@ class Retriever:
             raise ValueError(
                 f"Unknown retrieval method {method!r}. {section.nearest(method, csls.METHODS)}"
             )
-        self._keys, pool = (np.asarray(x, np.float32) for x in (keys, pool))
-        search.check(pool, self._keys, k=1)
-        self._inverse = _inverse(self._keys)
+        self._keys, self._pool = (np.asarray(x, np.float32) for x in (keys, pool))
+        search.check(self._pool, self._keys, k=1)
+        self._inverse, self._pool_inverse = _inverse(self._keys), _inverse(self._pool)
         self._on_device = jnp.asarray(self._keys)
         self._method, self._neighbourhood, self._beta = method, neighbourhood, beta
         self._scale = {"cosine": 1.0, "csls": 2.0, "inverted_softmax": beta}[method]
         # The number of each key, or less, and whether it is the number.
-        self._numbers = np.zeros(len(self._keys), np.float32)
-        self._exact = np.ones(len(self._keys), bool)
-        if method == "cosine":
-            return
-        # [D, P]: XLA multiplies few keys with columns faster than with rows.
-        self._pool = jnp.asarray((pool * _inverse(pool)[:, None]).T.copy())
-        limits = dict(memory_bytes=search.MEMORY_BYTES)
-        if bounded.is_worthwhile(1, len(self._keys)):
-            around = bounded.Neighbourhoods(
-                self._keys,
-                pool,
-                methods=(method,),
-                neighbourhood=neighbourhood,
-                beta=beta,
-                **limits,
-            )
-            self._numbers, self._exact = around.bounds[method], around.exact
-        elif method == "csls":
-            self._numbers = np.array(search.means(self._keys, pool, neighbourhood, **limits))
-        else:
-            self._numbers = np.array(search.log_mass(self._keys, pool, beta, **limits))
+        self._numbers = np.full(len(self._keys), 0.0 if method == "cosine" else -beta, np.float32)
+        self._exact = np.full(len(self._keys), method == "cosine")
 
     def nearest(self, query: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k best keys of a query [D], best first: places int [k] and scores float32 [k].
@@ -78,48 +64,72 @@ class Retriever:
         search.check(query[None], self._keys, k)
         if not np.isfinite(query).all():
             raise ValueError("the query holds NaN or infinity")
-        cosines = np.asarray(_product(self._on_device, query * _inverse(query[None])))
-        cosines = cosines * self._inverse
+        query = query * _inverse(query[None])
+        cosines = self._cosines(query)
         scores = self._scale * cosines - self._numbers
+        if self._method != "cosine" and not self._exact[_best(scores, k)].all():
+            self._look_around(query, cosines, k)
+            scores = self._scale * cosines - self._numbers
         # Bounds make scores too high: k leaders with exact numbers are the best.
-        while True:
-            best = _best(scores, k)
-            if self._exact[best].all():
-                break
-            wider = _best(scores, min(k + _MORE, len(scores)))
-            wanted = wider[~self._exact[wider]]
-            self._settle(wanted)
+        while not self._exact[best := _best(scores, k)].all():
+            wider = _best(scores, min(k + _TOGETHER, len(scores)))
+            wanted = wider[~self._exact[wider]][:_TOGETHER]
+            self._numbers[wanted] = self._numbers_of(wanted, slice(None))
+            self._exact[wanted] = True
             scores[wanted] = self._scale * cosines[wanted] - self._numbers[wanted]
         values = scores[best]
         if self._method == "csls":
             values = values - _mean_of_largest(cosines[None], self._neighbourhood)
         return best, values
 
-    def _settle(self, wanted: np.ndarray) -> None:
-        """Computes the numbers of the keys in these rows."""
-        for start in range(0, len(wanted), _TOGETHER):
-            some = wanted[start : start + _TOGETHER]
-            keys = np.zeros((_TOGETHER, self._keys.shape[1]), np.float32)
-            keys[: len(some)] = self._keys[some] * self._inverse[some, None]
-            cosines = np.asarray(_products(keys, self._pool))[: len(some)]
+    def _look_around(self, query: np.ndarray, cosines: np.ndarray, k: int) -> None:
+        """Bounds the numbers of all keys, and better those of the candidates of a query.
+
+        Both by the vectors of the pool that are nearest to the query, which are near the candidates: of all
+        keys by the mean of a few of them, which is at most the mean of as many that are nearest to the key.
+        """
+        near = self._pool @ query * self._pool_inverse
+        part = _best(near, min(max(_AROUND, self._neighbourhood), len(near)))
+        few = part[: self._neighbourhood]
+        bounds = self._cosines((self._pool[few] * self._pool_inverse[few, None]).mean(0))
+        if self._method != "csls":
+            bounds = self._beta * bounds + np.log(len(few), dtype=np.float32)  # Jensen
+        self._raise(np.arange(len(bounds)), bounds)
+        candidates = _best(self._scale * cosines - self._numbers, min(k + _CANDIDATES, len(bounds)))
+        candidates = candidates[~self._exact[candidates]]
+        self._raise(candidates, self._numbers_of(candidates, part))
+
+    def _raise(self, wanted: np.ndarray, bounds: np.ndarray) -> None:
+        """Takes the better bounds of keys; one that rounding has raised would hide a key."""
+        better = np.maximum(self._numbers[wanted], bounds - _ROUNDING * max(1.0, self._beta))
+        self._numbers[wanted] = np.where(self._exact[wanted], self._numbers[wanted], better)
+
+    def _cosines(self, query: np.ndarray) -> np.ndarray:
+        """float32 [M]: the products of a vector with all keys at length 1."""
+        return np.asarray(_product(self._on_device, query.astype(np.float32))) * self._inverse
+
+    def _numbers_of(self, wanted: np.ndarray, part: np.ndarray | slice) -> np.ndarray:
+        """The numbers of keys by a part of the pool: float32 [n]."""
+        pool, lengths = self._pool[part], self._pool_inverse[part]
+        numbers = np.empty(len(wanted), np.float32)
+        for start in range(0, len(wanted), _CANDIDATES):
+            some = wanted[start : start + _CANDIDATES]
+            # Zeros are equally far from all.
+            keys = self._keys[some] * self._inverse[some, None]
+            cosines = (pool @ keys.T).T * lengths
             if self._method == "csls":
-                self._numbers[some] = _mean_of_largest(cosines, self._neighbourhood)
+                found = _mean_of_largest(cosines, self._neighbourhood)
             else:
-                self._numbers[some] = np.logaddexp.reduce(self._beta * cosines, 1)
-        self._exact[wanted] = True
+                found = np.logaddexp.reduce(self._beta * cosines, 1)
+            numbers[start : start + len(some)] = found
+        return numbers
 
 
-# XLA takes half the time of BLAS for one or few keys.
+# XLA takes half the time of BLAS for one query.
 @jax.jit
 def _product(keys: jax.Array, query: jax.Array) -> jax.Array:
     """Inner products of keys [N, D] with a query [D]."""
     return jnp.dot(query[None], keys.T, precision=jax.lax.Precision.HIGHEST)[0]
-
-
-@jax.jit
-def _products(keys: jax.Array, pool: jax.Array) -> jax.Array:
-    """Cosines of unit vectors: [K, P] of [K, D] and [D, P]."""
-    return jnp.dot(keys, pool, precision=jax.lax.Precision.HIGHEST)
 
 
 def _inverse(x: np.ndarray) -> np.ndarray:
@@ -138,6 +148,8 @@ def _best(scores: np.ndarray, k: int) -> np.ndarray:
 def _mean_of_largest(cosines: np.ndarray, k: int) -> np.ndarray:
     """The mean of the k largest values of each row, or of all."""
     k = min(k, cosines.shape[1])
+    if cosines.shape[1] <= _CANDIDATES:
+        return np.partition(cosines, -k, 1)[:, -k:].mean(1)
     found = np.empty((len(cosines), k), np.float32)
     for row, values in enumerate(cosines):
         # The k-th largest of a tenth is at most that of all: few values are above it.

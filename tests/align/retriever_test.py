@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from clwe_jax.align import bounded, csls
+from clwe_jax.align import csls
+from clwe_jax.align import retriever as retriever_module
 from clwe_jax.align.retriever import Retriever
 
 
@@ -19,15 +20,15 @@ def sides():
     return keys, pool
 
 
-@pytest.mark.parametrize("least", [1, 10**6], ids=["bounds", "all"])
+@pytest.mark.parametrize("few", [True, False])
 @pytest.mark.parametrize("method", csls.METHODS)
-def test_the_results_are_those_of_many_queries(sides, method, least, monkeypatch):
+def test_the_results_are_those_of_many_queries(sides, method, few, monkeypatch):
     keys, pool = sides
-    monkeypatch.setattr(bounded, "_MIN_KEYS", least)
-    monkeypatch.setattr(bounded, "_PART", 40)
+    if few:  # small parts, whose bounds are far from the numbers
+        for name in ("_TOGETHER", "_AROUND", "_CANDIDATES"):
+            monkeypatch.setattr(retriever_module, name, 12)
     retriever = Retriever(keys, pool, method)
     queries = np.concatenate([pool[:40], keys[12:13] * 7])
-    monkeypatch.setattr(bounded, "_MIN_KEYS", 10**6)
     places, scores = csls.nearest(queries, keys, 5, method, pool=pool)
     for query, expected, values in zip(queries, np.asarray(places), np.asarray(scores)):
         found, score = retriever.nearest(query, 5)
@@ -38,11 +39,34 @@ def test_the_results_are_those_of_many_queries(sides, method, least, monkeypatch
 
 def test_what_was_computed_is_kept(sides, monkeypatch):
     keys, pool = sides
-    monkeypatch.setattr(bounded, "_MIN_KEYS", 1)
     retriever = Retriever(keys, pool)
     first = retriever.nearest(pool[0], 5)
-    monkeypatch.delattr(Retriever, "_settle")
+    monkeypatch.delattr(Retriever, "_numbers_of")
     np.testing.assert_array_equal(retriever.nearest(pool[0], 5), first)
+
+
+def test_a_first_query_computes_the_numbers_of_few_keys(monkeypatch):
+    """The numbers of all keys took seconds before the first word was translated."""
+    r = np.random.RandomState(1)
+    groups = r.randn(60, 24)
+    keys, pool = (
+        (groups[r.randint(60, size=4_000)] + 0.5 * r.randn(4_000, 24)).astype(np.float32)
+        for _ in range(2)
+    )
+    retriever, whole = Retriever(keys, pool), []
+    numbers_of = Retriever._numbers_of
+
+    def counting(self, wanted, part):
+        whole.extend([] if isinstance(part, np.ndarray) else wanted)
+        return numbers_of(self, wanted, part)
+
+    monkeypatch.setattr(Retriever, "_numbers_of", counting)
+    found, _ = retriever.nearest(pool[0], 5)
+    assert (
+        found.tolist()
+        == np.asarray(csls.nearest(pool[:1], keys, 5, "csls", pool=pool)[0])[0].tolist()
+    )
+    assert 5 <= len(whole) <= 200
 
 
 @pytest.mark.parametrize(
