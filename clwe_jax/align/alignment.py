@@ -142,7 +142,7 @@ def prepare(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, Steps]:
     """Checks and preprocesses the input of an aligner.
 
-    Warns when the dictionary has fewer different words than the vectors have dimensions, which
+    Warns when the pairs hold fewer different words than the vectors have dimensions, which
     leaves the map under-determined.
 
     Args:
@@ -222,11 +222,13 @@ def _check_pairs(pairs: Array | None, source: Array, target: Array, aligner: str
     width = max(source.shape[1], target.shape[1])
     if words < width:
         logging.warning(
-            "%s: %d different words in the dictionary for %d dimensions: the map is "
-            "under-determined; use a larger dictionary or refinement rounds",
+            "%s: the map of %d dimensions is under-determined: the %s pairs of the dictionary whose words "
+            "both have vectors hold only %d different words. Vectors of more words, a larger dictionary or "
+            "refinement rounds mend it",
             aligner,
-            words,
             width,
+            f"{len(pairs):,}",
+            words,
         )
     return pairs
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import Any
+
+from absl import logging
+import numpy as np
 
 from clwe_jax.embeddings import files
 from clwe_jax.encoders import load, static_folders
@@ -13,14 +17,20 @@ from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.interop import to_huggingface
 
 
+_BYTES_OF_NUMBER = 11  # of the shortest decimals of a float32, and a space
+_LARGE = 100  # megabytes of a file that the log says how to make smaller
+
+
 def huggingface(workdir: str, out: str, language: str = "") -> list[str]:
     """Writes the language model of a run as a folder of Hugging Face; see `write_huggingface`."""
     return write_huggingface(load.of_folder(workdir), out, language)
 
 
-def vec(workdir: str, out: str, language: str = "") -> list[str]:
+def vec(
+    workdir: str, out: str, language: str = "", words: int = 0, dim: int = 0
+) -> list[str]:
     """Writes the frequent words of a run and their vectors; see `write_vec`."""
-    return write_vec(load.of_folder(workdir), out, language)
+    return write_vec(load.of_folder(workdir), out, language, words, dim)
 
 
 def write_huggingface(model: LoadedEncoder, out: str, language: str = "") -> list[str]:
@@ -40,19 +50,41 @@ def write_huggingface(model: LoadedEncoder, out: str, language: str = "") -> lis
     return to_huggingface.write(model.objective, model.tokenizer, model.variables, out, language)
 
 
-def write_vec(model: LoadedEncoder, out: str, language: str = "") -> list[str]:
+def write_vec(
+    model: LoadedEncoder, out: str, language: str = "", words: int = 0, dim: int = 0
+) -> list[str]:
     """Writes OUT/{language}.vec, the frequent words of each language and their vectors.
 
-    A word's vector in a language model is that of the word without context, `LoadedEncoder.vectors`.
+    A word's vector in a language model is that of the word without context, `LoadedEncoder.vectors`. The
+    size of each file is said before it is written.
+
+    Args:
+      words: most words of a language, the most frequent ones; 0: all.
+      dim: dimensions, of random directions, the same ones for all languages; 0: all.
 
     Raises:
-      ValueError: an unknown language, or a run without a list of frequent words.
+      ValueError: an unknown language, a run without a list of frequent words, or more dimensions than the
+        vectors'.
     """
     languages = _languages(model, language)
-    os.makedirs(out, exist_ok=True)
     notes = []
     for code in languages:
-        vectors = model.vectors(code)
+        vectors = model.vectors(code).top(words or None)
+        static_folders.check_size(vectors.dim, words, dim)
+        if dim:
+            rows = static_folders.reduce_dim(np.asarray(vectors.vectors, np.float32), dim)
+            vectors = dataclasses.replace(vectors, vectors=rows)
+        os.makedirs(out, exist_ok=True)
+        megabytes = len(vectors) * vectors.dim * _BYTES_OF_NUMBER / 1e6
+        advice = "; --dim=256 or --words=20000 make it smaller" if megabytes > _LARGE else ""
+        logging.info(
+            "%s.vec: %s words of %s numbers, about %s MB of text%s",
+            code,
+            f"{len(vectors):,}",
+            f"{vectors.dim:,}",
+            f"{megabytes:,.0f}",
+            advice,
+        )
         files.write(os.path.join(out, f"{code}.vec"), vectors)
         notes.append(f"{code}.vec: {len(vectors):,} words of {vectors.dim} dimensions.")
     return notes
@@ -87,7 +119,7 @@ def write_static(
         notes.append(
             "Words that the run's text lacks have no vector there; in this project their letters give one."
         )
-    if model.normalizer.simplify_chinese:
+    if model.normalizer.simplify_chinese and "zh" in languages:
         notes.append("Traditional Chinese characters are not made simplified ones there.")
     return notes
 

@@ -71,10 +71,7 @@ def write(
     places: dict[str, int] = {}
     phrases, shared = 0, set()
     width = next(iter(spaces.values())).dim
-    if not 0 <= dim <= width:
-        raise ValueError(f"--dim={dim}: the vectors have {width} dimensions")
-    if words < 0:
-        raise ValueError(f"--words={words}: expected a number of words, or 0 for all")
+    check_size(width, words, dim)
     taken = {language: vectors.own_keys[: words or None] for language, vectors in spaces.items()}
     rows = np.zeros((len(SPECIALS) + sum(map(len, taken.values())), width), np.float32)
     uses = np.zeros(len(rows), np.float32)
@@ -97,7 +94,7 @@ def write(
     rows = rows[: len(SPECIALS) + count]
     rows /= np.maximum(uses[: len(rows)], 1e-9)[:, None]
     if dim:
-        rows = _projected(rows, dim)
+        rows = reduce_dim(rows, dim)
     characters, others = _continued(places)
     if others:  # else it would copy the whole table
         rows = np.concatenate([rows, rows[others]])
@@ -138,7 +135,15 @@ def write(
     return notes
 
 
-def _projected(rows: np.ndarray, dim: int) -> np.ndarray:
+def check_size(width: int, words: int, dim: int) -> None:
+    """Raises ValueError for a number of words or of dimensions that vectors of a width cannot have."""
+    if not 0 <= dim <= width:
+        raise ValueError(f"--dim={dim}: the vectors have {width} dimensions")
+    if words < 0:
+        raise ValueError(f"--words={words}: expected a number of words, or 0 for all")
+
+
+def reduce_dim(rows: np.ndarray, dim: int) -> np.ndarray:
     """The rows in `dim` random directions at right angles, which keep angles nearly: [N, dim].
 
     Johnson and Lindenstrauss 1984. Rows of a dictionary have no principal directions: the 256 largest

@@ -5,8 +5,9 @@
 
 `huggingface` is a folder that AutoModel and AutoTokenizer of transformers open (masked language
 models); `vec` is a text file of word vectors for each language (all models); `sentence-transformers` and
-`model2vec` are folders of static vectors that these libraries open. --dtype=float16 or, for model2vec,
-int8, --words=20000 (of a language, the most frequent) and --dim=256 (random directions) make them smaller.
+`model2vec` are folders of static vectors that these libraries open. --words=20000 (of a language, the most
+frequent) and --dim=256 (random directions) make vectors smaller, and --dtype=float16 or, for model2vec, int8 the
+last two.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from absl import app, flags, logging
 
 from clwe_jax import registry, terminal
 
-_SMALLER = ("sentence-transformers", "model2vec")  # formats that --dtype, --words and --dim are for
+# Options that make files smaller -> the formats that they are for.
+_STATIC = ("sentence-transformers", "model2vec")
+_SMALLER = {"dtype": _STATIC, "words": ("vec", *_STATIC), "dim": ("vec", *_STATIC)}
 
 
 def export(workdir: str, kind: str, out: str, language: str = "", **size: Any) -> list[str]:
@@ -30,7 +33,7 @@ def export(workdir: str, kind: str, out: str, language: str = "", **size: Any) -
       kind: name of the format.
       out: the folder to write, a new one.
       language: see `to_huggingface.write`; a language of the run for other formats, '' for all.
-      size: dtype, words and dim, of sentence-transformers and model2vec alone; see
+      size: words and dim, and of sentence-transformers and model2vec dtype; see
         `static_folders.write`.
 
     Returns:
@@ -41,8 +44,9 @@ def export(workdir: str, kind: str, out: str, language: str = "", **size: Any) -
         something stands at `out`.
     """
     writer = registry.lookup("export", kind)
-    if size and kind not in _SMALLER:
-        raise ValueError(f"--{next(iter(size))} goes with --format={' or '.join(_SMALLER)}")
+    for name in size:
+        if kind not in _SMALLER[name]:
+            raise ValueError(f"--{name} goes with --format={' or '.join(_SMALLER[name])}")
     if os.path.exists(out):
         raise ValueError(f"--out={out} exists: name a new folder")
     return writer(workdir, out, language, **size)
@@ -77,9 +81,9 @@ if __name__ == "__main__":
     )
     flags.DEFINE_string("dtype", "", "float32, float16 or int8, of the last two formats.")
     flags.DEFINE_integer(
-        "words", 0, "Most words of a language, of the last two formats; 0: all.", 0
+        "words", 0, "Most words of a language, except of huggingface; 0: all.", 0
     )
     flags.DEFINE_integer(
-        "dim", 0, "Dimensions (random directions), of the last two formats; 0: all.", 0
+        "dim", 0, "Dimensions (random directions), except of huggingface; 0: all.", 0
     )
     app.run(main)

@@ -108,8 +108,28 @@ def _resolve_table(table: Table, runs: Sequence[RunFolder]) -> Table:
         ]
         for row in whole
     ]
+    # A column of dashes says nothing, except which of the page's columns another run lacks.
+    kept = [
+        i
+        for i, (_, run) in enumerate(chosen)
+        if not i or run or i in filters or any(not _is_empty(row[i]) for row in made)
+    ]
+    made = [[row[i] for i in kept] for row in made]
     rows, total = made[: len(table.rows)], made[-1] if table.total is not None else None
-    return dataclasses.replace(table, columns=columns, rows=rows, total=total, filters=filters)
+    return dataclasses.replace(
+        table,
+        columns=[columns[i] for i in kept],
+        rows=rows,
+        total=total,
+        filters=[kept.index(i) for i in filters],
+    )
+
+
+def _is_empty(cell: Cell) -> bool:
+    """Whether a cell shows only a dash, or nothing."""
+    if isinstance(cell, Number):
+        return cell.value is None
+    return isinstance(cell, str) and cell in ("", "–")
 
 
 def _resolve_cell(cell: Cell, form: str, run: RunFolder, other: RunFolder | None) -> Cell:

@@ -169,12 +169,15 @@ def files(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         return None
     text = (
         "Pairs of words that are each other's nearest by CSLS, in MUSE's format: "
-        "--config.data.dictionaries=WORKDIR/induced pretrains DICT-MLM on them. Vectors of all "
-        "languages in one space are in vectors/."
+        "--config.data.dictionaries=WORKDIR/induced pretrains DICT-MLM on them."
     )
+    title = "Induced dictionaries"
+    if run.option("static.write_text"):
+        text += " Vectors of all languages in one space are in vectors/."
+        title += " and vectors"
     rows = [[Word(f"induced/{x}.txt", style="code"), Number(n)] for x, n in induced.items()]
     table = Table(["File", Column("Pairs", "count")], rows)
-    return Section("Induced dictionaries and vectors", text, [table])
+    return Section(title, text, [table])
 
 
 def projection(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
