@@ -12,7 +12,7 @@ import numpy as np
 from clwe_jax.align import csls, search
 from clwe_jax.options import section
 
-_TOGETHER = 32  # keys whose numbers are computed together
+_TOGETHER = 8  # keys whose numbers are computed together
 _AROUND = 256  # pool vectors nearest to a query, which bound the numbers of its candidates better
 _CANDIDATES = 1_024  # keys that get this better bound
 _ROUNDING = 1e-6  # of a mean cosine

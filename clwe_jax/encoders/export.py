@@ -26,9 +26,7 @@ def huggingface(workdir: str, out: str, language: str = "") -> list[str]:
     return write_huggingface(load.of_folder(workdir), out, language)
 
 
-def vec(
-    workdir: str, out: str, language: str = "", words: int = 0, dim: int = 0
-) -> list[str]:
+def vec(workdir: str, out: str, language: str = "", words: int = 0, dim: int = 0) -> list[str]:
     """Writes the frequent words of a run and their vectors; see `write_vec`."""
     return write_vec(load.of_folder(workdir), out, language, words, dim)
 

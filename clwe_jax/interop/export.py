@@ -80,9 +80,7 @@ if __name__ == "__main__":
         "The language to write; '': all. huggingface: the one that the model is for; '' keeps all, as token types.",
     )
     flags.DEFINE_string("dtype", "", "float32, float16 or int8, of the last two formats.")
-    flags.DEFINE_integer(
-        "words", 0, "Most words of a language, except of huggingface; 0: all.", 0
-    )
+    flags.DEFINE_integer("words", 0, "Most words of a language, except of huggingface; 0: all.", 0)
     flags.DEFINE_integer(
         "dim", 0, "Dimensions (random directions), except of huggingface; 0: all.", 0
     )

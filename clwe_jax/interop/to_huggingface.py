@@ -221,7 +221,9 @@ def _notes(
             "model the pieces of `clwe_jax.api.load(RUN).tokenizer.encode(TEXT, LANGUAGE)[0]` between the "
             "first and the last special piece."
         )
-    if tokenizer.normalizer.simplify_chinese:
+    if tokenizer.normalizer.simplify_chinese and "zh" in (
+        [language] if language else tokenizer.languages
+    ):
         notes.append("The run simplifies Chinese characters; simplify them before tokenization.")
     if isinstance(tokenizer.vocabulary, WordVocabulary):
         notes.append("Every piece is a word; a word outside the vocabulary is unknown.")

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import logging
 import os
+import re
 
 from flax import linen as nn, traverse_util
 import jax
@@ -12,7 +13,9 @@ import pytest
 
 from clwe_jax import api
 from clwe_jax.encoders import export as writers, hf_model
+from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.interop import configuration, export, huggingface, to_huggingface
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
@@ -198,6 +201,30 @@ def test_exports_of_loaded_models(tmp_path):
     assert lines[0] == "2 8" and lines[2].startswith("banks ")
     with pytest.raises(ValueError, match="--language=xx: the run has en"):
         writers.write_vec(model, str(tmp_path / "vec"), "xx")
+
+
+def test_text_of_vectors_says_its_size_and_can_be_made_smaller(tmp_path, said):
+    rows = np.random.default_rng(0).standard_normal((4_000, 300)).astype(np.float32)
+    own = {"de": Vectors([f"w{n}" for n in range(4_000)], rows)}
+    own["en"] = Vectors(own["de"].words, rows)
+    model = StaticSpaces(own, {}, {}, "en", Normalizer(simplify_chinese=True))
+    writers.write_vec(model, str(tmp_path / "all"), "de")
+    size = os.path.getsize(tmp_path / "all" / "de.vec") / 1e6
+    found = re.findall(r"de.vec: 4,000 words of 300 numbers, about (\d+) MB", said.text)[0]
+    assert size == pytest.approx(float(found), rel=0.15)
+    notes = writers.write_vec(model, str(tmp_path / "few"), words=1_000, dim=64)
+    assert notes[0] == "de.vec: 1,000 words of 64 dimensions."
+    assert os.path.getsize(tmp_path / "few" / "de.vec") < 1.1e6
+    # Both languages are turned alike.
+    assert (tmp_path / "few" / "de.vec").read_text() == (tmp_path / "few" / "en.vec").read_text()
+    with pytest.raises(ValueError, match="--dim=301: the vectors have 300"):
+        writers.write_vec(model, str(tmp_path / "no"), dim=301)
+    assert not (tmp_path / "no").exists()
+    with pytest.raises(ValueError, match="--dtype goes with --format=sentence"):
+        export.export("run", "vec", "out", dtype="int8")
+    # Without Chinese nothing is said of it.
+    notes = writers.write_static(model, str(tmp_path / "folder"), "model2vec")
+    assert not any("Chinese" in note for note in notes)
 
 
 def test_transformers_opens_it(tmp_path):

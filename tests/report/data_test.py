@@ -145,3 +145,18 @@ def test_columns_of_other_runs_stand_where_they_have_figures():
     _, ours, theirs, _ = filled.rows[0]
     assert (ours.value, theirs.value) == (0.5, 0.4)
     assert theirs.change == pytest.approx(0.1) and filled.filters == [3]
+
+
+def test_columns_of_dashes_are_left_out():
+    table = data.Table(
+        ["Set", data.Column("F1", "percent"), "Seconds", "Kind", "Words"],
+        [
+            ["a", data.Metric("x"), data.Number(None), "–", data.Word("w")],
+            ["b", data.Metric("y"), data.Number(None), "", data.Word("w")],
+        ],
+        total=["mean", data.Number(None), data.Number(None), "–", ""],
+        filters=(4,),
+    )
+    (filled,) = fill_metrics.filled([table], [run("a", {"x": 0.5})])
+    assert [column.head for column in filled.columns] == ["Set", "F1", "Words"]
+    assert [len(row) for row in (*filled.rows, filled.total)] == [3, 3, 3] and filled.filters == [2]

@@ -8,7 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from clwe_jax.report import html, projection, tables
+from clwe_jax.report import html, projection, run_folder, tables
 from clwe_jax.static import report as static
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -289,3 +289,13 @@ def test_a_browser_filters_and_sorts_the_errors(write, tmp_path):
     assert found["said"] == "4 of 40 rows" and found["word"] == "1"
     assert found["first"] == "1" and found["overflow"] == "false"
     assert found["cues"] == "1"  # the table in the narrow box
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_a_folder_of_vectors_is_named_only_where_it_is_written(write_run, written):
+    folder = write_run(extras={"static": {"induced": {"de-en": 640}}})
+    config = json.loads((folder / "config.json").read_text())
+    config["static"] = {"write_text": written}
+    (folder / "config.json").write_text(json.dumps(config))
+    section = static.files(run_folder.read(folder), ())
+    assert ("vectors/" in section.text) == written == ("vectors" in section.title)
