@@ -13,16 +13,16 @@ from __future__ import annotations
 import functools
 import itertools
 import time
-from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
 import jax
 import numpy as np
 from scipy import sparse
 
-from clwe_jax.align import ibm1, inverted_lists, mining
+from clwe_jax.align import inverted_lists, mining
 from clwe_jax.align.mining import Mined, Text
-from clwe_jax.embeddings import word_rows
+from clwe_jax.embeddings import linking, word_rows
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.dictionary_vectors import unit
 from clwe_jax.embeddings.grown import Grown, Pairs
@@ -34,8 +34,6 @@ _LENGTHS = 0.4, 2.5  # words of a source sentence for each word of its translati
 _EXACT = 2e8  # products of sentences up to which the search is exact on a CPU
 _ALIGNED = 50_000  # pairs of sentences whose words are linked, the best ones
 _ROWS = 10_000  # sentences whose vectors are computed at once
-_CHUNK = 2_000  # pairs of words whose cosines are computed at once, in the cache
-_MIN_COUNT, _MIN_SHARE = 0.5, 0.05  # of a link: its count, and of its word's links
 _CHANCE = 20  # times as many supported pairs as shuffled texts have are needed
 _SHUFFLES, _SHUFFLED = (
     4,
@@ -315,37 +313,10 @@ def _links(
     words: Sequence[np.ndarray],
     options: MiningOptions,
 ) -> Links:
-    """The links of the words of pairs of sentences that occur often enough."""
-
+    """The links of the words of pairs of sentences."""
     best = mined.take(slice(_ALIGNED))  # supported pairs come first
     both = [
         [side.known_words(row) for row in rows.tolist()]
         for side, rows in zip(sentences, (best.source, best.target))
     ]
-    linked = ibm1.align(*both, _cosines(*words), position=options.position)
-    totals = np.bincount(linked.source, linked.counts, len(graph.words[pair[0]]))
-    kept = linked.counts >= np.maximum(_MIN_COUNT, _MIN_SHARE * totals[linked.source])
-    names = [graph.words[language] for language in pair]
-    return Links(
-        [names[0][i] for i in linked.source[kept].tolist()],
-        [names[1][i] for i in linked.target[kept].tolist()],
-        linked.counts[kept].astype(np.float32),
-    )
-
-
-def _cosines(x: np.ndarray, y: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """Returns the function (rows of x [K], rows of y [K]) -> their cosines, float32 [K]."""
-
-    def cosines(source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        sides = []
-        for vectors, rows in ((x, source), (y, target)):
-            used, places = np.unique(rows, return_inverse=True)
-            sides.append((unit(vectors[used].astype(np.float32)), places))
-        values = np.empty(len(source), np.float32)
-        for start in range(0, len(source), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            a, b = (vectors[places[part]] for vectors, places in sides)
-            values[part] = np.einsum("nd,nd->n", a, b)
-        return values
-
-    return cosines
+    return linking.link_words(graph, pair, both, words, options.position)

@@ -1,0 +1,79 @@
+"""Counted links between the words of sentences that translate each other."""
+
+from __future__ import annotations
+
+from typing import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from clwe_jax.align import ibm1
+from clwe_jax.embeddings.dictionary_vectors import unit
+from clwe_jax.embeddings.word_graph import Links, WordGraph
+
+_CHUNK = 2_000  # pairs of words whose cosines are computed at once, in the cache
+_MIN_COUNT, _MIN_SHARE = 0.5, 0.05  # of a link: its count, and of its word's links
+
+# (language, other language) -> the links of their words.
+WordLinks = Mapping[tuple[str, str], Links]
+
+
+def link_words(
+    graph: WordGraph,
+    pair: tuple[str, str],
+    sentences: Sequence[Sequence[np.ndarray]],
+    vectors: Sequence[np.ndarray],
+    position: float,
+) -> Links:
+    """The links that occur often enough between the words of sentences and of their translations.
+
+    Args:
+      pair: the two languages.
+      sentences: for each of them, the rows of each sentence's words in the graph.
+      vectors: for each of them, the vectors of the graph's words, whose cosines are the prior.
+      position: see `ibm1.align`.
+    """
+    linked = ibm1.align(*sentences, _cosines(*vectors), position=position)
+    totals = np.bincount(linked.source, linked.counts, len(graph.words[pair[0]]))
+    kept = linked.counts >= np.maximum(_MIN_COUNT, _MIN_SHARE * totals[linked.source])
+    names = [graph.words[language] for language in pair]
+    return Links(
+        [names[0][i] for i in linked.source[kept].tolist()],
+        [names[1][i] for i in linked.target[kept].tolist()],
+        linked.counts[kept].astype(np.float32),
+    )
+
+
+def add_links(parts: Iterable[WordLinks]) -> dict[tuple[str, str], Links]:
+    """The links of all parts; the counts of a link that several have are added."""
+    by_pair: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
+    for part in parts:
+        for pair, links in part.items():
+            sums = by_pair.setdefault(pair, {})
+            for source, target, count in zip(links.source, links.target, links.counts.tolist()):
+                sums[source, target] = sums.get((source, target), 0.0) + count
+    return {
+        pair: Links(
+            [source for source, _ in sums],
+            [target for _, target in sums],
+            np.array(list(sums.values()), np.float32),
+        )
+        for pair, sums in by_pair.items()
+    }
+
+
+def _cosines(x: np.ndarray, y: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Returns the function (rows of x [K], rows of y [K]) -> their cosines, float32 [K]."""
+
+    def cosines(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        sides = []
+        for vectors, rows in ((x, source), (y, target)):
+            used, places = np.unique(rows, return_inverse=True)
+            sides.append((unit(vectors[used].astype(np.float32)), places))
+        values = np.empty(len(source), np.float32)
+        for start in range(0, len(source), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            a, b = (vectors[places[part]] for vectors, places in sides)
+            values[part] = np.einsum("nd,nd->n", a, b)
+        return values
+
+    return cosines
