@@ -14,7 +14,7 @@ import array
 import collections
 import dataclasses
 import functools
-from typing import Iterator, Mapping, NamedTuple, Sequence
+from typing import Iterable, Iterator, Mapping, Sequence
 
 from absl import logging
 import numpy as np
@@ -22,7 +22,6 @@ import numpy as np
 from clwe_jax import time_parts
 from clwe_jax.text.corpus.corpora import TextCorpus, describe_repairs, temperature_shares
 from clwe_jax.text.lines import LineCounts, iterate_lines
-from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.words.spellings import Spellings, Tally
 from clwe_jax.text.words.words import Segmenter
@@ -194,8 +193,9 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
     tally = Tally(normalizer)
     for language in text.languages:
         counts = read_lines[language] = LineCounts()
+        sources = [(path, iterate_lines(path, counts)) for path in text.files[language]]
         ids[language], splits[language], places[language], files[language] = _numbered(
-            text, language, normalizer, segmenter, numbers, counts, tally
+            sources, language, normalizer, segmenter, numbers, tally
         )
         if not len(ids[language]):
             raise ValueError(
@@ -219,25 +219,41 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
     return dataclasses.replace(whole, spellings=tally.spellings({x: whole.counts(x) for x in ids}))
 
 
+@time_parts.part(time_parts.TEXT)
+def of_sentences(
+    sentences: Mapping[str, Sequence[str]], normalizer: Normalizer, segmenter: Segmenter
+) -> Corpus:
+    """The sentences of several languages as words; the place of a sentence is its number."""
+    numbers: collections.defaultdict[str, int] = collections.defaultdict()
+    numbers.default_factory = numbers.__len__
+    tally = Tally(normalizer)
+    ids, splits, places = {}, {}, {}
+    for language, own in sentences.items():
+        ids[language], splits[language], places[language], _ = _numbered(
+            [("", own)], language, normalizer, segmenter, numbers, tally
+        )
+    whole = Corpus(list(numbers), ids, splits, places)
+    return dataclasses.replace(whole, spellings=tally.spellings({x: whole.counts(x) for x in ids}))
+
+
 def _numbered(
-    text: TextCorpus,
+    sources: Iterable[tuple[str, Iterable[str]]],
     language: str,
     normalizer: Normalizer,
     segmenter: Segmenter,
     numbers: collections.defaultdict[str, int],
-    counts: LineCounts,
     tally: Tally,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[str, int]]]:
-    """Returns ids, splits, places and files of a language's text; see `Corpus`."""
+    """Ids, splits, places and files of a language's text, of (file, its lines); see `Corpus`."""
     # Most pieces between spaces repeat, so each is normalised and segmented once.
     known: dict[str, list[int]] = {}
     odd: dict[str, list[str]] = {}  # pieces that are written otherwise than their words
     odd_counts: collections.Counter[str] = collections.Counter()
     ids, splits, places = array.array("i"), array.array("q", [0]), array.array("q")
     files, place = [], 0
-    for path in text.files[language]:
+    for path, lines in sources:
         files.append((path, place))
-        for line in iterate_lines(path, counts):
+        for line in lines:
             for piece in line.split():
                 piece_ids = known.get(piece)
                 if piece_ids is None:
@@ -265,136 +281,3 @@ def _numbered(
         tally.add(piece, odd[piece], language, count)
     arrays = [np.frombuffer(x, y) for x, y in ((ids, np.int32), (splits, "q"), (places, "q"))]
     return *arrays, files
-
-
-class Links(NamedTuple):
-    """A dictionary between word ids; the translations of word w are at starts[w] : starts[w + 1].
-
-    Attributes:
-      starts: first link of each word, int64 [words + 1].
-      targets: ids of translations, int32 [links].
-      ends: w plus the cumulative probability of w's links up to this one, float64 [links].
-    """
-
-    starts: np.ndarray
-    targets: np.ndarray
-    ends: np.ndarray
-
-    def draw(self, words: np.ndarray, random: np.random.Generator) -> np.ndarray:
-        """Draws a translation of each word, int32; every word must have one.
-
-        The draw is uniform over the languages that translate the word, then uniform over its
-        translations in that language, as in `Dictionary`.
-        """
-        # The whole part of an end is its word, the rest a probability: one search draws for all.
-        places = np.searchsorted(self.ends, words + random.random(len(words)), side="right")
-        # The cumulative probability may end just below 1; the minimum then takes the last link.
-        return self.targets[np.minimum(places, self.starts[words + 1] - 1)]
-
-
-def links(
-    dictionary: Dictionary,
-    language: str,
-    source: Mapping[str, int],
-    targets: Mapping[str, Mapping[str, int]],
-    size: int,
-) -> Links:
-    """The translations of one language's words, by id.
-
-    Args:
-      dictionary: dictionary with the text's normalisation.
-      source: word -> id.
-      targets: language -> word -> id; translations without an id are left out.
-      size: number of ids of `source`.
-    """
-    rows, translations, shares = [], [], []
-    for word in dictionary.language_words(language):
-        if word not in source:
-            continue
-        groups = [
-            [known[other] for other in others if other in known]
-            for there, others in dictionary.synonyms(word, language).items()
-            if (known := targets.get(there)) is not None
-        ]
-        groups = [group for group in groups if group]
-        for group in groups:
-            rows += [source[word]] * len(group)
-            translations += group
-            shares += [1 / len(groups) / len(group)] * len(group)
-    rows, translations, shares = (
-        np.array(rows, np.int64),
-        np.array(translations, np.int32),
-        np.array(shares),
-    )
-    order = np.argsort(rows, kind="stable")
-    rows, translations, shares = rows[order], translations[order], shares[order]
-    starts = np.searchsorted(rows, np.arange(size + 1))
-    before = np.concatenate([[0.0], np.cumsum(shares)])
-    return Links(starts, translations, rows + before[1:] - before[starts[rows]])
-
-
-def joint_replace(corpus: Corpus, dictionary: Dictionary, rate: float, seed: int = 0) -> Corpus:
-    """Joint-Replace (joint-align, 4.1): replaces dictionary words at random by translations.
-
-    Every running word with a translation into another language of the corpus is replaced with
-    probability `rate`, by a random translation in a random one of these languages. Translations of
-    several words are left out.
-
-    Args:
-      corpus: text; it is not changed.
-      dictionary: dictionary with the text's normalisation.
-      rate: probability in [0, 1].
-
-    Raises:
-      ValueError: a rate out of range, or a dictionary that translates no word of the text.
-    """
-    if not 0 <= rate <= 1:
-        raise ValueError(f"rate={rate}: must be in [0, 1]")
-    numbers = {word: number for number, word in enumerate(corpus.words)}
-    # Translations that are missing from the text need ids too.
-    for language in corpus.languages:
-        for word in dictionary.language_words(language):
-            if " " not in word:
-                numbers.setdefault(word, len(numbers))
-    ids, covered = {}, 0
-    for place, language in enumerate(corpus.languages):
-        others = {other: numbers for other in corpus.languages if other != language}
-        translations = links(dictionary, language, numbers, others, len(numbers))
-        running = corpus.ids[language]
-        random = np.random.default_rng([seed, place])
-        known = np.diff(translations.starts)[running] > 0
-        chosen = np.flatnonzero(known & (random.random(len(running)) < rate))
-        replaced = running.copy()
-        replaced[chosen] = translations.draw(running[chosen], random)
-        ids[language] = replaced
-        covered += int(known.sum())
-        logging.info(
-            "%s: %.1f%% of the running words have a translation, %.1f%% are replaced",
-            language,
-            100 * known.mean(),
-            100 * len(chosen) / max(1, len(running)),
-        )
-    if not covered:
-        raise ValueError(uncovered(dictionary, {x: corpus.counts(x) for x in corpus.languages}))
-    return Corpus(list(numbers), ids, corpus.splits)
-
-
-def uncovered(dictionary: Dictionary, words: Mapping[str, Mapping[str, int]]) -> str:
-    """The error message for a dictionary without a word of the text, with examples of both.
-
-    Args:
-      words: language -> words of the text, most frequent first.
-    """
-    seen = []
-    for language, counts in words.items():
-        there = [word for word, _ in zip(filter(str.isalpha, counts), range(3))]
-        listed = [word for word, _ in zip(dictionary.language_words(language), range(3))]
-        seen.append(
-            f"{language} has {', '.join(map(repr, there)) or 'no words'} in the text and "
-            f"{', '.join(map(repr, listed)) or 'none'} in the dictionary"
-        )
-    return (
-        "The dictionary translates 0% of the running words: " + "; ".join(seen) + ". Are both "
-        "normalised alike (config.data.lower_case), and do the dictionaries "
-        "(config.data.dictionaries) have the text's languages (config.data.languages)?"
-    )

@@ -6,23 +6,30 @@ says what the others have.
 
 from __future__ import annotations
 
+from typing import Mapping
+
 import numpy as np
 
 from clwe_jax.embeddings.lazy_vectors import LazyVectors
-from clwe_jax.embeddings.ngrams import Spelling
+from clwe_jax.embeddings.ngrams import Regression, Spelling
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import GUESSED_LENGTH
 from clwe_jax.embeddings.word_rows import Rows
 
 
-def vectors(made: Rows) -> LazyVectors[Vectors]:
+def vectors(made: Rows, paired: Mapping[str, Regression] = {}) -> LazyVectors[Vectors]:
     """Vectors of the dictionary's and the text's words in one space.
+
+    Args:
+      made: the vectors that follow from dictionary and links.
+      paired: language -> what given pairs taught, see `pair_vectors`; empty: there are none.
 
     Returns:
       language of a text -> its words, most frequent first, with their counts, made when they are
-      asked for. The vectors of n-grams stand behind the others, with `spelling_dim`. Words that
-      nothing connects to the dictionary or to another language are left out.
+      asked for. The vectors of n-grams stand behind the others, with `spelling_dim`, and those of
+      `paired` last. Words that nothing connects to the dictionary or to another language are left out.
     """
+    behind = next((fitted.factors.shape[1] for fitted in paired.values()), 0)
     graph, words = made.graph, made.graph.options
 
     def of(language: str) -> Vectors:
@@ -30,6 +37,11 @@ def vectors(made: Rows) -> LazyVectors[Vectors]:
         if words.spelling_dim:
             spelled = graph.ngrams.directions(names, words.spelling_dim, made.seed)
             rows = np.concatenate([rows, spelled * np.float32(words.spelling_length)], 1)
+        if behind:
+            taught = np.zeros((len(names), behind), np.float32)
+            if language in paired:
+                taught = paired[language].sums(graph.ngrams, names)
+            rows = np.concatenate([rows, taught], 1)
         occurrences = np.array([own.get(name, 0) for name in names], np.int64)
         order = np.argsort(-occurrences, kind="stable")
         order = order[np.abs(rows).max(1, initial=0)[order] > 0]
@@ -38,13 +50,15 @@ def vectors(made: Rows) -> LazyVectors[Vectors]:
     return LazyVectors(graph.counts, of)
 
 
-def spelling(made: Rows, behind: int = 0, compared: float = 1.0) -> Spelling:
+def spelling(
+    made: Rows, behind: int = 0, compared: float = 1.0, paired: Mapping[str, Regression] = {}
+) -> Spelling:
     """Vectors of any string, in the space of `vectors`.
 
     Args:
       made: as of `vectors`.
       behind: dimensions of the space behind those of `vectors`, of which a spelling says nothing.
-      compared: see `Spelling`.
+      compared, paired: see `Spelling`.
     """
     graph, words = made.graph, made.graph.options
     prior, regressions = made.hub_regression, {}
@@ -54,7 +68,8 @@ def spelling(made: Rows, behind: int = 0, compared: float = 1.0) -> Spelling:
             continue
         rows = made.of(language)[: len(graph.known(language))]
         regressions[language] = graph.regression(language, rows, prior)
-    width = made.width + words.spelling_dim + behind
+    paired_dim = next((fitted.factors.shape[1] for fitted in paired.values()), 0)
+    width = made.width + words.spelling_dim + paired_dim + behind
     return Spelling(
         graph.ngrams,
         regressions,
@@ -64,4 +79,5 @@ def spelling(made: Rows, behind: int = 0, compared: float = 1.0) -> Spelling:
         width,
         made.seed,
         compared,
+        paired,
     ).halved()

@@ -12,7 +12,12 @@ _HUB = "en"  # the language of random vectors, where the dictionary has it
 
 
 def hub(dictionary: Dictionary) -> str:
-    """English, or the language with most pairs where the dictionary has no English."""
+    """English, or the language with most pairs where the dictionary has no English.
+
+    Of a dictionary without pairs it is the first language.
+    """
+    if not dictionary.pair_count:
+        return dictionary.languages[0]
     if dictionary.language_words(_HUB):
         return _HUB
     per_word, splits = dictionary.pairs_per_word(), dictionary.language_splits

@@ -18,7 +18,8 @@ from typing import Iterator, Mapping
 from absl import logging
 import numpy as np
 
-from clwe_jax.embeddings.corpus import Corpus, Links, links, uncovered
+from clwe_jax.embeddings.corpus import Corpus
+from clwe_jax.embeddings.joint_replace import Links, links, uncovered
 from clwe_jax.embeddings.duong_step import AdaGrad, Batch, choose, gradients, means
 from clwe_jax.embeddings.train import Meter
 from clwe_jax.embeddings.vectors import Vectors

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from clwe_jax.embeddings.corpus import Links
+from clwe_jax.embeddings.joint_replace import Links
 
 _TINY = 1e-12
 

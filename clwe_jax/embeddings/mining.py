@@ -71,13 +71,20 @@ class _Sentences(NamedTuple):
         return rows[rows >= 0]
 
 
-def grow(graph: WordGraph, corpus: Corpus, options: MiningOptions, seed: int) -> Grown:
+def grow(
+    graph: WordGraph,
+    corpus: Corpus,
+    options: MiningOptions,
+    seed: int,
+    known: linking.WordLinks = {},
+) -> Grown:
     """Mines the texts of all pairs of languages.
 
     Args:
       graph: the words of the dictionary and of the corpus.
       corpus: whole text, with the places of its lines.
       seed: of the random directions.
+      known: links that are there before, which the result does not repeat.
     """
     # The hub is last, so that `combinations` name it second.
     languages = sorted(corpus.languages, key=lambda language: language == graph.hub)
@@ -91,7 +98,7 @@ def grow(graph: WordGraph, corpus: Corpus, options: MiningOptions, seed: int) ->
     pairs, refused, figures = {}, {}, []
     for number in range(1, options.rounds + 1):
         started = time.monotonic()
-        rows = word_rows.rows(graph, options.dim, seed, links)
+        rows = word_rows.rows(graph, options.dim, seed, linking.add_links([known, links]))
         words, texts = {}, {}
         for language in dict.fromkeys(itertools.chain(*asked)):
             of_words = rows.of(language)

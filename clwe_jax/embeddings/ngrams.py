@@ -140,6 +140,14 @@ class Regression:
         rows *= (sure / np.maximum(lengths, 1e-12)).astype(np.float32)[:, None]
         return rows
 
+    def sums(self, ngrams: Ngrams, words: Sequence[str]) -> np.ndarray:
+        """The answers for words, float32 [words, D], to which each word that the regression was fitted
+        to adds its own factor: it is a feature beside its n-grams."""
+        rows, index = self._answers(ngrams, words), {word: n for n, word in enumerate(self.words)}
+        own = np.array([index.get(word, -1) for word in words], np.int64)
+        rows[own >= 0] += self.factors[own[own >= 0]]
+        return rows
+
     def _answers(self, ngrams: Ngrams, words: Sequence[str]) -> np.ndarray:
         """The weighted sums of factors, of any length: float32 [words, D]."""
         rows = np.zeros((len(words), self.factors.shape[1]), np.float32)
@@ -172,6 +180,8 @@ class Spelling:
       width: of a whole vector; zeros fill it.
       seed: of the directions of n-grams.
       compared: the share of a guess that remains beside a trained vector where single words are compared.
+      paired: language -> the regression onto the part that given pairs taught, behind that of the n-grams
+        (`pair_vectors`); empty: there is none.
     """
 
     ngrams: Ngrams
@@ -182,6 +192,12 @@ class Spelling:
     width: int
     seed: int
     compared: float = 1.0
+    paired: Mapping[str, Regression] = dataclasses.field(default_factory=dict)
+
+    @property
+    def paired_dim(self) -> int:
+        """The width of the part that given pairs taught."""
+        return next((fitted.factors.shape[1] for fitted in self.paired.values()), 0)
 
     def vectors(self, words: Sequence[str], language: str) -> np.ndarray:
         """The vectors of words, float32 [words, width]."""
@@ -193,6 +209,10 @@ class Spelling:
             part = slice(first, first + self.dim)
             rows[:, part] = self.ngrams.directions(words, self.dim, self.seed)
             rows[:, part] *= np.float32(self.spelling_length)
+        if language in self.paired:
+            behind = first + self.dim
+            part = slice(behind, behind + self.paired_dim)
+            rows[:, part] = self.paired[language].sums(self.ngrams, words)
         return rows
 
     def as_words(self, rows: np.ndarray) -> np.ndarray:
@@ -202,7 +222,7 @@ class Spelling:
         more of its translation. Sentences keep the whole guess.
         """
         first = next((x.factors.shape[1] for x in self.regressions.values()), self.width)
-        known, trained = rows[:, :first], rows[:, first + self.dim :]
+        known, trained = rows[:, :first], rows[:, first + self.dim + self.paired_dim :]
         if self.compared == 1 or not trained.size:
             return rows
         short = (np.einsum("nd,nd->n", known, known) < _KNOWN**2) & trained.any(1)
@@ -222,18 +242,19 @@ class Spelling:
             self,
             ngrams=Ngrams(self.ngrams.weights.astype(np.float16).astype(np.float32)),
             regressions={x: halves(y) for x, y in self.regressions.items()},
+            paired={x: halves(y) for x, y in self.paired.items()},
         )
 
     def save(self, path: str) -> None:
         """Writes an .npz file that `load` reads; the regressions are stored in half precision."""
         arrays = {}
         for language, fitted in self.regressions.items():
-            text = "\n".join(fitted.words).encode("utf-8", errors="replace")
-            arrays[f"words/{language}"] = np.frombuffer(text, np.uint8)
-            arrays[f"factors/{language}"] = fitted.factors.astype(np.float16)
+            arrays |= regression_arrays("", language, fitted)
             for name, other in self.regressions.items():
                 if other is fitted.prior:
                     arrays[f"prior/{language}/{name}"] = np.float64(fitted.scale)
+        for language, fitted in self.paired.items():
+            arrays |= regression_arrays("paired_", language, fitted)
         facts = np.array(
             [self.length, self.dim, self.spelling_length, self.width, self.seed, self.compared]
         )
@@ -253,13 +274,7 @@ class Spelling:
                 arrays = dict(stored)
             # Files of earlier versions have no `compared`.
             length, dim, spelling_length, width, seed, *compared = arrays["facts"].tolist()
-            regressions = {}
-            for name in arrays:
-                kind, _, language = name.partition("/")
-                if kind == "words":
-                    text = arrays[name].tobytes().decode("utf-8")
-                    words = text.split("\n") if text else []
-                    regressions[language] = Regression(words, arrays[f"factors/{language}"])
+            regressions, paired = (regressions_of(kind, arrays) for kind in ("", "paired_"))
             # The priors come last, because they are among the regressions.
             for name in arrays:
                 if name.startswith("prior/"):
@@ -273,7 +288,28 @@ class Spelling:
         except (OSError, ValueError, KeyError, EOFError) as error:
             raise ValueError(f"{path} is damaged: {error}. Delete it and run again") from error
         numbers = length, int(dim), spelling_length, int(width), int(seed)
-        return cls(ngrams, regressions, *numbers, *compared)
+        return cls(ngrams, regressions, *numbers, *compared, paired=paired)
+
+
+def regression_arrays(kind: str, language: str, fitted: Regression) -> dict[str, np.ndarray]:
+    """A regression without its prior as arrays of a file, the factors in half precision."""
+    text = "\n".join(fitted.words).encode("utf-8", errors="replace")
+    return {
+        f"{kind}words/{language}": np.frombuffer(text, np.uint8),
+        f"{kind}factors/{language}": fitted.factors.astype(np.float16),
+    }
+
+
+def regressions_of(kind: str, arrays: Mapping[str, np.ndarray]) -> dict[str, Regression]:
+    """Language -> the regression that `regression_arrays` has written."""
+    found = {}
+    for name in arrays:
+        begin, _, language = name.partition("/")
+        if begin == f"{kind}words":
+            text = arrays[name].tobytes().decode("utf-8")
+            words = text.split("\n") if text else []
+            found[language] = Regression(words, arrays[f"{kind}factors/{language}"])
+    return found
 
 
 @functools.lru_cache(maxsize=1 << 18)

@@ -26,7 +26,7 @@ from clwe_jax.options.section import (
 )
 from clwe_jax.options.systems import Run
 from clwe_jax.options.tasks import check_source
-from clwe_jax.options.text import SOURCE, CorpusOptions
+from clwe_jax.options.text import PAIRS, SOURCE, CorpusOptions
 from clwe_jax.options.training import ErrorsOptions, PlanOptions
 
 
@@ -159,6 +159,12 @@ class StaticRun(Run):
     def has_own_data(self) -> bool:
         return super().has_own_data or bool(self.given_vectors)
 
+    @property
+    def learns_from_pairs(self) -> bool:
+        """Whether parallel text adds to the vectors of a dictionary, or takes its place."""
+        made = self.static.training == "dictionary" or bool(self.static.dictionary_dim)
+        return made and bool(self.data.pairs) and not self.given_vectors
+
     def check(self, run: Run, path: str) -> None:
         del run, path
         names, static = shared.languages(self), self.static
@@ -178,23 +184,38 @@ class StaticRun(Run):
                 f"config.data.languages={self.data.languages}: an alignment needs two languages, "
                 "e.g. --config.data.languages=de,en"
             )
-        check_source(self.data.source, "text:DIR")
+        check_source(self.data.source, "text:DIR", PAIRS)
+        if self.data.source == PAIRS and not self.learns_from_pairs:
+            raise ValueError(
+                "config.data.source=pairs reads the sentences of config.data.pairs, for the vectors of a "
+                "dictionary and of pairs: --config.data.pairs=DIR --config=configs/dictionary_vectors.py"
+            )
         if static.training in ("separate", "dictionary") and static.reallocation:
             raise ValueError(
                 "config.static.reallocation=True needs joint vectors; with "
                 f"config.static.training={static.training!r} no word is shared: set it to False"
             )
         registry.check_name("aligner", self.align.name)
-        needs = []
-        if static.training in ("replace", "duong", "dictionary"):
+        needs, linked = [], self.learns_from_pairs  # whose links take the place of a dictionary
+        if (
+            static.training in ("replace", "duong")
+            or static.training == "dictionary"
+            and not linked
+        ):
             needs.append(f"config.static.training={static.training!r}")
         if static.dictionary_dim:
-            needs.append(f"config.static.dictionary_dim={static.dictionary_dim}")
+            if not linked:
+                needs.append(f"config.static.dictionary_dim={static.dictionary_dim}")
             if static.training == "dictionary" and not any(given):
                 raise ValueError(
                     "config.static.dictionary_dim: config.static.training='dictionary' trains no vectors "
                     "to join: set its own width with --config.embeddings.dim"
                 )
+        if static.add_to and linked:
+            raise ValueError(
+                "config.static.add_to keeps the vectors of a finished run, and config.data.pairs would change "
+                "them: make one run of all languages, or leave config.data.pairs out"
+            )
         if static.add_to and (
             any(given) or not (static.dictionary_dim or static.training == "dictionary")
         ):
@@ -203,7 +224,8 @@ class StaticRun(Run):
                 "the config of that run, such as configs/joint_dictionary.py"
             )
         if static.mine:
-            needs.append("config.static.mine=True")
+            if not linked:
+                needs.append("config.static.mine=True")
             if any(given):
                 raise ValueError(
                     "config.static.mine=True looks for translations in text, and vectors that are given "
@@ -219,7 +241,8 @@ class StaticRun(Run):
         if needs and not self.data.dictionaries:
             raise ValueError(
                 f"{needs[0]} needs a dictionary: set --config.data.dictionaries=DIR, a folder of "
-                f"xx-yy.txt, or align without one: --config=configs/align_self_learning.py"
+                "xx-yy.txt, or go without one: --config=configs/align_self_learning.py, or "
+                "--config=configs/dictionary_vectors.py with --config.data.pairs=DIR, parallel text"
             )
         pairs(self)
 

@@ -28,8 +28,10 @@ BACKWARD = ("reversed", "window")
 
 
 def check_source(source: str, *forms: str) -> None:
-    """Raises ValueError for a source that is neither 'pocket' nor of one of the forms 'KIND:NAME'."""
-    if source != "pocket" and not source.startswith(tuple(x[: x.index(":") + 1] for x in forms)):
+    """Raises ValueError for a source that is neither 'pocket' nor of one of the forms 'KIND:NAME'
+    or 'NAME'."""
+    kinds = tuple(x[: x.index(":") + 1] for x in forms if ":" in x)
+    if source != "pocket" and source not in forms and not source.startswith(kinds):
         raise ValueError(f"config.data.source={source!r}: expected pocket, {', '.join(forms)}")
 
 

@@ -18,7 +18,10 @@ PAIRS = "pairs"
 class TextOptions(Section):
     """Text and dictionaries, as every kind of run reads them."""
 
-    source: str = option("pocket", "the text: pocket (the embedded world) | text:DIR")
+    source: str = option(
+        "pocket",
+        "the text: pocket (the embedded world) | text:DIR | pairs, of static vectors: the sentences of pairs alone",
+    )
     languages: str = option("en,de,es,fr,ja,zh", "codes, with commas between them")
     dictionaries: str = option(
         SOURCE,

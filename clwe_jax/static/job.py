@@ -13,23 +13,26 @@ from absl import logging
 from clwe_jax import options
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.embeddings import concatenate, dictionary_text, files, word_rows
+from clwe_jax.embeddings.ngrams import Regression
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.encoders import spaces
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.evaluate.context import Context
 from clwe_jax.options.section import to_dict
 from clwe_jax.options.static import StaticRun
+from clwe_jax.options.text import PAIRS
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs, lexica
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.runs.evaluators import NamedEvaluator
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
-from clwe_jax.static import examples, mined, pictures, provided, refine
+from clwe_jax.static import examples, given, mined, pictures, provided, refine
 from clwe_jax.static.trainer import Trainer
 from clwe_jax.static.vocabularies import Vocabularies
 from clwe_jax.text import run_text
 from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.dictionary.test_dictionaries import TestSet
 from clwe_jax.text.words.normalize import Normalizer
 
 
@@ -45,6 +48,7 @@ class _Dictionaries(NamedTuple):
       folders: option -> its folder; see `run_text.resolve_folders`.
       dictionary: training pairs, without test words; None: no dictionary.
       tested: see `training_dictionary.tested`.
+      tests: the test dictionaries.
       context: of the evaluators.
       evaluators: made before training, so that a wrong option of one fails at once.
       trainer: trains vectors on the run's text; None where vectors are given.
@@ -53,6 +57,7 @@ class _Dictionaries(NamedTuple):
     folders: Mapping[str, str]
     dictionary: Dictionary | None
     tested: Mapping[str, tuple[int, int]]
+    tests: Sequence[TestSet]
     context: Context
     evaluators: Sequence[NamedEvaluator]
     trainer: Trainer | None
@@ -94,10 +99,10 @@ class Static(Job):
     def stages(self):
         config, workdir, vectors = self.config, self.workdir, self._vectors_stage
         read, model = ("dictionaries",), ("writing",)
-        mine = Stage("mining", self._mine, read, lambda: [forecast.mining(config)])
+        mine = Stage("mining", self._mine, read, lambda: _about_links(config))
         return [
             Stage("dictionaries", self._read, (), lambda: forecast.dictionaries(config, workdir)),
-            *([mine] if config.static.mine else []),
+            *([mine] if config.static.mine or config.learns_from_pairs else []),
             Stage(vectors, self._vectors, (*read, "mining"), self._about_vectors),
             Stage("alignment", self._align, (*read, vectors), self._about_alignment),
             Stage("writing", self._write_vectors, (*read, "mining", vectors, "alignment")),
@@ -166,12 +171,20 @@ class Static(Job):
                 dictionary,
             )
         )
-        return _Dictionaries(folders, dictionary, tested, context, made, trainer)
+        return _Dictionaries(folders, dictionary, tested, tests, context, made, trainer)
 
     def _mine(self, read: _Dictionaries) -> mined.Written:
-        gold = read.folders["text"] if self.config.data.source == "pocket" else ""
-        folder, judge = self.path(mined.FOLDER), self.config.static.judge
-        return mined.write(read.trainer.mine(), read.dictionary, folder, gold, judge)
+        config, folder, known = self.config, self.path(mined.FOLDER), read.dictionary
+        gold = read.folders["text"] if config.data.source == "pocket" else ""
+        written = mined.Written()
+        if config.learns_from_pairs:
+            written = given.write(read.trainer.link_given().links, read.trainer, known, read.tests)
+        if config.static.mine and config.data.source != PAIRS:
+            grown = read.trainer.mine(written.links)
+            written = written.beside(mined.write(grown, known, folder, gold, config.static.judge))
+        if config.learns_from_pairs:
+            given.write_dictionaries(written.links, os.path.join(folder, mined.DICTIONARY))
+        return written
 
     def _vectors(self, read: _Dictionaries, mining: mined.Written | None) -> Vocabularies:
         if read.trainer is None:
@@ -211,8 +224,10 @@ class Static(Job):
         if not dim:
             return model
         if read.trainer:
-            known = read.trainer.rows(dim, mining.links if mining else {})
+            links = mining.links if mining else {}
+            known, paired = read.trainer.rows(dim, links), read.trainer.paired(links)
         else:
+            paired: Mapping[str, Regression] = {}
             graph = WordGraph(read.dictionary, counts, static.words)
             known = word_rows.rows(graph, dim, self.config.seed)
         finished, behind = read.trainer.finished if read.trainer else None, 0
@@ -223,12 +238,12 @@ class Static(Job):
                 trained = finished.turned(trained)
             # The vectors in the hub's space, each behind the dictionary's vector of the word.
             joined = concatenate.vectors(
-                dictionary_text.vectors(known), trained, static.trained_length
+                dictionary_text.vectors(known, paired), trained, static.trained_length
             )
             model = dataclasses.replace(model, raw=joined, shared={}, alignments={})
         if static.words.unknown != "ngrams":
             return model
-        spelling = dictionary_text.spelling(known, behind, static.compared_share)
+        spelling = dictionary_text.spelling(known, behind, static.compared_share, paired)
         model = dataclasses.replace(model, spelling=spelling)
         return finished.merged(model) if finished else model
 
@@ -365,3 +380,11 @@ class Static(Job):
 def _plain(info: Mapping[str, Any]) -> dict[str, Any]:
     """An alignment's facts as JSON values, without arrays and NumPy numbers."""
     return json.loads(json.dumps(dict(info), default=lambda value: value.tolist()))
+
+
+def _about_links(config: StaticRun) -> Iterator[str]:
+    """Where links of words come from, for `--dry_run`."""
+    if config.learns_from_pairs:
+        yield f"given pairs: the words of the sentences in {config.training_pairs} are linked"
+    if config.static.mine and config.data.source != PAIRS:
+        yield forecast.mining(config)

@@ -12,6 +12,7 @@ import numpy as np
 
 from clwe_jax import atomic, pocket
 from clwe_jax.align import mining
+from clwe_jax.embeddings import linking
 from clwe_jax.embeddings.grown import Grown, Pairs
 from clwe_jax.embeddings.word_graph import Links
 from clwe_jax.encoders import load as encoders
@@ -37,9 +38,17 @@ class Written:
     figures: Mapping[str, float] = dataclasses.field(default_factory=dict)
     sections: Sequence[Any] = ()
 
+    def beside(self, other: Written) -> Written:
+        """Both together."""
+        return Written(
+            linking.add_links([self.links, other.links]),
+            {**self.figures, **other.figures},
+            [*self.sections, *other.sections],
+        )
+
 
 def write(
-    grown: Grown, dictionary: Dictionary, folder: str, text: str = "", judge: str = ""
+    grown: Grown, dictionary: Dictionary | None, folder: str, text: str = "", judge: str = ""
 ) -> Written:
     """Writes what was mined.
 
@@ -49,7 +58,7 @@ def write(
     their counts.
 
     Args:
-      dictionary: the dictionary before mining.
+      dictionary: the dictionary before mining; None: there is none.
       text: folder of the embedded world's text, whose true pairs are known; '' for other text.
       judge: an encoder, as of `config.encoder`, that is asked which pairs are translations; '': none.
     """
@@ -75,7 +84,7 @@ def write(
             _write(folder, f"{DICTIONARY}/{name}.txt", (f"{a}\t{b}\t{n:.2f}" for a, b, n in words))
         if refused_rows:
             _write(folder, f"{name}.refused.txt", map("\t".join, refused_rows))
-        known = set(dictionary.pairs(*pair))
+        known = set(dictionary.pairs(*pair)) if dictionary is not None else set()
         new = [link for link in words if link[:2] not in known]
         examples = refused_rows[:_EXAMPLES], new[:_EXAMPLES]
         parts.append(page.Pair(name, rows, *examples, len(words), len(new)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import os
 from typing import Any, Callable, Mapping, Sequence
 
@@ -13,19 +12,23 @@ import numpy as np
 from clwe_jax import atomic, options
 from clwe_jax.embeddings import (
     contexts,
-    corpus as corpora,
     dictionary_text,
     dictionary_vectors,
     duong,
+    given_links,
+    joint_replace,
     mining,
+    pair_vectors,
     phrase_counts,
     train,
     word_rows,
 )
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.grown import Grown
+from clwe_jax.embeddings.linking import WordLinks
 from clwe_jax.embeddings.lazy_vectors import LazyVectors
 from clwe_jax.embeddings.meanings import distilled
+from clwe_jax.embeddings.ngrams import Regression
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
@@ -34,41 +37,24 @@ from clwe_jax.encoders import load as encoders
 from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.encoders.static import StaticEncoder
-from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.embeddings import EmbeddingsOptions
 from clwe_jax.options.static import StaticRun
 from clwe_jax.runs import cached
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.static import added, vocabularies
 from clwe_jax.static.added import Finished
-from clwe_jax.static.vocabularies import Vocabularies, WordLinks
-from clwe_jax.text import stamps
+from clwe_jax.static.made_with import SUBWORDS, made_with_options
+from clwe_jax.static.run_corpus import RunCorpus
+from clwe_jax.static.vocabularies import Vocabularies
 from clwe_jax.text.dictionary import training_dictionary
-from clwe_jax.text.corpus.corpora import TextCorpus
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words import spellings
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.words.spellings import Spellings
-from clwe_jax.text.words.words import RULES, Segmenter
+from clwe_jax.text.words.words import Segmenter
 
 GROWN = "mined.npz"  # what was mined
-SUBWORDS = "subwords.npz"  # of joint vectors, where they are kept
-# The options that decide which words are counted, and how often.
-_TEXT = (
-    "source",
-    "languages",
-    "lower_case",
-    "simplify_chinese",
-    "dictionaries",
-    "dictionary_clean",
-    "dictionary_pivot",
-    "exclude_dictionaries",
-    "pocket_sentences",
-    "pocket_domains",
-    "pocket_shared",
-    "pocket_shared_order",
-    "pocket_apart",
-)
+GIVEN, PAIRED = "given.npz", "paired.npz"  # links of given pairs, and what these teach
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -95,6 +81,7 @@ class Trainer:
     segmenter: Segmenter
     dictionary: Dictionary | None
     _rows: dict[int, Rows] = dataclasses.field(default_factory=dict, init=False, repr=False)
+    _paired: dict[str, Regression] = dataclasses.field(default_factory=dict, init=False, repr=False)
 
     @property
     def _languages(self) -> tuple[str, ...]:
@@ -109,7 +96,8 @@ class Trainer:
         config, kind = self.config, self.config.static.training
         max_words, hub = config.embeddings.max_vocab, options.hub_of(config)
         if kind == "dictionary":
-            made = dictionary_text.vectors(self.rows(config.embeddings.dim, links))
+            rows = self.rows(config.embeddings.dim, links)
+            made = dictionary_text.vectors(rows, self.paired(links))
             # Each when it is asked for, in half precision: all languages of such width fill the memory.
             return Vocabularies(LazyVectors(made, lambda x: _halved(made[x].top(max_words))))
         apart = {"separate": self._separate, "duong": self._duong}
@@ -133,26 +121,69 @@ class Trainer:
             self._rows[dim] = word_rows.rows(self.graph, dim, self.config.seed, links)
         return self._rows[dim]
 
-    def mine(self) -> Grown:
-        """Mines the whole text for links that the dictionary lacks; see `embeddings.mining`."""
+    def mine(self, known: WordLinks) -> Grown:
+        """Mines the whole text for links that the dictionary lacks; see `embeddings.mining`.
+
+        Args:
+          known: links that are there before.
+        """
 
         def made() -> Grown:
-            return mining.grow(self.graph, self._text, self.config.static.mining, self.config.seed)
+            settings, seed = self.config.static.mining, self.config.seed
+            return mining.grow(self.graph, self.corpus.own, settings, seed, known)
 
         return self._kept(GROWN, made, Grown.save, Grown.load)
+
+    def link_given(self) -> Grown:
+        """Links the words of the given pairs; see `embeddings.given_links`."""
+
+        def made() -> Grown:
+            settings, seed = self.config.static.mining, self.config.seed
+            return Grown(given_links.link_words(self.graph, self.corpus.given, settings, seed))
+
+        return self._kept(GIVEN, made, Grown.save, Grown.load)
+
+    def paired(self, links: WordLinks) -> Mapping[str, Regression]:
+        """What the given pairs teach of each language's words; see `embeddings.pair_vectors`.
+
+        Args:
+          links: of words, from which the vectors of the sentences begin.
+        """
+        if not self.config.learns_from_pairs:
+            return {}
+
+        def made() -> Mapping[str, Regression]:
+            hub, graph = self._graph_hub, self.graph
+            start = word_rows.rows(graph, pair_vectors.DIM, self.config.seed, links).of(hub)
+            begin = dict(zip(graph.words[hub], start[:, : pair_vectors.DIM]))
+            return pair_vectors.fit(graph.ngrams, self.corpus.given, hub, begin)
+
+        if not self._paired:
+            self._paired.update(self._kept(PAIRED, made, pair_vectors.save, pair_vectors.load))
+        return self._paired
 
     @functools.cached_property
     def graph(self) -> WordGraph:
         """The words of the dictionary and of the text."""
         words = self.config.static.words
-        known = dictionary_vectors.hub(self.dictionary) in self._languages
+        known = self._graph_hub in self._languages
         return WordGraph(
-            self.dictionary,
+            self._known_dictionary,
             self._dictionary_counts,
             words,
             self._meanings if words.meanings and known and not self.finished else None,
             self.finished.hub if self.finished else None,
         )
+
+    @functools.cached_property
+    def _known_dictionary(self) -> Dictionary:
+        """The dictionary; without one, an empty one of the run's languages, the hub first."""
+        hub = options.hub_of(self.config)
+        return self.dictionary or Dictionary.empty(list(dict.fromkeys([hub, *self._languages])))
+
+    @property
+    def _graph_hub(self) -> str:
+        return dictionary_vectors.hub(self._known_dictionary)
 
     @functools.cached_property
     def finished(self) -> Finished | None:
@@ -162,7 +193,7 @@ class Trainer:
     def _meanings(self, words: Sequence[str]) -> np.ndarray:
         """The vectors of the hub's words by `static.words.meanings`, float32 [words, M]; zeros for
         words that it does not know."""
-        wanted, hub = self.config.static.words, dictionary_vectors.hub(self.dictionary)
+        wanted, hub = self.config.static.words, self._graph_hub
 
         def encoded() -> Vectors:
             vectors = encoders.load(wanted.meanings, [hub]).encoder().sentences(words, hub)
@@ -172,7 +203,7 @@ class Trainer:
             return Vectors(words, distilled(np.asarray(vectors), weights, wanted.meaning_dim))
 
         def read() -> Vectors:
-            text = self._text
+            text = self.corpus.whole
             return Vectors(
                 *contexts.vectors(
                     text.words,
@@ -215,8 +246,7 @@ class Trainer:
             if self.dictionary is not None:
                 rows[language]["coverage"] = self._covered[language] / max(1, total)
         # An earlier start may have kept all results that depend on the text.
-        read = self.__dict__.get("_text")
-        return {"languages": rows, "skipped": dict(read.mended) if read else {}}
+        return {"languages": rows, "skipped": self.corpus.mended}
 
     @functools.cached_property
     def _covered(self) -> dict[str, int]:
@@ -224,13 +254,13 @@ class Trainer:
         entries = {x: self.dictionary.language_words(x) for x in self._languages}
         if not any(" " in entry for some in entries.values() for entry in some):
             return {x: sum(self.counts[x].get(y, 0) for y in some) for x, some in entries.items()}
-        count = lambda x: phrase_counts.covered(self._text, x, entries[x])
+        count = lambda x: phrase_counts.covered(self.corpus.whole, x, entries[x])
         return self._kept_values("covered.json", lambda: {x: count(x) for x in entries})
 
     @functools.cached_property
     def _corpus(self) -> Corpus:
         """The running words of the text, in the balance of `static.temperature`."""
-        return self._text.sampled(self.config.static.temperature, self.config.seed)
+        return self.corpus.whole.sampled(self.config.static.temperature, self.config.seed)
 
     @property
     def _settings(self) -> EmbeddingsOptions:
@@ -239,33 +269,24 @@ class Trainer:
         return self.config.embeddings.over(words)
 
     @functools.cached_property
-    def _text(self) -> Corpus:
-        """The running words of the whole text."""
-        return corpora.read(self._files, self.normalizer, self.segmenter)
-
-    @functools.cached_property
-    def _files(self) -> TextCorpus:
-        return TextCorpus(self.folders["text"], self._languages)
-
-    @functools.cached_property
-    def _text_stamps(self) -> dict[str, str]:
-        paths = itertools.chain(*self._files.files.values())
-        return stamps.stamps(paths, self.folders["text"])
+    def corpus(self) -> RunCorpus:
+        """The text of the run."""
+        return RunCorpus(self.config, self.folders, self.normalizer, self.segmenter)
 
     @functools.cached_property
     def stamps(self) -> dict[str, str]:
         """Name -> stamp of each file of the text, the dictionaries and the test words left out of them."""
-        return self._text_stamps | training_dictionary.stamps(self.config, self.folders)
+        return self.corpus.stamps | training_dictionary.stamps(self.config, self.folders)
 
     @functools.cached_property
     def counts(self) -> dict[str, dict[str, int]]:
         """language -> word -> occurrences in the whole text, most frequent first."""
-        return self._kept_counts("counts.json", lambda: self._text)
+        return self._kept_counts("counts.json", lambda: self.corpus.whole)
 
     @functools.cached_property
     def spellings(self) -> Spellings:
         """How the language writes the words of the text and, of those that it lacks, the dictionary's."""
-        own = self._kept_values("spellings.json", lambda: self._text.spellings)
+        own = self._kept_values("spellings.json", lambda: self.corpus.whole.spellings)
         entries = self.dictionary.spellings if self.dictionary is not None else {}
         return spellings.merge(own, self.counts, entries)
 
@@ -296,7 +317,7 @@ class Trainer:
             text = self._corpus
             if replaced:
                 share = self.config.static.replace_share
-                text = corpora.joint_replace(text, self.dictionary, share, seed)
+                text = joint_replace.joint_replace(text, self.dictionary, share, seed)
             return train.fasttext_with_subwords(text.sentences(seed), self._settings, seed)
 
         if self.config.static.keep_subwords:
@@ -331,51 +352,12 @@ class Trainer:
             for language in self._languages
         }
 
-    def _made_with(self, name: str) -> dict[str, Any]:
-        """The options that a file depends on."""
-        # 'separate-de.npz' is of the kind 'separate'.
-        config, kind = self.config, name.partition(".")[0].partition("-")[0]
-        if name == SUBWORDS:
-            kind = config.static.training
-        made_with = {key: getattr(config.data, key) for key in _TEXT}
-        made_with |= {"rules": RULES, "split": config.align.split, "seed": config.seed}
-        if kind == "meanings":
-            return made_with | {
-                "words": to_dict(config.static.words),
-                "min_count": config.embeddings.min_count,
-                "training": config.static.training,
-                "tests": training_dictionary.tests_of(config),
-            }
-        if kind == "mined":
-            return made_with | {
-                "words": to_dict(config.static.words),
-                "mining": to_dict(config.static.mining),
-                "training": config.static.training,
-                "min_count": config.embeddings.min_count,
-                "tests": training_dictionary.tests_of(config),
-                "add_to": config.static.add_to,
-            }
-        if kind == "covered":
-            return made_with | {"tests": training_dictionary.tests_of(config)}
-        if kind in ("counts", "spellings"):
-            return made_with
-        made_with["temperature"] = config.static.temperature
-        if kind != "balanced_counts":
-            # `max_vocab` cuts the vectors after the training.
-            made_with |= {k: v for k, v in values_of(config.embeddings).items() if k != "max_vocab"}
-        if kind == "replace":
-            made_with["replace_share"] = config.static.replace_share
-        # The dictionary in the training leaves out test words.
-        if kind in ("replace", "duong"):
-            made_with["tests"] = training_dictionary.tests_of(config)
-        return made_with
-
     def _stamps_of(self, made_with: Mapping[str, Any]) -> dict[str, str]:
         """The stamps of the files that a file with these options depends on."""
         # The dictionary's words also decide how text without spaces is cut.
         if "tests" in made_with or any(self.segmenter.lexicons.values()):
             return self.stamps
-        return self._text_stamps
+        return self.corpus.stamps
 
     def _kept(
         self,
@@ -384,7 +366,7 @@ class Trainer:
         save: Callable[[Any, str], None] = Vectors.save,
         load: Callable[[str], Any] = Vectors.load,
     ) -> Any:
-        made_with = self._made_with(name)
+        made_with = made_with_options(self.config, name)
         return CachedResult(
             os.path.join(self.folder, name),
             made_with,

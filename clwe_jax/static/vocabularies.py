@@ -10,13 +10,11 @@ import numpy as np
 
 from clwe_jax.embeddings.reallocate import Reallocation, reallocate
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.embeddings.word_graph import Links
 from clwe_jax.options.static import StaticOptions, StaticRun
 
 Raw = Mapping[str, Vectors]
 Shared = Mapping[str, frozenset[str]]
 Counts = Mapping[str, Mapping[str, int]]
-WordLinks = Mapping[tuple[str, str], Links]
 
 
 @dataclasses.dataclass(frozen=True)

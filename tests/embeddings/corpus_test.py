@@ -6,7 +6,7 @@ from absl import logging as absl_logging
 import numpy as np
 import pytest
 
-from clwe_jax.embeddings import corpus as corpora
+from clwe_jax.embeddings import corpus as corpora, joint_replace
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax import pocket
 from clwe_jax.text.corpus.corpora import TextCorpus
@@ -189,7 +189,7 @@ def test_joint_replace_draws_languages_and_translations():
     corpus = numbered(
         {"en": ["cat dog new the"] * 4_000, "de": ["hund der"] * 10, "fr": ["chien le"] * 10}
     )
-    replaced = corpora.joint_replace(corpus, dictionary(), rate=0.6, seed=0)
+    replaced = joint_replace.joint_replace(corpus, dictionary(), rate=0.6, seed=0)
     counts = replaced.counts("en")
     assert counts["the"] == counts["new"] == 4_000  # nothing of one word to replace them by
     assert "neu da" not in replaced.words
@@ -213,21 +213,21 @@ def test_joint_replace_draws_languages_and_translations():
 def test_joint_replace_is_seeded_and_has_its_bounds():
     corpus = numbered({"en": ["cat dog a"] * 50, "de": ["hund der katze"] * 50})
     one, same, other = (
-        corpora.joint_replace(corpus, dictionary(), 0.5, seed) for seed in (0, 0, 1)
+        joint_replace.joint_replace(corpus, dictionary(), 0.5, seed) for seed in (0, 0, 1)
     )
     assert list(one.sentences(0)) == list(same.sentences(0)) != list(other.sentences(0))
-    none = corpora.joint_replace(corpus, dictionary(), 0.0)
+    none = joint_replace.joint_replace(corpus, dictionary(), 0.0)
     assert list(none.sentences(0)) == list(corpus.sentences(0))
-    every = corpora.joint_replace(corpus, dictionary(), 1.0)
+    every = joint_replace.joint_replace(corpus, dictionary(), 1.0)
     assert set(every.counts("en")) == {"katze", "hund", "köter", "a"}
     with pytest.raises(ValueError, match=r"rate=1.5"):
-        corpora.joint_replace(corpus, dictionary(), 1.5)
+        joint_replace.joint_replace(corpus, dictionary(), 1.5)
 
 
 def test_a_dictionary_of_other_words_is_shown():
     corpus = numbered({"en": ["CAT DOG"] * 3, "de": ["KATZE HUND"] * 3})
     with pytest.raises(ValueError, match=r"translates 0%.*en has 'CAT', 'DOG'.*'cat', 'dog'"):
-        corpora.joint_replace(corpus, dictionary(), 0.5)
+        joint_replace.joint_replace(corpus, dictionary(), 0.5)
 
 
 def test_a_language_without_words_is_named(tmp_path):

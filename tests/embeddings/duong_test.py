@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from clwe_jax.embeddings import corpus as corpora
+from clwe_jax.embeddings import joint_replace
 from clwe_jax.embeddings import duong, duong_step
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.duong_step import Batch
@@ -94,7 +94,7 @@ DICTIONARY = Dictionary.from_pairs(
 
 def test_the_translation_that_fits_word_and_context_is_chosen():
     numbers = {"en": {"bank": 0, "dog": 1, "the": 2}, "de": {"bank": 3, "ufer": 4, "hund": 5}}
-    links = corpora.links(DICTIONARY, "en", numbers["en"], {"de": numbers["de"]}, 6)
+    links = joint_replace.links(DICTIONARY, "en", numbers["en"], {"de": numbers["de"]}, 6)
     random = np.random.default_rng(1)
     inputs = random.normal(size=(6, 3))
     words = np.array([0, 2, 1] * 20)

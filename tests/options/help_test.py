@@ -29,7 +29,12 @@ def test_every_option_is_described(path):
         ("mbert", "seed", "of parameters, masks, dropout and the embedded world's text"),
         ("laser", "data.languages", "codes, with commas between them"),
         ("elmo", "data.source", "the text: pocket | text:DIR | tfds:NAME | batches:DIR"),
-        ("joint_align", "data.source", "the text: pocket (the embedded world) | text:DIR"),
+        (
+            "joint_align",
+            "data.source",
+            "the text: pocket (the embedded world) | text:DIR | pairs, of static vectors: the sentences of "
+            "pairs alone",
+        ),
         ("nli_esim", "seed", "of the first head; the next ones have seed + 1, seed + 2 and so on"),
         ("clcr", "data.languages", "the source, which is mapped and reordered, and the target"),
         ("saelmo", "train.batch_size", "rows, over all hosts"),

@@ -70,6 +70,11 @@ class Dictionary:
             setattr(self, name, array)
 
     @classmethod
+    def empty(cls, languages: Sequence[str]) -> "Dictionary":
+        """A dictionary without pairs."""
+        return cls.from_edges(languages, [[]] * len(languages), np.zeros(0), np.zeros(0))
+
+    @classmethod
     def from_edges(
         cls,
         languages: Sequence[str],

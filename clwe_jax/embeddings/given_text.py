@@ -1,0 +1,96 @@
+"""Translated sentences that are given, as words: what counts as text, and which words face each other."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Mapping, Sequence
+
+from absl import logging
+import numpy as np
+
+from clwe_jax.embeddings import corpus
+from clwe_jax.embeddings.corpus import APART, Corpus
+from clwe_jax.text.corpus.parallel import Given
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import Segmenter
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GivenText:
+    """Translated sentences of several languages as words.
+
+    Attributes:
+      corpus: the sentences; the place of each is its row in `given.sentences`.
+      given: the same sentences as text, and the rows that translate each other.
+    """
+
+    corpus: Corpus
+    given: Given
+
+    @classmethod
+    def cut(cls, given: Given, normalizer: Normalizer, segmenter: Segmenter) -> GivenText:
+        """Cuts the sentences into words."""
+        made = cls(corpus.of_sentences(given.sentences, normalizer, segmenter), given)
+        for (a, b), rows in given.pairs.items():
+            logging.info("%s-%s: %s pairs of sentences are given", a, b, f"{len(rows):,}")
+        return made
+
+    def word_rows(self, language: str, index: Mapping[str, int]) -> list[np.ndarray]:
+        """The rows of each sentence's words in an index; words that it lacks are left out."""
+        own, words = self.corpus, self.corpus.words
+        ids, places, splits = own.ids[language], own.places[language], own.splits[language]
+        row_of = np.full(len(words), -1, np.int64)
+        for word in np.unique(ids).tolist():
+            row_of[word] = index.get(words[word], -1)
+        rows = row_of[ids]
+        owners = np.repeat(places, np.diff(splits))[rows >= 0]
+        count = len(self.given.sentences[language])
+        return np.split(rows[rows >= 0], np.searchsorted(owners, np.arange(1, count)))
+
+    def joined(self, text: Corpus | None, languages: Sequence[str]) -> Corpus:
+        """The text and, behind it, the sentences that it lacks; None: the sentences alone.
+
+        Sentences that join others are no text, and a sentence that the text has counts once.
+        """
+        words = list(text.words) if text else []
+        numbers = {word: number for number, word in enumerate(words)}
+        number_of = np.array(
+            [numbers.setdefault(word, len(numbers)) for word in self.corpus.words], np.int32
+        )
+        ids, splits, places = {}, {}, {}
+        for language in languages:
+            own_ids, own_splits, own_places = self._texts(language, number_of)
+            if text is None:
+                ids[language], splits[language], places[language] = own_ids, own_splits, own_places
+                continue
+            known = set(_as_bytes(text.ids[language], text.splits[language]))
+            new = np.array([x not in known for x in _as_bytes(own_ids, own_splits)], np.bool_)
+            lengths = np.diff(own_splits)
+            ends = text.splits[language][-1] + np.cumsum(lengths[new])
+            behind = text.places[language][-1] + APART
+            ids[language] = np.concatenate([text.ids[language], own_ids[np.repeat(new, lengths)]])
+            splits[language] = np.concatenate([text.splits[language], ends])
+            places[language] = np.concatenate([text.places[language], behind + own_places[new]])
+        spelled, files, mended = dict(self.corpus.spellings), {}, {}
+        if text is not None:
+            files, mended = text.files, text.mended
+            for language, own in text.spellings.items():
+                spelled[language] = {**spelled.get(language, {}), **own}
+        return Corpus(list(numbers), ids, splits, places, files, mended, spelled)
+
+    def _texts(
+        self, language: str, number_of: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Ids, splits and places of the sentences that are text; none of a language without any."""
+        if language not in self.corpus.ids:
+            return np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int64)
+        places, splits = self.corpus.places[language], self.corpus.splits[language]
+        count = int(np.searchsorted(places, self.given.texts[language]))
+        own = number_of[self.corpus.ids[language][: splits[count]]]
+        return own, splits[: count + 1], places[:count]
+
+
+def _as_bytes(ids: np.ndarray, splits: np.ndarray) -> list[bytes]:
+    """Each sentence as a key."""
+    ends = splits.tolist()
+    return [ids[first:last].tobytes() for first, last in zip(ends[:-1], ends[1:])]

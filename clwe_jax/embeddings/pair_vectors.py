@@ -1,0 +1,211 @@
+"""Vectors of words from translated sentences: what the words of a language say of a sentence's meaning.
+
+A sentence that several languages have gets one vector, and each language a ridge regression onto it
+from the words of its own sentence and their n-grams. The sentences' vectors are what all languages can
+say of them: the mean of the regressions' answers takes the place of the vectors, a few times, which is
+the power method of a generalised canonical correlation analysis (Kettenring 1971; Rastogi et al. 2015,
+Multiview LSA; by kernels, as Bach and Jordan 2002). They begin as what links and dictionary say. Long
+words of many parts gain most, because their n-grams share what is learned.
+"""
+
+from __future__ import annotations
+
+import time
+import zipfile
+from typing import Mapping, NamedTuple
+
+from absl import logging
+import numpy as np
+from scipy import linalg, sparse
+
+from clwe_jax import atomic
+from clwe_jax.embeddings.dictionary_vectors import unit
+from clwe_jax.embeddings.given_text import GivenText
+from clwe_jax.embeddings.ngrams import Ngrams, Regression, regression_arrays, regressions_of
+
+DIM = 512  # of the sentences' vectors
+_STEPS = 3  # of the power method: a fourth gained nothing
+_RIDGE = 1.0  # beside a kernel whose diagonal is 1
+_MAX_SENTENCES = 8_000  # that a kernel has: 0.3 GB and seconds, and time grows with the third power
+_PIVOTS = 4  # languages that decide what sentences mean, beside the hub; the others follow them
+_ROWS = 1_000  # of a kernel that are made at once
+
+
+class _View(NamedTuple):
+    """What one language says of the sentences.
+
+    Attributes:
+      sentences: numbers of those that it has, int [n].
+      words: of the language.
+      weights: of the words in each of its sentences, float32 [n, words].
+      features: of each of these sentences, float32 [n, buckets].
+    """
+
+    sentences: np.ndarray
+    words: list[str]
+    weights: sparse.csr_matrix
+    features: sparse.csr_matrix
+
+
+def fit(
+    ngrams: Ngrams, text: GivenText, hub: str, start: Mapping[str, np.ndarray]
+) -> dict[str, Regression]:
+    """The regression of each language onto the vectors of the given sentences.
+
+    Args:
+      ngrams: the weights of n-grams.
+      text: the sentences; languages that share none with the hub, or with a language that does, are
+        left out.
+      hub: the language whose sentences are numbered.
+      start: word of the hub -> its first vector, float32 [DIM].
+
+    Returns:
+      language -> its regression, whose `sums` are the vectors of words, of length 1 in the mean.
+    """
+    started = time.monotonic()
+    numbered = _number_sentences(text, hub)
+    views = {x: _view(text, x, ngrams, *both) for x, both in numbered.items()}
+    pivots = sorted(views, key=lambda x: (x != hub, -len(views[x].sentences)))[: _PIVOTS + 1]
+    factors = {x: _factor(views[x]) for x in pivots}
+    targets = _start(
+        views[hub], start, 1 + max(int(view.sentences.max()) for view in views.values())
+    )
+    for _ in range(_STEPS):
+        targets = _agree(views, factors, targets)
+    fitted = {}
+    for language, view in views.items():
+        factor = factors.pop(language, None) or _factor(view)
+        fitted[language] = _regression(ngrams, view, factor, targets)
+        del factor
+    logging.info(
+        "Given pairs: vectors of %s words in %d languages, %.0f s",
+        f"{sum(len(x.words) for x in fitted.values()):,}",
+        len(fitted),
+        time.monotonic() - started,
+    )
+    return fitted
+
+
+def save(fitted: Mapping[str, Regression], path: str) -> None:
+    """Writes an .npz file that `load` reads, in half precision."""
+    arrays = [regression_arrays("", language, one) for language, one in fitted.items()]
+    with atomic.writing(path) as file:
+        np.savez(file, **{name: values for part in arrays for name, values in part.items()})
+
+
+def load(path: str) -> dict[str, Regression]:
+    """Reads a file that `save` wrote.
+
+    Raises:
+      FileNotFoundError: the file does not exist.
+      ValueError: the file is damaged.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return regressions_of("", dict(stored))
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is damaged ({error})") from error
+
+
+def _number_sentences(text: GivenText, hub: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Language -> the rows of its sentences and the numbers of what they mean.
+
+    The hub's sentences are numbered; a sentence of another language has the number of the one that it
+    translates, in the hub or in a language that has numbers already.
+    """
+    pairs, rows = text.given.pairs, len(text.given.sentences.get(hub, ()))
+    number_of = {hub: np.arange(rows)}
+    found = True
+    while found:
+        found = False
+        for a, b in [*pairs, *(pair[::-1] for pair in pairs)]:
+            if a in number_of and b not in number_of:
+                both = pairs[a, b] if (a, b) in pairs else pairs[b, a][:, ::-1]
+                number_of[b] = np.full(len(text.given.sentences[b]), -1)
+                number_of[b][both[:, 1]] = number_of[a][both[:, 0]]
+                found = True
+    shared = np.bincount(
+        np.concatenate([np.unique(own[own >= 0]) for own in number_of.values()]), minlength=rows
+    )
+    wanted = np.flatnonzero(shared > 1)
+    wanted = wanted[:: max(1, -(-len(wanted) // _MAX_SENTENCES))]
+    new_number = np.full(rows, -1)
+    new_number[wanted] = np.arange(len(wanted))
+    result = {}
+    for language, own in number_of.items():
+        numbers = np.where(own >= 0, new_number[own], -1)
+        # Of the sentences with one meaning the first one counts.
+        distinct, first = np.unique(numbers, return_index=True)
+        result[language] = first[distinct >= 0], distinct[distinct >= 0]
+    return {language: both for language, both in result.items() if len(both[0])}
+
+
+def _view(
+    text: GivenText, language: str, ngrams: Ngrams, rows: np.ndarray, numbers: np.ndarray
+) -> _View:
+    own = np.unique(text.corpus.ids[language]).tolist()
+    words = [text.corpus.words[i] for i in own]
+    of_rows = text.word_rows(language, {word: row for row, word in enumerate(words)})
+    chosen = [of_rows[row] for row in rows.tolist()]
+    columns = np.concatenate([*chosen, np.zeros(0, np.int64)])
+    splits = np.concatenate([[0], np.cumsum([len(some) for some in chosen])])
+    counts = sparse.csr_matrix(
+        (np.ones(len(columns), np.float32), columns, splits), (len(chosen), len(words))
+    )
+    counts.sum_duplicates()
+    # Weighted as `StaticEncoder.sentences` weighs them.
+    seen = np.bincount(counts.indices, minlength=len(words))
+    idf = np.log(len(chosen) / np.maximum(seen, 1)).astype(np.float32)
+    weights = (counts @ sparse.diags(idf)).tocsr()
+    features = (weights @ ngrams.features(words)).tocsr()
+    squares = [np.asarray(x.multiply(x).sum(1)).ravel() for x in (weights, features)]
+    scale = sparse.diags((1 / np.sqrt(np.maximum(sum(squares), 1e-9))).astype(np.float32))
+    return _View(numbers, words, (scale @ weights).tocsr(), (scale @ features).tocsr())
+
+
+def _factor(view: _View) -> tuple[np.ndarray, bool]:
+    """Cholesky's factor of the kernel of a language's sentences and the ridge."""
+    size = len(view.sentences)
+    kernel = np.empty((size, size), np.float32)
+    for start in range(0, size, _ROWS):
+        some = slice(start, start + _ROWS)
+        kernel[some] = (view.features[some] @ view.features.T).toarray()
+        kernel[some] += (view.weights[some] @ view.weights.T).toarray()
+    kernel[np.diag_indices(size)] += np.float32(_RIDGE)
+    # The transpose is in Fortran's order: LAPACK overwrites the symmetric kernel without a copy.
+    return linalg.cho_factor(kernel.T, lower=True, overwrite_a=True, check_finite=False)
+
+
+def _start(hub: _View, start: Mapping[str, np.ndarray], count: int) -> np.ndarray:
+    """The first vectors of the sentences, float32 [count, DIM]: the weighted sums of the hub's words."""
+    none = np.zeros(DIM, np.float32)
+    rows = np.stack([start.get(word, none) for word in hub.words])
+    targets = np.zeros((count, DIM), np.float32)
+    targets[hub.sentences] = unit(hub.weights @ rows)
+    return targets
+
+
+def _agree(
+    views: Mapping[str, _View], factors: Mapping[str, tuple[np.ndarray, bool]], targets: np.ndarray
+) -> np.ndarray:
+    """The mean of what the languages answer for each sentence, float32 [sentences, DIM]."""
+    sums, counts = np.zeros_like(targets), np.zeros(len(targets), np.float32)
+    for language, factor in factors.items():
+        some = views[language].sentences
+        own = targets[some] - targets[some].mean(0)
+        # Kernel @ duals, since (kernel + ridge) @ duals are the targets.
+        sums[some] += own - np.float32(_RIDGE) * linalg.cho_solve(factor, own, check_finite=False)
+        counts[some] += 1
+    return sums / np.maximum(counts, 1)[:, None]
+
+
+def _regression(
+    ngrams: Ngrams, view: _View, factor: tuple[np.ndarray, bool], targets: np.ndarray
+) -> Regression:
+    own = targets[view.sentences]
+    duals = linalg.cho_solve(factor, own - own.mean(0), check_finite=False)
+    fitted = Regression(view.words, np.asarray(view.weights.T @ duals, np.float32))
+    lengths = np.linalg.norm(fitted.sums(ngrams, view.words), axis=1)
+    return Regression(view.words, fitted.factors / np.float32(max(lengths.mean(), 1e-9)))

@@ -1,0 +1,97 @@
+"""Links of given pairs of sentences: as files for people and other programs, as figures and a section."""
+
+from __future__ import annotations
+
+import os
+from typing import Sequence
+
+from absl import logging
+
+from clwe_jax import atomic
+from clwe_jax.embeddings.linking import WordLinks
+from clwe_jax.embeddings.word_graph import Links
+from clwe_jax.report import data
+from clwe_jax.report.data import Column, Metric, Number, Section, Table, Word
+from clwe_jax.report.measures import pair_name
+from clwe_jax.static.mined import Written
+from clwe_jax.static.trainer import Trainer
+from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.dictionary.test_dictionaries import TestSet
+
+_EXAMPLES = 24  # links of a pair of languages in the report
+_MAX_PAIRS = 6  # of languages with examples
+_ABOUT = (
+    "Words of given pairs of sentences are linked to the words of their translations, and the links take "
+    "part in the vectors of words. mined/dictionary/ has all links with their counts. Precision: of the "
+    "test dictionaries' words that have links, the share whose most frequent link is a translation there."
+)
+
+
+def write(
+    links: WordLinks, trainer: Trainer, dictionary: Dictionary | None, tests: Sequence[TestSet]
+) -> Written:
+    """The links with their figures and their section of the report.
+
+    Args:
+      links: of the words of given pairs.
+      trainer: has the given text.
+      dictionary: the dictionary before; None: there is none.
+      tests: test dictionaries, which no link has seen.
+    """
+    figures, rows, examples = {}, [], []
+    given = trainer.corpus.given.given
+    for pair, found in links.items():
+        name = "-".join(pair)
+        known = set(dictionary.pairs(*pair)) if dictionary is not None else set()
+        words = _sorted(found)
+        new = [link for link in words if link[:2] not in known]
+        count = len(given.pairs.get(pair, given.pairs.get(pair[::-1], ())))
+        rows.append([pair_name(name), Number(count), Number(len(words)), Number(len(new))])
+        examples.append((len(words), pair, new[:_EXAMPLES]))
+        share = precision(found, pair, tests)
+        if share is not None:
+            figures[f"given/{name}/precision"] = share
+            logging.info("Given pairs, %s: links of test words, precision %.3f", name, share)
+    columns = [Column("Pair"), *(Column(x, "count") for x in ("Sentences", "Links", "New"))]
+    if figures:
+        columns.append(Column("Precision", "percent"))
+        rows = [
+            [*row, Metric(f"given/{'-'.join(pair)}/precision")] for row, pair in zip(rows, links)
+        ]
+    blocks: list[data.Block] = [Table(columns, rows)]
+    for _, (source, target), some in sorted(examples, key=lambda x: -x[0])[:_MAX_PAIRS]:
+        cells = [[Word(a, source), Word(b, target), Number(count)] for a, b, count in some]
+        title = f"{pair_name(f'{source}-{target}')}: links that the dictionary lacks"
+        blocks.append(Table([source, target, Column("Links", "count")], cells, closed=title))
+    return Written(links, figures, [data.to_json(Section("Given pairs", _ABOUT, blocks))])
+
+
+def write_dictionaries(links: WordLinks, folder: str) -> None:
+    """Writes FOLDER/xx-yy.txt for each pair of languages: a word, its translation and their count a line."""
+    os.makedirs(folder, exist_ok=True)
+    for pair, found in links.items():
+        lines = (f"{a}\t{b}\t{count:.2f}\n" for a, b, count in _sorted(found))
+        atomic.write(os.path.join(folder, f"{'-'.join(pair)}.txt"), "".join(lines))
+
+
+def precision(links: Links, pair: tuple[str, str], tests: Sequence[TestSet]) -> float | None:
+    """The share of the test words with links whose most frequent link is a translation; None: no test."""
+    best: dict[str, dict[str, tuple[float, str]]] = {pair[0]: {}, pair[1]: {}}
+    for source, target, count in zip(links.source, links.target, links.counts.tolist()):
+        for language, word, other in ((pair[0], source, target), (pair[1], target, source)):
+            best[language][word] = max(best[language].get(word, (0.0, "")), (count, other))
+    right = [
+        best[test.source][word][1] in others
+        for test in tests
+        if {test.source, test.target} == set(pair)
+        for word, others in test.entries.items()
+        if word in best[test.source]
+    ]
+    return sum(right) / len(right) if right else None
+
+
+def _sorted(links: Links) -> list[tuple[str, str, float]]:
+    """The links of words with letters, most frequent first."""
+    words = zip(links.source, links.target, links.counts.tolist())
+    spelled = [link for link in words if all(any(map(str.isalpha, x)) for x in link[:2])]
+    return sorted(spelled, key=lambda link: -link[2])

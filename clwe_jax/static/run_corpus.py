@@ -1,0 +1,81 @@
+"""The running words of a static run: its text, and the sentences that it is given with translations."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from typing import Mapping
+
+from clwe_jax import options
+from clwe_jax.embeddings import corpus as corpora
+from clwe_jax.embeddings.corpus import Corpus
+from clwe_jax.embeddings.given_text import GivenText
+from clwe_jax.options.static import StaticRun
+from clwe_jax.options.text import PAIRS
+from clwe_jax.text import stamps
+from clwe_jax.text.corpus import parallel
+from clwe_jax.text.corpus.corpora import TextCorpus
+from clwe_jax.text.corpus.parallel import Given
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import Segmenter
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RunCorpus:
+    """Text and given pairs as words, read when something needs them.
+
+    Attributes:
+      config, folders, normalizer, segmenter: as of `trainer.Trainer`.
+    """
+
+    config: StaticRun
+    folders: Mapping[str, str]
+    normalizer: Normalizer
+    segmenter: Segmenter
+
+    @functools.cached_property
+    def whole(self) -> Corpus:
+        """The running words of the text, with those of the given pairs."""
+        if not self.config.learns_from_pairs:
+            return self.own
+        own = None if self.config.data.source == PAIRS else self.own
+        return self.given.joined(own, options.languages(self.config))
+
+    @functools.cached_property
+    def own(self) -> Corpus:
+        """The running words of the text files."""
+        return corpora.read(self._files, self.normalizer, self.segmenter)
+
+    @functools.cached_property
+    def given(self) -> GivenText:
+        """The sentences of `config.data.pairs`."""
+        return GivenText.cut(self._given, self.normalizer, self.segmenter)
+
+    @functools.cached_property
+    def stamps(self) -> dict[str, str]:
+        """Name -> stamp of each file of text and pairs."""
+        found: dict[str, str] = {}
+        if self.config.data.source != PAIRS:
+            paths = itertools.chain(*self._files.files.values())
+            found |= stamps.stamps(paths, self.folders["text"])
+        if self.config.learns_from_pairs:
+            found |= stamps.stamps(self._given.files)
+        return found
+
+    @property
+    def mended(self) -> dict[str, int]:
+        """Fault of a line -> number of lines that were mended or left out, of what was read so far."""
+        read = [self.__dict__[x].mended for x in ("whole", "own") if x in self.__dict__]
+        given = self.__dict__["_given"].skipped if "_given" in self.__dict__ else {}
+        return {**(read[0] if read else {}), **given}
+
+    @functools.cached_property
+    def _given(self) -> Given:
+        return parallel.read_all(
+            self.folders["pairs"], options.languages(self.config), "data.pairs"
+        )
+
+    @functools.cached_property
+    def _files(self) -> TextCorpus:
+        return TextCorpus(self.folders["text"], options.languages(self.config))

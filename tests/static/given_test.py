@@ -1,0 +1,118 @@
+"""Runs on given pairs alone: no dictionary, no other text; and what is written of their links."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from clwe_jax import api, options
+from clwe_jax.embeddings.word_graph import Links
+from clwe_jax.options import systems
+from clwe_jax.static import given, job as static
+from clwe_jax.text.dictionary.test_dictionaries import TestSet
+
+_STEMS = "sun moon star tree river stone bird fish house road king child bread water fire".split()
+_BOOKS = {"MAT": 120, "JHN": 40}
+
+
+def _verses(language):
+    """Verses of random words; a language other than English writes them backwards, with an ending."""
+    draws, lines = np.random.default_rng(0), []
+    for book, count in _BOOKS.items():
+        for number in range(1, count + 1):
+            words = draws.permutation(_STEMS)[:6].tolist()
+            if language != "en":
+                words = [word[::-1] + language for word in words[::-1]]
+            lines.append(f"{book} {1 + number // 30}:{number}\t{' '.join(words).title()}.\n")
+    return "".join(lines)
+
+
+def _config(folder, **overrides):
+    config = systems.load("configs/dictionary_vectors.py:small")
+    values = {
+        "data.source": "pairs",
+        "data.pairs": str(folder),
+        "data.held_out": "JHN",
+        "data.languages": "en,xho,yor",
+        "data.dictionaries": "",
+        "evals.bli.data": "",
+        "evals.similarity.data": "",
+        "evals.retrieval.data": "pairs",
+        "embeddings.dim": 64,
+        "static.words.meaning_dim": 16,
+    }
+    found = options.with_values(options.parse(config), values | overrides).resolved()
+    found.check_all()
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("verses")
+    for language in ("en", "xho", "yor"):
+        (folder / f"{language}.tsv").write_text(_verses(language))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(folder, tmp_path_factory):
+    workdir = str(tmp_path_factory.mktemp("run"))
+    static.run(_config(folder), workdir)
+    return workdir
+
+
+def _read(run, name):
+    with open(os.path.join(run, name), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def test_held_out_verses_find_their_translations(run):
+    figures = _read(run, "results.json")
+    for pair in ("xho-en", "en-yor"):
+        assert figures[f"retrieval/{pair}/mean_csls"] > 0.9, pair
+    # A language that no pair joins to another directly meets it in the same space.
+    model = api.load(run)
+    [near] = model.neighbours("revirxho", "xho", k=1, to="yor")
+    assert near.word == "reviryor"
+
+
+def test_links_are_files_and_a_section(run):
+    with open(os.path.join(run, "mined", "dictionary", "xho-en.txt"), encoding="utf-8") as file:
+        links = [line.split("\t")[:2] for line in file]
+    best = dict(reversed(links))  # the most frequent link of a word comes last, and stays
+    assert sum(best[f"{stem[::-1]}xho"] == stem for stem in _STEMS) >= len(_STEMS) - 1
+    [section] = [x for x in _read(run, "report.json")["sections"] if x["title"] == "Given pairs"]
+    assert "120" in json.dumps(section)
+    page = open(os.path.join(run, "report.html"), encoding="utf-8").read()
+    assert "Given pairs" in page and "revirxho" in page
+
+
+def test_a_word_that_no_verse_has_gets_a_vector_by_its_spelling(run):
+    model = api.load(run)
+    [near] = model.neighbours("revirakxho", "xho", k=1, to="en")
+    assert near.word == "river"
+
+
+def test_a_finished_run_is_not_made_again_and_other_verses_are_another_run(run, folder):
+    before = os.stat(os.path.join(run, "trained", "paired.npz")).st_mtime_ns
+    static.run(_config(folder), run)
+    assert os.stat(os.path.join(run, "trained", "paired.npz")).st_mtime_ns == before
+
+
+def test_the_text_of_pairs_needs_a_run_that_learns_from_them(folder):
+    with pytest.raises(ValueError, match="source=pairs"):
+        _config(folder, **{"static.training": "joint"})
+    with pytest.raises(ValueError, match="add_to"):
+        _config(folder, **{"static.add_to": "somewhere"})
+
+
+def test_precision_is_that_of_the_most_frequent_link_in_both_directions():
+    links = Links(["a", "a", "b", "c"], ["x", "y", "y", "z"], np.array([2, 1, 5, 1], np.float32))
+    tests = [
+        TestSet("xx", "en", {"a": frozenset("y"), "b": frozenset("y"), "q": frozenset("x")}),
+        TestSet("en", "xx", {"y": frozenset("b"), "x": frozenset("a")}),
+        TestSet("de", "en", {"a": frozenset("x")}),
+    ]
+    assert given.precision(links, ("xx", "en"), tests) == pytest.approx(3 / 4)
+    assert given.precision(links, ("xx", "en"), tests[2:]) is None
