@@ -18,6 +18,10 @@ COMMANDS = {
     "prepare": ("clwe_jax.data.prepare", "prepare batches once, for training without TensorFlow"),
     "align": ("clwe_jax.api.over_files", "link the words of two files of parallel sentences"),
     "mine": ("clwe_jax.api.over_files", "find the translations among the sentences of two files"),
+    "align-documents": (
+        "clwe_jax.api.over_files",
+        "pair the sentences of two translated documents",
+    ),
     "tag": ("clwe_jax.api.over_files", "label the words of a file"),
     "export": ("clwe_jax.interop.export", "write a model for other programs"),
     "teach": ("clwe_jax.interop.teach", "teach a downloaded encoder the words of a dictionary"),

@@ -9,7 +9,8 @@ from typing import Any, Iterable, Self, Sequence
 import numpy as np
 
 from clwe_jax import terminal
-from clwe_jax.align import mining, search
+from clwe_jax.align import documents, mining, search
+from clwe_jax.align.documents import Bead
 from clwe_jax.api.loaded import WORDS, LoadedModel, Translation, WordLink
 from clwe_jax.encoders.checks import check_count, check_strings, check_texts
 from clwe_jax.encoders.encode import Layer
@@ -155,6 +156,25 @@ class Loaded(LoadedEncoder, LoadedModel):
         )
         places = zip(rows[0][mined.source], rows[1][mined.target], mined.scores)
         return [(int(i), int(j), float(x)) for i, j, x in places if x >= least]
+
+    def align_documents(
+        self, texts: Sequence[str], lang: str, others: Sequence[str], to: str
+    ) -> list[Bead]:
+        given = check_texts(texts), check_texts(others)
+        if not all(given):
+            raise ValueError("texts, others: expected sentences on both sides")
+        sides = [self._windows(lines, x) for lines, x in zip(given, (lang, to), strict=True)]
+        first, second = (np.array([len(line) for line in lines]) for lines in given)
+        return documents.align(*sides, (first, second))
+
+    def _windows(self, lines: Sequence[str], lang: str) -> list[np.ndarray]:
+        """The vectors of every one, two and three neighbouring lines joined."""
+        return [
+            self.sentence_vectors(
+                [" ".join(lines[i : i + size]) for i in range(len(lines) - size + 1)], lang
+            )
+            for size in range(1, min(documents.MOST_LINES, len(lines)) + 1)
+        ]
 
 
 def takes_spaces(words: str) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Iterable, NamedTuple, Sequence,
 if TYPE_CHECKING:
     import numpy as np
 
+    from clwe_jax.align.documents import Bead
     from clwe_jax.embeddings.vectors import Vectors
     from clwe_jax.encoders.nearest import Neighbour
 
@@ -244,6 +245,26 @@ class LoadedModel:
           ValueError: an unknown language, or no sentences.
         """
         raise self._lacks("mine")
+
+    def align_documents(
+        self, texts: Sequence[str], lang: str, others: Sequence[str], to: str
+    ) -> list[Bead]:
+        """The sentences of two documents that translate each other, in their order.
+
+        Up to three sentences of one side may translate one of the other, and two two; others have no
+        translation. See `align.documents`.
+
+        Args:
+          texts, lang: the sentences of a document, in order, and their language.
+          others, to: those of the other document, and their language.
+
+        Returns:
+          Places of the texts and of their translations, ranges, and the score of each bead.
+
+        Raises:
+          ValueError: an unknown language, or no sentences.
+        """
+        raise self._lacks("align_documents")
 
     def sentence_vectors(self, texts: Sequence[str], lang: str) -> np.ndarray:
         """The encoder's own vectors of sentences, float32 [N, D]; see `Model.sentence_vectors`."""

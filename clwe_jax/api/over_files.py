@@ -1,8 +1,13 @@
-"""Runs a model over files: clwe-jax align, clwe-jax mine and clwe-jax tag.
+"""Runs a model over files: clwe-jax align, align-documents, mine and tag.
 
     clwe-jax align --model=RUN --languages=de,en FILE FILE      # 0-0 1-2 ..., a line a pair of sentences
     clwe-jax mine  --model=RUN --languages=de,en FILE FILE      # margin, sentence and translation, by tabs
     clwe-jax tag   --model=RUN --languages=de    FILE           # a word and its label a line, as CoNLL
+    clwe-jax align-documents --model=RUN --languages=de,en FILE FILE --out=de-en.tsv
+
+`align-documents` is for two files that translate each other, each in its order, with sentences that are joined,
+split, left out or added. Its lines have the sentence, its translation, a score and the numbers of their lines
+in the files, 12-13:14, by tabs: --config.data.pairs reads them where the file is called de-en.tsv.
 
 Words are what stands between spaces, which the links number from 0 (Pharaoh's format). With --words=own
 they are those that the model cuts, as it has to where a language writes no spaces; `align` then writes
@@ -106,6 +111,43 @@ def _pair(margin: float, *sentences: str) -> str:
     return "\t".join([f"{margin:.4f}", *(x.replace("\t", " ") for x in sentences)])
 
 
+def align_documents(
+    model: LoadedModel, files: Sequence[str], languages: Sequence[str], least: float
+) -> Iterator[str]:
+    """Yields sentence, translation, score and lines of the beads of `LoadedModel.align_documents`."""
+    sides = [_numbered(path) for path in files]
+    (numbers, texts), (other_numbers, others) = sides
+    beads = model.align_documents(texts, languages[0], others, languages[1])
+    written = [0, 0]
+    for bead in beads:
+        if bead.score < least:
+            continue
+        written = [written[0] + len(bead.source), written[1] + len(bead.target)]
+        lines = f"{_span(numbers, bead.source)}:{_span(other_numbers, bead.target)}"
+        yield "\t".join(
+            [_joined(texts, bead.source), _joined(others, bead.target), f"{bead.score:.3f}", lines]
+        )
+    for path, (_, lines), count in zip(files, sides, written, strict=True):
+        logging.info("%s: %d of %d lines have no translation", path, len(lines) - count, len(lines))
+
+
+def _numbered(path: str) -> tuple[list[int], list[str]]:
+    """The numbers, from 1, and the texts of a file's lines that are not empty."""
+    lines = [(number, line) for number, line in enumerate(_lines(path), 1) if line.strip()]
+    if not lines:
+        raise ValueError(f"{path}: expected sentences")
+    return [number for number, _ in lines], [line for _, line in lines]
+
+
+def _span(numbers: Sequence[int], places: range) -> str:
+    first, last = numbers[places[0]], numbers[places[-1]]
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _joined(texts: Sequence[str], places: range) -> str:
+    return " ".join(texts[place].replace("\t", " ").strip() for place in places)
+
+
 def tag(
     model: LoadedModel, files: Sequence[str], languages: Sequence[str], words: str = WORDS[0]
 ) -> Iterator[str]:
@@ -123,7 +165,9 @@ _COMMANDS: dict[str, tuple[int, Callable[..., Iterator[str]]]] = {
     "align": (2, align),
     "mine": (2, mine),
     "tag": (1, tag),
+    "align-documents": (2, align_documents),
 }
+_LEAST = {"mine": 1.05, "align-documents": 0.0}  # default of the smallest margin or score
 
 
 def _lines(path: str) -> Iterator[str]:
@@ -178,11 +222,17 @@ def _arguments(command: str, argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--languages", required=True, help="codes of the files' languages, in their order"
     )
-    if command != "mine":
+    if command not in _LEAST:
         parser.add_argument("--words", choices=WORDS, default=WORDS[0], help="what is a word")
     parser.add_argument("--out", default="", help="file to write; without it, the standard output")
+    if command in _LEAST:
+        parser.add_argument(
+            "--least",
+            type=float,
+            default=_LEAST[command],
+            help="smallest margin or score of a pair",
+        )
     if command == "mine":
-        parser.add_argument("--least", type=float, default=1.05, help="smallest margin of a pair")
         parser.add_argument(
             "--pipeline_options", help="of Apache Beam, by commas: --runner=DirectRunner"
         )
@@ -196,9 +246,9 @@ def _arguments(command: str, argv: Sequence[str]) -> argparse.Namespace:
             f"--languages={','.join(given.languages)}: expected {count}, one for each file"
         )
     by_beam = given.pipeline_options is not None
+    if command in _LEAST and math.isnan(given.least):
+        parser.error("--least=nan: expected a number")
     if command == "mine":
-        if math.isnan(given.least):
-            parser.error("--least=nan: expected a number")
         if given.parts is not None and (given.parts < 1 or not by_beam):
             parser.error(f"--parts={given.parts}: at least 1, and with --pipeline_options only")
     if by_beam:
@@ -222,7 +272,7 @@ def main(command: str, argv: Sequence[str]) -> None:
     """The command line.
 
     Args:
-      command: align, mine or tag.
+      command: align, align-documents, mine or tag.
       argv: its arguments.
     """
     given = _arguments(command, argv)
@@ -241,7 +291,7 @@ def main(command: str, argv: Sequence[str]) -> None:
 def _run(command: str, given: argparse.Namespace) -> None:
     model = api.load_for(given.model, given.languages)
     total = sum(1 for _ in iterate_lines(given.files[0]))
-    more = {"least": given.least} if command == "mine" else {"words": given.words}
+    more = {"least": given.least} if command in _LEAST else {"words": given.words}
     lines = _COMMANDS[command][1](model, given.files, given.languages, **more)
     written = 0
     with _output(given.out) as out, terminal.task("lines", total) as advance:

@@ -15,6 +15,7 @@ from clwe_jax import api
 from clwe_jax.api import over_files
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.text.corpus import parallel
 
 WORDS = 30
 
@@ -229,3 +230,22 @@ def test_nothing_found_and_bad_bytes_are_said(model, texts, tmp_path, capsys, sa
 def test_the_module_imports_no_jax(run_python):
     """`compiled.keep` sets the folder of compiled programs before jax is imported."""
     run_python("-c", "import sys, clwe_jax.api.over_files; assert 'jax' not in sys.modules")
+
+
+def test_documents_are_aligned(model, tmp_path, capsys):
+    """Line 2 is added, lines 4 and 5 are one line on the other side, and an empty line counts in numbers."""
+    r = np.random.default_rng(2)
+    rows = [r.permutation(WORDS)[:6] for _ in range(12)]
+    german, english = ([" ".join(names(prefix)[i] for i in row) for row in rows] for prefix in "de")
+    english = [english[0], "", *english[2:3], f"{english[3]} {english[4]}", *english[5:]]
+    for name, lines in (("a", german), ("b", english)):
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    out = tmp_path / "de-en.tsv"
+    arguments = (f"--model={model}", "--languages=de,en", f"--out={out}")
+    run("align-documents", *arguments, str(tmp_path / "a"), str(tmp_path / "b"), capsys=capsys)
+    found = [line.split("\t") for line in out.read_text().splitlines()]
+    assert [x[3] for x in found] == ["1:1", "3:3", "4-5:4", *(f"{i}:{i - 1}" for i in range(6, 13))]
+    assert found[2][:2] == [f"{german[3]} {german[4]}", english[3]]
+    assert all(0.9 < float(x[2]) <= 1 for x in found)
+    [files] = parallel.find(str(tmp_path), ("de", "en"), "data.pairs")
+    assert parallel.read(files).target == [x[1] for x in found]

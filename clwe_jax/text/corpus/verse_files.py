@@ -46,11 +46,13 @@ def has_verses(line: str) -> bool:
 def read_table(path: str, lines: Iterable[str]) -> Verses:
     """The verses of lines 'MAT 5:12<TAB>text'.
 
-    A reference that comes again adds its text to the verse, as 5:12a and 5:12b do.
+    A reference that comes again adds its text to the verse, as 5:12a and 5:12b do; the text `<range>`
+    says that the verse belongs to the one before.
     """
     texts: dict[str, str] = {}
-    joined: dict[str, tuple[str, ...]] = {}
+    spans: dict[str, list[str]] = {}
     faults = Faults(path)
+    head = ""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -59,10 +61,15 @@ def read_table(path: str, lines: Iterable[str]) -> Verses:
         text = text.partition("\t")[0].strip()
         if not verses:
             faults.add("without a reference", number)
+        elif text == _JOINED and head:
+            spans[head] += verses
+        elif text == _JOINED:
+            faults.add(f"{_JOINED} before any verse", number)
         elif text:
-            texts[verses[0]] = f"{texts[verses[0]]} {text}" if verses[0] in texts else text
-            if len(verses) > 1:
-                joined[verses[0]] = verses
+            head = verses[0]
+            texts[head] = f"{texts[head]} {text}" if head in texts else text
+            spans.setdefault(head, []).extend(x for x in verses if x not in spans.get(head, ()))
+    joined = {key: tuple(verses) for key, verses in spans.items() if len(verses) > 1}
     return Verses(texts, joined, faults.counts)
 
 

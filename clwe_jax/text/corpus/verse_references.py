@@ -65,10 +65,16 @@ def of_vref() -> tuple[str, ...]:
     books = [line.split() for line in lines if not line.startswith("#")]
     return tuple(
         f"{book} {chapter}:{verse}"
-        for book, *sizes in books
-        for chapter, size in enumerate(sizes, 1)
-        for verse in range(1, int(size) + 1)
+        for book, *chapters in books
+        for chapter, verses in enumerate(chapters, 1)
+        for verse in _verses_of(verses)
     )
+
+
+def _verses_of(chapter: str) -> list[int]:
+    """The numbers of a chapter's verses: '4' -> 1 to 4, '4-2' -> without the second."""
+    last, *absent = map(int, chapter.split("-"))
+    return [verse for verse in range(1, last + 1) if verse not in absent]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -47,11 +47,8 @@ def test_references_of_all_kinds(text, references):
 def test_the_vref_layout_has_the_lines_of_ebible():
     references = verse_references.of_vref()
     assert len(references) == len(set(references)) == verse_references.LINES
-    assert (references[0], references[23_213], references[31_169]) == (
-        "GEN 1:1",
-        "MAT 1:1",
-        "REV 22:21",
-    )
+    places = {0: "GEN 1:1", 23_213: "MAT 1:1", 31_169: "REV 22:21", 31_847: "ESG 4:7"}
+    assert {place: references[place] for place in places} == places
 
 
 def test_every_two_languages_have_the_verses_that_both_have(verses):
@@ -160,3 +157,14 @@ def test_compressed_verses(tmp_path):
     (tmp_path / "en.tsv.xz").write_bytes(lzma.compress(EN.encode()))
     write(tmp_path, sw__tsv=SW)
     assert parallel.read_all(str(tmp_path), ("en", "sw"), "data.pairs").pairs
+
+
+def test_a_table_may_say_that_a_verse_belongs_to_the_one_before(tmp_path):
+    write(
+        tmp_path,
+        en__tsv=EN,
+        sw__tsv="MAT 1:1\tmoja\nMAT 1:2a\tmbili\nMAT 1:2b\tna\nMAT 1:3\t<range>\n",
+    )
+    [files] = parallel.find(str(tmp_path), ("en", "sw"), "data.pairs")
+    pairs = parallel.read(files)
+    assert (pairs.source, pairs.target) == (["one", "two three"], ["moja", "mbili na"])
