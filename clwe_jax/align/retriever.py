@@ -5,6 +5,8 @@ The results are those of `csls.nearest`, which is faster for many queries.
 
 from __future__ import annotations
 
+from typing import Sequence
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -81,6 +83,23 @@ class Retriever:
         if self._method == "csls":
             values = values - _mean_of_largest(cosines[None], self._neighbourhood)
         return best, values
+
+    def cosines(self, query: np.ndarray, places: Sequence[int]) -> np.ndarray:
+        """The cosines of a query [D] with some keys, float32 [places]."""
+        query = np.asarray(query, np.float32)
+        return self._cosines(query * _inverse(query[None]))[np.asarray(places)]
+
+    def scores(self, query: np.ndarray, places: Sequence[int]) -> np.ndarray:
+        """The scores of a query [D] with some keys, as of `nearest`, float32 [places]."""
+        query, places = np.asarray(query, np.float32), np.asarray(places)
+        cosines = self._cosines(query * _inverse(query[None]))
+        wanted = places[~self._exact[places]]
+        self._numbers[wanted] = self._numbers_of(wanted, slice(None))
+        self._exact[wanted] = True
+        scores = self._scale * cosines[places] - self._numbers[places]
+        if self._method == "csls":
+            scores -= _mean_of_largest(cosines[None], self._neighbourhood)
+        return scores
 
     def _look_around(self, query: np.ndarray, cosines: np.ndarray, k: int) -> None:
         """Bounds the numbers of all keys, and better those of the candidates of a query.

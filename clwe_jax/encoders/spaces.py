@@ -17,6 +17,7 @@ from clwe_jax.embeddings import vectors as stored
 from clwe_jax.embeddings.ngrams import Spelling
 from clwe_jax.embeddings.packed import Packed
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders import phrase_order
 from clwe_jax.encoders.checks import check_search, check_strings
 from clwe_jax.encoders.encode import Layer, select
 from clwe_jax.encoders.loaded import LoadedEncoder
@@ -51,8 +52,7 @@ class StaticSpaces(LoadedEncoder):
         without refinement, because joint training yields one space.
       hub: the language whose space the other languages are mapped to.
       normalizer: the normalizer of words.
-      frequencies: counts of the words of the run's text, for the pooling 'sif'; None where no text
-        was read.
+      frequencies: counts of the words of the text, for the pooling 'sif'; None where none was read.
       spelling: vectors of words that the model lacks, from their n-grams; None: they have none.
       spellings: how words are written, where `raw` has their keys alone.
     """
@@ -188,7 +188,8 @@ class StaticSpaces(LoadedEncoder):
         if (lang, to, chosen) not in self._retrievers:
             pool, keys = self.word_space(lang, to)
             self._retrievers[lang, to, chosen] = Retriever(keys.vectors, pool.vectors, chosen)
-        places, scores = self._retrievers[lang, to, chosen].nearest(query, min(k + own, len(y)))
+        retriever = self._retrievers[lang, to, chosen]
+        places, scores = phrase_order.nearest(retriever, y, self.phrases(to), query, k + own)
         near = [
             Neighbour(y.words[place], to, float(score))
             for place, score in zip(places, scores)

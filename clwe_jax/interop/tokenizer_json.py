@@ -125,12 +125,9 @@ def special_names(vocabulary: base_vocab.Vocabulary) -> dict[str, str]:
 
 
 def _wordpiece(vocabulary: base_vocab.Vocabulary) -> dict[str, Any]:
-    ids: dict[str, int] = {}
-    for number, piece in enumerate(vocabulary.pieces):
-        ids.setdefault(piece, number)
     return dict(
         type="WordPiece",
-        vocab=ids,
+        vocab={piece: number for number, piece in enumerate(vocabulary.pieces)},
         unk_token=vocabulary.pieces[vocabulary.unk_id],
         continuing_subword_prefix=INSIDE_MARK,
         max_input_chars_per_word=base_vocab.LONGEST_WORD,

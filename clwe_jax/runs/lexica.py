@@ -10,6 +10,7 @@ import numpy as np
 from clwe_jax import atomic, options
 from clwe_jax.align import induce
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders import phrase_order
 from clwe_jax.options.static import StaticRun
 from clwe_jax.text.dictionary import test_dictionaries, training_dictionary
 from clwe_jax.text.dictionary.merged import Dictionary
@@ -128,7 +129,8 @@ def induced(source: Vectors, target: Vectors) -> list[tuple[str, str]]:
       target: vectors of the target language in the same space and order.
     """
     rows = induce.induce(source.vectors, target.vectors, method="csls", max_words=None)
-    pairs = [(source.words[a], target.words[b]) for a, b in rows.tolist()]
+    rows = phrase_order.without_phrases_ahead(rows, source, target)
+    pairs = [(source.words[a], target.words[b]) for a, b in rows]
     return [pair for pair in pairs if all(any(map(str.isalpha, word)) for word in pair)]
 
 

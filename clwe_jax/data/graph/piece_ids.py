@@ -33,12 +33,11 @@ class PieceEncoder:
             self._split_han = vocabulary.split_han
             self._han = tf.constant(characters.han_table())
             # A piece that is too long, or a duplicate, keeps its id but is never found.
-            seen: set[str] = set()
+            last = {piece: number for number, piece in enumerate(vocabulary.pieces)}
             pieces = []
             for number, piece in enumerate(vocabulary.pieces):
-                usable = piece not in seen and 0 < len(piece.encode()) <= _LONGEST_PIECE
+                usable = last[piece] == number and 0 < len(piece.encode()) <= _LONGEST_PIECE
                 pieces.append(piece if usable else f"[unusable{number}]")
-                seen.add(piece)
             self._tokenizer = tf_text.FastWordpieceTokenizer(
                 pieces,
                 unknown_token=self._unknown_text,

@@ -55,10 +55,8 @@ class WordPieceVocabulary(Vocabulary):
         Raises:
           ValueError: `pieces` lacks a special piece.
         """
-        self._ids: dict[str, int] = {}
-        for number, piece in enumerate(pieces):
-            # Of equal pieces the first is found; the others keep their ids.
-            self._ids.setdefault(piece, number)
+        # Of equal pieces the last is found, as in transformers; the others keep their ids.
+        self._ids = {piece: number for number, piece in enumerate(pieces)}
         missing = [name for name in SPECIALS if name not in self._ids]
         if missing:
             raise ValueError(

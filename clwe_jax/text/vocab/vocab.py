@@ -57,10 +57,12 @@ def load(path: str) -> Vocabulary:
             return xlm.load(path)
         if path.endswith(".model"):
             return subword_vocab.SentencePieceVocabulary(content)
-        lines = content.decode("utf-8-sig").split("\n")
-        lines = [x.removesuffix("\r") for x in lines if x]
+        lines = [x.removesuffix("\r") for x in content.decode("utf-8-sig").split("\n")]
         if word_vocab.is_word_list(lines):
-            return word_vocab.parse(lines)
+            return word_vocab.parse(filter(None, lines))
+        # A line is an id of the model's weights, also an empty one.
+        while lines and not lines[-1]:
+            lines.pop()
         return subword_vocab.WordPieceVocabulary(lines, split_han)
     except RuntimeError as error:
         raise ValueError(f"{path} is not a SentencePiece model: {error}") from error

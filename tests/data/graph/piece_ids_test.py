@@ -47,7 +47,18 @@ def test_twin_of_every_kind(kind, whole, words):
 def bert_vocabulary(tmp_path, words):
     """A file as BERT's: unused pieces, Han characters one by one, a piece twice, one too long."""
     letters = sorted({character for word in words for character in word})
-    pieces = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "the", "z" * 300]
+    pieces = [
+        "[PAD]",
+        "[unused0]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        "the",
+        "the",
+        "",
+        "z" * 300,
+    ]
     pieces += letters + ["##" + letter for letter in letters[::2]] + ["##ing", "銀", "行", "##行"]
     path = tmp_path / "vocab.txt"
     path.write_text("\n".join(pieces), encoding="utf-8")

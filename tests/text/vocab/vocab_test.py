@@ -151,6 +151,27 @@ def test_frequent_words_become_pieces(kind, trained):
     assert np.mean(sizes[-10:]) + 0.5 < np.mean(sizes[:100])
 
 
+def test_of_equal_pieces_the_last_is_found_as_in_transformers(tmp_path):
+    pieces = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        "the",
+        "house",
+        "##s",
+        "house",
+        "",
+        "the",
+    ]
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join(pieces) + "\n\n", "utf-8")
+    vocabulary = vocab.load(str(path))
+    assert vocabulary.encode_word("the") + vocabulary.encode_word("houses") == [10, 8, 7]
+    assert len(vocabulary) == 11  # an empty line inside is an id, too
+
+
 @pytest.mark.parametrize("kind", subword_vocab.KINDS)
 def test_training_twice_gives_the_same_bytes(kind, trained, tmp_path):
     shuffled = list(counts().items())
