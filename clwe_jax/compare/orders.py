@@ -92,24 +92,27 @@ class Comparison:
             corrected[frozenset(pair)] = running_max
         return corrected
 
-    def told_apart(self, figure: str, first: str, second: str) -> bool:
+    def is_significant(self, figure: str, first: str, second: str) -> bool:
         """Whether the order of two systems is significant."""
         return self.p_values(figure).get(frozenset((first, second)), 1.0) < LEVEL
 
     def tied(self, figure: str, first: str, second: str) -> bool:
         """Whether two systems have the same test items in a part, and no significant order."""
         compared = bool(self.parts(figure, first, second))
-        return compared and not self.told_apart(figure, first, second)
+        return compared and not self.is_significant(figure, first, second)
 
     def above(self, figure: str, first: str, second: str) -> bool:
         """Whether the first system is significantly above the second one, over the parts of both.
 
         A system with fewer parts may have the higher figure and be below over these.
         """
-        return self.told_apart(figure, first, second) and self.gain(figure, first, second).value > 0
+        return (
+            self.is_significant(figure, first, second)
+            and self.gain(figure, first, second).value > 0
+        )
 
     def best(self, figure: str) -> list[str]:
-        """The system with the highest figure, and those that are not told apart from it."""
+        """The system with the highest figure, and those that do not differ significantly from it."""
         names = self.measured(figure)
         return [x for x in names if x == names[0] or self.tied(figure, names[0], x)]
 

@@ -56,7 +56,7 @@ def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> dat
     text = (
         f"All systems read the same text and dictionary; the budget of training is {budget}. Below a "
         f"figure stands its 95% interval over {_SEEDED[several]}; 'best' is the highest figure of a "
-        "column, '≈ best' is not told apart from it (paired by test item, p < .05 after Holm's correction), "
+        "column, '≈ best' does not differ significantly from it (paired by test item, p < .05 after Holm's correction), "
         "and 'not compared' has other test items than it. "
         "Retrieval: nearest sentence by cosine, or by CSLS. Induction: P@1 by CSLS over all test words "
         "that have a translation of another spelling (one of the same spelling does not count); coverage "
@@ -145,14 +145,14 @@ def _orders(comparison: Comparison, several: bool) -> data.Section:
                 Number(comparison.value(figure, name), low=low, high=high),
             ]
             if gain:
-                apart = comparison.told_apart(figure, name, after)
+                apart = comparison.is_significant(figure, name, after)
                 order = "above it" if comparison.above(figure, name, after) else "below it"
                 p = comparison.p_values(figure)[frozenset((name, after))]
                 cells += [
                     comparison.systems[after].title,
                     Number(gain.value, low=gain.low, high=gain.high),
                     Number(p),
-                    order if apart else Word("not told apart", style="soft"),
+                    order if apart else Word("not significant", style="soft"),
                 ]
             elif after:
                 none = Word("not compared", style="soft")
@@ -169,7 +169,7 @@ def _orders(comparison: Comparison, several: bool) -> data.Section:
             Column("Difference", "percent"),
             "p",
             "Order",
-            Column("Not told apart from", main=False),
+            Column("Not significantly different from", main=False),
         ]
         first = next(iter(comparison.titles))
         tables.append(
@@ -180,7 +180,7 @@ def _orders(comparison: Comparison, several: bool) -> data.Section:
     text = (
         "Each system beside the next one: the difference over the parts that both have, its 95% interval, "
         "and p, paired by test item and by seed (Student's t), after Holm's correction for all pairs of the "
-        f"figure.{_ONE_SEED * (not several)} An order without significance is 'not told apart'. Two systems without a part of the same "
+        f"figure.{_ONE_SEED * (not several)} 'Not significant': the test items may have decided the order. Two systems without a part of the same "
         "test items are 'not compared': of other languages, or where they spell test words in other ways, as "
         "with and without capitals."
     )

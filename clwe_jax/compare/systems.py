@@ -250,7 +250,7 @@ _FOREIGN = (
     "It knows your languages: then download one, unless it must be small or trained on your text.",
     "Your languages are none of those that it was trained on, or it is too large or too slow.",
 )
-_BROUGHT = ("You have it already.", "A system above it is told apart from it, and costs no more.")
+_BROUGHT = ("You have it already.", "A system is significantly better and costs no more.")
 
 
 def chosen(settings: CompareOptions) -> list[System]:

@@ -108,11 +108,11 @@ class MiningOptions(Section):
     margin: Amount = option(1.02, "least margin of a pair")
     support_lines: Size = option(
         3,
-        "another pair must be so near on both sides; nearer where pairs of shuffled texts meet too, as in "
-        "short texts",
+        "lines, on both sides, within which another pair supports a pair; fewer in short texts, where pairs "
+        "of shuffled texts would support each other",
     )
     grow_lines: Count = option(
-        2, "pairs beside supported ones are looked for so far away; 0: nowhere"
+        2, "lines around a supported pair in which further pairs are looked for; 0: none"
     )
     grow_cosine: Annotated[float, Range(-1, 1)] = option(0.33, "least cosine of these pairs")
     least_supported: Size = option(

@@ -44,19 +44,19 @@ def comparison(**runs):
     return Comparison({name: systems.SYSTEMS[name] for name in some}, some, {})
 
 
-def test_a_large_difference_is_told_apart_and_a_small_one_is_not():
+def test_a_large_difference_is_significant_and_a_small_one_is_not():
     found = comparison(rcsls=run(0.9, seed=1), geomm=run(0.88, seed=2), mlm=run(0.2, seed=3))
-    assert found.told_apart("retrieval", "rcsls", "mlm")
-    assert not found.told_apart("retrieval", "rcsls", "geomm")
+    assert found.is_significant("retrieval", "rcsls", "mlm")
+    assert not found.is_significant("retrieval", "rcsls", "geomm")
     assert sorted(found.best("retrieval")) == ["geomm", "rcsls"]
     low, high = found.interval("retrieval", "mlm")
     assert low < found.value("retrieval", "mlm") < high and high - low < 0.1
 
 
-def test_equal_outcomes_are_not_told_apart():
+def test_equal_outcomes_do_not_differ():
     found = comparison(rcsls=run(0.5), geomm=run(0.5))
     assert found.gain("retrieval", "rcsls", "geomm").p == 1.0
-    assert not found.told_apart("retrieval", "rcsls", "geomm")
+    assert not found.is_significant("retrieval", "rcsls", "geomm")
 
 
 def test_seeds_that_differ_widen_the_interval():
@@ -66,22 +66,26 @@ def test_seeds_that_differ_widen_the_interval():
     assert width[1] > 2 * width[0]
 
 
-def test_an_order_that_changes_with_the_seed_is_not_told_apart():
+def test_an_order_that_changes_with_the_seed_is_not_significant():
     def made(*shares):
         return [run(share, seed=n, items=2_000) for n, share in enumerate(shares)]
 
     found = comparison(rcsls=made(0.4, 0.7, 0.6), geomm=made(0.6, 0.4, 0.6))
-    assert not found.told_apart("retrieval", "rcsls", "geomm")
-    assert comparison(rcsls=made(0.6), geomm=made(0.4)).told_apart("retrieval", "rcsls", "geomm")
+    assert not found.is_significant("retrieval", "rcsls", "geomm")
+    assert comparison(rcsls=made(0.6), geomm=made(0.4)).is_significant(
+        "retrieval", "rcsls", "geomm"
+    )
 
 
-def test_two_seeds_of_equal_systems_are_not_told_apart():
+def test_two_seeds_of_equal_systems_do_not_differ():
     """A bootstrap of two seeds told 22% of them apart."""
     rng, wrong = np.random.default_rng(0), 0
     for trial in range(60):
         shares = 0.5 + 0.05 * rng.standard_normal((2, 2))
         two = [[run(share, seed=rng.integers(2**31)) for share in some] for some in shares]
-        wrong += comparison(rcsls=two[0], geomm=two[1]).told_apart("retrieval", "rcsls", "geomm")
+        wrong += comparison(rcsls=two[0], geomm=two[1]).is_significant(
+            "retrieval", "rcsls", "geomm"
+        )
     assert wrong <= 6
 
 
@@ -102,8 +106,8 @@ def test_directions_of_the_same_sentences_are_one_test_set():
 def test_only_the_same_items_are_compared():
     found = comparison(rcsls=run(0.9), geomm=run(0.1, key="other"))
     assert found.gain("retrieval", "rcsls", "geomm") is None
-    assert not found.told_apart("retrieval", "rcsls", "geomm")
-    # Not "not told apart" either: nothing was tested.
+    assert not found.is_significant("retrieval", "rcsls", "geomm")
+    # Not "not significant" either: nothing was tested.
     assert found.best("retrieval") == ["rcsls"]
     made = {x["title"]: x for x in sections.sections(found, CompareOptions(), "5 steps")}
     first, last = made["Orders"]["blocks"][0]["rows"]
@@ -121,10 +125,10 @@ def test_the_correction_is_holms():
     assert found.p_values("retrieval") == pytest.approx(expected)
 
 
-def test_many_systems_are_told_apart():
+def test_many_systems_differ():
     names = list(systems.SYSTEMS)[:16]  # 120 pairs
     runs = {name: run(n / 15, items=60, seed=n) for n, name in enumerate(names)}
-    assert comparison(**runs).told_apart("retrieval", names[0], names[-1])
+    assert comparison(**runs).is_significant("retrieval", names[0], names[-1])
 
 
 def test_a_higher_figure_over_fewer_parts_is_not_above():
@@ -140,11 +144,11 @@ def test_a_higher_figure_over_fewer_parts_is_not_above():
     assert made["Orders"]["blocks"][0]["rows"][0][5] == "below it"
 
 
-def test_the_report_says_not_told_apart():
+def test_the_report_says_not_significant():
     found = comparison(rcsls=run(0.9, seed=1), geomm=run(0.89, seed=2), mlm=run(0.2, seed=3))
     made = {x["title"]: x for x in sections.sections(found, CompareOptions(), "5 steps")}
     first, second, last = made["Orders"]["blocks"][0]["rows"]
-    assert (first[5]["text"], second[5], last[5]) == ("not told apart", "above it", "")
+    assert (first[5]["text"], second[5], last[5]) == ("not significant", "above it", "")
     assert first[6] == second[0] and last[0] == "MLM (mBERT)"
     marks = {row[0]: row[1].get("below") for row in made["Systems"]["blocks"][0]["rows"]}
     assert sorted(filter(None, marks.values())) == ["best", "≈ best"] and not marks["MLM (mBERT)"]
