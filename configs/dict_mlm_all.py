@@ -24,6 +24,8 @@ def get_config(scale: str = "laptop"):
     config.model.update(language_embeddings=False, condition_on_language=False)
     config.objective.dense = False
     if scale == "laptop":
+        config.train.steps = 3_000
+        config.checkpoint.every_steps = 500
         # Japanese and Chinese have dictionaries with English alone.
         config.data.dictionary_pivot = "en"
     return config

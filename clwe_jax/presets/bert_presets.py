@@ -99,6 +99,9 @@ def mlm(scale: str) -> ConfigDict:
         config.task.update(_MASKS)
         config.model.norm = "pre"
         config.data.max_predictions = _MASKED[scale]
+    if scale == "laptop":
+        config.train.steps = 750
+        config.checkpoint.every_steps = 250
     return config
 
 
