@@ -21,7 +21,7 @@ def get_config(scale: str = "laptop"):
     config = presets.dict_mlm(scale, cross_lingual_share=0.5)
     config.system = "DICT-MLM-all"
     config.task.update(labels="expected", equal_languages=True)
-    config.model.update(language_embeddings=False, condition_on_language=False)
+    config.model.condition_on_language = False
     config.objective.dense = False
     if scale == "laptop":
         config.train.steps = 3_000

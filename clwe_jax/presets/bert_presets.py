@@ -32,10 +32,6 @@ def _evals(every_steps: int) -> dict[str, Any]:
 _MASKS = dict(masking_rate=0.8, mask_share=0.2, keep_share=0.75, random_share=0.05)
 _MASKED = {"laptop": 48, "small": 96}
 
-# One product scores the labels of all languages, and a language at the input moves its words apart.
-# Without a dense layer below the labels the layers stay in their space (docs/lessons.md).
-_WITHOUT_LANGUAGE = dict(language_embeddings=False, condition_on_language=False)
-
 _BERT_BASE: Values = {
     "vocab": dict(size=119_552),
     "model": dict(layers=12, width=768, heads=12, mlp_dim=3_072),
@@ -116,6 +112,10 @@ def dict_mlm(scale: str, cross_lingual_share: float) -> ConfigDict:
     config.task.kept = "label" if scale == "paper" else "text"
     if scale in _MASKED:
         config.task.update(labels="expected", **_MASKS)
-        config.model.update(_WITHOUT_LANGUAGE)
+        # One product scores the labels of all languages. Without a dense layer between them and the
+        # layers, these stay in the labels' space, on real text also without the language at the input
+        # (docs/lessons.md).
+        config.model.condition_on_language = False
+        config.model.language_embeddings = scale == "laptop"
         config.objective.dense = False
     return config
