@@ -54,6 +54,7 @@ class ContrastiveObjective:
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Keys, shapes and types of a batch: of sentences, and with the prefix `COPY` of copies."""
         shapes = self.base.batch_shapes(rows, length)
+        shapes.pop("entries", None)  # sentences have no labels
         return {**shapes, **{COPY + key: shape for key, shape in shapes.items()}}
 
     def init(self, rng: Array, batch: Batch) -> Variables:

@@ -49,8 +49,6 @@ def objective(
       base: the pretraining's objective.
       weights: of pieces in the vector of a sentence, see `ContrastiveObjective`.
     """
-    if getattr(base, "labels", None) is not None:
-        base = dataclasses.replace(base, labels=None)  # sentences are not predicted
     return ContrastiveObjective(
         base, settings.temperature, settings.microbatches, weights, settings.against
     )

@@ -19,7 +19,7 @@ STEPS, MORE = 5, 4  # of pretraining and finish
 
 def tiny(**changes):
     config = presets.bert("laptop")
-    config.task.update(name="dict_mlm", cross_lingual_share=0.5, only_words_with_entries=True)
+    config.task = options.named("task", "dict_mlm", labels="expected")
     config.data.update(
         languages="de,en",
         pocket_sentences=300,
