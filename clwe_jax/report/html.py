@@ -31,9 +31,10 @@ from clwe_jax.report import (
     space,
     training,
 )
-from clwe_jax.report.data import Chart, Number, Picture, Section, Table, section_from_json
+from clwe_jax.report.data import Chart, Number, Picture, Section, Table, Word, section_from_json
 from clwe_jax.report.page import Builder, Page
 from clwe_jax.report.run_folder import RunFolder
+from clwe_jax.text.words.languages import is_right_to_left
 
 # The sections of every page in their order. The first one stands before the headline figures, those of
 # report.json between the second and the third list.
@@ -45,7 +46,6 @@ _DAMAGED = (AttributeError, IndexError, KeyError, TypeError, ValueError, jinja2.
 _TEMPLATES = Path(__file__).parent / "templates"
 # Characters that HTML forbids even as references.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-_RIGHT_TO_LEFT = frozenset(("ar", "ckb", "dv", "fa", "he", "pnb", "ps", "sd", "ug", "ur", "yi"))
 _OPEN_ROWS = 24  # longer tables start closed
 
 
@@ -220,7 +220,8 @@ def _environment(run: RunFolder) -> jinja2.Environment:
         "number": lambda cell: figures.FORMS[cell.form](cell.value),
         "numeric": _numeric,
         "open_rows": _OPEN_ROWS,
-        "right_to_left": _RIGHT_TO_LEFT,
+        "reading_direction": _reading_direction,
+        "right_to_left": is_right_to_left,
         "sortable": lambda x: x if x is not None and math.isfinite(x) else "-1e99",
         "svg": lambda block, small: plots.svg(block, f"drawing{next(drawings)}", small),
     }
@@ -240,6 +241,19 @@ def _clip(value: Any, length: int = 60) -> str:
     """Text of at most `length` characters, the last one an ellipsis where it is cut."""
     value = "" if value is None else str(value)
     return value if len(value) <= length else value[: length - 1] + "…"
+
+
+def _reading_direction(cells: Sequence[Any]) -> str:
+    """How the parts of a cell follow each other: 'auto' for a text, 'rtl' or '' for words.
+
+    Words with scores are a ranking, which begins on the left like the rest of the page.
+    """
+    words = [x for x in cells if isinstance(x, Word)]
+    if any(isinstance(x, str) for x in cells):
+        return "auto"
+    from_right = all(x.language and is_right_to_left(x.language) for x in words)
+    ranked = any(x.after or x.below for x in words)
+    return "rtl" if len(words) == len(cells) > 1 and from_right and not ranked else ""
 
 
 def _hue(languages: Sequence[str], name: str) -> int:

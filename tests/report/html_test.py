@@ -392,3 +392,32 @@ def test_a_browser_runs_nothing_from_the_data(write_run, tmp_path):
         'aria-label="Training loss"' in dom
         and HOSTILE.replace("<", "&lt;").replace(">", "&gt;") in dom
     )
+
+
+def test_words_from_the_right_are_isolated_and_read_from_there(write_run, page_of):
+    word = lambda text, **more: {"text": text, "language": "fa", **more}
+    rows = [
+        ["ranked", [word("خانه", after="0.52"), word("منزل", after="0.41")]],
+        ["words", [word("این", style="soft"), word("خانه‌ها", style="strong")]],
+        ["text", ["این ", word("خانه", style="strong"), " است"]],
+        ["mixed", [word("خانه"), {"text": "Haus", "language": "de"}]],
+    ]
+    table = {"kind": "table", "columns": ["Kind", "Words"], "rows": rows}
+    sentence = {
+        "kind": "sentence",
+        "language": "ckb",
+        "words": [{"text": "ماڵ", "language": "ckb"}],
+    }
+    blocks = [table, sentence]
+    folder = write_run(
+        extras={"sections": [{"title": "Right", "blocks": blocks}]}, without=NO_FIGURES
+    )
+    page = page_of(folder).section("Right")
+    cells = [row.all("td")[1] for row in page.all("tr")[1:]]
+    # Else "0.52" would stand before the word that it follows.
+    assert [x.attributes.get("dir") for x in cells[0].all("span") if x.text == "خانه"] == ["auto"]
+    assert [x.all("span")[0].attributes.get("dir") for x in cells] == [None, "rtl", "auto", None]
+    # Words of a running text are one paragraph to the browser.
+    assert cells[2].all("b")[0].attributes.get("dir") is None
+    assert "خانه‌ها" in cells[1].text
+    assert [x.attributes.get("dir") for x in page.all("div") if "lang" in x.attributes] == ["rtl"]

@@ -34,6 +34,7 @@ _OWN = {
 _WITHDRAWN = {"in": "id", "iw": "he", "ji": "yi", "jw": "jv", "mo": "ro"}  # of ISO 639-1
 # Macrolanguages without one standard, of which a set's only member serves.
 _WITHOUT_STANDARD = frozenset("ay bal bik cr ff gn ik iu kg kr kv oj om ps qu sc za zza".split())
+_RIGHT_TO_LEFT = frozenset("Adlm Arab Hebr Mand Mend Nkoo Rohg Samr Syrc Thaa".split())
 _SCRIPT = re.compile("[a-z]{4}")
 
 
@@ -85,12 +86,18 @@ def two_letters() -> dict[str, str]:
     return codes
 
 
+@functools.cache
 def default_script(name: str) -> str:
     """The script in which a language is mostly written (CLDR): 'Latn' for 'min'; '' where unknown."""
     try:
         return Language.get(name).maximize().script or ""
     except ValueError:
         return ""
+
+
+def is_right_to_left(name: str) -> bool:
+    """Whether a language is mostly written from the right."""
+    return default_script(name) in _RIGHT_TO_LEFT
 
 
 def find_name(wanted: str, names: Iterable[str]) -> str:
