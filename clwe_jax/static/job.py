@@ -350,7 +350,7 @@ class Static(Job):
             "induced": done["induced dictionaries"],
             "errors": errors,
             "errors_left_out": left_out,
-            "vocabulary": vocabularies.description,
+            "vocabulary": vocabularies.description_as_written(model.spellings),
             "projection": pictures.stages(vocabularies, model, read.dictionary),
         }
         # A report shows few of many languages: first those of the run, then those that it adds them to.

@@ -126,7 +126,10 @@ def vocabulary(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     rows = [[Language(name), *(Number(row.get(x)) for x in heads)] for name, row in counts.items()]
     blocks = [Table(["Language", *(Column(head, "count") for head in heads.values())], rows)]
     examples = [
-        [name if name == "shared" else Language(name), [Word(x) for x in words[:_MAX_EXAMPLES]]]
+        [
+            name if name == "shared" else Language(name),
+            [Word(x, "" if name == "shared" else name) for x in words[:_MAX_EXAMPLES]],
+        ]
         for name, words in (entry.get("examples") or {}).items()
         if words
     ]

@@ -11,6 +11,7 @@ import numpy as np
 from clwe_jax.embeddings.reallocate import Reallocation, reallocate
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.options.static import StaticOptions, StaticRun
+from clwe_jax.text.words.spellings import Spellings
 
 Raw = Mapping[str, Vectors]
 Shared = Mapping[str, frozenset[str]]
@@ -36,6 +37,14 @@ class Vocabularies:
     description: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     made_with: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     skipped: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+    def description_as_written(self, spellings: Spellings) -> dict[str, Any]:
+        """The description with its examples as their language writes them."""
+        examples = {
+            language: [spellings.get(language, {}).get(word, word) for word in words]
+            for language, words in self.description.get("examples", {}).items()
+        }
+        return {**self.description, **({"examples": examples} if examples else {})}
 
 
 def language_part(

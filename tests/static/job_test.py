@@ -410,3 +410,12 @@ def test_the_report_searches_frequent_words_and_shows_every_word_that_is_asked_f
     assert [row["word"] for row in shown] == ["en1", "en3"]
     assert [{near["word"] for near in row["neighbours"]} for row in shown] == [{"de0", "de1"}] * 2
     assert shown[0]["neighbours"][0]["word"] == "de1"
+
+
+def test_examples_of_a_vocabulary_are_shown_as_they_are_written():
+    made = vocabularies.Vocabularies(
+        {}, description={"text": "T", "examples": {"fa": ["خانهها", "آب"], "shared": ["a"]}}
+    )
+    shown = made.description_as_written({"fa": {"خانهها": "خانه\u200cها"}})
+    assert shown["examples"] == {"fa": ["خانه\u200cها", "آب"], "shared": ["a"]}
+    assert vocabularies.Vocabularies({}).description_as_written({}) == {}
