@@ -126,7 +126,8 @@ def _hold_out(config: CompareRun, source: str, target: str) -> None:
 def _chosen(config: CompareRun, source: str) -> Iterator[tuple[str, list[str]]]:
     dictionaries: dict[str, list[tuple[str, str]]] = {}
     for file in dictionary_files.find(source, options.languages(config)):
-        if file.target:  # JMdict has none: its entries are no pairs of words
+        # JMdict's entries are no pairs of words; a language of no text has no test words.
+        if file.target and {file.source, file.target} <= set(options.languages(config)):
             pairs = read_pairs(file.path)
             # A pair of languages may have two files, its own and Wiktionary's.
             # The name is MUSE's for a test dictionary.

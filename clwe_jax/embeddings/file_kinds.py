@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 
 from clwe_jax.text import unpacking
@@ -13,6 +14,7 @@ _SETTINGS = struct.Struct(
 _MODEL = 7  # place of the kind of model among the settings
 _CLASSIFIER = 3  # the kind of model that `fasttext supervised` makes
 _PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+_GENSIM = re.compile(rb"(FastText)?KeyedVectors|FastText|Word2Vec")  # its classes
 # Other files of vectors -> what they are, and what to do.
 _OTHER_KINDS = (
     (
@@ -69,11 +71,11 @@ def _describe_pickle(head: bytes, path: str) -> str:
             "a pickle of Python, which could run any program and is not read: write its words and "
             "vectors as text, `word number number ...` a line"
         )
-    name = "KeyedVectors" if b"KeyedVectors" in head.partition(b"vector_size")[0] else "Word2Vec"
-    if b"FastText" in head:
-        name = "FastText"
+    named = _GENSIM.search(head)
+    name = named[0].decode() if named else "KeyedVectors"
+    name = f"fasttext.{name}" if name == "FastTextKeyedVectors" else name
     load = f"gensim.models.{name}.load('{path}')"
-    vectors = load if name == "KeyedVectors" else f"{load}.wv"
+    vectors = load if name.endswith("KeyedVectors") else f"{load}.wv"
     return (
         f"a pickle of gensim, which could run any program and is not read: write its vectors with "
         f"`python -c \"import gensim; {vectors}.save_word2vec_format('{path}.vec')\"` and name {path}.vec"

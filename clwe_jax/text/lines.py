@@ -237,6 +237,13 @@ def fault(path: str, number: int, text: str) -> NoReturn:
     raise ValueError(f"{path}:{number}: {text}")
 
 
+def describe_json(line: str) -> str:
+    """What makes columns of a line of JSON, to be added to an error; '' for another line."""
+    if not line.lstrip("\ufeff ").startswith("{"):
+        return ""
+    return ". It is JSON: `jq -r '[.LABEL, .TEXT] | @tsv' FILE` makes columns of two of its keys"
+
+
 def shown(line: str) -> str:
     """A line as an error repeats it."""
     return repr(line if len(line) <= SHOWN else f"{line[:SHOWN]}...")

@@ -1,13 +1,12 @@
 """Dictionary files: finding, reading, merging and caching them.
 
-The files are MUSE's, `xx-yy.txt[.gz]`, and JMdict, `JMdict*`. The command line
+The files are MUSE's, `xx-yy.txt`, JMdict, `JMdict*`, and Wiktionary as of kaikki.org, `*.jsonl`. The command line
 `python -m clwe_jax.text.dictionary {show,stats,download} --help` shows dictionaries and fetches the
 public ones.
 """
 
 from __future__ import annotations
 
-import array
 import hashlib
 import json
 import os
@@ -18,12 +17,11 @@ import numpy as np
 from absl import logging
 
 from clwe_jax import atomic
-from clwe_jax.text.dictionary import composed, jmdict
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.dictionary.merger import Merger, compose, read_files
 from clwe_jax.text.words.normalize import Normalizer
-from clwe_jax.text.words.spellings import Tally, written
-from clwe_jax.text.dictionary.pair_files import PairFile, Pairs, read_pairs
+from clwe_jax.text.dictionary.pair_files import PairFile, read_pairs
 
 __all__ = ["CLEANINGS", "Dictionary", "from_cache", "load", "read_pairs", "test_words", "to_cache"]
 
@@ -38,66 +36,6 @@ _ABOUT = (
     "windows",
     "spellings",
 )  # cached beside the arrays
-_SAMPLE = 500  # words of each column that the test for swapped columns looks up
-
-
-class _Merger:
-    """Numbers the words of each language and collects pairs of numbers."""
-
-    def __init__(self, normalizer: Normalizer):
-        self.normalizer = normalizer
-        self.numbers: dict[str, dict[str, int]] = {}  # language -> key of a word -> number
-        self._others: dict[str, dict[str, int]] = {}  # language -> other spelling -> number
-        self.edges: list[tuple[str, str, np.ndarray, np.ndarray]] = []
-        self._tally = Tally(normalizer)
-
-    def intern(self, words: Sequence[str], language: str) -> np.ndarray:
-        """int32 [words]: the numbers of words; -1 for a word that normalisation makes empty."""
-        numbers = self.numbers.setdefault(language, {})
-        others = self._others.setdefault(language, {})
-        odd: dict[str, str] = {}
-        result = array.array("i")
-        append, get = result.append, numbers.get
-        for word in words:
-            number = get(word)
-            if number is None:
-                number = others.get(word)
-            if number is None:
-                normal = self.normalizer.key(word, language)
-                number = numbers.setdefault(normal, len(numbers)) if normal else -1
-                # A spelling is normalised once, however many pairs have it.
-                if normal != word:
-                    others[word] = number
-                    if normal and written(word, self.normalizer, language) != normal:
-                        odd[word] = normal
-            append(number)
-        if odd:
-            self._tally.add_entries(odd, words, language)
-        return np.frombuffer(result, np.int32)
-
-    def spellings(self) -> dict[str, dict[str, str]]:
-        """The spellings of the entries; see `words.spellings`."""
-        totals: dict[str, np.ndarray] = {x: np.zeros(len(y), int) for x, y in self.numbers.items()}
-        for left, right, a, b in self.edges:
-            for language, numbers in ((left, a), (right, b)):
-                totals[language] += np.bincount(numbers, minlength=len(totals[language]))
-        return self._tally.spellings(
-            {x: dict(zip(self.numbers[x], counts.tolist())) for x, counts in totals.items()}
-        )
-
-    def looks_swapped(self, left: str, right: str, pairs: Pairs) -> bool:
-        """Whether the columns, exchanged, fit the words read so far better."""
-        seen = [self.numbers.get(language, {}) for language in (left, right)]
-        step = max(1, len(pairs.left) // _SAMPLE)
-        shares = [
-            [np.mean([word in known for word in words[::step]]) for known in seen]
-            for words in (pairs.left, pairs.right)
-            if words
-        ]
-        if len(shares) < 2:
-            return False
-        straight, swapped = shares[0][0] + shares[1][1], shares[0][1] + shares[1][0]
-        return swapped > 0.5 and swapped > 2 * straight
 
 
 def load(
@@ -113,8 +51,8 @@ def load(
     """Reads dictionaries and merges them into one, in both directions.
 
     Args:
-      directory_or_files: directory whose files `xx-yy.txt[.gz]` and `JMdict*` are read, or paths of
-        such files.
+      directory_or_files: directory whose files `xx-yy.txt`, `JMdict*` and `*.jsonl` (of kaikki.org) are
+        read, plain or compressed, or paths of such files.
       languages: languages whose pairs are read, in the order of the result; None means all
         languages of the file names, sorted.
       normalizer: normalizer of each word; the text needs the same.
@@ -125,7 +63,8 @@ def load(
         languages is removed where it contains a test word on either side, and counted in
         `Dictionary.left_out`. The segmenter still knows the test words (`Dictionary.unpaired`).
       pivot: language through which the pairs of languages without a dictionary are composed, of words
-        that no test dictionary has; '' composes none.
+        that no test dictionary has; '' composes them through English where a language has no
+        dictionary with another one of the run's.
       cache_dir: folder that keeps the merged dictionary for the next call with the same files and
         options; None keeps nothing.
 
@@ -136,17 +75,19 @@ def load(
     """
     languages = tuple(languages) if languages else None
     max_translations = _max_translations(clean)
-    files = dictionary_files.find(directory_or_files, languages)
+    files = dictionary_files.find(directory_or_files, languages, pivot)
+    pivot = dictionary_files.pivot_of(files, languages, pivot)
     tests = dictionary_files.tests(exclude, languages)
     options = [normalizer.lower_case, normalizer.simplify_chinese, languages, sorted(clean)]
     options += [pivot] * bool(pivot)
     path = _cache_path(cache_dir, files, tests, options)
     dictionary = from_cache(path) if path else None
     if dictionary is None:
-        merger = _Merger(normalizer)
-        notes = _read_all(files, merger, languages)
+        merger = Merger(normalizer)
+        read_languages = [*languages, pivot] if languages else None
+        notes = read_files(files, merger, read_languages)
         if pivot:
-            merger.edges += composed.compose(merger.edges, pivot, _tested(merger, tests))
+            compose(merger, pivot, languages, _tested(merger, tests))
         left_out = _leave_out(merger, tests)
         if any(option.startswith("identical") for option in clean):
             _leave_out_identical(merger)
@@ -179,7 +120,7 @@ def test_words(
     Raises:
       FileNotFoundError, ValueError: as of `load`.
     """
-    merger = _Merger(normalizer)
+    merger = Merger(normalizer)
     _held(merger, dictionary_files.tests(exclude, (source, target)))
     return {word for numbers in merger.numbers.values() for word in numbers}
 
@@ -198,55 +139,7 @@ def _max_translations(clean: Sequence[str]) -> int:
     return max_count
 
 
-def _read_all(
-    files: Sequence[PairFile], merger: _Merger, languages: Sequence[str] | None
-) -> dict[str, Any]:
-    """Reads each file into the merger; `Dictionary.skipped` and `Dictionary.windows`, by name."""
-    skipped, windows = {}, {}
-    for path, left, right, _ in files:
-        if not right:
-            _read_jmdict(path, merger, languages)
-            continue
-        pairs = read_pairs(path)
-        if merger.looks_swapped(left, right, pairs):
-            logging.warning(
-                "%s: its columns look swapped, compared with the dictionaries read before it: the "
-                "first should be %s, the second %s. If so, rename it %s-%s.txt",
-                path,
-                left,
-                right,
-                right,
-                left,
-            )
-        _add(merger, left, right, pairs.left, pairs.right)
-        if pairs.windows:
-            windows[os.path.basename(path)] = pairs.windows
-        if pairs.bad_count:
-            skipped[os.path.basename(path)] = pairs.bad_count
-            logging.warning("%s: skipped %d lines; %s", path, pairs.bad_count, "; ".join(pairs.bad))
-        if not pairs.left:
-            logging.warning("%s: holds no pair of words", path)
-    return {"skipped": skipped, "windows": windows}
-
-
-def _read_jmdict(path: str, merger: _Merger, languages: Sequence[str] | None) -> None:
-    by_language: dict[str, tuple[list[str], list[str]]] = {}
-    for word, language, gloss in jmdict.iterate(path):
-        if languages is None or language in languages:
-            left, right = by_language.setdefault(language, ([], []))
-            left.append(word)
-            right.append(gloss)
-    for language in sorted(by_language):
-        _add(merger, "ja", language, *by_language[language])
-
-
-def _add(merger: _Merger, left: str, right: str, words: list[str], others: list[str]) -> None:
-    a, b = merger.intern(words, left), merger.intern(others, right)
-    whole = (a >= 0) & (b >= 0)
-    merger.edges.append((left, right, a[whole], b[whole]))
-
-
-def _filter(merger: _Merger, keep: Callable[..., np.ndarray]) -> None:
+def _filter(merger: Merger, keep: Callable[..., np.ndarray]) -> None:
     filtered = []
     for left, right, a, b in merger.edges:
         kept = keep(left, right, a, b)
@@ -254,7 +147,7 @@ def _filter(merger: _Merger, keep: Callable[..., np.ndarray]) -> None:
     merger.edges = filtered
 
 
-def _leave_out(merger: _Merger, tests: Sequence[PairFile]) -> int:
+def _leave_out(merger: Merger, tests: Sequence[PairFile]) -> int:
     """Removes pairs with a test word between the languages of its test dictionary.
 
     Returns:
@@ -274,7 +167,7 @@ def _leave_out(merger: _Merger, tests: Sequence[PairFile]) -> int:
     return before - _distinct(merger)
 
 
-def _held(merger: _Merger, tests: Sequence[PairFile]) -> dict[tuple[str, str], np.ndarray]:
+def _held(merger: Merger, tests: Sequence[PairFile]) -> dict[tuple[str, str], np.ndarray]:
     """(language, other language) -> the numbers of the test words of `language`."""
     held: dict[tuple[str, str], list[np.ndarray]] = {}
     for path, left, right, _ in tests:
@@ -284,7 +177,7 @@ def _held(merger: _Merger, tests: Sequence[PairFile]) -> dict[tuple[str, str], n
     return {key: np.concatenate(parts) for key, parts in held.items()}
 
 
-def _tested(merger: _Merger, tests: Sequence[PairFile]) -> dict[str, np.ndarray]:
+def _tested(merger: Merger, tests: Sequence[PairFile]) -> dict[str, np.ndarray]:
     """Language -> the numbers of all its test words."""
     words: dict[str, list[np.ndarray]] = {}
     for (language, _), numbers in _held(merger, tests).items():
@@ -292,7 +185,7 @@ def _tested(merger: _Merger, tests: Sequence[PairFile]) -> dict[str, np.ndarray]
     return {language: np.concatenate(parts) for language, parts in words.items()}
 
 
-def _distinct(merger: _Merger) -> int:
+def _distinct(merger: Merger) -> int:
     """The number of distinct pairs; a pair in two files or in both directions counts once."""
     keys: dict[tuple[str, str], list[np.ndarray]] = {}
     for left, right, a, b in merger.edges:
@@ -303,7 +196,7 @@ def _distinct(merger: _Merger) -> int:
     return sum(len(np.unique(np.concatenate(parts))) for parts in keys.values())
 
 
-def _leave_out_identical(merger: _Merger) -> None:
+def _leave_out_identical(merger: Merger) -> None:
     words = {language: list(numbers) for language, numbers in merger.numbers.items()}
 
     def keep(left, right, a, b):
@@ -315,7 +208,7 @@ def _leave_out_identical(merger: _Merger) -> None:
     _filter(merger, keep)
 
 
-def _merge(merger: _Merger, languages, max_translations, **notes) -> Dictionary:
+def _merge(merger: Merger, languages, max_translations, **notes) -> Dictionary:
     languages = languages or tuple(sorted(merger.numbers))
     words = [list(merger.numbers.get(language, ())) for language in languages]
     first = dict(zip(languages, np.cumsum([0] + [len(part) for part in words])))

@@ -6,11 +6,34 @@ import os
 import re
 from typing import Mapping, Sequence
 
-from clwe_jax.text.dictionary import pair_files
+from clwe_jax.text.dictionary import kaikki, pair_files
 from clwe_jax.text.dictionary.pair_files import PairFile
+from clwe_jax.text.unpacking import strip_compression
 
+_HINT = (
+    "Name a directory of xx-yy.txt with --config.data.dictionaries=DIR ('' for none), or fetch "
+    "the public ones: python -m clwe_jax.text.dictionary download --out DIR"
+)
+_ENGLISH = "en"
+_WHOLE = ("", pair_files.WIKTIONARY, pair_files.TRAIN)  # splits of dictionaries to train on
+# Ending of a file that is not read -> what makes xx-yy.txt of it.
+_ADVICE = {
+    ".dix": (
+        "of Apertium's files `lt-expand FILE | sed 's/:[<>]:/:/; s/<[^>]*>//g; s/:/\\t/'` makes lines "
+        "`word TAB translation` for xx-yy.txt"
+    ),
+    ".dict.dz": "unpack it with `dictunzip`, and write lines `word TAB translation` to xx-yy.txt",
+    ".ifo": "StarDict's: `pyglossary FILE xx-yy.csv` makes a table, whose first two columns are xx-yy.txt",
+    ".tei": "FreeDict's: `pyglossary FILE xx-yy.csv` makes a table, whose first two columns are xx-yy.txt",
+    ".tsv": "if it has lines `word TAB translation`, rename it xx-yy.txt",
+    ".csv": "write its two columns with a tab between them to xx-yy.txt",
+    ".tab": "if it has lines `word TAB translation`, rename it xx-yy.txt",
+    ".json": "write lines `word TAB translation` to xx-yy.txt",
+    ".jsonl": "write lines `word TAB translation` to xx-yy.txt",
+    ".xml": "write lines `word TAB translation` to xx-yy.txt",
+}
 _JMDICT_FILE = re.compile(r"JMdict(?!.*\.(part|tmp)$).*")  # not an unfinished download
-_TEST_SPLIT = re.compile(r"([0-9]+-[0-9]+)?")
+_TEST_SPLIT = re.compile(r"([0-9]+-[0-9]+|test)?")
 
 
 def name_of(directory_or_files: str | Sequence[str]) -> str:
@@ -19,54 +42,137 @@ def name_of(directory_or_files: str | Sequence[str]) -> str:
 
 
 def find(
-    directory_or_files: str | Sequence[str], languages: Sequence[str] | None
+    directory_or_files: str | Sequence[str], languages: Sequence[str] | None, pivot: str = ""
 ) -> list[PairFile]:
-    """The files that `load` reads; JMdict has the source 'ja' and the target ''.
+    """The files that `load` reads; JMdict has the source 'ja', kaikki's files '', both the target ''.
+
+    Args:
+      languages: languages of a run; None: all.
+      pivot: a further language, whose pairs with them are read. '' takes English, or another one, where
+        a language has no dictionary with any other one of the run's.
 
     Raises:
       FileNotFoundError, ValueError: as of `load`.
     """
-    hint = (
-        "Name a directory of xx-yy.txt with --config.data.dictionaries=DIR ('' for none), or fetch "
-        "the public ones: python -m clwe_jax.text.dictionary download --out DIR"
-    )
+    paths = _paths(directory_or_files)
+    files, whole = [], set()
+    for path in paths:
+        file = pair_files.parse_name(path, languages)
+        name = os.path.basename(path)
+        if file and file.split in _WHOLE and file.source != file.target:
+            # A training part beside the whole dictionary is in it.
+            if file.split != pair_files.TRAIN or (file.source, file.target) not in whole:
+                files.append(file)
+            whole |= {(file.source, file.target)} if not file.split else set()
+        elif _JMDICT_FILE.fullmatch(name):
+            files.append(PairFile(path, "ja", "", ""))
+        elif kaikki.is_kaikki(path):
+            files.append(PairFile(path, "", "", ""))
+    if not files:
+        raise ValueError(
+            f"{name_of(directory_or_files)} holds no xx-yy.txt, no JMdict and no JSON lines of "
+            f"kaikki.org. {_describe_others(paths)}{_HINT}"
+        )
+    if languages is None:
+        return files
+    wanted = _between(files, languages)
+    if through := pivot or _choose_pivot(files, wanted, languages):
+        wanted = _between(files, [*languages, through])
+    if not wanted:
+        there = sorted({"-".join(pair) for file in files for pair in _pairs_of(file)})
+        raise ValueError(
+            f"{name_of(directory_or_files)} holds no dictionary between any two of "
+            f"{','.join(languages)}; it has {', '.join(there)}. {_describe_others(paths)}Change "
+            "config.data.languages, or set config.data.dictionaries='' for a run without one."
+        )
+    return wanted
+
+
+def pivot_of(files: Sequence[PairFile], languages: Sequence[str] | None, pivot: str = "") -> str:
+    """The language through which dictionaries are composed, of files that `find` returned; or ''."""
+    if pivot or languages is None:
+        return pivot
+    there = {language for file in files for pair in _pairs_of(file) for language in pair}
+    return min(there.difference(languages), default="")
+
+
+def _paths(directory_or_files: str | Sequence[str]) -> list[str]:
     if isinstance(directory_or_files, str):
         if not os.path.isdir(directory_or_files):
             fault = f"There is no dictionary directory {directory_or_files}"
             if os.path.isfile(directory_or_files):
                 fault = f"{directory_or_files} is a file, not a directory of dictionaries"
-            raise FileNotFoundError(f"{fault}. {hint}")
+            raise FileNotFoundError(f"{fault}. {_HINT}")
         names = sorted(os.listdir(directory_or_files))
-        paths = [os.path.join(directory_or_files, name) for name in names]
-    else:
-        paths = list(directory_or_files)
-        for path in paths:
-            if not os.path.isfile(path):
-                raise FileNotFoundError(f"There is no dictionary file {path}. {hint}")
-    files = []
-    for path in paths:
-        file = pair_files.parse_name(path, languages)
-        whole = file and file.split in ("", pair_files.WIKTIONARY)
-        if whole and file.source != file.target:
-            files.append(file)
-        elif _JMDICT_FILE.fullmatch(os.path.basename(path)):
-            files.append(PairFile(path, "ja", "", ""))
+        return [os.path.join(directory_or_files, name) for name in names]
+    for path in directory_or_files:
+        if not os.path.isfile(path):
+            raise FileNotFoundError(f"There is no dictionary file {path}. {_HINT}")
+    return list(directory_or_files)
+
+
+def _pairs_of(file: PairFile) -> set[tuple[str, str]]:
+    """The pairs of languages of a file; of JMdict those with English."""
+    if file.target:
+        return {(file.source, file.target)}
+    if file.source:
+        return {(file.source, _ENGLISH)}
+    return {(language, _ENGLISH) for language in kaikki.languages_of(file.path)}
+
+
+def _between(files: Sequence[PairFile], languages: Sequence[str]) -> list[PairFile]:
+    """The files with pairs between some languages."""
+    return [
+        file
+        for file in files
+        if any(set(pair) <= set(languages) for pair in _pairs_of(file))
+        # JMdict has glosses in many languages.
+        or (file.source == "ja" and not file.target and file.source in languages)
+    ]
+
+
+def _lacking(wanted: Sequence[PairFile], languages: Sequence[str]) -> list[str]:
+    """The languages that no file pairs with another one."""
+    there = {
+        x
+        for file in wanted
+        for pair in _pairs_of(file)
+        if set(pair) <= set(languages)
+        for x in pair
+    }
+    return [language for language in languages if language not in there]
+
+
+def _choose_pivot(
+    files: Sequence[PairFile], wanted: Sequence[PairFile], languages: Sequence[str]
+) -> str:
+    """A language of no text that has dictionaries with all languages that have none with another one,
+    and with one language more; English before others; '' where there is none."""
+    lacking = _lacking(wanted, languages)
+    pairs = {frozenset(pair) for file in files for pair in _pairs_of(file)}
+    others = {x for pair in pairs for x in pair}.difference(languages)
+    for other in sorted(others, key=lambda x: (x != _ENGLISH, x)):
+        paired = [x for x in languages if frozenset((x, other)) in pairs]
+        if lacking and len(paired) > 1 and set(lacking) <= set(paired):
+            return other
+    return ""
+
+
+def _describe_others(paths: Sequence[str]) -> str:
+    """Sentences on the files that are no dictionaries by their names, and what to do."""
     wrong = pair_files.misspelled(map(os.path.basename, paths))
-    if not files:
-        raise ValueError(
-            f"{name_of(directory_or_files)} holds no xx-yy.txt and no JMdict. {wrong}{hint}"
-        )
-    if languages is None:
-        return files
-    wanted = [f for f in files if {f.source, f.target} <= {*languages, ""}]
-    if not wanted:
-        there = ", ".join(sorted({f"{f.source}-{f.target}" for f in files if f.target}))
-        raise ValueError(
-            f"{name_of(directory_or_files)} holds no dictionary between any two of "
-            f"{','.join(languages)}; it has {there or 'JMdict (ja)'}. {wrong}Change "
-            "config.data.languages, or set config.data.dictionaries='' for a run without one."
-        )
-    return wanted
+    if wrong:
+        return wrong
+    for path in paths:
+        name = strip_compression(os.path.basename(path))
+        split = pair_files.parse_name(path)
+        if split and re.fullmatch(r"0-\d+", split.split):
+            return f"It has {name}: --config.align.split={split.split} reads it. "
+        for ending, advice in _ADVICE.items():
+            if name.endswith(ending):
+                return f"It has {name}, which is not read: {advice}. "
+    names = [os.path.basename(path) for path in paths[:3] if os.path.isfile(path)]
+    return f"It has {', '.join(names)}. " if names else ""
 
 
 def tests(exclude: str | Sequence[str] | None, languages: Sequence[str] | None) -> list[PairFile]:
@@ -101,6 +207,9 @@ def without_pairs(
 ) -> str:
     """The message on dictionaries that have no pair to train on."""
     lost = [f"{count} lines of {name} are no pair of words" for name, count in skipped.items()]
+    lost += [
+        bad for file in files if file.target for bad in pair_files.read_pairs(file.path).bad[:1]
+    ]
     lost += [f"{left_out} pairs contain test words (config.data.exclude_tests)"] * bool(left_out)
     lost += [f"config.data.dictionary_clean={','.join(clean)} removes pairs"] * bool(clean)
     return (

@@ -1,8 +1,9 @@
 """Files of word pairs in the format of MUSE (Conneau et al. 2017): a pair a line, in two columns.
 
 The columns are separated by a space, or by a tab where a word or its translation has spaces.
-`xx-yy.txt` is a dictionary, and `xx-yy.wiktionary.txt` one that is merged with it; `xx-yy.0-5000.txt` and `xx-yy.5000-6500.txt` are its training and test
-split. Each may be compressed.
+`xx-yy.txt` is a dictionary, and `xx-yy.wiktionary.txt` one that is merged with it; `xx-yy.0-5000.txt`
+and `xx-yy.5000-6500.txt` are its training and test split, `xx-yy.train.txt` and `xx-yy.test.txt` those
+of VecMap. Each may be compressed.
 """
 
 from __future__ import annotations
@@ -20,8 +21,12 @@ _NAME = re.compile(rf"([a-z]{{2,3}})-([a-z]{{2,3}})(?:\.(.+))?\.txt{ENDING}")
 WIKTIONARY = (
     "wiktionary"  # in the name of a dictionary beside another one; see `text.dictionary.wiktionary`
 )
+TRAIN = "train"  # in the name of the part to train on, as VecMap names it
 TEST_SPLITS = "5000-6500|test"  # in names of test dictionaries: of MUSE, of VecMap
 _NAMED_LINES = 3  # bad lines of a file that the log describes
+_MORE_COLUMNS = (
+    "`cut -f1,2` keeps two, and `sed 's/ *[[{][^]}]*[]}]//g'` takes dict.cc's remarks away"
+)
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
@@ -123,7 +128,8 @@ def read_pairs(path: str) -> Pairs:
             if line[0] == "#" and (" " in columns[0] or len(columns) > 2):
                 continue  # a comment: a word that begins with # has a translation alone beside it
             if len(columns) != 2 or not all(columns):
-                pairs.skip(number, f"expected 2 columns, found {len(columns)}: {line[:60]!r}")
+                more = "" if len(columns) < 3 or "\t" not in line else f" ({_MORE_COLUMNS})"
+                pairs.skip(number, f"expected 2 columns, found {len(columns)}{more}: {line[:60]!r}")
                 continue
         left(columns[0])
         right(columns[1])

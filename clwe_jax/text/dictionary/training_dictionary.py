@@ -87,7 +87,8 @@ def files(config: options.Run, directory: str) -> list[str]:
     """The paths of the dictionary files that `load` reads; errors as of `load`."""
     if _split_name(config):
         return _split_files(config, directory)
-    return [file.path for file in dictionary_files.find(directory, options.languages(config))]
+    languages, pivot = options.languages(config), config.data.dictionary_pivot
+    return [file.path for file in dictionary_files.find(directory, languages, pivot)]
 
 
 def stamps(

@@ -13,7 +13,7 @@ import itertools
 import re
 from typing import Mapping, NamedTuple, Sequence
 
-from clwe_jax.text.lines import fault, read_lines, shown
+from clwe_jax.text.lines import describe_json, fault, read_lines, shown
 from clwe_jax.text.unpacking import strip_compression
 
 _NAMES = {
@@ -116,7 +116,7 @@ def read(path: str, order: Mapping[str, int], expected: str, more: bool = False)
                 path,
                 number,
                 f"expected {columns} columns ({expected}), found {len(cells)}: "
-                f"{shown(' | '.join(cells))}",
+                f"{shown(' | '.join(cells))}{describe_json(cells[0])}",
             )
         table.append(Cells(number, {key: cells[place].strip() for key, place in order.items()}))
     return table

@@ -23,7 +23,7 @@ import numpy as np
 from clwe_jax.pocket import tasks as pocket
 from clwe_jax.text.labelled import Examples, Tagged, folders, petrov, scores
 from clwe_jax.text.labelled.entities import is_tag, scheme, to_iob2
-from clwe_jax.text.lines import fault, read_lines, shown
+from clwe_jax.text.lines import describe_json, fault, read_lines, shown
 
 # Universal parts of speech (Universal Dependencies 2), and the 12 of Petrov et al. (2012).
 UPOS = tuple(
@@ -84,7 +84,7 @@ def _sentences(path: str, is_known: Callable[[str], bool]) -> list[list[_Row]]:
                 path,
                 number,
                 f"expected {max(width, 2)} columns with {marks} between them, as in most lines of "
-                f"the file, found {len(columns)}: {shown(line)}",
+                f"the file, found {len(columns)}: {shown(line)}{describe_json(line)}",
             )
         sentences[-1].append(_Row(number, columns))
     sentences = [rows for rows in sentences if rows]
