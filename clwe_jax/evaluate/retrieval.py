@@ -82,6 +82,15 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         """Whether parallel text is named."""
         return bool(self.data)
 
+    @property
+    def texts(self) -> dict[str, list[str]]:
+        """language -> the sentences of all its pairs."""
+        found: dict[str, list[str]] = {}
+        for pair, source, target in self._pairs if self.has_data else ():
+            for language, some in ((pair.source, source), (pair.target, target)):
+                found.setdefault(language, []).extend(some)
+        return found
+
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         """Yields metrics as fractions; * is '' (cosine), '_centered' or '_csls':
 

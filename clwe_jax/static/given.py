@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import Sequence
+from typing import Callable, Sequence
 
 from absl import logging
+import numpy as np
 
 from clwe_jax import atomic
 from clwe_jax.embeddings.linking import WordLinks
 from clwe_jax.embeddings.word_graph import Links
+from clwe_jax.evaluate.retrieval import SentenceRetrieval
 from clwe_jax.report import data
-from clwe_jax.report.data import Column, Metric, Number, Section, Table, Word
+from clwe_jax.report.data import Column, Language, Metric, Number, Section, Table, Word
 from clwe_jax.report.measures import pair_name
+from clwe_jax.runs.evaluators import NamedEvaluator
 from clwe_jax.static.mined import Written
 from clwe_jax.static.trainer import Trainer
 from clwe_jax.text.dictionary.merged import Dictionary
@@ -20,6 +23,7 @@ from clwe_jax.text.dictionary.test_dictionaries import TestSet
 
 _EXAMPLES = 24  # links of a pair of languages in the report
 _MAX_PAIRS = 6  # of languages with examples
+_MANY_UNSEEN = 0.2  # of a test's words
 _ABOUT = (
     "Words of given pairs of sentences are linked to the words of their translations, and the links take "
     "part in the vectors of words. mined/dictionary/ has all links with their counts. Precision: of the "
@@ -28,7 +32,11 @@ _ABOUT = (
 
 
 def write(
-    links: WordLinks, trainer: Trainer, dictionary: Dictionary | None, tests: Sequence[TestSet]
+    links: WordLinks,
+    trainer: Trainer,
+    dictionary: Dictionary | None,
+    tests: Sequence[TestSet],
+    tested: Sequence[str] = (),
 ) -> Written:
     """The links with their figures and their section of the report.
 
@@ -37,6 +45,7 @@ def write(
       trainer: has the given text.
       dictionary: the dictionary before; None: there is none.
       tests: test dictionaries, which no link has seen.
+      tested: languages whose test sentences are measured by `register_shares`.
     """
     figures, rows, examples = {}, [], []
     given = trainer.corpus.given.given
@@ -63,7 +72,65 @@ def write(
         cells = [[Word(a, source), Word(b, target), Number(count)] for a, b, count in some]
         title = f"{pair_name(f'{source}-{target}')}: links that the dictionary lacks"
         blocks.append(Table([source, target, Column("Links", "count")], cells, closed=title))
+    if tested:
+        blocks.append(_coverage(tested))
     return Written(links, figures, [data.to_json(Section("Given pairs", _ABOUT, blocks))])
+
+
+def _coverage(tested: Sequence[str]) -> Table:
+    """How well the text covers the words of the tests, of the languages that are tested."""
+    columns = ["Language", Column("Only in pairs", "percent"), Column("In no text", "percent")]
+    rows = [
+        [Language(x), *(Metric(f"given/{x}/{y}") for y in ("only_in_pairs", "unseen"))]
+        for x in tested
+    ]
+    return Table(columns, rows, closed="Words of the test sentences, and where else they occur")
+
+
+def tested_languages(made: Sequence[NamedEvaluator]) -> list[str]:
+    """The languages whose sentences the evaluator under the key 'retrieval' tests."""
+    found = [named for named in made if isinstance(named.evaluator, SentenceRetrieval)]
+    return [x for named in found if not named.prefix for x in named.evaluator.texts]
+
+
+def register_shares(
+    trainer: Trainer, cut: Callable[[str, str], Sequence[str]], made: Sequence[NamedEvaluator]
+) -> dict[str, float]:
+    """How well the text that was read covers the words of the tests: a Bible is of one register.
+
+    The log warns of a test many of whose words no text has: their vectors follow from spelling.
+
+    Args:
+      trainer: has the given text.
+      cut: (text, language) -> its words.
+      made: evaluators, of which those of sentence retrieval are asked.
+
+    Returns:
+      {prefix}given/{language}/only_in_pairs and unseen: the shares of the running words of the test's
+      sentences that only the given pairs have, and that no text has.
+    """
+    figures = {}
+    for named in made:
+        texts = named.evaluator.texts if isinstance(named.evaluator, SentenceRetrieval) else {}
+        for language, sentences in texts.items():
+            own = trainer.corpus.given.corpus
+            given = {own.words[i] for i in np.unique(own.ids.get(language, ())).tolist()}
+            others, words = trainer.other_words(language), list[str]()
+            for sentence in sentences:
+                words += cut(sentence, language)
+            only = sum(word in given and word not in others for word in words)
+            unseen = sum(word not in given and word not in others for word in words)
+            name = f"{named.prefix}given/{language}"
+            figures[f"{name}/only_in_pairs"] = only / max(1, len(words))
+            figures[f"{name}/unseen"] = share = unseen / max(1, len(words))
+            if share > _MANY_UNSEEN:
+                logging.warning(
+                    "%s: %.0f%% of the test's words are in no text that was read. Text of the test's kind "
+                    "helps beside the pairs: --config.data.source=text:DIR",
+                    language,
+                    100 * share,
+                )
+    return figures
 
 
 def write_dictionaries(links: WordLinks, folder: str) -> None:

@@ -178,7 +178,8 @@ class Static(Job):
         gold = read.folders["text"] if config.data.source == "pocket" else ""
         written = mined.Written()
         if config.learns_from_pairs:
-            written = given.write(read.trainer.link_given().links, read.trainer, known, read.tests)
+            links, tested = read.trainer.link_given().links, given.tested_languages(read.evaluators)
+            written = given.write(links, read.trainer, known, read.tests, tested)
         if config.static.mine and config.data.source != PAIRS:
             grown = read.trainer.mine(written.links)
             written = written.beside(mined.write(grown, known, folder, gold, config.static.judge))
@@ -308,6 +309,8 @@ class Static(Job):
     def _evaluate(self, read: _Dictionaries, model: StaticSpaces) -> _Measured:
         encoder = read.trainer.encoder(model) if read.trainer else model.encoder()
         figures, rows = evaluators.measure(read.evaluators, encoder)
+        if self.config.learns_from_pairs:
+            figures |= given.register_shares(read.trainer, encoder.words, read.evaluators)
         if self.with_floor:
             made = evaluators.build(
                 self.config.evals, read.context, read.folders, names=dictionary_baseline.EVALUATORS

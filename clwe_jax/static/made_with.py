@@ -58,7 +58,7 @@ def made_with_options(config: StaticRun, name: str) -> dict[str, Any]:
         }
     if kind == "covered":
         return made_with | {"tests": training_dictionary.tests_of(config)}
-    if kind in ("counts", "spellings"):
+    if kind in ("counts", "own_counts", "spellings"):
         return made_with
     made_with["temperature"] = config.static.temperature
     if kind != "balanced_counts":

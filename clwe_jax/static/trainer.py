@@ -39,6 +39,7 @@ from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.options.embeddings import EmbeddingsOptions
 from clwe_jax.options.static import StaticRun
+from clwe_jax.options.text import PAIRS
 from clwe_jax.runs import cached
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.static import added, vocabularies
@@ -277,6 +278,12 @@ class Trainer:
     def stamps(self) -> dict[str, str]:
         """Name -> stamp of each file of the text, the dictionaries and the test words left out of them."""
         return self.corpus.stamps | training_dictionary.stamps(self.config, self.folders)
+
+    def other_words(self, language: str) -> frozenset[str]:
+        """The words of the text files, beside the given pairs."""
+        if self.config.data.source == PAIRS:
+            return frozenset()
+        return frozenset(self._kept_counts("own_counts.json", lambda: self.corpus.own)[language])
 
     @functools.cached_property
     def counts(self) -> dict[str, dict[str, int]]:

@@ -94,6 +94,13 @@ def test_a_word_that_no_verse_has_gets_a_vector_by_its_spelling(run):
     assert near.word == "river"
 
 
+def test_the_words_of_a_test_are_looked_for_in_the_pairs_and_in_no_other_text(run):
+    figures = _read(run, "results.json")
+    assert figures["given/xho/only_in_pairs"] == 1 and figures["given/xho/unseen"] == 0
+    page = open(os.path.join(run, "report.html"), encoding="utf-8").read()
+    assert "Only in pairs" in page
+
+
 def test_a_finished_run_is_not_made_again_and_other_verses_are_another_run(run, folder):
     before = os.stat(os.path.join(run, "trained", "paired.npz")).st_mtime_ns
     static.run(_config(folder), run)

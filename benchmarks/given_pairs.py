@@ -1,0 +1,118 @@
+"""Languages of a New Testament: verses of John that find English, alone, together and beside text and dictionary.
+
+Commands:
+  python benchmarks/given_pairs.py --part=alone       # configs/bible.py for each of 24 languages
+  python benchmarks/given_pairs.py --part=together    # configs/bible.py for all of them
+  python benchmarks/given_pairs.py --part=tatoeba     # configs/joint_dictionary.py with pairs, four languages
+  python benchmarks/given_pairs.py --part=verses      # configs/bible.py with a dictionary, these four
+
+A run alone takes less than a minute of one core, that of all languages some minutes, one beside text
+three. John is left out of all of them. Finished runs stay in --out and are not repeated, so that a
+command that was stopped goes on. Figures are fractions of the verses of John (of the sentences of
+Tatoeba) by CSLS and by plain cosine, of the dictionary's covered test words, and processor seconds from
+the files to the report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+
+import numpy as np
+from side_by_side import record
+
+from low_resource import corpora
+from clwe_jax.static import job
+
+LANGUAGES = "acu,ake,cak,ch,chr,din,djk,dop,ee,eu,gbi,gu,gv,hy,jiv,kab,nah,qu,quc,rom,sw,uma,wo,zu"
+_TESTED = "kab,sw,hy,eu"  # with a dictionary, text and Tatoeba
+PARTS = {"alone": LANGUAGES, "together": LANGUAGES, "tatoeba": _TESTED, "verses": _TESTED}
+_SECONDS = "processor.json"  # of a run, beside its figures
+
+
+def command(part: str, languages: str, folder: str, data: str, out: str, seed: int) -> list[str]:
+    """The command of a run."""
+    low = os.path.join(data, "low_resource")
+    config = "joint_dictionary" if part == "tatoeba" else "bible"
+    options = [
+        f"--config=configs/{config}.py:small",
+        f"--workdir={folder}",
+        f"--config.seed={seed}",
+        f"--config.data.pairs={data}/verses",
+        "--config.data.held_out=JHN",
+        f"--config.data.languages=en,{languages}",
+        "--config.static.induced_words=0",
+    ]
+    if part in ("tatoeba", "verses"):
+        options += [
+            f"--config.data.dictionaries={low}/dictionaries",
+            f"--config.data.exclude_dictionaries={low}/dictionary_tests",
+            f"--config.evals.bli.data={low}/dictionary_tests",
+            f"--config.evals.retrieval.data={low}/tatoeba",
+        ]
+    if part == "tatoeba":
+        options.append(f"--config.data.source=text:{corpora(data, out, languages.split(','))}")
+    return [sys.executable, "-m", "clwe_jax.main", *options]
+
+
+def measured(part: str, languages: str, data: str, out: str, seed: int) -> dict[str, float]:
+    """The figures of a run, which is made where it is not finished."""
+    name = "all" if "," in languages else languages
+    folder = os.path.join(out, f"{part}-{name}-{seed}")
+    results, seconds = (os.path.join(folder, x) for x in (job.FIGURES, _SECONDS))
+    if not os.path.exists(results) or not os.path.exists(seconds):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        os.makedirs(out, exist_ok=True)
+        with open(f"{folder}.log", "w", encoding="utf-8") as log:
+            made = command(part, languages, folder, data, out, seed)
+            subprocess.run(made, check=True, stdout=log, stderr=log)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        with open(seconds, "w", encoding="utf-8") as file:
+            json.dump({"seconds": used, "gigabytes": after.ru_maxrss / 2**20}, file)
+    with open(results, encoding="utf-8") as file:
+        found = json.load(file)
+    with open(seconds, encoding="utf-8") as file:
+        spent = json.load(file)
+    figures = {f"{name}, processor seconds": spent["seconds"]}
+    if name == "all":
+        figures["all, gigabytes"] = spent["gigabytes"]
+    for language in languages.split(","):
+        pair = f"retrieval/{language}-en"
+        figures[f"{language}, CSLS"] = found[f"{pair}/mean_csls"]
+        figures[f"{language}, plain"] = found[f"{pair}/mean"]
+        if f"bli/{language}-en/p@1_csls_covered" in found:
+            figures[f"{language}, induction"] = found[f"bli/{language}-en/p@1_csls_covered"]
+    return figures
+
+
+def main() -> None:
+    """Measures one part and writes its record."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--part", default="alone", choices=PARTS)
+    parser.add_argument("--languages", default="", help="'': all of the part")
+    parser.add_argument("--data", default="../shared/data")
+    parser.add_argument("--out", default="runs/given_pairs")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    args.languages = args.languages or PARTS[args.part]
+    runs = [args.languages] if args.part == "together" else args.languages.split(",")
+    figures: dict[str, float] = {}
+    for languages in runs:
+        found = measured(args.part, languages, args.data, args.out, args.seed)
+        print({name: f"{value:.3f}" for name, value in found.items()}, flush=True)
+        figures |= found
+    of_csls = [value for name, value in figures.items() if name.endswith("CSLS")]
+    figures |= {"CSLS, mean": float(np.mean(of_csls)), "CSLS, least": min(of_csls)}
+    print(f"CSLS: {figures['CSLS, mean']:.3f} in the mean, {figures['CSLS, least']:.3f} at least")
+    record(figures, args)
+
+
+if __name__ == "__main__":
+    main()
