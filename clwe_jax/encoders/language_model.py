@@ -28,6 +28,8 @@ from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.dictionary.label_table import LabelTable
 from clwe_jax.text.vocab.base_vocab import Vocabulary
 from clwe_jax.text.corpus.frequencies import Frequencies
+from clwe_jax.text.words import spellings
+from clwe_jax.text.words.spellings import Spellings
 from clwe_jax.text.words.similar_words import did_you_mean, near_words
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.words import Segmenter
@@ -53,6 +55,7 @@ class LanguageModel(LoadedEncoder):
       projection: the objective with the maps of a projected run; None for other runs.
       frequencies: counts of the words of the run's text, which the pooling 'sif' needs; None where
         the run has kept none.
+      spellings: how words are written that differ from their keys.
     """
 
     config: options.Run
@@ -63,6 +66,7 @@ class LanguageModel(LoadedEncoder):
     texts: Texts | None = None
     projection: projected.Projected | None = None
     frequencies: Frequencies | None = None
+    spellings: Spellings = dataclasses.field(default_factory=dict)
     _indices: dict[tuple[str, Layer], Index] = dataclasses.field(
         default_factory=dict, init=False, repr=False
     )
@@ -127,7 +131,7 @@ class LanguageModel(LoadedEncoder):
         self._check_languages(lang=lang)
         index = self.index(lang, MEAN_LAST4 if layer is None else layer)
         # The index is centered for its search; users get the vectors of `encode`.
-        return Vectors(index.words, index.vectors + index.mean)
+        return Vectors(index.words, index.vectors + index.mean).with_spellings(index.spellings)
 
     def neighbours(
         self,
@@ -177,7 +181,8 @@ class LanguageModel(LoadedEncoder):
                 logging.info("encoding %d words (%s)", len(words), language)
             vectors = self.sentences(words, language, layer)
             mean = vectors.mean(0)
-            self._indices[language, layer] = Index(words, vectors - mean, mean)
+            spelled = self.spellings.get(language, {})
+            self._indices[language, layer] = Index(words, vectors - mean, mean, spelled)
         return self._indices[language, layer]
 
     def knows(self, word: str, lang: str) -> bool:
@@ -274,6 +279,7 @@ def load(workdir: str, step: int | None = None, opened: Any = None) -> LanguageM
         texts,
         projection,
         frequencies.load(workdir),
+        spellings.load(workdir),
     )
 
 

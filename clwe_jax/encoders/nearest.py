@@ -30,14 +30,22 @@ class Neighbour(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Index:
-    """W words of a language, their centered vectors [W, D], and the subtracted mean [D]."""
+    """W words of a language, their centered vectors [W, D], and the subtracted mean [D].
+
+    `spellings` are those of the words that are written otherwise.
+    """
 
     words: Sequence[str]
     vectors: np.ndarray
     mean: np.ndarray
+    spellings: Mapping[str, str] = dataclasses.field(default_factory=dict)
     _retrievers: dict[str, Retriever] = dataclasses.field(
         default_factory=dict, init=False, repr=False
     )
+
+    def spelling_of(self, word: str) -> str:
+        """A word as it is written."""
+        return self.spellings.get(word, word)
 
     def retriever(self, method: str) -> Retriever:
         """The search among the words by a method of `align.csls`, made once."""
@@ -97,7 +105,7 @@ def nearest_words(
         places, _ = there.retriever(method).nearest(query[0], count)
         cosines = np.asarray(search.unit(there.vectors[places]) @ search.unit(query)[0])
         near = [
-            Neighbour(there.words[place], language, float(cosine))
+            Neighbour(there.spelling_of(there.words[place]), language, float(cosine))
             for place, cosine in zip(places, cosines)
             if (there.words[place], language) != (own, lang)
         ]

@@ -30,6 +30,7 @@ from clwe_jax.runs.job import STOPPED, Job, Results, Stage
 from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.run_text import RunText
+from clwe_jax.text.words import spellings
 from clwe_jax.training import build, checkpoint, init, optim, partition, phases, train
 from clwe_jax.training.tables import TokenVectors
 from clwe_jax.types import Objective
@@ -132,6 +133,7 @@ class Pretraining(Job):
         opened = Opened(run_text, made, tested(self.config, run_text))
         if jax.process_index() == 0:
             atomic.write_json(self.path("words.json"), dict(run_text.frequent))
+            atomic.write_json(self.path(spellings.FILE), run_text.spellings)
             if run_text.frequencies is not None:
                 run_text.frequencies.save(self.workdir)
         return opened
@@ -301,7 +303,11 @@ def space_of(run_text: RunText, vectors_of: shared_space.VectorsOf) -> list[dict
         return []
     means = {x: vectors_of(x, words).mean(0) for x, words in frequent.items()}
     chosen = shared_space.concepts(frequent, run_text.dictionary, hub)
-    return shared_space.picture(chosen, lambda x, words: vectors_of(x, words) - means[x])
+    return shared_space.picture(
+        chosen,
+        lambda x, words: vectors_of(x, words) - means[x],
+        lambda x, word: run_text.spellings.get(x, {}).get(word, word),
+    )
 
 
 def _hub(run_text: RunText) -> str | None:
@@ -319,7 +325,8 @@ def _neighbours(
         return []
     first = shown_words.first_language(languages)
     words = shown_words.asked_words(shown.words) or shown_words.content_words(frequent[first])
-    return shown_words.neighbours(model, words, first, languages)
+    spelled = run_text.spellings.get(first, {})
+    return shown_words.neighbours(model, [spelled.get(x, x) for x in words], first, languages)
 
 
 def _initial(record: Mapping[str, Any] | None) -> list[Any]:

@@ -5,7 +5,9 @@ One host makes the files that are absent, in the run's folder; the others read t
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import functools
 import os
 from typing import Any, Callable, Mapping, Sequence
 
@@ -21,6 +23,7 @@ from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.spellings import Spellings, Tally, merge
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 
 # Evaluator -> folder of its test files that the embedded world writes.
@@ -62,6 +65,22 @@ class RunText:
     def languages(self) -> tuple[str, ...]:
         """The languages of the model; language ids are indices into them."""
         return self.tokenizer.languages
+
+    @functools.cached_property
+    def spellings(self) -> Spellings:
+        """How the words of the sample and, of those that it lacks, the dictionary's are written."""
+        tally, totals = Tally(self.tokenizer.normalizer), {}
+        for language, lines in self.sample.items():
+            tokens = collections.Counter(token for line in lines for token in line.split())
+            counts: collections.Counter[str] = collections.Counter()
+            for token, count in tokens.items():
+                words = self.tokenizer.words(token, language)
+                tally.add(token, words, language, count)
+                for word in words:
+                    counts[word] += count
+            totals[language] = counts
+        entries = self.dictionary.spellings if self.dictionary is not None else {}
+        return merge(tally.spellings(totals), totals, entries)
 
     @property
     def corpus(self) -> corpora.TextCorpus | None:

@@ -40,3 +40,11 @@ def test_other_parameters_make_another_model(loaded):
     )
     assert not np.allclose(other.vectors("en").vectors, first.vectors)
     assert loaded.with_parameters({"w": 1}).variables.keys() == {*loaded.variables, "params"}
+
+
+def test_neighbours_are_shown_as_they_are_written(loaded):
+    spelled = dataclasses.replace(loaded, spellings={"en": {"b": "ɓ’"}})
+    words = {near.word for near in spelled.neighbours("a", "en", k=4)}
+    assert words == {"ɓ’", "c", "d", "e"}
+    vectors = spelled.vectors("en")
+    assert vectors.words == ["a", "ɓ’", "c", "d", "e"] and vectors.index["b"] == 1

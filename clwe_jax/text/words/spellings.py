@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import collections
 import functools
+import json
+import os
 import re
 from typing import Iterable, Mapping, Sequence
 import unicodedata
@@ -154,6 +156,15 @@ def merge(first: Spellings, known: Mapping[str, Iterable[str]], second: Spelling
             others.pop(key, None)
         merged[language] = {**others, **first.get(language, {})}
     return merged
+
+
+def load(folder: str) -> Spellings:
+    """The spellings in FOLDER/spellings.json; {} for a run that has kept none."""
+    path = os.path.join(folder, FILE)
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
 
 
 def _visible(text: str) -> int:
