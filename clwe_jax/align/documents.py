@@ -4,8 +4,9 @@ A monotone dynamic programme finds the cheapest way through both: lines that tra
 1-2, 2-1, 1-3, 3-1, 2-2) and lines that have no translation. The cost of a bead is that of Vecalign
 (Thompson and Koehn 2019, section 3.1) with a term for the length: the distance of the two joined texts,
 over its mean to all texts of the other side, plus a part of the logarithm of the ratio of their letters
-(Gale and Church 1993), times the numbers of lines. As in Vecalign, a first path through documents of
-half the length bounds the search, so that time and memory grow with the length and not with its square.
+(Gale and Church 1993), times a weight, which is below the paper's product of both numbers of lines. As in
+Vecalign, a first path through documents of half the length bounds the search, so that time and memory
+grow with the length and not with its square.
 
 The mean is over all texts of the other document and not over a sample, apart for each number of joined
 lines: the more lines, the nearer are any two texts.
@@ -18,11 +19,12 @@ from typing import NamedTuple, Sequence
 import numpy as np
 
 MOST_LINES = 3  # of a side of a bead
-_BEADS = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (2, 2))
 _SKIPPED, _INSERTED = -1, -2  # moves: a line of the source, of the target, without a translation
 _WHOLE = 1 << 18  # products of two lengths that are searched without a bound
 _BAND = 20  # lines beside the path of the shorter documents
 # Chosen on Luke in Swahili and English, whole, with gaps, and cut into sentences; docs/lessons.md.
+# Lines of both sides of a bead -> its weight.
+_BEADS = {(1, 1): 1.0, (1, 2): 1.6, (2, 1): 1.6, (1, 3): 2.3, (3, 1): 2.3, (2, 2): 3.2}
 _SKIP = 0.6  # cost of a line without translation; two lines that do not belong together cost 1
 _LENGTH = 0.2  # weight of the ratio of letters
 _FEW_LETTERS = 5  # added to both numbers of letters: the ratio of short lines says little
@@ -114,9 +116,8 @@ class _Search:
         mean = (self._near[number][0][row] + self._near[number][1][columns]) / 2
         letters = self._before[0][row + a] - self._before[0][row] + _FEW_LETTERS
         others = self._before[1][columns + b] - self._before[1][columns] + _FEW_LETTERS
-        return (
-            a * b * (apart / np.maximum(mean, _LEAST) + _LENGTH * np.abs(np.log(letters / others)))
-        )
+        far = apart / np.maximum(mean, _LEAST)
+        return _BEADS[a, b] * (far + _LENGTH * np.abs(np.log(letters / others)))
 
     def path(self, band: np.ndarray) -> list[tuple[int, int]]:
         """The corners of the cheapest path: (0, 0), where each bead and line without one ends, (N, M)."""
@@ -172,7 +173,7 @@ class _Search:
             if 0 in size:
                 continue
             [cost] = self._costs(self._beads.index(size), i, np.array([j]))
-            score = 1 - float(cost) / (size[0] * size[1])
+            score = 1 - float(cost) / _BEADS[size]
             found.append(Bead(range(i, next_i), range(j, next_j), score))
         return found
 

@@ -1,6 +1,6 @@
 """Fetches public data for a run: clwe-jax data SET --languages=de,es,en [--out=DIR].
 
-tatoeba and flores are test sentences, muse and wiktionary dictionaries, ud parts of speech. Tatoeba's
+tatoeba and flores are test sentences, muse and wiktionary dictionaries, ebible Bibles, ud parts of speech. Tatoeba's
 files are checked by their known SHA-256; of the other sets the first fetch keeps the sums, by which later
 ones are checked. An interrupted transfer goes on where it stopped, and the licence is printed.
 """
@@ -19,6 +19,7 @@ from typing import Callable, Iterable, Mapping, Sequence
 from absl import logging
 
 from clwe_jax import atomic, terminal
+from clwe_jax.text import ebible
 from clwe_jax.text.corpus import download
 from clwe_jax.text.words import languages as language_codes
 
@@ -74,12 +75,14 @@ class Set:
     Attributes:
       fetch: fetches the files of some languages into a folder; raises as of `download.download_files`.
       use: (folder, languages) -> the options that read it.
+      show: prints what there is, for --languages=list; None: the set has no such list.
     """
 
     about: str
     licence: str
     fetch: Callable[[str, Sequence[str]], object]
     use: Callable[[str, Sequence[str]], str]
+    show: Callable[[str], None] | None = None
 
 
 def _tatoeba(out: str, languages: Sequence[str]) -> None:
@@ -181,6 +184,13 @@ SETS: Mapping[str, Set] = {
         _flores,
         lambda out, _: f"--config.evals.retrieval.data={out}/devtest",
     ),
+    "ebible": Set(
+        "a Bible, or part of one, in each of 1,000 languages (eBible.org, BibleNLP's corpus); --languages=list",
+        "Each translation has its own licence, many non-commercial: DIR/licences.tsv.",
+        ebible.fetch,
+        lambda out, languages: f"--config=configs/bible.py:small --config.data.pairs={out}",
+        ebible.show,
+    ),
     "ud": Set(
         "words with their parts of speech: a treebank of Universal Dependencies 2.14 a language",
         "Each treebank has its own licence (most CC BY-SA 4.0, some non-commercial): DIR/licences/.",
@@ -241,6 +251,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     languages = [x.strip() for x in given.languages.split(",") if x.strip()]
     print(chosen.licence)
     try:
+        if languages == ["list"] and chosen.show is not None:
+            chosen.show(out)
+            return
         chosen.fetch(out, languages)
     except (OSError, ValueError) as error:
         sys.exit(f"error: {error}")

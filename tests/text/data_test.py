@@ -13,8 +13,8 @@ import urllib.error
 
 import pytest
 
-from clwe_jax.text import data
-from clwe_jax.text.corpus import download
+from clwe_jax.text import data, ebible
+from clwe_jax.text.corpus import download, parallel
 from clwe_jax.text.labelled import folders
 
 
@@ -186,3 +186,36 @@ def test_a_damaged_archive_is_named(tmp_path, capsys):
     (tmp_path / "flores200_dataset.tar.gz").write_bytes(bytes(range(256)) * 4)
     with pytest.raises(SystemExit, match="flores200_dataset.tar.gz is damaged"):
         data.main(["flores", "--languages=de", f"--out={tmp_path}"])
+
+
+LICENCES = """ID\tFile\tLanguage\tDialect\tVernacular Title\tLicence Type\tLicence Version\tCopyright Holder
+engBBE\tx\tEnglish\t\tBasic\tPublic Domain\t\tPublic Domain
+engwebp\tx\tEnglish\t\tWorld English Bible\tPublic Domain\t\tPublic Domain
+abt_maprik\tx\tAmbulas\tMaprik\t\tby-nc-nd\t4.0\tWycliffe
+abt_wosera\tx\tAmbulas\tWosera\t\tby-sa\t4.0\t
+"""
+
+
+def test_bibles_are_fetched_with_their_licences(served, tmp_path, said, capsys):
+    contents, asked = served
+    contents[f"{ebible.ADDRESS}metadata/licences.tsv"] = LICENCES.encode()
+    verses = {"eng-engwebp": ["In the beginning", "<range>"], "abt-abt-wosera": ["Batnyé", ""]}
+    for name, lines in verses.items():
+        text = "\n".join(lines) + "\n" * (41_899 - len(lines) + 1)
+        contents[f"{ebible.ADDRESS}corpus/{name}.txt"] = text.encode()
+    data.main(["ebible", "--languages=en,abt", f"--out={tmp_path}"])
+    assert (tmp_path / "licences.tsv").read_text().splitlines()[1:] == [
+        "eng-engwebp.txt\tEnglish\tWorld English Bible\tPublic Domain",
+        "abt-abt-wosera.txt\tAmbulas\t\tCC BY-SA 4.0",
+    ]
+    assert "others are abt_maprik" in said.text
+    [files] = parallel.find(str(tmp_path), ("en", "abt"), "data.pairs")
+    assert files.kind == "verses"
+    with pytest.raises(SystemExit, match="404"):
+        data.main(["ebible", "--languages=abt_maprik", f"--out={tmp_path}"])
+    assert asked[-1].endswith("corpus/abt-abt-maprik.txt")
+    with pytest.raises(SystemExit, match="eBible has no 'xq'"):
+        data.main(["ebible", "--languages=xq", f"--out={tmp_path}"])
+    capsys.readouterr()
+    data.main(["ebible", "--languages=list", f"--out={tmp_path}"])
+    assert "abt\tabt_maprik\tAmbulas\t\tCC BY-NC-ND 4.0, Wycliffe" in capsys.readouterr().out
