@@ -20,6 +20,7 @@ from clwe_jax.static.mined import Written
 from clwe_jax.static.trainer import Trainer
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.dictionary.test_dictionaries import TestSet
+from clwe_jax.text.words.spellings import Spellings
 
 _EXAMPLES = 24  # links of a pair of languages in the report
 _MAX_PAIRS = 6  # of languages with examples
@@ -133,11 +134,14 @@ def register_shares(
     return figures
 
 
-def write_dictionaries(links: WordLinks, folder: str) -> None:
+def write_dictionaries(links: WordLinks, folder: str, spellings: Spellings) -> None:
     """Writes FOLDER/xx-yy.txt for each pair of languages: a word, its translation and their count a line."""
     os.makedirs(folder, exist_ok=True)
     for pair, found in links.items():
-        lines = (f"{a}\t{b}\t{count:.2f}\n" for a, b, count in _sorted(found))
+        own, other = (spellings.get(language, {}) for language in pair)
+        lines = (
+            f"{own.get(a, a)}\t{other.get(b, b)}\t{count:.2f}\n" for a, b, count in _sorted(found)
+        )
         atomic.write(os.path.join(folder, f"{'-'.join(pair)}.txt"), "".join(lines))
 
 

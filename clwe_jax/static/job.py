@@ -182,9 +182,11 @@ class Static(Job):
             written = given.write(links, read.trainer, known, read.tests, tested)
         if config.static.mine and config.data.source != PAIRS:
             grown = read.trainer.mine(written.links)
-            written = written.beside(mined.write(grown, known, folder, gold, config.static.judge))
+            own = (gold, config.static.judge, read.trainer.spellings)
+            written = written.beside(mined.write(grown, known, folder, *own))
         if config.learns_from_pairs:
-            given.write_dictionaries(written.links, os.path.join(folder, mined.DICTIONARY))
+            place = os.path.join(folder, mined.DICTIONARY)
+            given.write_dictionaries(written.links, place, read.trainer.spellings)
         return written
 
     def _vectors(self, read: _Dictionaries, mining: mined.Written | None) -> Vocabularies:

@@ -20,6 +20,7 @@ from clwe_jax.encoders.encode import select
 from clwe_jax.static import report as page
 from clwe_jax.text.lines import iterate_lines
 from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.words.spellings import Spellings
 from clwe_jax.types import Encoder
 
 FOLDER = "mined"  # of the run's folder: parallel text for --config.task.parallel
@@ -48,7 +49,12 @@ class Written:
 
 
 def write(
-    grown: Grown, dictionary: Dictionary | None, folder: str, text: str = "", judge: str = ""
+    grown: Grown,
+    dictionary: Dictionary | None,
+    folder: str,
+    text: str = "",
+    judge: str = "",
+    spellings: Spellings | None = None,
 ) -> Written:
     """Writes what was mined.
 
@@ -61,6 +67,7 @@ def write(
       dictionary: the dictionary before mining; None: there is none.
       text: folder of the embedded world's text, whose true pairs are known; '' for other text.
       judge: an encoder, as of `config.encoder`, that is asked which pairs are translations; '': none.
+      spellings: of the words that are written otherwise than their keys.
     """
     os.makedirs(os.path.join(folder, DICTIONARY), exist_ok=True)
     lines = _Lines(grown.files)
@@ -78,14 +85,18 @@ def write(
         words = list(zip(links.source, links.target, links.counts.tolist())) if links else []
         words = [link for link in words if all(any(map(str.isalpha, x)) for x in link[:2])]
         words.sort(key=lambda link: -link[2])
+        own = [(spellings or {}).get(language, {}) for language in pair]
+        spelled = [(own[0].get(a, a), own[1].get(b, b), n) for a, b, n in words]
         if len(taken.source):
             _write(folder, f"{name}.tsv", (f"{x}\t{y}" for _, _, _, x, y in rows))
             _write(folder, f"{name}.places.txt", ("\t".join(row[:3]) for row in rows))
-            _write(folder, f"{DICTIONARY}/{name}.txt", (f"{a}\t{b}\t{n:.2f}" for a, b, n in words))
+            _write(
+                folder, f"{DICTIONARY}/{name}.txt", (f"{a}\t{b}\t{n:.2f}" for a, b, n in spelled)
+            )
         if refused_rows:
             _write(folder, f"{name}.refused.txt", map("\t".join, refused_rows))
         known = set(dictionary.pairs(*pair)) if dictionary is not None else set()
-        new = [link for link in words if link[:2] not in known]
+        new = [shown for link, shown in zip(words, spelled) if link[:2] not in known]
         examples = refused_rows[:_EXAMPLES], new[:_EXAMPLES]
         parts.append(page.Pair(name, rows, *examples, len(words), len(new)))
         if gold := _gold(text, pair):
