@@ -2,10 +2,11 @@
 
 A sentence that several languages have gets one vector, and each language a ridge regression onto it
 from the words of its own sentence and their n-grams. The sentences' vectors are what all languages can
-say of them: the mean of the regressions' answers takes the place of the vectors, a few times, which is
-the power method of a generalised canonical correlation analysis (Kettenring 1971; Rastogi et al. 2015,
-Multiview LSA; by kernels, as Bach and Jordan 2002). They begin as what links and dictionary say. Long
-words of many parts gain most, because their n-grams share what is learned.
+say of them: the mean of the regressions' answers takes the place of the vectors, a few times, and
+between, the vectors' columns are made orthonormal. That is the subspace iteration of a generalised
+canonical correlation analysis (Kettenring 1971; Rastogi et al. 2015, Multiview LSA; by kernels, as
+Bach and Jordan 2002). The vectors begin as what links and dictionary say. Long words of many parts gain
+most, because their n-grams share what is learned.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from clwe_jax.embeddings.given_text import GivenText
 from clwe_jax.embeddings.ngrams import Ngrams, Regression, regression_arrays, regressions_of
 
 DIM = 512  # of the sentences' vectors
-_STEPS = 3  # of the power method: a fourth gained nothing
+_STEPS = 2  # from orthonormal columns on
+_ANSWERS = 2  # of a step; directions on which the languages agree weigh more with each
 _RIDGE = 1.0  # beside a kernel whose diagonal is 1
 _MAX_SENTENCES = 8_000  # that a kernel has: 0.3 GB and seconds, and time grows with the third power
 _PIVOTS = 4  # languages that decide what sentences mean, beside the hub; the others follow them
@@ -38,13 +40,13 @@ class _View(NamedTuple):
       sentences: numbers of those that it has, int [n].
       words: of the language.
       weights: of the words in each of its sentences, float32 [n, words].
-      features: of each of these sentences, float32 [n, buckets].
+      factor: Cholesky's, of the kernel of its sentences and the ridge.
     """
 
     sentences: np.ndarray
     words: list[str]
     weights: sparse.csr_matrix
-    features: sparse.csr_matrix
+    factor: tuple[np.ndarray, bool]
 
 
 def fit(
@@ -64,19 +66,26 @@ def fit(
     """
     started = time.monotonic()
     numbered = _number_sentences(text, hub)
-    views = {x: _view(text, x, ngrams, *both) for x, both in numbered.items()}
-    pivots = sorted(views, key=lambda x: (x != hub, -len(views[x].sentences)))[: _PIVOTS + 1]
-    factors = {x: _factor(views[x]) for x in pivots}
-    targets = _start(
-        views[hub], start, 1 + max(int(view.sentences.max()) for view in views.values())
-    )
+    if not numbered:
+        logging.warning(
+            "The given pairs have no sentence in %s, the hub: they teach links, and no vectors of "
+            "sentences. --config.static.hub=xx chooses another one",
+            hub,
+        )
+        return {}
+    count = 1 + max(int(numbers.max()) for _, numbers in numbered.values())
+    pivots = sorted(numbered, key=lambda x: (x != hub, -len(numbered[x][0])))[: _PIVOTS + 1]
+    views = {x: _view(text, x, ngrams, *numbered[x]) for x in pivots}
+    targets = _agree(views, _start(views[hub], start, count))
     for _ in range(_STEPS):
-        targets = _agree(views, factors, targets)
+        targets = np.linalg.qr(targets - targets.mean(0))[0]
+        for _ in range(_ANSWERS):
+            targets = _agree(views, targets)
     fitted = {}
-    for language, view in views.items():
-        factor = factors.pop(language, None) or _factor(view)
-        fitted[language] = _regression(ngrams, view, factor, targets)
-        del factor
+    for language, both in numbered.items():
+        # One factor at a time, apart from those of the pivots: all would fill the memory.
+        view = views.pop(language, None) or _view(text, language, ngrams, *both)
+        fitted[language] = _regression(ngrams, view, targets)
     logging.info(
         "Given pairs: vectors of %s words in %d languages, %.0f s",
         f"{sum(len(x.words) for x in fitted.values()):,}",
@@ -162,17 +171,17 @@ def _view(
     features = (weights @ ngrams.features(words)).tocsr()
     squares = [np.asarray(x.multiply(x).sum(1)).ravel() for x in (weights, features)]
     scale = sparse.diags((1 / np.sqrt(np.maximum(sum(squares), 1e-9))).astype(np.float32))
-    return _View(numbers, words, (scale @ weights).tocsr(), (scale @ features).tocsr())
+    weights = (scale @ weights).tocsr()
+    return _View(numbers, words, weights, _factor(weights, (scale @ features).tocsr()))
 
 
-def _factor(view: _View) -> tuple[np.ndarray, bool]:
-    """Cholesky's factor of the kernel of a language's sentences and the ridge."""
-    size = len(view.sentences)
+def _factor(weights: sparse.csr_matrix, features: sparse.csr_matrix) -> tuple[np.ndarray, bool]:
+    size = weights.shape[0]
     kernel = np.empty((size, size), np.float32)
     for start in range(0, size, _ROWS):
         some = slice(start, start + _ROWS)
-        kernel[some] = (view.features[some] @ view.features.T).toarray()
-        kernel[some] += (view.weights[some] @ view.weights.T).toarray()
+        kernel[some] = (features[some] @ features.T).toarray()
+        kernel[some] += (weights[some] @ weights.T).toarray()
     kernel[np.diag_indices(size)] += np.float32(_RIDGE)
     # The transpose is in Fortran's order: LAPACK overwrites the symmetric kernel without a copy.
     return linalg.cho_factor(kernel.T, lower=True, overwrite_a=True, check_finite=False)
@@ -187,25 +196,23 @@ def _start(hub: _View, start: Mapping[str, np.ndarray], count: int) -> np.ndarra
     return targets
 
 
-def _agree(
-    views: Mapping[str, _View], factors: Mapping[str, tuple[np.ndarray, bool]], targets: np.ndarray
-) -> np.ndarray:
+def _agree(views: Mapping[str, _View], targets: np.ndarray) -> np.ndarray:
     """The mean of what the languages answer for each sentence, float32 [sentences, DIM]."""
     sums, counts = np.zeros_like(targets), np.zeros(len(targets), np.float32)
-    for language, factor in factors.items():
-        some = views[language].sentences
+    for view in views.values():
+        some = view.sentences
         own = targets[some] - targets[some].mean(0)
         # Kernel @ duals, since (kernel + ridge) @ duals are the targets.
-        sums[some] += own - np.float32(_RIDGE) * linalg.cho_solve(factor, own, check_finite=False)
+        sums[some] += own - np.float32(_RIDGE) * linalg.cho_solve(
+            view.factor, own, check_finite=False
+        )
         counts[some] += 1
     return sums / np.maximum(counts, 1)[:, None]
 
 
-def _regression(
-    ngrams: Ngrams, view: _View, factor: tuple[np.ndarray, bool], targets: np.ndarray
-) -> Regression:
+def _regression(ngrams: Ngrams, view: _View, targets: np.ndarray) -> Regression:
     own = targets[view.sentences]
-    duals = linalg.cho_solve(factor, own - own.mean(0), check_finite=False)
+    duals = linalg.cho_solve(view.factor, own - own.mean(0), check_finite=False)
     fitted = Regression(view.words, np.asarray(view.weights.T @ duals, np.float32))
     lengths = np.linalg.norm(fitted.sums(ngrams, view.words), axis=1)
     return Regression(view.words, fitted.factors / np.float32(max(lengths.mean(), 1e-9)))

@@ -59,15 +59,20 @@ def test_vectors_are_those_of_ridge_regressions_in_turn():
     weights = rows[:, : len(words)]
     targets = weights @ np.stack([_start()[w] for w in words])
     targets /= np.linalg.norm(targets, axis=1, keepdims=True)
-    solved = {}
-    for _ in range(4):
-        own = targets - targets.mean(0)
-        for language, (_, _, x) in views.items():
-            solved[language] = np.linalg.solve(x.T @ x + np.eye(x.shape[1]), x.T @ own)
-        targets = np.mean([x @ solved[y] for y, (_, _, x) in views.items()], 0)
-    # `solved` is of the targets after three steps, as the result is.
+
+    def solve(language, values):
+        x = views[language][2]
+        return np.linalg.solve(x.T @ x + np.eye(x.shape[1]), x.T @ (values - values.mean(0)))
+
+    def agree(values):
+        return np.mean([views[x][2] @ solve(x, values) for x in views], 0)
+
+    targets = agree(targets)
+    for _ in range(2):
+        columns, _ = np.linalg.qr(targets - targets.mean(0))
+        targets = agree(agree(columns))
     for language, (words, of_words, _) in views.items():
-        expected = of_words @ solved[language]
+        expected = of_words @ solve(language, targets)
         expected /= np.linalg.norm(expected, axis=1).mean()
         found = fitted[language].sums(ngrams, words)
         np.testing.assert_allclose(found, expected, atol=2e-4)
@@ -91,6 +96,11 @@ def test_a_language_that_shares_nothing_is_left_out_and_few_sentences_are_taken_
     numbered = pair_vectors._number_sentences(text, "en")
     assert numbered["en"][0].tolist() == list(range(0, 30, 3))
     assert numbered["en"][1].tolist() == list(range(10))
+
+
+def test_without_a_sentence_of_the_hub_there_are_links_alone():
+    text = _given(12, pairs=[("xx", "yy")])
+    assert not pair_vectors.fit(Ngrams.of(text.corpus.words), text, "en", _start())
 
 
 def test_languages_beyond_the_pivots_follow_them(monkeypatch):
@@ -127,15 +137,16 @@ def test_a_spelling_gives_the_part_of_pairs_behind_that_of_n_grams(tmp_path):
     paired = pair_vectors.fit(ngrams, text, "en", _start())
     first = paired["en"]  # of any width
     regressions = {"xx": first.__class__([], np.zeros((0, 4), np.float32))}
-    width = 4 + 8 + pair_vectors.DIM + 3
+    dim = paired["xx"].factors.shape[1]
+    width = 4 + 8 + dim + 3
     spelling = Spelling(ngrams, regressions, 0.7, 8, 0.6, width, 0, 0.5, paired).halved()
     spelling.save(str(tmp_path / "spelling.npz"))
     again = Spelling.load(str(tmp_path / "spelling.npz"))
     rows = again.vectors(["nuska", "nuskas"], "xx")
     np.testing.assert_array_equal(rows, spelling.vectors(["nuska", "nuskas"], "xx"))
-    part = rows[:, 12 : 12 + pair_vectors.DIM]
+    part = rows[:, 12 : 12 + dim]
     np.testing.assert_allclose(part, paired["xx"].sums(ngrams, ["nuska", "nuskas"]), atol=2e-2)
-    assert not rows[:, 12 + pair_vectors.DIM :].any()
+    assert not rows[:, 12 + dim :].any()
     # Trained vectors stand behind it: none of these has one, so nothing is shortened.
     np.testing.assert_array_equal(again.as_words(rows), rows)
 
