@@ -113,15 +113,17 @@ def unmeasured(run: RunFolder) -> Verdict | None:
     text = "No translations were compared, because no test set of these languages was named."
     if not named:
         return Verdict(text, "The guide says how to name one:", "clwe-jax guide evaluate")
+    # Tatoeba pairs every language with English; FLORES has the same sentences in all.
+    name, folder = ("tatoeba", "tatoeba") if "en" in run.languages else ("flores", "flores/devtest")
     again = (
         *named,
         f"--workdir={run.workdir}",
         "--config.job=evaluate",
-        "--config.evals.retrieval.data=tatoeba",
+        f"--config.evals.retrieval.data={folder}",
     )
     return Verdict(
         text,
-        f"`clwe-jax data tatoeba --languages={','.join(run.languages)} --out=tatoeba` fetches "
+        f"`clwe-jax data {name} --languages={','.join(run.languages)} --out={name}` fetches "
         "sentences, and this measures the run on them:",
         f"clwe-jax {shlex.join(again)}",
     )

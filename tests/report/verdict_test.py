@@ -184,6 +184,10 @@ def test_a_run_without_test_sets_says_how_it_is_measured(of, tmp_path):
         f"clwe-jax --config=joint_align --config.data.source=text:d --workdir={tmp_path} "
         "--config.job=evaluate --config.evals.retrieval.data=tatoeba"
     )
+    # Tatoeba's pairs are with English.
+    found = of({}, job="static", evals={"retrieval": {"data": ""}}, data={"languages": "uk,fa"})
+    assert "clwe-jax data flores --languages=uk,fa" in found.text + found.why
+    assert found.command.endswith("--config.evals.retrieval.data=flores/devtest")
     (tmp_path / "results.json").unlink()
     assert verdict_on(tmp_path) is None
 

@@ -3,9 +3,11 @@
 import collections
 import functools
 import gzip
+import lzma
 import json
 import os
 
+from backports import zstd
 import numpy as np
 import pytest
 import seqio
@@ -424,3 +426,16 @@ def test_wrong_settings_are_answered(small):
         build(small, temperature=0.0)
     with pytest.raises(ValueError, match="tfds:NAME"):
         build(small, text="somewhere")
+
+
+def test_texts_of_all_ways_of_compression_are_the_same_lines(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    text = "".join(f"line {number}\n" for number in range(20)).encode()
+    packed = {"a.txt": text, "b.txt.gz": gzip.compress(text), "c.txt.xz": lzma.compress(text)}
+    # The content decides: a server may have unpacked the last one.
+    packed |= {"d.txt.zst": zstd.compress(text), "e.txt.gz": text}
+    for name, data in packed.items():
+        (tmp_path / name).write_bytes(data)
+        source = sources.LineSource([str(tmp_path / name)], "en", 0, 0)
+        lines = source.lines(shuffle=False, seed=0).as_numpy_iterator()
+        assert list(lines) == text.splitlines() == source.sample().texts[:20]
