@@ -21,8 +21,8 @@ def get_config(scale: str = "laptop"):
     config = presets.dict_mlm(scale, cross_lingual_share=0.5)
     config.system = "DICT-MLM-all"
     config.task.update(labels="expected", equal_languages=True)
-    config.model.condition_on_language = False
-    config.objective.dense = False
+    config.model.update(language_embeddings=False, condition_on_language=False)
+    config.objective.update(dense=False, hold=1.0)
     if scale == "laptop":
         config.train.steps = 3_000
         config.checkpoint.every_steps = 500

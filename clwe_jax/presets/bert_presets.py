@@ -112,10 +112,9 @@ def dict_mlm(scale: str, cross_lingual_share: float) -> ConfigDict:
     config.task.kept = "label" if scale == "paper" else "text"
     if scale in _MASKED:
         config.task.update(labels="expected", **_MASKS)
-        # One product scores the labels of all languages. Without a dense layer between them and the
-        # layers, these stay in the labels' space, on real text also without the language at the input
+        # One product scores the labels of all languages. The layers stay in the labels' space without a
+        # dense layer between, without languages, and where words that are read only are held
         # (docs/lessons.md).
-        config.model.condition_on_language = False
-        config.model.language_embeddings = scale == "laptop"
-        config.objective.dense = False
+        config.model.update(language_embeddings=False, condition_on_language=False)
+        config.objective.update(dense=False, hold=1.0)
     return config
