@@ -24,7 +24,7 @@ def get_config(scale: str = "laptop"):
     config.model.update(language_embeddings=False, condition_on_language=False)
     config.objective.update(dense=False, hold=1.0)
     if scale == "laptop":
-        config.train.steps = 3_000
+        config.train.steps = 1_500
         config.checkpoint.every_steps = 500
         # Japanese and Chinese have dictionaries with English alone.
         config.data.dictionary_pivot = "en"
