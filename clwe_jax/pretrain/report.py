@@ -96,7 +96,7 @@ def _translation(run: RunFolder) -> verdict.Verdict | None:
     if not _translates(run):
         return None
     value = run.figures["bleu/mean"]
-    text = f"BLEU {value:.1f} of 100{verdict.directions(run, 'bleu')}."
+    text = f"BLEU {value:.1f} of 100{verdict.directions(run, 'bleu/mean')}."
     level = run.figures.get("floor/bleu/mean")
     if level is None:
         return verdict.Verdict(text)

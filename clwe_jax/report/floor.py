@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Mapping, Sequence
+import re
+from typing import Mapping, NamedTuple, Sequence
 
 from clwe_jax.report.data import NEUTRAL, ORANGE, Chart, Column, Line, Number, Table
 from clwe_jax.report.figures import SENTENCE_METHODS
@@ -37,6 +38,48 @@ def mean(run: RunFolder, path: str) -> float | None:
     return run.figures.get(path.replace("*/", ""))
 
 
+class Beside(NamedTuple):
+    """A figure and its floor over the same pairs of languages.
+
+    Attributes:
+      value, level: the means of the figure and of the floor.
+      pairs: number of pairs; 0 where only means over pairs are known.
+      whole: whether these are all pairs of the figure.
+    """
+
+    value: float
+    level: float
+    pairs: int
+    whole: bool
+
+
+def pairs_of(run: RunFolder, name: str) -> list[str]:
+    """The pairs of languages, or directions, whose mean a figure is: of 'bli/p@1' those of 'bli/*/p@1'."""
+    kind, _, metric = name.partition("/")
+    # BLEU is the only figure of a pair: bleu/de-en.
+    pattern = re.compile(rf"{re.escape(kind)}/([^/]+-[^/]+)(?:/{re.escape(metric)})?")
+    return [found[1] for found in map(pattern.fullmatch, run.figures) if found]
+
+
+def beside(run: RunFolder, name: str, path: str) -> Beside | None:
+    """A figure beside its floor, over the pairs that both have; None where there is no floor.
+
+    Args:
+      name: path of the figure, a mean over pairs.
+      path: path of the floor, with a star for the pair.
+    """
+    kind, _, metric = name.partition("/")
+    pairs = pairs_of(run, name)
+    both = [pair for pair in pairs if path.replace("*", pair) in run.figures]
+    if both:
+        values = [run.figures[f"{kind}/{pair}/{metric}"] for pair in both]
+        levels = [run.figures[path.replace("*", pair)] for pair in both]
+        count = len(both)
+        return Beside(sum(values) / count, sum(levels) / count, count, count == len(pairs))
+    level = mean(run, path)
+    return None if level is None else Beside(run.figures[name], level, 0, True)
+
+
 def method_of_retrieval(run: RunFolder) -> str:
     """The last method of `figures.SENTENCE_METHODS` with a floor, whose column stands beside it."""
     measured = [
@@ -67,7 +110,9 @@ def with_baseline(
             if all(cell.value is None for cell in cells):
                 continue
             rows = [[*row, cell] for row, cell in zip(table.rows, cells)]
-            total = table.total and [*table.total, Number(mean(run, figure))]
+            # Of the pairs that the table has: the floor may have been measured on others too.
+            known = [cell.value for cell in cells if cell.value is not None]
+            total = table.total and [*table.total, Number(sum(known) / len(known))]
             columns = [*table.columns, Column(head, "percent")]
             table = dataclasses.replace(table, columns=columns, rows=rows, total=total)
         made.append(table)

@@ -76,7 +76,8 @@ def _floor(run: RunFolder, name: str) -> float | None:
     if not name.startswith("retrieval/"):
         return run.figures.get(f"floor/{name}")
     ending = next((x for x in SENTENCE_METHODS.values() if x and name.endswith(x)), "")
-    return floor.mean(run, floor.retrieval_path(run, ending, "last4" not in name))
+    found = floor.beside(run, name, floor.retrieval_path(run, ending, "last4" not in name))
+    return found and found.level
 
 
 def _measured_on(run: RunFolder, name: str) -> list[str]:

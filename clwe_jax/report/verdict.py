@@ -45,12 +45,11 @@ def sentences(run: RunFolder, step: Step) -> Verdict | None:
     if headline is None:
         return None
     name, how = headline
-    value, level = run.figures[name], _floor(run, name, how)
     text = (
-        f"{figures.percent(value)} of the sentences find their translation by {how}"
-        f"{directions(run, 'retrieval')}{_chance(run, 'retrieval')}."
+        f"{figures.percent(run.figures[name])} of the sentences find their translation by {how}"
+        f"{directions(run, name)}{_chance(run, 'retrieval')}."
     )
-    return _beside_dictionary(run, text, value, level, step)
+    return _beside_dictionary(run, text, _beside(run, name, how), step)
 
 
 def words(run: RunFolder, step: Step) -> Verdict | None:
@@ -61,22 +60,28 @@ def words(run: RunFolder, step: Step) -> Verdict | None:
         return None
     text = (
         f"{figures.percent(run.figures[name])} of the words find their translation by {method}"
-        f"{directions(run, 'bli')}{_chance(run, 'bli')}."
+        f"{directions(run, name)}{_chance(run, 'bli')}."
     )
-    return _beside_dictionary(run, text, run.figures[name], run.figures.get(f"floor/{name}"), step)
+    found = floor.beside(run, name, f"floor/bli/*/p@1{ending}")
+    return _beside_dictionary(run, text, found, step)
 
 
 def _beside_dictionary(
-    run: RunFolder, text: str, value: float, level: float | None, step: Step
+    run: RunFolder, text: str, found: floor.Beside | None, step: Step
 ) -> Verdict:
     """The verdict on a figure beside the dictionary's, if that was measured."""
-    if level is None:
+    if found is None:
         return Verdict(text)
     system, why = step
+    text = f"{text} The dictionary floor, the dictionary alone without training, is "
+    text += figures.percent(found.level)
+    if not found.whole:
+        text += f" over {found.pairs} of these directions, where this run has "
+        text += figures.percent(found.value)
     return judged(
-        f"{text} The dictionary floor, the dictionary alone without training, is {figures.percent(level)}",
-        value >= level,
-        gain(value, level),
+        text,
+        found.value >= found.level,
+        gain(found.value, found.level),
         why,
         command(run, system) if system else "",
     )
@@ -92,10 +97,9 @@ def gain(value: float, level: float) -> str:
     return f": {figures.points(value - level)} points"
 
 
-def directions(run: RunFolder, prefix: str) -> str:
-    """', mean of 6 directions' of translation; '' for one."""
-    pairs = {name.split("/")[1] for name in run.figures if name.startswith(f"{prefix}/")}
-    count = sum("-" in pair for pair in pairs)
+def directions(run: RunFolder, name: str) -> str:
+    """', mean of 6 directions', of a figure that is a mean; '' for one."""
+    count = len(floor.pairs_of(run, name))
     return f", mean of {count} directions" if count > 1 else ""
 
 
@@ -133,16 +137,17 @@ def _headline(run: RunFolder) -> tuple[str, str] | None:
     """The path of the main figure, and its method: the last one that has a floor, else that is there."""
     for name in ("retrieval/mean_last4", "retrieval/mean"):
         measured = [how for how, x in SENTENCE_METHODS.items() if f"{name}{x}" in run.figures]
-        level = [how for how in measured if _floor(run, name, how) is not None]
+        level = [how for how in measured if _beside(run, f"{name}{SENTENCE_METHODS[how]}", how)]
         if measured:
             how = (level or measured)[-1]
             return f"{name}{SENTENCE_METHODS[how]}", how
     return None
 
 
-def _floor(run: RunFolder, name: str, how: str) -> float | None:
-    """The floor of a figure by a method; words weigh alike in both where that was measured."""
-    return floor.mean(run, floor.retrieval_path(run, SENTENCE_METHODS[how], "last4" not in name))
+def _beside(run: RunFolder, name: str, how: str) -> floor.Beside | None:
+    """A figure by a method beside its floor; words weigh alike in both where that was measured."""
+    path = floor.retrieval_path(run, SENTENCE_METHODS[how], "last4" not in name)
+    return floor.beside(run, name, path)
 
 
 def command(run: RunFolder, system: str) -> str:

@@ -201,3 +201,20 @@ def test_the_floor_of_static_vectors_weighs_words_as_they_do(judged):
     (folder / "metrics.jsonl").unlink()  # figures of steps count too
     found = verdict_on(folder)
     assert found.text.startswith("70.0%") and "is 65.0%: +5.0 points." in found.text
+
+
+def test_the_directions_are_those_of_the_figure_and_of_the_floor(of):
+    """A language model has figures of its layers in one direction, and of its floor in both."""
+    figures = {"retrieval/mean_last4_csls": 0.4, "floor/retrieval/mean_csls": 0.5}
+    for pair, value, level in (("de-en", 0.3, 0.2), ("fr-en", 0.5, 0.4)):
+        back = "-".join(reversed(pair.split("-")))
+        figures |= {f"retrieval/{pair}/mean_last4_csls": value, f"retrieval/{back}/chance": 0.1}
+        figures |= {f"floor/retrieval/{pair}/mean_csls": level}
+        figures |= {f"floor/retrieval/{back}/mean_csls": 0.9}
+    found = of(figures, job="pretrain", evals={"retrieval": {}})
+    assert "40.0% of the sentences" in found.text and "mean of 2 directions" in found.text
+    assert "is 30.0%: +10.0 points." in found.text
+    # Of a pair that the dictionary lacks there is no floor.
+    del figures["floor/retrieval/fr-en/mean_csls"]
+    found = of(figures, job="pretrain", evals={"retrieval": {}})
+    assert "is 20.0% over 1 of these directions, where this run has 30.0%: +10" in found.text
