@@ -36,7 +36,8 @@ def vectors(
       seed: of the decomposition.
 
     Returns:
-      The words, most frequent first, and their vectors, float32 [N, min(dim, N)].
+      The words, most frequent first, and their vectors, float32 [N, min(dim, N)]; words without a context
+      that says anything are left out.
     """
     ids = ids[:_RUNNING]
     counts = np.bincount(ids, minlength=len(words))
@@ -50,7 +51,12 @@ def vectors(
     sentence = np.repeat(np.arange(len(splits) - 1), np.diff(splits))[: len(ids)]
     information = _information(rank[ids], sentence, len(names))
     found = information @ _directions(information[:_FITTED], dim, seed)
-    return names, unit(found - found[:_FITTED].mean(0)).astype(np.float32)
+    # Words without an informative context would all have the same vector, the mean's opposite.
+    known = np.flatnonzero(found.any(1))
+    if len(known) < 2:
+        return [], np.zeros((0, 0), np.float32)
+    mean = found[known[known < _FITTED]].mean(0)
+    return [names[row] for row in known], unit(found[known] - mean).astype(np.float32)
 
 
 def _information(ranks: np.ndarray, sentence: np.ndarray, size: int) -> sparse.csr_matrix:

@@ -15,6 +15,7 @@ from clwe_jax.options.static import StaticRun
 from clwe_jax.text.dictionary import test_dictionaries, training_dictionary
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.dictionary.test_dictionaries import TestSet
+from clwe_jax.text.spread import spread
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.words.words import Segmenter
 
@@ -115,8 +116,7 @@ def lower_case_helps(pairs: Sequence[tuple[str, str]], source: Vectors, target: 
 
 def _examples(words: Sequence[str]) -> str:
     # Words from the whole list, because the most frequent ones are punctuation.
-    step = max(1, len(words) // _EXAMPLES)
-    return ", ".join(repr(word) for word in list(words)[::step][:_EXAMPLES])
+    return ", ".join(map(repr, spread(words, _EXAMPLES)))
 
 
 def induced(source: Vectors, target: Vectors) -> list[tuple[str, str]]:

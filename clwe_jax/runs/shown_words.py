@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Protocol, Sequence
 
+from clwe_jax.text.spread import spread
 from clwe_jax.text.words.words import is_unspaced
 
 _WORDS = 8  # words shown with their nearest neighbours
@@ -27,7 +28,7 @@ def content_words(frequent: Sequence[str]) -> list[str]:
       frequent: words, most frequent first. The first ones are function words and are left out.
     """
     content = [word for word in frequent if len(word) > 3 or is_unspaced(word)][20:]
-    return content[:: max(1, len(content) // _WORDS)][:_WORDS]
+    return spread(content, _WORDS)
 
 
 def neighbours(

@@ -20,6 +20,7 @@ from clwe_jax.encoders.encode import select
 from clwe_jax.static import report as page
 from clwe_jax.text.lines import iterate_lines
 from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.spread import spread
 from clwe_jax.text.words.spellings import Spellings
 from clwe_jax.types import Encoder
 
@@ -198,7 +199,7 @@ def _judged(
                 margin = next(x for x, (a, b) in _MARGINS.items() if a <= float(margin) < b)
             bands.setdefault(f"{kind}/{margin}", []).append(row)
     # Evenly over the rows of a band, which begin with the best.
-    shown = {x: rows[:: max(1, len(rows) // _JUDGED)][:_JUDGED] for x, rows in bands.items()}
+    shown = {x: spread(rows, _JUDGED) for x, rows in bands.items()}
     every = [row for rows in shown.values() for row in rows]
     if len(every) < 2:
         return {}

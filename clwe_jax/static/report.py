@@ -26,6 +26,7 @@ from clwe_jax.report.data import (
 )
 from clwe_jax.report.measures import pair_name
 from clwe_jax.report.run_folder import RunFolder, is_number
+from clwe_jax.text.spread import spread
 
 # Kind of a lexicon induction error -> its name and meaning.
 KINDS = {
@@ -289,8 +290,7 @@ def _examples(pair: Pair) -> list[Block]:
     """Tables of sentences that were taken, of words that are new, and of refused sentences."""
     source, _, target = pair.name.partition("-")
     heads = ["Margin", Language(source).language, Language(target).language]
-    step = max(1, len(pair.sentences) // _MAX_SENTENCES)
-    shown = {"Taken": pair.sentences[::step][:_MAX_SENTENCES], "Refused": pair.refused}
+    shown = {"Taken": spread(pair.sentences, _MAX_SENTENCES), "Refused": pair.refused}
     blocks: list[Block] = []
     for kind, sentences in shown.items():
         if sentences:

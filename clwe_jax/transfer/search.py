@@ -36,7 +36,8 @@ def ranges(head: Section) -> dict[str, tuple[float, float]]:
 def search(frozen: FrozenTransfer) -> list[Trial]:
     """The trials of `config.transfer.search`; those of an earlier start are read.
 
-    The first trial has the config's own values, or the nearest ones of the ranges. A trial trains the
+    The first trial has the config's own values, also where they are outside the ranges: the search then goes
+    on from the nearest ones. A trial trains the
     head of the first seed.
     """
     config = frozen.config
@@ -62,7 +63,7 @@ def search(frozen: FrozenTransfer) -> list[Trial]:
     trials: list[Trial] = []
     for number in range(count):
         trial = study.ask(spaces)
-        values = {name: float(trial.params[name]) for name in limits}
+        values = own if not number else {name: float(trial.params[name]) for name in limits}
         changed = options.with_values(config, {**values, "transfer.seeds": 1})
         one = dataclasses.replace(frozen, config=changed)
         figure = CachedResult(

@@ -27,6 +27,17 @@ def test_words_in_the_same_contexts_are_near():
     assert of["w0"] @ of["w1"] > 0.9 > 0.1 > max(of["w0"] @ of["w6"], of["w1"] @ of["w7"])
 
 
+def test_words_that_stand_alone_are_left_out():
+    """They had one vector, the mean's opposite, and were each other's nearest."""
+    ids, splits = _text()
+    alone = np.repeat(np.arange(13, 16), 20)  # sentences of one word
+    ids = np.concatenate([ids, alone])
+    splits = np.concatenate([splits, splits[-1] + 1 + np.arange(len(alone))])
+    names, rows = contexts.vectors([*_WORDS, "a", "b", "c"], ids, splits, dim=4, seed=0)
+    assert set(names) == set(_WORDS) - {"rare"}
+    assert len(np.unique(rows.round(4), axis=0)) > 6
+
+
 def test_the_information_is_that_of_its_definition():
     ids, splits = np.array([0, 1, 0, 1, 2, 0]), np.array([0, 4, 6])
     sentence = np.repeat([0, 1], [4, 2])

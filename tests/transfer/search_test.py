@@ -42,7 +42,8 @@ def config():
 def test_an_interrupted_search_goes_on_where_it_was(config, tmp_path):
     whole = search.search(Frozen(config, str(tmp_path / "a"), []))
     assert len(whole) == 8 and len({str(trial.values) for trial in whole}) == 8
-    assert whole[0].values == {"recipe.l2": 1e-6, "transfer.head.dropout": 0.1}  # the config's own
+    own = {"recipe.l2": config.recipe.l2, "transfer.head.dropout": config.transfer.head.dropout}
+    assert whole[0].values == own
     assert search.best(whole).figure > whole[0].figure
     trained = []
     with pytest.raises(KeyboardInterrupt):
@@ -56,6 +57,16 @@ def test_an_interrupted_search_goes_on_where_it_was(config, tmp_path):
     config = options.with_values(config, {"recipe.learning_rate": config.recipe.learning_rate / 2})
     search.search(Frozen(config, str(tmp_path / "b"), trained))
     assert len(trained) == 16
+
+
+def test_the_first_trial_has_the_config_s_values_also_outside_the_ranges(config, tmp_path):
+    config = options.with_values(config, {"recipe.l2": 0.0, "transfer.head.dropout": 0.9})
+    trained = []
+    first, second, *_ = search.search(Frozen(config, str(tmp_path / "a"), trained))
+    assert first.values == {"recipe.l2": 0.0, "transfer.head.dropout": 0.9}
+    assert trained[0].recipe.l2 == 0.0 and second.values["recipe.l2"] >= 1e-6
+    # A search that goes on reads it again.
+    assert search.search(Frozen(config, str(tmp_path / "a"), trained))[0] == first
 
 
 def test_every_rate_of_dropout_is_chosen():
