@@ -82,6 +82,8 @@ class Neighbourhoods:
       pool: vectors of the queries' side, float32 [P, D].
       bounds: method -> float32 [M], at most its number of each key.
       exact: bool [M], whether the bounds are the numbers.
+      first: the first key that equals each key, int [M]. Equal keys have one number, which rounding
+        would set apart, so that the first of them comes first among equal scores.
     """
 
     def __init__(
@@ -111,8 +113,11 @@ class Neighbourhoods:
             mass=INVERTED_SOFTMAX in methods,
         )
         self.exact = np.zeros(len(self.keys), bool)
+        self.first = first_equals(self.keys)
+        self._repeated = np.flatnonzero(self.first != np.arange(len(self.first)))
         self.bounds = {method: np.zeros(len(self.keys), np.float32) for method in METHODS}
         self._bound_all()
+        self._copy_numbers(self._repeated)
         # A bound that rounding has raised above its number would hide a key that is among the best.
         self.bounds[CSLS] -= _ROUNDING
         self.bounds[INVERTED_SOFTMAX] -= 10 * _ROUNDING * (1 + beta)
@@ -126,9 +131,17 @@ class Neighbourhoods:
         return search.chunked(self.pool, 0.0, self.neighbourhood)
 
     def settle(self, wanted: np.ndarray, whole: search.Keys) -> None:
-        """Computes the numbers of the keys in these distinct rows, int [n]."""
+        """Computes the numbers of the keys in these distinct rows, int [n], and of the keys that equal them."""
+        wanted = np.unique(self.first[wanted])
         self._write(wanted, lambda keys: self._sums(keys, *whole[:2]))
         self.exact[wanted] = True
+        if len(self._repeated):
+            self._copy_numbers(self._repeated[np.isin(self.first[self._repeated], wanted)])
+
+    def _copy_numbers(self, rows: np.ndarray) -> None:
+        """Gives keys the numbers of the first ones that equal them."""
+        for values in (*self.bounds.values(), self.exact):
+            values[rows] = values[self.first[rows]]
 
     def _bound_all(self) -> None:
         """Computes the bounds of every key."""
@@ -174,6 +187,20 @@ class Neighbourhoods:
             for method, values in zip(METHODS, computed, strict=True):
                 if values is not None:
                     self.bounds[method][rows] = np.asarray(values)[: len(rows)]
+
+
+def first_equals(rows: np.ndarray) -> np.ndarray:
+    """The first row that equals each row, int [N]."""
+    first = np.arange(len(rows))
+    bits = np.ascontiguousarray(rows, np.float32).view(np.uint32)
+    # Few rows have the same exclusive or without being equal.
+    _, place, counts = np.unique(
+        np.bitwise_xor.reduce(bits, axis=1), return_inverse=True, return_counts=True
+    )
+    seen: dict[bytes, int] = {}
+    for row in np.flatnonzero(counts[place] > 1).tolist():
+        first[row] = seen.setdefault(bits[row].tobytes(), row)
+    return first
 
 
 @functools.partial(jax.jit, static_argnames=("k", "mass"))

@@ -151,7 +151,9 @@ def _settle_some(
         some = rivals[open_]
         values = cosines[open_] - bound[some]
         # The score is the answer's or more, so that an exact rival above it is surely nearer.
-        nearer = (values > score[:, None]) | ((values == score[:, None]) & (some < best[:, None]))
+        same = around.first[some] == around.first[best][:, None]  # whatever rounding says
+        higher = (values > score[:, None]) & ~same
+        nearer = higher | ((same | (values == score[:, None])) & (some < best[:, None]))
         nearer &= other[open_]
         exact = around.exact[some]
         sure, unsure = (nearer & exact).sum(1), nearer & ~exact

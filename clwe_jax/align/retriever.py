@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from clwe_jax.align import csls, search
+from clwe_jax.align import bounded, csls, search
 from clwe_jax.options import section
 
 _TOGETHER = 8  # keys whose numbers are computed together
@@ -52,6 +52,7 @@ class Retriever:
         self._on_device = jnp.asarray(self._keys)
         self._method, self._neighbourhood, self._beta = method, neighbourhood, beta
         self._scale = {"cosine": 1.0, "csls": 2.0, "inverted_softmax": beta}[method]
+        self._first = bounded.first_equals(self._keys)
         # The number of each key, or less, and whether it is the number.
         self._numbers = np.full(len(self._keys), 0.0 if method == "cosine" else -beta, np.float32)
         self._exact = np.full(len(self._keys), method == "cosine")
@@ -75,10 +76,13 @@ class Retriever:
         # Bounds make scores too high: k leaders with exact numbers are the best.
         while not self._exact[best := _best(scores, k)].all():
             wider = _best(scores, min(k + _TOGETHER, len(scores)))
-            wanted = wider[~self._exact[wider]][:_TOGETHER]
+            # Equal keys get one number: rounding would set them apart.
+            wanted = np.unique(self._first[wider[~self._exact[wider]][:_TOGETHER]])
             self._numbers[wanted] = self._numbers_of(wanted, slice(None))
+            wanted = np.flatnonzero(np.isin(self._first, wanted))
+            self._numbers[wanted] = self._numbers[self._first[wanted]]
             self._exact[wanted] = True
-            scores[wanted] = self._scale * cosines[wanted] - self._numbers[wanted]
+            scores[wanted] = self._scale * cosines[self._first[wanted]] - self._numbers[wanted]
         values = scores[best]
         if self._method == "csls":
             values = values - _mean_of_largest(cosines[None], self._neighbourhood)

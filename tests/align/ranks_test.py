@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.align import bounded, csls, ranks
+from clwe_jax.align.retriever import Retriever
 
 
 @pytest.fixture
@@ -50,6 +51,36 @@ def test_equal_the_places_in_whole_lists(small, monkeypatch, seed, method, k, ma
         ranks.ranks_of_answers(x, y, right, k, method, **options), expected
     )
     assert bool(small) == (method != "cosine")
+
+
+@pytest.mark.parametrize("method", ["csls", "inverted_softmax"])
+def test_of_equal_keys_the_first_one_comes_first(small, method):
+    """Numbers that are computed in blocks of other sizes differ in the last bit."""
+    r = np.random.RandomState(0)
+    base = r.randn(60, 33)
+    keys = np.concatenate([np.repeat(base, 6, 0), r.randn(100, 33)])[r.permutation(460)]
+    pool = np.concatenate([base + 0.3 * r.randn(60, 33), r.randn(300, 33)])
+    queries = pool[:60]
+    unit = lambda x: x / np.linalg.norm(x, axis=1, keepdims=True)
+    # One cosine for each vector, so that equal keys have equal scores.
+    _, first, same = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    near = unit(keys[first]) @ unit(pool).T
+    numbers = np.sort(near, 1)[:, -10:].mean(1)
+    scale = 2.0
+    if method == "inverted_softmax":
+        numbers, scale = np.log(np.exp(30 * near).sum(1)), 30.0
+    scores = (scale * unit(queries) @ unit(keys[first]).T - numbers)[:, same]
+    order = np.argsort(-scores, 1, kind="stable")[:, :10]
+    right = [[int(line[r.randint(10)])] for line in order]
+    x, y, others = (np.float32(some) for some in (queries, keys, pool))
+    expected = ranks.first_ranks(order, right)
+    found = ranks.ranks_of_answers(x, y, right, 10, method, pool=others)
+    np.testing.assert_array_equal(found, expected)
+    lists = np.asarray(csls.nearest(x[:9], y, 10, method, pool=others)[0])
+    np.testing.assert_array_equal(lists, order[:9])
+    retriever = Retriever(y, others, method)
+    for query, line in zip(x, order):
+        assert retriever.nearest(query, 10)[0].tolist() == line.tolist()
 
 
 def test_far_fewer_keys_are_settled_than_for_lists(small, made_up):
