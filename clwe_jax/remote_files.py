@@ -44,6 +44,12 @@ def read(path: str) -> bytes:
         return file.read()
 
 
+def first_line(path: str) -> bytes:
+    """The first line of a file, also of a compressed one, without its end."""
+    with systems().open(path) as file:
+        return file.readline().rstrip(b"\r\n")
+
+
 def exists(path: str) -> bool:
     """Whether there is a file."""
     return systems().exists(path)

@@ -91,12 +91,17 @@ def _run(job: Job) -> None:
     import apache_beam as beam
 
     settings = beam.options.pipeline_options.PipelineOptions(list(job.pipeline_options))
+    # Beam's lines do not know where they stand, and a mark is one at the beginning of a file alone.
+    every_first = (
+        remote_files.first_line(file) for path in job.files for file in remote_files.matching(path)
+    )
+    marked = frozenset(line for line in every_first if line.startswith(BOM))
     every = list(itertools.product(range(job.parts), repeat=2))
     with beam.Pipeline(options=settings) as flow:
         made = [
             flow
             | f"{side}: read" >> beam.io.ReadFromText(path, coder=beam.coders.BytesCoder())
-            | f"{side}: lines" >> beam.FlatMap(functools.partial(_keyed, job, side))
+            | f"{side}: lines" >> beam.FlatMap(functools.partial(_keyed, job, side, marked))
             | f"{side}: parts" >> beam.GroupByKey()
             | f"{side}: vectors" >> beam.MapTuple(functools.partial(_write_vectors, job))
             for side, path in enumerate(job.files)
@@ -126,11 +131,20 @@ def _run(job: Job) -> None:
         warn_of_repairs(path, counts)
 
 
-def _keyed(job: Job, side: int, line: bytes) -> Iterator[tuple[Part, str]]:
+def _keyed(
+    job: Job, side: int, marked: frozenset[bytes], line: bytes
+) -> Iterator[tuple[Part, str]]:
+    """A line with its part.
+
+    Args:
+      marked: first lines of files that begin with a byte-order mark.
+    """
     from apache_beam.metrics import Metrics
 
     counts = LineCounts()
-    [text] = decode_lines(line.removeprefix(BOM), counts)
+    if line.rstrip(b"\r") in marked:
+        line = line.removeprefix(BOM)
+    [text] = decode_lines(line, counts)
     for name, count in zip(_COUNTED, (1, counts.repaired_lines)):
         Metrics.counter("clwe_jax", f"{side}: {name}").inc(count)
     if not text.strip():

@@ -90,3 +90,15 @@ def test_wrong_options_are_named(options, capsys):
     with pytest.raises(SystemExit):
         over_files.main("mine", ["--model=x", "--languages=de,en", *options, "a", "b"])
     assert "--p" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_mark_is_one_at_the_beginning_of_a_file_alone(given, tmp_path):
+    model, _, (german, english) = given
+    marked = [german[0], *("\ufeff" + line for line in german[1:])]
+    (tmp_path / "a.txt").write_bytes(("\ufeff" + "\n".join(marked)).encode())
+    (tmp_path / "b.txt").write_text("\n".join(english))
+    paths = [str(tmp_path / name) for name in ("a.txt", "b.txt")]
+    found = {line[1] for line in mine(model, paths, tmp_path / "beam.tsv", *BEAM, "--parts=2")}
+    expected = {line[1] for line in mine(model, paths, tmp_path / "alone.tsv")}
+    assert found == expected and any(line.startswith("\ufeff") for line in found)
+    assert german[0] in found or not any(german[0] in line for line in found)
