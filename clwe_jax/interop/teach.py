@@ -6,8 +6,8 @@ A language that the encoder does not know is cut into many pieces that mean noth
 words that the dictionary translates, and that is more than one piece, becomes a piece of its own, whose
 row of the table of tokens is the mean of the rows of its English translations; with --text, so do words
 of the text that begin with an entry (inflected forms). All other rows and
-layers stay, so that text without such words keeps its vectors (in a WordPiece vocabulary a new piece is
-also the beginning of longer words). The new folder of Hugging Face is read by `api.load("hf:NEW")` and by
+layers stay, so that text without such words keeps its vectors (a new piece is also the beginning of longer
+words, which may be cut anew). The new folder of Hugging Face is read by `api.load("hf:NEW")` and by
 transformers.
 """
 

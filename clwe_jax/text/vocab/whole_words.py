@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+import itertools
+from typing import Any, Mapping, Sequence
 
 import sentencepiece as spm
 
@@ -21,8 +22,8 @@ _UNKNOWN = 10.0  # SentencePiece's penalty of a character that is in no piece
 def add(vocabulary: Vocabulary, words: Sequence[str], max_words: int) -> Vocabulary:
     """The vocabulary with the first `max_words` of the words that it cuts as further pieces.
 
-    A piece of WordPiece is also the beginning of longer words. A piece of a unigram model gets a
-    score slightly above that of the word's old pieces, so that other words change little.
+    A piece is also the beginning of longer words: with WordPiece always, in a unigram model, where its
+    score is slightly above that of the word's old pieces, where longer words were cut at its end.
 
     Args:
       vocabulary: of WordPiece, or a unigram model; its pieces keep their ids.
@@ -37,31 +38,48 @@ def add(vocabulary: Vocabulary, words: Sequence[str], max_words: int) -> Vocabul
 
 
 def _with_pieces(model: bytes, words: Sequence[str]) -> bytes:
-    """The unigram model with each word as a piece that its segmentation prefers."""
+    """The unigram model with each word as a piece that its segmentation prefers.
+
+    A word's other segmentations have shorter pieces, new ones among them. So shorter words come first, and
+    each gets the score of its best segmentation by then, and `_MARGIN` more: a tie would be decided by
+    rounding, which differs between programs.
+    """
     from sentencepiece import sentencepiece_model_pb2  # protobuf is needed here alone
 
     proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+    grown = sentencepiece_model_pb2.ModelProto.FromString(model)
+    # Of the given model: long new words have lower scores, with which unknown characters would cost more.
     processor = spm.SentencePieceProcessor(model_proto=model)
-    lowest = min(processor.get_score(i) for i in range(len(processor))) - _UNKNOWN
+    unknown = min(processor.get_score(i) for i in range(len(processor))) - _UNKNOWN
+    scores: dict[str, float] = {}
+    for _, group in itertools.groupby(sorted(words, key=len), len):
+        same = list(group)
+        processor = spm.SentencePieceProcessor(model_proto=grown.SerializeToString())
+        found = {word: _score(processor, word, unknown) + _MARGIN for word in same}
+        _add(grown, found)
+        scores |= found
+    _add(proto, {word: scores[word] for word in words})
+    return proto.SerializeToString(deterministic=True)
 
-    def score(word: str) -> float:
-        """The log-probability of a word's pieces, somewhat more."""
-        ids = processor.encode(word)
-        scores = (lowest if processor.is_byte(i) else processor.get_score(i) for i in ids)
-        return sum(scores) + _MARGIN
 
+def _add(proto: Any, scores: Mapping[str, float]) -> None:
+    """Adds words with their scores to a model as pieces, in their order."""
     # A word may be a piece already that its segmentation does not prefer.
     known = {piece.piece: piece for piece in proto.pieces}
-    pieces = {}
-    for word in words:
+    for word, score in scores.items():
         piece = SPACE_MARK + word
-        pieces[word] = known[piece] if piece in known else proto.pieces.add(piece=piece)
-        pieces[word].score = score(word)
-    while True:
-        processor = spm.SentencePieceProcessor(model_proto=proto.SerializeToString())
-        # A new piece may be a part of a better segmentation of a longer word.
-        cut = [word for word in words if len(processor.encode(word)) > 1]
-        if not cut:
-            return proto.SerializeToString(deterministic=True)
-        for word in cut:
-            pieces[word].score = score(word)
+        (known.get(piece) or proto.pieces.add(piece=piece)).score = score
+
+
+def _score(processor: spm.SentencePieceProcessor, word: str, unknown: float) -> float:
+    """The log-probability of a word's pieces, with that of an unknown character."""
+    total = 0.0
+    for number, piece in zip(processor.encode(word), processor.encode(word, out_type=str)):
+        if processor.is_byte(number):
+            # The first byte of a character, such as <0xE2>, stands for the character.
+            total += unknown * (int(piece[3:5], 16) & 0xC0 != 0x80)
+        elif processor.is_unknown(number):
+            total += unknown * len(piece)
+        else:
+            total += processor.get_score(number)
+    return total

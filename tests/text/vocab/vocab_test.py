@@ -356,6 +356,45 @@ def test_whole_words_of_a_unigram_model_contain_each_other():
     assert made.pieces[: len(plain)] == plain.pieces
 
 
+def best_score_without(scores, word):
+    """The score of the best segmentation of a word that is not the whole word, in float64."""
+    text = "▁" + word
+    best = [0.0] + [-np.inf] * len(text)
+    for end in range(1, len(text) + 1):
+        for start in range(end):
+            if text[start:end] != text and text[start:end] in scores:
+                best[end] = max(best[end], best[start] + scores[text[start:end]])
+    return best[-1]
+
+
+def test_whole_words_win_by_a_margin_that_float32_and_float64_keep():
+    """A tie between a word and shorter new pieces is decided by rounding, otherwise in each program."""
+    from sentencepiece import sentencepiece_model_pb2
+
+    plain = vocab.train("unigram", letters(400), 290)
+    rng = np.random.default_rng(2)
+    longest = ["".join(rng.choice(list("abcd"), 12)) for _ in range(20)]
+    listed = [word[:end] for word in longest for end in range(3, 13)]
+    made = whole_words.add(plain, listed[::-1], 400)
+    proto = sentencepiece_model_pb2.ModelProto.FromString(made.model)
+    scores = {piece.piece: piece.score for piece in proto.pieces}
+    taught = [word for word in listed if len(plain.encode_word(word)) > 1]
+    margins = [scores["▁" + word] - best_score_without(scores, word) for word in taught]
+    np.testing.assert_allclose(margins, 0.01, atol=1e-4)
+    # Pieces stand in the order of preference.
+    new = made.pieces[len(plain) :]
+    assert new == list(dict.fromkeys("▁" + word for word in listed[::-1] if word in taught))
+
+
+def test_whole_words_of_unknown_characters():
+    plain = vocab.train("unigram", letters(400), 290)
+    rng = np.random.default_rng(3)
+    listed = ["".join(rng.choice(list("abcжщ日"), rng.integers(1, 10))) for _ in range(300)]
+    made = whole_words.add(plain, listed, 400)
+    assert all(len(made.encode_word(word)) == 1 for word in listed)
+    assert min(made.processor.get_score(i) for i in range(len(made))) > -400
+
+
 def test_a_piece_that_a_unigram_model_does_not_prefer_is_preferred():
     from sentencepiece import sentencepiece_model_pb2
 
