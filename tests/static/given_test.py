@@ -81,7 +81,7 @@ def test_links_are_files_and_a_section(run):
     with open(os.path.join(run, "mined", "dictionary", "xho-en.txt"), encoding="utf-8") as file:
         links = [line.split("\t")[:2] for line in file]
     best = dict(reversed(links))  # the most frequent link of a word comes last, and stays
-    assert sum(best[f"{stem[::-1]}xho"] == stem for stem in _STEMS) >= len(_STEMS) - 1
+    assert sum(best[f"{stem[::-1]}xho"] == stem for stem in _STEMS) >= 0.75 * len(_STEMS)
     [section] = [x for x in _read(run, "report.json")["sections"] if x["title"] == "Given pairs"]
     assert "120" in json.dumps(section)
     page = open(os.path.join(run, "report.html"), encoding="utf-8").read()
@@ -99,6 +99,39 @@ def test_the_words_of_a_test_are_looked_for_in_the_pairs_and_in_no_other_text(ru
     assert figures["given/xho/only_in_pairs"] == 1 and figures["given/xho/unseen"] == 0
     page = open(os.path.join(run, "report.html"), encoding="utf-8").read()
     assert "Only in pairs" in page
+
+
+def test_trained_vectors_stand_behind_what_pairs_teach(folder, tmp_path):
+    text = tmp_path / "text"
+    text.mkdir()
+    for language in ("en", "xho"):
+        lines = (folder / f"{language}.tsv").read_text().splitlines()
+        own = [line.partition("\t")[2] for line in lines[:40]]  # which the pairs hold too
+        (text / f"{language}.txt").write_text("\n".join([*own, "zebra zebra yak yak"] * 3) + "\n")
+    workdir = str(tmp_path / "run")
+    values = {
+        "data.source": f"text:{text}",
+        "data.languages": "en,xho",
+        "static.training": "joint",
+        "static.dictionary_dim": 64,
+        "embeddings.dim": 8,
+        "embeddings.epochs": 1,
+        "embeddings.buckets": 50,
+        "static.mine": True,
+    }
+    static.run(_config(folder, **values), workdir)
+    figures = _read(workdir, "results.json")
+    assert figures["retrieval/xho-en/mean_csls"] > 0.9
+    assert figures["given/xho/only_in_pairs"] < 1
+    model = api.load(workdir)
+    # Three times in the text, and not once more for the pairs that repeat it.
+    counts = model.frequencies.words["en"]
+    assert counts["zebra"] == 6
+    verses = (folder / "en.tsv").read_text().lower().splitlines()[: _BOOKS["MAT"]]
+    assert counts["sun"] == sum("sun" in x for x in verses) + 2 * sum(
+        "sun" in x for x in verses[:40]
+    )
+    assert model.vector("revirxho", "xho").shape == model.vector("unseen", "xho").shape
 
 
 def test_a_finished_run_is_not_made_again_and_other_verses_are_another_run(run, folder):
