@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import os
 import re
@@ -84,8 +85,13 @@ def find(place: str, languages: Sequence[str], option: str) -> tuple[list[Files]
     if selection.parts and not selection.without:
         kept = [files for files in kept if files.kind == VERSES]  # other text has no references
     if absent:
-        logging.info("%s: left out, as the model has other languages: %s", base, ", ".join(absent))
+        _log_left_out(base, ", ".join(absent))
     return [dataclasses.replace(files, selection=selection) for files in kept], absent
+
+
+@functools.cache  # a run looks into a folder several times
+def _log_left_out(place: str, names: str) -> None:
+    logging.info("%s: left out, as the model has other languages: %s", place, names)
 
 
 def _in_folder(folder: str, languages: Sequence[str]) -> tuple[list[Files], list[str]]:
