@@ -82,6 +82,8 @@ def write(
             if " " in word or word in SPECIALS or word.startswith(INSIDE_MARK):
                 phrases += 1
                 continue
+            if vectors.index[word] != row:  # another spelling of a word
+                continue
             place = places.setdefault(word, len(SPECIALS) + len(places))
             if uses[place]:
                 shared.add(place)
@@ -95,7 +97,9 @@ def write(
     rows /= np.maximum(uses[: len(rows)], 1e-9)[:, None]
     if dim:
         rows = reduce_dim(rows, dim)
+    capitals = [] if normalizer.lower_case else _with_capitals(places)
     characters, others = _continued(places)
+    others = capitals + others
     if others:  # else it would copy the whole table
         rows = np.concatenate([rows, rows[others]])
     # The vocabulary's own specials come first, and their rows are 0.
@@ -152,6 +156,27 @@ def reduce_dim(rows: np.ndarray, dim: int) -> np.ndarray:
     # A fixed seed: the same vectors give the same file.
     drawn = np.random.default_rng(0).standard_normal((rows.shape[1], dim))
     return rows @ np.linalg.qr(drawn)[0].astype(np.float32)
+
+
+def _with_capitals(places: dict[str, int]) -> list[int]:
+    """Adds words in small letters with a capital, and in capitals, where the vocabulary lacks them.
+
+    In this project a cased word without a vector has that of its small letters, which these formats
+    cannot look up.
+
+    Args:
+      places: word -> its row; grows.
+
+    Returns:
+      For each word that was added the row that it has too.
+    """
+    rows = []
+    for word, row in list(places.items()):
+        for other in (word[:1].upper() + word[1:], word.upper()):
+            if other.lower() == word and other not in places:
+                places[other] = len(SPECIALS) + len(places)
+                rows.append(row)
+    return rows
 
 
 def _continued(places: dict[str, int]) -> tuple[list[str], list[int]]:

@@ -13,6 +13,7 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import export
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.vocab.word_vocab import SPECIALS
+from clwe_jax.text.words.normalize import Normalizer
 
 TEXTS = ["Der Hund, ein Hund!", "the house", "unbekannt hund", "Łódź   naïve"]
 
@@ -52,6 +53,25 @@ def test_model2vec_has_our_vectors(model, tmp_path, dtype, atol):
     theirs = library.StaticModel.from_pretrained(str(tmp_path), force_download=False)
     found = np.asarray(theirs.encode(TEXTS), np.float32)
     np.testing.assert_allclose(found, _ours(model, "de"), atol=atol)
+
+
+def test_a_cased_word_without_a_vector_has_that_of_its_small_letters(model, tmp_path):
+    raw = {"de": Vectors(["der", "hund", "Hund", "łódź"], np.eye(4, 6, dtype=np.float32))}
+    cased = StaticModel(raw, {}, {}, "de", Normalizer(lower_case=False))
+    export.write_static(cased, str(tmp_path), "model2vec")
+    rows = load_file(str(tmp_path / "model.safetensors"))["embeddings"]
+    vocab = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
+    for text in ("Der", "DER", "der", "hund", "Hund", "HUND", "Łódź"):
+        ours = cased.encode([text], "de")[0]
+        np.testing.assert_array_equal(rows[vocab[text]], ours, text)
+
+
+def test_of_one_key_the_word_itself_is_written(tmp_path):
+    vectors = Vectors(["m²", "m2"], np.eye(2, 6, dtype=np.float32)).with_keys(Normalizer().key)
+    export.write_static(StaticModel({"de": vectors}, {}, {}, "de"), str(tmp_path), "model2vec")
+    rows = load_file(str(tmp_path / "model.safetensors"))["embeddings"]
+    vocab = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
+    assert rows[vocab["m2"]].tolist() == vectors.vectors[1].tolist() and "m²" not in vocab
 
 
 def test_all_languages_share_a_string(model, tmp_path):
