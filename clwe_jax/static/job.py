@@ -85,6 +85,10 @@ class Static(Job):
     def check(self) -> None:
         refine.aligner(self.config.align, self.config.seed)  # raises ValueError for wrong options
         inputs.check(self.config, self.workdir, options.pairs(self.config))
+        if self._given and self.config.data.source != "pocket":
+            logging.warning(
+                "config.data.source=%s is not read: the vectors are given", self.config.data.source
+            )
 
     def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
         # A run without test sets has no figures, and its file of figures is an empty object.

@@ -15,6 +15,7 @@ BOM = b"\xef\xbb\xbf"
 SHOWN = 80  # letters of a line that an error repeats
 _UNPACKING = {".gz": "zcat", ".xz": "xzcat", ".zst": "zstdcat", ".zip": "unzip -p"}
 _BAD_SHARE = 0.2  # share of lines that are not UTF-8 from which a file is in another encoding
+_FEW_LINES = 50  # lines from which a part of a file shows its encoding; fewer are a whole file
 _SAMPLED_LINES = 200  # lines by which another encoding is named
 _BLOCK = 1 << 20  # bytes read at once
 
@@ -49,6 +50,12 @@ class LineCounts:
     repaired_lines: int = 0
     windows_lines: int = 0
     share: float = 0.0
+
+    def add(self, other: LineCounts) -> None:
+        """Adds the lines of another reading."""
+        self.lines += other.lines
+        self.repaired_lines += other.repaired_lines
+        self.windows_lines += other.windows_lines
 
     def describe_repairs(self, where: str) -> dict[str, int]:
         """Fault -> number of mended lines, for the report; no zeros.
@@ -93,11 +100,21 @@ def iterate_blocks(
       limit: bytes to read; the line that crosses the limit is read completely. None reads all.
     """
     with open_with_place(path) as (file, raw):
-        before = counts.lines, counts.repaired_lines
+        of_file = LineCounts()
+        held: list[list[str]] = []
         for data in _whole_lines(file, path, limit):
-            decoded = decode_lines(data, counts)
-            _check_share(path, counts.lines - before[0], counts.repaired_lines - before[1])
-            yield decoded
+            of_block = LineCounts()
+            held.append(decode_lines(data, of_block))
+            of_file.add(of_block)
+            counts.add(of_block)
+            # One bad byte in the first of some long lines does not show the encoding.
+            if of_file.lines >= _FEW_LINES:
+                _check_share(path, of_file)
+                yield from held
+                held = []
+        if not file.read(1):
+            _check_share(path, of_file)
+        yield from held
         return raw.tell()
 
 
@@ -141,10 +158,10 @@ def decode_lines(data: bytes, counts: LineCounts) -> list[str]:
     return lines
 
 
-def _check_share(path: str, lines: int, bad: int) -> None:
+def _check_share(path: str, counts: LineCounts) -> None:
     """Raises ValueError where so many lines are not UTF-8 that the file is in another encoding."""
-    if is_other_encoding(lines, bad):
-        refuse_encoding(path, f"{bad:,} of the first {lines:,} lines")
+    if is_other_encoding(counts.lines, counts.repaired_lines):
+        refuse_encoding(path, f"{counts.repaired_lines:,} of the first {counts.lines:,} lines")
 
 
 def warn_of_repairs(path: str, counts: LineCounts) -> None:

@@ -160,7 +160,7 @@ def check(config: options.Run, workdir: str) -> None:
                 f"config.{option}={path} is not a file; expected word vectors, such as wiki.de.vec"
             )
     if source.startswith("text:") and config.reads_text:
-        corpora.TextCorpus(folders["text"], languages)
+        corpora.TextCorpus(folders["text"], languages).check()
     if yours["dictionaries"] and not source.startswith("batches:"):  # these hold translations
         training_dictionary.check(config, yours["dictionaries"])
     dictionary_files.tests(yours["tests"], languages)

@@ -144,6 +144,19 @@ def test_a_fifth_of_bad_lines_ends_the_reading(tmp_path):
         list(lines.iterate_lines(str(path)))
 
 
+def test_a_part_of_few_lines_does_not_show_the_encoding(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_bytes(b"sch\xf6n\n" + b"gut\n" * 500)
+    counts = lines.LineCounts()
+    blocks = list(lines.iterate_blocks(str(path), counts, limit=8))
+    assert sum(blocks, []) == ["sch\ufffdn", "gut"] and counts.repaired_lines == 1
+    path.write_bytes(b"sch\xf6n " * 300_000 + b"\n" + b"gut\n" * 500)  # longer than a block
+    assert len(list(lines.iterate_lines(str(path)))) == 501
+    path.write_bytes(b"sch\xf6n\n" + b"gut\n")
+    with pytest.raises(ValueError, match="1 of the first 2 lines"):
+        next(lines.iterate_lines(str(path)))
+
+
 def test_the_command_unpacks_what_it_converts(tmp_path):
     path = tmp_path / "x.txt.xz"
     path.write_bytes(lzma.compress("schöne Häuser\n".encode("latin-1")))

@@ -28,6 +28,7 @@ _ADVICE = {
     ".xml": "write its text to a .txt file, a sentence a line",
     ".conllu": "write its text to a .txt file, such as `sed -n 's/^# text = //p'` does",
 }
+_CHECKED_BYTES = 1 << 16  # text of each language that shows its encoding
 SAMPLE_BYTES = 8 << 20  # text of each language that `inspect` reads
 _FREQUENT = 5_000  # number of frequent words that `inspect` lists
 _MANY = 10  # number of languages above which `inspect` reads less of each
@@ -145,6 +146,12 @@ class TextCorpus:
     def languages(self) -> tuple[str, ...]:
         """The languages, in the order in which they were given."""
         return tuple(self.files)
+
+    def check(self) -> None:
+        """Reads the beginning of each language's text; errors as of `lines`."""
+        for language in self.languages:
+            for _ in self.lines(language, _CHECKED_BYTES):
+                pass
 
     def lines(
         self, language: str, limit: int | None = None, counts: LineCounts | None = None
