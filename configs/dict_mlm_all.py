@@ -24,7 +24,7 @@ def get_config(scale: str = "laptop"):
     config.system = "DICT-MLM-all"
     config.task.update(labels="expected", equal_languages=True)
     config.model.update(language_embeddings=False, condition_on_language=False)
-    config.objective.update(dense=False, hold=1.0)
+    config.objective.dense = False
     if scale == "laptop":
         config.train.steps = 1_500
         config.checkpoint.every_steps = 500
