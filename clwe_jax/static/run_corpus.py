@@ -40,7 +40,14 @@ class RunCorpus:
         if not self.config.learns_from_pairs:
             return self.own
         own = None if self.config.data.source == PAIRS else self.own
-        return self.given.joined(own, options.languages(self.config))
+        whole = self.given.joined(own, options.languages(self.config))
+        empty = [language for language in whole.languages if not whole.size(language)]
+        if empty:
+            raise ValueError(
+                f"config.data.pairs={self.config.data.pairs} has no sentence in {', '.join(empty)} that another "
+                "language of the run translates: add its file there, or take it out of --config.data.languages"
+            )
+        return whole
 
     @functools.cached_property
     def own(self) -> Corpus:

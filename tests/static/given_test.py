@@ -140,6 +140,17 @@ def test_a_finished_run_is_not_made_again_and_other_verses_are_another_run(run, 
     assert os.stat(os.path.join(run, "trained", "paired.npz")).st_mtime_ns == before
 
 
+def test_a_language_without_a_sentence_is_an_error_that_names_it(folder, tmp_path):
+    config = _config(folder, **{"data.languages": "en,xho,zul"})
+    with pytest.raises(ValueError, match="no sentence in zul"):
+        static.run(config, str(tmp_path / "run"))
+
+
+def test_without_english_the_first_language_is_the_hub(folder, tmp_path):
+    static.run(_config(folder, **{"data.languages": "xho,yor"}), str(tmp_path))
+    assert _read(tmp_path, "results.json")["retrieval/yor-xho/mean_csls"] > 0.9
+
+
 def test_the_text_of_pairs_needs_a_run_that_learns_from_them(folder):
     with pytest.raises(ValueError, match="source=pairs"):
         _config(folder, **{"static.training": "joint"})
