@@ -3,8 +3,9 @@
 A number is one of nine levels, and five of them are one of 9 ** 5 = 59,049 numbers of 16 bits. A level
 stands for its multiple of the row's step times the column's scale: words and parts of a vector differ in
 length. Zeros stay zeros. The relative error of a vector is some 17%, in a random direction of many: the
-cosine of two vectors of 1,000 dimensions changes by .008 (one standard deviation), and that of sentences
-by less.
+cosine of two vectors of 1,000 dimensions changes by .008 (one standard deviation) around 97% of what it was:
+errors of two vectors are independent, so that .90 becomes some .87, and the order stays. A vector beside itself
+keeps 1.
 """
 
 from __future__ import annotations

@@ -127,6 +127,10 @@ def write(
     else:
         _json(out, "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
     notes = [f"{count:,} words of {rows.shape[1]} dimensions, {dtype}."]
+    if form == "model2vec":
+        notes.append(
+            "model2vec reads the first 512 words of a text: model.encode(texts, max_length=None) reads all."
+        )
     if phrases:
         notes.append(
             f"{phrases:,} entries of several words, or pieces of words, are left out: these formats have words alone."

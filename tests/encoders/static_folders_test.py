@@ -80,6 +80,7 @@ def test_all_languages_share_a_string(model, tmp_path):
     for some in (wider, model):  # a string of three languages is one string, too
         notes = export.write_static(some, str(tmp_path), "model2vec")
         assert any(note.startswith("1 strings of several languages") for note in notes)
+        assert any("max_length=None" in note for note in notes)
     rows = load_file(str(tmp_path / "model.safetensors"))["embeddings"]
     vocab = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
     both = [model.vectors(x).vectors[model.vectors(x).index["hund"]] for x in ("de", "en")]

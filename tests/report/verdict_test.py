@@ -177,6 +177,18 @@ def test_words_where_no_sentences_were_compared(of):
     )
 
 
+def test_words_of_one_string_are_not_counted_where_they_have_no_vector(of):
+    """P@1 of all test words counts a word without a vector as found where it is its own translation."""
+    figures = {"bli/de-en/p@1_csls": 0.6, "bli/p@1_csls": 0.6}
+    figures |= {"bli/de-en/p@1_csls_distinct": 0.2, "bli/p@1_csls_distinct": 0.2}
+    figures |= {"floor/bli/de-en/p@1_csls": 0.5, "floor/bli/de-en/p@1_csls_distinct": 0.3}
+    found = of(figures, job="static")
+    assert found.text.startswith(
+        "20.0% of the words that have a translation of another spelling find their translation"
+    )
+    assert "is 30.0%: this run is below its floor." in found.text
+
+
 def test_a_run_without_test_sets_says_how_it_is_measured(of, tmp_path):
     found = of({}, job="static", evals={"retrieval": {"data": ""}}, data={"languages": "en,de"})
     assert "No translations were compared" in found.text and "--languages=en,de" in found.text
