@@ -25,7 +25,9 @@ def of_pair(run: RunFolder, kind: str, pair: str) -> str:
     """
     name = folder(run, kind)
     if kind == "bli" and name:
-        file = f"{pair}.5000-6500.txt"
+        place = str(run.option("evals.bli.data"))
+        is_vecmap = os.path.isfile(os.path.join(place, f"{pair}.test.txt"))
+        file = f"{pair}.test.txt" if is_vecmap else f"{pair}.5000-6500.txt"
         name = f"{file} of {name}" if name == _POCKET else f"{name}/{file}"
     return ", ".join(part for part in (name, _size(run, kind, [pair])) if part)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Iterable
+from typing import Iterable, Sequence
 
 from absl import logging
+
+_NAMED = 4  # files of a folder that an error names
 
 
 def matching(
@@ -31,11 +33,18 @@ def matching(
         wrong = [name for name in names if pattern.fullmatch(name.lower())]
         if wrong:
             fault += f"; {wrong[0]}: write languages in lower case, rename it {wrong[0].lower()}"
+        elif names:
+            fault += f"; it has {list_names(names)}"
         raise FileNotFoundError(
             f"{directory} {fault} ({option}). Expected {expected} there; --{option}='' reads no "
             "such files"
         )
     return matches
+
+
+def list_names(names: Sequence[str]) -> str:
+    """The first names of a folder, for an error."""
+    return ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
 
 
 def log_unlearned(directory: str, names: Iterable[str]) -> None:

@@ -10,6 +10,7 @@ from absl import logging
 
 from clwe_jax import options
 from clwe_jax.text.words.languages import two_letters
+from clwe_jax.text.corpus.test_files import list_names
 from clwe_jax.text.unpacking import strip_compression
 
 # Codes of three letters -> ours; esp and ned are CoNLL's. Other parts of names have three letters too.
@@ -89,6 +90,8 @@ def find(directory: str) -> dict[str, str]:
     if not files:
         wrong = [x for x in names if not split_name(x)[0] and split_name(x.lower())[0]]
         hint = f"; rename {wrong[0]} to {wrong[0].lower()}" if wrong else ""
+        if names and not wrong:
+            hint = f"; it has {list_names(names)}"
         raise ValueError(
             f"{directory} holds no test file of a language: expected names such as de.tsv, "
             f"de.test.tsv, test-de.tsv or de_gsd-ud-test.conllu{hint}"
