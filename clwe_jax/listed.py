@@ -8,17 +8,31 @@ import shutil
 from clwe_jax.options import shipped
 
 
+# What a config gives -> the presets of such configs; the last group has the others.
+_GROUPS = {
+    "Vectors of words and sentences": {"static", "joint_align"},
+    "Language models": {"bert", "bert_tiny", "mlm", "dict_mlm", "elmo"},
+    "Labels of one language, for the others": {"transfer", "laser_tagger", "esim"},
+    "Translation": {"translation", "supervised_translation", "unsupervised_translation"},
+    "Two language models made one, and comparisons": {"clcr", ""},
+}
+
+
 def lines(width: int) -> list[str]:
-    """A line on each system that is at most `width` columns long."""
+    """The systems in groups, a line of at most `width` columns each."""
     measured = shipped.minutes()
-    known = shipped.configs()
+    known, families = shipped.configs(), shipped.families()
     names = max(map(len, known))
     made = [f"{'config':<{names}}  minutes  system"]
-    for name, about in known.items():
-        about = re.sub(r" \((?:[A-E]\d+[,; -]*)+\)", "", about)  # sections of the papers
-        time = measured[name]["minutes"] if name in measured else ""
-        line = f"{name:<{names}}  {time:>7}  {about}"
-        made.append(line if len(line) <= width else line[: width - 1] + "…")
+    for group, presets in _GROUPS.items():
+        made += ["", f"{group}:"]
+        for name, about in known.items():
+            if families[name] not in presets:
+                continue
+            about = re.sub(r" \((?:[A-E]\d+[,; -]*)+\)", "", about)  # sections of the papers
+            time = measured[name]["minutes"] if name in measured else ""
+            line = f"{name:<{names}}  {time:>7}  {about}"
+            made.append(line if len(line) <= width else line[: width - 1] + "…")
     return made
 
 

@@ -62,8 +62,17 @@ def test_prepare_refuses_a_negative_number_of_rows(tmp_path):
 def test_the_list_has_every_config():
     names = {path.stem for path in (ROOT / "configs").glob("*.py")}
     shown = clwe("list").stdout.splitlines()
-    assert {line.split()[0] for line in shown[1 : len(names) + 1]} == names
     assert all(len(line) <= 80 for line in listed.lines(80))
+    groups: dict[str, list[str]] = {}
+    for line in listed.lines(80)[1:]:
+        if line.endswith(":"):
+            group = groups.setdefault(line, [])
+        elif line:
+            group.append(line.split()[0])
+    assert sorted(sum(groups.values(), [])) == sorted(names), "each config is in one group"
+    assert "joint_dictionary" in groups["Vectors of words and sentences:"]
+    assert {"warm_dict_mlm", "bi_saelmo"} <= set(groups["Language models:"])
+    assert "xlm" in groups["Language models:"] and "laser" in groups["Translation:"]
     assert "(D1" not in "\n".join(shown)
 
 

@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import pathlib
+import re
 import sys
 from typing import Callable
 
@@ -30,6 +31,15 @@ def configs() -> dict[str, str]:
         about = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         summaries[path.stem] = " ".join(about.partition("\n\n")[0].split())
     return summaries
+
+
+def families() -> dict[str, str]:
+    """Name of each config -> the function of `clwe_jax.presets` that it begins with; '' for none."""
+    found = {}
+    for path in sorted(folder(CONFIGS).glob("[a-z]*.py")):
+        called = re.search(r"\bpresets\.(\w+)\(", path.read_text(encoding="utf-8"))
+        found[path.stem] = called[1] if called else ""
+    return found
 
 
 def minutes() -> dict[str, dict[str, float]]:
