@@ -15,7 +15,7 @@ import tensorflow_text as tf_text
 from clwe_jax.data.graph.selection import places, select
 from clwe_jax.text.words import characters, clitics
 from clwe_jax.text.words.normalize import DOTTED_I, LOWER_DOTTED_I, Normalizer
-from clwe_jax.text.words.words import end_syllables
+from clwe_jax.text.words.words import CLUSTER_END, close_clusters, end_syllables
 
 # Replaces each character that the lexicon lacks, which would make a whole run unknown.
 _ABSENT = 0xE000
@@ -292,7 +292,7 @@ class _LongestMatch:
     """Greedy longest match from left to right against a lexicon."""
 
     def __init__(self, words: Iterable[str]):
-        lexicon = sorted(set(words))
+        lexicon = sorted(set(map(close_clusters, words)))
         # WordPiece makes a run unknown if a part of it has no piece: characters are pieces too.
         known = sorted({character for word in lexicon for character in word} - set(lexicon))
         vocabulary = [chr(_ABSENT)] + known + lexicon
@@ -302,6 +302,7 @@ class _LongestMatch:
         codes = [ord(character) for word in vocabulary for character in word]
         present[codes] = codes
         self._present = tf.constant(present)
+        self._marks = tf.constant(characters.stretch_table() == characters.MARK)
         self._tokenizer = tf_text.FastWordpieceTokenizer(
             vocabulary,
             # Without a mark inside words WordPiece is a longest match at every place of a run.
@@ -324,13 +325,21 @@ class _LongestMatch:
           [C] bool, whether a lexicon word, or a character outside all lexicon words, starts; and
           [C] bool, whether the character belongs to a lexicon word.
         """
-        count = tf.size(character)
-        splits = tf.concat([places(starts), count[None]], 0)
+        # As in `words.close_clusters`: a mark of its own behind a character that no combining mark follows.
+        marks = tf.gather(self._marks, character)
+        closed = tf.concat([~marks[1:] | starts[1:], [True]], 0)[: tf.size(character)]
+        sizes = 1 + tf.cast(closed, tf.int32)
+        place = tf.cumsum(sizes, exclusive=True)
+        count = tf.reduce_sum(sizes)
+        closed_at = tf.boolean_mask(place + 1, closed)
+        text = tf.tensor_scatter_nd_update(
+            tf.repeat(tf.gather(self._present, character), sizes),
+            closed_at[:, None],
+            tf.fill([tf.size(closed_at)], ord(CLUSTER_END)),
+        )
+        splits = tf.concat([tf.boolean_mask(place, starts), count[None]], 0)
         runs = tf.strings.unicode_encode(
-            tf.RaggedTensor.from_row_splits(
-                tf.gather(self._present, character), splits, validate=False
-            ),
-            "UTF-8",
+            tf.RaggedTensor.from_row_splits(text, splits, validate=False), "UTF-8"
         )
         pieces = self._tokenizer.tokenize(runs).flat_values
         lengths = tf.gather(self._lengths, pieces)
@@ -338,4 +347,5 @@ class _LongestMatch:
         begins = tf.tensor_scatter_nd_update(
             tf.zeros([count], tf.bool), at[:, None], tf.ones_like(at, tf.bool)
         )
-        return begins, tf.repeat(pieces >= self._first_word, lengths)
+        matched = tf.repeat(pieces >= self._first_word, lengths)
+        return tf.gather(begins, place), tf.gather(matched, place)

@@ -24,6 +24,7 @@ from clwe_jax.text.words.characters import (
 )
 
 _MIDDLE = "'·"
+CLUSTER_END = "\ue001"
 RULES = 2  # number of the rules that cut text; a result that was kept with others is made again
 _TIBETAN = re.compile("[\u0f00-\u0fff]")
 
@@ -145,7 +146,7 @@ class Segmenter:
     A word is a maximal run of letters, marks and numbers, with the apostrophes and middle dots between
     them that the language's rules do not set apart (`clitics`); every other visible character is a word.
     A run in a script without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) is cut from left
-    to right by longest match with the lexicon of its language. A character at which no lexicon word
+    to right by longest match with the lexicon of its language, where no combining mark follows. A character at which no lexicon word
     starts is a word, with two exceptions: adjacent characters of this kind in hiragana, or in
     katakana, form one word, and a combining mark joins the character before it. Tibetan and Dzongkha are
     cut by longest match of whole syllables; a tsheg behind a word is left out.
@@ -201,7 +202,9 @@ class Segmenter:
             character = run[place]
             matched = ""
             for length in lengths.get(character, ()):
-                if run[place : place + length] in lexicon:
+                end = place + length
+                # A mark behind it would make another word of it.
+                if run[place:end] in lexicon and stretch.get(run[end : end + 1]) != MARK:
                     matched = run[place : place + length]
                     break
             if matched:
@@ -229,6 +232,25 @@ def end_syllables(text: str) -> str:
     if _TIBETAN.search(text):
         return _syllable_end().sub(TSHEG, text)
     return text
+
+
+def close_clusters(word: str) -> str:
+    """The word with a mark of its own behind every character and the combining marks that follow it.
+
+    Longest match with such words in such text ends at no combining mark.
+    """
+    return _cluster_end().sub(CLUSTER_END, word)
+
+
+@functools.cache
+def _cluster_end() -> re.Pattern:
+    return re.compile(cluster_end())
+
+
+def cluster_end() -> str:
+    """The regular expression of the place behind a character and its combining marks."""
+    marks = among(characters.stretch_table() == MARK)
+    return f"(?<={among(characters.class_table() == UNSPACED)})(?!{marks})"
 
 
 def _unspaced_words(entries: Iterable[str]) -> frozenset[str]:

@@ -27,7 +27,11 @@ def oracle(text: str, lexicon: set[str]) -> list[str]:
             stop = place + 1
             while stop < len(text) and kind[stop] == characters.UNSPACED:
                 stop += 1
-            ends = [e for e in range(place + 1, stop + 1) if text[place:e] in lexicon]
+            ends = [
+                e
+                for e in range(place + 1, stop + 1)
+                if text[place:e] in lexicon and (e == stop or stretch[e] != characters.MARK)
+            ]
             begins[place] = True
             if ends:
                 end = max(ends)
