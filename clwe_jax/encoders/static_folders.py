@@ -22,7 +22,14 @@ from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.vocab.subword_vocab import INSIDE_MARK
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.vocab.word_vocab import SPECIALS, WordVocabulary
-from clwe_jax.text.words.words import Segmenter, is_unspaced
+from clwe_jax.text.words.characters import marked_scripts
+from clwe_jax.text.words.words import (
+    Segmenter,
+    close_clusters,
+    end_syllables,
+    has_marks,
+    is_unspaced,
+)
 
 DTYPES = ("float32", "float16", "int8")
 _INT8_MAX = 127
@@ -195,13 +202,20 @@ def _continued(places: dict[str, int]) -> tuple[list[str], list[int]]:
     Returns:
       The characters; and for each word that was added the row that it has too.
     """
-    words = [word for word in places if is_unspaced(word)]
-    characters = list(dict.fromkeys(itertools.chain.from_iterable(words)))
-    alone = [character for character in characters if character not in places]
-    rows = [_NOTHING] * len(alone) + [places[word] for word in words] + [_NOTHING] * len(alone)
-    for word in [*alone, *(INSIDE_MARK + word for word in [*words, *alone])]:
+    own = {word: word for word in places if is_unspaced(word)}
+    others = ""
+    if any(map(has_marks, own)):
+        # Words end where no combining mark follows; see `tokenizer_json.content`.
+        own = {close_clusters(end_syllables(word)): word for word in own}
+        # Also those of no word, or a run would end before them, inside a cluster.
+        others = marked_scripts()
+    characters = list(dict.fromkeys(itertools.chain(*own, others)))
+    every = dict.fromkeys(characters, _NOTHING) | {x: places[word] for x, word in own.items()}
+    added = {x: _NOTHING for x in characters if x not in places}
+    added |= {INSIDE_MARK + word: row for word, row in every.items()}
+    for word in added:
         places[word] = len(SPECIALS) + len(places)
-    return characters, rows
+    return characters, list(added.values())
 
 
 def _stored(rows: np.ndarray, dtype: str) -> np.ndarray:

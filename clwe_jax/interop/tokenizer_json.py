@@ -83,6 +83,13 @@ def content(
         cut = [dict(type="BertPreTokenizer")]
     else:
         normalizer = _normalizer(tokenizer.normalizer.lower_case, tokenizer.languages)
+        if words.CLUSTER_END in unspaced:
+            # The twin of the segmenter, whose matches end at no combining mark.
+            normalizer["normalizers"].append(_replace(words.syllable_end(), characters.TSHEG))
+            # One before a run, too: no word of it is then at its beginning, as it stands in the vocabulary.
+            places = f"{words.run_start()}|{words.cluster_end()}"
+            normalizer["normalizers"].append(_replace(places, words.CLUSTER_END))
+            model["max_input_chars_per_word"] = _longest(unspaced)
         cut = [_split(_words(tokenizer.languages, unspaced))]
         if isinstance(vocabulary, WordPieceVocabulary) and vocabulary.split_han:
             han = characters.character_class(np.flatnonzero(characters.han_table()))
@@ -195,6 +202,11 @@ def _split(pattern: str) -> dict[str, Any]:
     return dict(type="Split", pattern=dict(Regex=pattern), behavior="Removed", invert=True)
 
 
+def _longest(unspaced: Sequence[str]) -> int:
+    """The characters of a run that are cut together; longest match takes the square of their number."""
+    return (2 if words.CLUSTER_END in unspaced else 1) * base_vocab.LONGEST_WORD
+
+
 def _words(languages: Sequence[str], longest_match: Sequence[str] = ()) -> str:
     """The pattern of a word of `text.words.words.Segmenter` without lexicons.
 
@@ -222,7 +234,7 @@ def _words(languages: Sequence[str], longest_match: Sequence[str] = ()) -> str:
     )
     if longest_match:
         known = characters.character_class(np.array(sorted(map(ord, longest_match))))
-        return _regex(f"{word}|[{known}]{{1,{base_vocab.LONGEST_WORD}}}|{single}")
+        return _regex(f"{word}|[{known}]{{1,{_longest(longest_match)}}}|{single}")
     # A mark joins the word before it; hiragana after a mark begins a word.
     run = f"(?:{alone}|{hiragana}+|{katakana}+|{syllable}+){mark}*|{mark}+"
     return _regex(f"{word}|{run}|{single}")

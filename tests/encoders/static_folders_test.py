@@ -176,6 +176,31 @@ def test_model2vec_cuts_text_without_spaces_as_we_do(unspaced, tmp_path, text):
     np.testing.assert_allclose(np.asarray(theirs.encode([text]), np.float32), ours, atol=1e-5)
 
 
+MARKED = {
+    "th": ("ที่ กา ก การ น้ำ ไป", ["ที่น้ำ", "กา่ไปการที", "กกา x ไป ที", "การที่น้ำไป"]),
+    "km": ("កា ក ខ្មែរ ភាសា", ["ភាសាខ្មែរ", "កាុក", "កុភាសា"]),
+    "my": ("မြန်မာ မ စာ", ["မြန်မာစာ", "မိစာ", "မြန်"]),
+    "dz": ("རྫོང་ཁ ཡིག ཁ", ["རྫོང་ཁ་ཡིག", "ཁང་ཡིག་ཁ།", "ཡིག རྫོང"]),
+}
+
+
+@pytest.mark.parametrize("language", MARKED)
+def test_text_with_combining_marks_is_cut_as_here(language, tmp_path):
+    library = pytest.importorskip("tokenizers")
+    words, texts = MARKED[language]
+    words = [Normalizer().key(word, language) for word in words.split(" ")]
+    vectors = Vectors(words, np.eye(len(words), 8, dtype=np.float32))
+    model = StaticModel({language: vectors}, {}, {}, language)
+    export.write_static(model, str(tmp_path), "model2vec")
+    tokenizer = library.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    assert set(words) <= set(tokenizer.get_vocab())
+    rows = load_file(str(tmp_path / "model.safetensors"))["embeddings"]
+    for text in [*texts, *words]:
+        ours = model.encode([text], language, pool=None)[0].sum(0)
+        ids = tokenizer.encode(text, add_special_tokens=False).ids
+        np.testing.assert_array_equal(rows[ids].sum(0), ours, text)
+
+
 def test_an_empty_vocabulary_is_refused(model, tmp_path):
     with pytest.raises(ValueError, match="--words=-1"):
         export.write_static(model, str(tmp_path / "a"), "model2vec", words=-1)

@@ -243,6 +243,14 @@ def sentence_end_table() -> np.ndarray:
 
 
 @functools.cache
+def marked_scripts() -> str:
+    """The characters of the scripts without spaces that have combining marks: Thai, Tibetan and others."""
+    ranges = (range(first, last + 1) for first, last in (*_OTHER_UNSPACED, *TIBETAN))
+    own = [code for some in ranges for code in some if class_table()[code] == UNSPACED]
+    return "".join(map(chr, own)) + TSHEG
+
+
+@functools.cache
 def han_table() -> np.ndarray:
     """bool [0x110000]: whether BERT's WordPiece encodes the character as a separate word."""
     table = np.zeros(CODE_POINTS, np.bool_)

@@ -103,9 +103,13 @@ def _unspaced_pattern() -> re.Pattern:
 
 @functools.cache
 def _syllable_end() -> re.Pattern:
-    """The place behind a Tibetan syllable without its tsheg."""
+    return re.compile(syllable_end())
+
+
+def syllable_end() -> str:
+    """The regular expression of the place behind a Tibetan syllable without its tsheg."""
     syllable = among(characters.stretch_table() == SYLLABLE)
-    return re.compile(f"(?<={syllable})(?!{syllable}|{TSHEG})")
+    return f"(?<={syllable})(?!{syllable}|{TSHEG})"
 
 
 @functools.cache
@@ -234,6 +238,11 @@ def end_syllables(text: str) -> str:
     return text
 
 
+def has_marks(word: str) -> bool:
+    """Whether a word in a script without spaces has combining marks."""
+    return any(_stretches().get(character) in (MARK, SYLLABLE) for character in word)
+
+
 def close_clusters(word: str) -> str:
     """The word with a mark of its own behind every character and the combining marks that follow it.
 
@@ -245,6 +254,12 @@ def close_clusters(word: str) -> str:
 @functools.cache
 def _cluster_end() -> re.Pattern:
     return re.compile(cluster_end())
+
+
+def run_start() -> str:
+    """The regular expression of the place before a run without spaces."""
+    unspaced = among(characters.class_table() == UNSPACED)
+    return f"(?<!{unspaced})(?={unspaced})"
 
 
 def cluster_end() -> str:
