@@ -92,8 +92,7 @@ def pivot_of(files: Sequence[PairFile], languages: Sequence[str] | None, pivot: 
     """The language through which dictionaries are composed, of files that `find` returned; or ''."""
     if pivot or languages is None:
         return pivot
-    there = {language for file in files for pair in _pairs_of(file) for language in pair}
-    return min(there.difference(languages), default="")
+    return _choose_pivot(files, _between(files, languages), languages)
 
 
 def _paths(directory_or_files: str | Sequence[str]) -> list[str]:

@@ -116,3 +116,12 @@ def test_a_language_that_only_english_joins_goes_through_it(tmp_path):
     assert merged.pairs("uk", "fa") == [("книга", "کتاب")]
     with pytest.raises(ValueError, match="no dictionary between any two of fa,br"):
         dictionary.load(folder, ["fa", "br"])
+
+
+def test_translations_of_english_words_join_other_languages(tmp_path):
+    words = [{"code": code, "word": f"{code}1"} for code in ("ab", "uk", "fa")]
+    text = json.dumps({"word": "one", "lang_code": "en", "translations": words}) + "\n"
+    folder = write(tmp_path, english_jsonl=text)
+    assert dictionary.load(folder, ["uk", "fa"]).pairs("uk", "fa") == [("uk1", "fa1")]
+    assert dictionary.load(folder, ["uk", "en"]).pairs("uk", "en") == [("uk1", "one")]
+    assert files.pivot_of(files.find(folder, ["uk", "en"]), ["uk", "en"]) == ""
