@@ -85,8 +85,8 @@ def measured(part: str, languages: str, data: str, out: str, seed: int) -> dict[
         pair = f"retrieval/{language}-en"
         figures[f"{language}, CSLS"] = found[f"{pair}/mean_csls"]
         figures[f"{language}, plain"] = found[f"{pair}/mean"]
-        if f"bli/{language}-en/p@1_csls_covered" in found:
-            figures[f"{language}, induction"] = found[f"bli/{language}-en/p@1_csls_covered"]
+        if f"bli/en-{language}/p@1_csls_covered" in found:
+            figures[f"{language}, induction"] = found[f"bli/en-{language}/p@1_csls_covered"]
     return figures
 
 
