@@ -154,11 +154,11 @@ def _number_sentences(text: GivenText, hub: str) -> dict[str, tuple[np.ndarray, 
 def _view(
     text: GivenText, language: str, ngrams: Ngrams, rows: np.ndarray, numbers: np.ndarray
 ) -> _View:
-    own = np.unique(text.corpus.ids[language]).tolist()
-    words = [text.corpus.words[i] for i in own]
-    of_rows = text.word_rows(language, {word: row for row, word in enumerate(words)})
+    index = {word: number for number, word in enumerate(text.corpus.words)}
+    of_rows = text.word_rows(language, index)
     chosen = [of_rows[row] for row in rows.tolist()]
-    columns = np.concatenate([*chosen, np.zeros(0, np.int64)])
+    used, columns = np.unique(np.concatenate(chosen), return_inverse=True)
+    words = [text.corpus.words[number] for number in used.tolist()]
     splits = np.concatenate([[0], np.cumsum([len(some) for some in chosen])])
     counts = sparse.csr_matrix(
         (np.ones(len(columns), np.float32), columns, splits), (len(chosen), len(words))

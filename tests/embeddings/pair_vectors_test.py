@@ -93,6 +93,8 @@ def test_a_language_that_shares_nothing_is_left_out_and_few_sentences_are_taken_
     text = _given(30, pairs=[("en", "xx")])
     fitted = pair_vectors.fit(Ngrams.of(text.corpus.words), text, "en", _start())
     assert set(fitted) == {"en", "xx"}
+    text_words = {w for row in range(0, 30, 3) for w in text.given.sentences["xx"][row].split()}
+    assert set(fitted["xx"].words) == text_words
     numbered = pair_vectors._number_sentences(text, "en")
     assert numbered["en"][0].tolist() == list(range(0, 30, 3))
     assert numbered["en"][1].tolist() == list(range(10))
