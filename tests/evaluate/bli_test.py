@@ -274,7 +274,7 @@ def test_pairs_that_cannot_be_measured_are_named(world, toy_objective, warnings)
 
 def test_bad_lines_are_skipped_and_named(world, toy_objective, warnings):
     path = world[2] / "de-en.5000-6500.txt"
-    path.write_bytes(b"\xef\xbb\xbfdeaa enaa\r\nalone\nde\xff\tx\ndeab\tenab\r\n")
+    path.write_bytes(b"\xef\xbb\xbfdeaa enaa\r\nalone\nde\xff\tx\n\n\ndeab\tenab\r\n")
     found = run(world, toy_objective())
     assert found["bli/de-en/words"] == 2 and found["bli/de-en/coverage"] == 1
     assert "2 lines skipped: line 2" in warnings()

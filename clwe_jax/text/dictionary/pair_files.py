@@ -11,9 +11,17 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from typing import Iterable, NamedTuple, Sequence
+from typing import Iterable, Iterator, NamedTuple, Sequence
 
-from clwe_jax.text.lines import BOM, is_other_encoding, read_bytes, refuse_encoding, refuse_wide
+from clwe_jax.text.lines import (
+    BOM,
+    LineCounts,
+    decode_lines,
+    is_other_encoding,
+    read_bytes,
+    refuse_encoding,
+    refuse_wide,
+)
 from clwe_jax.text.unpacking import ENDING
 from clwe_jax.text.words.languages import name_in
 
@@ -136,15 +144,19 @@ def read_pairs(path: str) -> Pairs:
     return pairs
 
 
-def _decode(data: bytes, path: str, pairs: Pairs) -> list[str]:
+def _decode(data: bytes, path: str, pairs: Pairs) -> Iterator[str]:
     """The lines of a file; one that is not UTF-8 is skipped, and empty here."""
-    texts: list[str] = []
-    for number, line in enumerate(data.removeprefix(BOM).removesuffix(b"\n").split(b"\n"), 1):
+    counts = LineCounts()
+    decode_lines(data.removesuffix(b"\n"), counts)
+    if is_other_encoding(counts.lines, counts.repaired_lines):
+        refuse_encoding(path, f"{counts.repaired_lines:,} of {counts.lines:,} lines")
+    return _skip_undecodable(data.removeprefix(BOM).split(b"\n"), pairs)
+
+
+def _skip_undecodable(lines: Sequence[bytes], pairs: Pairs) -> Iterator[str]:
+    for number, line in enumerate(lines, 1):
         try:
-            texts.append(line.decode("utf-8"))
+            yield line.decode("utf-8")
         except UnicodeDecodeError:
             pairs.skip(number, f"not UTF-8: {line[:60]!r}")
-            texts.append("")
-    if is_other_encoding(len(texts), pairs.bad_count):
-        refuse_encoding(path, f"{pairs.bad_count:,} of {len(texts):,} lines")
-    return texts
+            yield ""
