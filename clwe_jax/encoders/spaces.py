@@ -22,7 +22,7 @@ from clwe_jax.encoders.checks import check_search, check_strings
 from clwe_jax.encoders.encode import Layer, select
 from clwe_jax.encoders.loaded import LoadedEncoder
 from clwe_jax.encoders.nearest import Neighbour
-from clwe_jax.encoders.static import StaticEncoder
+from clwe_jax.encoders.static import StaticEncoder, known_parts
 from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.words.normalize import Normalizer
@@ -244,7 +244,7 @@ class StaticSpaces(LoadedEncoder):
                 words = known.get(piece)
                 if words is None:
                     words = self._segmenter.words(self.normalizer(piece, language), language)
-                    words = [word if word in index else word.lower() for word in words]
+                    words = [part for word in words for part in known_parts(word, index)]
                     if len(piece) <= _CACHED and len(known) < _MOST_CACHED:
                         known[piece] = words
                 cut += words

@@ -6,7 +6,8 @@ import collections
 import dataclasses
 import itertools
 import math
-from typing import Callable, Iterable, Mapping, Protocol, Sequence
+import re
+from typing import Callable, Container, Iterable, Mapping, Protocol, Sequence
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +17,7 @@ from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.types import WordSample, WordSpace
 
 POOLS = ("idf", "sif")
+_MARKS = "'·"  # inside words
 
 
 class Spaces(Protocol):
@@ -175,6 +177,20 @@ class StaticEncoder:
 
     def _vectors(self, language: str) -> Vectors:
         return self.spaces.stored(language) if self.pair is None else self.pair[language]
+
+
+def known_parts(word: str, index: Container[str]) -> list[str]:
+    """A word of text, as the vectors have it: as it is, in small letters, or cut at the marks inside it.
+
+    Files of other programs may have "don" and "t" for don't.
+    """
+    small = word if word in index else word.lower()
+    if small in index or not any(mark in word for mark in _MARKS):
+        return [small]
+    parts = (part if part in index else part.lower() for part in re.split(f"([{_MARKS}])", word))
+    parts = [part for part in parts if part]
+    known = any(part in index for part in parts if part not in _MARKS)
+    return parts if known else [small]
 
 
 def with_spelled(

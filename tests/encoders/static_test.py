@@ -173,3 +173,18 @@ def test_frequent_words_weigh_less(folder):
     }
     found = dict(retrieval(folder, max_sentences=0).run(encoder(sides)))
     assert found["retrieval/de-en/mean"] == 1
+
+
+def test_a_word_without_a_vector_is_in_small_letters_or_cut_at_its_marks():
+    index = {"don", "t", "п'ять", "Berlin", "house"}
+    for word, parts in [
+        ("don't", ["don", "'", "t"]),
+        ("Don't", ["don", "'", "t"]),
+        ("п'ять", ["п'ять"]),
+        ("П'ЯТЬ", ["п'ять"]),
+        ("Berlin", ["Berlin"]),
+        ("House", ["house"]),
+        ("o'Clock", ["o'clock"]),
+        ("'", ["'"]),
+    ]:
+        assert static_encoder.known_parts(word, index) == parts
