@@ -33,7 +33,9 @@ _OWN = {
 }
 _WITHDRAWN = {"in": "id", "iw": "he", "ji": "yi", "jw": "jv", "mo": "ro"}  # of ISO 639-1
 # Macrolanguages without one standard, of which a set's only member serves.
-_WITHOUT_STANDARD = frozenset("ay bal bik cr ff gn ik iu kg kr kv oj om ps qu sc za zza".split())
+_WITHOUT_STANDARD = frozenset(
+    "ay bal bik cr ff gn ik iu kg kr kv oj om ps qu sc tmh za zza".split()
+)
 _RIGHT_TO_LEFT = frozenset("Adlm Arab Hebr Mand Mend Nkoo Rohg Samr Syrc Thaa".split())
 _SCRIPT = re.compile("[a-z]{4}")
 
@@ -158,11 +160,16 @@ def _rank(wanted: Tag, there: Tag) -> int | None:
         return None
     if wanted.name == there.name or _three_letters(wanted.name) == _three_letters(there.name):
         return 0
-    if wanted.code == there.code:
+    if wanted.code == there.code or _stands_for(wanted.code) == _stands_for(there.code):
         return 1
     if wanted.code in _WITHOUT_STANDARD and _family(there.name) == wanted.code:
         return 2
     return None
+
+
+def _stands_for(code: str) -> str:
+    """The macrolanguage for which a language stands in CLDR, or itself: Southwestern Dinka for Dinka."""
+    return data_dicts.NORMALIZED_MACROLANGUAGES.get(code, code)
 
 
 def _three_letters(name: str) -> str:

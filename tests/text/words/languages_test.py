@@ -33,6 +33,8 @@ def test_the_name_of_a_language_in_a_set(wanted, name):
 
 
 def test_two_members_or_scripts_that_would_do_are_listed():
+    assert languages.find_name("din", ["dik_Latn", "dip_Latn"]) == "dik_Latn"
+    assert languages.find_name("pnb", ["lah"]) == "lah" and not languages.find_name("yue", ["zh"])
     assert languages.find_name("ff", ["fuc", "fuv"]) == "fuc"  # the one of CLDR
     with pytest.raises(ValueError, match="fub or fuv: name one"):
         languages.find_name("ff", ["fub", "fuv"])
