@@ -19,7 +19,7 @@ from clwe_jax.models.heads import Linear
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options.aligners import AlignerOptions
-from clwe_jax.options.evaluators import Cost, EvaluationOptions
+from clwe_jax.options.evaluators import EvaluationOptions
 from clwe_jax.options.models import LinearHead, TransformerOptions
 from clwe_jax.options.objectives import MlmOptions
 from clwe_jax.options.section import ByIdentity, Size, option
@@ -94,9 +94,6 @@ class Evaluation(EvaluationOptions):
     """The options of the evaluator."""
 
     name = "toy"
-
-    def cost(self, data):
-        return Cost(texts=1_000_000 * data.languages)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -275,7 +272,7 @@ def test_a_task_a_backbone_an_objective_and_an_evaluator_train(tmp_path, capsys)
     )
     run.resolved().check_all()
     assert pretrain.run(run, str(tmp_path / "dry"), dry=True)
-    assert "evaluations: at most 2,000,000 texts" in capsys.readouterr().out
+    assert "evaluation toy: toy on" in capsys.readouterr().out
     assert pretrain.run(run, str(tmp_path / "run"))
     figures = results(tmp_path / "run")
     assert figures["toy/width"] == 16 and figures["train/factor"] == pytest.approx(7)
