@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 
 # Constants of malloc.h.
-_TRIM_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -4, -8
+_TRIM_THRESHOLD = -1
+_MMAP_MAX = -4
+_ARENA_MAX = -8
 _MAX_INT = 2**31 - 1
 
 

@@ -86,12 +86,14 @@ def trim(above: pathlib.Path, most: int, most_files: int = MOST_FILES) -> None:
             continue
         if stat.S_ISREG(status.st_mode):
             found.append((max(status.st_atime, status.st_mtime), status.st_size, path))
-    size, count = sum(each[1] for each in found), len(found)
+    size = sum(each[1] for each in found)
+    count = len(found)
     for _, bytes_, path in sorted(found):
         if size <= most and count <= most_files:
             break
         path.unlink(missing_ok=True)
-        size, count = size - bytes_, count - 1
+        size = size - bytes_
+        count = count - 1
 
 
 def _processor() -> str:

@@ -22,7 +22,8 @@ def titles() -> dict[str, str]:
 
 def main() -> None:
     """Prints the list of guides, or the guide that the argument names."""
-    known, asked = titles(), sys.argv[1:]
+    known = titles()
+    asked = sys.argv[1:]
     console = Console()
     if not asked or asked[0].startswith("-"):
         width = max(map(len, known))

@@ -21,7 +21,8 @@ _GROUPS = {
 def lines(width: int) -> list[str]:
     """The systems in groups, a line of at most `width` columns each."""
     measured = shipped.minutes()
-    known, families = shipped.configs(), shipped.families()
+    known = shipped.configs()
+    families = shipped.families()
     names = max(map(len, known))
     made = [f"{'config':<{names}}  minutes  system"]
     for group, presets in _GROUPS.items():

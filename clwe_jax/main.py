@@ -94,7 +94,8 @@ def _run_name() -> str:
 
 def _flags_parser(argv: list[str]) -> list[str]:
     """Parses flags; a wrong config path or key ends in an error with the known ones."""
-    config, file = None, ""
+    config = None
+    file = ""
     try:
         argv = shipped.with_config_file(argv)
     except ValueError as error:

@@ -22,7 +22,8 @@ def writing(path: str) -> Iterator[IO[bytes]]:
     """A file in any place that Beam writes, which appears when the block ends without an error."""
     from apache_beam.io.filesystem import CompressionTypes
 
-    content, unfinished = io.BytesIO(), f"{path}.{uuid.uuid4().hex[:8]}"
+    content = io.BytesIO()
+    unfinished = f"{path}.{uuid.uuid4().hex[:8]}"
     yield content
     with systems().create(unfinished, compression_type=CompressionTypes.UNCOMPRESSED) as file:
         file.write(content.getvalue())

@@ -173,7 +173,8 @@ class Line:
         """Shows as many of the parts as fit, the first ones first."""
         if not self.visible:
             return
-        now, news = time.monotonic(), parts[1:] != self._parts[1:]
+        now = time.monotonic()
+        news = parts[1:] != self._parts[1:]
         self._parts = parts
         if _open[-1] is self and (news or now - self._drawn > _DRAW_SECONDS):
             self._drawn = now
@@ -208,7 +209,8 @@ _shown: bool | None = None  # whether lines are shown; None: on a terminal
 def progress(shown: bool | None) -> Iterator[None]:
     """In the block progress is shown, or not; None: as before."""
     global _shown
-    before, _shown = _shown, _shown if shown is None else shown
+    before = _shown
+    _shown = _shown if shown is None else shown
     try:
         yield
     finally:
@@ -255,8 +257,10 @@ def task(unit: str, total: int) -> Iterator[Callable[[int], None]]:
     Yields:
       A function that takes the number of units that were done since its last call.
     """
-    line, start = Line(), time.monotonic()
-    done, logged = 0, start
+    line = Line()
+    start = time.monotonic()
+    done = 0
+    logged = start
 
     def advance(count: int) -> None:
         nonlocal done, logged
@@ -337,7 +341,8 @@ class _Above:
         handler = logging.get_absl_handler().python_handler
         if not isinstance(handler.stream, cls):
             above = cls()
-            above.replaced, handler.stream = handler.stream, above
+            above.replaced = handler.stream
+            handler.stream = above
 
     @classmethod
     def remove(cls) -> None:

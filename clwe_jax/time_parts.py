@@ -7,13 +7,11 @@ import resource
 import time
 from typing import Iterator, NamedTuple
 
-START_UP, TEXT, VOCABULARY, EVALUATION, REPORT = (
-    "start-up",
-    "text",
-    "vocabulary",
-    "evaluation",
-    "report",
-)
+START_UP = "start-up"
+TEXT = "text"
+VOCABULARY = "vocabulary"
+EVALUATION = "evaluation"
+REPORT = "report"
 REST = "rest"  # what is in no part
 
 
@@ -73,7 +71,8 @@ def is_command() -> None:
 def begin() -> Reading:
     """The clocks at the start of a job: now, or when the process started for this job."""
     global _command
-    started, _command = _command or read(), None
+    started = _command or read()
+    _command = None
     return started
 
 

@@ -90,7 +90,9 @@ class Adversarial(AdversarialOptions):
         pools = jnp.asarray(x[: self.most_frequent]), jnp.asarray(y[: self.most_frequent])
         names = ("criterion", "discriminator_loss", "map_loss", "rate")
         info: dict[str, Any] = {name: [] for name in names}
-        best, rate, worse = np.asarray(state.matrix), self.map_rate, False
+        best = np.asarray(state.matrix)
+        rate = self.map_rate
+        worse = False
         steps = -(-self.epoch_size // self.batch_size)
         for epoch in range(self.epochs):
             losses = np.zeros(2)
@@ -118,7 +120,8 @@ class Adversarial(AdversarialOptions):
             if improved:
                 best = matrix
             elif value < max(info["criterion"]):
-                rate, worse = rate * (self.shrink if worse else 1.0), True
+                rate = rate * (self.shrink if worse else 1.0)
+                worse = True
             if rate < _MIN_RATE:
                 break
         info["best_criterion"] = max(info["criterion"])
@@ -234,7 +237,8 @@ def _train(
     state: State, x: Array, y: Array, key: Array, count: int, rate: float, options: Adversarial
 ) -> tuple[State, Array]:
     """Takes `count` steps of the map; returns the state and the sums of both losses, [2]."""
-    batch, turns = options.batch_size, options.discriminator_steps
+    batch = options.batch_size
+    turns = options.discriminator_steps
     kept = 1 - options.input_dropout
 
     def step(number: Array, carry: tuple[State, Array]) -> tuple[State, Array]:

@@ -121,7 +121,9 @@ class Match:
 
     def distances(self, source: Sentences, target: Sentences) -> tuple[float, float]:
         """The squared error a dimension and the cosine distance of parallel sentences (Table 1)."""
-        total, cosine, words = 0.0, 0.0, 0
+        total = 0.0
+        cosine = 0.0
+        words = 0
         for start in range(0, len(source.rows), 256):
             part = slice(start, start + 256)
             x, y = (side.vectors[side.rows[part]] for side in (source, target))
@@ -184,7 +186,8 @@ class AttentionMatching(TransformOptions):
         if self.start == "procrustes":
             params["linear"] = pivot_map(source, target)
         opt_state = _optimizer(self).init(params)
-        draw, history = np.random.default_rng([seed, 12]), []
+        draw = np.random.default_rng([seed, 12])
+        history = []
         longest = max(side.rows.shape[1] for side in (source, target))
         size = self.chunk(longest, widths)
         starts = range(0, self.steps, size)
@@ -245,7 +248,8 @@ def regression(source: Sentences, target: Sentences, ridge: float = 1e-2) -> Mat
     Returns:
       A linear map, which is measured with the nearest word (temperature 0).
     """
-    x, y = source.means(), target.means()
+    x = source.means()
+    y = target.means()
     squares = procrustes.product(x, x)
     # In units of the mean square, so that the ridge does not depend on the vectors' scale.
     squares += ridge * np.trace(squares) / len(squares) * np.eye(len(squares))

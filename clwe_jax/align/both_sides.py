@@ -76,7 +76,8 @@ def _nearest(
     rows = math.ceil(rows / _BLOCK) * _BLOCK
     # Of NumPy: a device's array of each shape would be one more program to compile.
     shape = (*keys.bias.shape, k[0])
-    slabs, state = [], (np.full(shape, -np.inf, np.float32), np.zeros(shape, np.int32))
+    slabs = []
+    state = (np.full(shape, -np.inf, np.float32), np.zeros(shape, np.int32))
     for start in range(0, len(x), rows):
         part = x[start : start + rows]
         # A row of padding is no key's best: its scores are minus infinity.

@@ -67,7 +67,8 @@ def nearest(queries: Array, around: Neighbourhoods, k: int, method: str) -> tupl
         searched = min(width, len(around.keys))
         indices, values, proven = _search(queries[left], around, k, searched, method)
         best[left], scores[left] = indices, values
-        left, width = left[~proven], 4 * width
+        left = left[~proven]
+        width = 4 * width
     if method == CSLS:
         own = search.means(queries, around.keys, around.neighbourhood, around.memory_bytes)
         scores = scores - np.asarray(own)[:, None]
@@ -105,7 +106,9 @@ class Neighbourhoods:
         memory_bytes: limit for the scores that are in memory at once.
         """
         self.keys, self.pool = np.asarray(keys), np.asarray(pool)
-        self.neighbourhood, self.beta, self.memory_bytes = neighbourhood, beta, memory_bytes
+        self.neighbourhood = neighbourhood
+        self.beta = beta
+        self.memory_bytes = memory_bytes
         self._sums = functools.partial(
             _sums,
             beta=beta,
@@ -169,7 +172,8 @@ class Neighbourhoods:
         self, means: np.ndarray, centers: np.ndarray, sizes: np.ndarray, near: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """The group of each key, int [M], and a bound of the log mass of the groups not near it."""
-        own, far = [], []
+        own = []
+        far = []
         # An empty group has the logarithm minus infinity and adds nothing to the bound.
         with np.errstate(divide="ignore"):
             logs = np.log(sizes).astype(np.float32)
@@ -217,7 +221,8 @@ def _sums(keys, vectors, bias, part=None, *, beta, k, mass):
     """
     keys = search.unit(keys)
     if part is not None:
-        vectors, bias = search.unit(vectors[0][part])[None], jnp.zeros((1, len(part)))
+        vectors = search.unit(vectors[0][part])[None]
+        bias = jnp.zeros((1, len(part)))
 
     def step(carry, chunk):
         best, total = carry
@@ -259,12 +264,14 @@ def _search(
       Indices int32 [N, k], scores float32 [N, k] without the query's own r, and bool [N]: whether
       no other key can be among the k best.
     """
-    bound, scale = around.bounds[method], around.scale(method)
+    bound = around.bounds[method]
+    scale = around.scale(method)
     keys = search.chunked(around.keys, bound, width)
     candidates, limits = search.search(queries, keys, scale, width, around.memory_bytes)
     del keys  # frees memory for the pool
     whole = around.pool_keys()
-    candidates, limits = np.asarray(candidates), np.asarray(limits)
+    candidates = np.asarray(candidates)
+    limits = np.asarray(limits)
     cosines = limits + bound[candidates]  # times the scale
     # Bounds make scores too high: k leaders with exact numbers are the best.
     while True:
@@ -315,7 +322,8 @@ def _group_by_center(
     Returns:
       Centers int [N], means of the groups' vectors of length 1, float32 [C, D], and their sizes [C].
     """
-    homes, sums = [], jnp.zeros_like(centers)
+    homes = []
+    sums = jnp.zeros_like(centers)
     for part in _pieces(x):
         left = len(x) - sum(map(len, homes))
         own, sums = _assign(part, centers, sums, left)

@@ -69,7 +69,8 @@ class Contrastive(ContrastiveOptions):
         ).fit(source, target, pairs)
         if pairs is None:
             raise ValueError("contrastive learns from a dictionary: give pairs")
-        x, y = first.apply(source), first.apply_target(target)
+        x = first.apply(source)
+        y = first.apply_target(target)
         info: dict[str, Any] = {
             "aligner": "contrastive",
             "start": self.start,

@@ -120,7 +120,8 @@ def nearest(
     """
     if method not in METHODS:
         raise ValueError(f"Unknown retrieval method {method!r}. {section.nearest(method, METHODS)}")
-    queries, keys = _array(queries), _array(keys)
+    queries = _array(queries)
+    keys = _array(keys)
     pool = queries if pool is None else _array(pool)
     search.check(queries, keys, k)
     check_finite(queries)

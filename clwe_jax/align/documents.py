@@ -19,7 +19,9 @@ from typing import NamedTuple, Sequence
 import numpy as np
 
 MOST_LINES = 3  # of a side of a bead
-_SKIPPED, _INSERTED = -1, -2  # moves: a line of the source, of the target, without a translation
+# moves: a line of the source, of the target, without a translation
+_SKIPPED = -1
+_INSERTED = -2
 _WHOLE = 1 << 18  # products of two lengths that are searched without a bound
 _BAND = 20  # lines beside the path of the shorter documents
 # Chosen on Luke in Swahili and English, whole, with gaps, and cut into sentences; docs/lessons.md.
@@ -72,7 +74,8 @@ def _band_of(
     source: np.ndarray, target: np.ndarray, lengths: tuple[np.ndarray, np.ndarray]
 ) -> np.ndarray:
     """The first and the last column of each row that is searched, int [N + 1, 2]."""
-    rows, columns = len(source), len(target)
+    rows = len(source)
+    columns = len(target)
     if rows * columns <= _WHOLE:
         return np.tile([0, columns], (rows + 1, 1))
     half = [_halve(side) for side in (source, target)]
@@ -80,7 +83,8 @@ def _band_of(
     search = _Search([half[0]], [half[1]], shorter, [(1, 1)])
     path = 2 * np.array(search.path(_band_of(*half, shorter)))
     path = np.minimum(path, [rows, columns])
-    low, high = np.full(rows + 1, columns), np.zeros(rows + 1, int)
+    low = np.full(rows + 1, columns)
+    high = np.zeros(rows + 1, int)
     for (i, j), (next_i, next_j) in zip(path, path[1:]):
         low[i : next_i + 1] = np.minimum(low[i : next_i + 1], j)
         high[i : next_i + 1] = np.maximum(high[i : next_i + 1], next_j)
@@ -101,7 +105,9 @@ class _Search:
         lengths: tuple[np.ndarray, np.ndarray],
         beads: Sequence[tuple[int, int]],
     ):
-        self._source, self._target, self._beads = source, target, beads
+        self._source = source
+        self._target = target
+        self._beads = beads
         # Letters before each line.
         self._before = [np.concatenate([[0], np.cumsum(count)]) for count in lengths]
         self._near = [
@@ -151,7 +157,8 @@ class _Search:
         return self._trace(moves, band)
 
     def _trace(self, moves: Sequence[np.ndarray], band: np.ndarray) -> list[tuple[int, int]]:
-        row, column = len(moves) - 1, len(self._target[0])
+        row = len(moves) - 1
+        column = len(self._target[0])
         path = [(row, column)]
         while (row, column) != (0, 0):
             move = moves[row][column - band[row, 0]]
@@ -161,7 +168,8 @@ class _Search:
                 row -= 1
             else:
                 a, b = self._beads[move]
-                row, column = row - a, column - b
+                row = row - a
+                column = column - b
             path.append((row, column))
         return path[::-1]
 

@@ -67,7 +67,8 @@ def statistics(x: np.ndarray, z: np.ndarray, pairs: np.ndarray, l2: float) -> St
       l2: weight of ||B||^2 / 2.
     """
     pairs = np.unique(pairs, axis=0)
-    left, right = x[np.unique(pairs[:, 0])], z[np.unique(pairs[:, 1])]
+    left = x[np.unique(pairs[:, 0])]
+    right = z[np.unique(pairs[:, 1])]
     return Statistics(
         procrustes.product(left, left),
         procrustes.product(right, right),

@@ -81,7 +81,8 @@ def _cells(
     """The cells, and the words of each pair of words."""
     (x, place_x, of_x), (y, place_y, _) = _running(source), _running(target)
     lengths = np.array([len(words) for words in target], np.int64)
-    begins, wide = np.cumsum(lengths) - lengths, lengths[of_x]
+    begins = np.cumsum(lengths) - lengths
+    wide = lengths[of_x]
     # A running word of the source has a cell with each word of its sentence's translation.
     cells = _int32(np.repeat(np.arange(len(x)), wide))
     # From where a translation begins, `others` counts through it for each word of the source.

@@ -73,11 +73,13 @@ def criterion(
     Returns:
       A number in [-1, 1]; -1 where no pair counts.
     """
-    x, y = search.unit(x), search.unit(y)
+    x = search.unit(x)
+    y = search.unit(y)
     pairs = _best(x, y, max_words, "csls", neighbourhood=neighbourhood)
     if not len(pairs):
         return -1.0
-    x, y = np.asarray(x[pairs[:, 0]]), np.asarray(y[pairs[:, 1]])
+    x = np.asarray(x[pairs[:, 0]])
+    y = np.asarray(y[pairs[:, 1]])
     return float(np.einsum("nd,nd->n", x, y).mean(dtype=np.float64))
 
 

@@ -82,9 +82,11 @@ def best_first(ahead: Nearest, back: Nearest) -> Mined:
     first = np.concatenate([np.arange(len(best)), best_back])
     second = np.concatenate([best, np.arange(len(best_back))])
     score = np.concatenate([margins, margins_back])
-    kept, used = [], (set(), set())
+    kept = []
+    used = (set(), set())
     for place in np.argsort(-score, kind="stable")[: np.count_nonzero(score > -np.inf)]:
-        i, j = int(first[place]), int(second[place])
+        i = int(first[place])
+        j = int(second[place])
         if i not in used[0] and j not in used[1]:
             used[0].add(i)
             used[1].add(j)
@@ -142,9 +144,11 @@ def _best(ahead: Nearest, back: Nearest) -> list[tuple[np.ndarray, np.ndarray]]:
     for turned, side in enumerate((ahead, back)):
         means = around[turned][:, None] + around[1 - turned][side.keys]
         # Eqs. 2 and 3. A ratio to a mean of 0 or less says nothing of how near two vectors are.
-        margins, sound = np.full_like(means, -np.inf), (side.keys >= 0) & (means > 0)
+        margins = np.full_like(means, -np.inf)
+        sound = (side.keys >= 0) & (means > 0)
         np.divide(2 * cosines[turned], means, out=margins, where=sound)
-        queries, best = np.arange(len(margins)), margins.argmax(1)
+        queries = np.arange(len(margins))
+        best = margins.argmax(1)
         sides.append((side.keys[queries, best], margins[queries, best]))
     return sides
 
@@ -160,7 +164,8 @@ def supported(source: np.ndarray, target: np.ndarray, lines: int = 3) -> np.ndar
     # One number for two places; with the margin of `lines` a step on one side changes no other one.
     span = int(target.max(initial=0)) + 2 * lines + 1
     keys = (source.astype(np.int64) + lines) * span + target + lines
-    ordered, near_another = np.sort(keys), np.zeros(len(keys), bool)
+    ordered = np.sort(keys)
+    near_another = np.zeros(len(keys), bool)
     steps = range(-lines, lines + 1)
     for ahead, aside in itertools.product(steps, steps):
         if (ahead, aside) != (0, 0) and len(keys):
@@ -207,7 +212,8 @@ def grow(
     """
     used = np.zeros(len(source.places), bool), np.zeros(len(target.places), bool)
     used[0][pairs.source], used[1][pairs.target] = True, True
-    parts, last = [pairs], pairs
+    parts = [pairs]
+    last = pairs
     steps = range(-lines, lines + 1)
     for _ in range(passes):
         # Only the pairs of the last pass have neighbours that no pass has looked at.
@@ -218,7 +224,8 @@ def grow(
         rows = np.unique(np.concatenate(near), axis=0)
         rows = rows[(rows >= 0).all(1)]
         rows = rows[~used[0][rows[:, 0]] & ~used[1][rows[:, 1]]]
-        x, y = source.vectors[rows[:, 0]], target.vectors[rows[:, 1]]
+        x = source.vectors[rows[:, 0]]
+        y = target.vectors[rows[:, 1]]
         cosines = np.einsum("nd,nd->n", x.astype(np.float32), y.astype(np.float32))
         chosen = []
         for place in np.argsort(-cosines, kind="stable"):

@@ -44,8 +44,10 @@ def mean_distance_to_other_sentences(
       nearest word: of the source's words float [M], of the target's float [N]. Infinite where there
       is no other sentence.
     """
-    draw, count = np.random.default_rng([seed, 41]), len(source)
-    order, sums = draw.permutation(count), [[0.0, 0.0] for _ in range(count)]
+    draw = np.random.default_rng([seed, 41])
+    count = len(source)
+    order = draw.permutation(count)
+    sums = [[0.0, 0.0] for _ in range(count)]
     shifts = draw.permutation(np.arange(1, count))[:others]
     for (
         shift

@@ -98,7 +98,8 @@ class Classifier(PredictorOptions):
         weights = (
             np.ones(len(x), np.float32) if weights is None else np.asarray(weights, np.float32)
         )
-        key, starts = jax.random.key(seed), range(0, self.steps, _CHUNK)
+        key = jax.random.key(seed)
+        starts = range(0, self.steps, _CHUNK)
         sizes = [min(_CHUNK, self.steps - first) * self.batch_size for first in starts]
         for first, chosen in zip(starts, places.batches(len(x), draw, sizes)):
             rows = tuple(

@@ -111,7 +111,8 @@ def least_squares(x: Array, y: Array, ridge: float = 0.0) -> np.ndarray:
     """
     # Directions in which x holds only rounding errors would get huge weights.
     rounding = np.finfo(np.result_type(x.dtype, np.float32)).eps * max(x.shape)
-    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    x = np.asarray(x, np.float64)
+    y = np.asarray(y, np.float64)
     # Rows sqrt(ridge) I with outputs of 0 add ridge ||W||^2 to the squared error.
     if ridge:
         x = np.concatenate([x, np.sqrt(ridge) * np.eye(x.shape[1])])

@@ -54,7 +54,8 @@ def ranks_of_answers(
     asked = np.flatnonzero([len(some) > 0 for some in right])
     if not len(asked):
         return ranks
-    queries, right = queries[asked], [right[i] for i in asked.tolist()]
+    queries = queries[asked]
+    right = [right[i] for i in asked.tolist()]
     options = dict(neighbourhood=neighbourhood, beta=beta, memory_bytes=memory_bytes)
     if method == "cosine" or not bounded.is_worthwhile(len(queries), len(keys)):
         found, _ = csls.nearest(queries, keys, k, method, pool=pool, shared=shared, **options)
@@ -85,7 +86,8 @@ def _ranks_by_bounds(
     ranks = np.zeros(len(queries), int)
     answers, of_answers = _score_answers(queries, around, right, method)
     whole = around.pool_keys()
-    left, width = np.arange(len(queries)), k + _WIDTH
+    left = np.arange(len(queries))
+    width = k + _WIDTH
     while len(left):
         width = min(width, len(around.keys))
         ranks[left], done = _settle_some(
@@ -93,7 +95,8 @@ def _ranks_by_bounds(
         )
         if width == len(around.keys):
             break  # all keys were seen; numbers that are no numbers decide nothing
-        left, width = left[~done], 4 * width
+        left = left[~done]
+        width = 4 * width
     return ranks
 
 
@@ -110,7 +113,8 @@ def _score_answers(
         part = slice(start, start + rows)
         there = answers[part] >= 0
         known, places = np.unique(answers[part][there], return_inverse=True)
-        x, y = search.unit(queries[part]), search.unit(around.keys[known])
+        x = search.unit(queries[part])
+        y = search.unit(around.keys[known])
         cosines = np.asarray(search.products(x, y, 0.0, around.scale(method)))
         found[part][there] = cosines[np.nonzero(there)[0], places]
     return answers, found
@@ -131,7 +135,8 @@ def _settle_some(
     Returns:
       Ranks int [N], and bool [N]: whether they are decided.
     """
-    bound, scale = around.bounds[method], around.scale(method)
+    bound = around.bounds[method]
+    scale = around.scale(method)
     keys = search.chunked(around.keys, bound, width)
     rivals, limits = map(
         np.asarray, search.search(queries, keys, scale, width, around.memory_bytes)
@@ -144,7 +149,8 @@ def _settle_some(
     other = np.ones(rivals.shape, bool)
     for column in answers.T:
         other &= rivals != column[:, None]
-    ranks, done = np.zeros(len(queries), int), np.zeros(len(queries), bool)
+    ranks = np.zeros(len(queries), int)
+    done = np.zeros(len(queries), bool)
     open_ = np.arange(len(queries))
     for number in itertools.count():
         best, score = _best(answers[open_], of_answers[open_], bound)
@@ -156,7 +162,8 @@ def _settle_some(
         nearer = higher | ((same | (values == score[:, None])) & (some < best[:, None]))
         nearer &= other[open_]
         exact = around.exact[some]
-        sure, unsure = (nearer & exact).sum(1), nearer & ~exact
+        sure = (nearer & exact).sum(1)
+        unsure = nearer & ~exact
         out = sure >= k
         settled = around.exact[best]
         # The answer is exact, no rival is in doubt, and no key beyond the rivals can be nearer.

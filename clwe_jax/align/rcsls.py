@@ -37,13 +37,15 @@ class Rcsls(RcslsOptions):
         first = procrustes.orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
         near_source = Neighbours(x[: self.max_neighbours], self.neighbourhood)
         near_target = Neighbours(y[: self.max_neighbours], self.neighbourhood)
-        x, y = jnp.asarray(x[pairs[:, 0]]), jnp.asarray(y[pairs[:, 1]])
+        x = jnp.asarray(x[pairs[:, 0]])
+        y = jnp.asarray(y[pairs[:, 1]])
         info: dict = {"aligner": "rcsls", "pairs": [len(pairs)], "loss": [], "learning_rate": []}
         matrix = self._descend(first.astype(np.float32), x, y, near_source, near_target, info)
         return alignment.Alignment(np.asarray(matrix), None, *steps, info)
 
     def _descend(self, matrix, x, y, near_source, near_target, info) -> Array:
-        rate, lowest = self.learning_rate, np.inf
+        rate = self.learning_rate
+        lowest = np.inf
         # One step more than `iterations`, as the authors' program takes.
         for number in range(self.iterations + 1):
             if rate < _SMALLEST_RATE:

@@ -50,7 +50,9 @@ class Retriever:
         search.check(self._pool, self._keys, k=1)
         self._inverse, self._pool_inverse = _inverse(self._keys), _inverse(self._pool)
         self._on_device = jnp.asarray(self._keys)
-        self._method, self._neighbourhood, self._beta = method, neighbourhood, beta
+        self._method = method
+        self._neighbourhood = neighbourhood
+        self._beta = beta
         self._scale = {"cosine": 1.0, "csls": 2.0, "inverted_softmax": beta}[method]
         self._first = bounded.first_equals(self._keys)
         # The number of each key, or less, and whether it is the number.
@@ -95,7 +97,8 @@ class Retriever:
 
     def scores(self, query: np.ndarray, places: Sequence[int]) -> np.ndarray:
         """The scores of a query [D] with some keys, as of `nearest`, float32 [places]."""
-        query, places = np.asarray(query, np.float32), np.asarray(places)
+        query = np.asarray(query, np.float32)
+        places = np.asarray(places)
         cosines = self._cosines(query * _inverse(query[None]))
         wanted = places[~self._exact[places]]
         self._numbers[wanted] = self._numbers_of(wanted, slice(None))
@@ -133,7 +136,8 @@ class Retriever:
 
     def _numbers_of(self, wanted: np.ndarray, part: np.ndarray | slice) -> np.ndarray:
         """The numbers of keys by a part of the pool: float32 [n]."""
-        pool, lengths = self._pool[part], self._pool_inverse[part]
+        pool = self._pool[part]
+        lengths = self._pool_inverse[part]
         numbers = np.empty(len(wanted), np.float32)
         for start in range(0, len(wanted), _CANDIDATES):
             some = wanted[start : start + _CANDIDATES]

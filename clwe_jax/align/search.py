@@ -18,7 +18,9 @@ from clwe_jax.types import Array
 
 MEMORY_BYTES = 128 * 2**20  # limit for the scores that are in memory at once
 _CHUNK = 16_384  # most keys of a chunk
-_FEW_ROWS, _PIECE = 8_192, 2_048  # rows that are few, and the most of them in a piece
+# rows that are few, and the most of them in a piece
+_FEW_ROWS = 8_192
+_PIECE = 2_048
 _FEW = 32  # keys per query up to which blocks are faster on CPUs
 _COPIES = 3  # copies of a piece of scores that are in memory at once
 
@@ -178,7 +180,8 @@ def log_masses(x: Array, y: Array, beta: float, memory_bytes: int) -> tuple[Arra
     """`log_mass(x, y)` and `log_mass(y, x)` from one product: float32 [N] and [M]."""
     keys = chunked(y, 0.0, 1)
     rows = piece(len(x), rows_that_fit(keys.vectors.shape[1], memory_bytes))
-    of_x, of_y = [], jnp.full(keys.bias.shape, -jnp.inf)
+    of_x = []
+    of_y = jnp.full(keys.bias.shape, -jnp.inf)
     for start in range(0, len(x), rows):
         part = x[start : start + rows]
         # An infinite number keeps padding of the queries out of the keys' sums.

@@ -81,12 +81,15 @@ class SelfLearning(SelfLearningOptions):
         """The last dictionary of self-learning."""
         rng = np.random.default_rng(self.seed)
         info["objective"], info["keep"] = [], []
-        best, keep, since = -np.inf, self.keep, 0
+        best = -np.inf
+        keep = self.keep
+        since = 0
         while True:
             if since >= self.interval:
                 if keep >= 1:
                     return pairs
-                keep, since = min(1.0, self.multiplier * keep), 0
+                keep = min(1.0, self.multiplier * keep)
+                since = 0
             matrix = procrustes.orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
             last = pairs
             pairs, objective = stochastic.induce(
@@ -100,7 +103,8 @@ class SelfLearning(SelfLearningOptions):
             info["keep"].append(keep)
             since += 1
             if objective - best >= self.threshold:
-                best, since = objective, 0
+                best = objective
+                since = 0
             if keep >= 1 and np.array_equal(last, pairs):
                 return pairs  # the next iteration would be the same
             logging.log_every_n(

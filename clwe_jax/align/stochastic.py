@@ -54,14 +54,16 @@ def induce(
     Returns:
       The pairs of both directions (a mutual pair occurs twice), and the objective.
     """
-    x, y = search.unit(x), search.unit(y)
+    x = search.unit(x)
+    y = search.unit(y)
     count = 1 if keep >= 1 else math.ceil(math.log(_TAIL) / math.log1p(-keep))
     rows = search.rows_that_fit(len(y), memory_bytes)
     slabs = [x[start : start + rows] for start in range(0, len(x), rows)]
     # A single slab's similarities serve both passes.
     kept = _similarities(slabs[0], y) if len(slabs) == 1 else None
     forward, backward = _best_of_both(slabs, y, kept, 0.0, 0.0, neighbourhood)
-    nearest_x, nearest_y = forward[0], backward[0]
+    nearest_x = forward[0]
+    nearest_y = backward[0]
     # 2 c(x, y) - r(x) - r(y) ranks y as c(x, y) - r(y) / 2 does.
     penalties = nearest_x.mean(1) / 2, nearest_y.mean(1) / 2
     forward, backward = _best_of_both(slabs, y, kept, *penalties, count)
@@ -88,7 +90,8 @@ def _best_of_both(
     k: int,
 ) -> tuple[Best, Best]:
     """The k best y of each x by c(x, y) - of_y, and the k best x of each y by c(x, y) - of_x."""
-    total, start = sum(map(len, slabs)), 0
+    total = sum(map(len, slabs))
+    start = 0
     of_x = jnp.broadcast_to(jnp.float32(of_x), (total,))
     forward = []
     backward = jnp.full((len(y), 0), -jnp.inf), jnp.zeros((len(y), 0), jnp.int32)

@@ -56,7 +56,8 @@ def itermax(similarity: np.ndarray, rounds: int = 2, discount: float = 0.9) -> n
     links = mutual_argmax(similarity)
     positive = (1 + similarity) / 2  # so that a discount makes a pair less similar
     for _ in range(rounds - 1):
-        left, right = links.any(1, keepdims=True), links.any(0, keepdims=True)
+        left = links.any(1, keepdims=True)
+        right = links.any(0, keepdims=True)
         if left.all() or right.all():
             break
         allowed = ~(left & right)

@@ -231,7 +231,8 @@ def _pairs(job: Job, least: float) -> Iterator[tuple[float, str, str]]:
 
 def _lines(job: Job, parts: Iterable[Part], rows: np.ndarray) -> list[str]:
     """The lines of some rows, with those of one part in memory beside them."""
-    found, first = [""] * len(rows), 0
+    found = [""] * len(rows)
+    first = 0
     order = np.argsort(rows)
     ordered = rows[order]
     for part in parts:

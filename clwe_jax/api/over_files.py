@@ -140,7 +140,8 @@ def _numbered(path: str) -> tuple[list[int], list[str]]:
 
 
 def _span(numbers: Sequence[int], places: range) -> str:
-    first, last = numbers[places[0]], numbers[places[-1]]
+    first = numbers[places[0]]
+    last = numbers[places[-1]]
     return str(first) if first == last else f"{first}-{last}"
 
 

@@ -75,12 +75,14 @@ class TransferModel(TrainedLabeller, LoadedModel):
         full = [place for place, some in enumerate(words) if some]
         tagged: list[list[tuple[str, str]]] = [[] for _ in words]
         if full:
-            given, spoken = [words[i] for i in full], lang
+            given = [words[i] for i in full]
+            spoken = lang
             if self.config.transfer.lower_case:
                 given = [[word.lower() for word in some] for some in given]
             if lang in self.glossaries:
                 glossary = self.glossaries[lang]
-                given, spoken = list(map(glossary.words, given)), glossary.target
+                given = list(map(glossary.words, given))
+                spoken = glossary.target
             labels = self.predictor.label_sentences(given, spoken)[self.seed]
             for place, mine in zip(full, labels):
                 tagged[place] = list(zip(words[place], mine))

@@ -65,7 +65,8 @@ def parallel_tests(config: ClcrRun, workdir: str) -> list[tuple[Labelled, tuple[
         )
         return [(Labelled(texts, label), other) for texts, other, label in pairs]
     tests = transfer_data.read(row).tests
-    own, other = tests.get(source, ()), tests.get(target, ())
+    own = tests.get(source, ())
+    other = tests.get(target, ())
     if [x.label for x in own] != [x.label for x in other]:
         logging.warning(
             "T + pGA is left out: it needs parallel test rows, as XNLI's are, and those of %s and %s in "
@@ -105,7 +106,8 @@ def _linked_words(
     sides = data.both_sides(mapped.models, mapped.spaces, cut, workdir)
     views = vectors.views(mapped.maps[steps.MAIN], sides, vectors.files(workdir))
     distances = steps.distances(views, config.clcr.contrast, config.seed)
-    words, linked = views.common(0), {}
+    words = views.common(0)
+    linked = {}
     for number, (pair, x) in enumerate(zip(pairs, distances)):
         links = pivots.links(x, mapped.threshold)
         if x.size and not links.any():

@@ -54,7 +54,8 @@ class ParallelRows(NamedTuple):
 
 def encoder_config(config: ClcrRun, language: str) -> PretrainRun:
     """The config of a monolingual masked language model that the run trains first."""
-    base, settings = options.parse(presets.bert(config.scale)), config.clcr.encoder
+    base = options.parse(presets.bert(config.scale))
+    settings = config.clcr.encoder
     run = options.with_values(
         base,
         {
@@ -173,11 +174,13 @@ def layers_of(config: ClcrRun, language: str, count: int) -> tuple[int, ...]:
       ValueError: there are no such layers.
     """
     settings = config.clcr
-    wanted, option = settings.layer, "config.clcr.layer"
+    wanted = settings.layer
+    option = "config.clcr.layer"
     if wanted == "" and settings.faithful:
         wanted = round(_PAPERS_DEPTH * (count - 1))
     elif wanted == "" and not _given_encoders(config)[language]:
-        wanted, option = settings.encoder.layer, "config.clcr.encoder.layer"
+        wanted = settings.encoder.layer
+        option = "config.clcr.encoder.layer"
     try:
         return tuple(word_alignment.layers_of(wanted, count))
     except ValueError as error:
@@ -186,7 +189,9 @@ def layers_of(config: ClcrRun, language: str, count: int) -> tuple[int, ...]:
 
 def stamps(config: ClcrRun) -> dict[str, str]:
     """Name -> stamp of the files of parallel sentences and gold links; the embedded world has none."""
-    settings, pair, paths = config.clcr, options.languages(config), []
+    settings = config.clcr
+    pair = options.languages(config)
+    paths = []
     if settings.parallel != POCKET:
         found = parallel.find(settings.parallel, pair, "clcr.parallel")
         paths += [path for files in found for path in files.paths]
@@ -267,7 +272,8 @@ def gold_rows(config: ClcrRun, pair: Sequence[str]) -> list[Linked]:
     settings, (source, target) = config.clcr, pair
     if not settings.gold:
         return []
-    count, dev = settings.test_sentences, settings.gold_part == "dev"
+    count = settings.test_sentences
+    dev = settings.gold_part == "dev"
     if settings.gold == POCKET:
         domains = pocket_files.domains(config.data)
         rows = pocket.linked(source, target, count, "links", "heldout", domains)
@@ -294,7 +300,8 @@ def read_sentences(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> Para
 
     Without gold links a tenth of the training sentences are the test sentences.
     """
-    train, test = training_rows(config, tokenizers), test_rows(config)
+    train = training_rows(config, tokenizers)
+    test = test_rows(config)
     gold = bool(test)
     if not gold:
         count = max(1, min(len(train) // 10, config.clcr.test_sentences))
@@ -319,7 +326,9 @@ def fit_spaces(
       known: the spaces of languages whose whitening is not learned again.
       folder: of the files of vectors.
     """
-    settings, spaces, sides = config.clcr, {}, []
+    settings = config.clcr
+    spaces = {}
+    sides = []
     for side, (language, model) in zip(SIDES, models.items()):
         space = known.get(language)
         layers = space.layers if space else layers_of(config, language, model.encoder().layers)

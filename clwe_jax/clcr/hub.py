@@ -28,7 +28,8 @@ def space(config: ClcrRun) -> Mapping[str, Space]:
     """
     source, target = options.languages(config)
     spaces: dict[str, Space] = {}
-    first, taken = None, [source]
+    first = None
+    taken = [source]
     for folder in data.hub_folders(config.clcr):
         model = encoders.of_folder(folder)
         own, *others = model.models

@@ -139,8 +139,10 @@ class Clcr(Job):
         ).result()
 
     def _transform(self, rows: ParallelRows) -> Transformed:
-        config, folder = self.config, self.workdir
-        models, known = data.open_encoders(config, folder), clcr_hub.space(config)
+        config = self.config
+        folder = self.workdir
+        models = data.open_encoders(config, folder)
+        known = clcr_hub.space(config)
         spaces, pieces = data.fit_spaces(config, models, rows.train, known, folder)
         tested = data.both_sides(models, spaces, rows.test, folder)
         made_with = {
@@ -279,7 +281,8 @@ class Clcr(Job):
         return Extracted(extractions, figures)
 
     def _reorder(self, mapped: Transformed) -> Reordered:
-        settings, test = self.config.clcr, mapped.test
+        settings = self.config.clcr
+        test = mapped.test
         moved = data.SIDES.index(settings.reordered)
         fit = functools.partial(
             clcr_steps.order_predictors,
@@ -304,7 +307,8 @@ class Clcr(Job):
         self, mapped: Transformed, extracted: Extracted, reordered: Reordered
     ) -> dict[str, float]:
         """Writes the result, and returns the figures of the languages of its hub."""
-        settings, hub = self.config.clcr, data.hub_folders(self.config.clcr)
+        settings = self.config.clcr
+        hub = data.hub_folders(self.config.clcr)
         moved = options.languages(self.config)[reordered.moved]
         clcr_models.save(
             self.workdir,

@@ -151,7 +151,8 @@ def _extract(
     mapped: Transformed,
     extractions: Mapping[str, Extraction],
 ) -> data.Section:
-    test, rows = mapped.test, []
+    test = mapped.test
+    rows = []
     for language in languages:
         for name in ("plain", "confident"):
             for threshold in steps.THRESHOLDS:
@@ -226,7 +227,8 @@ def _predicted(
     min_probability: float,
 ) -> list[list[Any]]:
     """Rows of a table: a sentence with the pivots found, and with those of each predictor."""
-    words, vectors = test.rows[place][side], test.words.common(side).of(place)
+    words = test.rows[place][side]
+    vectors = test.words.common(side).of(place)
     marked = {"with the translation": test.links[place].any(1 - side)}
     for name, predictor in extraction._asdict().items():
         marked[f"predicted, {name} labels"] = (
@@ -277,7 +279,8 @@ def _reorder(languages: Sequence[str], test: Split, reordered: Reordered) -> dat
         ),
     ]
     places = _chosen(test)[:_SHOWN]
-    given, every = [reordered.given[place] for place in places], test.words.common(reordered.moved)
+    given = [reordered.given[place] for place in places]
+    every = test.words.common(reordered.moved)
     vectors = every._replace(rows=every.rows[places])
     costs = steps.order_costs(reordered.predictors, vectors, given)
     predicted = steps.predict_orders(costs, steps.BEAMS[-1])["relative"]

@@ -23,7 +23,9 @@ THRESHOLDS = (0.2, 0.5)  # of the probability of a pivot (Table 6)
 BEAMS = (1, 10)
 RECALL = 0.6  # at which the precision of pivots is a figure
 _ONE_WORD = 1e-6  # temperature at which attention chooses one word
-_MIN_VARIANCE, _MIN_RANK = 0.01, 2.0  # below which representations have collapsed
+# below which representations have collapsed
+_MIN_VARIANCE = 0.01
+_MIN_RANK = 2.0
 _CLEAR = 0.2  # a probability below it, or above 1 minus it, is unambiguous
 NO_PIVOT = (
     "no pivot was found: no pair of words is closer than config.clcr.threshold. Raise it, or "
@@ -109,7 +111,8 @@ def map_figures(
       others, seed: see `distances`.
     """
     (source, target), figures = (side.table for side in sides), {}
-    there, back = maps.there.distances(source, target), maps.back.distances(target, source)
+    there = maps.there.distances(source, target)
+    back = maps.back.distances(target, source)
     figures[f"clcr/distance/{name}"], figures[f"clcr/cosine/{name}"] = there
     figures[f"clcr/distance_back/{name}"], figures[f"clcr/cosine_back/{name}"] = back
     # The temperatures of the maps differ; with attention to one word the maps can be compared.
@@ -157,7 +160,9 @@ def pivot_curve(distances: Sequence[np.ndarray], rows: Sequence[Linked]) -> Curv
       distances: distances of each sentence pair, [M, N].
       rows: the sentences with their gold links.
     """
-    values, possible, sure = [], [], []
+    values = []
+    possible = []
+    sure = []
     # All mutually nearest words: a threshold only takes the nearest ones of them.
     for x, row in zip(distances, rows):
         for link in map(tuple, np.argwhere(pivots.links(x)).tolist()):
@@ -219,7 +224,8 @@ def pivot_figures(
         path = f"clcr/extract/{language}/{name}"
         yield f"{path}/clear", float(((p < _CLEAR) | (p > 1 - _CLEAR)).mean())
         for threshold in THRESHOLDS:
-            chosen, true = p >= threshold, gold == 1
+            chosen = p >= threshold
+            true = gold == 1
             both = float((chosen & true).sum())
             yield f"{path}/{threshold}/accuracy", float((chosen == true).mean())
             yield f"{path}/{threshold}/precision", both / max(chosen.sum(), 1)
@@ -290,8 +296,11 @@ def order_predictors(
     long = [number for number, order in enumerate(given) if len(order.places) > 1]
     if not long:
         raise ValueError(NO_PIVOT)
-    chosen, rows = [given[number] for number in long], []
-    pairs, apart, stays = [], [], []
+    chosen = [given[number] for number in long]
+    rows = []
+    pairs = []
+    apart = []
+    stays = []
     for number, order in zip(long, chosen):
         rows.append(source.rows[number][order.places])
         here = predictors.pairs_of(len(order.places)).astype(np.int32)
@@ -312,7 +321,8 @@ def order_costs(
     learned: OrderPredictors, source: Sentences, given: Sequence[Order]
 ) -> dict[str, list[np.ndarray]]:
     """'relative' and 'absolute' -> the costs of the words' orders; see `align.reorder`."""
-    relative, absolute = [], []
+    relative = []
+    absolute = []
     for number, order in enumerate(given):
         vectors = source.of(number)[order.places]
         pairs, x = predictors.pair_features(vectors)

@@ -106,11 +106,14 @@ def tuned(
       ValueError: a sentence is longer than a row of the model, or the loss is not finite.
     """
     language, words = texts
-    encoder, tx = model.encoder(), optimizer(tuning)
+    encoder = model.encoder()
+    tx = optimizer(tuning)
     step = program(model.objective.encode, space, match.params, matching, tuning)
-    params, draw = model.variables["params"], np.random.default_rng([seed, 31])
+    params = model.variables["params"]
+    draw = np.random.default_rng([seed, 31])
     rest = {name: x for name, x in model.variables.items() if name != "params"}
-    opt_state, losses = tx.init(params), []
+    opt_state = tx.init(params)
+    losses = []
     sizes = [tuning.batch_size] * tuning.steps
     for number, some in enumerate(places.batches(len(words), draw, sizes)):
         # One length for all batches, with [CLS] and [SEP]: one program.

@@ -41,7 +41,9 @@ def encoded(
     Args:
       folder: of the file of vectors; None: the system's folder of temporary files.
     """
-    encoder, counts, lengths = model.encoder(), [np.zeros(0, np.int32)], []
+    encoder = model.encoder()
+    counts = [np.zeros(0, np.int32)]
+    lengths = []
     width = encoder.shape[1]
     table = PartRows(folder or tempfile.gettempdir())
     # Row 0 is padding (`Sentences`).

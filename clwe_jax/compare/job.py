@@ -113,7 +113,8 @@ class Compare(Job):
 
     def _one(self, place: Place, folders: Mapping[str, str]) -> Measured | Failed | object:
         """The measurements of a run, from its process or from an earlier start."""
-        config, system = self.config, place.system
+        config = self.config
+        system = place.system
         made_with: dict[str, Any] = {
             "model": system.model,
             "run": to_dict(systems.run_of(config, system, place.seed, folders))

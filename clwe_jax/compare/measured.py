@@ -14,7 +14,8 @@ import numpy as np
 from clwe_jax import atomic
 from clwe_jax.evaluate.agreement import Outcomes
 
-_RECORD, _ITEMS = "record", "items/"
+_RECORD = "record"
+_ITEMS = "items/"
 # Figures with test items -> the paths of their outcomes by part: a direction or a language.
 OUTCOMES = {
     "retrieval": re.compile(r"retrieval/([^/]+)/mean"),
@@ -90,11 +91,13 @@ def outcomes_of_hits(
     outcomes: Mapping[str, Outcomes],
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """The outcomes of evaluators, as `Measured.outcomes` and `items`."""
-    made, items = {}, {}
+    made = {}
+    items = {}
     for path, (hits, numbers) in outcomes.items():
         for name, pattern in OUTCOMES.items():
             if match := pattern.fullmatch(path):
-                ones, part = np.ones(len(hits), np.int32), f"{name}/{match[1]}"
+                ones = np.ones(len(hits), np.int32)
+                part = f"{name}/{match[1]}"
                 made[part] = np.stack([hits.astype(np.int32), ones, ones], -1)[None]
                 items[part] = numbers
     return made, items

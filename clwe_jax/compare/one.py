@@ -56,13 +56,16 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
       config: of the comparison, resolved.
       place: the run.
     """
-    folders, used, run = shared.folders(config, place.workdir), "", None
+    folders = shared.folders(config, place.workdir)
+    used = ""
+    run = None
     if place.system.config:
         run = _budgeted(config, place, folders)
         used = _used(run)
         if not registry.lookup("job", run.job)(run, place.folder):
             return None
-    cost, start = _cost(place.folder) if run else {}, time.monotonic()
+    cost = _cost(place.folder) if run else {}
+    start = time.monotonic()
     figures, outcomes, keys, items = _evaluated(config, place, folders, run)
     cost["all_minutes"] = cost.get("wall_minutes", 0.0) + (time.monotonic() - start) / 60
     for task in tasks.names(config.compare) if place.encoder else ():
@@ -73,7 +76,8 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
         if not registry.lookup("job", job.job)(job, place.task(task)):
             return None
         counts, more = tasks.outcomes(task, place.task(task), job)
-        outcomes, keys = {**outcomes, **counts}, {**keys, **more}
+        outcomes = {**outcomes, **counts}
+        keys = {**keys, **more}
         cost["all_minutes"] += _cost(place.task(task))["wall_minutes"]
     if place.encoder:
         cost["disk"] = float(_bytes(place))
@@ -116,7 +120,8 @@ def _speed(run: PretrainRun, folder: str) -> float:
 def _used(run: options.Run) -> str:
     """The training in words."""
     if isinstance(run, PretrainRun):
-        rows, length = run.train.batch_size, run.data.sequence_length
+        rows = run.train.batch_size
+        length = run.data.sequence_length
         text = f"{run.train.steps:,} steps, {run.train.steps * rows * length / 1e6:,.2f} million positions"
         if run.finish.steps:
             text += f", a finish of {run.finish.steps:,} steps"
@@ -203,7 +208,8 @@ def _encoder(
         counts = _counted(corpus, words)
         return dictionary_baseline.encoder(dictionary, counts, config.seed, words), normalizer
     model = load_encoder(place.encoder, place.encoder, corpus.languages)
-    encoder, tokenizer = model.encoder(), model.tokenizer
+    encoder = model.encoder()
+    tokenizer = model.tokenizer
     if tokenizer is None:
         return encoder, model.normalizer if isinstance(model, StaticSpaces) else normalizer
     if place.system.model and isinstance(encoder, ModelEncoder) and encoder.pools == ("mean",):

@@ -85,7 +85,8 @@ class Comparison:
         pairs = itertools.combinations(self.measured(figure), 2)
         gains = {frozenset(pair): self.gain(figure, *pair) for pair in pairs}
         ranked = sorted((gain.p, sorted(pair)) for pair, gain in gains.items() if gain)
-        corrected, running_max = {}, 0.0
+        corrected = {}
+        running_max = 0.0
         for place, (p, pair) in enumerate(ranked):
             # A pair with a larger p is never the more significant one after the correction.
             running_max = max(running_max, min(1.0, p * (len(ranked) - place)))

@@ -72,7 +72,8 @@ def write(config: CompareRun, workdir: str) -> dict[str, str]:
 
 def _read_files(config: CompareRun, workdir: str) -> CachedResult[list[str]]:
     """The names of the user's files that systems are trained on; an error where one has changed."""
-    languages, place = options.languages(config), folders(config, workdir)
+    languages = options.languages(config)
+    place = folders(config, workdir)
     yours = {x: "" if run_text.in_pocket(path, workdir) else path for x, path in place.items()}
     stamps: dict[str, str] = {}
     if yours["text"]:

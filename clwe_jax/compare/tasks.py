@@ -52,7 +52,8 @@ def files(config: CompareRun, task: str) -> Files | None:
     Raises:
       ValueError: there are test rows, and no training rows.
     """
-    languages, where = options.languages(config), config.compare.labelled
+    languages = options.languages(config)
+    where = config.compare.labelled
     if where == "pocket":
         return Files("", "", languages)
     folder = os.path.join(where, task)
@@ -80,7 +81,8 @@ def run_of(config: CompareRun, task: str, encoder: str, known: Sequence[str]) ->
       encoder: run:DIR, hf:DIR or vec:FILES.
       known: the languages that the encoder knows.
     """
-    rows, settings = files(config, task), config.compare
+    rows = files(config, task)
+    settings = config.compare
     if rows is None:
         return None
     learned = rows.train.partition(":")[0] or "en"
@@ -114,7 +116,8 @@ def outcomes(
 ) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """The outcomes and keys, as of `Measured`, of the languages without labels."""
     learned = {x.partition(":")[0] for x in run.transfer.train.split(",")}
-    counts, keys = {}, {}
+    counts = {}
+    keys = {}
     for language in options.languages(run):
         if language not in learned:
             path = os.path.join(workdir, "predictions", f"{language}.npz")

@@ -43,7 +43,8 @@ class PieceCounts:
         Of a batch that names entries, whose labels are in all languages, the last number is missing.
         Rows without a piece, which fill up the last batch of a pass, have no positions.
         """
-        source, filled = batch["source_language_ids"], batch["segment_ids"] > 0
+        source = batch["source_language_ids"]
+        filled = batch["segment_ids"] > 0
         predicted = batch["loss_weights"] > 0
         crossing = {}
         if "entries" not in batch:

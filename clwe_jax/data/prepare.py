@@ -181,7 +181,8 @@ def _write_shards(
         logging.info("%s rows, %.0f a second", f"{sum(shards):,}", speed)
         return prepared.form_of(merged)
 
-    total, form = 0, {}
+    total = 0
+    form = {}
     for batch in source:
         batch = prepared.filled(batch)
         if rows:

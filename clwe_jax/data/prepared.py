@@ -218,7 +218,8 @@ class Prepared:
         self, *, batch_size: int, seed: int, process_index: int = 0, process_count: int = 1
     ) -> ArraySource:
         """An endless stream of one host's batches, in another order in every epoch."""
-        form, languages = self.meta["batch"], tuple(self.meta["languages"])
+        form = self.meta["batch"]
+        languages = tuple(self.meta["languages"])
         files = _RowFiles(self._directory, self.meta["shards"], form)
         return ArraySource(
             files,

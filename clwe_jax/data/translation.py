@@ -65,7 +65,10 @@ def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> 
     languages = tokenizer.languages
     targets = targets_of(task, languages)
     end = tokenizer.vocabulary.sep_id
-    inputs, outputs, sources, numbers = [], [], [], []
+    inputs = []
+    outputs = []
+    sources = []
+    numbers = []
     groups: list[str] = []
     skipped: dict[str, int] = {}
     reader = parallel.Reader()
@@ -117,7 +120,9 @@ def sentences(task: Sentences, corpus: TextCorpus, tokenizer: Tokenizer, length:
       ValueError: no sentence of a language fits a row.
     """
     end = tokenizer.vocabulary.sep_id
-    inputs, words, numbers = [], [], []
+    inputs = []
+    words = []
+    numbers = []
     groups: list[str] = []
     skipped: dict[str, int] = {}
     for language in corpus.languages:
@@ -161,7 +166,8 @@ def epoch(pieces: Pieces, temperature: float) -> np.ndarray:
     Raises:
       ValueError: a temperature that is not positive.
     """
-    lengths, chosen = pieces.columns.lengths, []
+    lengths = pieces.columns.lengths
+    chosen = []
     places = {group: np.flatnonzero(pieces.groups == group) for group in pieces.counts}
     sizes = {group: float(lengths[some].sum()) for group, some in places.items()}
     shares = corpora.temperature_shares(sizes, temperature)

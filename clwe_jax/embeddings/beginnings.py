@@ -32,7 +32,9 @@ def alike(
     for row, word in enumerate(words):
         for beginning in beginnings(word):
             by_beginning[beginning].append(row)
-    places, columns, weights = [], [], []
+    places = []
+    columns = []
+    weights = []
     for place, word in enumerate(others):
         # Two words have a beginning in common that is long enough for both.
         near = {row for beginning in beginnings(word) for row in by_beginning.get(beginning, ())}

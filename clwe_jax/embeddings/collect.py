@@ -99,7 +99,8 @@ class Collector:
         """
         # Of all rows only those that one product leaves in doubt are looked at one by one.
         doubtful = set(np.flatnonzero(~_plain(vectors)).tolist())
-        seen, rows = self._words, []
+        seen = self._words
+        rows = []
         for row, word in enumerate(words):
             if self.full:
                 break

@@ -14,13 +14,17 @@ from scipy import sparse
 
 from clwe_jax.embeddings.dictionary_vectors import unit
 
-_WORDS, _CONTEXTS = 60_000, 15_000  # frequent words that have vectors, and that stand beside them
+# frequent words that have vectors, and that stand beside them
+_WORDS = 60_000
+_CONTEXTS = 15_000
 _FITTED = 20_000  # frequent words that the directions are found from
 _LEAST = 3  # occurrences of a word with a vector
 _WINDOW = 5  # words on either side; one at distance d counts 1 / d
 _SMOOTHING = 0.75  # exponent of the contexts' frequencies
 _RUNNING = 20_000_000  # words of the text that are counted, from its beginning
-_POWERS, _SPARE = 2, 32  # iterations and further columns of the randomised decomposition
+# iterations and further columns of the randomised decomposition
+_POWERS = 2
+_SPARE = 32
 
 
 def vectors(
@@ -64,7 +68,8 @@ def _information(ranks: np.ndarray, sentence: np.ndarray, size: int) -> sparse.c
     shape = (size, min(size, _CONTEXTS))
     total = sparse.csr_matrix(shape, dtype=np.float32)
     for distance in range(1, _WINDOW + 1):
-        first, second = ranks[:-distance], ranks[distance:]
+        first = ranks[:-distance]
+        second = ranks[distance:]
         together = (sentence[:-distance] == sentence[distance:]) & (first >= 0) & (second >= 0)
         for word, context in ((first, second), (second, first)):
             chosen = together & (context < shape[1])

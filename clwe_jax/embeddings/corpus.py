@@ -99,7 +99,8 @@ class Corpus:
         if temperature:
             shares = temperature_shares(sizes, temperature)
             wanted = {x: round(share * sum(sizes.values())) for x, share in shares.items()}
-        ids, splits = {}, {}
+        ids = {}
+        splits = {}
         for place, language in enumerate(self.languages):
             copies, rest = divmod(wanted[language], sizes[language])
             lengths = np.diff(self.splits[language])
@@ -189,7 +190,11 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
     # A word that is asked for the first time gets the next number.
     numbers: collections.defaultdict[str, int] = collections.defaultdict()
     numbers.default_factory = numbers.__len__
-    ids, splits, places, files, read_lines = {}, {}, {}, {}, {}
+    ids = {}
+    splits = {}
+    places = {}
+    files = {}
+    read_lines = {}
     tally = Tally(normalizer)
     for language in text.languages:
         counts = read_lines[language] = LineCounts()
@@ -227,7 +232,9 @@ def of_sentences(
     numbers: collections.defaultdict[str, int] = collections.defaultdict()
     numbers.default_factory = numbers.__len__
     tally = Tally(normalizer)
-    ids, splits, places = {}, {}, {}
+    ids = {}
+    splits = {}
+    places = {}
     for language, own in sentences.items():
         ids[language], splits[language], places[language], _ = _numbered(
             [("", own)], language, normalizer, segmenter, numbers, tally
@@ -249,8 +256,11 @@ def _numbered(
     known: dict[str, list[int]] = {}
     odd: dict[str, list[str]] = {}  # pieces that are written otherwise than their words
     odd_counts: collections.Counter[str] = collections.Counter()
-    ids, splits, places = array.array("i"), array.array("q", [0]), array.array("q")
-    files, place = [], 0
+    ids = array.array("i")
+    splits = array.array("q", [0])
+    places = array.array("q")
+    files = []
+    place = 0
     for path, lines in sources:
         files.append((path, place))
         for line in lines:

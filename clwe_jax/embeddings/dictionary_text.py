@@ -30,10 +30,13 @@ def vectors(made: Rows, paired: Mapping[str, Regression] = {}) -> LazyVectors[Ve
       `paired` last. Words that nothing connects to the dictionary or to another language are left out.
     """
     behind = next((fitted.factors.shape[1] for fitted in paired.values()), 0)
-    graph, words = made.graph, made.graph.options
+    graph = made.graph
+    words = made.graph.options
 
     def of(language: str) -> Vectors:
-        names, rows, own = graph.words[language], made.of(language), graph.counts[language]
+        names = graph.words[language]
+        rows = made.of(language)
+        own = graph.counts[language]
         if words.spelling_dim:
             spelled = graph.ngrams.directions(names, words.spelling_dim, made.seed)
             rows = np.concatenate([rows, spelled * np.float32(words.spelling_length)], 1)
@@ -60,8 +63,10 @@ def spelling(
       behind: dimensions of the space behind those of `vectors`, of which a spelling says nothing.
       compared, paired: see `Spelling`.
     """
-    graph, words = made.graph, made.graph.options
-    prior, regressions = made.hub_regression, {}
+    graph = made.graph
+    words = made.graph.options
+    prior = made.hub_regression
+    regressions = {}
     for language in graph.counts:
         if language == graph.hub and prior is not None:
             regressions[language] = prior

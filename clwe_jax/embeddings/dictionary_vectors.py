@@ -20,7 +20,8 @@ def hub(dictionary: Dictionary) -> str:
         return dictionary.languages[0]
     if dictionary.language_words(_HUB):
         return _HUB
-    per_word, splits = dictionary.pairs_per_word(), dictionary.language_splits
+    per_word = dictionary.pairs_per_word()
+    splits = dictionary.language_splits
     pairs = [per_word[a:b].sum() for a, b in zip(splits[:-1], splits[1:])]
     return dictionary.languages[int(np.argmax(pairs))]
 

@@ -61,7 +61,12 @@ class _Text:
 
 
 def _tagged(corpus: Corpus, min_count: int) -> _Text:
-    words, first, ids, spans, counts, shares = {}, {}, [], [], [], []
+    words = {}
+    first = {}
+    ids = []
+    spans = []
+    counts = []
+    shares = []
     size = running = 0
     for language in corpus.languages:
         counted = np.bincount(corpus.ids[language], minlength=len(corpus.words))
@@ -81,7 +86,8 @@ def _tagged(corpus: Corpus, min_count: int) -> _Text:
         spans.append(np.stack([splits[:-1], splits[1:]], axis=1))
         counts.append(counted[order])
         shares.append(counted[order] / max(1, corpus.size(language)))
-        size, running = size + len(order), running + corpus.size(language)
+        size = size + len(order)
+        running = running + corpus.size(language)
     return _Text(
         words,
         first,
@@ -156,7 +162,8 @@ def train(
         settings.epochs,
     )
     total = max(1, settings.epochs * len(text.ids))
-    meter, done = Meter(total), 0
+    meter = Meter(total)
+    done = 0
     for running, words, contexts, splits in _batches(text, settings, random):
         if len(words):
             drawn = np.searchsorted(noise, random.random(settings.shared_negatives), "right")
@@ -187,8 +194,10 @@ def train(
 
 def _links(text: _Text, dictionary: Dictionary) -> Links:
     """The translations of all words, by ids."""
-    numbers, size = text.numbers, len(text.counts)
-    starts, targets = [np.zeros(1, np.int64)], []
+    numbers = text.numbers
+    size = len(text.counts)
+    starts = [np.zeros(1, np.int64)]
+    targets = []
     for language, words in text.words.items():
         others = {other: table for other, table in numbers.items() if other != language}
         translations = links(dictionary, language, numbers[language], others, size)
@@ -230,7 +239,8 @@ def _batches(
             sentence = np.repeat(np.arange(len(part)), lengths)
             # The words go before the windows are cut, which then reach farther, as in word2vec.
             chosen = random.random(len(ids)) < kept[ids]
-            ids, sentence = ids[chosen], sentence[chosen]
+            ids = ids[chosen]
+            sentence = sentence[chosen]
             steps = max(1, -(-len(ids) // settings.batch))
             # The rate falls by all running words, also those that subsampling leaves out.
             share = np.diff(np.linspace(0, len(places), steps + 1).astype(np.int64))

@@ -151,7 +151,8 @@ def choose(
       hidden: h, float [B, D].
       dictionary: translations with the same ids.
     """
-    first, sizes = dictionary.starts[words], np.diff(dictionary.starts)[words]
+    first = dictionary.starts[words]
+    sizes = np.diff(dictionary.starts)[words]
     translations = np.full(len(words), -1, np.int64)
     single = sizes == 1
     translations[single] = dictionary.targets[first[single]]

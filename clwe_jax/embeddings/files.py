@@ -254,13 +254,18 @@ def _read_binary(file: BinaryIO, path: str, max_vocab: int | None, size: int | N
     # The first line of a damaged file may announce more words than memory can hold.
     capacity = None if size is None else min(announced, size // width)
     collector = Collector(path, dim, max_vocab, capacity)
-    rest, start, number, ended = b"", 0, 0, False
+    rest = b""
+    start = 0
+    number = 0
+    ended = False
     while number < announced and not collector.full and not ended:
         # Wide vectors need larger blocks, so that each block has whole rows.
         block = file.read(max(_BLOCK, 8 * width))
         ended = not block
-        data, start = rest[start:] + block, 0
-        words, places = [], []
+        data = rest[start:] + block
+        start = 0
+        words = []
+        places = []
         while number + len(words) < announced:
             space = data.find(b" ", start)
             if space < 0 or space + 1 + width > len(data):

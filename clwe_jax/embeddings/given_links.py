@@ -31,7 +31,8 @@ def link_words(
     pairs = _asked_pairs(text.given.pairs, graph.hub)
     sentences = {x: text.word_rows(x, graph.index[x]) for pair in pairs for x in pair}
     started = time.monotonic()
-    rows, links = word_rows.rows(graph, options.dim, seed), {}
+    rows = word_rows.rows(graph, options.dim, seed)
+    links = {}
     hub = rows.of(graph.hub)
     for (a, b), both in pairs.items():
         sides = [[sentences[x][row] for row in both[:, n].tolist()] for n, x in enumerate((a, b))]

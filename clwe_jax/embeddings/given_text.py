@@ -37,8 +37,11 @@ class GivenText:
 
     def word_rows(self, language: str, index: Mapping[str, int]) -> list[np.ndarray]:
         """The rows of each sentence's words in an index; words that it lacks are left out."""
-        own, words = self.corpus, self.corpus.words
-        ids, places, splits = own.ids[language], own.places[language], own.splits[language]
+        own = self.corpus
+        words = self.corpus.words
+        ids = own.ids[language]
+        places = own.places[language]
+        splits = own.splits[language]
         row_of = np.full(len(words), -1, np.int64)
         for word in np.unique(ids).tolist():
             row_of[word] = index.get(words[word], -1)
@@ -57,7 +60,9 @@ class GivenText:
         number_of = np.array(
             [numbers.setdefault(word, len(numbers)) for word in self.corpus.words], np.int32
         )
-        ids, splits, places = {}, {}, {}
+        ids = {}
+        splits = {}
+        places = {}
         for language in languages:
             own_ids, own_splits, own_places = self._texts(language, number_of)
             if text is None:
@@ -71,9 +76,12 @@ class GivenText:
             ids[language] = np.concatenate([text.ids[language], own_ids[np.repeat(new, lengths)]])
             splits[language] = np.concatenate([text.splits[language], ends])
             places[language] = np.concatenate([text.places[language], behind + own_places[new]])
-        spelled, files, mended = dict(self.corpus.spellings), {}, {}
+        spelled = dict(self.corpus.spellings)
+        files = {}
+        mended = {}
         if text is not None:
-            files, mended = text.files, text.mended
+            files = text.files
+            mended = text.mended
             for language, own in text.spellings.items():
                 spelled[language] = {**spelled.get(language, {}), **own}
         return Corpus(list(numbers), ids, splits, places, files, mended, spelled)
@@ -84,7 +92,8 @@ class GivenText:
         """Ids, splits and places of the sentences that are text; none of a language without any."""
         if language not in self.corpus.ids:
             return np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int64)
-        places, splits = self.corpus.places[language], self.corpus.splits[language]
+        places = self.corpus.places[language]
+        splits = self.corpus.splits[language]
         count = int(np.searchsorted(places, self.given.texts[language]))
         own = number_of[self.corpus.ids[language][: splits[count]]]
         return own, splits[: count + 1], places[:count]

@@ -51,7 +51,9 @@ def links(
       targets: language -> word -> id; translations without an id are left out.
       size: number of ids of `source`.
     """
-    rows, translations, shares = [], [], []
+    rows = []
+    translations = []
+    shares = []
     for word in dictionary.language_words(language):
         if word not in source:
             continue
@@ -65,13 +67,13 @@ def links(
             rows += [source[word]] * len(group)
             translations += group
             shares += [1 / len(groups) / len(group)] * len(group)
-    rows, translations, shares = (
-        np.array(rows, np.int64),
-        np.array(translations, np.int32),
-        np.array(shares),
-    )
+    rows = np.array(rows, np.int64)
+    translations = np.array(translations, np.int32)
+    shares = np.array(shares)
     order = np.argsort(rows, kind="stable")
-    rows, translations, shares = rows[order], translations[order], shares[order]
+    rows = rows[order]
+    translations = translations[order]
+    shares = shares[order]
     starts = np.searchsorted(rows, np.arange(size + 1))
     before = np.concatenate([[0.0], np.cumsum(shares)])
     return Links(starts, translations, rows + before[1:] - before[starts[rows]])
@@ -100,7 +102,8 @@ def joint_replace(corpus: Corpus, dictionary: Dictionary, rate: float, seed: int
         for word in dictionary.language_words(language):
             if " " not in word:
                 numbers.setdefault(word, len(numbers))
-    ids, covered = {}, 0
+    ids = {}
+    covered = 0
     for place, language in enumerate(corpus.languages):
         others = {other: numbers for other in corpus.languages if other != language}
         translations = links(dictionary, language, numbers, others, len(numbers))

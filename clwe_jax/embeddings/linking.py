@@ -11,7 +11,9 @@ from clwe_jax.embeddings.dictionary_vectors import unit
 from clwe_jax.embeddings.word_graph import Links, WordGraph
 
 _CHUNK = 2_000  # pairs of words whose cosines are computed at once, in the cache
-_MIN_COUNT, _MIN_SHARE = 0.5, 0.05  # of a link: its count, and of its word's links
+# of a link: its count, and of its word's links
+_MIN_COUNT = 0.5
+_MIN_SHARE = 0.05
 
 # (language, other language) -> the links of their words.
 WordLinks = Mapping[tuple[str, str], Links]

@@ -35,10 +35,9 @@ _EXACT = 2e8  # products of sentences up to which the search is exact on a CPU
 _ALIGNED = 50_000  # pairs of sentences whose words are linked, the best ones
 _ROWS = 10_000  # sentences whose vectors are computed at once
 _CHANCE = 20  # times as many supported pairs as shuffled texts have are needed
-_SHUFFLES, _SHUFFLED = (
-    4,
-    40_000,
-)  # least number over which these are averaged, and pairs in all of them
+# least number over which these are averaged, and pairs in all of them
+_SHUFFLES = 4
+_SHUFFLED = 40_000
 _MUCH = 0.5  # share of a text's sentences from which on the log warns of the text
 _REFUSED = 1_000  # pairs that are kept to be looked at
 _GROWTH = 1.05  # of the pairs of two languages: less growth ends their rounds
@@ -95,11 +94,14 @@ def grow(
         if min(len(sentences[a].numbers), len(sentences[b].numbers)) > 1
     ]
     links: dict[tuple[str, str], Links] = {}
-    pairs, refused, figures = {}, {}, []
+    pairs = {}
+    refused = {}
+    figures = []
     for number in range(1, options.rounds + 1):
         started = time.monotonic()
         rows = word_rows.rows(graph, options.dim, seed, linking.add_links([known, links]))
-        words, texts = {}, {}
+        words = {}
+        texts = {}
         for language in dict.fromkeys(itertools.chain(*asked)):
             of_words = rows.of(language)
             texts[language] = _text(sentences[language], of_words)
@@ -167,14 +169,17 @@ def _sentences(
     strings: dict[bytes, int],
 ) -> _Sentences:
     """The different sentences of a fitting length; `strings` numbers those of all languages."""
-    ids, splits, places = corpus.ids[language], corpus.splits[language], corpus.places[language]
+    ids = corpus.ids[language]
+    splits = corpus.splits[language]
+    places = corpus.places[language]
     lengths = np.diff(splits)
     lines = np.flatnonzero((lengths >= options.min_words) & (lengths <= options.max_words))
     texts = (ids[splits[line] : splits[line + 1]].tobytes() for line in lines)
     named = np.array([strings.setdefault(text, len(strings)) for text in texts], np.int64)
     distinct, begin, sentence = np.unique(named, return_index=True, return_inverse=True)
     order = np.argsort(begin)  # sentences are in the order of the text
-    first, at = lines[begin[order]], np.full(int(places[-1]) + 1, -1, np.int32)
+    first = lines[begin[order]]
+    at = np.full(int(places[-1]) + 1, -1, np.int32)
     # Every occurrence of a string leads to its one sentence.
     at[places[lines]] = np.argsort(order)[sentence]
     lengths = lengths[first]
@@ -198,7 +203,8 @@ def _text(sentences: _Sentences, words: np.ndarray) -> Text:
     """The centered vectors of sentences, float16 to hold those of all languages."""
     count = len(sentences.numbers)
     vectors = np.empty((count, words.shape[1]), np.float16)
-    known, total = np.zeros(count, bool), np.zeros(words.shape[1], np.float32)
+    known = np.zeros(count, bool)
+    total = np.zeros(words.shape[1], np.float32)
     parts = [slice(start, start + _ROWS) for start in range(0, count, _ROWS)]
     for part in parts:
         some = unit(sentences.matrix[part] @ words)
@@ -227,7 +233,8 @@ def _mined(
         return lists().probed(texts[language].vectors)
 
     for first, second in pairs:
-        x, y = texts[first].vectors, texts[second].vectors
+        x = texts[first].vectors
+        y = texts[second].vectors
         if jax.default_backend() != "cpu" or len(x) * len(y) <= _EXACT:
             sides = mining.exact(x.astype(np.float32), y.astype(np.float32), options.neighbourhood)
         else:
@@ -246,7 +253,8 @@ def _plausible(mined: Mined, source: _Sentences, target: _Sentences) -> np.ndarr
 
 def _warn(pair: tuple[str, str], both: Sequence[_Sentences], taken: int) -> None:
     """Warns of texts that are no two texts of two languages."""
-    name, sentences = "-".join(pair), min(len(side.numbers) for side in both)
+    name = "-".join(pair)
+    sentences = min(len(side.numbers) for side in both)
     repeated = len(np.intersect1d(*(side.strings for side in both)))
     if repeated > _MUCH * sentences:
         logging.warning(
@@ -298,7 +306,8 @@ def _supported(
 
 def _by_chance(source: np.ndarray, target: np.ndarray, lines: int) -> float:
     """How many pairs would be supported if their targets were shuffled; see `mining.supported`."""
-    random, counts = np.random.default_rng(0), []
+    random = np.random.default_rng(0)
+    counts = []
     # Few pairs are seldom supported by chance: four shuffles of 300 gave 3.0 where 2,000 give 1.2.
     for _ in range(max(_SHUFFLES, _SHUFFLED // max(1, len(target)))):
         shuffled = target[random.permutation(len(target))]

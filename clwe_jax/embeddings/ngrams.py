@@ -21,7 +21,9 @@ from clwe_jax.embeddings.dictionary_vectors import unit
 from clwe_jax.text.words.words import is_unspaced, latin
 
 _BUCKETS = 1 << 16  # of hashed n-grams
-_SHORTEST, _LONGEST = 2, 5  # characters of an n-gram; 1 in scripts without spaces between words
+# characters of an n-gram; 1 in scripts without spaces between words
+_SHORTEST = 2
+_LONGEST = 5
 _GUESSED = 3  # characters of a word in such a script that its n-grams give a vector
 _RIDGE = 0.2  # of the regression, beside a kernel whose diagonal is 1
 _MAX_WORDS = 10_000  # frequent words that a regression is fitted to; 20,000 take nine times as long
@@ -114,7 +116,8 @@ class Regression:
         prior: see the class; its scale is that of least squares, and the rest is fitted.
         """
         chosen = np.flatnonzero(_spelled(words) & (np.abs(rows).max(1, initial=0) > 0))[:_MAX_WORDS]
-        words, rows = [words[row] for row in chosen.tolist()], rows[chosen]
+        words = [words[row] for row in chosen.tolist()]
+        rows = rows[chosen]
         scale = 0.0
         if prior is not None:
             answers = prior._answers(ngrams, words)
@@ -143,7 +146,8 @@ class Regression:
     def sums(self, ngrams: Ngrams, words: Sequence[str]) -> np.ndarray:
         """The answers for words, float32 [words, D], to which each word that the regression was fitted
         to adds its own factor: it is a feature beside its n-grams."""
-        rows, index = self._answers(ngrams, words), {word: n for n, word in enumerate(self.words)}
+        rows = self._answers(ngrams, words)
+        index = {word: n for n, word in enumerate(self.words)}
         own = np.array([index.get(word, -1) for word in words], np.int64)
         rows[own >= 0] += self.factors[own[own >= 0]]
         return rows
@@ -152,7 +156,8 @@ class Regression:
         """The weighted sums of factors, of any length: float32 [words, D]."""
         rows = np.zeros((len(words), self.factors.shape[1]), np.float32)
         if len(self.words) and len(words):
-            back, factors = ngrams.features(self.words).T.tocsr(), self.factors.astype(np.float32)
+            back = ngrams.features(self.words).T.tocsr()
+            factors = self.factors.astype(np.float32)
             if (
                 len(words) <= _FEW
             ):  # the vector of each n-gram takes longer than that of a few words
@@ -222,7 +227,8 @@ class Spelling:
         more of its translation. Sentences keep the whole guess.
         """
         first = next((x.factors.shape[1] for x in self.regressions.values()), self.width)
-        known, trained = rows[:, :first], rows[:, first + self.dim + self.paired_dim :]
+        known = rows[:, :first]
+        trained = rows[:, first + self.dim + self.paired_dim :]
         if self.compared == 1 or not trained.size:
             return rows
         short = (np.einsum("nd,nd->n", known, known) < _KNOWN**2) & trained.any(1)
@@ -348,7 +354,8 @@ def _solve(features: sparse.csr_matrix, rows: np.ndarray) -> np.ndarray:
     The kernel is dense, 0.4 GB at `_MAX_WORDS`: its factor is made once for all columns, and takes a
     tenth of the time of conjugate gradients on the sparse n-grams.
     """
-    back, size = features.T.tocsr(), len(rows)
+    back = features.T.tocsr()
+    size = len(rows)
     kernel = np.empty((size, size), np.float32)
     for start in range(0, size, _KERNEL_ROWS):
         some = slice(start, start + _KERNEL_ROWS)

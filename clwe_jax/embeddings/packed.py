@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
-_LEVELS, _DIGITS = 9, 5  # levels of a number, and numbers in 16 bits
+# levels of a number, and numbers in 16 bits
+_LEVELS = 9
+_DIGITS = 5
 _HIGHEST = _LEVELS // 2
 _STEPS = (0.45, 0.6, 0.8)  # of a row, among which the best one is taken, as shares of its deviation
 _ROWS = 4_096  # packed at once
@@ -44,7 +46,9 @@ class Packed:
             raise ValueError(
                 f"codes {codes.shape}, {len(steps)} steps and {len(scales)} scales do not fit"
             )
-        self.codes, self.steps, self.scales = codes, steps, scales
+        self.codes = codes
+        self.steps = steps
+        self.scales = scales
 
     @classmethod
     def of(cls, vectors: np.ndarray) -> Packed:
@@ -92,7 +96,8 @@ def _width(dim: int) -> int:
 
 def _scales(vectors: np.ndarray) -> np.ndarray:
     """The deviations of the columns' numbers other than 0 from 0, float32 [D]; 1 for columns of zeros."""
-    sums, counts = np.zeros(vectors.shape[1]), np.zeros(vectors.shape[1], np.int64)
+    sums = np.zeros(vectors.shape[1])
+    counts = np.zeros(vectors.shape[1], np.int64)
     for start in range(0, len(vectors), _ROWS):
         part = np.asarray(vectors[start : start + _ROWS], np.float32)
         sums += np.einsum("nd,nd->d", part, part)
@@ -105,7 +110,8 @@ def _packed(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Codes uint16 [n, D / 5] and steps [n] of rows [n, D] that are scaled by columns."""
     squares = np.einsum("nd,nd->n", rows, rows)
     deviation = np.sqrt(squares / np.maximum(np.count_nonzero(rows, 1), 1))
-    best, levels = np.full(len(rows), -1.0, np.float32), np.zeros(rows.shape, np.int8)
+    best = np.full(len(rows), -1.0, np.float32)
+    levels = np.zeros(rows.shape, np.int8)
     steps = np.zeros(len(rows), np.float32)
     for share in _STEPS:
         inverse = 1 / np.where(deviation > 0, share * deviation, 1.0)

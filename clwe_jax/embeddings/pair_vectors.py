@@ -124,7 +124,8 @@ def _number_sentences(text: GivenText, hub: str) -> dict[str, tuple[np.ndarray, 
     The hub's sentences are numbered; a sentence of another language has the number of the one that it
     translates, in the hub or in a language that has numbers already.
     """
-    pairs, rows = text.given.pairs, len(text.given.sentences.get(hub, ()))
+    pairs = text.given.pairs
+    rows = len(text.given.sentences.get(hub, ()))
     number_of = {hub: np.arange(rows)}
     found = True
     while found:
@@ -198,7 +199,8 @@ def _start(hub: _View, start: Mapping[str, np.ndarray], count: int) -> np.ndarra
 
 def _agree(views: Mapping[str, _View], targets: np.ndarray) -> np.ndarray:
     """The mean of what the languages answer for each sentence, float32 [sentences, DIM]."""
-    sums, counts = np.zeros_like(targets), np.zeros(len(targets), np.float32)
+    sums = np.zeros_like(targets)
+    counts = np.zeros(len(targets), np.float32)
     for view in views.values():
         some = view.sentences
         own = targets[some] - targets[some].mean(0)

@@ -25,7 +25,8 @@ def covered(corpus: Corpus, language: str, entries: Iterable[str]) -> int:
             alone[words[0]] = True
         elif min(words) >= 0:
             phrases.setdefault(words[0] * len(numbers) + words[1], []).append(words)
-    ids, splits = corpus.ids[language].astype(np.int64), corpus.splits[language]
+    ids = corpus.ids[language].astype(np.int64)
+    splits = corpus.splits[language]
     mask = alone[ids]
     pairs = ids[:-1] * len(numbers) + ids[1:]
     for start in np.flatnonzero(np.isin(pairs, list(phrases))).tolist():

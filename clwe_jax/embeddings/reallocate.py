@@ -143,11 +143,13 @@ Decisions = dict[str, list[int]]  # word -> indices of its languages
 
 
 def _by_ratio(occurring, totals: Sequence[int], gamma: fractions.Fraction) -> Decisions:
-    high, low = gamma.numerator, gamma.denominator - gamma.numerator
+    high = gamma.numerator
+    low = gamma.denominator - gamma.numerator
     decided: Decisions = {}
     for word, occurrences in occurring:
         top = _most_frequent(occurrences, totals)
-        count, total = occurrences[top], totals[top]
+        count = occurrences[top]
+        total = totals[top]
         decided[word] = [
             i
             for i, n in occurrences.items()

@@ -100,16 +100,19 @@ def read(
 
 def _blocks(file: BinaryIO, path: str) -> Iterator[tuple[bytes, int]]:
     """Yields (complete lines, number of the first line)."""
-    line, rest = 1, b""
+    line = 1
+    rest = b""
     first = True
     while block := file.read(_BLOCK):
         if first:
-            block, first = block.removeprefix(_BOM), False
+            block = block.removeprefix(_BOM)
+            first = False
         head, newline, tail = block.rpartition(b"\n")
         if newline:
             whole = rest + head + newline
             yield whole, line
-            line, rest = line + whole.count(b"\n"), tail
+            line = line + whole.count(b"\n")
+            rest = tail
         else:
             rest += block
             if len(rest) > _LONGEST_LINE:
@@ -193,10 +196,13 @@ def _by_line(block: bytes, first_line: int, dim: int) -> _Parsed:
     table = _table(b"\n".join(lines[i] for i in usual), dim, False) if usual else None
     if table is None:
         usual, odd = [], sorted(usual + odd)
-        words, vectors = [], np.empty((0, dim), np.float32)
+        words = []
+        vectors = np.empty((0, dim), np.float32)
     else:
         words, vectors = table
-    rows, more, faults = [], [], []
+    rows = []
+    more = []
+    faults = []
     for i in odd:
         taken = _line(lines[i], dim)
         if isinstance(taken, str):

@@ -12,7 +12,9 @@ from scipy import sparse
 
 from clwe_jax.options.training import START_METHODS
 
-_NEIGHBOURS, _TEMPERATURE = 10, 0.1  # of WECHSEL
+# of WECHSEL
+_NEIGHBOURS = 10
+_TEMPERATURE = 0.1
 _MAX_ANCHORS = 20_000
 _ROWS = 1_024  # tokens that are compared with all anchors at once
 
@@ -95,7 +97,8 @@ def token_vectors(
         if subwords is None:
             raise ValueError("config.init.method='subword' needs vectors with character n-grams")
         own = np.abs(subwords).max(1) > 0
-        values, known = np.where(own[:, None], _unit(subwords), values), known | own
+        values = np.where(own[:, None], _unit(subwords), values)
+        known = known | own
     values = into_width(values, known, width, seed)
     return values, known
 
@@ -182,7 +185,9 @@ def by_whole_words(values: np.ndarray, known: np.ndarray, whole: np.ndarray) -> 
 
 def _mixed(values: np.ndarray, chosen: np.ndarray, anchors: np.ndarray, shares) -> np.ndarray:
     """The values with mixtures of the anchors, by `shares(cosines)`, in the chosen rows."""
-    values, rows, units = values.copy(), np.flatnonzero(chosen), _unit(anchors)
+    values = values.copy()
+    rows = np.flatnonzero(chosen)
+    units = _unit(anchors)
     for first in range(0, len(rows) if len(anchors) else 0, _ROWS):
         some = rows[first : first + _ROWS]
         values[some] = shares(_unit(values[some]) @ units.T) @ anchors

@@ -26,7 +26,8 @@ class Meter:
         """Args:
         words: number of running words of all epochs.
         """
-        self._words, self._done = max(1, words), 0
+        self._words = max(1, words)
+        self._done = 0
         self._started = self._logged = time.monotonic()
 
     def advance(self, words: int) -> None:

@@ -119,7 +119,8 @@ class Vectors:
         if max_words is None or max_words >= len(self):
             return self
         counts = None if self.counts is None else self.counts[:max_words]
-        words, vectors = self.words[:max_words], self.vectors[:max_words]
+        words = self.words[:max_words]
+        vectors = self.vectors[:max_words]
         keys = None if self.keys is None else self.keys[:max_words]
         return Vectors(words, vectors, counts, self.report, self.examples, keys)
 
@@ -181,7 +182,8 @@ def load(path: str, narrow: bool = False) -> tuple[Vectors, dict[str, Any]]:
                 raise ValueError(f"expected arrays words and vectors, found {sorted(names)}")
             counts = stored["counts"] if "counts" in names else None
             if "words" in names:
-                words, about = [str(word) for word in stored["words"]], {}
+                words = [str(word) for word in stored["words"]]
+                about = {}
             else:
                 words = _words(stored["blob"], stored["offsets"])
                 about = json.loads(stored["about"].tobytes()) if "about" in names else {}
@@ -194,7 +196,8 @@ def load(path: str, narrow: bool = False) -> tuple[Vectors, dict[str, Any]]:
                 vectors = stored["vectors"] if vectors is None else vectors
             if vectors.dtype != np.float32 and not (narrow and vectors.dtype in _STORED):
                 vectors = vectors.astype(np.float32)
-        report, examples = about.get("report", {}), about.get("examples", {})
+        report = about.get("report", {})
+        examples = about.get("examples", {})
         return Vectors(words, vectors, counts, report, examples, _keys(words, about)), about
     except _DAMAGED as error:
         raise ValueError(
@@ -216,7 +219,8 @@ def _keys(words: Sequence[str], about: Mapping[str, Any]) -> list[str] | None:
 def _words(blob: np.ndarray, offsets: np.ndarray) -> list[str]:
     if len(offsets) < 1 or offsets[-1] != len(blob) or np.any(np.diff(offsets) < 0):
         raise ValueError("its words are cut off")
-    data, ends = blob.tobytes(), offsets.tolist()
+    data = blob.tobytes()
+    ends = offsets.tolist()
     # In ASCII a byte is a character, so that one decoding serves all words.
     if data.isascii():
         text = data.decode("ascii")

@@ -87,8 +87,11 @@ class WordGraph:
         """
         self.hub = dictionary_vectors.hub(dictionary)
         dictionary = respelling.respelled(dictionary, counts)
-        self._dictionary, self.counts, self.options = dictionary, counts, options
-        self._meanings_of, self.fixed = meanings, fixed
+        self._dictionary = dictionary
+        self.counts = counts
+        self.options = options
+        self._meanings_of = meanings
+        self.fixed = fixed
         self.words: dict[str, list[str]] = {}
         self._known: dict[str, int] = {}  # language -> number of words of the dictionary
         self._alike_kept: dict[str, sparse.csr_matrix] = {}
@@ -152,7 +155,8 @@ class WordGraph:
         self, language: str, rows: np.ndarray, prior: Regression | None = None
     ) -> Regression:
         """The regression from n-grams onto the vectors of the dictionary's words; see `guesses`."""
-        words, counts = self.known(language), self.counts.get(language, {})
+        words = self.known(language)
+        counts = self.counts.get(language, {})
         order = np.argsort([-counts.get(word, 0) for word in words], kind="stable")
         words = [words[i] for i in order.tolist()]
         return Regression.fit(self.ngrams, words, rows[order], prior)
@@ -160,9 +164,13 @@ class WordGraph:
     @functools.cached_property
     def parts(self) -> sparse.csr_matrix:
         """The words of each phrase of the hub, by their weights: float32 [known, known]."""
-        known, counts = self.known(self.hub), self.counts.get(self.hub, {})
-        index, total = self.index[self.hub], max(1, sum(counts.values()))
-        places, columns, weights = [], [], []
+        known = self.known(self.hub)
+        counts = self.counts.get(self.hub, {})
+        index = self.index[self.hub]
+        total = max(1, sum(counts.values()))
+        places = []
+        columns = []
+        weights = []
         for row, phrase in enumerate(known if self.options.phrases else ()):
             words = [x for x in phrase.split(" ") if index.get(x, len(known)) < len(known)]
             if " " in phrase and words:
@@ -183,7 +191,8 @@ class WordGraph:
     @functools.cached_property
     def _hub_strings(self) -> tuple[np.ndarray, np.ndarray]:
         """The numbers of strings that a fixed hub has without an entry, and their rows, int [strings]."""
-        entries, index = self._fixed_rows >= 0, self.index[self.hub]
+        entries = self._fixed_rows >= 0
+        index = self.index[self.hub]
         if self.fixed:
             own = set(self.fixed.regression.words)  # the entries that the finished run had
             entries &= np.array([word not in own for word in self.words[self.hub]], np.bool_)
@@ -212,6 +221,7 @@ class WordGraph:
         """Weights of the dictionary's words that begin like each other word of the text."""
         if language not in self._alike_kept:
             known = self._known[language]
-            words, counts = self.words[language], self.counts.get(language, {})
+            words = self.words[language]
+            counts = self.counts.get(language, {})
             self._alike_kept[language] = beginnings.alike(words[known:], words[:known], counts)
         return self._alike_kept[language]

@@ -125,10 +125,13 @@ class Rows:
 
     def _start(self) -> np.ndarray:
         """The directions of the hub's words, float32 [words, dim]."""
-        graph, hub = self.graph, self.graph.hub
-        known, places = graph._known[hub], graph._string_numbers(hub)
+        graph = self.graph
+        hub = self.graph.hub
+        known = graph._known[hub]
+        places = graph._string_numbers(hub)
         rows = np.empty((known + len(places), self.width), np.float32)
-        drawn, meant = rows[:, : self.dim], rows[:, self.dim :]
+        drawn = rows[:, : self.dim]
+        meant = rows[:, self.dim :]
         drawn[:known] = self._drawn(known, 0)
         drawn[known:] = self._drawn(len(places), 2)
         # A string of several texts has one direction in all of them.
@@ -149,8 +152,10 @@ class Rows:
     @functools.cached_property
     def _hub(self) -> np.ndarray:
         """The vectors of the hub's words, after synonyms have approached each other."""
-        graph, hub = self.graph, self.graph.hub
-        known, start = graph._known[hub], self._start()
+        graph = self.graph
+        hub = self.graph.hub
+        known = graph._known[hub]
+        start = self._start()
         back, translated = self._synonyms(start)
         # The own direction weighs as much as the mean of the translations, which synonyms share.
         start += unit(back, back)
@@ -177,14 +182,17 @@ class Rows:
           The weighted sums of the translations' vectors, float32 [words, width], and whether a word
           has an entry or a link, bool [words].
         """
-        graph, hub = self.graph, self.graph.hub
-        known, span = graph._known[hub], graph._span(hub)
+        graph = self.graph
+        hub = self.graph.hub
+        known = graph._known[hub]
+        span = graph._span(hub)
         back = np.zeros_like(start)
         translated = np.arange(len(back)) < known
         for language in graph.words:
             if language == hub:
                 continue
-            own, linked = graph._span(language), self.links.get((language, hub))
+            own = graph._span(language)
+            linked = self.links.get((language, hub))
             words = np.arange(graph._known[language])
             if linked is not None:
                 words = np.union1d(words, np.flatnonzero(linked.getnnz(1)))
@@ -199,7 +207,8 @@ class Rows:
     @functools.cached_property
     def hub_regression(self) -> Regression | None:
         """The regression onto the hub's vectors, the other languages' prior; None: they have none."""
-        graph, hub = self.graph, self.graph.hub
+        graph = self.graph
+        hub = self.graph.hub
         if graph.options.unknown != "ngrams" or not graph.options.loans:
             return None
         if graph.fixed:
@@ -209,7 +218,8 @@ class Rows:
     def _seeds(self, language: str, hub_rows: np.ndarray) -> np.ndarray:
         """The vectors of a language's words by dictionary and spelling, without counted links."""
         graph = self.graph
-        span, known = graph._span(language), graph._known[language]
+        span = graph._span(language)
+        known = graph._known[language]
         rows = np.empty((len(graph.words[language]), self.width), np.float32)
         rows[:known] = self._translations(np.arange(span.start, span.stop), hub_rows)
         rows[known:] = graph.guesses(language, rows[:known], self.hub_regression)
@@ -227,8 +237,10 @@ class Rows:
     def _entries(self, language: str, hub_rows: np.ndarray, words: np.ndarray) -> np.ndarray:
         """The unit vectors of some words, in rising order, by direct translations and links."""
         graph = self.graph
-        known, rows = graph._known[language], np.zeros((len(words), self.width), np.float32)
-        own, span = words[words < known] + graph._span(language).start, graph._span(graph.hub)
+        known = graph._known[language]
+        rows = np.zeros((len(words), self.width), np.float32)
+        own = words[words < known] + graph._span(language).start
+        span = graph._span(graph.hub)
         _add_product(rows, graph._graph[own, span], hub_rows[: graph._known[graph.hub]])
         unit(rows, rows)
         matrix = self.links.get((language, graph.hub))
@@ -241,7 +253,8 @@ class Rows:
     def _translations(self, entries: np.ndarray, hub_rows: np.ndarray) -> np.ndarray:
         """The unit means of the dictionary's entries: of their translations into the hub language,
         or, where there are none, of the translations that are nearest to it."""
-        graph, span = self.graph, self.graph._span(self.graph.hub)
+        graph = self.graph
+        span = self.graph._span(self.graph.hub)
         rows = np.zeros((len(entries), self.width), np.float32)
         depth = graph._depth[entries]
         direct = depth == 1

@@ -20,7 +20,9 @@ def widths(lengths: Sequence[int], shortest: int, worth: int, longest: int = 0) 
       worth: rows of a width between two of them, 1.5 times the narrower one, from which on it is used.
       longest: the widest width; 0: none is too wide.
     """
-    known, next_width, most = [shortest], shortest, max(lengths, default=0)
+    known = [shortest]
+    next_width = shortest
+    most = max(lengths, default=0)
     while next_width < most:
         middle = next_width * 3 // 2
         # Every width is one more program to compile.

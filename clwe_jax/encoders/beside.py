@@ -35,7 +35,9 @@ class BesideEncoder:
           (`features.EncodesWords`).
         weight: of the second encoder's cosine, beside 1.
         """
-        self._first, self._second, self._weight = first, second, weight
+        self._first = first
+        self._second = second
+        self._weight = weight
         self.languages = tuple(x for x in first.languages if x in second.languages)
 
     @property
@@ -101,7 +103,8 @@ class BesideEncoder:
         # The same vector stands beside each layer.
         joined = np.concatenate([own, _stretch(beside[..., None, :], own)], -1, dtype=np.float32)
         joined = joined.view(JoinedVectors)
-        joined.width, joined.weight = own.shape[-1], self._weight
+        joined.width = own.shape[-1]
+        joined.weight = self._weight
         return joined
 
 
@@ -161,7 +164,8 @@ class JoinedVectors(np.ndarray):
     def mean_of_layers(self) -> np.ndarray:
         """The mean of the first encoder's layers beside the second one's vector, [..., D + E]."""
         parts = np.asarray(self)
-        own, beside = parts[..., : self.width].mean(-2), parts[..., self.width :].mean(-2)
+        own = parts[..., : self.width].mean(-2)
+        beside = parts[..., self.width :].mean(-2)
         return np.concatenate([own, _stretch(_unit(beside) * self.weight**0.5, own)], -1)
 
 

@@ -97,7 +97,8 @@ class CharacterEncoder(RowEncoder):
         return self._with_weights(batch, rows)
 
     def _spell(self, numbers: np.ndarray) -> np.ndarray:
-        vocabulary, size = self.tokenizer.vocabulary, self._known.shape[1]
+        vocabulary = self.tokenizer.vocabulary
+        size = self._known.shape[1]
         known = numbers < len(vocabulary.pieces)
         spelled = np.empty((len(numbers), size), np.int32)
         spelled[known] = self._known[numbers[known]]

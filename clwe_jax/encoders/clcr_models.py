@@ -158,7 +158,8 @@ def load(
 
     places = settings.pop("encoders")
     source = next(iter(places))
-    moved, hub = settings.pop("reordered", source), settings.pop("hub", [])
+    moved = settings.pop("reordered", source)
+    hub = settings.pop("hub", [])
     pivots = {language: Predictor(arrays["pivots"][language]) for language in places}
     orders = {moved: Predictor(arrays["order"])}
     models: dict[str, LanguageModel] = {}
@@ -166,7 +167,8 @@ def load(
         other = load(options.placed(folder, workdir), step, opened)
         models |= {x: model for x, model in other.models.items() if x not in models}
         # This run's own predictors precede those of its hub, and a first run's those of later ones.
-        pivots, orders = {**other.steps.pivots, **pivots}, {**other.steps.orders, **orders}
+        pivots = {**other.steps.pivots, **pivots}
+        orders = {**other.steps.orders, **orders}
     # The target first, as readers of `models` expect it.
     for language, place in reversed(places.items()):
         if language in models:

@@ -233,7 +233,8 @@ def pooling(encode_fn: EncodeFn):
 
     def pool(variables: Variables, batch: Batch, slots: int) -> Array:
         batch = dict(batch)
-        groups, weights = batch.pop("groups"), batch.pop("weights", None)
+        groups = batch.pop("groups")
+        weights = batch.pop("weights", None)
         hidden = encode_fn(variables, batch)
         member = groups[:, None, :] == jnp.arange(slots)[None, :, None]  # [B, slots, L]
         counts = jnp.maximum(member.sum(-1), 1).astype(jnp.float32)  # [B, slots]

@@ -132,10 +132,12 @@ def mean(values: np.ndarray, words: np.ndarray) -> np.ndarray:
       words: rows of the table, int32 [n].
     """
     # In parts, as the table may be a mapped file; in float32 the sum of many rows loses digits.
-    total, count = np.zeros(values.shape[-2:]), 0
+    total = np.zeros(values.shape[-2:])
+    count = 0
     for start in range(0, len(words), _ROWS):
         some = values[words[start : start + _ROWS]].reshape(-1, *values.shape[-2:])
-        total, count = total + some.sum(0, dtype=np.float64), count + len(some)
+        total = total + some.sum(0, dtype=np.float64)
+        count = count + len(some)
     return (total / max(count, 1)).astype(np.float32)
 
 
@@ -186,7 +188,8 @@ class FeatureReader:
                     places.append(kept)
                     yield word_vectors
 
-        table, rows = self._stacked(vectors()), []
+        table = self._stacked(vectors())
+        rows = []
         for words, kept, (numbers,) in zip(sentences, places, table.rows):
             # A word stays at its place, where its label is, whatever its predicted order.
             rows.append([np.zeros(len(words), np.int32)])
@@ -232,7 +235,9 @@ class FeatureReader:
 
     def _stacked(self, text_vectors: Iterable[np.ndarray]) -> Table:
         """A table of the vectors [words, layers, D] of each row's text."""
-        values, rows, end = PartRows(self.folder), [], 1
+        values = PartRows(self.folder)
+        rows = []
+        end = 1
         for vectors in text_vectors:
             if not rows:
                 values.add(np.zeros((1, *vectors.shape[1:]), np.float32))

@@ -15,7 +15,8 @@ class PartRows:
         """Args:
         folder: of the temporary file, which vanishes with the rows; None: they are in memory.
         """
-        self._folder, self._parts = folder, []
+        self._folder = folder
+        self._parts = []
         self._file = None if folder is None else tempfile.TemporaryFile(dir=folder)
         self._shapes: list[tuple[int, ...]] = []
 

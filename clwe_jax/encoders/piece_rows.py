@@ -39,7 +39,8 @@ def of_sentences(
     """
     made = _Maker(tokenizer, language)
     # [CLS] and [SEP] take two positions, and the first piece stands behind [CLS].
-    room, unknown = length - 2, tokenizer.vocabulary.unk_id
+    room = length - 2
+    unknown = tokenizer.vocabulary.unk_id
     for number, words in enumerate(sentences):
         ids: list[int] = []
         firsts: list[int] = []
@@ -51,7 +52,9 @@ def of_sentences(
                 made.cut["words longer than a row"] += 1
             if len(ids) + len(pieces) > room:
                 made.add([ids], (number, start), firsts)
-                ids, firsts, start = [], [], place
+                ids = []
+                firsts = []
+                start = place
             firsts.append(len(ids) + 1)
             ids = ids + pieces
         made.add([ids], (number, start), firsts)

@@ -150,7 +150,8 @@ class SenseIndex:
         """Numbers of listed words and of their used, unused and removed senses."""
         ids = np.flatnonzero(np.any(list(self.members.values()), axis=0))
         uses, enabled = self._state_rows(direction, ids, "total", "enabled")
-        uses, enabled = uses[:, self._first :], enabled[:, self._first :]
+        uses = uses[:, self._first :]
+        enabled = enabled[:, self._first :]
         return {
             "words": len(ids),
             "used": int((enabled & (uses > 0)).sum()),
@@ -189,7 +190,8 @@ class SenseIndex:
             # Of each word its nearest sense; sorting restores the order of the scores.
             _, firsts = np.unique(listed.ids[places], return_index=True)
             for place in places[np.sort(firsts)[:k]]:
-                word, sense = pieces[listed.ids[place]], self.number(listed.slots[place])
+                word = pieces[listed.ids[place]]
+                sense = self.number(listed.slots[place])
                 near.append(NearSense(word, language, sense, float(scores[place])))
         return tuple(near)
 
@@ -253,7 +255,8 @@ class SenseIndex:
     @functools.cached_property
     def members(self) -> dict[str, np.ndarray]:
         """Language -> its listed words, bool [V]; all words of a single language without a list."""
-        vocabulary, languages = self.tokenizer.vocabulary, self.tokenizer.languages
+        vocabulary = self.tokenizer.vocabulary
+        languages = self.tokenizer.languages
         members = {}
         for language in languages:
             member = np.zeros(len(vocabulary), np.bool_)
@@ -281,7 +284,8 @@ class SenseIndex:
             uses, latest = (np.where(enabled, x, 0) for x in (uses, latest.sum(-1)))
             words, slots = np.nonzero(uses)
             vectors = np.asarray(search.unit(self._vectors(name, ids)[words, slots]))
-            used, share = uses[words, slots], shares(uses, latest)[words, slots]
+            used = uses[words, slots]
+            share = shares(uses, latest)[words, slots]
             by_direction[name] = FrequentSenses(ids[words], slots, used, share, vectors)
         return by_direction
 

@@ -33,7 +33,8 @@ def rows(encoder: RowEncoder, words: Sequence[WordInContext], masked: bool = Fal
 
     A sentence longer than a row is cut to the part around the word.
     """
-    context_rows, room = [], encoder.max_length - 2
+    context_rows = []
+    room = encoder.max_length - 2
     for sentence, place, language in words:
         start = max(0, min(place - room // 2, len(sentence) - room))
         # Models with senses have vocabularies of whole words: an id is a word.

@@ -85,7 +85,8 @@ class ShardedCall:
         own_rows: see `place`.
         """
         self._function = function
-        self._static, self._own_rows = static_argnames, own_rows
+        self._static = static_argnames
+        self._own_rows = own_rows
         # A program names the mesh of its outputs, so that each mesh has its own.
         self._compiled: dict[Mesh | None, Callable[..., Any]] = {}
 

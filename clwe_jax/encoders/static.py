@@ -106,10 +106,12 @@ class StaticEncoder:
 
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
         """See `types.Encoder`; words without a vector have zeros."""
-        cut, texts_in_context = [self.words(text, language) for text in texts], []
+        cut = [self.words(text, language) for text in texts]
+        texts_in_context = []
         vectors = self._of(cut, language)
         for words in cut:
-            rows, known = vectors.rows(words), np.zeros((len(words), vectors.dim), np.float32)
+            rows = vectors.rows(words)
+            known = np.zeros((len(words), vectors.dim), np.float32)
             known[rows >= 0] = vectors.vectors[rows[rows >= 0]]
             texts_in_context.append((words, known[:, None]))
         return texts_in_context
@@ -239,7 +241,8 @@ def weighted_means(
         given = np.fromiter((weights.get(word, 1.0) for word in words), np.float32, len(rows))
     # The sentence of each known word, rising: the order that the sparse matrix needs.
     lines = np.repeat(np.arange(len(sentences)), list(map(len, sentences)))[known]
-    rows, given = rows[known], given[known]
+    rows = rows[known]
+    given = given[known]
     totals = np.bincount(lines, given, len(sentences))
     given = np.where(totals[lines] > 0, given, 1)
     totals = np.where(totals > 0, totals, np.bincount(lines, minlength=len(sentences)))

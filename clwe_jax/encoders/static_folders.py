@@ -76,7 +76,8 @@ def write(
             f"{', '.join(DTYPES if form == 'model2vec' else DTYPES[:2])}"
         )
     places: dict[str, int] = {}
-    phrases, shared = 0, set()
+    phrases = 0
+    shared = set()
     width = next(iter(spaces.values())).dim
     check_size(width, words, dim)
     taken = {language: vectors.own_keys[: words or None] for language, vectors in spaces.items()}

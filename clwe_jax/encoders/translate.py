@@ -51,11 +51,13 @@ def translate(
     Raises:
       ValueError: a language that the model lacks, or the same one twice.
     """
-    tokenizer, objective = model.tokenizer, model.objective
+    tokenizer = model.tokenizer
+    objective = model.objective
     numbers = tokenizer.language_id(source), tokenizer.language_id(target)
     if source == target:
         raise ValueError(f"The translation from {source!r} to itself: name another language")
-    vocabulary, max_length = tokenizer.vocabulary, objective.max_length
+    vocabulary = tokenizer.vocabulary
+    max_length = objective.max_length
     ids = [tokenizer.encode(text, source)[0] for text in texts]
     cut = sum(len(x) >= max_length for x in ids)
     if cut:
@@ -126,7 +128,8 @@ def spelled(ids: Sequence[int], vocabulary: Vocabulary) -> str:
             letters = piece.removeprefix(SPACE_MARK)
         # fastBPE marks the ends of words, the other kinds their beginnings or insides.
         elif vocabulary.kind == "fastbpe":
-            inside, ended = not ended, piece.endswith(END_MARK)
+            inside = not ended
+            ended = piece.endswith(END_MARK)
             letters = piece.removesuffix(END_MARK)
         else:
             inside = piece.startswith(INSIDE_MARK)

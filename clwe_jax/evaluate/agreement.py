@@ -93,7 +93,8 @@ def sign_test(first: np.ndarray, second: np.ndarray) -> SignTest:
     """The sign test of pairs of observations, integers [N] each; equal pairs do not count (C8)."""
     from scipy import stats  # as above
 
-    more, less = int((first > second).sum()), int((first < second).sum())
+    more = int((first > second).sum())
+    less = int((first < second).sum())
     p = stats.binomtest(more, more + less).pvalue if more + less else 1.0
     return SignTest(more, less, float(p))
 

@@ -114,7 +114,8 @@ class LexiconInduction(ByIdentity, BliEvaluation):
                 # Another view is another space: static vectors may have one for each pair.
                 if language not in spaces or spaces[language][0] is not view:
                     spaces[language] = view, self._space(view, language, sample)
-            source, target = spaces[test.source][1], spaces[test.target][1]
+            source = spaces[test.source][1]
+            target = spaces[test.target][1]
             if source.frequent and target.frequent:
                 for metric, value in self._measure(test, source, target, shared):
                     figures[f"bli/{test.name}/{metric}"] = value
@@ -144,7 +145,8 @@ class LexiconInduction(ByIdentity, BliEvaluation):
     ) -> Iterator[tuple[str, float]]:
         known = tags.read(self.tags, test.source, self.context.normalizer) if self.tags else {}
         induced = Induced(test, source, target, known)
-        shown, items = None, numbered(_shared_words(test))
+        shown = None
+        items = numbered(_shared_words(test))
         for method in self._methods:
             places = self._places(method, induced, source, target, self.layer, shared)
             if shown is None or method == "csls":
@@ -234,7 +236,8 @@ def means(figures: Mapping[str, float]) -> dict[str, float]:
 
     Intervals, counts, layers and groups of words are left out.
     """
-    pairs, by_metric = set(), collections.defaultdict(list)
+    pairs = set()
+    by_metric = collections.defaultdict(list)
     for name, value in figures.items():
         _, pair, metric = name.split("/", 2)
         pairs.add(pair)

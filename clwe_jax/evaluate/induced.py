@@ -50,7 +50,10 @@ class Induced:
         source, target: words of both languages, in one space.
         tags: source word -> part of speech.
         """
-        self._test, self._source, self._target, self._tags = test, source, target, tags
+        self._test = test
+        self._source = source
+        self._target = target
+        self._tags = tags
         self._target_keys = target.keys or target.words
         self._words = list(test.entries)
         self._gold = [test.entries[word] for word in self._words]
@@ -132,7 +135,8 @@ class Induced:
             ("_distinct", apart, self.other),
             ("_distinct_covered", apart, self._covered_distinct),
         ):
-            ranks, ending = ranks[some], f"{suffix}{ending}"
+            ranks = ranks[some]
+            ending = f"{suffix}{ending}"
             if not len(ranks):
                 continue
             for top in TOPS:
@@ -155,14 +159,17 @@ class Induced:
         """
         line = np.cumsum(self.known) - 1  # line of each word in `nearest`
         for number, word in enumerate(self._words):
-            near, keys = [], []
+            near = []
+            keys = []
             if self.known[number]:
-                rows, of_rows = nearest[line[number]][:_SHOWN], scores[line[number]]
+                rows = nearest[line[number]][:_SHOWN]
+                of_rows = scores[line[number]]
                 near = [
                     (self._target.words[row], round(float(x), 4)) for row, x in zip(rows, of_rows)
                 ]
                 keys = [(self._target_keys[row], score) for row, (_, score) in zip(rows, near)]
-            place, covered = int(places[number]), bool(self._covered[number])
+            place = int(places[number])
+            covered = bool(self._covered[number])
             row = {
                 "pair": self._test.name,
                 "word": _spelled(word, self._source),

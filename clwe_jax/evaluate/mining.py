@@ -69,7 +69,8 @@ class BitextMining(ByIdentity, MiningEvaluation):
 
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Files, list[str], list[str]]]:
-        texts, reader = [], parallel.Reader()
+        texts = []
+        reader = parallel.Reader()
         for files in parallel.tested(self.data, self.context.languages, "evals.mining.data"):
             pairs = reader.read(files, self.max_sentences)
             source, target = drop_repeats(pairs.source, pairs.target, files.paths[0])

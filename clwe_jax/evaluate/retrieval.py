@@ -28,7 +28,8 @@ from clwe_jax.types import Covers, Encoder, Pools, Truncates
 # nearest of the papers reach far beyond it.
 _FEW_NEIGHBOURS = 3
 # Suffixes of metrics: of the papers' comparisons, and of that one.
-_COMPARED, _FEW = ("", "_centered", "_csls"), f"_csls_k{_FEW_NEIGHBOURS}"
+_COMPARED = ("", "_centered", "_csls")
+_FEW = f"_csls_k{_FEW_NEIGHBOURS}"
 SIF = "retrieval/sif"  # beginning of the metrics of sentences pooled by SIF
 
 

@@ -143,7 +143,8 @@ class SenseFigures:
             languages = np.array([number(x.word[0]) for x in self._occurrences])
             ids, language_ids = _candidates(variables["translations"]["ids"], numbers, languages)
         for direction, part in self.objective.directions.items():
-            state, h = states.get(direction), vectors[:, part]
+            state = states.get(direction)
+            h = vectors[:, part]
             slots = np.zeros(len(words), np.int32)
             if state is not None:
                 slots = np.asarray(_assign(state, {"words": numbers, "h": h}))
@@ -206,7 +207,8 @@ class SenseFigures:
         # [N, directions, S]
         of_best = np.take_along_axis(cosines, best[:, None, None, None], 2)[:, :, 0]
         sense = of_best.reshape(len(ids), -1).argmax(-1)  # direction and slot as one number
-        pieces, languages = self.tokenizer.vocabulary.pieces, self.tokenizer.languages
+        pieces = self.tokenizer.vocabulary.pieces
+        languages = self.tokenizer.languages
         candidates = [
             [(languages[to], pieces[number]) for number, to in zip(*row) if number >= 0]
             for row in zip(ids, language_ids)

@@ -55,7 +55,9 @@ def v_measure(table: np.ndarray) -> tuple[float, float, float]:
         share = counts[counts > 0] / counts.sum()
         return float(-(share * np.log(share)).sum())
 
-    clusters, classes, joint = entropy(table.sum(1)), entropy(table.sum(0)), entropy(table.ravel())
+    clusters = entropy(table.sum(1))
+    classes = entropy(table.sum(0))
+    joint = entropy(table.ravel())
     homogeneity = 1 - (joint - clusters) / classes if classes > 0 else 1.0
     completeness = 1 - (joint - classes) / clusters if clusters > 0 else 1.0
     total = homogeneity + completeness
@@ -133,7 +135,8 @@ def score(
             "sentences or other domains"
         )
     draw = np.random.default_rng(seed)
-    rows, by_word = [], {}
+    rows = []
+    by_word = {}
     for word, (slots, meant) in own.items():
         table = contingency(slots, meant)
         shuffled = [
@@ -214,7 +217,10 @@ def score_translations(
     Raises:
       ValueError: no occurrence has a translation and a gold concept.
     """
-    right, words, ambiguous, chances = [], [], [], []
+    right = []
+    words = []
+    ambiguous = []
+    chances = []
     for place, (choice, meant) in enumerate(zip(chosen, gold, strict=True)):
         if choice is None or meant is None:
             continue

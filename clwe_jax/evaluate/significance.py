@@ -43,9 +43,11 @@ def sample(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> Sample:
         numbers, int [N]: items of one number are no independent observations, in one part or several.
     """
     size = 1 + max(int(numbers.max(initial=0)) for _, numbers in parts)
-    values, influence = 0.0, np.zeros(size)
+    values = 0.0
+    influence = np.zeros(size)
     for counts, numbers in parts:
-        right, whole = 2.0 * counts[..., 0], counts[..., 1:].sum(-1)
+        right = 2.0 * counts[..., 0]
+        whole = counts[..., 1:].sum(-1)
         total = np.maximum(whole.sum(1, keepdims=True), 1)
         figures = right.sum(1, keepdims=True) / total
         values = values + figures[:, 0] / len(parts)
@@ -94,7 +96,8 @@ def _half(values: np.ndarray, influence: np.ndarray, level: float) -> float:
     """The seeds' and the items' halves of an interval, as of independent sums."""
     from scipy import stats  # takes half a second, which a start need not wait for
 
-    seeds, items = len(values), np.count_nonzero(influence)
+    seeds = len(values)
+    items = np.count_nonzero(influence)
     of_seeds = of_items = 0.0
     if seeds > 1:
         of_seeds = stats.t.isf(level / 2, seeds - 1) * values.std(ddof=1) / seeds**0.5

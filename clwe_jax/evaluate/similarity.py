@@ -71,16 +71,20 @@ def find(directory: str, languages: Sequence[str]) -> list[SimilaritySet]:
     Raises:
       FileNotFoundError: the folder is missing or holds no such file.
     """
-    sets, absent = [], []
+    sets = []
+    absent = []
     option = "config.evals.similarity.data"
     expected = "EN_NAME.txt or EN-DE-NAME.txt, with lines `word1 word2 score`,"
     for match in test_files.matching(directory, _NAME, option, expected):
-        first, second = match["first"].lower(), (match["second"] or "").lower()
+        first = match["first"].lower()
+        second = (match["second"] or "").lower()
         title = (match["name"] or "").lower().strip("._-")
         if name_in(second, languages) not in {*_CODES, *languages}:
             # In 'en-rg-65' 'rg' is a part of the name, not a language.
-            title, second = "-".join(part for part in (second, title) if part), first
-        first, second = name_in(first, languages), name_in(second, languages)
+            title = "-".join(part for part in (second, title) if part)
+            second = first
+        first = name_in(first, languages)
+        second = name_in(second, languages)
         if first in languages and second in languages:
             path = os.path.join(directory, match[0])
             sets.append(SimilaritySet(first, second, title or "similarity", path))
@@ -119,7 +123,9 @@ def read(
             columns = re.split("[\t;]" if "\t" in line else r"\s+", line)
         parts = [part.strip() for part in columns]
         try:
-            a, b, score = parts[0], parts[1], float(parts[2])
+            a = parts[0]
+            b = parts[1]
+            score = float(parts[2])
         except (IndexError, ValueError):
             if number > 1:
                 bad.append(f"line {number} ({line[:40]!r})")

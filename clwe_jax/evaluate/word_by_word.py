@@ -26,7 +26,8 @@ def word_by_word(model: Encoder, texts: Sequence[str], source: str, target: str)
     view = model.pairwise_space(source, target)
     cut = [view.words(text, source) for text in texts]
     used = sorted({word for words in cut for word in words})
-    known, wanted = view.vocabulary(source, used), view.vocabulary(target)
+    known = view.vocabulary(source, used)
+    wanted = view.vocabulary(target)
     asked = [word for word in used if word in known.index]
     if not asked or not wanted.frequent:
         return [spaced(words) for words in cut]

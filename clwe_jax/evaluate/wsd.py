@@ -224,8 +224,10 @@ class WordSenseDisambiguation(ByIdentity, WsdEvaluation):
     ) -> Iterator[np.ndarray]:
         """Yields [words, layers + 1, D] of each sentence of given words, normalised one by one."""
         encoder = encoder_of(model.objective, model.tokenizer, batch_size=self.batch_size)
-        number, room = model.tokenizer.language_id(self.language), encoder.max_length - 2
-        normalise, variables = model.tokenizer.normalizer, model.variables
+        number = model.tokenizer.language_id(self.language)
+        room = encoder.max_length - 2
+        normalise = model.tokenizer.normalizer
+        variables = model.variables
         shape = encoder.shape(variables)
         for start in range(0, len(sentences), _AT_ONCE):
             rows = []

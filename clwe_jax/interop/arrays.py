@@ -17,7 +17,8 @@ import ml_dtypes
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-SAFETENSORS, PICKLE = "model.safetensors", "pytorch_model.bin"
+SAFETENSORS = "model.safetensors"
+PICKLE = "pytorch_model.bin"
 INDEX = ".index.json"  # suffix of the list of the parts of large weights
 _DTYPES = {
     "FloatStorage": np.dtype(np.float32),
@@ -161,7 +162,8 @@ def _read_stream(path: str) -> Any:
         _Tensors(file, None).load()  # the version of the format
         if not _Tensors(file, None).load().get("little_endian", True):
             raise ValueError("its numbers are big-endian")
-        start, kinds = file.tell(), {}
+        start = file.tell()
+        kinds = {}
 
         def sized(key: str, dtype: np.dtype, size: int) -> np.ndarray:
             if not 0 <= size * dtype.itemsize <= end:
@@ -211,7 +213,8 @@ class _Tensors(Unpickler):
 
 def _tensor(storage: np.ndarray, offset: int, size: Any, stride: Any, *_: Any) -> np.ndarray:
     """`torch._utils._rebuild_tensor_v2`: a view of a storage, copied."""
-    size, stride = tuple(map(int, size)), tuple(map(int, stride))
+    size = tuple(map(int, size))
+    stride = tuple(map(int, stride))
     last = int(offset) + sum((n - 1) * step for n, step in zip(size, stride))
     if offset < 0 or len(size) != len(stride) or min((0, *stride)) < 0 or last >= len(storage):
         if 0 not in size:

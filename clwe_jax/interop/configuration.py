@@ -173,7 +173,8 @@ def adopt_options(run: PretrainRun) -> PretrainRun:
     Raises:
       FileNotFoundError, ValueError: as of `describe` and `text.vocab.hf_tokenizer`.
     """
-    source, parts = run.init.parameters, run.init.parts
+    source = run.init.parameters
+    parts = run.init.parts
     patterns = [part.strip() for part in parts.split(",")]
     if not source.startswith(PREFIX) or (
         parts and not any(re.fullmatch(part, _ANY_LAYER) for part in patterns)

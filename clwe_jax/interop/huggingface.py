@@ -29,9 +29,12 @@ from clwe_jax.text.vocab import hf_tokenizer
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
 
-TOKENS, POSITIONS = "backbone/token_embedding", "backbone/position_embedding"
-TYPES, LANGUAGES = "backbone/type_embedding", "backbone/language_embedding"
-BIAS, OUTPUT = "head/output_bias", "output_embedding"
+TOKENS = "backbone/token_embedding"
+POSITIONS = "backbone/position_embedding"
+TYPES = "backbone/type_embedding"
+LANGUAGES = "backbone/language_embedding"
+BIAS = "head/output_bias"
+OUTPUT = "output_embedding"
 _PREDICTED_SHARE = 5  # a fifth of a row's pieces, at most, is masked
 
 
@@ -74,7 +77,9 @@ def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
         )
     taken = _Taken(directory, weights)
     sizes = described.options
-    rows, width, first = described.rows, sizes.width, described.first_position
+    rows = described.rows
+    width = sizes.width
+    first = described.first_position
     ours = {TOKENS: taken(prefix + layout.tokens, (rows, width))}
     places = taken(prefix + layout.positions, (described.positions + first, width))[first:]
     ours[POSITIONS] = places[: max_length or None]
@@ -104,7 +109,8 @@ class _Taken:
     """Takes arrays by name; an array that is absent, or of another shape or kind, is an error."""
 
     def __init__(self, directory: str, weights: Mapping[str, np.ndarray]):
-        self._directory, self._weights = directory, weights
+        self._directory = directory
+        self._weights = weights
 
     def __call__(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
         if name not in self._weights:
@@ -125,7 +131,8 @@ class _Taken:
         return array
 
     def pair(self, pair: names.Pair, sizes: TransformerOptions) -> np.ndarray:
-        width, mlp_dim = sizes.width, sizes.mlp_dim
+        width = sizes.width
+        mlp_dim = sizes.mlp_dim
         into = {"mlp/in_kernel": (mlp_dim, width), "mlp/out_kernel": (width, mlp_dim)}
         end = "/".join(pair.ours.split("/")[-2:])
         shape = into.get(end, (width, width) if pair.theirs[0].endswith(".weight") else (width,))

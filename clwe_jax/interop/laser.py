@@ -49,8 +49,10 @@ def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loade
     saved = arrays.unpickle(path)
     try:
         sizes, weights, ids = (saved[name] for name in ("params", "model", "dictionary"))
-        rows, layers = int(sizes["num_embeddings"]), int(sizes["num_layers"])
-        width, cells = int(sizes["embed_dim"]), int(sizes["hidden_size"])
+        rows = int(sizes["num_embeddings"])
+        layers = int(sizes["num_layers"])
+        width = int(sizes["embed_dim"])
+        cells = int(sizes["hidden_size"])
         if not sizes["bidirectional"]:
             raise ValueError("its LSTM has one direction; expected two")
         if len(ids) != rows:
@@ -104,7 +106,8 @@ def parameters(
     params = {"source_pieces": taken("embed_tokens.weight", rows, width)}
     for layer in range(layers):
         size = 2 * cells if layer else width
-        kernel, recurrent = both("weight_ih", layer, size), both("weight_hh", layer, cells)
+        kernel = both("weight_ih", layer, size)
+        recurrent = both("weight_hh", layer, cells)
         params[f"encoder/kernel_{layer}"] = kernel.transpose(0, 3, 1, 2)
         params[f"encoder/recurrent_{layer}"] = recurrent.transpose(0, 3, 1, 2)
         params[f"encoder/bias_{layer}"] = both("bias_ih", layer) + both("bias_hh", layer)

@@ -12,7 +12,11 @@ from clwe_jax.options.models import TransformerOptions
 
 Arrays = Mapping[str, np.ndarray]
 # Kinds of parameters, by the change of layout between theirs and ours.
-SAME, KERNEL, QKV_KERNEL, QKV_BIAS, OUT_KERNEL = "same", "kernel", "qkv", "qkv_bias", "out"
+SAME = "same"
+KERNEL = "kernel"
+QKV_KERNEL = "qkv"
+QKV_BIAS = "qkv_bias"
+OUT_KERNEL = "out"
 
 
 class Pair(NamedTuple):

@@ -156,7 +156,8 @@ def _with_rows(loaded: Loaded, vocabulary: Vocabulary, new: np.ndarray) -> Loade
 
 def _forms(folder: str, tokenizer: Tokenizer, languages: Sequence[str]) -> dict[str, list[str]]:
     """The words of the text, in their own letters, the most frequent first."""
-    corpus, forms = corpora.TextCorpus(folder, languages), {}
+    corpus = corpora.TextCorpus(folder, languages)
+    forms = {}
     for language in languages:
         split = functools.partial(tokenizer.words, language=language)
         counts, _ = corpus.count_words(language, split, None)

@@ -153,7 +153,8 @@ def _head(
     """The MLM head; {} where theirs cannot hold ours."""
     if "head/kernel" not in params or (encoder.options.condition_on_language and language is None):
         return {}
-    kernel, bias = params["head/kernel"], params["head/bias"]
+    kernel = params["head/kernel"]
+    bias = params["head/bias"]
     if encoder.options.condition_on_language:
         own = params["backbone/language_embedding"][language]
         bias = bias + own @ kernel[encoder.options.width :]

@@ -25,7 +25,10 @@ from clwe_jax.text.vocab.subword_vocab import (
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.vocab.word_vocab import WordVocabulary
 
-_NORMAL, _USER, _BYTE = 1, 4, 6  # types of a piece in a SentencePiece model
+# types of a piece in a SentencePiece model
+_NORMAL = 1
+_USER = 4
+_BYTE = 6
 _UNIGRAM = 1  # of SentencePiece's model types
 
 
@@ -56,7 +59,8 @@ def content(
             dict(type="Metaspace", replacement=SPACE_MARK, prepend_scheme="always", split=False)
         ]
     else:
-        proto, space = None, []
+        proto = None
+        space = []
         model = _wordpiece(vocabulary)
         if isinstance(vocabulary, WordVocabulary):
             unknown = vocabulary.pieces[vocabulary.unk_id]
@@ -215,7 +219,8 @@ def _words(languages: Sequence[str], longest_match: Sequence[str] = ()) -> str:
       longest_match: characters whose runs stay whole, for the model to cut; others without spaces are
         left out then.
     """
-    kinds, stretch = characters.class_table(), characters.stretch_table()
+    kinds = characters.class_table()
+    stretch = characters.stretch_table()
     unspaced = kinds == characters.UNSPACED
 
     word = words.spaced_word(languages)

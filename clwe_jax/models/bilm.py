@@ -172,7 +172,8 @@ class BiLm(nn.Module):
             keep = 1.0 - (resets != 0).astype(jnp.float32).swapaxes(1, 2)  # [2, L, B]
         # The LSTM takes networks before rows: [layers, 2, B, ...].
         cells, outputs = (jnp.moveaxis(x, 0, 2) for x in (carry.cell, carry.output))
-        layers, ends = [x], []
+        layers = [x]
+        ends = []
         for number, lstm in enumerate(self.lstms):
             x = dropout.dropout(x, options.dropout, seed, number)
             x = nn.with_logical_constraint(x, (None, "length", "batch", "activation"))

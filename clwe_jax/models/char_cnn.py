@@ -28,7 +28,9 @@ CHARACTERS = 261
 PADDING = 260
 # Each of these is a compiled branch of its own.
 _FEW_WINDOWS = (6, 8, 10, 12, 16, 24)  # possible numbers of windows for groups of short words
-_GROUP_CPU, _GROUP = 32, 1024  # words of a group, whose scores stay in the cache
+# words of a group, whose scores stay in the cache
+_GROUP_CPU = 32
+_GROUP = 1024
 
 
 class CharCnn(nn.Module):
@@ -220,7 +222,8 @@ def _best(rows, embedding, kernel, *, windows, spans):
         sizes = np.repeat([size for size, _ in spans], [count for _, count in spans])
         outside = np.arange(windows)[:, None] + sizes > rows.shape[1]
         scores = jnp.where(outside[:, None, :], -jnp.inf, scores)
-    best, where = scores[0], jnp.zeros(scores.shape[1:], jnp.uint8)
+    best = scores[0]
+    where = jnp.zeros(scores.shape[1:], jnp.uint8)
     for number in range(1, windows):
         # Of equal windows the first one gets the gradient.
         where = jnp.where(scores[number] > best, jnp.uint8(number), where)

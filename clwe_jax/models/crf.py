@@ -101,7 +101,8 @@ def viterbi(emissions: Array, weights: Weights, mask: Array) -> tuple[Array, Arr
     def step(before: Array, now: tuple[Array, Array]) -> tuple[Array, Array]:
         scores, real = now
         paths = before[:, :, None] + weights.transitions
-        after, came = paths.max(1) + scores, paths.argmax(1)
+        after = paths.max(1) + scores
+        came = paths.argmax(1)
         # Beyond the mask each tag comes from itself, so that the way back starts at the last word.
         stay = jnp.arange(paths.shape[-1])
         real = real[:, None]

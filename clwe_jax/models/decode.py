@@ -173,7 +173,8 @@ def beam(
         # Texts compete by normalised scores, but the plain sums go on.
         ranked = normalised(totals, counts[..., None]).reshape(rows, -1)
         _, best = jax.lax.top_k(ranked, width)
-        parent, chosen = best // words, (best % words).astype(jnp.int32)
+        parent = best // words
+        chosen = (best % words).astype(jnp.int32)
         total = jnp.take_along_axis(totals.reshape(rows, -1), best, 1)
         take = lambda x: jnp.take_along_axis(x, parent, 1)
         tokens = jnp.take_along_axis(tokens, parent[..., None], 1)

@@ -116,7 +116,8 @@ class BiLstmCrf(_Head):
     @nn.compact
     def __call__(self, texts: Texts, train: bool = False) -> Array:
         [(x, mask)] = texts
-        options, seed = self.options, self.seed(train)
+        options = self.options
+        seed = self.seed(train)
         x = locked(drop_words(x, options.word_dropout, seed, 0), options.dropout, seed, 1)
         x = BiLstm(options.cells, options.layers, name="lstm")(x, mask)[-1]
         x = locked(x.reshape(*mask.shape, -1), options.dropout, seed, 2)
@@ -131,7 +132,8 @@ class TransformerCrf(_Head):
     @nn.compact
     def __call__(self, texts: Texts, train: bool = False) -> Array:
         [(x, mask)] = texts
-        options, seed = self.options, self.seed(train)
+        options = self.options
+        seed = self.seed(train)
         x = self.dense(dropout.dropout(x, options.input_dropout, seed, 0), options.width, "input")
         x = x + sinusoids(x.shape[1], options.width).astype(x.dtype)
         # Words are segment 1, padding is segment 0.
@@ -158,7 +160,8 @@ class MeanMlp(_Head):
 
     @nn.compact
     def __call__(self, texts: Texts, train: bool = False) -> Array:
-        options, seed = self.options, self.seed(train)
+        options = self.options
+        seed = self.seed(train)
         x = dropout.dropout(together([mean(*text) for text in texts]), options.dropout, seed, 0)
         x = nn.relu(self.dense(x, options.hidden, "hidden"))
         x = dropout.dropout(x, options.dropout, seed, 1)
@@ -172,7 +175,9 @@ class BiLstmMax(_Head):
 
     @nn.compact
     def __call__(self, texts: Texts, train: bool = False) -> Array:
-        options, seed, pooled = self.options, self.seed(train), []
+        options = self.options
+        seed = self.seed(train)
+        pooled = []
         lstm = BiLstm(options.cells, name="lstm")  # the same for both texts
         pool = maximum if options.pool == "max" else mean
         for salt, (x, mask) in enumerate(texts):
@@ -201,7 +206,8 @@ class Esim(_Head):
                 "config.transfer.head.name='esim' compares two texts, and a row of this task has "
                 "one: --config.transfer.head.name=bilstm_max"
             )
-        options, seed = self.options, self.seed(train)
+        options = self.options
+        seed = self.seed(train)
         masks = [mask for _, mask in texts]
         encode = BiLstm(options.cells, name="encode")
         read = []
@@ -217,7 +223,8 @@ class Esim(_Head):
         # One product for both texts: [B, M + N, cells]
         reduced = nn.relu(self.dense(jnp.concatenate(parts, axis=1), options.cells, "reduce"))
         reduced = dropout.dropout(reduced, options.dropout, seed, 10)
-        compose, pooled = BiLstm(options.cells, name="compose"), []
+        compose = BiLstm(options.cells, name="compose")
+        pooled = []
         for x, mask in zip(jnp.split(reduced, [masks[0].shape[1]], axis=1), masks):
             x = compose(x, mask)[-1].reshape(*mask.shape, -1)
             pooled += [mean(x, mask), maximum(x, mask)]
@@ -238,7 +245,8 @@ class Edge(_Head):
 
     @nn.compact
     def __call__(self, texts: Texts, train: bool = False) -> Array:
-        options, spans = self.options, []
+        options = self.options
+        spans = []
         for number, (x, mask) in enumerate(texts, 1):
             x = self.dense(x, options.width, f"project_{number}")
             spans.append(pooled(x, self.dense(x, 1, f"attend_{number}")[..., 0], mask))

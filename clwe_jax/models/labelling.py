@@ -38,7 +38,8 @@ def local(table: np.ndarray, batch: Batch) -> tuple[np.ndarray, Batch]:
     flat = np.concatenate([batch[key].reshape(-1) for key in keys])
     # Repeated words stay repeated: distinct ones vary in number, and each new shape is compiled.
     values = table[np.concatenate([np.zeros(1, flat.dtype), flat])]
-    renumbered, first = dict(batch), 1
+    renumbered = dict(batch)
+    first = 1
     for key in keys:
         numbers = np.arange(first, first + batch[key].size, dtype=np.int32)
         renumbered[key] = np.where(batch[key] > 0, numbers.reshape(batch[key].shape), 0)
@@ -54,10 +55,12 @@ def unit_scale(table: np.ndarray) -> np.ndarray:
     Args:
       table: float32 [N, layers, D] or [N, pieces, layers, D]; row 0 is padding.
     """
-    total, count = 0.0, 0
+    total = 0.0
+    count = 0
     for start in range(1, len(table), _ROWS):
         means = table[start : start + _ROWS].mean(-2, dtype=np.float64)
-        total, count = total + np.square(means).sum(), count + means.size
+        total = total + np.square(means).sum()
+        count = count + means.size
     return np.full(1, max(total / max(count, 1), 1e-12) ** -0.5, np.float32)
 
 
@@ -165,16 +168,19 @@ class Labelling(nn.Module):
 
     def setup(self) -> None:
         if self.head.options.ending == "crf":
-            k, small = self.head.labels, nn.initializers.uniform(0.1)
+            k = self.head.labels
+            small = nn.initializers.uniform(0.1)
             self.transitions = parameter(self, "transitions", (None, None), small, (k, k))
             self.start = parameter(self, "start", (None,), small, (k,))
             self.end = parameter(self, "end", (None,), small, (k,))
 
     def _weights(self) -> crf.Weights:
-        transitions, start = self.transitions, self.start
+        transitions = self.transitions
+        start = self.start
         if self.forbidden:
             between, first = self.forbidden
-            transitions, start = transitions + jnp.array(between), start + jnp.array(first)
+            transitions = transitions + jnp.array(between)
+            start = start + jnp.array(first)
         return crf.Weights(transitions, start, self.end)
 
     def loss(self, texts: Texts, gold: Array, train: bool) -> dict[str, Sums]:
@@ -198,7 +204,8 @@ class Labelling(nn.Module):
             total = weights.sum()
             return {"loss": Sums(losses.sum(), total), "accuracy": Sums(right.sum(), total)}
         # An index of -1 would read the last label; such places have weight 0.
-        weights, known = labelled.astype(jnp.float32), jnp.maximum(gold, 0)
+        weights = labelled.astype(jnp.float32)
+        known = jnp.maximum(gold, 0)
         right = (scores.argmax(-1) == gold) * weights
         if self.head.options.ending == "crf":
             likely = crf.log_likelihood(scores, self._weights(), known, labelled)

@@ -31,7 +31,8 @@ def _uniform(limit: float):
 
 # Fairseq's embeddings are as small as its output table. The sentence vector is then so near to zero
 # that the decoder learns for thousands of steps before it reads it.
-wide, small = _uniform(1.0), _uniform(0.1)
+wide = _uniform(1.0)
+small = _uniform(0.1)
 
 
 class Encoder(nn.Module):
@@ -93,7 +94,8 @@ class Backbone(Encoder):
 
         The begin of a row is not read, and has zeros; see `SentenceEncoder.encode`.
         """
-        ids, mask = batch["inputs"][:, 1:], batch["segment_ids"][:, 1:] > 0
+        ids = batch["inputs"][:, 1:]
+        mask = batch["segment_ids"][:, 1:] > 0
         layers = self.encode(ids, mask, train=train)
         size = 2 * self.options.cells
         layers = tuple(jnp.pad(x, ((0, 0), (1, 0), (0, size - x.shape[-1]))) for x in layers)
@@ -202,7 +204,8 @@ class Laser(Encoder):
 
     def _run(self, x: Array, sentence: Array, language: Array, cells: Cells) -> tuple[Array, Cells]:
         # x: [B, L, E]; sentence: [B, 2 C]; language: int32 [B] -> [B, L, decoder_cells].
-        kernel, recurrent = self.kernel.astype(x.dtype), self.recurrent.astype(x.dtype)
+        kernel = self.kernel.astype(x.dtype)
+        recurrent = self.recurrent.astype(x.dtype)
         wanted = jnp.take(self.language, language, axis=0).astype(x.dtype)
         # The same at every step: its product with the weights is computed once.
         context = jnp.concatenate([sentence, wanted], -1)

@@ -117,7 +117,8 @@ class MlmHead(nn.Module):
           language: language embeddings of the targets, [..., D]; None without conditioning.
           pieces: ids of the pieces to score, int32 [n]; None: all.
         """
-        leading, width = hidden.shape[:-1], hidden.shape[-1]
+        leading = hidden.shape[:-1]
+        width = hidden.shape[-1]
         init = nn.initializers.truncated_normal(self.init_std)
         x = hidden
         if language is not None:
@@ -135,7 +136,8 @@ class MlmHead(nn.Module):
         exists = jnp.arange(table.shape[0]) < self.vocab_size
         biases = jnp.where(exists, output_bias, -1e9)
         if pieces is not None:
-            table, biases = table[pieces], biases[pieces]
+            table = table[pieces]
+            biases = biases[pieces]
         logits = table_scores(x, table.astype(x.dtype)) + biases
         return logits.reshape(*leading, -1)
 

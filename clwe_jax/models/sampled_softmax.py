@@ -95,7 +95,8 @@ def log_uniform_sample(
         arrival = jax.random.exponential(rng, (words,)) / rate
         # One more than is drawn: its arrival time is T.
         times, first = jax.lax.top_k(-arrival, count + 1)
-        ranks, draws = first[:count], -times[count]
+        ranks = first[:count]
+        draws = -times[count]
     ids = ranks
     # From ranks to ids, in rising order, because a shifted id may reach the next word left out.
     for word in sorted(left_out):

@@ -14,7 +14,9 @@ from clwe_jax.models.laser import Encoder
 from clwe_jax.models.translator import Translator
 from clwe_jax.types import Array, Batch, Hidden, Variables
 
-PAD, SEP = "[PAD]", "[SEP]"  # of `text.vocab.base_vocab`
+# of `text.vocab.base_vocab`
+PAD = "[PAD]"
+SEP = "[SEP]"
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)

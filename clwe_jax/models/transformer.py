@@ -165,7 +165,8 @@ class Transformer(nn.Module):
     max_length: int = 512
 
     def setup(self) -> None:
-        options, width = self.options, self.options.width
+        options = self.options
+        width = self.options.width
         init = nn.initializers.truncated_normal(options.init_std)
         self.token_table = parameter(
             self, "token_embedding", ("vocab", "embed"), init, (self.vocab_size, width)

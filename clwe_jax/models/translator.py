@@ -72,7 +72,8 @@ class Attention(nn.Module):
 
     def setup(self) -> None:
         size = self.width // self.heads
-        init, zeros = nn.initializers.truncated_normal(self.init_std), nn.initializers.zeros
+        init = nn.initializers.truncated_normal(self.init_std)
+        zeros = nn.initializers.zeros
         axes = (None, "heads", "kv")
         self.query = parameter(
             self, "query_kernel", ("embed", "heads", "kv"), init, (self.width, self.heads, size)
@@ -312,7 +313,8 @@ class Translator(nn.Module):
         place = state.place[0]
         x = self._embedded(before[:, None], state.language, place[None], None)
         earlier = (jnp.arange(state.kept[0][0].shape[1]) <= place)[None, None, None]
-        seen, kept = state.mask[:, None, None], []
+        seen = state.mask[:, None, None]
+        kept = []
         for k, (layer, read, old) in enumerate(zip(self.decoder, state.read, state.kept)):
             x, new = self._of(k, layer(x, read, earlier, seen, None, old, place), state.language)
             kept.append(new)

@@ -120,7 +120,8 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
 
     def init(self, rng: Array, batch: Batch) -> Variables:
         model_key, table_key, *sense_keys = jax.random.split(rng, 4)
-        words, width = self.padded_vocab_size, self.model.options.width
+        words = self.padded_vocab_size
+        width = self.model.options.width
         model = self.model.init(model_key, batch)["params"]
         tables = initial_tables(table_key, (2, words, self.senses.slots, width), width**-0.5)
         rows = bilm.initial_carry(self.model.options, len(batch["words"]))
@@ -165,7 +166,8 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
             train,
             rngs=rngs,
         )
-        occurrences, wanted = [], []
+        occurrences = []
+        wanted = []
         rngs_of = [jax.random.fold_in(rngs["dropout"], i) if train else None for i in (0, 1)]
         observed: dict[str, Any] = {"rows": output.carry}
         for number, direction in enumerate(DIRECTIONS):
@@ -222,19 +224,22 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
         words, target, weights = (batch[x] for x in (_STREAM, _BACK[self.backward])[number])
         # `own` is the state at the word: the one that predicts it varies mostly with the embedding
         # of the word before it, which is noise for the clusters (section 3.1).
-        hidden, own = (output.forward, output.backward)[number], output.layers[-1][number]
+        hidden = (output.forward, output.backward)[number]
+        own = output.layers[-1][number]
         languages = batch["language_ids"]
         if not self._loss.aware:
             return Occurrences(target, hidden, own, weights, languages)
         # `there` are the positions of the words, `at` the positions that predict them.
         after = number == 1 and self.backward == "window"
         if self._context:
-            there, at = slice(1, -1), slice(2, None) if after else slice(None, -2)
+            there = slice(1, -1)
+            at = slice(2, None) if after else slice(None, -2)
             forward, backward = output.layers[-1]
             # [B, L - 2, 2 P]: from the word before and from the word after
             own = jnp.concatenate([forward[:, :-2], backward[:, 2:]], -1)
         else:
-            there, at = slice(1, None), slice(None, -1)
+            there = slice(1, None)
+            at = slice(None, -1)
             if after:
                 there, at = at, there
             own = own[:, there]
@@ -244,9 +249,11 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
         rows = {"rows": observed["rows"]}
         if not self._loss.aware:
             return rows, None
-        after, seeded = {}, []
+        after = {}
+        seeded = []
         for number, direction in enumerate(self.directions):
-            state, seen = variables["senses"][direction], observed[direction]
+            state = variables["senses"][direction]
+            seen = observed[direction]
             flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in seen.items()}
             config = self._loss.config_of(number)
             after[direction], was_seeded = states.after_step(state, config, step, **flat)

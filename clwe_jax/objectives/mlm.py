@@ -152,7 +152,8 @@ class MlmObjective(MlmOptions):
             found = self._drawn(params, output)
         else:
             found = self._expected(params, output, variables[LABELS])
-        optimised, drift = found.loss, {}
+        optimised = found.loss
+        drift = {}
         # Without it training washes a common space of the table away (docs/lessons.md).
         if self.hold:
             drift = {"drift": output.drift}
@@ -176,7 +177,8 @@ class MlmObjective(MlmOptions):
         loss, correct = cross_entropy(score(output.hidden, output.languages), output.targets)
         weights = output.weights
         cross = weights * (output.languages != output.source_languages)
-        within, total = weights - cross, weights.sum()
+        within = weights - cross
+        total = weights.sum()
         return Scored(
             loss=Sums((loss * weights).sum(), total),
             correct=Sums((correct * weights).sum(), total),

@@ -13,7 +13,9 @@ import jax.numpy as jnp
 
 from clwe_jax.types import Array
 
-_END, _GONE = 1e6, 2e6  # places of the end and of padding, after all words
+# places of the end and of padding, after all words
+_END = 1e6
+_GONE = 2e6
 
 
 class Draws(NamedTuple):

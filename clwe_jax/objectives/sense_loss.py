@@ -134,7 +134,8 @@ class SenseLoss:
             For each occurrence one of the other languages with a translation is drawn.
           rng: a PRNG key; None, as in evaluation: no translations are predicted.
         """
-        words, own = occurrences.words, occurrences.own
+        words = occurrences.words
+        own = occurrences.own
         ids = jnp.arange(shape[0])[:, None]
         enabled = ids < self.vocab_size
         for number in self.never:
@@ -185,7 +186,9 @@ class SenseLoss:
           train: whether this is training.
         """
         words, hidden, _, weights, _ = occurrences
-        enabled, labels, total = wanted.enabled, wanted.labels, weights.sum()
+        enabled = wanted.enabled
+        labels = wanted.labels
+        total = weights.sum()
         if not train:
             loss = -softmax.word_log_likelihood(hidden, table, bias, words, enabled)
             loss = jnp.where(weights > 0, loss, 0.0)  # the loss of padding is infinite

@@ -80,7 +80,8 @@ class SenseMlmObjective(ByIdentity, SenseMlmOptions):
 
     def init(self, rng: Array, batch: Batch) -> Variables:
         model_key, table_key, sense_key = jax.random.split(rng, 3)
-        words, width = self.padded_vocab_size, self.model.options.width
+        words = self.padded_vocab_size
+        width = self.model.options.width
         model = self.model.init(model_key, batch)["params"]
         deviation = self.model.options.init_std
         tables = initial_tables(table_key, (words, self.senses.slots, width), deviation)

@@ -50,7 +50,8 @@ class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
 
     def init(self, rng: Array, batch: Batch) -> Variables:
         # Two pieces are enough: no parameter has a shape that depends on the length.
-        ids, languages = batch["inputs"][:, :2], batch["language_ids"]
+        ids = batch["inputs"][:, :2]
+        languages = batch["language_ids"]
         return self.model.init(rng, ids, jnp.ones(ids.shape, bool), languages, ids, languages)
 
     def loss(
@@ -75,7 +76,8 @@ class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
         train: bool = True,
     ) -> dict[str, Sums]:
         """'loss' and 'accuracy' of the targets, whose preceding pieces are given; see `loss`."""
-        targets, pad = batch["targets"], self.marks.pad
+        targets = batch["targets"]
+        pad = self.marks.pad
         before = jnp.pad(targets[:, :-1], ((0, 0), (1, 0)), constant_values=self.marks.begin)
 
         def scored(model: Laser | Translator) -> Array:
@@ -113,8 +115,11 @@ class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
           length: L, most pieces of a translation; 0: the model's.
           key: PRNG key, where pieces are drawn instead of searched; None: they are searched.
         """
-        params, marks = {"params": variables["params"]}, self.marks
-        ids, rows, length = batch["inputs"], len(batch["inputs"]), length or self.max_length
+        params = {"params": variables["params"]}
+        marks = self.marks
+        ids = batch["inputs"]
+        rows = len(batch["inputs"])
+        length = length or self.max_length
         # No target has these pieces.
         never = jnp.array([self.specials[name] for name in (PAD, CLS, MASK)])
 
@@ -136,5 +141,6 @@ class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
 
 def padding(real: Array) -> Sums:
     """The share of padding, from bool [B, L], True at pieces."""
-    total, places = real.sum(dtype=jnp.float32), jnp.float32(real.size)
+    total = real.sum(dtype=jnp.float32)
+    places = jnp.float32(real.size)
     return Sums(places - total, places)

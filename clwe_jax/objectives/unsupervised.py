@@ -62,7 +62,8 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
           'padding'. Without `train` the noise and the languages of translations are always the same.
         """
         key = rngs["dropout"] if rngs else jax.random.key(0)
-        texts, languages = batch["inputs"], batch["language_ids"]
+        texts = batch["inputs"]
+        languages = batch["language_ids"]
         noise_key, language_key, *keys = jax.random.split(key, 4)
         weight = self.denoising_weight(step)
         pair = dict(targets=texts, language_ids=languages)
@@ -75,7 +76,8 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
         # Too early, back-translation ends with one sentence for all texts (docs/lessons.md).
         on = (jnp.asarray(step) >= self.translate_after).astype(jnp.float32)
         real = texts != self.marks.pad
-        one, total = jnp.float32(1), first["loss"].weight
+        one = jnp.float32(1)
+        total = first["loss"].weight
         return {
             # Both losses have the same targets, and so the same weight.
             "loss": Sums(weight * first["loss"].value + on * second["loss"].value, total),
@@ -94,7 +96,8 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
 
     def noised(self, batch: Batch, key: Array) -> Array:
         """The texts with noise, int32 [B, L]; see `noise.noised`."""
-        texts, marks = batch["inputs"], self.marks
+        texts = batch["inputs"]
+        marks = self.marks
         return noise.noised(
             texts,
             batch["words"],
@@ -116,7 +119,8 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
           Pieces, int32 [B, L], and the languages, int32 [B]. Before `translate_after` the pieces are
           those of the texts themselves, at no cost.
         """
-        texts, languages = batch["inputs"], batch["language_ids"]
+        texts = batch["inputs"]
+        languages = batch["language_ids"]
         count = self.model.languages
         # Any language but the text's own.
         others = (languages + jax.random.randint(key, languages.shape, 1, count)) % count

@@ -213,7 +213,8 @@ class ClcrRun(Run):
 
     def check(self, run: Run, path: str) -> None:
         del run, path
-        settings, names = self.clcr, shared.languages(self)
+        settings = self.clcr
+        names = shared.languages(self)
         if len(names) != 2:
             raise ValueError(
                 f"config.data.languages={self.data.languages}: CLCR maps one language to another; "

@@ -101,7 +101,8 @@ class CompareRun(Run):
         return self.compare.parallel if self.compare.parallel == "pocket" else ""
 
     def resolved(self) -> CompareRun:
-        run, value = super().resolved(), "" if self.has_own_data else "pocket"
+        run = super().resolved()
+        value = "" if self.has_own_data else "pocket"
         values = {"parallel": run.training_pairs or value, "labelled": value}
         marked = {x: y for x, y in values.items() if getattr(self.compare, x) == SOURCE}
         return dataclasses.replace(run, compare=dataclasses.replace(run.compare, **marked))

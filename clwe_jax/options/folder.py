@@ -53,7 +53,8 @@ def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> l
         path = f"{prefix}{key}"
         if path in _FREE:
             continue
-        a, b = old.get(key), new.get(key)
+        a = old.get(key)
+        b = new.get(key)
         if isinstance(a, dict) and isinstance(b, dict):
             lines += differences(a, b, f"{path}.")
         elif a != b:

@@ -123,7 +123,9 @@ class PretrainRun(Run):
 
 def _check_vectors(run: PretrainRun) -> None:
     """Checks the word vectors that a language model starts from."""
-    init, source, names = run.init, run.data.source, shared.languages(run)
+    init = run.init
+    source = run.data.source
+    names = shared.languages(run)
     where = f"config.init.embeddings={init.embeddings!r}"
     if init.embeddings in TRAINED_STARTS:
         if source != "pocket" and not source.startswith("text:"):

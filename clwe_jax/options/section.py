@@ -235,7 +235,9 @@ def changed(base: S, values: Mapping[str, Any], path: str, lookup: Callable[[str
     check_keys(fields, values, path)
     given = {}
     for name, value in values.items():
-        here, old, data = f"{path}.{name}", getattr(base, name), fields[name].metadata
+        here = f"{path}.{name}"
+        old = getattr(base, name)
+        data = fields[name].metadata
         if "entries" in data:
             given[name] = old | {
                 key: _entry(old.get(key), data["entries"], entry, f"{here}.{key}", lookup)

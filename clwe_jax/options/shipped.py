@@ -13,7 +13,8 @@ from typing import Callable
 from clwe_jax import __version__
 from clwe_jax.options.section import nearest
 
-CONFIGS, GUIDES = "configs", "docs"
+CONFIGS = "configs"
+GUIDES = "docs"
 MINUTES = "minutes.json"  # beside the configs; `python -m benchmarks.ledger render` writes it
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 

@@ -167,7 +167,8 @@ class StaticRun(Run):
 
     def check(self, run: Run, path: str) -> None:
         del run, path
-        names, static = shared.languages(self), self.static
+        names = shared.languages(self)
+        static = self.static
         given = bool(self.align.source_vectors), bool(self.align.target_vectors)
         if any(given) != all(given):
             raise ValueError(
@@ -196,7 +197,9 @@ class StaticRun(Run):
                 f"config.static.training={static.training!r} no word is shared: set it to False"
             )
         registry.check_name("aligner", self.align.name)
-        needs, linked = [], self.learns_from_pairs  # whose links take the place of a dictionary
+        # whose links take the place of a dictionary
+        needs = []
+        linked = self.learns_from_pairs
         if (
             static.training in ("replace", "duong")
             or static.training == "dictionary"

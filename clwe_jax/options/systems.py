@@ -78,7 +78,8 @@ class Run(Section):
     @property
     def training_pairs(self) -> str:
         """The place of config.data.pairs without the verses that are held out; '' for none."""
-        pairs, held_out = getattr(self.data, "pairs", ""), getattr(self.data, "held_out", "")
+        pairs = getattr(self.data, "pairs", "")
+        held_out = getattr(self.data, "held_out", "")
         return f"{pairs}@-{held_out}" if pairs and held_out else pairs
 
     @property
@@ -146,7 +147,8 @@ def _data(section: Section) -> str:
 
 def _check_pairs(run: Run) -> None:
     """Raises ValueError where verses are held out, or tested, without text that has verses."""
-    pairs, held_out = getattr(run.data, "pairs", ""), getattr(run.data, "held_out", "")
+    pairs = getattr(run.data, "pairs", "")
+    held_out = getattr(run.data, "held_out", "")
     if held_out and pairs in ("", "pocket", "mined"):
         raise ValueError(
             f"config.data.held_out={held_out} are verses, and config.data.pairs={pairs!r} has none: name a "

@@ -161,14 +161,16 @@ class TransferRun(Run):
 
     def check(self, run: Run, path: str) -> None:
         del run, path
-        settings, encoder = self.transfer, self.encoder
+        settings = self.transfer
+        encoder = self.encoder
         registry.check_name("transfer_task", settings.task)
         if settings.task == "sts":
             raise ValueError(
                 "config.transfer.task='sts': its labels are numbers, which no head predicts; sentence "
                 "similarity is measured without training: --config.transfer.task=pawsx has labels"
             )
-        kind, head = registry.lookup("transfer_task", settings.task).kind, settings.head.name
+        kind = registry.lookup("transfer_task", settings.task).kind
+        head = settings.head.name
         if kind not in settings.head.labelled:
             fitting = [
                 x

@@ -108,9 +108,13 @@ class _Program:
         train_cfg: TrainOptions,
         length: int,
     ) -> None:
-        self.config, self.devices = config, devices
-        self.objective, self.optimizer, self.length = objective, optimizer, length
-        self.steps, self.batch_size = train_cfg.steps, train_cfg.batch_size
+        self.config = config
+        self.devices = devices
+        self.objective = objective
+        self.optimizer = optimizer
+        self.length = length
+        self.steps = train_cfg.steps
+        self.batch_size = train_cfg.batch_size
         self.microbatches = train_cfg.microbatches
         self.mesh = partition.make_mesh(config.mesh, devices)
         partition.check_batch_size(self.batch_size, self.microbatches, self.mesh)
@@ -250,7 +254,8 @@ def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) ->
     Estimates: temporaries are gradients (as large as the parameters) and activations, among them
     the logits; activations are proportional to the rows of a microbatch.
     """
-    model, rows = program.config.model, result["rows_a_device"] // program.microbatches
+    model = program.config.model
+    rows = result["rows_a_device"] // program.microbatches
     tokens = rows * program.config.data.sequence_length
     arguments = result["argument_bytes"]
     gradients = min(result["parameter_bytes"], result["temporary_bytes"])

@@ -90,7 +90,8 @@ def describe(topology: str) -> Slice:
             f"--plan={topology!r}: expected a chip and its topology, such as v3:8x16, v5e:4x4, "
             f"v4:2x2x4 (chips along each axis), or cpu:8. Chips: {', '.join(known)}."
         )
-    kind, shape = match.group(1), tuple(int(n) for n in match.group(2).split("x"))
+    kind = match.group(1)
+    shape = tuple(int(n) for n in match.group(2).split("x"))
     if kind not in known:
         raise ValueError(
             f"--plan={topology!r}: unknown chip {kind!r}. {section.nearest(kind, known)}"
@@ -105,7 +106,8 @@ def describe(topology: str) -> Slice:
         devices = _simulate(count * chip.devices)
     else:
         devices = _compile_only(topology, chip)
-    hbm, flops = chip.hbm // chip.devices, chip.flops / chip.devices
+    hbm = chip.hbm // chip.devices
+    flops = chip.flops / chip.devices
     return Slice(devices, count, hbm, flops, simulated)
 
 
@@ -192,7 +194,8 @@ def collectives(hlo: str) -> dict[str, Traffic]:
 def _computations(hlo: str) -> tuple[dict[str, list[str]], str]:
     """Name of each computation -> lines of its instructions; the name of the entry computation."""
     bodies: dict[str, list[str]] = {}
-    entry, current = "", []
+    entry = ""
+    current = []
     for line in hlo.splitlines():
         header = re.match(r"(ENTRY )?%?([\w.\-]+) \(.*\{$", line)
         if header:

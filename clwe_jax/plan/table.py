@@ -35,7 +35,9 @@ def show(config: PretrainRun, result: dict[str, Any]) -> None:
         for remedy in result["remedies"]:
             fits = remedy["bytes"] <= slices.USABLE * result["hbm_bytes"]
             words = "fits" if fits else "still too much"
-            size, flags, note = _bytes(remedy["bytes"]), remedy["flags"], remedy["note"]
+            size = _bytes(remedy["bytes"])
+            flags = remedy["flags"]
+            note = remedy["note"]
             out.print(f"  {flags:34} {size:>10}  {words:14}  {note}")
 
 
@@ -43,7 +45,8 @@ def _rows(config: PretrainRun, result: dict[str, Any]) -> list[tuple[str, str, s
     """The rows of the table: quantity, value, note."""
     mesh = " x ".join(f"{axis} {size}" for axis, size in result["mesh"].items())
     chips = f"{result['chips']} chips" if result["chips"] else "CPU devices"
-    batch, length = config.train.batch_size, config.data.sequence_length
+    batch = config.train.batch_size
+    length = config.data.sequence_length
     unit = "a device"
     rows = [
         ("devices", f"{result['devices']:,}", f"{chips}; mesh {mesh}"),

@@ -132,7 +132,9 @@ class Grammar:
 
     language = ""
     space = " "
-    stop, question, comma = ".", "?", ","
+    stop = "."
+    question = "?"
+    comma = ","
 
     def __init__(self, lexicon):
         self.lexicon = lexicon
@@ -179,7 +181,8 @@ class Grammar:
           with its preposition), a `Place`, or the concept of an adverbial. A question also makes the
           phrase that it asks for, whose tokens are not in the sentence.
         """
-        kept, self.phrases = self.phrases, {}
+        kept = self.phrases
+        self.phrases = {}
         try:
             sentence = self.render(meaning)
             made = self.phrases
@@ -222,7 +225,8 @@ class Grammar:
         mark = self.question if asks else self.stop
         text = self.space.join([s[0] for s in segments]).replace(" ,", ",")
         tokens = [token for s in segments for token in s[1]]
-        text, first = self.capital(text), tokens[0]
+        text = self.capital(text)
+        first = tokens[0]
         upper = self.capital(first.text)
         if upper != first.text:
             tokens[0] = Token(upper, first.concept)

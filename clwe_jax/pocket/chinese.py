@@ -32,10 +32,14 @@ class Chinese(Grammar):
 
     language = "zh"
     space = ""
-    stop, question, comma = "。", "？", "，"
+    stop = "。"
+    question = "？"
+    comma = "，"
 
     def inflect(self, lexicon) -> None:
-        self.nouns, self.verbs, self.adjectives = {}, {}, {}
+        self.nouns = {}
+        self.verbs = {}
+        self.adjectives = {}
         for concept, entry in lexicon.nouns.items():
             word, _, classifier = entry["zh"].partition(":")
             self.nouns[concept] = (word, classifier or "个")
@@ -147,7 +151,8 @@ class Chinese(Grammar):
         return [*parts, head, *done, *([self.np(c.obj)] if c.obj else [])]
 
     def _giving(self, c, head, verb, order, done):
-        receiver, obj = self.np(c.receiver), self.np(c.obj)
+        receiver = self.np(c.receiver)
+        obj = self.np(c.obj)
         give = [] if verb == "给" else [self.word("给")]
         if order == "前":
             return [self.word("给"), receiver, head, *done, obj]
@@ -200,11 +205,13 @@ class Chinese(Grammar):
             return self.ask(m.frame, m.first), True
         if m.frame == "say":
             return self.clause(m.first), False
-        word, comma = self.word, self.comma_segment
+        word = self.word
+        comma = self.comma_segment
         if m.frame == "report":
             first = self.clause(m.first._replace(tense="present"))
             return [*first, *self.clause(m.second)], False
-        first, second = m.first, m.second
+        first = m.first
+        second = m.second
         if m.frame == "because" and second.subject.noun in PRONOUN_WORDS:
             # Chinese states the reason first, so the reason names the person.
             first, second = (
@@ -213,7 +220,8 @@ class Chinese(Grammar):
             )
         if m.frame == "when":
             first = first._replace(tense="present")  # no 了 before 的时候
-        first, second = self.clause(first), self.clause(second)
+        first = self.clause(first)
+        second = self.clause(second)
         if m.frame == "when":
             return [word("当"), *first, word("的"), word("时候"), comma, *second], False
         if m.frame == "if":

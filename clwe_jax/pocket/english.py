@@ -55,7 +55,9 @@ class English(Grammar):
     language = "en"
 
     def inflect(self, lexicon) -> None:
-        self.nouns, self.verbs, self.adjectives = {}, {}, {}
+        self.nouns = {}
+        self.verbs = {}
+        self.adjectives = {}
         for concept, entry in lexicon.nouns.items():
             one, _, many = entry["en"].partition("/")
             self.nouns[concept] = (one, one if many == "-" else many or plural(one))

@@ -30,7 +30,9 @@ class French(Grammar):
     question = " ?"
 
     def inflect(self, lexicon) -> None:
-        self.nouns, self.verbs, self.adjectives = {}, {}, {}
+        self.nouns = {}
+        self.verbs = {}
+        self.adjectives = {}
         self.aspirated: set[str] = set()
         for concept, entry in lexicon.nouns.items():
             gender, _, word = entry["fr"].partition(" ")
@@ -215,18 +217,22 @@ class French(Grammar):
         person = self.person(c.subject)
         often = [self.adverb(c.often)] if c.often else []
         if c.modal:
-            finite, rest = segment(MODAL_VERBS[c.modal][1 + person], c.modal), [forms["inf"]]
+            finite = segment(MODAL_VERBS[c.modal][1 + person], c.modal)
+            rest = [forms["inf"]]
         elif c.tense == "future":
-            finite, rest = self.word(GO[person]), [forms["inf"]]
+            finite = self.word(GO[person])
+            rest = [forms["inf"]]
         elif c.tense == "past" and being:
             many, gender = self.agreement(c.subject)
             ending = ("e" if gender == FEMININE else "") + ("s" if many else "")
             finite = self.word(BE["present"][person])
             rest = [segment(forms["participle"][0] + ending, c.verb)]
         elif c.tense == "past":
-            finite, rest = self.word(AVOIR[person]), [forms["participle"]]
+            finite = self.word(AVOIR[person])
+            rest = [forms["participle"]]
         else:
-            finite, rest = forms[("1sg", "3sg", "3pl", "1pl")[person]], []
+            finite = forms[("1sg", "3sg", "3pl", "1pl")[person]]
+            rest = []
         return [*self.negate(c, finite), *often, *rest], preposition
 
     def complements(self, c: Clause, preposition: str) -> list[Segment]:

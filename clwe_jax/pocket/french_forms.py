@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-MASCULINE, FEMININE = 0, 1
+MASCULINE = 0
+FEMININE = 1
 VOWELS = "aeiouyàâäéèêëîïôöùûüœh"
 THIS = {False: ("ce", "cette"), True: ("ces", "ces")}
 POSSESSIVE = {
@@ -75,7 +76,8 @@ def conjugate(spec: str) -> dict[str, str]:
     """Forms of `manger`, `finir`, `vendre`, `acheter:è` or `boire{bois,boit,buvons,boivent,bu}`."""
     spec, _, given = spec.rstrip("}").partition("{")
     verb, _, change = spec.partition(":")
-    stem, ending = verb[:-2], verb[-2:]
+    stem = verb[:-2]
+    ending = verb[-2:]
     strong = stem
     if change in ("è",):
         at = max(stem.rfind("e"), stem.rfind("é"))

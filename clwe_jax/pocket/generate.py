@@ -76,7 +76,8 @@ def parallel(
     grammars = [grammar(language) for language in languages]
     sampler = Sampler(f"parallel/{split}/{seed}", split, among)
     seen = {language: set() for language in languages}
-    keys, rows = set(), []
+    keys = set()
+    rows = []
     while len(rows) < count:
         meaning = sampler.draw()
         if meaning.key in keys:
@@ -94,7 +95,8 @@ def parallel(
 @functools.cache
 def _forms(language: str) -> dict[str, dict[str, tuple[str, ...]]]:
     """The forms of each concept: concept -> slot -> lower-cased single words."""
-    lexicon, rules = load(), grammar(language)
+    lexicon = load()
+    rules = grammar(language)
     table = {}
     for concept in lexicon.concepts:
         slots = dict(rules.forms(concept))
@@ -148,7 +150,8 @@ def dictionary(source: str, target: str, base_forms: bool = False) -> list[tuple
     Args:
       base_forms: keep one form of each content word (singular, infinitive) and no function words.
     """
-    here, there = _forms(source), _forms(target)
+    here = _forms(source)
+    there = _forms(target)
     pairs: dict[tuple[str, str], None] = {}
     for concept, slots in here.items():
         others = there[concept]

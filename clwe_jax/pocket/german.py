@@ -35,7 +35,9 @@ class German(Grammar):
     language = "de"
 
     def inflect(self, lexicon) -> None:
-        self.nouns, self.verbs, self.adjectives = {}, {}, {}
+        self.nouns = {}
+        self.verbs = {}
+        self.adjectives = {}
         for concept, entry in lexicon.nouns.items():
             spec = entry["de"]
             weak = spec.endswith("*")
@@ -53,7 +55,8 @@ class German(Grammar):
             segments |= {"end_" + k: segment(whole + v, concept) for k, v in forms.items()}
             preposition, _, case = government.partition(":")
             if government in ("dat", "acc"):
-                preposition, case = "", government
+                preposition = ""
+                case = government
             self.verbs[concept] = (segments, forms["prefix"], preposition, CASES[case or "acc"])
         for concept, entry in lexicon.adjectives.items():
             base, comparative, stem = (entry["de"].split("/") + ["", ""])[:3]
@@ -182,7 +185,9 @@ class German(Grammar):
         """The middle field without the subject: between the finite verb and the clause's end."""
         if c.kind != "event":
             return self._state(c)
-        head, tail, bare = [], [], None
+        head = []
+        tail = []
+        bare = None
         if c.often:
             head.append(self.adverb(c.often))
         if c.receiver:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-NOM, ACC, DAT, GEN = "nom", "acc", "dat", "gen"
+NOM = "nom"
+ACC = "acc"
+DAT = "dat"
+GEN = "gen"
 CASES = {"a": ACC, "d": DAT, "acc": ACC, "dat": DAT}
 # Rows: case. Columns: masculine, feminine, neuter, plural.
 COLUMN = {"der": 0, "die": 1, "das": 2}

@@ -181,7 +181,8 @@ def _stream(
 
 def _labelled(sentence, known, tokenizer) -> GoldSentence:
     """The tokenizer's words; a word gets the sense of the token at exactly its characters."""
-    language, place = sentence.language, 0
+    language = sentence.language
+    place = 0
     spans: dict[tuple[int, int], str] = {}
     for token in sentence.tokens:
         size = len(tokenizer.normalizer(token.text, language))

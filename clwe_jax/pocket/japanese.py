@@ -47,10 +47,14 @@ class Japanese(Grammar):
 
     language = "ja"
     space = ""
-    stop, question, comma = "。", "。", "、"
+    stop = "。"
+    question = "。"
+    comma = "、"
 
     def inflect(self, lexicon) -> None:
-        self.nouns, self.verbs, self.adjectives = {}, {}, {}
+        self.nouns = {}
+        self.verbs = {}
+        self.adjectives = {}
         for concept, entry in lexicon.nouns.items():
             word, _, counter = entry["ja"].partition(":")
             kind = entry["flags"][0]
@@ -211,7 +215,8 @@ class Japanese(Grammar):
         return [segment(form["base"], c.adj), *self._copula(c, style, form["kind"])]
 
     def _exist(self, c: Clause, style: str) -> Segment:
-        animate, past = self.animate(c.subject), c.tense == "past"
+        animate = self.animate(c.subject)
+        past = c.tense == "past"
         if style == "polite":
             ending = (
                 ("ませんでした" if past else "ません")
@@ -287,7 +292,8 @@ class Japanese(Grammar):
             return self.ask(m.frame, m.first), True
         if m.frame == "say":
             return self.clause(m.first), False
-        first, second = m.first, m.second
+        first = m.first
+        second = m.second
         if m.frame == "because" and second.subject.noun in PRONOUN_WORDS:
             # Japanese states the reason first, so the reason names the person.
             first, second = (

@@ -60,14 +60,16 @@ def conjugate(spec: str) -> dict[str, str]:
         stem = nai = verb[:-2] + "し"
         te = stem + "て"
     elif verb.endswith("くる"):
-        stem, nai = verb[:-2] + "き", verb[:-2] + "こ"
+        stem = verb[:-2] + "き"
+        nai = verb[:-2] + "こ"
         te = stem + "て"
     elif kind == "1" or verb.endswith("来る"):
         stem = nai = verb[:-1]
         te = stem + "て"
     else:
         rows = ROWS[verb[-1]]
-        nai, stem = verb[:-1] + rows[0], verb[:-1] + rows[1]
+        nai = verb[:-1] + rows[0]
+        stem = verb[:-1] + rows[1]
         te = verb[:-1] + ("って" if verb.endswith(("行く", "いく")) else TE[verb[-1]])
     forms = {
         "masu": stem + "ます",

@@ -55,7 +55,8 @@ class Sampler:
 
     def noun_phrase(self, noun: str, role: str, owners=()) -> NP:
         """A noun phrase; `role` is 'subject', 'object', 'place', 'tool' or 'whom'."""
-        u, w = self.uniform, self.world
+        u = self.uniform
+        w = self.world
         self.trace.append(noun)
         kind = w.kind[noun]
         adjective = None
@@ -121,7 +122,8 @@ class Sampler:
             tables = self.world.relatives.get((domain, noun), ())
             if tables:
                 other = self.pick(tables)
-                verb, what = self.pick(other.verbs), self.pick(other.what)
+                verb = self.pick(other.verbs)
+                what = self.pick(other.what)
                 self.trace.append(verb)
                 obj = self.noun_phrase(what, "object")
                 tense = "past" if u() < 0.4 else "present"
@@ -133,7 +135,8 @@ class Sampler:
 
     def event(self, table, domain: str, tense=None, subject=None, simple=False) -> Clause:
         """A clause of an event. `simple`: neither modal nor negated, no adverb of time."""
-        u, w = self.uniform, self.world
+        u = self.uniform
+        w = self.world
         if subject is None:
             subject = self.subject(table, domain, not simple)
         verb = self.pick(table.verbs)
@@ -204,7 +207,8 @@ class Sampler:
 
     def still(self, frame: str, domain: str, tense=None) -> Clause | None:
         """A clause with the copula, of the kind `frame`; None when a draw does not fit."""
-        u, w = self.uniform, self.world
+        u = self.uniform
+        w = self.world
         tense = tense or ("past" if u() < 0.3 else "present")
         negated = u() < 0.1
         if frame in ("at", "there"):
@@ -258,7 +262,8 @@ class Sampler:
 
     def build(self, frame: str, domain: str) -> tuple[Clause, Clause | None] | None:
         """The clauses of a frame; None when a draw does not fit."""
-        u, events = self.uniform, self.world.events[domain]
+        u = self.uniform
+        events = self.world.events[domain]
         if frame in ("is", "more", "at", "there"):
             clause = self.still(frame, domain)
             return clause and (clause, None)

@@ -18,7 +18,9 @@ from clwe_jax.pocket.base import LANGUAGES, Meaning
 from clwe_jax.pocket.meanings import Sampler
 
 ORDERS = ("documents", "scattered")
-_SHORTEST, _LONGEST = 20, 40  # lines of a document
+# lines of a document
+_SHORTEST = 20
+_LONGEST = 40
 _EXTRA = 0.05  # extra lines for each gap between two lines of a document
 
 
@@ -104,7 +106,9 @@ def shared_pairs(
       count, seed, among, shared: as of `lines`.
     """
     pair = (source, target)
-    numbers, texts = {}, {}  # language -> of its lines; (language, rendered in) -> texts
+    # language -> of its lines; (language, rendered in) -> texts
+    numbers = {}
+    texts = {}
     for language in pair:
         numbers[language] = []
         for other in pair:
@@ -116,7 +120,8 @@ def shared_pairs(
                 texts[language, other].append(text)
     same = set(_equal(texts[source, target], texts[target, target]))
     same.update(_equal(texts[source, source], texts[target, source]))
-    here, there = numbers[source], numbers[target]
+    here = numbers[source]
+    there = numbers[target]
     return [
         SharedPair(i + 1, j + 1, here[i] is not None and here[i] == there[j])
         for i, j in sorted(same)
@@ -152,7 +157,8 @@ def _meanings(count: int, seed: int, among: tuple[str, ...]) -> list[Meaning]:
 
 def _own_domains(language: str, among: tuple[str, ...]) -> tuple[str, ...]:
     """The domains that no other language draws from."""
-    place, names = LANGUAGES.index(language), among or generate.domains()
+    place = LANGUAGES.index(language)
+    names = among or generate.domains()
     if len(names) <= place:
         raise ValueError(
             f"{language} has no domain of its own among {', '.join(names)}: texts apart need "
@@ -163,8 +169,11 @@ def _own_domains(language: str, among: tuple[str, ...]) -> tuple[str, ...]:
 
 def _layout(language: str, count: int, planted: int, seed: int, order: str) -> list[int | None]:
     """The number of the planted meaning of each line of a text, None for an unrelated line."""
-    lengths, places = random.Random(f"documents/{seed}"), random.Random(f"{language}/places/{seed}")
-    unrelated, start, blocks = count - planted, 0, []
+    lengths = random.Random(f"documents/{seed}")
+    places = random.Random(f"{language}/places/{seed}")
+    unrelated = count - planted
+    start = 0
+    blocks = []
     while start < planted:
         length = lengths.randint(_SHORTEST, _LONGEST) if order == "documents" else 1
         block: list[int | None] = []

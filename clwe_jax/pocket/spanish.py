@@ -31,7 +31,9 @@ class Spanish(Grammar):
     language = "es"
 
     def inflect(self, lexicon) -> None:
-        self.nouns, self.verbs, self.adjectives = {}, {}, {}
+        self.nouns = {}
+        self.verbs = {}
+        self.adjectives = {}
         for concept, entry in lexicon.nouns.items():
             gender, _, word = entry["es"].partition(" ")
             one, _, many = word.partition("/")

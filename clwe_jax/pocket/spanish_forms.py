@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-MASCULINE, FEMININE = 0, 1
+MASCULINE = 0
+FEMININE = 1
 ARTICLES = {False: ("el", "la"), True: ("los", "las")}
 INDEFINITE = {False: ("un", "una"), True: ("unos", "unas")}
 THIS = {False: ("este", "esta"), True: ("estos", "estas")}
@@ -93,7 +94,8 @@ def conjugate(spec: str) -> dict[str, str]:
     """Forms of `comer`, `cerrar:ie` or `dar{doy,da,dan,di,dio,dieron}`: inf, `SLOTS`, 1pl."""
     spec, _, given = spec.rstrip("}").partition("{")
     verb, _, change = spec.partition(":")
-    stem, kind = verb[:-2], verb[-2:].replace("í", "i")
+    stem = verb[:-2]
+    kind = verb[-2:].replace("í", "i")
     strong = _raise(stem, change) if change else stem
     theme = "a" if kind == "ar" else "e"
     first = strong

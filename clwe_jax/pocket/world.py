@@ -138,7 +138,8 @@ class World:
         plain = {
             a for a, e in self.lexicon.adjectives.items() if {"plain", "mood"} & set(e["flags"])
         }
-        states, comparisons = [], []
+        states = []
+        comparisons = []
         for nouns, adjectives in domain.properties:
             states.append((zipf(nouns), zipf(adjectives)))
             gradable = tuple(a for a in adjectives if a not in plain)

@@ -17,7 +17,8 @@ def clcr(scale: str) -> ConfigDict:
     Raises:
       ValueError: an unknown scale.
     """
-    config, paper = at(scale, ClcrRun), scale == "paper"
+    config = at(scale, ClcrRun)
+    paper = scale == "paper"
     config.clcr.faithful = paper
     if scale == "laptop":
         config.data.update(pocket_domains=DOMAINS, pocket_sentences=30_000)

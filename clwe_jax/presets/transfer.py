@@ -21,7 +21,8 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
     Raises:
       ValueError: an unknown scale.
     """
-    config, laptop = at(scale, TransferRun), scale == "laptop"
+    config = at(scale, TransferRun)
+    laptop = scale == "laptop"
     config.transfer.task = task
     config.transfer.head = options.named("head", head)
     if laptop:

@@ -174,7 +174,8 @@ def _for_languages(config: ConfigDict, scale: str, one: int, pair: int) -> Confi
     Args:
       one, pair: steps between two evaluations of the senses of one and of several languages.
     """
-    several, laptop = "," in config.data.languages, scale == "laptop"
+    several = "," in config.data.languages
+    laptop = scale == "laptop"
     if laptop:
         config.data.pocket_domains = DOMAINS
         every_steps = pair if several else one

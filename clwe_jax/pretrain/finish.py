@@ -154,7 +154,8 @@ class Finish:
             columns = ["", data.Column("Before", form), data.Column("After", form)]
             tables += [data.Table(columns, rows, title=title)] if rows else []
         series = run_folder.read_series(self.folder)
-        other, pair = "translation", f"a sentence and its translation ({options.pairs})"
+        other = "translation"
+        pair = f"a sentence and its translation ({options.pairs})"
         if options.pairs == "copies":
             other = "copy"
             pair = (
@@ -183,7 +184,8 @@ class Finish:
             )
             for title, (unit, form, lines) in curves.items()
         ]
-        lost, against = "", ""
+        lost = ""
+        against = ""
         if options.drop:
             lost = f" (each of the two loses up to {options.drop:.0%} of its words)"
         if options.against == "table":

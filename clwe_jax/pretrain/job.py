@@ -98,7 +98,8 @@ class Pretraining(Job):
         )
 
     def stages(self):
-        config, stages = self.config, []
+        config = self.config
+        stages = []
         if config.mined_by:
             mine = functools.partial(own_mining.run, config, self.workdir)
             stages.append(Stage("mining", mine, about=lambda: [forecast.mining(config)]))
@@ -148,7 +149,8 @@ class Pretraining(Job):
         return start
 
     def _train(self, opened: Opened, start: TokenVectors | None) -> Trained | object:
-        config, run_text = self.config, opened.run_text
+        config = self.config
+        run_text = opened.run_text
         vocabulary = run_text.tokenizer.vocabulary
         objective = build.build_objective(
             config,
@@ -182,13 +184,15 @@ class Pretraining(Job):
         return Trained(objective, measuring, result) if result.finished else STOPPED
 
     def _finish(self, opened: Opened, trained: Trained) -> Trained | object:
-        before, meta = trained.result, self._meta(opened.run_text)
+        before = trained.result
+        meta = self._meta(opened.run_text)
         own = self.finish.train(
             trained.objective, opened.run_text, trained.evaluators, before, meta
         )
         if not own.finished:
             return STOPPED
-        result, figures = finish.joined(before, own), finish.figures(before, own)
+        result = finish.joined(before, own)
+        figures = finish.figures(before, own)
         return trained._replace(result=result, finish=figures)
 
     def _meta(self, run_text: RunText) -> dict[str, str]:
@@ -202,7 +206,8 @@ class Pretraining(Job):
         return dictionary_baseline.measure_run(self.config, opened.run_text, self.workdir)
 
     def results(self, done: Mapping[str, Any]) -> Results:
-        opened, trained = done["inputs"], done.get("finish", done["training"])
+        opened = done["inputs"]
+        trained = done.get("finish", done["training"])
         stats = opened.inputs.source.stats()
         languages = opened.run_text.description.get("languages", {})
         figures = {**trained.result.train, **trained.result.evaluations, **done["floor"]}
@@ -219,7 +224,9 @@ class Pretraining(Job):
         stats: Mapping[str, float],
         figures: Mapping[str, float],
     ) -> dict[str, Any]:
-        config, run_text, result = self.config, opened.run_text, trained.result
+        config = self.config
+        run_text = opened.run_text
+        result = trained.result
         model = LanguageModel(
             config,
             run_text.tokenizer,
@@ -298,7 +305,8 @@ def started(
 
 def space_of(run_text: RunText, vectors_of: shared_space.VectorsOf) -> list[dict[str, Any]]:
     """The picture of the words in a space, less the mean of each language's frequent words."""
-    frequent, hub = {x: words for x, words in run_text.frequent.items() if words}, _hub(run_text)
+    frequent = {x: words for x, words in run_text.frequent.items() if words}
+    hub = _hub(run_text)
     if hub is None:
         return []
     means = {x: vectors_of(x, words).mean(0) for x, words in frequent.items()}

@@ -139,7 +139,8 @@ def _census(entry: Mapping[str, Any]) -> list[Table]:
 
 def _word(word: Mapping[str, Any], run: RunFolder) -> list[Block]:
     """A word's tables and pictures, one of each for each direction of the model."""
-    tables, pictures = [], []
+    tables = []
+    pictures = []
     directions = word["directions"]
     for direction, details in directions.items():
         rows = _rows(word["word"], details["senses"])

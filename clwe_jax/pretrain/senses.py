@@ -158,11 +158,13 @@ def _points(view: SenseView, direction: str, senses: Sequence[Sense]) -> list[di
 
 def _export(view: SenseView, folder: str) -> list[str]:
     """Writes the files that an embedding projector reads; returns their names."""
-    written, config = [], []
+    written = []
+    config = []
     for place, name in enumerate(view.directions):
         ending = f"_{name}" if place else ""
         rows, vectors = view.export(name, _EXPORTED)
-        vectors_file, metadata_file = f"vectors{ending}.tsv", f"metadata{ending}.tsv"
+        vectors_file = f"vectors{ending}.tsv"
+        metadata_file = f"metadata{ending}.tsv"
         _write(folder, vectors_file, ("\t".join(f"{x:.5g}" for x in row) for row in vectors))
         _write(folder, metadata_file, map(_line, [_HEAD, *rows]))
         config += [

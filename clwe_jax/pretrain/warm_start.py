@@ -223,10 +223,15 @@ def _cut(
     """The words of all languages as the run's tokens, and their numbers by language."""
     tokenizer = run_text.tokenizer
     unknown = tokenizer.vocabulary.unk_id
-    vectors, weights, tokens, lengths, numbers = [], [], [], [], {}
+    vectors = []
+    weights = []
+    tokens = []
+    lengths = []
+    numbers = {}
     for language, given in by_language.items():
         frequency = _frequencies(given, language, run_text)
-        rows, seen = [], set()
+        rows = []
+        seen = set()
         for row, word in enumerate(given.words):
             ids, _ = tokenizer.encode(word, language)
             if ids and unknown not in ids and tuple(ids) not in seen:
@@ -276,13 +281,15 @@ def _subwords(
     """
     from clwe_jax.static.trainer import SUBWORDS
 
-    model, path = spaces.load(folder), os.path.join(folder, "trained", SUBWORDS)
+    model = spaces.load(folder)
+    path = os.path.join(folder, "trained", SUBWORDS)
     if not os.path.isfile(path):
         raise ValueError(
             f"config.init.method='subword': {folder} has no {SUBWORDS}. Train the vectors with "
             "--config.static.keep_subwords=True, or take --config.init.embeddings=joint"
         )
-    grams, vocabulary = Subwords.load(path), run_text.tokenizer.vocabulary
+    grams = Subwords.load(path)
+    vocabulary = run_text.tokenizer.vocabulary
     shares = token_init.language_shares(words, vocabulary.size)
     raw = np.zeros((vocabulary.size, grams.vectors.shape[1]), np.float32)
     for token, piece in enumerate(vocabulary.pieces):
@@ -292,7 +299,8 @@ def _subwords(
             ends = begins and vocabulary.encode_word(text) == [token]
             raw[token] = grams.vector(text, begins, ends)
     # Before map and centering, which would also give tokens without n-grams a vector.
-    own, total = np.abs(raw).max(1) > 0, np.zeros_like(raw)
+    own = np.abs(raw).max(1) > 0
+    total = np.zeros_like(raw)
     for share, (language, vectors) in zip(shares.T, by_language.items()):
         mapped = raw
         if language in model.alignments:

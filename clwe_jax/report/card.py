@@ -69,7 +69,8 @@ def usage(code: str) -> Section | None:
 def loading(run: RunFolder) -> str:
     """Code that loads an encoder and asks it for neighbours, translations and vectors."""
     first = next(iter(run.extras.get("neighbours") or ()), {})
-    word, asked = first.get("word") or "house", first.get("language") or run.languages[0]
+    word = first.get("word") or "house"
+    asked = first.get("language") or run.languages[0]
     to = next((language for language in run.languages if language != asked), "")
     lines = [
         "from clwe_jax import api",

@@ -27,7 +27,8 @@ def _by_language(run: RunFolder) -> list[Block]:
     }
     # Rows of pairs and sentences have no shares of languages among their pieces.
     measured = any(row.get("sampled_share") is not None for row in by_language.values())
-    asked, sampled = measured and full["target_share"] > 0, measured and max(full.values())
+    asked = measured and full["target_share"] > 0
+    sampled = measured and max(full.values())
     columns = [Column("Language"), Column("Lines", "count"), Column("Words", "count")]
     columns += [Column("Share asked", "percent")] * asked
     columns += [Column("Sampled", "percent")] * bool(sampled)
@@ -39,7 +40,8 @@ def _by_language(run: RunFolder) -> list[Block]:
         if asked:
             cells.append(Number(row.get("target_share")))
         if sampled:
-            share, target = row.get("sampled_share"), row.get("target_share")
+            share = row.get("sampled_share")
+            target = row.get("target_share")
             bar = ((share or 0.0) / sampled, None if target is None else target / sampled)
             cells.append(Number(share, bar=bar))
         cells.append(Number(row.get("coverage")))
@@ -64,7 +66,8 @@ def _vocabulary(run: RunFolder) -> list[Block]:
     share = run.figures.get(
         "data/cross_lingual_share", run.figures.get("train/cross_lingual_share")
     )
-    labels, asked = None, run.option("task.cross_lingual_share")
+    labels = None
+    asked = run.option("task.cross_lingual_share")
     if share is not None:
         labels = figures.percent(share)
         labels += f" (asked {figures.percent(asked, 0)})" if asked is not None else ""

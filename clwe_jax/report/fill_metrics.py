@@ -115,7 +115,8 @@ def _resolve_table(table: Table, runs: Sequence[RunFolder]) -> Table:
         if not i or run or i in filters or any(not _is_empty(row[i]) for row in made)
     ]
     made = [[row[i] for i in kept] for row in made]
-    rows, total = made[: len(table.rows)], made[-1] if table.total is not None else None
+    rows = made[: len(table.rows)]
+    total = made[-1] if table.total is not None else None
     return dataclasses.replace(
         table,
         columns=[columns[i] for i in kept],

@@ -100,7 +100,8 @@ def with_baseline(
       path, chance: paths of the figures, with a star for the pair.
       method: name of the floor's method, for the column's head.
     """
-    made, named = [], f"{_HEAD}, {method}" if method else _HEAD
+    made = []
+    named = f"{_HEAD}, {method}" if method else _HEAD
     for table in tables:
         for head, figure in ((named, path), ("Chance", chance)):
             cells = [

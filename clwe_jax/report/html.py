@@ -93,7 +93,8 @@ def page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
     """
     run, *others = runs
     warned = list(problems)
-    environment, said = _environment(run), pages.of(run)
+    environment = _environment(run)
+    said = pages.of(run)
     first, *shown = _sections(environment, said, runs, warned)
     tiles = _attempt("the headline figures", warned, lambda: said.tiles(run, others))
     lead = _attempt("the summary", warned, lambda: overview.summary(run))

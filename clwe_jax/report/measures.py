@@ -211,7 +211,8 @@ def induction(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     blocks = []
     if any(name.startswith("floor/bli/") for name in run.figures):
         text += floor.TEXT
-    sets, whole = {x: test_sets.of_pair(run, "bli", x) for x in pairs}, test_sets.of_all(run, "bli")
+    sets = {x: test_sets.of_pair(run, "bli", x) for x in pairs}
+    whole = test_sets.of_all(run, "bli")
     for variant, title, columns, last in (
         ("_distinct_covered", "Covered words of different spelling", _headline_columns(main), sets),
         ("", "All test words, the papers' convention", _induction_columns(main, ending), None),

@@ -82,7 +82,8 @@ def _floor(run: RunFolder, name: str) -> float | None:
 
 def _measured_on(run: RunFolder, name: str) -> list[str]:
     """Notes on the words and the test sets of a headline figure, and on chance."""
-    kind, notes = name.partition("/")[0], []
+    kind = name.partition("/")[0]
+    notes = []
     if name.endswith("_distinct_covered"):
         share = run.figures.get("bli/coverage_distinct")
         notes.append(f"covered words of different spelling, {figures.percent(share)} of them")
@@ -101,14 +102,16 @@ def summary(run: RunFolder) -> str:
     parts = [run.name]
     if run.option("scale"):
         parts[0] += f" at the {run.option('scale')} scale"
-    layers, width = run.option("model.layers"), run.option("model.width")
+    layers = run.option("model.layers")
+    width = run.option("model.width")
     if layers and width:
         parts.append(f"{layers} layers of width {width}")
     names = run.languages
     if names:
         listed = f" ({', '.join(names)})" if len(names) <= 12 else ""
         parts.append(f"{len(names)} language{'s' * (len(names) != 1)}{listed}")
-    rows, length = run.option("train.batch_size"), run.option("data.sequence_length")
+    rows = run.option("train.batch_size")
+    length = run.option("data.sequence_length")
     if run.step:
         size = f" of {rows:,} × {length:,} pieces" if rows and length else ""
         parts.append(f"{run.step:,} steps{size}")
@@ -144,7 +147,8 @@ def machine(run: RunFolder, others: Sequence[RunFolder], more: Mapping[str, Cell
     """Speed, memory and the machine; in a second list `more`."""
     extras = run.extras
     speed, memory, versions = (extras.get(x) or {} for x in ("speed", "memory", "versions"))
-    flops, rate = speed.get("step_flops"), speed.get("steps_per_second")
+    flops = speed.get("step_flops")
+    rate = speed.get("steps_per_second")
     known = {
         "Device": extras.get("device"),
         "CPU cores": figures.shown(figures.count, extras.get("cores")),

@@ -42,7 +42,8 @@ _DOTS = re.compile(r'<g( clip-path="[^"]*")>((?:\s*<use [^>]*style="[^"]*"/>)+)'
 _STYLED = re.compile(r' style="([^"]*)"')
 
 # Placeholders that the page replaces by its own colours.
-_INK, _GRID = "#010203", "#040506"
+_INK = "#010203"
+_GRID = "#040506"
 STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "clwe_jax",

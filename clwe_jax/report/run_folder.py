@@ -140,7 +140,8 @@ def read_series(
     Args:
       problems: gets a sentence on lines that could not be read.
     """
-    path, problems = Path(folder) / "metrics.jsonl", [] if problems is None else problems
+    path = Path(folder) / "metrics.jsonl"
+    problems = [] if problems is None else problems
     series_of: dict[str, Series] = {}
     bad = []
     if path.exists():
@@ -150,7 +151,9 @@ def read_series(
                     continue
                 try:
                     row = json.loads(line)
-                    name, step, value = row["name"], int(row["step"]), float(row["value"])
+                    name = row["name"]
+                    step = int(row["step"])
+                    value = float(row["value"])
                 except (ValueError, KeyError, TypeError, OverflowError):
                     bad.append(number)
                     continue

@@ -18,7 +18,8 @@ _TITLES = {
 def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """Words of several languages, joined to their translations, stage by stage."""
     entry = run.extras.get("space") or {}
-    hub, stages = entry.get("hub"), entry.get("stages") or {}
+    hub = entry.get("hub")
+    stages = entry.get("stages") or {}
     pictures = [
         picture(title, points, hub, run.languages)
         for stage, title in _TITLES.items()

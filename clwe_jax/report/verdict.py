@@ -55,10 +55,12 @@ def sentences(run: RunFolder, step: Step) -> Verdict | None:
 def words(run: RunFolder, step: Step) -> Verdict | None:
     """The verdict on lexicon induction, of a run that compared no sentences; as `sentences`."""
     method, ending = figures.word_method(run.figures)
-    name, which = f"bli/p@1{ending}_distinct", " that have a translation of another spelling"
+    name = f"bli/p@1{ending}_distinct"
+    which = " that have a translation of another spelling"
     if name not in run.figures:
         # Older runs: a word without a vector counted as found where it is its own translation.
-        name, which = f"bli/p@1{ending}", ""
+        name = f"bli/p@1{ending}"
+        which = ""
     if name not in run.figures:
         return None
     text = (

@@ -62,7 +62,8 @@ class CachedResult(Generic[T]):
         """
         result = self.stored()
         if result is None:
-            result, record = self.make(), self.path + RECORD
+            result = self.make()
+            record = self.path + RECORD
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
             with contextlib.suppress(FileNotFoundError):
                 os.remove(record)  # an interruption while saving must not leave the old record
@@ -78,7 +79,8 @@ class CachedResult(Generic[T]):
           ValueError: as of `result`.
         """
         # Tuples come back from JSON as lists: compared as they are, the two would differ.
-        wanted, names = _from_json(self.made_with), []
+        wanted = _from_json(self.made_with)
+        names = []
         try:
             stored = read_json(self.path + RECORD)
             stamps = stored.pop(_STAMPS, None)

@@ -69,7 +69,8 @@ def _hash_content(path: str) -> dict[str, Any]:
     """'bytes' and 'hash' of a file, or of all files of a folder."""
     names = [os.path.join(path, name) for name in ("config.json", "results.json")]
     files = names[:1] if all(map(os.path.exists, names)) else list(_files(path))
-    digest, size = hashlib.sha256(), 0
+    digest = hashlib.sha256()
+    size = 0
     for file in files:
         if file.endswith(".py"):  # of the embedded world: comments do not change its text
             digest.update(_dump_code(file).encode())

@@ -95,7 +95,8 @@ def encoder(
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Logs no warnings: that a dictionary lacks the test words is as it should be."""
-    logger, drop = logging.get_absl_logger(), lambda record: False
+    logger = logging.get_absl_logger()
+    drop = lambda record: False
     logger.addFilter(drop)
     try:
         yield

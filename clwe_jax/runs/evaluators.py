@@ -107,7 +107,8 @@ def build(
       ValueError: an option that cannot work.
       FileNotFoundError: a folder that is missing or holds no test data.
     """
-    made, absent = [], []
+    made = []
+    absent = []
     for key, evaluator in _made(evals, context, folders or {}, names):
         spec = evals[key]
         if evaluator.has_data:

@@ -28,7 +28,8 @@ _NAMED = 12  # most languages that a line names
 
 def text_files(config: options.Run, workdir: str) -> Iterator[str]:
     """The text of every language."""
-    languages, source = options.languages(config), config.data.source
+    languages = options.languages(config)
+    source = config.data.source
     folders = run_texts.folders_of(config, workdir)
     if source == "pocket":
         yield (
@@ -75,7 +76,8 @@ def evaluations(config: options.Run, workdir: str) -> Iterator[str]:
 
 def model(config: PretrainRun) -> Iterator[str]:
     """The model, its training and its checkpoints, without a step."""
-    cfg, length = config.train, config.data.sequence_length
+    cfg = config.train
+    length = config.data.sequence_length
     mesh = partition.make_mesh(config.mesh)
     objective = _objective(config)
     optimizer = optim.from_config(config.optimizer, length)
@@ -119,7 +121,8 @@ def vectors(config: StaticRun) -> Iterator[str]:
 
 def joint_vectors(config: PretrainRun) -> Iterator[str]:
     """The vectors that a language model starts from."""
-    settings, joint = options.parse(presets.static(config.scale)).embeddings, config.init.joint
+    settings = options.parse(presets.static(config.scale)).embeddings
+    joint = config.init.joint
     dim = joint.dim or min(config.model.width, MAX_START_DIM)
     given = dataclasses.replace(settings, **{**values_of(joint), "dim": dim})
     yield _training(config, "joint", given).replace("training:", "start: word vectors,", 1)

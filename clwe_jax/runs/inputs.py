@@ -129,7 +129,8 @@ def build(config: PretrainRun, run_text: RunText) -> Inputs:
         )
     task = config.task
     if isinstance(task, Translation | Sentences):
-        vocabulary, length = run_text.tokenizer.vocabulary, config.data.sequence_length
+        vocabulary = run_text.tokenizer.vocabulary
+        length = config.data.sequence_length
         if isinstance(task, Translation):
             pieces = translation.encode(
                 task, run_text.folders["parallel"], run_text.tokenizer, length
@@ -211,7 +212,8 @@ def translations(objective: Section, run_text: RunText) -> np.ndarray | None:
 
 def _host_share(sizes: MeshOptions, batch_size: int) -> tuple[dict[str, int], dict[str, int]]:
     """The share of the data that this host reads, and its rows of a batch, as arguments."""
-    share, shares = 0, 1
+    share = 0
+    shares = 1
     if jax.process_count() > 1:
         share, shares = partition.row_share(partition.make_mesh(sizes))
     rows = partition.host_rows(batch_size, shares)

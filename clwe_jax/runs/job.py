@@ -22,7 +22,8 @@ from clwe_jax.report import html, tables
 from clwe_jax.runs import cached, lock
 from clwe_jax.training import metrics
 
-FIGURES, REPORT = "results.json", "report.json"
+FIGURES = "results.json"
+REPORT = "report.json"
 
 
 # The result of a stage that a signal stopped; the same command resumes it.
@@ -78,7 +79,8 @@ class Job:
     writes_config = True
 
     def __init__(self, config: options.Run, workdir: str) -> None:
-        self.config, self.workdir = config.resolved(), workdir
+        self.config = config.resolved()
+        self.workdir = workdir
         self.recorder = record.Recorder(
             workdir, to_dict(self.config), self.config.seed, again=not self.writes_config
         )
@@ -134,7 +136,8 @@ class Job:
             if first_host:
                 self._describe()
             return True
-        figures, report = self.read(FIGURES), self.read(REPORT)
+        figures = self.read(FIGURES)
+        report = self.read(REPORT)
         advice = self.finished(figures, report)
         if advice:
             if first_host:

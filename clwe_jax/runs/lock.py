@@ -33,7 +33,9 @@ def held(workdir: str) -> Iterator[None]:
     Raises:
       InUse: another process holds it, on every host of this run.
     """
-    path, handle, taken = os.path.join(workdir, FILE), None, ""
+    path = os.path.join(workdir, FILE)
+    handle = None
+    taken = ""
     if jax.process_index() == 0:
         try:
             handle = _lock(path)

@@ -44,7 +44,9 @@ class Recorder:
           started: wall and processor seconds at an earlier start; None: as of `time_parts.begin`.
         """
         self._path = os.path.join(folder, FILE)
-        self._options, self._seed, self._again = options, seed, again
+        self._options = options
+        self._seed = seed
+        self._again = again
         self._started = time_parts.Reading(*started, {}) if started else time_parts.begin()
         self._before: dict[str, Any] | None = None
         self._made: dict[str, Any] = {}
@@ -82,7 +84,8 @@ class Recorder:
                 "data": data_hashes.hash_data(self._options),
             }
         old = self._before
-        seconds, peak = old.get("seconds", {}), environment.peak_memory()
+        seconds = old.get("seconds", {})
+        peak = environment.peak_memory()
         command = shlex.join(environment.command())
         commands = [*(x for x in old.get("commands", ()) if x != command), command]
         atomic.write_json(
@@ -156,7 +159,8 @@ def with_intervals(figures: Mapping[str, float]) -> dict[str, Any]:
 
 def _written(outcomes: Mapping[str, Outcomes]) -> dict[str, Any]:
     """The entries of outcomes: metric -> 'NUMBER:BITS', and the items, which many metrics share."""
-    right, items = {}, {}
+    right = {}
+    items = {}
     for metric, tested in sorted(outcomes.items()):
         bits = base64.b64encode(np.packbits(np.asarray(tested.right, bool)).tobytes()).decode()
         right[metric] = f"{len(tested.right)}:{bits}"

@@ -37,11 +37,13 @@ def concepts(
         return []
     others = [language for language in frequent if language != hub][: _LANGUAGES - 1]
     ranks = {x: {word: i for i, word in enumerate(frequent[x][:_FREQUENT])} for x in others}
-    candidates, used = [], set()
+    candidates = []
+    used = set()
     for word in frequent[hub][_FUNCTION_WORDS:_FREQUENT]:
         if not word.isalpha() or (len(word) < 3 and not is_unspaced(word)):
             continue
-        synonyms, concept = dictionary.synonyms(word, hub), {hub: word}
+        synonyms = dictionary.synonyms(word, hub)
+        concept = {hub: word}
         for language, rank in ranks.items():
             known = [x for x in synonyms.get(language, ()) if x in rank and x != word]
             if known:

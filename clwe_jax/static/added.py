@@ -49,7 +49,8 @@ class Finished:
         Raises:
           ValueError: another width.
         """
-        new, old = trained[self.model.hub], self.model.raw[self.model.hub]
+        new = trained[self.model.hub]
+        old = self.model.raw[self.model.hub]
         if new.dim != self.trained_dim:
             raise ValueError(
                 f"config.embeddings.dim={new.dim}: the trained part of config.static.add_to has "
@@ -61,7 +62,8 @@ class Finished:
         # Words that only the dictionary knows have zeros there, which must not count as pairs.
         rows = np.where((rows >= 0) & (np.abs(known[rows]).max(1) > 0), rows, -1)
         both = np.flatnonzero(rows >= 0)
-        here, there = unit(new.vectors - new.vectors.mean(0))[both], unit(known[rows[both]])
+        here = unit(new.vectors - new.vectors.mean(0))[both]
+        there = unit(known[rows[both]])
         turn = procrustes.orthogonal(here, there).astype(np.float32)
         return {
             language: dataclasses.replace(own, vectors=own.vectors @ turn)
@@ -102,9 +104,12 @@ def load(config: StaticRun) -> Finished:
       ValueError: it has one of the new languages or lacks the hub, it was made with other options, or
         it has no vectors that languages can be added to.
     """
-    path, static = config.static.add_to, config.static
-    model, before = spaces.load(path), to_dict(folder.read_config(path))
-    hub, fault = options.hub_of(config), ""
+    path = config.static.add_to
+    static = config.static
+    model = spaces.load(path)
+    before = to_dict(folder.read_config(path))
+    hub = options.hub_of(config)
+    fault = ""
     again = set(options.languages(config)) & set(model.languages) - {hub}
     if hub != model.hub:
         fault = f"its hub is {model.hub}: give --config.data.languages={model.hub},xx"
@@ -130,7 +135,8 @@ def load(config: StaticRun) -> Finished:
                     )
     if fault:
         raise ValueError(f"config.static.add_to={path}: {fault}")
-    spelling, vectors = model.spelling, model.raw[hub]
+    spelling = model.spelling
+    vectors = model.raw[hub]
     regression = spelling.regressions[hub]
     width = regression.factors.shape[1]
     known = dataclasses.replace(vectors, vectors=vectors.vectors[:, :width].astype(np.float32))

@@ -40,7 +40,8 @@ def place_words(
 def list_neighbours(model: StaticSpaces, option: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """The nearest words of those that `config.report.words` lists, or of some content words."""
     known = model.raw[model.hub]
-    asked, words = shown_words.asked_words(option), []
+    asked = shown_words.asked_words(option)
+    words = []
     for word in asked:
         if model.knows(word, model.hub):
             key = model.normalizer.key(word, model.hub)
@@ -62,7 +63,8 @@ def choose_errors(rows: Sequence[Mapping[str, Any]], max_errors: int) -> tuple[l
     for row in rows:
         if row["kind"] not in ("right", *(page.KIND for page in PAGES)):
             by_pair.setdefault(row["pair"], []).append(row)
-    shown, left_out = [], 0
+    shown = []
+    left_out = 0
     for some in by_pair.values():
         places = np.unique(np.linspace(0, len(some) - 1, min(max_errors, len(some))).astype(int))
         shown += [some[place] for place in places.tolist()]

@@ -48,7 +48,9 @@ def write(
       tests: test dictionaries, which no link has seen.
       tested: languages whose test sentences are measured by `register_shares`.
     """
-    figures, rows, examples = {}, [], []
+    figures = {}
+    rows = []
+    examples = []
     given = trainer.corpus.given.given
     for pair, found in links.items():
         name = "-".join(pair)
@@ -116,7 +118,8 @@ def register_shares(
         for language, sentences in texts.items():
             own = trainer.corpus.given.corpus
             given = {own.words[i] for i in np.unique(own.ids.get(language, ())).tolist()}
-            others, words = trainer.other_words(language), list[str]()
+            others = trainer.other_words(language)
+            words = list[str]()
             for sentence in sentences:
                 words += cut(sentence, language)
             only = sum(word in given and word not in others for word in words)

@@ -76,12 +76,14 @@ def write(
         for pair, some in sets.items():
             for language, places in zip(pair, some[:2]):
                 lines.want(language, places.tolist())
-    figures, parts = {}, []
+    figures = {}
+    parts = []
     judging = encoders.load(judge, sorted(grown.files)).encoder() if judge else None
     for pair in dict.fromkeys([*grown.pairs, *grown.refused]):
         name = "-".join(pair)
         taken, refused = (x.get(pair, Pairs([], [], [])) for x in (grown.pairs, grown.refused))
-        rows, refused_rows = _rows(lines, pair, taken), _rows(lines, pair, refused)
+        rows = _rows(lines, pair, taken)
+        refused_rows = _rows(lines, pair, refused)
         links = grown.links.get(pair)
         words = list(zip(links.source, links.target, links.counts.tolist())) if links else []
         words = [link for link in words if all(any(map(str.isalpha, x)) for x in link[:2])]

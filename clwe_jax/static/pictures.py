@@ -31,7 +31,8 @@ def stages(
       model: the aligned vectors.
       dictionary: the dictionary whose pairs are joined by lines; None: no lines.
     """
-    hub, pictures = model.hub, {}
+    hub = model.hub
+    pictures = {}
     others = (language for language in vocabularies.raw if language != hub)
     for language in islice(others, MAX_PAIRS):
         pairs = dictionary.pairs(language, hub) if dictionary is not None else []

@@ -21,7 +21,8 @@ from clwe_jax.text.words.normalize import Normalizer
 def read(config: StaticRun) -> Vocabularies:
     """The vectors of `config.align.source_vectors` and `target_vectors`, which share no words."""
     paths = config.align.source_vectors, config.align.target_vectors
-    raw, skipped = {}, {}
+    raw = {}
+    skipped = {}
     for language, path in zip(options.languages(config), paths):
         vectors = files.read(path, max_vocab=config.align.max_vocab, language=language)
         logging.info(

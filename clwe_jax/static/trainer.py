@@ -55,7 +55,9 @@ from clwe_jax.text.words.spellings import Spellings
 from clwe_jax.text.words.words import Segmenter
 
 GROWN = "mined.npz"  # what was mined
-GIVEN, PAIRED = "given.npz", "paired.npz"  # links of given pairs, and what these teach
+# links of given pairs, and what these teach
+GIVEN = "given.npz"
+PAIRED = "paired.npz"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -94,8 +96,10 @@ class Trainer:
         Args:
           links: what was mined, for 'dictionary'.
         """
-        config, kind = self.config, self.config.static.training
-        max_words, hub = config.embeddings.max_vocab, options.hub_of(config)
+        config = self.config
+        kind = self.config.static.training
+        max_words = config.embeddings.max_vocab
+        hub = options.hub_of(config)
         if kind == "dictionary":
             rows = self.rows(config.embeddings.dim, links)
             made = dictionary_text.vectors(rows, self.paired(links))
@@ -130,7 +134,8 @@ class Trainer:
         """
 
         def made() -> Grown:
-            settings, seed = self.config.static.mining, self.config.seed
+            settings = self.config.static.mining
+            seed = self.config.seed
             return mining.grow(self.graph, self.corpus.own, settings, seed, known)
 
         return self._kept(GROWN, made, Grown.save, Grown.load)
@@ -139,7 +144,8 @@ class Trainer:
         """Links the words of the given pairs; see `embeddings.given_links`."""
 
         def made() -> Grown:
-            settings, seed = self.config.static.mining, self.config.seed
+            settings = self.config.static.mining
+            seed = self.config.seed
             return Grown(given_links.link_words(self.graph, self.corpus.given, settings, seed))
 
         return self._kept(GIVEN, made, Grown.save, Grown.load)
@@ -154,7 +160,8 @@ class Trainer:
             return {}
 
         def made() -> Mapping[str, Regression]:
-            hub, graph = self._graph_hub, self.graph
+            hub = self._graph_hub
+            graph = self.graph
             start = word_rows.rows(graph, pair_vectors.DIM, self.config.seed, links).of(hub)
             begin = dict(zip(graph.words[hub], start[:, : pair_vectors.DIM]))
             return pair_vectors.fit(graph.ngrams, self.corpus.given, hub, begin)
@@ -194,7 +201,8 @@ class Trainer:
     def _meanings(self, words: Sequence[str]) -> np.ndarray:
         """The vectors of the hub's words by `static.words.meanings`, float32 [words, M]; zeros for
         words that it does not know."""
-        wanted, hub = self.config.static.words, self._graph_hub
+        wanted = self.config.static.words
+        hub = self._graph_hub
 
         def encoded() -> Vectors:
             vectors = encoders.load(wanted.meanings, [hub]).encoder().sentences(words, hub)

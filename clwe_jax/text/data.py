@@ -29,7 +29,8 @@ _TATOEBA = (
     "data/tatoeba/v1/"
 )
 _SUMS = pathlib.Path(__file__).parent / "tatoeba.sha256"
-_FLORES, _ARCHIVE = "https://dl.fbaipublicfiles.com/nllb/", "flores200_dataset.tar.gz"
+_FLORES = "https://dl.fbaipublicfiles.com/nllb/"
+_ARCHIVE = "flores200_dataset.tar.gz"
 _PARTS = ("dev", "devtest")  # of FLORES-200
 _UD = "https://raw.githubusercontent.com/UniversalDependencies/UD_{}/r2.14/"
 # Language -> a treebank with all three parts, in repositories UD_{...}.
@@ -143,7 +144,8 @@ def _unpack_flores(path: str, out: str, languages: Sequence[str]) -> None:
 
 def _ud(out: str, languages: Sequence[str]) -> None:
     for language in _find_names(languages, _TREEBANKS, "this list of treebanks", True).values():
-        start, address = _treebank(language), _UD.format(_TREEBANKS[language])
+        start = _treebank(language)
+        address = _UD.format(_TREEBANKS[language])
         names = [f"{start}-ud-{part}.conllu" for part in ("train", "dev", "test")]
         download.download_files(out, names, address=address)
         licences = os.path.join(out, "licences", start)
@@ -260,7 +262,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", default="", metavar="DIR", help="the folder; default: SET's name")
     given = parser.parse_args(arguments)
     terminal.command_log(logging.INFO)
-    chosen, out = SETS[given.set], given.out or given.set
+    chosen = SETS[given.set]
+    out = given.out or given.set
     languages = [x.strip() for x in given.languages.split(",") if x.strip()]
     print(chosen.licence)
     try:

@@ -96,7 +96,8 @@ def _read_table(out: str) -> list[Bible]:
 
 
 def _bible(row: dict[str, str]) -> Bible:
-    kind, version = row["Licence Type"], row["Licence Version"]
+    kind = row["Licence Type"]
+    version = row["Licence Version"]
     licence = kind if kind.startswith("Public") or not kind else f"CC {kind.upper()} {version}"
     owner = row["Copyright Holder"]
     owned = owner and owner != "Public Domain"

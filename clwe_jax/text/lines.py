@@ -32,7 +32,8 @@ class Provided(str):
 
     def __new__(cls, name: str, text: str, origin: str) -> Provided:
         cell = super().__new__(cls, name)
-        cell.text, cell.origin = text, origin
+        cell.text = text
+        cell.origin = origin
         return cell
 
 

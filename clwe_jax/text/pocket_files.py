@@ -55,7 +55,9 @@ class FileJob(NamedTuple):
 
 def file_jobs(config: options.Run, languages: Sequence[str]) -> list[FileJob]:
     """The parts of the embedded world that a run needs."""
-    count, seed, languages = config.data.pocket_sentences, config.seed, list(languages)
+    count = config.data.pocket_sentences
+    seed = config.seed
+    languages = list(languages)
     among = domains(config.data)
     jobs = []
     if config.data.source == "pocket":
@@ -117,7 +119,8 @@ def keep(part: FileJob) -> None:
 
 def trim(max_bytes: int) -> None:
     """Deletes the cached parts that were used least recently until the others hold `max_bytes`."""
-    folders, size = [], 0
+    folders = []
+    size = 0
     for entry in _entries():
         with contextlib.suppress(OSError):  # another process deletes as well
             bytes_ = sum(file.stat().st_size for file in os.scandir(entry.path))

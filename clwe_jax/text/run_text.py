@@ -69,7 +69,8 @@ class RunText:
     @functools.cached_property
     def spellings(self) -> Spellings:
         """How the words of the sample and, of those that it lacks, the dictionary's are written."""
-        tally, totals = Tally(self.tokenizer.normalizer), {}
+        tally = Tally(self.tokenizer.normalizer)
+        totals = {}
         for language, lines in self.sample.items():
             tokens = collections.Counter(token for line in lines for token in line.split())
             counts: collections.Counter[str] = collections.Counter()
@@ -151,7 +152,8 @@ def check(config: options.Run, workdir: str) -> None:
     Raises:
       ValueError, FileNotFoundError: as of `build`, for folders and files.
     """
-    languages, source = options.languages(config), config.data.source
+    languages = options.languages(config)
+    source = config.data.source
     folders = folders_of(config, workdir)
     yours = {key: "" if in_pocket(place, workdir) else place for key, place in folders.items()}
     for option, path in config.given_vectors.items():
@@ -208,7 +210,8 @@ def build(
     if counted is not None:
         counts = corpora.CountedText(tuple(languages), counted)
     tokenizer = load_tokenizer(config, workdir, counts, dictionary, normalizer)
-    statistics, sample = {}, {}
+    statistics = {}
+    sample = {}
     if counts is not None:
         statistics = corpora.inspect(counts, tokenizer.words, dictionary)
     if corpus is not None:

@@ -15,7 +15,8 @@ def stamp(path: str) -> str:
 
     A text of any size is stamped at once, and a copy elsewhere has the same stamp.
     """
-    size, digest = os.path.getsize(path), hashlib.blake2b(digest_size=8)
+    size = os.path.getsize(path)
+    digest = hashlib.blake2b(digest_size=8)
     with open(path, "rb") as file:
         for place in range(_PLACES):
             file.seek(place * max(size - _STAMPED, 0) // (_PLACES - 1))

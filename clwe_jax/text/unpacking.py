@@ -30,7 +30,10 @@ COMPRESSED = (".gz", ".xz", ".zst", ".zip")
 ENDING = r"(?:\.gz|\.xz|\.zst|\.zip)?"  # the same, in patterns of names
 _BLOCK = 1 << 20  # bytes read at once
 HEAD = 512  # first bytes of a file, which show its kind: tar's mark is at 257
-_GZIP, _XZ, _ZSTD, _ZIP = b"\x1f\x8b", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
+_GZIP = b"\x1f\x8b"
+_XZ = b"\xfd7zXZ\0"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_ZIP = b"PK\x03\x04"
 # First bytes -> what a file is, and what makes text of it.
 _OTHER_KINDS = (
     (b"PK\x05\x06", "an empty zip archive: fetch it again"),

@@ -125,14 +125,22 @@ def fit(
     opt_state = jax.jit(jax.vmap(recipe.build(steps).init))(params)
     step_fn = step(labeller, recipe, steps)
     rates = np.full(len(seeds), recipe.learning_rate, np.float32)
-    best, best_at = params, np.full(len(seeds), -1)
-    highest, worse = np.full(len(seeds), -np.inf), np.zeros(len(seeds), int)
+    best = params
+    best_at = np.full(len(seeds), -1)
+    highest = np.full(len(seeds), -np.inf)
+    worse = np.zeros(len(seeds), int)
     active = np.ones(len(seeds), bool)
-    history, losses, seconds, rows, known = [], [], 0.0, 0, set()
+    history = []
+    losses = []
+    seconds = 0.0
+    rows = 0
+    known = set()
     number = 0
     with terminal.task("epochs", recipe.epochs) as advance:
         for epoch in range(recipe.epochs):
-            sums, clock, shapes = [], time.perf_counter(), set()
+            sums = []
+            clock = time.perf_counter()
+            shapes = set()
             for _ in range(steps_per_epoch):
                 batch = next(batches)
                 shapes.add(batch["words"].shape)
@@ -226,7 +234,8 @@ def stacked(batches: Sequence[Batch]) -> Batch:
     for key in batches[0]:
         parts = [batch[key] for batch in batches]
         if parts[0].ndim > 1:
-            width, fill = max(x.shape[1] for x in parts), -1 if key == "gold" else 0
+            width = max(x.shape[1] for x in parts)
+            fill = -1 if key == "gold" else 0
             parts = [
                 np.pad(x, ((0, 0), (0, width - x.shape[1])), constant_values=fill) for x in parts
             ]

@@ -70,7 +70,9 @@ class Initial:
         return params, record
 
     def _with_arrays(self, params: Any, axes: tables.Axes) -> tuple[Any, dict[str, Any]]:
-        step, common, kept = None, {}, frozenset()
+        step = None
+        common = {}
+        kept = frozenset()
         if isinstance(self.parameters, str):
             kind, _, where = self.parameters.partition(":")
             name = self.parameters
@@ -85,7 +87,8 @@ class Initial:
                 with np.load(where, allow_pickle=False) as file:
                     arrays = {path: file[path] for path in file.files}
         else:
-            name, arrays = self.origin, self.parameters
+            name = self.origin
+            arrays = self.parameters
         params, taken = _placed(params, arrays, self.parts, name, kept)
         count = sum(paths.flat(params)[path].size for path in taken)
         logging.info("%s parameters in %d arrays come from %s", f"{count:,}", len(taken), name)
@@ -231,7 +234,8 @@ def _wanted(
         elif path not in ours:
             lines.append(f"{path}: absent in the model. {paths.near(path, ours)}")
         elif ours[path] != shapes[path]:
-            theirs, expected = list(shapes[path]), list(ours[path])
+            theirs = list(shapes[path])
+            expected = list(ours[path])
             lines.append(f"{path}: {theirs} in the source, {expected} in the model")
     if lines:
         raise checkpoint.Mismatch(

@@ -92,7 +92,8 @@ class _EventFile:
         from tensorboard.compat.proto import event_pb2, summary_pb2
         from tensorboard.summary.writer.record_writer import RecordWriter
 
-        self._event, self._summary = event_pb2.Event, summary_pb2.Summary
+        self._event = event_pb2.Event
+        self._summary = summary_pb2.Summary
         os.makedirs(folder, exist_ok=True)
         # The fraction keeps the files in order where two starts fall into one second.
         stamp = f"{time.time():017.6f}.{socket.gethostname()}.{os.getpid()}"

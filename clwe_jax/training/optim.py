@@ -16,7 +16,8 @@ from clwe_jax.types import Array
 
 # Parameters that hold several matrices, [..., width, matrices, heads, size]; private layers have an axis
 # of languages before, over which their other kernels have one factor. The axes of one matrix:
-_FUSED, _OF_ONE = ("qkv_kernel", "pair_kernel"), (-4, -2, -1)
+_FUSED = ("qkv_kernel", "pair_kernel")
+_OF_ONE = (-4, -2, -1)
 Schedule = Callable[[Array | int], Array]
 
 
@@ -66,7 +67,8 @@ class Optimizer(OptimizerOptions):
         """step -> learning rate, for a run of `total_steps`."""
         warmup = min(self.warmup_steps, total_steps)
         rest = max(total_steps - warmup, 1)
-        peak, final = self.learning_rate, self.learning_rate * self.final_share
+        peak = self.learning_rate
+        final = self.learning_rate * self.final_share
 
         def schedule(step: Array | int) -> Array:
             step = jnp.asarray(step, jnp.float32)

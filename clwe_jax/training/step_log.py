@@ -21,7 +21,8 @@ _RUN_AHEAD = 2  # steps that are dispatched while the oldest of them still runs
 
 
 # A loss above both is absurd at the end of a run: nats, and a multiple of the first step's loss.
-_ABSURD, _TIMES_FIRST = 100.0, 10.0
+_ABSURD = 100.0
+_TIMES_FIRST = 10.0
 _LOWER = (
     "Lower --config.optimizer.learning_rate, lengthen --config.optimizer.warmup_steps or lower "
     "--config.optimizer.clip."
@@ -56,16 +57,23 @@ class StepLog:
             one, is the share of positions without a token.
           writer, progress, checkpointer: the run's objects of these classes.
         """
-        self._total, self._train, self._positions = steps, train, positions
-        self._writer, self._progress, self._checkpointer = writer, progress, checkpointer
+        self._total = steps
+        self._train = train
+        self._positions = positions
+        self._writer = writer
+        self._progress = progress
+        self._checkpointer = checkpointer
         self._pending: list[Metrics] = []
         self._seen = 0  # positions of the pending steps
         self._running: collections.deque[Any] = collections.deque()
         self._start: float | None = None  # at the end of the first step, which is slower
-        self._left_out, self._untimed = 0.0, 0
+        self._left_out = 0.0
+        self._untimed = 0
         self._first: float | None = None  # loss of the first applied step
         self.last: dict[str, float] = {}
-        self.steps, self.tokens, self.seconds = 0, 0.0, 0.0
+        self.steps = 0
+        self.tokens = 0.0
+        self.seconds = 0.0
 
     def add(self, step: int, step_metrics: Metrics, positions: int = 0) -> None:
         """Takes the metrics of a step, on the device; waits for the end of the step before last.
@@ -81,7 +89,8 @@ class StepLog:
             self._running.popleft().block_until_ready()
         if self._start is None:
             step_metrics["loss"].value.block_until_ready()
-            self._start, self._untimed = time.perf_counter(), 1
+            self._start = time.perf_counter()
+            self._untimed = 1
         self._progress.advance(step)
         if step % self._train.log_every_steps == 0:
             self.flush(step)
@@ -139,7 +148,10 @@ class StepLog:
             values["speed/tokens_per_second"] = speed["tokens_per_second"]
             values["speed/steps_per_second"] = speed["steps_per_second"]
             self._progress.show(step, values, speed)
-        self._start, self._left_out, self._untimed, self._seen = now, 0.0, 0, 0
+        self._start = now
+        self._left_out = 0.0
+        self._untimed = 0
+        self._seen = 0
         if skipped := round(sums["skipped"].value):
             logging.warning(
                 "%d of the %d steps up to step %d had a loss or gradient that is not finite and "
@@ -170,7 +182,8 @@ class StepLog:
         Raises:
           Diverged: most steps were not applied, or the last loss is absurd.
         """
-        loss, bound = self.last.get("train/loss", 0.0), _TIMES_FIRST * (self._first or 0.0)
+        loss = self.last.get("train/loss", 0.0)
+        bound = _TIMES_FIRST * (self._first or 0.0)
         if 2 * skipped > step:
             fault = f"{skipped} of its {step} steps were not applied, as their loss or gradient is "
             fault += "not finite"

@@ -14,7 +14,10 @@ import numpy as np
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.training import paths
 
-TOKENS, LANGUAGES, WIDTH = "vocab", "language", "embed"  # logical axes
+# logical axes
+TOKENS = "vocab"
+LANGUAGES = "language"
+WIDTH = "embed"
 _INPUT = "token_embedding"  # the last name of a table that reads tokens
 Axes = Mapping[str, Sequence[str | None]]  # path of a parameter -> its logical axes
 Names = Mapping[str, Sequence[str]]  # logical axis -> the names of its entries
@@ -68,7 +71,8 @@ class TokenVectors:
 
             return jax.jit(mixed, out_shardings=old.sharding)(old, values, known)
 
-        params, rows = paths.mapped(one, params), int(self.known.sum())
+        params = paths.mapped(one, params)
+        rows = int(self.known.sum())
         logging.info(
             "%s of %s rows of %s start from word vectors",
             f"{rows:,}",

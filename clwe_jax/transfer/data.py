@@ -148,7 +148,8 @@ def _lowered(sets: Mapping[str, Rows]) -> dict[str, Rows]:
 
 def _embedded(config: TransferRun, task: Task):
     """Rows of the embedded world."""
-    settings, seed = config.transfer, config.seed
+    settings = config.transfer
+    seed = config.seed
     learned = labelled_files.training_languages(settings.train)
     limits = labelled_files.limits(settings.rows, learned, 1)
     skipped: collections.Counter[str] = collections.Counter()

@@ -27,7 +27,8 @@ def opened(config: TransferRun, workdir: str, data: LabelledData) -> OpenedEncod
     Raises:
       ValueError: it does not know a language of the rows, or does not fit the options.
     """
-    settings, where = config.transfer, config.encoder
+    settings = config.transfer
+    where = config.encoder
     if where in build.LEARNED:
         return _learned(config, workdir, data)
     if where == loaded.JOINT:

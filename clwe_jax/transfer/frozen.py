@@ -175,7 +175,9 @@ class FrozenTransfer:
 
     def _bare(self, layers: slice) -> Frozen:
         """Heads without parameters."""
-        config, data, reader = self.config, self.data, self.encoder.reader
+        config = self.config
+        data = self.data
+        reader = self.encoder.reader
         size = reader.tokenizer.vocabulary.size if isinstance(reader, PieceTable) else 0
         labeller = build.labeller(config.transfer, config.encoder, data.labels, data.tags, size)
         centers = self.features.centers
@@ -193,10 +195,13 @@ class FrozenTransfer:
         return Layer(name, layers, dataclasses.replace(bare, params=params), facts)
 
     def _fit(self, bare: Frozen, layers: slice) -> tuple[Any, dict[str, Any]]:
-        config, data = self.config, self.data
-        recipe, seeds = Recipe(**values_of(config.recipe)), seeds_of(config)
+        config = self.config
+        data = self.data
+        recipe = Recipe(**values_of(config.recipe))
+        seeds = seeds_of(config)
         tables = [_read(self.features, layers, "train", language) for language in data.train]
-        table, initial = joined(tables, self.workdir), self.encoder.initial
+        table = joined(tables, self.workdir)
+        initial = self.encoder.initial
         if isinstance(self.encoder.reader, FeatureReader):
             # On unit vectors of 300 dimensions a BiLSTM-CRF found no name in 7 epochs.
             initial = {"embedder/mix_scale": labelling.unit_scale(table.values), **initial}
@@ -291,7 +296,8 @@ def widths(columns: Mapping[str, Any], batch_size: int) -> list[int]:
     """
     texts = [columns[key] for key in ("words", "words_b") if key in columns]
     lengths = np.sort([max(map(len, row)) for row in zip(*texts)])
-    used, before = [], 0
+    used = []
+    before = 0
     for width in (width for width in _WIDTHS if width < lengths[-1]):
         until = int(np.searchsorted(lengths, width, side="right"))
         # A width is one more program to compile: few rows are not worth it.
@@ -317,7 +323,8 @@ def _load_table(path: str) -> Table:
     try:
         values = np.load(_values_of(path), mmap_mode="r", allow_pickle=False)
         with np.load(path, allow_pickle=False) as file:
-            sizes, words = file["sizes"], file["words"]
+            sizes = file["sizes"]
+            words = file["words"]
     except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
         raise ValueError(f"{path} is damaged: {error!r}") from error
     parts = iter(np.split(words, np.cumsum(sizes.reshape(-1))[:-1]))

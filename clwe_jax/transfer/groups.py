@@ -48,7 +48,8 @@ def section(labelled: LabelledData, scores: Scores, encoder: str) -> data.Sectio
     Args:
       encoder: place of the encoder; the report of `run:DIR` has the size of its text.
     """
-    task, metric = labelled.task, labelled.task.metric
+    task = labelled.task
+    metric = labelled.task.metric
     means = {
         language: float(np.mean([score[metric] for score in seeds]))
         for language, seeds in scores.items()

@@ -34,8 +34,12 @@ from clwe_jax.transfer.frozen import FrozenTransfer
 from clwe_jax.transfer.results import Features, OpenedEncoder, Predicted, Tested, Training
 from clwe_jax.transfer.tuned import TunedTransfer
 
-_ROWS, _ENCODER, _FEATURES = "labelled rows", "encoder", "features"  # the stages
-_TRAINING, _TESTS = "training", "tests"
+# the stages
+_ROWS = "labelled rows"
+_ENCODER = "encoder"
+_FEATURES = "features"
+_TRAINING = "training"
+_TESTS = "tests"
 
 
 def run(config: TransferRun, workdir: str, dry: bool = False) -> bool:
@@ -161,7 +165,8 @@ class Transfer(Job):
         if features is None:
             labels, cut = TunedTransfer(self.config, self.workdir, data, encoder).test()
         else:
-            labels, cut = transfer_frozen.test(training.layers, features, data.tests), {}
+            labels = transfer_frozen.test(training.layers, features, data.tests)
+            cut = {}
         self._write_counts(data, labels[training.chosen])
         self._describe_labels(data, training.chosen)
         scores = {layer: transfer_results.scores(data, mine) for layer, mine in labels.items()}

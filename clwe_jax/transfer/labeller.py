@@ -146,7 +146,8 @@ class Tuned:
 
     def _best(self, rows: piece_rows.PieceRows) -> list[tuple[int, int, np.ndarray]]:
         """Triples of a seed's place, a row and its best labels."""
-        triples, program = [], _tuned_program(self.objective)
+        triples = []
+        program = _tuned_program(self.objective)
         made = list(piece_rows.batches(rows, self.tokenizer, _ROWS, self.length))
         with terminal.task("batches", len(made) * len(self.variables)) as advance:
             for member, variables in enumerate(self.variables):

@@ -22,8 +22,11 @@ from clwe_jax.training import build, fine_tuned, heads
 from clwe_jax.transfer.labeller import Frozen, Predictor, Tuned
 
 JOINT = "joint"  # the encoder in WORKDIR/encoder
-ENCODER, HEADS, VOCABULARY = "encoder", "heads", "vocab"
-SETTINGS, CENTERS = "labels.json", "centers.npz"
+ENCODER = "encoder"
+HEADS = "heads"
+VOCABULARY = "vocab"
+SETTINGS = "labels.json"
+CENTERS = "centers.npz"
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -77,7 +80,8 @@ def reader(
       folder: see `features.FeatureReader`.
     """
     encoder = encoders.text_encoder(model, settings.reduce, settings.pivot_probability)
-    layers, whole = "mix" if layers == "each" else layers, settings.head.of_means and not tags
+    layers = "mix" if layers == "each" else layers
+    whole = settings.head.of_means and not tags
     return FeatureReader(encoder, layers, settings.words, whole, folder)
 
 
@@ -99,7 +103,8 @@ def load(workdir: str) -> TrainedLabeller:
         described = json.load(file)
     labels = tuple(described["labels"])
     kind = registry.lookup("transfer_task", config.transfer.task).kind
-    model, tokenizer = None, None
+    model = None
+    tokenizer = None
     if config.encoder in build.LEARNED:
         tokenizer = Tokenizer.load(os.path.join(workdir, VOCABULARY))
     else:
@@ -139,11 +144,15 @@ def _frozen(
     layers = described["chosen"].removeprefix("layer") or config.transfer.layers
     source: FeatureReader | PieceTable
     if model is None:
-        source, size = PieceTable(tokenizer), tokenizer.vocabulary.size
+        source = PieceTable(tokenizer)
+        size = tokenizer.vocabulary.size
     else:
-        source, size = reader(config.transfer, model, described["tags"], layers), 0
-    labels, tags = described["labels"], described["tags"]
-    centers, path = None, os.path.join(workdir, HEADS, CENTERS)
+        source = reader(config.transfer, model, described["tags"], layers)
+        size = 0
+    labels = described["labels"]
+    tags = described["tags"]
+    centers = None
+    path = os.path.join(workdir, HEADS, CENTERS)
     if config.transfer.center:
         part = slice(int(layers), int(layers) + 1) if name != "head" else slice(None)
         with np.load(path, allow_pickle=False) as file:

@@ -146,12 +146,14 @@ def cross_products(
       float64 [layers, D, D]; the number of pairs of words.
     """
     total: np.ndarray | None = None
-    count, layers = 0, word_alignment.layers_of(aligner.layers, encoder.layers)
+    count = 0
+    layers = word_alignment.layers_of(aligner.layers, encoder.layers)
     for start in range(0, len(rows), _PART):
         part = rows[start : start + _PART]
         texts = [row.source for row in part], [row.target for row in part]
         sides = word_alignment.sides(encoder, *texts, languages, aligner.level)
-        xs, ys = [], []
+        xs = []
+        ys = []
         for row, (left, right) in zip(part, sides):
             if given:
                 links = np.array(sorted(row.sure), np.int64).reshape(-1, 2)

@@ -87,7 +87,8 @@ def _headlines(run: RunFolder) -> dict[str, str]:
 
 def _labelling(run: RunFolder) -> str:
     """Code that labels words, texts or spans."""
-    task, lang = _task(run), run.languages[0]
+    task = _task(run)
+    lang = run.languages[0]
     call = f"classify(['A text of yours.'], lang={lang!r})"
     if task.kind == "tags":
         call = (

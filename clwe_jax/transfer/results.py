@@ -123,7 +123,8 @@ def figures(
     data: LabelledData, encoder: OpenedEncoder, training: Training, tested: Tested
 ) -> dict[str, float]:
     """The figures of a finished run."""
-    task, result = data.task, {}
+    task = data.task
+    result = {}
     for layer, by_language in tested.scores.items():
         result |= _score_figures(data, by_language, f"{layer}/" if layer else "")
     result |= _score_figures(data, tested.scores[training.chosen])
@@ -137,7 +138,9 @@ def figures(
 
 def _score_figures(data: LabelledData, by_language: Scores, layer: str = "") -> dict[str, float]:
     """The figures of the heads on a layer, under names with or without it."""
-    task, metric, result = data.task.name, data.task.metric, {}
+    task = data.task.name
+    metric = data.task.metric
+    result = {}
     for language, seeds in by_language.items():
         for name in seeds[0]:
             values = [score[name] for score in seeds]

@@ -40,7 +40,8 @@ def sections(
     tested: Tested,
 ) -> list[Any]:
     """The sections of a finished run, as JSON, from the results of its stages."""
-    task, scores = labelled.task, tested.scores[training.chosen]
+    task = labelled.task
+    scores = tested.scores[training.chosen]
     labels = {x: seeds[0] for x, seeds in tested.labels[training.chosen].items()}
     some = (
         _by_language(config, labelled, encoder, scores, training.chosen),
@@ -65,7 +66,8 @@ def _by_language(
     covered = ["Words known"] if encoder.coverage else []
     floor = ["Most frequent label"] if task.metric == "acc" else []
     several = ["Seeds"] if config.transfer.seeds > 1 else []
-    trained, how_others = set(labelled.labelled), "zero-shot"
+    trained = set(labelled.labelled)
+    how_others = "zero-shot"
     if labelled.coverage:
         how_others = f"translate-{config.transfer.translate}"
     rows = []
@@ -188,7 +190,8 @@ def _gains(
 ) -> data.Section | None:
     """Gains over the runs of config.report.compare_with, and whether they are significant (C8)."""
     folders = [x.strip() for x in config.report.compare_with.split(",") if x.strip()]
-    metric, tables = labelled.task.metric, []
+    metric = labelled.task.metric
+    tables = []
     for folder in folders:
         rows = []
         for language in labelled.tests:
@@ -260,7 +263,8 @@ def _confusions(labelled: LabelledData, labels: Mapping[str, Labels]) -> data.Se
     if len(kinds) > _MAX_LABELS:
         return None
     for language, rows in labelled.tests.items():
-        gold, predicted = labelled.gold(rows), labels[language]
+        gold = labelled.gold(rows)
+        predicted = labels[language]
         if names:
             counts = agreement.marks_confusion(gold, predicted)
         else:
@@ -295,7 +299,8 @@ def _by_label(labelled: LabelledData, labels: Mapping[str, Labels]) -> data.Sect
     """Precision, recall and F1 of each label of spans, of the first seed."""
     blocks: list[Block] = []
     for language, rows in labelled.tests.items():
-        gold, predicted = labelled.gold(rows), labels[language]
+        gold = labelled.gold(rows)
+        predicted = labels[language]
         cells = []
         for label in labelled.labels:
             pairs = [[[label] if label in x else [] for x in side] for side in (gold, predicted)]

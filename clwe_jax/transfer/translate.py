@@ -35,7 +35,8 @@ def translated(config: TransferRun, workdir: str, data: LabelledData) -> Labelle
     """
     if not config.transfer.translate:
         return data
-    first, train = data.labelled[0], config.transfer.translate == "train"
+    first = data.labelled[0]
+    train = config.transfer.translate == "train"
     others = [language for language in data.tests if language not in data.labelled]
     folder = config.data.dictionaries
     if folder == "pocket":
@@ -43,7 +44,9 @@ def translated(config: TransferRun, workdir: str, data: LabelledData) -> Labelle
         pocket.write_dictionaries(folder, [first, *others])
     dictionary = dictionaries.load(folder, [first, *others], normalizer=Normalizer())
     counts = _counts(data, data.train[first])
-    glossaries, coverage, sets = {}, {}, dict(data.train if train else data.tests)
+    glossaries = {}
+    coverage = {}
+    sets = dict(data.train if train else data.tests)
     for language in others:
         pair = (first, language) if train else (language, first)
         # Counts of the training language choose among translations; for the others there are none.
@@ -66,7 +69,9 @@ def translated(config: TransferRun, workdir: str, data: LabelledData) -> Labelle
 
 def _counts(data: LabelledData, rows: Rows) -> collections.Counter[str]:
     """The counts of words in lower case."""
-    normal, segmenter, language = Normalizer(), Segmenter(), data.labelled[0]
+    normal = Normalizer()
+    segmenter = Segmenter()
+    language = data.labelled[0]
     counts: collections.Counter[str] = collections.Counter()
     for row in rows:
         for text in row.words if data.tags else row.texts:

@@ -41,7 +41,9 @@ class TunedTransfer:
         """Args:
         encoder: the pretrained model; a run with other facts of it is trained again.
         """
-        self._config, self._workdir, self._data = config, workdir, data
+        self._config = config
+        self._workdir = workdir
+        self._data = data
         self._model: LanguageModel = encoder.reader
         self._made_with = {
             **encoder.made_with,
@@ -121,7 +123,8 @@ class TunedTransfer:
         columns: dict[str, list[Any]] = collections.defaultdict(list)
         gold: list[Any] = []
         for language, rows in self._data.train.items():
-            made, labels = self._rows(rows, language), self._data.label_ids(rows)
+            made = self._rows(rows, language)
+            labels = self._data.label_ids(rows)
             for key, column in made.columns.items():
                 columns[key] += column
             cut.update(made.cut)
@@ -136,14 +139,16 @@ class TunedTransfer:
 
     def _begun(self, labels: Sequence[int], first: int) -> list[int]:
         """The labels of a row; a constrained CRF cannot begin inside of a name, as a rest may do."""
-        names, row = self._data.labels, list(labels)
+        names = self._data.labels
+        row = list(labels)
         if first and row and self._objective.model.labelling.forbidden:
             begun = names[row[0]].replace("I-", "B-", 1)
             row[0] = names.index(begun) if begun in names else row[0]
         return row
 
     def _rows(self, rows: Rows, language: str) -> piece_rows.PieceRows:
-        given, tokenizer = self._data.inputs(rows), self._model.tokenizer
+        given = self._data.inputs(rows)
+        tokenizer = self._model.tokenizer
         if self._data.tags:
             return piece_rows.of_sentences(tokenizer, given, language, self._length)
         return piece_rows.of_texts(tokenizer, given, language, self._length, self._types)
@@ -152,7 +157,9 @@ class TunedTransfer:
         """The labels of the test rows by all seeds; reason -> number of rows that lost their end."""
         folders = [fine_tuned.folder(self._workdir, k) for k in range(self._config.transfer.seeds)]
         variables = [fine_tuned.best(x, self._objective, self.metric) for x in folders]
-        predictor, labels, cut = self._predictor(variables), {}, {}
+        predictor = self._predictor(variables)
+        labels = {}
+        cut = {}
         for language, rows in self._data.tests.items():
             spoken = self._data.text_language(language)
             for reason, count in self._rows(rows, spoken).cut.items():
@@ -180,7 +187,8 @@ class TunedTransfer:
 
     def development(self, variables: Variables) -> float:
         """The development figure of variables."""
-        gold, predicted = [], []
+        gold = []
+        predicted = []
         predictor = self._predictor([variables])
         for language, rows in self._data.dev.items():
             gold += self._data.gold(rows)
@@ -192,7 +200,8 @@ class _Development:
     """The development figure after every epoch (`types.TrainingEvaluator`)."""
 
     def __init__(self, job: TunedTransfer, every_steps: int):
-        self._job, self.every_steps = job, every_steps
+        self._job = job
+        self.every_steps = every_steps
 
     def run(self, variables: Variables, step: int) -> Iterator[tuple[str, float]]:
         del step

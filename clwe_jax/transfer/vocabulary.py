@@ -35,7 +35,8 @@ def tokenizer_of(config: TransferRun, workdir: str, data: LabelledData) -> Token
     languages = tuple(dict.fromkeys([*options.languages(config), *data.train, *data.tests]))
     normalizer = Normalizer(config.data.lower_case, config.data.simplify_chinese)
     segmenter = Segmenter({})
-    source, counts = config.data.source, {}
+    source = config.data.source
+    counts = {}
     for language in languages:
         counter: collections.Counter[str] = collections.Counter()
         for row in data.train.get(language, ()):

@@ -57,7 +57,8 @@ def chunks(blocks: tf.data.Dataset, blocks_per_chunk: int, heldout_share: float)
         languages = tf.repeat(batch["language"], tf.shape(batch["lines"])[1])
         # Chosen before long lines are cut, so that no part of a held-out line is trained on.
         kept = ~heldout(lines, heldout_share) & tf.not_equal(lines, PADDING)
-        lines, languages = select(lines, kept), select(languages, kept)
+        lines = select(lines, kept)
+        languages = select(languages, kept)
         lines, languages = cut_long_lines(lines, languages)
         size = tf.cast(tf.strings.length(lines), tf.int64)
         part = tf.cumsum(size, exclusive=True) // _CHUNK_BYTES

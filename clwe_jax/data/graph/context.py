@@ -46,7 +46,8 @@ class ContextModel:
         lines_of = np.zeros(len(dictionary.languages), np.int64)
         for lines, languages in texts:
             words = encoder.encode(lines, languages)
-            entry, line = words.entry.numpy(), words.line.numpy().astype(np.int64)
+            entry = words.entry.numpy()
+            line = words.line.numpy().astype(np.int64)
             known = entry >= 0
             # A word counts once per line.
             line, entry = np.divmod(
@@ -121,7 +122,8 @@ def _index_vectors(dictionary, seen: np.ndarray, slots: np.ndarray, seed: int) -
     source = np.repeat(1 + np.arange(len(seen)), sizes)
     within = np.arange(len(source)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     target = slots[dictionary.target_ids[np.repeat(splits[seen], sizes) + within]]
-    source, target = source[target > 0], target[target > 0]
+    source = source[target > 0]
+    target = target[target > 0]
     starts = np.flatnonzero(np.diff(source, prepend=0))
 
     vectors = np.random.default_rng(seed).standard_normal((len(seen) + 1, _SIZE), np.float32)

@@ -37,20 +37,23 @@ class CopyMaker(ExampleMaker):
         copy = self._switch(words, everywhere, rate, random)
         wholes = _translations(words) if self._pairs else _switched(words, copy)
 
-        features, cut = {}, 0
+        features = {}
+        cut = 0
         for prefix, side, (kept, segment) in zip(("", COPY), (plain, copy), wholes):
             # Each side loses other words: with copies too much like their sentences the loss falls
             # to zero, and retrieval falls with it.
             stays = self._stays(segment, random)
             place = select(places(kept), stays)
             side = Masked(*(tf.gather(value, place) for value in side))
-            own, text = select(segment, stays), tf.gather(words.language, place)
+            own = select(segment, stays)
+            text = tf.gather(words.language, place)
             # A word longer than a row is cut; of a longer sentence the words beyond the row.
             size = tf.minimum(side.size, self._builder.room)
             fits = running_sum(size, own) <= self._builder.room
             cut += tf.reduce_sum(side.size - tf.where(fits, size, 0))
             side = Masked(*(select(x, fits) for x in side._replace(size=size)))
-            own, text = select(own, fits), select(text, fits)
+            own = select(own, fits)
+            text = select(text, fits)
             laid_out = sequences_of(side, own, tf.zeros_like(side.masked), text)
             rows = self._builder(
                 laid_out, words.pieces, self._synonyms and self._synonyms.pieces, random
@@ -91,7 +94,8 @@ def _switched(words: Encoded, copy: Masked) -> tuple[_Whole, _Whole]:
 
 def _translations(words: Encoded) -> tuple[_Whole, _Whole]:
     """As `_switched`, for the first and the second sentences of pairs, where both are long enough."""
-    pair, second = words.line // 2, tf.equal(words.line % 2, 1)
+    pair = words.line // 2
+    second = tf.equal(words.line % 2, 1)
     pairs = tf.reduce_max(tf.concat([pair, [-1]], 0)) + 1
     lengths = tf.math.bincount(words.line, minlength=2 * pairs, dtype=tf.int32)[: 2 * pairs]
     usable = tf.reduce_all(tf.reshape(lengths, [pairs, 2]) >= _FEWEST, axis=1)

@@ -304,7 +304,8 @@ class ExampleMaker:
 
     def _pair_segments(self, words: Encoded, random: draws.Draws) -> tuple[Sequences, dict]:
         """Sentence pairs with both sides masked (TLM); pairs with an empty side are left out."""
-        pair, second = words.line // 2, tf.equal(words.line % 2, 1)
+        pair = words.line // 2
+        second = tf.equal(words.line % 2, 1)
         pairs = tf.reduce_max(tf.concat([pair, [-1]], 0)) + 1
         sides = tf.math.bincount(words.line, minlength=2 * pairs, dtype=tf.int32)[: 2 * pairs]
         whole = tf.reduce_all(tf.reshape(sides, [pairs, 2]) > 0, axis=1)
@@ -315,7 +316,8 @@ class ExampleMaker:
             if name not in ("pieces", "repaired")
         }
         words = words._replace(**fields)
-        pair, second = select(pair, kept), select(second, kept)
+        pair = select(pair, kept)
+        second = select(second, kept)
         segment = tf.gather(tf.cumsum(tf.cast(whole, tf.int32)) - 1, pair)
         # A pair is one text from here on, so that its masks are drawn over both sides.
         words = words._replace(line=segment)
@@ -330,7 +332,8 @@ class ExampleMaker:
         fits = end <= tf.gather(tf.reshape(room, [-1]), side)
         counts["cut_pieces"] += tf.reduce_sum(tf.where(fits, 0, masked.size))
         short = Masked(*(select(value, fits) for value in masked))
-        segment, second = select(segment, fits), select(second, fits)
+        segment = select(segment, fits)
+        second = select(second, fits)
         # Masked words beyond `max_predictions` are unmasked.
         few = running_sum(short.predictions, segment) <= self._max_predictions
         counts["unmasked_words"] += count_true(tf.logical_and(short.masked, tf.logical_not(few)))

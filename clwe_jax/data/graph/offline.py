@@ -92,7 +92,8 @@ def run_text(job: Job, config: PretrainRun, work: str) -> RunText:
 
     Repaired lines are counted, lines with Windows line ends are not.
     """
-    folders, normalizer = run_texts.resolve_folders(config, work), run_texts.normalizer_of(config)
+    folders = run_texts.resolve_folders(config, work)
+    normalizer = run_texts.normalizer_of(config)
     dictionary = training_dictionary.load(config, folders, work, normalizer)
     if config.vocab.path:  # such a vocabulary may segment in its own way
         run_texts.load_tokenizer(config, work, None, dictionary, normalizer)
@@ -178,7 +179,8 @@ class _Parts(seqio.DataSource):
 
     def __init__(self, job: Job, part: Part | None = None):
         super().__init__(splits=("train",))
-        self._count, self._part = job.parts, part
+        self._count = job.parts
+        self._part = part
 
     def list_shards(self, split: str) -> Sequence[str]:
         return [f"part {number} of {self._count}" for number in range(self._count)]
@@ -219,11 +221,13 @@ def _word_parts(
     config: PretrainRun, work: str, dictionary: dictionaries.Dictionary | None
 ) -> dict[str, Part]:
     """Language -> function that makes examples of distinct words and their counts."""
-    languages, normalizer = options.languages(config), run_texts.normalizer_of(config)
+    languages = options.languages(config)
+    normalizer = run_texts.normalizer_of(config)
     segmenter = Segmenter({x: dictionary.lexicon(x) for x in languages} if dictionary else {})
     if os.path.exists(os.path.join(work, "vocab")):
         tokenizer = Tokenizer.load(os.path.join(work, "vocab"))
-        normalizer, segmenter = tokenizer.normalizer, tokenizer.segmenter
+        normalizer = tokenizer.normalizer
+        segmenter = tokenizer.segmenter
     segment = GraphSegmenter(languages, normalizer, segmenter.lexicons)
 
     @functools.partial(  # traced once

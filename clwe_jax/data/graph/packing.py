@@ -13,7 +13,8 @@ from clwe_jax.data.graph.selection import select
 
 _BLOCK = 32
 _ROUNDS = 3
-_VECTOR, _SCALAR = tf.TensorSpec([None], tf.int32), tf.TensorSpec([], tf.int32)
+_VECTOR = tf.TensorSpec([None], tf.int32)
+_SCALAR = tf.TensorSpec([], tf.int32)
 
 
 # Functions with a signature are traced once in a process, not for each place and graph that calls them.
@@ -106,7 +107,8 @@ def pack(
     """
     count = tf.size(sizes)
     order = tf.argsort(-sizes, stable=True)
-    size, masked = tf.gather(sizes, order), tf.gather(predictions, order)
+    size = tf.gather(sizes, order)
+    masked = tf.gather(predictions, order)
     capacities = ((size, length), (masked, max_predictions))
     row = tf.cumsum(tf.cast(next_fit(tf.zeros_like(size, tf.bool), capacities), tf.int32)) - 1
     needed = -(-tf.reduce_sum(size) // length)
@@ -115,7 +117,8 @@ def pack(
     room = length - tf.math.segment_sum(size[:bulk], row[:bulk])
     room_masked = max_predictions - tf.math.segment_sum(masked[:bulk], row[:bulk])
 
-    placed_items, placed_rows = [tf.range(bulk)], [row[:bulk]]
+    placed_items = [tf.range(bulk)]
+    placed_rows = [row[:bulk]]
     left = tf.range(count - 1, bulk - 1, -1)  # smallest first
     for _ in range(_ROUNDS):
         rows, chosen = _match(

@@ -33,7 +33,9 @@ class ParallelSource(sources.BlockSource):
         """
         super().__init__()
         self._files = tuple(map(unpacked_copy, files))
-        self._name, self._number, self._buffer = name, number, buffer
+        self._name = name
+        self._number = number
+        self._buffer = buffer
         self.languages = languages
 
     def list_shards(self, split: str) -> Sequence[str]:
@@ -149,7 +151,8 @@ def pair_chunks(
         lines = tf.stack([tf.reshape(batch[side], [-1]) for side in ("first", "second")], axis=1)
         number = tf.repeat(batch["language"], tf.shape(batch["first"])[1])
         kept = tf.not_equal(lines[:, 0], chunks.PADDING)
-        lines, number = select(lines, kept), select(number, kept)
+        lines = select(lines, kept)
+        number = select(number, kept)
         lines = tf.strings.substr(tf.reshape(lines, [-1]), 0, _LONGEST)
         return lines, tf.reshape(tf.gather(table, number), [-1])
 

@@ -52,7 +52,8 @@ class PieceEncoder:
         self._wordpiece = isinstance(vocabulary, WordPieceVocabulary)
         self._table = None
         if isinstance(vocabulary, WordVocabulary):
-            words, ids = list(vocabulary.words), list(vocabulary.words.values())
+            words = list(vocabulary.words)
+            ids = list(vocabulary.words.values())
             self._table = tf.lookup.StaticHashTable(
                 tf.lookup.KeyValueTensorInitializer(
                     tf.constant(words, tf.string), tf.constant(ids, tf.int32)
@@ -84,7 +85,8 @@ class PieceEncoder:
     def _around_han(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The parts of words, Han characters and the text between them, and each part's word."""
         decoded = tf.strings.unicode_decode(words, "UTF-8")
-        code, word = decoded.flat_values, tf.cast(decoded.value_rowids(), tf.int32)
+        code = decoded.flat_values
+        word = tf.cast(decoded.value_rowids(), tf.int32)
         han = tf.gather(self._han, code)
         begins = tf.concat([[True], (word[1:] != word[:-1]) | han[1:] | han[:-1]], 0)
         begins = begins[: tf.size(code)]

@@ -177,7 +177,8 @@ class PiecePipeline(texts.Pipeline):
         wanted = self.batch_size * self.process_count * batches
         # The seed lacks the host: all hosts make the same rows, and each takes its share below.
         masks = tf.constant(draws.fold("heldout", self.seed), tf.int64)
-        parts, count = [], 0
+        parts = []
+        count = 0
         for place, chunk in enumerate(self._heldout_chunks(number, text)):
             # The number of the chunk includes the language, so languages draw different numbers.
             made = self._maker.rows(masks, tf.constant(number << 32 | place, tf.int64), *chunk)

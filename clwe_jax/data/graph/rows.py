@@ -70,7 +70,8 @@ class RowBuilder:
         self._task = task
         self._length = length
         self._max_predictions = max_predictions
-        self._pairs, self._packed = pairs, packed
+        self._pairs = pairs
+        self._packed = packed
         special = set(vocabulary.special_ids)
         self._ordinary = tf.constant(
             [number for number in range(len(vocabulary.pieces)) if number not in special], tf.int32
@@ -97,7 +98,8 @@ class RowBuilder:
         """
         of_segment = tf.math.segment_sum(words.size, words.segment)
         sizes = of_segment + (self._length - self.room)
-        row, rows = tf.range(tf.size(sizes)), tf.size(sizes)
+        row = tf.range(tf.size(sizes))
+        rows = tf.size(sizes)
         if self._packed:
             masked = tf.where(words.masked, count_positions(words.size, words.entry), 0)
             row, rows = packing.pack(

@@ -25,7 +25,8 @@ _LETTER_APOSTROPHE = ord(characters.LETTER_APOSTROPHE)
 # Words, letters, apostrophes and Tibetan in the syntax of RE2. Clitics stand at the edge of a word: not
 # behind a mark inside one.
 _APOSTROPHES = "".join(map(chr, characters.apostrophes()))
-_WORD, _LETTER = r"\pL\pM\pN", r"[\pL\pM]"
+_WORD = r"\pL\pM\pN"
+_LETTER = r"[\pL\pM]"
 _BEFORE = f"(^|[^{_WORD}{_APOSTROPHES}·]|[{_APOSTROPHES}]{{2}})([{_APOSTROPHES}]*)"
 _BEHIND = f"([^{_WORD}]|$)"
 _TIBETAN = "".join(f"\\x{{{a:x}}}-\\x{{{b:x}}}" for a, b in characters.TIBETAN)

@@ -91,7 +91,9 @@ class TextSource(BlockSource):
         buffer: size of the shuffle buffer in lines or documents.
         """
         super().__init__()
-        self._name, self._language, self._buffer = name, language, buffer
+        self._name = name
+        self._language = language
+        self._buffer = buffer
 
     @abc.abstractmethod
     def lines(
@@ -133,7 +135,8 @@ class LineSource(TextSource):
         self, shuffle: bool, seed: int | None, shard: seqio.ShardInfo | None = None
     ) -> tf.data.Dataset:
         seed = shuffle_seed(seed, self._name)
-        files, by_line = self._files, False
+        files = self._files
+        by_line = False
         if shard is not None and shard.num_shards > 1:
             by_line = len(files) < shard.num_shards
             if not by_line:
@@ -170,7 +173,10 @@ class LineSource(TextSource):
     def _sampled(self) -> Sample:
         # Plain files are sampled at several places, compressed ones at their beginning.
         sizes = [os.path.getsize(name) for name in self._files]
-        sampled, read, whole, lines = [], 0, 0.0, {}
+        sampled = []
+        read = 0
+        whole = 0.0
+        lines = {}
         for name, size in zip(self._files, sizes):
             part = max(_SAMPLE_BYTES * size // max(sum(sizes), 1), 512)
             if name.endswith(".gz"):

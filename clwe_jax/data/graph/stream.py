@@ -125,7 +125,9 @@ class GraphSource:
     def set_state(self, state: bytes) -> None:
         with unpacked(state) as files:
             own = json.loads(files.pop("own.json").tobytes())
-            fingerprint, batches, sums = own["fingerprint"], own["batches"], own["sums"]
+            fingerprint = own["fingerprint"]
+            batches = own["batches"]
+            sums = own["sums"]
         if fingerprint != self._fingerprint:
             raise ValueError(
                 "The saved place in the data belongs to other settings (task, languages, "

@@ -147,7 +147,8 @@ def _encode_all(dictionary, language, keys, segmenter, encoder):
     parts = [(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))]
     for first in range(0, len(dictionary), _AT_ONCE):
         last = min(first + _AT_ONCE, len(dictionary))
-        begin, end = dictionary.offsets[first], dictionary.offsets[last]
+        begin = dictionary.offsets[first]
+        end = dictionary.offsets[last]
         data = dictionary.blob[begin:end].tobytes()
         bounds = (dictionary.offsets[first : last + 1] - begin).tolist()
         words = [data[a:b] for a, b in zip(bounds[:-1], bounds[1:])]

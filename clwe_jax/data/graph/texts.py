@@ -172,7 +172,8 @@ class Pipeline(abc.ABC):
 
     def _heldout_chunks(self, number: int, text: sources.TextSource) -> Iterator[chunks.Chunk]:
         """Yields the held-out lines of a language, at most config.data.chunk_lines at a time."""
-        share, size = self.data.heldout_share, self.data.chunk_lines
+        share = self.data.heldout_share
+        size = self.data.chunk_lines
         waiting: list[bytes] = []
         scanned = 0
         for lines in text.lines(shuffle=False, seed=0).batch(SCANNED_LINES) if share else ():
@@ -247,13 +248,15 @@ def rates(
     Raises:
       ValueError: a temperature that is not positive.
     """
-    words, pieces_per_line = {}, {}
+    words = {}
+    pieces_per_line = {}
     for language, text in texts.items():
         sample = text.sample()
         encoded = encoder.encode(
             tf.constant(sample.texts, tf.string), tf.constant(sample.languages, tf.int32)
         )
-        word_count, piece_count = len(encoded.size), int(tf.reduce_sum(encoded.size))
+        word_count = len(encoded.size)
+        piece_count = int(tf.reduce_sum(encoded.size))
         words[language] = max(word_count, 1) * sample.times
         pieces_per_line[language] = max(piece_count, 1) / max(len(sample.texts), 1)
     shares = temperature_shares(words, temperature)

@@ -47,7 +47,8 @@ class ChunkEncoder:
         """
         # Documents have line breaks.
         split = tf.strings.split(texts, "\n")
-        lines, of_line = split.flat_values, tf.cast(split.value_rowids(), tf.int32)
+        lines = split.flat_values
+        of_line = tf.cast(split.value_rowids(), tf.int32)
         words = self._encode(lines, tf.gather(languages, of_line))
         ids = tf.gather(words.pieces, words.start)
         is_unknown = tf.equal(ids, self._unknown)
@@ -162,7 +163,8 @@ def frame(
     ids = chunk["ids"]
     if not len(ids):
         return [], counters
-    unknown, which = chunk["unknown"].tolist(), chunk["which"]
+    unknown = chunk["unknown"].tolist()
+    which = chunk["which"]
     counters[COUNTERS.index("cut_words")] = spellings.count_cut(ids, unknown, which)
     if unknown:
         ids = ids.copy()

@@ -52,7 +52,8 @@ def distinct_words(
 
 def _expected(words, texts, rates, encoder) -> float:
     """The largest number of distinct words among a few random batches."""
-    hashed, lines = {}, {}
+    hashed = {}
+    lines = {}
     for language, text in texts.items():
         sample = text.sample()
         encoded = encoder.encode(
@@ -70,7 +71,8 @@ def _expected(words, texts, rates, encoder) -> float:
         total = 0.0
         for language, hashes in hashed.items():
             wanted = words * weights[language] / whole
-            chosen, count = [], 0
+            chosen = []
+            count = 0
             for line in random.permutation(len(lines[language])):
                 first, last = lines[language][line]
                 chosen.append(hashes[first:last])

@@ -44,7 +44,8 @@ class WordPipeline(texts.Pipeline):
 
     def source(self, repeat: bool = True) -> "WordStream":
         """See `texts.Pipeline`. The windows of a row continue each other."""
-        vocabulary, chunk_encoder = self.vocabulary, self._chunk_encoder
+        vocabulary = self.vocabulary
+        chunk_encoder = self._chunk_encoder
         word_sizes.check_length(
             self.data.sequence_length,
             self.batch_size,
@@ -186,8 +187,11 @@ class WordStream(GraphSource):
         seed: seed of the order of the texts within a chunk.
         """
         super().__init__(*stream)
-        self._begin, self._end = vocabulary.cls_id, vocabulary.sep_id
-        self._spellings, self._rows, self._maker = spellings, rows, maker
+        self._begin = vocabulary.cls_id
+        self._end = vocabulary.sep_id
+        self._spellings = spellings
+        self._rows = rows
+        self._maker = maker
         self._seed = seed
         self._waiting: list[np.ndarray] = []  # texts in reverse order
         self._warned = False

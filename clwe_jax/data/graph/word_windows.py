@@ -33,7 +33,8 @@ class Rows:
           the word after it; 'previous', int32 [rows], the last word of the previous window;
           'filled' bool, 'begins' bool (whether a text begins), 'language' int32, [rows, length].
         """
-        rows, width = len(self._texts), self._length + 1
+        rows = len(self._texts)
+        width = self._length + 1
         window = np.zeros((rows, width, 4), np.int32)
         window[:, :, [WORD, MIRRORED]] = self._padding
         for row, (text, place) in enumerate(zip(self._texts, self._places)):
@@ -41,12 +42,15 @@ class Rows:
             while column < width:
                 size = min(width - column, len(text) - place)
                 window[row, column : column + size] = text[place : place + size]
-                column, place = column + size, place + size
+                column = column + size
+                place = place + size
                 if column < width:
-                    text, place = next(texts, None), 0
+                    text = next(texts, None)
+                    place = 0
                     if text is None:
                         # An empty text, whose place becomes 0 below.
-                        text, place = self._texts[row][:0], 1
+                        text = self._texts[row][:0]
+                        place = 1
                         break
             # The word after this window is the first word of the next one.
             self._texts[row], self._places[row] = text, place - 1
@@ -55,7 +59,8 @@ class Rows:
         if not filled.any():
             return None
         # The last column is the word after the window.
-        previous, self._previous = self._previous, words[:, -2].copy()
+        previous = self._previous
+        self._previous = words[:, -2].copy()
         return dict(
             words=words,
             reverse=window[:, :, MIRRORED],
@@ -129,10 +134,12 @@ class BatchMaker:
         self.unspelt = 0
 
     def __call__(self, window: Mapping[str, np.ndarray]) -> Batch:
-        begin, end = self._vocabulary.cls_id, self._vocabulary.sep_id
+        begin = self._vocabulary.cls_id
+        end = self._vocabulary.sep_id
         numbers = window["words"]
         words = self._ids(numbers)
-        now, filled = words[:, :-1], window["filled"]
+        now = words[:, :-1]
+        filled = window["filled"]
         batch = {
             "words": now,
             "language_ids": window["language"],
@@ -173,7 +180,8 @@ class BatchMaker:
             known = kept[np.minimum(place, len(kept) - 1)] == distinct
             self.unspelt = int((~known)[which].sum())
             place = np.where(known, place, np.searchsorted(kept, unknown))
-            distinct, which = kept, place[which]
+            distinct = kept
+            which = place[which]
         characters = np.empty((self._distinct, self._padding.shape[1]), np.int32)
         characters[: len(distinct)] = self._spellings.characters(distinct)
         characters[len(distinct) :] = self._padding

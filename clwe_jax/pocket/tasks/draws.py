@@ -75,7 +75,8 @@ class Draws(heldout.SplitSampler):
         free: frozenset[str] = frozenset(),
     ):
         super().__init__(f"{task}/{language}/{split}/{seed}", split, domains)
-        self.task, self.free = task, free
+        self.task = task
+        self.free = free
         self.absent -= free
         self.grammar = grammar(language)
 
@@ -194,7 +195,8 @@ class Draws(heldout.SplitSampler):
         plural = clause.subject.plural and not self.world.lexicon.mass(clause.obj.noun)
         if self.world.kind[clause.obj.noun] == "unique":
             plural = False
-        subject, obj = NP(clause.subject.noun, plural), NP(clause.obj.noun, plural)
+        subject = NP(clause.subject.noun, plural)
+        obj = NP(clause.obj.noun, plural)
         if self.uniform() < 0.5:  # the lexicon has some adjectives more often than their opposites
             return opposite(clause)._replace(subject=obj, obj=subject), nouns
         return clause._replace(subject=subject, obj=obj), nouns

@@ -58,7 +58,9 @@ def _traced(language: str, meaning: Meaning) -> _Traced:
 
 def _places(tokens: tuple[Token, ...], part: tuple[Token, ...]) -> list[Span]:
     """The spans at which `part` stands; the first word of a sentence has a capital."""
-    size, whole, wanted = len(part), _plain(tokens), _plain(part)
+    size = len(part)
+    whole = _plain(tokens)
+    wanted = _plain(part)
     starts = range(len(tokens) - size + 1)
     return [(k, k + size) for k in starts if whole[k : k + size] == wanted]
 
@@ -69,7 +71,8 @@ def _plain(tokens: tuple[Token, ...]) -> list[tuple[str, str | None]]:
 
 def _constituents(traced: _Traced) -> list[Target]:
     """Every phrase with its kind: NP, PP or ADVP."""
-    tokens, labels = traced.sentence.tokens, {}
+    tokens = traced.sentence.tokens
+    labels = {}
     for phrase, span in traced.phrases.items():
         if isinstance(phrase, str):
             label = "ADVP"
@@ -104,7 +107,8 @@ def _clauses(meaning: Meaning) -> list[Clause]:
 
 def _coreference(traced: _Traced) -> list[Target]:
     """A pronoun with the phrase that it refers to ('1'), and with every other phrase ('0')."""
-    first, second = traced.meaning.first, traced.meaning.second
+    first = traced.meaning.first
+    second = traced.meaning.second
     if (
         second is None
         or first.subject.noun in PRONOUNS
@@ -132,7 +136,8 @@ def _rows(
     seed: int,
     domains: tuple[str, ...],
 ) -> Iterator[Row]:
-    seen, without = set(), 0
+    seen = set()
+    without = 0
     for meaning in heldout.meanings(task, language, split, seed, domains):
         traced = _traced(language, meaning)
         spans = targets(traced)

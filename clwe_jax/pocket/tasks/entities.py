@@ -39,7 +39,8 @@ class _Renamer:
     """Puts names into meanings."""
 
     def __init__(self, known: Names, generator: random.Random):
-        self.known, self.random = known, generator
+        self.known = known
+        self.random = generator
         self.kinds = load().nouns
 
     def meaning(self, m: Meaning) -> Meaning:
@@ -51,7 +52,8 @@ class _Renamer:
 
     def clause(self, c: Clause, companies: bool = True) -> Clause:
         """The clause with names; those of companies only where they are wanted as subjects."""
-        place, goal = self.place(c.place), self.place(c.goal)
+        place = self.place(c.place)
+        goal = self.place(c.goal)
         plain = c.kind == "event" and not (place or goal or c.tool or c.receiver)
         if plain and self.person(c.subject) and self.random.random() < 0.3:
             place = Place("in", NP(self.random.choice(self.known.cities), det="name"))
@@ -99,7 +101,8 @@ class _Renamer:
         """The place, or a city, or an institution with a name."""
         if place is None or place.relation not in (*_SETTLED, "to"):
             return place
-        noun, r = place.ground.noun, self.random.random()
+        noun = place.ground.noun
+        r = self.random.random()
         if noun in self.known.kinds and r < 0.85:
             ground = NP(self.random.choice(self.known.kinds[noun]), det="def")
             return Place(place.relation, ground)

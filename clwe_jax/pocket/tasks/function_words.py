@@ -134,7 +134,8 @@ WORDS = {language: _words(language) for language in _TABLES}
 
 def content(token: Token, language: str) -> str:
     """The tag of a word with a concept."""
-    lexicon, concept = load(), token.concept
+    lexicon = load()
+    concept = token.concept
     if concept in lexicon.times:
         if concept in _ADVERBS[language]:
             return "ADV"
@@ -156,7 +157,9 @@ class _Place:
     """A place in a sentence, as the rules see it."""
 
     def __init__(self, tokens: Sequence[Token], place: int, language: str):
-        self.tokens, self.place, self.language = tokens, place, language
+        self.tokens = tokens
+        self.place = place
+        self.language = language
 
     def text(self, step: int) -> str:
         """The lower-cased word so many places on; '' beyond the sentence."""

@@ -89,7 +89,8 @@ def _detailed(draws: Draws, label: str):
     less = event and _fewer(draws, event.clause)
     if not less:
         return None
-    more, flip = event.clause, draws.uniform() < 0.45
+    more = event.clause
+    flip = draws.uniform() < 0.45
     pairs = {
         "entailment": ((more, less), (_negated(less), _negated(more))),
         "neutral": ((less, more), (_negated(more), _negated(less))),

@@ -94,7 +94,8 @@ def _tagged(name: str, type_: str) -> tuple[tuple[str, str], ...]:
 
 @functools.cache
 def names(language: str, split: str) -> Names:
-    lists, by_id = _lists(), {}
+    lists = _lists()
+    by_id = {}
     families = part(lists[f"families {language}"], split)
     people: dict[str, list[str]] = {"women": [], "men": []}
     for kind, flag, articles in (
@@ -111,7 +112,9 @@ def names(language: str, split: str) -> Names:
             words = _person(a, b, language)
             by_id[key] = Name(words, (flag,), articles.get(language, ""), "name")
             people[kind].append(key)
-    cities, companies, kinds = [], [], {}
+    cities = []
+    companies = []
+    kinds = {}
     for number, line in enumerate(part(lists["cities"], split)):
         cells = dict(zip(COLUMNS, map(str.strip, line.split("|")), strict=True))
         key = f"city.{number}"
@@ -129,7 +132,8 @@ def names(language: str, split: str) -> Names:
             key = f"{kind}.{number}"
             by_id[key] = _institution(kind, stem, language)
             kinds.setdefault(kind, []).append(key)
-    women, men = tuple(people["women"]), tuple(people["men"])
+    women = tuple(people["women"])
+    men = tuple(people["men"])
     grammar = _grammar(language, by_id)
     kinds = {kind: tuple(keys) for kind, keys in kinds.items()}
     return Names(grammar, by_id, women, men, tuple(cities), tuple(companies), kinds)
@@ -150,10 +154,13 @@ def _institution(kind: str, stem: str, language: str) -> Name:
 
 def _grammar(language: str, by_id: dict[str, Name]) -> Grammar:
     """A grammar whose lexicon has the names, too."""
-    base, space = load(), "" if language in _UNSPACED else " "
+    base = load()
+    space = "" if language in _UNSPACED else " "
     lexicon = Lexicon()
-    lexicon.verbs, lexicon.adjectives = base.verbs, base.adjectives
-    lexicon.times, lexicon.adverbs = base.times, base.adverbs
+    lexicon.verbs = base.verbs
+    lexicon.adjectives = base.adjectives
+    lexicon.times = base.times
+    lexicon.adverbs = base.adverbs
     lexicon.nouns = dict(base.nouns)
     for key, name in by_id.items():
         text = space.join(word for word, _ in name.words)

@@ -52,7 +52,9 @@ def reviews(language: str, split: str, rows: int, seed: int, domains: tuple[str,
 def _review(draws: Draws, label: str):
     """A neutral event in half of the reviews, and one or two opinions of one domain."""
     domain = draws.pick(draws.domains)
-    events, clauses, templates = draws.world.events[domain], [], []
+    events = draws.world.events[domain]
+    clauses = []
+    templates = []
     if draws.uniform() < 0.5:
         event = draws.event(draws.pick(events), domain, "past", simple=True)
         if event.verb in _FEELINGS:
@@ -123,7 +125,8 @@ def topics(language: str, split: str, rows: int, seed: int, domains: tuple[str, 
 
     Args, errors: as of `named_entities`.
     """
-    known, rules = load().domain_of, grammar(language)
+    known = load().domain_of
+    rules = grammar(language)
     streams = [
         heldout.meanings(f"topics/{domain}", language, split, seed, (domain,)) for domain in domains
     ]

@@ -14,7 +14,8 @@ from clwe_jax.pocket.tasks.draws import Draws, opposite
 from clwe_jax.pocket.tasks.heldout import shape_of
 
 Row = tuple[tuple[str, ...], str]
-DIFFERENT, PARAPHRASE = "different", "paraphrase"
+DIFFERENT = "different"
+PARAPHRASE = "paraphrase"
 _MAX_SCORE = 5  # the score of sentences that mean the same
 
 
@@ -109,7 +110,8 @@ def _graded(draws: Draws, label: str):
     event = draws.statement()
     if event is None or event.clause.subject.other or event.clause.subject.noun in PRONOUNS:
         return None
-    c, table = event.clause, event.table
+    c = event.clause
+    table = event.table
     template = f"graded-{shape_of(c)}"
     if label == "0":
         other = draws.statement()

@@ -16,7 +16,9 @@ def parts_of_speech(
 
     Args, errors: as of `named_entities`.
     """
-    render, tagged, seen = grammar(language).render, [], set()
+    render = grammar(language).render
+    tagged = []
+    seen = set()
     for meaning in heldout.meanings("speech", language, split, seed, domains):
         if len(tagged) == rows:
             break

@@ -89,9 +89,11 @@ def find(directory: str, languages: Sequence[str], option: str) -> list[Alignmen
       FileNotFoundError: the folder is missing or holds no such file, or the sentences of one are
         missing.
     """
-    pairs, absent = [], []
+    pairs = []
+    absent = []
     for match in test_files.matching(directory, _NAME, option, _EXPECTED):
-        source, target = name_in(match["a"], languages), name_in(match["b"], languages)
+        source = name_in(match["a"], languages)
+        target = name_in(match["b"], languages)
         if source not in languages or target not in languages:
             absent.append(f"{source}-{target}")
             continue
@@ -133,7 +135,9 @@ def read(files: AlignmentFiles, limit: int = 0) -> list[Linked]:
     pairs = _join(files, parsed, _sentences(files))
     first = _first_place(files, [(row.links, both) for row, both in zip(parsed, pairs)])
     logging.info("%s: words are numbered from %d", files.links, first)
-    linked, beyond, count = [], [], 0
+    linked = []
+    beyond = []
+    count = 0
     for row, (source, target) in zip(parsed, pairs):
         moved = []
         for i, kind, j in row.links:

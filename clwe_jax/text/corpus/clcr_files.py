@@ -16,7 +16,8 @@ def check(config: ClcrRun, workdir: str) -> None:
       ValueError, FileNotFoundError: files that are absent, or of other languages.
     """
     del workdir
-    settings, names = config.clcr, options.languages(config)
+    settings = config.clcr
+    names = options.languages(config)
     unknown = [x for x in names if x not in pocket.LANGUAGES]
     if settings.entailment.seeds and not settings.entailment.train and unknown:
         raise ValueError(

@@ -342,11 +342,13 @@ def _warn_near_zero(
     """Warns that the dictionary does not fit the text, and names the language that would fit."""
     probe = by_count(counter)[:_PROBED]
     total = sum(count for _, count in probe)
-    best, fits = 0.0, ""
+    best = 0.0
+    fits = ""
     for other in sorted(set(dictionary.languages) - {language}):
         share = sum(n for word, n in probe if dictionary.id(word, other) >= 0) / total
         if share > best:
-            best, fits = share, other
+            best = share
+            fits = other
     text = (
         f"The dictionaries cover only {coverage:.2%} of the running words in {language}: almost "
         "no word will be switched. "

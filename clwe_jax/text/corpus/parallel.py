@@ -108,7 +108,8 @@ def read_all(place: str, languages: Sequence[str], option: str) -> Given:
     Raises:
       FileNotFoundError, ValueError: as of `find` and `Reader.read`.
     """
-    found, reader = find(place, languages, option), Reader()
+    found = find(place, languages, option)
+    reader = Reader()
     rows: dict[str, dict[str, int]] = {
         x: {} for x in languages if any(x in (files.source, files.target) for files in found)
     }
@@ -195,7 +196,8 @@ class Reader:
         Raises:
           ValueError: sides of different length, a damaged file, UTF-16, or no pair.
         """
-        name, readers = " and ".join(files.paths), {LINES: _read_lines, COLUMNS: _read_columns}
+        name = " and ".join(files.paths)
+        readers = {LINES: _read_lines, COLUMNS: _read_columns}
         if files.kind in readers:
             both, skipped = readers[files.kind](files.paths, limit)
         elif files.kind == UNITS:
@@ -264,7 +266,8 @@ def _read_columns(
     paths: tuple[str, ...], limit: int
 ) -> tuple[list[tuple[str, str]], dict[str, int]]:
     [path] = paths
-    faults, both = Faults(path), []
+    faults = Faults(path)
+    both = []
     lines = _lines(path)[: limit or None]
     for number, line in enumerate(lines, 1):
         row = line.split("\t")

@@ -22,7 +22,11 @@ HELP = (
     "lower case; or a Bible a language, xx.tsv (reference, tab, verse) or xx-NAME.txt in the vref layout; "
     "or DIR/train for DIR/train.xx and DIR/train.yy"
 )
-LINES, COLUMNS, UNITS, VERSES = "lines", "columns", "units", "verses"  # kinds of files
+# kinds of files
+LINES = "lines"
+COLUMNS = "columns"
+UNITS = "units"
+VERSES = "verses"
 _PAIR = re.compile(r"(?:tatoeba\.)?([a-z_]+)-([a-z_]+)")
 _TRANSLATION = re.compile(r"([a-z]{2,3}(?:_[a-z]+)?)(?:-[^.]+)?\.(?:tsv|txt)", re.IGNORECASE)
 _MARK = "@"  # between a place and the verses that are selected
@@ -77,7 +81,8 @@ def find(place: str, languages: Sequence[str], option: str) -> tuple[list[Files]
     if os.path.isdir(base):
         pairs, alone = _in_folder(base, languages)
     else:
-        pairs, alone = _with_beginning(base, languages), []
+        pairs = _with_beginning(base, languages)
+        alone = []
     if not pairs and not alone:
         raise FileNotFoundError(f"config.{option}={place} names no parallel text: {HELP}")
     kept = [x for x in pairs if {x.source, x.target} <= set(languages)]
@@ -112,7 +117,8 @@ def _in_folder(folder: str, languages: Sequence[str]) -> tuple[list[Files], list
         pairs += _of_two(begin, paths, languages)
     known = [language for language in languages if language in translations]
     for source, target in itertools.combinations(known, 2):
-        first, second = translations[source], translations[target]
+        first = translations[source]
+        second = translations[target]
         # Each of several translations of a language stands beside one of the other.
         for number in range(max(len(first), len(second))):
             paths = first[number % len(first)], second[number % len(second)]

@@ -119,7 +119,8 @@ def pair(first: Verses, second: Verses) -> tuple[list[tuple[str, str]], int]:
     if not among:
         return [(text, second.texts[x]) for x, text in first.texts.items() if x in second.texts], 0
     group_of = _groups(joins)
-    pairs, left_out = [], 0
+    pairs = []
+    left_out = 0
     done: set[str] = set()
     for reference, text in first.texts.items():
         if reference not in among:

@@ -109,7 +109,8 @@ def select(text: str) -> Selection:
     Raises:
       ValueError: what is no book, chapter or verse.
     """
-    without, names = text.startswith("-"), text.removeprefix("-").split(",")
+    without = text.startswith("-")
+    names = text.removeprefix("-").split(",")
     parts = []
     for name in filter(None, map(str.strip, names)):
         match = re.fullmatch(r"([1-6]? ?[A-Za-z]+)(?:[ .]+(\d+)(?:[:.](\d+))?)?", name)

@@ -157,7 +157,8 @@ def _leave_out(merger: Merger, tests: Sequence[PairFile]) -> int:
     none = np.zeros(0, np.int32)
 
     def keep(left, right, a, b):
-        test_a, test_b = numbers.get((left, right), none), numbers.get((right, left), none)
+        test_a = numbers.get((left, right), none)
+        test_b = numbers.get((right, left), none)
         return ~(np.isin(a, test_a) | np.isin(b, test_b))
 
     if not numbers:
@@ -200,7 +201,8 @@ def _leave_out_identical(merger: Merger) -> None:
     words = {language: list(numbers) for language, numbers in merger.numbers.items()}
 
     def keep(left, right, a, b):
-        one, other = words[left], words[right]
+        one = words[left]
+        other = words[right]
         return np.fromiter(
             (one[i] != other[j] for i, j in zip(a.tolist(), b.tolist())), np.bool_, len(a)
         )

@@ -14,7 +14,8 @@ def adopt_options(config: CompareRun) -> CompareRun:
 
     Test words that are nowhere given are taken from the dictionaries; see `compare.shared`.
     """
-    place, bli = config.data.dictionaries, config.evals.get("bli")
+    place = config.data.dictionaries
+    bli = config.evals.get("bli")
     if not config.has_own_data or bli is None or bli.data not in ("", options.SOURCE):
         return config
     languages = options.languages(config)

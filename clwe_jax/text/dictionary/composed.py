@@ -49,7 +49,8 @@ def _join(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The pairs of words with the same word of the pivot."""
     order = np.argsort(other[1], kind="stable")
-    words, middle = other[0][order], other[1][order]
+    words = other[0][order]
+    middle = other[1][order]
     first = np.searchsorted(middle, one[1])
     count = np.searchsorted(middle, one[1], side="right") - first
     within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)

@@ -55,7 +55,8 @@ def find(
       FileNotFoundError, ValueError: as of `load`.
     """
     paths = _paths(directory_or_files)
-    files, whole = [], set()
+    files = []
+    whole = set()
     for path in paths:
         file = pair_files.parse_name(path, languages)
         name = os.path.basename(path)

@@ -57,7 +57,8 @@ def make(
       share: x, the probability of a synonym.
       equal: whether the word and the synonyms in each language weigh 1 instead.
     """
-    count, sizes = len(dictionary), np.diff(piece_splits)
+    count = len(dictionary)
+    sizes = np.diff(piece_splits)
     language = dictionary.word_language
     languages_of = np.diff(dictionary.entry_splits)
     words_of = np.diff(dictionary.group_splits)
@@ -75,7 +76,9 @@ def make(
     weight[:count] += np.bincount(entry[lost], weight[lost], count)
     weight[lost] = 0.0
     kept = weight > 0
-    entry, word, weight = entry[kept], word[kept], weight[kept]
+    entry = entry[kept]
+    word = word[kept]
+    weight = weight[kept]
     # One piece a label; a piece that several words of a language have counts once.
     of = np.repeat(np.arange(len(word)), sizes[word])
     within = np.arange(len(of)) - np.repeat(np.cumsum(sizes[word]) - sizes[word], sizes[word])
@@ -86,7 +89,8 @@ def make(
     of_entry = keys // vocab_size // len(dictionary.languages)
     chosen = _heaviest(of_entry, weights)
     weights = weights[chosen] * _rescaled(of_entry, weights, chosen)
-    keys, of_entry = keys[chosen], of_entry[chosen]
+    keys = keys[chosen]
+    of_entry = of_entry[chosen]
     members = np.zeros((vocab_size, len(dictionary.languages)), np.bool_)
     members[pieces, np.repeat(language, sizes)] = True
     members[:, ~members.any(0)] = True

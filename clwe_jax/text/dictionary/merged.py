@@ -101,7 +101,8 @@ class Dictionary:
         splits = np.concatenate([[0], np.cumsum(sizes)])
         count = int(splits[-1])
         # Sorting one number a pair sorts by source, then by target, and so by target language.
-        source, target = source.astype(np.int64), target.astype(np.int64)
+        source = source.astype(np.int64)
+        target = target.astype(np.int64)
         keys = np.concatenate([source * count + target, target * count + source])
         keys.sort()
         if len(keys):
@@ -119,7 +120,8 @@ class Dictionary:
             for language, part, first, last in zip(languages, words, splits[:-1], splits[1:])
         }
         number = np.cumsum(used, dtype=np.int32) - 1
-        source, target = number[source], number[target]
+        source = number[source]
+        target = number[target]
         kept = [
             [word for word, keep in zip(part, used[first:last].tolist()) if keep]
             for part, first, last in zip(words, splits[:-1], splits[1:])
@@ -155,14 +157,16 @@ class Dictionary:
         numbers: dict[str, dict[str, int]] = {language: {} for language in languages}
         listed = []
         for (left, right), several in pairs.items():
-            left_numbers, right_numbers = numbers[left], numbers[right]
+            left_numbers = numbers[left]
+            right_numbers = numbers[right]
             for a, b in several:
                 i = left_numbers.setdefault(a, len(left_numbers))
                 j = right_numbers.setdefault(b, len(right_numbers))
                 listed.append((languages.index(left), i, languages.index(right), j))
         table = np.array(listed, np.int64).reshape(-1, 4)
         first = np.cumsum([0] + [len(numbers[language]) for language in languages])
-        source, target = first[table[:, 0]] + table[:, 1], first[table[:, 2]] + table[:, 3]
+        source = first[table[:, 0]] + table[:, 1]
+        target = first[table[:, 2]] + table[:, 3]
         return cls.from_edges(languages, [list(numbers[x]) for x in languages], source, target)
 
     def __len__(self) -> int:
@@ -181,7 +185,8 @@ class Dictionary:
         )
 
     def word(self, number: int) -> str:
-        first, last = self.offsets[number], self.offsets[number + 1]
+        first = self.offsets[number]
+        last = self.offsets[number + 1]
         return self.blob[first:last].tobytes().decode("utf-8")
 
     def id(self, word: str, language: str) -> int:
@@ -193,7 +198,8 @@ class Dictionary:
         if language not in self.languages:
             return []
         index = self.languages.index(language)
-        first, last = self.language_splits[index], self.language_splits[index + 1]
+        first = self.language_splits[index]
+        last = self.language_splits[index + 1]
         offsets = self.offsets[first : last + 1]
         data = self.blob[offsets[0] : offsets[-1]].tobytes()
         ends = (offsets - offsets[0]).tolist()
@@ -233,11 +239,14 @@ class Dictionary:
         """All pairs (word of `source`, word of `target`), in the order of the source words."""
         if source not in self.languages or target not in self.languages:
             return []
-        mine, other = self.languages.index(source), self.languages.index(target)
+        mine = self.languages.index(source)
+        other = self.languages.index(target)
         sources, targets = self.edges()
         chosen = (self.word_language[sources] == mine) & (self.word_language[targets] == other)
-        left, right = self.language_words(source), self.language_words(target)
-        first, second = self.language_splits[mine], self.language_splits[other]
+        left = self.language_words(source)
+        right = self.language_words(target)
+        first = self.language_splits[mine]
+        second = self.language_splits[other]
         return [
             (left[a], right[b])
             for a, b in zip((sources[chosen] - first).tolist(), (targets[chosen] - second).tolist())

@@ -33,7 +33,8 @@ class Merger:
         others = self._others.setdefault(language, {})
         odd: dict[str, str] = {}
         result = array.array("i")
-        append, get = result.append, numbers.get
+        append = result.append
+        get = numbers.get
         for word in words:
             number = get(word)
             if number is None:
@@ -72,7 +73,8 @@ class Merger:
         ]
         if len(shares) < 2:
             return False
-        straight, swapped = shares[0][0] + shares[1][1], shares[0][1] + shares[1][0]
+        straight = shares[0][0] + shares[1][1]
+        swapped = shares[0][1] + shares[1][0]
         return swapped > 0.5 and swapped > 2 * straight
 
 
@@ -80,7 +82,8 @@ def read_files(
     files: Sequence[PairFile], merger: Merger, languages: Sequence[str] | None
 ) -> dict[str, Any]:
     """Reads each file into the merger; `Dictionary.skipped` and `Dictionary.windows`, by name."""
-    skipped, windows = {}, {}
+    skipped = {}
+    windows = {}
     for path, left, right, _ in files:
         if not right:
             reader = _read_jmdict if left else _read_kaikki
@@ -131,7 +134,8 @@ def _read_kaikki(path: str, merger: Merger, languages: Sequence[str] | None) -> 
 
 
 def _add(merger: Merger, left: str, right: str, words: list[str], others: list[str]) -> None:
-    a, b = merger.intern(words, left), merger.intern(others, right)
+    a = merger.intern(words, left)
+    b = merger.intern(others, right)
     whole = (a >= 0) & (b >= 0)
     merger.edges.append((left, right, a[whole], b[whole]))
 

@@ -60,7 +60,8 @@ def parse_name(path: str, languages: Sequence[str] | None = None) -> PairFile | 
     match = _NAME.fullmatch(os.path.basename(path))
     if not match:
         return None
-    source, target = name_in(match[1], languages), name_in(match[2], languages)
+    source = name_in(match[1], languages)
+    target = name_in(match[2], languages)
     return PairFile(path, source, target, match[3] or "")
 
 
@@ -120,7 +121,8 @@ def read_pairs(path: str) -> Pairs:
     except UnicodeDecodeError:
         lines = _decode(data, path, pairs)
     del data
-    left, right = pairs.left.append, pairs.right.append
+    left = pairs.left.append
+    right = pairs.right.append
     for number, line in enumerate(lines, 1):
         columns = line.split(" ")
         common = len(columns) == 2 and columns[0] and columns[1]

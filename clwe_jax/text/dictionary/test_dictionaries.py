@@ -49,7 +49,8 @@ def files(
     by_pair: dict[tuple[str, str], PairFile] = {}
     expected = "test dictionaries xx-yy.5000-6500.txt"
     for match in test_files.matching(directory, _NAME, "config.evals.bli.data", expected, required):
-        source, target = name_in(match[1], languages), name_in(match[2], languages)
+        source = name_in(match[1], languages)
+        target = name_in(match[2], languages)
         file = PairFile(os.path.join(directory, match[0]), source, target, match[3])
         by_pair.setdefault((file.source, file.target), file)
     return by_pair
@@ -100,7 +101,8 @@ def read(file: PairFile, normalizer: Normalizer) -> TestSet:
     pairs = pair_files.read_pairs(file.path)
     entries: dict[str, set[str]] = {}
     for left, right in zip(pairs.left, pairs.right):
-        word, translation = normalizer.key(left, file.source), normalizer.key(right, file.target)
+        word = normalizer.key(left, file.source)
+        translation = normalizer.key(right, file.target)
         if word and translation:
             entries.setdefault(word, set()).add(translation)
         else:

@@ -87,7 +87,8 @@ def files(config: options.Run, directory: str) -> list[str]:
     """The paths of the dictionary files that `load` reads; errors as of `load`."""
     if _split_name(config):
         return _split_files(config, directory)
-    languages, pivot = options.languages(config), config.data.dictionary_pivot
+    languages = options.languages(config)
+    pivot = config.data.dictionary_pivot
     return [file.path for file in dictionary_files.find(directory, languages, pivot)]
 
 
@@ -121,7 +122,8 @@ def tests(config: options.Run, folders: Mapping[str, str]) -> list[str]:
     paths = [folders["tests"]] if folders["tests"] else []
     if not excludes_tests(config):
         return paths
-    languages, places = options.languages(config), test_folders(config.evals, folders)
+    languages = options.languages(config)
+    places = test_folders(config.evals, folders)
     if os.path.isdir(folders["dictionaries"]):
         places.append(folders["dictionaries"])  # MUSE's folder holds whole dictionaries and splits
     # Files, not their folder: training dictionaries may be in it too.
@@ -200,7 +202,9 @@ def _split_files(config: options.Run, directory: str) -> list[str]:
 
     Of the two directions between a language and the hub, the one to the hub is taken.
     """
-    split, languages, hub = config.align.split, options.languages(config), options.hub_of(config)
+    split = config.align.split
+    languages = options.languages(config)
+    hub = options.hub_of(config)
     if not os.path.isdir(directory):
         raise FileNotFoundError(
             f"{directory} is not a folder (config.data.dictionaries): expected xx-yy.{split}.txt "

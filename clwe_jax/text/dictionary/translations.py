@@ -70,14 +70,16 @@ def table(
             f"Translations need two languages or more, not {', '.join(dictionary.languages)}: set "
             "--config.data.languages"
         )
-    count, groups = len(vocabulary), len(dictionary.languages)
+    count = len(vocabulary)
+    groups = len(dictionary.languages)
     source, target, group = _pairs(dictionary, vocabulary)
     absent = len(source)
     known = (source >= 0) & (target >= 0)
     absent -= int(known.sum())
     # Sorted by source, target language and frequency, without duplicates.
     keys = np.unique((source[known] * groups + group[known]) * count + target[known])
-    cell, target = keys // count, keys % count
+    cell = keys // count
+    target = keys % count
     # The place of each translation among those of its word and language.
     rank = np.arange(len(cell)) - np.searchsorted(cell, cell)
     kept = rank < max_translations

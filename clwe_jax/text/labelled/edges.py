@@ -60,7 +60,8 @@ class _Edges:
         """The targets of a line of JSON."""
         try:
             sentence = json.loads(line)
-            words, targets = tuple(sentence["text"].split()), list(sentence["targets"])
+            words = tuple(sentence["text"].split())
+            targets = list(sentence["targets"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             fault(path, number, f"{error!r} in {shown(line)}: {_EXPECTED}")
         names = ("span1", "span2")[: self.texts]

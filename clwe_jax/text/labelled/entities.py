@@ -35,14 +35,18 @@ def is_tag(tag: str) -> bool:
 def entities(tags: Sequence[str]) -> list[Entity]:
     """The entities of a sentence, or of sentences with 'O' between them, as seqeval finds them."""
     chunks: list[Entity] = []
-    before, type_before, first = "O", "", 0
+    before = "O"
+    type_before = ""
+    first = 0
     for place, tag in enumerate([*tags, "O"]):
-        prefix, type_ = tag[0], tag[1:].split("-", maxsplit=1)[-1] or "_"
+        prefix = tag[0]
+        type_ = tag[1:].split("-", maxsplit=1)[-1] or "_"
         if _ends(before, prefix, type_before, type_):
             chunks.append(Entity(type_before, first, place - 1))
         if _begins(before, prefix, type_before, type_):
             first = place
-        before, type_before = prefix, type_
+        before = prefix
+        type_before = type_
     return chunks
 
 

@@ -110,7 +110,8 @@ def spearman(gold: Sequence[str], predicted: Sequence[str]) -> float:
     from scipy import stats  # takes half a second, and only this score needs it
 
     _check_number(gold, predicted)
-    x, y = [float(value) for value in gold], [float(value) for value in predicted]
+    x = [float(value) for value in gold]
+    y = [float(value) for value in predicted]
     if len(set(x)) < 2 or len(set(y)) < 2:
         return 0.0
     return float(stats.spearmanr(x, y).statistic)

@@ -106,7 +106,9 @@ def read(path: str, order: Mapping[str, int], expected: str, more: bool = False)
     if named:
         if order.keys() - named.keys():
             fault(path, rows[0][0], f"expected columns {expected}, found {', '.join(rows[0][1])}")
-        columns, order, rows = len(rows[0][1]), named, rows[1:]
+        columns = len(rows[0][1])
+        order = named
+        rows = rows[1:]
     if not rows:
         raise ValueError(f"{path} holds no row: expected {expected}")
     table = []

@@ -237,7 +237,8 @@ class Ner:
     def read(self, path: str, language: str) -> Examples:
         """As `Task.read`. The tags become IOB2; `skipped` counts tags that no scheme allows."""
         sentences = _sentences(path, is_tag)
-        known, ignored = set(self.types.split(",")), set(self.ignored.split(","))
+        known = set(self.types.split(","))
+        ignored = set(self.ignored.split(","))
         tag_column = self._choose_column(path, sentences, (known | ignored) - {""})
         tags = [[row.columns[tag_column] for row in rows] for rows in sentences]
         for tag in dict.fromkeys(tag for row in tags for tag in row):

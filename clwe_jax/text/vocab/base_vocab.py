@@ -8,7 +8,11 @@ from typing import Mapping, Sequence
 
 from clwe_jax.options.derived import padded_rows
 
-PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
+PAD = "[PAD]"
+UNK = "[UNK]"
+CLS = "[CLS]"
+SEP = "[SEP]"
+MASK = "[MASK]"
 SPECIALS = (PAD, UNK, CLS, SEP, MASK)
 LONGEST_WORD = 100  # characters; WordPiece encodes a longer word as [UNK], like BERT
 _CACHED_WORDS = 1 << 20

@@ -23,17 +23,24 @@ from clwe_jax.text.vocab.subword_vocab import (
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.words import Segmenter
 
-TOKENIZER_FILE, CONFIG_FILE = "tokenizer.json", "tokenizer_config.json"
-WORDPIECE_FILE, SENTENCEPIECE_FILE = "vocab.txt", "sentencepiece.bpe.model"
+TOKENIZER_FILE = "tokenizer.json"
+CONFIG_FILE = "tokenizer_config.json"
+WORDPIECE_FILE = "vocab.txt"
+SENTENCEPIECE_FILE = "sentencepiece.bpe.model"
 OWN = "clwe_jax"  # the folder with our tokenizer in an export of ours
-FASTBPE_FILE, MERGES_FILE = "vocab.json", "merges.txt"
+FASTBPE_FILE = "vocab.json"
+MERGES_FILE = "merges.txt"
 _EXPECTED = (
     f"expected {TOKENIZER_FILE}, {WORDPIECE_FILE} (BERT), {SENTENCEPIECE_FILE} (XLM-R) or "
     f"{FASTBPE_FILE} and {MERGES_FILE} (XLM)"
 )
 # XLM-R's special pieces before and after the pieces of its SentencePiece model.
-_FIRST, _LAST = ("<s>", "<pad>", "</s>", "<unk>"), "<mask>"
-_NORMAL, _UNKNOWN, _CONTROL = 1, 2, 3  # types of a piece in a SentencePiece model
+_FIRST = ("<s>", "<pad>", "</s>", "<unk>")
+_LAST = "<mask>"
+# types of a piece in a SentencePiece model
+_NORMAL = 1
+_UNKNOWN = 2
+_CONTROL = 3
 _UNIGRAM = 1  # of SentencePiece's model types
 # Steps of tokenizer.json that SentencePiece's own normalisation and segmentation include.
 _INCLUDED = ("Precompiled", "Sequence", "Strip", "Replace", "WhitespaceSplit", "Metaspace")

@@ -75,7 +75,9 @@ class WordPieceVocabulary(Vocabulary):
     def _longest_match(self, word: str) -> list[int]:
         if len(word) > LONGEST_WORD or word in SPECIALS:
             return [self.unk_id]
-        ids, start, prefix = [], 0, ""
+        ids = []
+        start = 0
+        prefix = ""
         while start < len(word):
             end = min(len(word), start + self._longest)
             while end > start:
@@ -86,7 +88,8 @@ class WordPieceVocabulary(Vocabulary):
             else:
                 return [self.unk_id]
             ids.append(number)
-            start, prefix = end, INSIDE_MARK
+            start = end
+            prefix = INSIDE_MARK
         return ids
 
     def save(self, directory: str) -> None:

@@ -135,7 +135,8 @@ class Tokenizer:
         try:
             with open(path, encoding="utf-8") as file:
                 settings = json.load(file)
-            languages, lexicons = settings["languages"], {}
+            languages = settings["languages"]
+            lexicons = {}
             # Older runs have none of these options.
             bert, strip, whole, moses, laser = (
                 settings.get(name, False)

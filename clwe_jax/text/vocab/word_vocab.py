@@ -14,7 +14,9 @@ from clwe_jax import atomic
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.vocab import base_vocab
 
-BEGIN, END, UNKNOWN = "<S>", "</S>", "<UNK>"
+BEGIN = "<S>"
+END = "</S>"
+UNKNOWN = "<UNK>"
 SPECIALS = (BEGIN, END, UNKNOWN, base_vocab.PAD, base_vocab.MASK)
 FILE = "words.txt"
 # The names of the special pieces in word-level vocabularies.
@@ -87,7 +89,9 @@ def parse(lines: Iterable[str]) -> WordVocabulary:
     Raises:
       ValueError: a line in another format, or a word that occurs twice; the message names the line.
     """
-    pieces, counts, seen = [], [], {}
+    pieces = []
+    counts = []
+    seen = {}
     for number, line in enumerate(lines, 1):
         word, tab, count = line.partition("\t")
         try:

@@ -122,7 +122,8 @@ class FastBpeVocabulary(Vocabulary):
             best = min(pairs, key=lambda pair: self._ranks.get(pair, len(self._ranks)))
             if best not in self._ranks:
                 break
-            merged, place = [], 0
+            merged = []
+            place = 0
             while place < len(parts):
                 joined = place + 1 < len(parts) and pairs[place] == best
                 merged.append("".join(best) if joined else parts[place])

@@ -167,7 +167,8 @@ def _aligned(a: str, b: str, letters: Letters | None) -> tuple[float, list[tuple
                         best[i + m, j + n] = cost, (i, j)
     if (len(a), len(b)) not in best:
         return math.inf, []
-    path, here = [], (len(a), len(b))
+    path = []
+    here = (len(a), len(b))
     while here != (0, 0):
         before = best[here][1]
         path.append((a[before[0] : here[0]], b[before[1] : here[1]]))
@@ -197,7 +198,8 @@ def _spelled(word: str, letters: Letters, counts: Mapping[str, int]) -> str:
                 if share < _LEAST:
                     continue
                 for string, score in held:
-                    ahead, total = string + right, score + math.log(share)
+                    ahead = string + right
+                    total = score + math.log(share)
                     if total > beams[place + length].get(ahead, -math.inf):
                         beams[place + length][ahead] = total
     ends = sorted(beams[-1], key=lambda string: (-beams[-1][string], string))

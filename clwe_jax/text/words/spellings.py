@@ -123,12 +123,15 @@ def written_words(
     own = written(raw, normalizer, language)
     if own == "".join(words):
         return words
-    segments, ends = _segments(own), [0]
+    segments = _segments(own)
+    ends = [0]
     for segment in segments:
         ends.append(ends[-1] + _length(segment, normalizer))
     # The last place of each end, so that joiners behind a word belong to it.
     places = {end: place for place, end in enumerate(ends)}
-    spelled, end, start = [], 0, 0
+    spelled = []
+    end = 0
+    start = 0
     for word in words:
         end += _visible(word)
         place = places.get(end)

@@ -49,7 +49,8 @@ def _inner(marks: str) -> str:
 
 
 def _initial(language: str) -> str:
-    letter, apostrophe = among(characters.letter_table()), f"['{LETTER_APOSTROPHE}]"
+    letter = among(characters.letter_table())
+    apostrophe = f"['{LETTER_APOSTROPHE}]"
     before = among(characters.class_table() == WORD)
     return f"(?<!{before})(?<!'){apostrophe}(?={letter})" if language in clitics.INITIAL else ""
 
@@ -66,7 +67,8 @@ def spaced_word(languages: Sequence[str] = ()) -> str:
       languages: those whose rules apply, of which no two should differ.
     """
     word = among(characters.class_table() == WORD)
-    letter, hebrew = among(characters.letter_table()), among(characters.hebrew_table())
+    letter = among(characters.letter_table())
+    hebrew = among(characters.hebrew_table())
     first = "|".join(dict.fromkeys(filter(None, map(_initial, languages))))
     last = list(dict.fromkeys(filter(None, map(_final, languages))))
     proclitics = [clitics.PROCLITICS[x] for x in languages if x in clitics.PROCLITICS]
@@ -200,7 +202,9 @@ class Segmenter:
         lexicon = self._matched.get(language, frozenset())
         lengths = self._lengths.get(language, {})
         stretch = _stretches()
-        pending, kind = "", ALONE  # unmatched characters, or a word that a mark may still join
+        # unmatched characters, or a word that a mark may still join
+        pending = ""
+        kind = ALONE
         place = 0
         while place < len(run):
             character = run[place]
@@ -214,7 +218,8 @@ class Segmenter:
             if matched:
                 if pending:
                     yield pending
-                pending, kind = matched, ALONE
+                pending = matched
+                kind = ALONE
                 place += len(matched)
                 continue
             own = stretch.get(character, ALONE)
@@ -295,7 +300,8 @@ class Phrases:
         """The words, with a space inside those that are joined."""
         if not self._entries:
             return list(words)
-        result, place = [], 0
+        result = []
+        place = 0
         while place < len(words):
             taken = 1
             for length in self._lengths.get(words[place], ()):
