@@ -110,7 +110,7 @@ def main() -> None:
     for top in map(int, options.tops.split(",")):
         last, full = timed(
             lambda: search.search(
-                unit, search.chunked(keys, hubness, top), 2.0, top, csls.MEMORY_BYTES
+                unit, search.chunk_keys(keys, hubness, top), 2.0, top, csls.MEMORY_BYTES
             )
         )
         less, found = timed(lambda: csls.nearest(queries, y, top, "csls", pool=x))

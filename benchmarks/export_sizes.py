@@ -40,7 +40,7 @@ def main() -> None:
     model = load.of_folder(options.run)
     tests = [
         x
-        for x in parallel.tested(options.data, model.languages, "data")
+        for x in parallel.test_pairs(options.data, model.languages, "data")
         if HUB in (x.source, x.target)
     ]
     figures: dict[str, float] = {}

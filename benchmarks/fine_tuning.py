@@ -66,7 +66,7 @@ def our_step(args: argparse.Namespace) -> compiled_step.Step:
     )
     config = run_config.load("finetune_ner", "small", {"transfer.head.dropout": args.dropout})
     labels = tuple(f"B-{number}" for number in range(args.labels))
-    objective = build.tuned(
+    objective = build.tuned_objective(
         config.transfer, labels, True, build.build_objective(encoder, args.vocab, args.vocab)
     )
     draw = np.random.RandomState(0)

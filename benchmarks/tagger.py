@@ -113,7 +113,7 @@ def our_epochs(
         nonlocal params, state
         begin = clock()
         for number in range(epochs * -(-args.sentences // args.rows)):
-            batch = heads.stacked([next(source) for source in sources])
+            batch = heads.stack_batches([next(source) for source in sources])
             params, state, found = step(params, state, table, batch, keys, rates, np.int32(number))
         jax.block_until_ready((params, found))
         return clock() - begin

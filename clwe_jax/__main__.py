@@ -61,7 +61,7 @@ def _run() -> None:
     elif not first.startswith("-"):
         sys.exit(f"error: there is no command {first!r}. {nearest(first, list(COMMANDS))}")
     else:
-        registry.imported("clwe_jax.main:entry")()
+        registry.import_target("clwe_jax.main:entry")()
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def keep(*names: str) -> bool:
         if not above.is_absolute():  # there is no home directory
             return False
         try:
-            folder = _made(above)
+            folder = _make_folder(above)
             trim(above, MOST)
         except OSError:
             return False
@@ -51,7 +51,7 @@ def keep(*names: str) -> bool:
     return True
 
 
-def _made(above: pathlib.Path) -> pathlib.Path:
+def _make_folder(above: pathlib.Path) -> pathlib.Path:
     """The writable folder in `above` of programs for this kind of processor.
 
     Raises:

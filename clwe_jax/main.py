@@ -11,7 +11,7 @@ from ml_collections import ConfigDict, config_flags
 
 from clwe_jax import compiled, options, time_parts, registry, terminal
 from clwe_jax.options import extras, help as options_help, shipped
-from clwe_jax.options.systems import described
+from clwe_jax.options.systems import describe_options
 
 _CONFIG = config_flags.DEFINE_config_file(
     "config",
@@ -68,7 +68,7 @@ def main(argv: list[str]) -> None:
         if _DEBUG.value:
             raise
         logging.debug("%s", traceback.format_exc())
-        said = extras.explained(error) if isinstance(error, ImportError) else error
+        said = extras.explain_error(error) if isinstance(error, ImportError) else error
         sys.exit(f"error: {said}\n(--debug shows where.)")
     if not finished:
         sys.exit(terminal.UNFINISHED)
@@ -110,14 +110,14 @@ def _flags_parser(argv: list[str]) -> list[str]:
         if config is None:
             app.usage(shorthelp=True, writeto_stdout=True)
         else:
-            print(options_help.text(_parsed(config), file))
+            print(options_help.text(_parse_options(config), file))
         sys.exit()
     try:
         rest = app.parse_flags_with_usage(argv)
     except (AttributeError, KeyError) as error:
         text = str(error.args[0] if error.args else error).replace("\n", ". ")
-        run = _parsed(config) if config else None
-        known = [path for path, _, _ in described(run)] if run else []
+        run = _parse_options(config) if config else None
+        known = [path for path, _, _ in describe_options(run)] if run else []
         for argument in argv:
             path = argument.partition("=")[0].lstrip("-").removeprefix("config.")
             if argument.startswith(("--config.", "-config.")) and path not in known:
@@ -132,7 +132,7 @@ def _flags_parser(argv: list[str]) -> list[str]:
     return rest
 
 
-def _parsed(config: ConfigDict) -> options.Run:
+def _parse_options(config: ConfigDict) -> options.Run:
     """The options of a config; a wrong value of the file ends the program."""
     try:
         return options.parse(config)

@@ -212,7 +212,7 @@ def lookup(kind: str, name: str) -> Any:
     Raises:
       ValueError: the table has no such name; the message names the nearest known one.
     """
-    return imported(_entry(kind, name)[0])
+    return import_target(_entry(kind, name)[0])
 
 
 def options_class(kind: str, name: str) -> type[Section]:
@@ -221,7 +221,7 @@ def options_class(kind: str, name: str) -> type[Section]:
     Raises:
       ValueError: as of `lookup`.
     """
-    return imported(_entry(kind, name)[-1])
+    return import_target(_entry(kind, name)[-1])
 
 
 def check_name(kind: str, name: str) -> None:
@@ -248,7 +248,7 @@ def build(kind: str, part: Section, **given: Any) -> Any:
     return cls(**values_of(part), **given)
 
 
-def imported(target: str) -> Any:
+def import_target(target: str) -> Any:
     """The class or function 'module:name'."""
     module, name = target.split(":")
     return getattr(importlib.import_module(module), name)

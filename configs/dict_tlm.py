@@ -22,5 +22,5 @@ from clwe_jax import options, presets
 def get_config(scale: str = "laptop"):
     config = presets.bert(scale)
     config.system = "DICT-TLM"
-    config.task = options.named("task", "dict_tlm", copy_switch_rate=0.5)
+    config.task = options.section_of("task", "dict_tlm", copy_switch_rate=0.5)
     return config

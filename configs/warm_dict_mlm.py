@@ -43,7 +43,7 @@ def get_config(scale: str = "laptop"):
     config = presets.bert(scale)
     config.system = "Warm DICT-MLM"
     config.data.simplify_chinese = True  # texts and dictionaries mix both ways of writing
-    config.task = options.named("task", "dict_mlm", cross_lingual_share=0.9)
+    config.task = options.section_of("task", "dict_mlm", cross_lingual_share=0.9)
     # Pieces of words find fewer sentences than whole words.
     config.vocab.update(size=max(config.vocab.size, 32_768), dictionary_share=0.8)
     config.model.update(norm="pre", language_embeddings=False)

@@ -25,5 +25,5 @@ from clwe_jax import options, presets
 def get_config(scale: str = "laptop"):
     config = presets.bert(scale)
     config.system = "XLM"
-    config.task = options.named("task", "tlm", parallel_share=0.5)
+    config.task = options.section_of("task", "tlm", parallel_share=0.5)
     return config

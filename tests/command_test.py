@@ -116,10 +116,10 @@ def test_guides_are_shown():
 def test_a_library_of_an_extra_is_named_with_its_command():
     with pytest.raises(ImportError) as caught:
         import seqio.absent  # noqa: F401
-    assert "clwe_jax[train]" in extras.explained(caught.value)
+    assert "clwe_jax[train]" in extras.explain_error(caught.value)
     beam = ImportError("No module named 'apache_beam'", name="apache_beam.io")
-    assert "clwe_jax[beam]" in extras.explained(beam)
-    assert extras.explained(ImportError("other")) == "other"
+    assert "clwe_jax[beam]" in extras.explain_error(beam)
+    assert extras.explain_error(ImportError("other")) == "other"
 
 
 def test_training_without_tensorflow_ends_in_one_line(tmp_path):

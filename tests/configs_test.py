@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from clwe_jax import options
-from clwe_jax.options.systems import described
+from clwe_jax.options.systems import describe_options
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RECORD = pathlib.Path(__file__).with_name("configs_record.txt")
@@ -28,8 +28,8 @@ def run(name, scale="laptop"):
 def lines(name, scale):
     """Lines 'option = value' of a config, without those of its defaults or of its laptop scale."""
     base = type(run(name))() if scale == "laptop" else run(name)
-    usual = {path: value for path, value, _ in described(base)}
-    found = {path: value for path, value, _ in described(run(name, scale))}
+    usual = {path: value for path, value, _ in describe_options(base)}
+    found = {path: value for path, value, _ in describe_options(run(name, scale))}
     absent = [f"{path} absent" for path in usual if path not in found]
     return absent + [
         f"{path} = {value!r}"

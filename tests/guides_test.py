@@ -13,7 +13,7 @@ import pytest
 
 from clwe_jax import __main__ as command, options
 from clwe_jax.options import extras, shipped
-from clwe_jax.options.systems import described
+from clwe_jax.options.systems import describe_options
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -54,7 +54,7 @@ SYSTEMS = [
 def test_a_command_of_a_page_has_known_options(words, capsys):
     [config] = [x.partition("=")[2] for x in words if x.startswith("--config=")]
     run = options.parse(options.load(shipped.config_file(config)))
-    known = {path for path, _, _ in described(run)}
+    known = {path for path, _, _ in describe_options(run)}
     for word in words:
         path = word.partition("=")[0].removeprefix("--config.")
         if word.startswith("--config.") and not path.startswith(("optimizer.groups", "evals.")):

@@ -467,7 +467,7 @@ def test_registry_entries_resolve(kind, name, entry):
         assert module in MODULES, f"{kind} {name}: there is no module {module}"
         assert attribute in defined(MODULES[module]), f"{module} defines no {attribute}"
     if not isinstance(entry, str):
-        made, own = map(registry.imported, entry)
+        made, own = map(registry.import_target, entry)
         assert issubclass(own, options.Section)
         assert own.name == ("" if kind == "aligner" else name)  # each aligner has its own section
         assert issubclass(made, own) or "options" in made.__dataclass_fields__

@@ -143,9 +143,9 @@ def test_relative_paths_of_options_begin_where_the_run_was_started(tmp_path, mon
     os.rename(tmp_path / "a", tmp_path / "c")
     run = os.path.join("..", "c", "runs", "x")
     options.write_config(options.read_config(run), run)  # as jobs on a finished run do
-    assert options.placed("space", run) == str(tmp_path / "c" / "space")
-    assert options.placed("absent", run) == "absent"
-    assert options.placed("/space", run) == "/space"
+    assert options.resolve_path("space", run) == str(tmp_path / "c" / "space")
+    assert options.resolve_path("absent", run) == "absent"
+    assert options.resolve_path("/space", run) == "/space"
 
 
 def test_a_folder_belongs_to_one_run(tmp_path):

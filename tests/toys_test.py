@@ -223,7 +223,7 @@ def test_an_aligner_aligns(tmp_path):
 
 def test_a_task_of_labels_a_head_and_an_encoder_transfer(tmp_path):
     config = presets.transfer("laptop", "topics", "linear")
-    config.transfer.head = options.named("head", "toy")
+    config.transfer.head = options.section_of("head", "toy")
     encoder = tmp_path / "encoder"
     os.makedirs(encoder)
     kept = options.with_values(options.parse({}), {"job": "toy", "data.languages": "en,de"})
@@ -248,10 +248,10 @@ def test_a_task_of_labels_a_head_and_an_encoder_transfer(tmp_path):
 
 def test_a_task_a_backbone_an_objective_and_an_evaluator_train(tmp_path, capsys):
     config = presets.bert("laptop")
-    config.task = options.named("task", "toy")
-    config.model = options.named("model", "toy", layers=1, width=16, heads=2, mlp_dim=16)
-    config.objective = options.named("objective", "toy", factor=7)
-    config.evals.toy = options.named("evaluator", "toy")
+    config.task = options.section_of("task", "toy")
+    config.model = options.section_of("model", "toy", layers=1, width=16, heads=2, mlp_dim=16)
+    config.objective = options.section_of("objective", "toy", factor=7)
+    config.evals.toy = options.section_of("evaluator", "toy")
     run = options.with_values(
         options.parse(config),
         {

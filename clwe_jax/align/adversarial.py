@@ -193,7 +193,7 @@ def loss(weights: Weights, x: Array, source: float) -> Array:
     return (jax.nn.softplus(odds) - labels * odds).mean()
 
 
-def orthogonalised(matrix: Array, beta: float) -> Array:
+def step_towards_orthogonal(matrix: Array, beta: float) -> Array:
     """(1 + beta) W - beta W W^T W, a step towards an orthogonal matrix (Eq. 7)."""
     multiply = functools.partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
     return (1 + beta) * matrix - beta * multiply(matrix, multiply(matrix.T, matrix))
@@ -229,7 +229,7 @@ def map_step(
 
     value, slope = jax.value_and_grad(fooled)(matrix)
     # The mean of the objective is over twice as many words: half of them do not depend on the map.
-    return orthogonalised(matrix - rate / 2 * slope, beta), value
+    return step_towards_orthogonal(matrix - rate / 2 * slope, beta), value
 
 
 @functools.partial(jax.jit, static_argnames="options", donate_argnames="state")

@@ -36,13 +36,13 @@ class Alignment:
     def apply(self, x: Array) -> np.ndarray:
         """Maps source vectors [N, D] into the common space: float32 [N, K]."""
         _check_width(x, len(self.source_map), "source")
-        return _mapped(self.source_steps.apply(x), self.source_map)
+        return _apply_matrix(self.source_steps.apply(x), self.source_map)
 
     def apply_target(self, y: Array) -> np.ndarray:
         """Maps target vectors [M, D'] into the common space: float32 [M, K]."""
         width = self.source_map.shape[1] if self.target_map is None else len(self.target_map)
         _check_width(y, width, "target")
-        return _mapped(self.target_steps.apply(y), self.target_map)
+        return _apply_matrix(self.target_steps.apply(y), self.target_map)
 
     def to_target_space(self, x: Array) -> np.ndarray:
         """Maps source vectors [N, D] into the original target space: float32 [N, D'].
@@ -238,5 +238,5 @@ def _check_width(x: Array, width: int, side: str) -> None:
         raise ValueError(f"This alignment maps {side} vectors [N, {width}]; got {np.shape(x)}")
 
 
-def _mapped(x: np.ndarray, matrix: np.ndarray | None) -> np.ndarray:
+def _apply_matrix(x: np.ndarray, matrix: np.ndarray | None) -> np.ndarray:
     return x if matrix is None else x @ matrix.astype(np.float32, copy=False)

@@ -70,7 +70,7 @@ def _nearest(
     memory_bytes: int,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The k[1] best y of each x by scale * c(x, y) - of_y, then the k[0] best x of each y."""
-    keys = search.chunked(y, of_y, 1)
+    keys = search.chunk_keys(y, of_y, 1)
     rows = search.piece(len(x), search.rows_that_fit(keys.vectors.shape[1], memory_bytes))
     # `_columns` cuts the rows into blocks, so that their number is a multiple of _BLOCK.
     rows = math.ceil(rows / _BLOCK) * _BLOCK
@@ -83,7 +83,7 @@ def _nearest(
         # A row of padding is no key's best: its scores are minus infinity.
         bias = np.full(rows, np.inf, np.float32)
         bias[: len(part)] = of_x[start : start + rows]
-        own, state = _step(search.filled(part, rows), bias, start, state, *keys[:2], scale, k[1])
+        own, state = _step(search.pad_rows(part, rows), bias, start, state, *keys[:2], scale, k[1])
         slabs.append([np.asarray(some)[: len(part)] for some in own])  # one part is in memory
     yield tuple(np.concatenate(some) for some in zip(*slabs))
     yield tuple(np.asarray(some).reshape(-1, k[0])[: len(y)] for some in state)
@@ -115,8 +115,8 @@ def _step(queries, own, start, state, vectors, bias, scale, k):
         values, places = search.top_k(cosines - bias, min(k, len(bias)))
         columns = _columns(cosines - own[:, None], known[0].shape[1])
         return (
-            _merged(best, (values, places + first), k),
-            _merged(known, (columns[0], columns[1] + start), known[0].shape[1]),
+            _merge_best(best, (values, places + first), k),
+            _merge_best(known, (columns[0], columns[1] + start), known[0].shape[1]),
         )
 
     firsts = bias.shape[1] * jnp.arange(len(bias), dtype=jnp.int32)
@@ -124,7 +124,7 @@ def _step(queries, own, start, state, vectors, bias, scale, k):
     return jax.lax.scan(step, nothing, (firsts, vectors, bias, *state))
 
 
-def _merged(one, other, k: int) -> tuple[Array, Array]:
+def _merge_best(one, other, k: int) -> tuple[Array, Array]:
     """The k best of two lists of scores and indices; of equal scores those of the first list."""
     values, indices = (jnp.concatenate(both, -1) for both in zip(one, other))
     values, order = jax.lax.top_k(values, k)

@@ -131,7 +131,7 @@ class Neighbourhoods:
 
     def pool_keys(self) -> search.Keys:
         """The pool prepared for `settle`, a second copy in memory."""
-        return search.chunked(self.pool, 0.0, self.neighbourhood)
+        return search.chunk_keys(self.pool, 0.0, self.neighbourhood)
 
     def settle(self, wanted: np.ndarray, whole: search.Keys) -> None:
         """Computes the numbers of the keys in these distinct rows, int [n], and of the keys that equal them."""
@@ -266,7 +266,7 @@ def _search(
     """
     bound = around.bounds[method]
     scale = around.scale(method)
-    keys = search.chunked(around.keys, bound, width)
+    keys = search.chunk_keys(around.keys, bound, width)
     candidates, limits = search.search(queries, keys, scale, width, around.memory_bytes)
     del keys  # frees memory for the pool
     whole = around.pool_keys()

@@ -14,7 +14,7 @@ import optax
 from clwe_jax import registry
 from clwe_jax.align import alignment
 from clwe_jax.options.aligners import ContrastiveOptions
-from clwe_jax.options.section import changed
+from clwe_jax.options.section import change_section
 from clwe_jax.types import Array
 
 _PRECISION = jax.lax.Precision.HIGHEST
@@ -61,7 +61,7 @@ class Contrastive(ContrastiveOptions):
                 f"contrastive: temperature={self.temperature} must be positive, "
                 f"batch_size={self.batch_size} at least 1, validation={self.validation} in [0, 1)"
             )
-        first = changed(
+        first = change_section(
             registry.lookup("aligner", self.start)(),
             self.start_options,
             "config.align.contrastive.start_options",

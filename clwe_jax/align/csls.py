@@ -126,7 +126,7 @@ def nearest(
     search.check(queries, keys, k)
     check_finite(queries)
     if method == "cosine":
-        return search.search(queries, search.chunked(keys, 0.0, k), 1.0, k, memory_bytes)
+        return search.search(queries, search.chunk_keys(keys, 0.0, k), 1.0, k, memory_bytes)
     search.check(pool, keys, k=1)
     if bounded.is_worthwhile(len(queries), len(keys)):
         shared = shared or Shared((method,))
@@ -137,12 +137,12 @@ def nearest(
     if method == "csls":
         means = shared.means if shared else search.means
         hubness = means(keys, pool, neighbourhood, memory_bytes)
-        best = search.search(queries, search.chunked(keys, hubness, k), 2.0, k, memory_bytes)
+        best = search.search(queries, search.chunk_keys(keys, hubness, k), 2.0, k, memory_bytes)
         # r(x) is the same for all keys of a query: it belongs to the score, not to the choice.
         own = search.means(queries, keys, neighbourhood, memory_bytes)
         return best[0], jnp.asarray(np.asarray(best[1]) - own[:, None])
     mass = (shared.masses if shared else search.log_mass)(keys, pool, beta, memory_bytes)
-    return search.search(queries, search.chunked(keys, mass, k), beta, k, memory_bytes)
+    return search.search(queries, search.chunk_keys(keys, mass, k), beta, k, memory_bytes)
 
 
 def _array(x: Array) -> Array:

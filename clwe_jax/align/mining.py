@@ -105,7 +105,7 @@ def exact(source: Array, target: Array, neighbourhood: int) -> tuple[Nearest, Ne
     return ahead, back
 
 
-def merged(found: Iterable[Nearest], neighbourhood: int) -> Nearest:
+def merge_nearest(found: Iterable[Nearest], neighbourhood: int) -> Nearest:
     """The nearest keys of queries that were searched among several sets of keys.
 
     Args:
@@ -153,7 +153,7 @@ def _best(ahead: Nearest, back: Nearest) -> list[tuple[np.ndarray, np.ndarray]]:
     return sides
 
 
-def supported(source: np.ndarray, target: np.ndarray, lines: int = 3) -> np.ndarray:
+def has_support(source: np.ndarray, target: np.ndarray, lines: int = 3) -> np.ndarray:
     """Whether another pair lies within some lines on both sides: bool [P].
 
     Args:

@@ -137,7 +137,7 @@ def _settle_some(
     """
     bound = around.bounds[method]
     scale = around.scale(method)
-    keys = search.chunked(around.keys, bound, width)
+    keys = search.chunk_keys(around.keys, bound, width)
     rivals, limits = map(
         np.asarray, search.search(queries, keys, scale, width, around.memory_bytes)
     )

@@ -100,7 +100,7 @@ class Neighbours:
     def __init__(self, vectors: Array, k: int):
         self._k = min(k, len(vectors))
         # The loss compares inner products, so that the keys keep their lengths.
-        self._keys = search.chunked(jnp.asarray(vectors), 0.0, self._k, scaled=False)
+        self._keys = search.chunk_keys(jnp.asarray(vectors), 0.0, self._k, scaled=False)
 
     def mean(self, queries: Array) -> Array:
         """The mean of each query's k vectors: [P, D] for queries [P, D]."""

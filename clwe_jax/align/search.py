@@ -60,7 +60,7 @@ class Keys(NamedTuple):
     block: int  # divides m
 
 
-def chunked(keys: Array, bias: Array | float, k: int, scaled: bool = True) -> Keys:
+def chunk_keys(keys: Array, bias: Array | float, k: int, scaled: bool = True) -> Keys:
     """Prepares keys for a search.
 
     Args:
@@ -85,7 +85,7 @@ def _cut(keys: Array, chunks: int, size: int, scaled: bool) -> Array:
     """Copies keys into [C, m, D] with a single chunk as temporary."""
     cut = jnp.zeros((chunks, size, keys.shape[1]), jnp.float32)
     for number in range(chunks):
-        cut = _place(cut, filled(keys[number * size : (number + 1) * size], size), number, scaled)
+        cut = _place(cut, pad_rows(keys[number * size : (number + 1) * size], size), number, scaled)
         cut.block_until_ready()  # keeps the other parts out of memory
     return cut
 
@@ -101,7 +101,7 @@ def piece(count: int, most: int) -> int:
     return min(most, _PIECE, 1 << max(0, count - 1).bit_length())
 
 
-def filled(x: Array, rows: int) -> Array:
+def pad_rows(x: Array, rows: int) -> Array:
     """The rows of x, [n, D], and zeros: [rows, D]."""
     pad = jnp.pad if isinstance(x, jax.Array) else np.pad
     return pad(x, ((0, rows - len(x)), (0, 0))) if rows > len(x) else x
@@ -136,7 +136,7 @@ def _by_rows(function, queries: Array, size: int, memory_bytes: int):
     rows = piece(count, rows_that_fit(size, memory_bytes))
     parts = []
     for start in range(0, max(1, count), rows):
-        parts.append(function(filled(queries[start : start + rows], rows)))
+        parts.append(function(pad_rows(queries[start : start + rows], rows)))
         jax.block_until_ready(parts[-2:-1])  # at most two parts are in memory
     return jax.tree.map(lambda *some: jnp.asarray(np.concatenate(some)[:count]), *parts)
 
@@ -166,19 +166,19 @@ def means(queries: Array, keys: Array, neighbourhood: int, memory_bytes: int) ->
     """The mean cosine of each query with its nearest keys; float32 [N]."""
     k = min(neighbourhood, len(keys))
     # The mean of NumPy: a device's would be one more program for each number of queries.
-    return np.asarray(search(queries, chunked(keys, 0.0, k), 1.0, k, memory_bytes)[1]).mean(1)
+    return np.asarray(search(queries, chunk_keys(keys, 0.0, k), 1.0, k, memory_bytes)[1]).mean(1)
 
 
 def log_mass(keys: Array, pool: Array, beta: float, memory_bytes: int) -> Array:
     """log sum_x exp(beta c(x, y)) over the pool, for each key y; float32 [M]."""
-    pool = chunked(pool, 0.0, 1)
+    pool = chunk_keys(pool, 0.0, 1)
     total = functools.partial(_log_sum, vectors=pool.vectors, bias=pool.bias, scale=beta)
     return _by_rows(total, keys, pool.vectors.shape[1], memory_bytes)
 
 
 def log_masses(x: Array, y: Array, beta: float, memory_bytes: int) -> tuple[Array, Array]:
     """`log_mass(x, y)` and `log_mass(y, x)` from one product: float32 [N] and [M]."""
-    keys = chunked(y, 0.0, 1)
+    keys = chunk_keys(y, 0.0, 1)
     rows = piece(len(x), rows_that_fit(keys.vectors.shape[1], memory_bytes))
     of_x = []
     of_y = jnp.full(keys.bias.shape, -jnp.inf)
@@ -186,7 +186,7 @@ def log_masses(x: Array, y: Array, beta: float, memory_bytes: int) -> tuple[Arra
         part = x[start : start + rows]
         # An infinite number keeps padding of the queries out of the keys' sums.
         absent = np.where(np.arange(rows) < len(part), 0, np.inf).astype(np.float32)
-        sums, of_y = _log_sums(filled(part, rows), absent, of_y, *keys[:2], beta)
+        sums, of_y = _log_sums(pad_rows(part, rows), absent, of_y, *keys[:2], beta)
         of_x.append(np.asarray(sums)[: len(part)])  # one part is in memory
     return np.concatenate(of_x), np.asarray(of_y).reshape(-1)[: len(y)]
 

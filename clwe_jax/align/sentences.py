@@ -92,7 +92,7 @@ class Pieces(NamedTuple):
         return Sentences(vectors, self.rows)
 
 
-def numbered(lengths: Sequence[int]) -> np.ndarray:
+def number_rows(lengths: Sequence[int]) -> np.ndarray:
     """The `rows` of sentences of these lengths."""
     lengths = np.asarray(lengths, np.int32)
     ends = np.cumsum([1, *lengths])
@@ -110,7 +110,7 @@ def sentences(vectors: Sequence[np.ndarray]) -> Sentences:
     if not vectors:
         raise ValueError("attention matching needs at least one pair of sentences")
     blank = np.zeros((1, vectors[0].shape[1]), np.float32)
-    rows = numbered([len(x) for x in vectors])
+    rows = number_rows([len(x) for x in vectors])
     return Sentences(np.concatenate([blank, *vectors]).astype(np.float32), rows)
 
 

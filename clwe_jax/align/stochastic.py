@@ -67,7 +67,7 @@ def induce(
     # 2 c(x, y) - r(x) - r(y) ranks y as c(x, y) - r(y) / 2 does.
     penalties = nearest_x.mean(1) / 2, nearest_y.mean(1) / 2
     forward, backward = _best_of_both(slabs, y, kept, *penalties, count)
-    of_x, of_y = (_drawn(np.asarray(side[1]), keep, rng) for side in (forward, backward))
+    of_x, of_y = (_draw_candidates(np.asarray(side[1]), keep, rng) for side in (forward, backward))
     pairs = np.concatenate(
         [
             np.stack([np.arange(len(x), dtype=np.int32), of_x], 1),
@@ -126,7 +126,9 @@ def _better(best: Best, more: Best, start: Array, k: int) -> Best:
     return values, jnp.take_along_axis(places, order, 1)
 
 
-def _drawn(candidates: np.ndarray, keep: float, rng: np.random.Generator | None) -> np.ndarray:
+def _draw_candidates(
+    candidates: np.ndarray, keep: float, rng: np.random.Generator | None
+) -> np.ndarray:
     """Draws one candidate per row, the n-th with probability ~ (1 - keep)^n: int32 [N]."""
     count = candidates.shape[1]
     if keep >= 1 or count == 1:

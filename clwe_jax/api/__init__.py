@@ -57,7 +57,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module 'clwe_jax.api' has no attribute {name!r}")
-    return registry.imported(f"clwe_jax.{_LATER[name]}:{name}")
+    return registry.import_target(f"clwe_jax.{_LATER[name]}:{name}")
 
 
 def __dir__() -> list[str]:
@@ -99,7 +99,7 @@ def load(
         a string instead of a list.
     """
     from clwe_jax.api.transfer import TransferModel
-    from clwe_jax.api.wrap import wrapped
+    from clwe_jax.api.wrap import wrap_loaded
     from clwe_jax.encoders import hf_model, load as encoders
     from clwe_jax.interop.configuration import is_downloaded
     from clwe_jax.options.transfer import encoder_parts
@@ -111,14 +111,14 @@ def load(
     if len(encoder_parts(workdir)[0]) == 2:
         if words:
             raise ValueError("words: the second encoder has the words")
-        return wrapped(encoders.load(workdir, languages))
+        return wrap_loaded(encoders.load(workdir, languages))
     workdir = workdir.removeprefix("run:")
     if workdir.startswith("vec:") or os.path.isfile(workdir):
         if words:
             raise ValueError("words: files of vectors hold their own words")
-        return wrapped(encoders.of_vectors(workdir.removeprefix("vec:"), languages))
+        return wrap_loaded(encoders.of_vectors(workdir.removeprefix("vec:"), languages))
     if is_downloaded(workdir):
-        return wrapped(hf_model.load(workdir, languages, words))
+        return wrap_loaded(hf_model.load(workdir, languages, words))
     if languages or words:
         raise ValueError(
             f"languages and words are arguments for a model of Hugging Face; {workdir} is none"
@@ -126,7 +126,7 @@ def load(
     job = options.read_config(workdir).job
     if job in registry.TABLES["labeller"]:
         return TransferModel.of(registry.lookup("labeller", job)(workdir))
-    return wrapped(encoders.of_folder(workdir, step))
+    return wrap_loaded(encoders.of_folder(workdir, step))
 
 
 def load_for(workdir: str, languages: Sequence[str]) -> LoadedModel:

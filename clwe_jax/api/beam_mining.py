@@ -101,7 +101,7 @@ def _run(job: Job) -> None:
         made = [
             flow
             | f"{side}: read" >> beam.io.ReadFromText(path, coder=beam.coders.BytesCoder())
-            | f"{side}: lines" >> beam.FlatMap(functools.partial(_keyed, job, side, marked))
+            | f"{side}: lines" >> beam.FlatMap(functools.partial(_key_line, job, side, marked))
             | f"{side}: parts" >> beam.GroupByKey()
             | f"{side}: vectors" >> beam.MapTuple(functools.partial(_write_vectors, job))
             for side, path in enumerate(job.files)
@@ -113,7 +113,7 @@ def _run(job: Job) -> None:
             # Else Beam would search all pairs of parts in the task that lists them.
             | beam.Reshuffle()
             | "search" >> beam.FlatMap(_nearest, job, beam.pvalue.AsDict(sizes))
-            | "merge" >> beam.CombinePerKey(_merged)
+            | "merge" >> beam.CombinePerKey(_merge_parts)
             | "write" >> beam.MapTuple(functools.partial(_write_nearest, job))
         )
     metrics = flow.result.metrics()
@@ -131,7 +131,7 @@ def _run(job: Job) -> None:
         warn_of_repairs(path, counts)
 
 
-def _keyed(
+def _key_line(
     job: Job, side: int, marked: frozenset[bytes], line: bytes
 ) -> Iterator[tuple[Part, str]]:
     """A line with its part.
@@ -188,7 +188,7 @@ def _nearest(
         k = min(mining.NEIGHBOURHOOD, sizes[other])
         # Rows that fill a part up are infinitely far from every query.
         absent = np.where(np.arange(rows) < sizes[other], 0, np.inf)
-        keys = search.chunked(vectors[other], absent, k)
+        keys = search.chunk_keys(vectors[other], absent, k)
         found = search.search(vectors[part], keys, 1.0, k, csls.MEMORY_BYTES)
         near, cosines = (np.asarray(x)[: sizes[part]] for x in found)
         # Sentences are numbered through all parts of a text.
@@ -196,8 +196,8 @@ def _nearest(
         yield part, Nearest(near.astype(np.int64) + first, cosines)
 
 
-def _merged(found: Iterable[Nearest]) -> Nearest:
-    return mining.merged(found, mining.NEIGHBOURHOOD)
+def _merge_parts(found: Iterable[Nearest]) -> Nearest:
+    return mining.merge_nearest(found, mining.NEIGHBOURHOOD)
 
 
 def _write_nearest(job: Job, part: Part, nearest: Nearest) -> None:

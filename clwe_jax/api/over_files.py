@@ -115,7 +115,7 @@ def align_documents(
     model: LoadedModel, files: Sequence[str], languages: Sequence[str], least: float
 ) -> Iterator[str]:
     """Yields sentence, translation, score and lines of the beads of `LoadedModel.align_documents`."""
-    sides = [_numbered(path) for path in files]
+    sides = [_number_lines(path) for path in files]
     (numbers, texts), (other_numbers, others) = sides
     beads = model.align_documents(texts, languages[0], others, languages[1])
     written = [0, 0]
@@ -125,13 +125,18 @@ def align_documents(
         written = [written[0] + len(bead.source), written[1] + len(bead.target)]
         lines = f"{_span(numbers, bead.source)}:{_span(other_numbers, bead.target)}"
         yield "\t".join(
-            [_joined(texts, bead.source), _joined(others, bead.target), f"{bead.score:.3f}", lines]
+            [
+                _join_texts(texts, bead.source),
+                _join_texts(others, bead.target),
+                f"{bead.score:.3f}",
+                lines,
+            ]
         )
     for path, (_, lines), count in zip(files, sides, written, strict=True):
         logging.info("%s: %d of %d lines have no translation", path, len(lines) - count, len(lines))
 
 
-def _numbered(path: str) -> tuple[list[int], list[str]]:
+def _number_lines(path: str) -> tuple[list[int], list[str]]:
     """The numbers, from 1, and the texts of a file's lines that are not empty."""
     lines = [(number, line) for number, line in enumerate(_lines(path), 1) if line.strip()]
     if not lines:
@@ -145,7 +150,7 @@ def _span(numbers: Sequence[int], places: range) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _joined(texts: Sequence[str], places: range) -> str:
+def _join_texts(texts: Sequence[str], places: range) -> str:
     return " ".join(texts[place].replace("\t", " ").strip() for place in places)
 
 
@@ -286,7 +291,9 @@ def main(command: str, argv: Sequence[str]) -> None:
             else:
                 _mine_by_beam(given)
     except (ValueError, OSError, ImportError) as error:
-        sys.exit(f"error: {extras.explained(error) if isinstance(error, ImportError) else error}")
+        sys.exit(
+            f"error: {extras.explain_error(error) if isinstance(error, ImportError) else error}"
+        )
 
 
 def _run(command: str, given: argparse.Namespace) -> None:

@@ -16,9 +16,9 @@ import dataclasses
 from typing import Self, Sequence
 
 from clwe_jax.api.loaded import LoadedModel
-from clwe_jax.api.wrap import wrapped
+from clwe_jax.api.wrap import wrap_loaded
 from clwe_jax.encoders.checks import check_texts
-from clwe_jax.encoders.loaded import shown
+from clwe_jax.encoders.loaded import list_languages
 from clwe_jax.text.words.languages import hint
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.transfer.loaded import TrainedLabeller
@@ -47,11 +47,11 @@ class TransferModel(TrainedLabeller, LoadedModel):
         """The model of a labeller."""
         fields = {x.name: getattr(loaded, x.name) for x in dataclasses.fields(loaded)}
         if loaded.encoder is not None:
-            fields["encoder"] = wrapped(loaded.encoder)
+            fields["encoder"] = wrap_loaded(loaded.encoder)
         return cls(**fields)
 
     def __repr__(self) -> str:
-        return f"TransferModel({self.config.transfer.task}; {shown(self.languages)})"
+        return f"TransferModel({self.config.transfer.task}; {list_languages(self.languages)})"
 
     def tag(self, texts: Sequence[str], lang: str) -> list[list[tuple[str, str]]]:
         """The words of texts with their labels.

@@ -24,6 +24,6 @@ _KINDS: dict[type[LoadedEncoder], type[Loaded]] = {
 }
 
 
-def wrapped(loaded: LoadedEncoder) -> Loaded:
+def wrap_loaded(loaded: LoadedEncoder) -> Loaded:
     """The model with the methods of `api` that has the data of a loaded encoder."""
     return _KINDS[type(loaded)].of(loaded)

@@ -28,14 +28,14 @@ from clwe_jax.transfer import data as transfer_data, loaded
 BASE = "t"  # the row whose heads are read
 
 
-def measured(config: ClcrRun, workdir: str, mapped: Transformed) -> dict[str, float]:
+def measure_aligned(config: ClcrRun, workdir: str, mapped: Transformed) -> dict[str, float]:
     """The figures of the row; {} where the test rows of both languages are not parallel.
 
     Args:
       workdir: folder of the CLCR run, which has the finished row T.
 
     Returns:
-      As `entailment.measured`; the target's figures are those of row T.
+      As `entailment.measure_entailment`; the target's figures are those of row T.
     """
     languages = source, _ = options.languages(config)
     rows = parallel_tests(config, workdir)

@@ -333,7 +333,7 @@ def fit_spaces(
         space = known.get(language)
         layers = space.layers if space else layers_of(config, language, model.encoder().layers)
         words = [getattr(row, side) for row in rows]
-        pieces = vectors.encoded(model, language, words, layers, folder)
+        pieces = vectors.encode_pieces(model, language, words, layers, folder)
         spaces[language] = space or Space(
             layers, whitening.whitening(pieces.table.words, settings.whiten, settings.unit_length)
         )
@@ -361,5 +361,5 @@ def one_side(
     """The pieces of the words of the source (0) or of the target (1), in their space."""
     language, model = list(models.items())[side]
     words = [row[side] for row in rows]
-    pieces = vectors.encoded(model, language, words, spaces[language].layers, folder)
+    pieces = vectors.encode_pieces(model, language, words, spaces[language].layers, folder)
     return vectors.into_space(pieces, spaces[language])

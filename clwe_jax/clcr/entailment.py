@@ -68,7 +68,7 @@ def row_config(config: ClcrRun, workdir: str, name: str) -> TransferRun:
     return options.with_values(options.parse(presets.esim(config.scale)), values)
 
 
-def measured(config: ClcrRun, workdir: str, name: str) -> dict[str, float]:
+def measure_entailment(config: ClcrRun, workdir: str, name: str) -> dict[str, float]:
     """Trains the heads of a row and returns their figures; an older folder of the row is removed.
 
     Args:

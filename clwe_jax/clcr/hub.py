@@ -71,7 +71,7 @@ def _same_parameters(first: LanguageModel, second: LanguageModel) -> bool:
     return all(np.array_equal(a, b) for a, b in pairs)
 
 
-def aligned(config: ClcrRun, model: ClcrModels) -> Iterator[tuple[str, float]]:
+def hub_figures(config: ClcrRun, model: ClcrModels) -> Iterator[tuple[str, float]]:
     """Yields 'clcr/hub/{a}-{b}/{figure}': alignment of every pair of languages in the hub's space.
 
     Args:

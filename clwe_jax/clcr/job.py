@@ -239,7 +239,7 @@ class Clcr(Job):
         language = options.languages(self.config)[side]
 
         def fit() -> Any:
-            tuned = tune.tuned(
+            tuned = tune.tune_model(
                 model,
                 (language, [row[side] for row in rows]),
                 space,
@@ -336,7 +336,7 @@ class Clcr(Job):
                 )
         if not (hub and mapped.test.gold):
             return {}
-        return dict(clcr_hub.aligned(self.config, encoders.of_folder(self.workdir)))
+        return dict(clcr_hub.hub_figures(self.config, encoders.of_folder(self.workdir)))
 
     def _entailment(self, mapped: Transformed) -> dict[str, float]:
         figures: dict[str, float] = {}
@@ -344,11 +344,11 @@ class Clcr(Job):
             return figures
         made_with = {**mapped.made_with, "clcr": to_dict(self.config.clcr)}
         rows = {
-            name: functools.partial(entailment.measured, self.config, self.workdir, name)
+            name: functools.partial(entailment.measure_entailment, self.config, self.workdir, name)
             for name in entailment.rows(self.config)
         }
         rows[entailment.ALIGNED] = functools.partial(
-            aligned.measured, self.config, self.workdir, mapped
+            aligned.measure_aligned, self.config, self.workdir, mapped
         )
         for name, make in rows.items():
             path = self.path(_KEPT, f"entailment_{name}.json")

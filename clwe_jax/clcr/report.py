@@ -21,7 +21,7 @@ def _map(run: RunFolder) -> verdict.Verdict | None:
     text = f"Words and their translations in a sentence: F1 {figures.percent(value)} by the map."
     if level is None:
         return verdict.Verdict(text)
-    return verdict.judged(
+    return verdict.judge_figure(
         f"{text} The floor, linear regression, is {figures.percent(level)}",
         value >= level,
         verdict.gain(value, level),

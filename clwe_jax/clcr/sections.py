@@ -202,7 +202,7 @@ def _extract(
         row
         for side, language in enumerate(languages)
         for place in _chosen(test)[:_SHOWN]
-        for row in _predicted(
+        for row in _prediction_rows(
             test, place, side, language, extractions[language], settings.pivot_probability
         )
     ]
@@ -218,7 +218,7 @@ def _extract(
     return data.Section("CLCR: extract", text, blocks)
 
 
-def _predicted(
+def _prediction_rows(
     test: Split,
     place: int,
     side: int,

@@ -79,7 +79,7 @@ class Tuned(NamedTuple):
     history: np.ndarray
 
 
-def tuned(
+def tune_model(
     model: LanguageModel,
     texts: tuple[str, Sequence[Sequence[str]]],
     space: Space,

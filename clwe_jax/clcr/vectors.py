@@ -9,7 +9,7 @@ import numpy as np
 
 from clwe_jax.align import attention_matching
 from clwe_jax.align.pivots import Mapped
-from clwe_jax.align.sentences import Allocate, Pieces, Sentences, numbered
+from clwe_jax.align.sentences import Allocate, Pieces, Sentences, number_rows
 from clwe_jax.encoders.clcr_models import Space
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.part_rows import PartRows
@@ -29,7 +29,7 @@ def files(folder: str | None) -> Allocate:
     return allocate
 
 
-def encoded(
+def encode_pieces(
     model: LanguageModel,
     language: str,
     words: Sequence[Sequence[str]],
@@ -54,9 +54,9 @@ def encoded(
             # Owners are numbered within a sentence: the number of pieces of each of its words.
             counts.append(np.bincount(owners))
             lengths.append(len(owners))
-    rows = numbered([len(x) for x in words])
+    rows = number_rows([len(x) for x in words])
     return Pieces(
-        Sentences(table.together(), numbered(lengths)),
+        Sentences(table.together(), number_rows(lengths)),
         np.concatenate(counts).astype(np.int32),
         rows,
     )

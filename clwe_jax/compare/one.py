@@ -60,13 +60,13 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
     used = ""
     run = None
     if place.system.config:
-        run = _budgeted(config, place, folders)
-        used = _used(run)
+        run = _with_budget(config, place, folders)
+        used = _describe_training(run)
         if not registry.lookup("job", run.job)(run, place.folder):
             return None
     cost = _cost(place.folder) if run else {}
     start = time.monotonic()
-    figures, outcomes, keys, items = _evaluated(config, place, folders, run)
+    figures, outcomes, keys, items = _evaluate(config, place, folders, run)
     cost["all_minutes"] = cost.get("wall_minutes", 0.0) + (time.monotonic() - start) / 60
     for task in tasks.names(config.compare) if place.encoder else ():
         names = _languages(config, run)
@@ -89,7 +89,7 @@ def _languages(config: CompareRun, run: options.Run | None) -> tuple[str, ...]:
     return options.languages(config if run is None else run)
 
 
-def _budgeted(config: CompareRun, place: Place, folders: Mapping[str, str]) -> options.Run:
+def _with_budget(config: CompareRun, place: Place, folders: Mapping[str, str]) -> options.Run:
     """The run's options, with the steps of the budget."""
     run = systems.run_of(config, place.system, place.seed, folders)
     number, unit = config.compare.amount
@@ -102,14 +102,14 @@ def _budgeted(config: CompareRun, place: Place, folders: Mapping[str, str]) -> o
         speed = CachedResult(
             place.steps,
             {"steps": _TRIAL},
-            lambda: {"steps_per_second": _speed(run, f"{place.folder}.trial")},
+            lambda: {"steps_per_second": _measure_speed(run, f"{place.folder}.trial")},
         ).result()["steps_per_second"]
         number *= 60 * speed
     steps = max(1, round(number)) if unit else 0
     return systems.run_of(config, place.system, place.seed, folders, steps)
 
 
-def _speed(run: PretrainRun, folder: str) -> float:
+def _measure_speed(run: PretrainRun, folder: str) -> float:
     """The training's steps per second, by a trial in a folder that is deleted."""
     registry.lookup("job", run.job)(options.with_values(run, _TRIAL_VALUES), folder)
     speed = read_json(os.path.join(folder, "report.json"))["speed"]["steps_per_second"]
@@ -117,7 +117,7 @@ def _speed(run: PretrainRun, folder: str) -> float:
     return float(speed)
 
 
-def _used(run: options.Run) -> str:
+def _describe_training(run: options.Run) -> str:
     """The training in words."""
     if isinstance(run, PretrainRun):
         rows = run.train.batch_size
@@ -153,7 +153,7 @@ def _bytes(place: Place) -> int:
     )
 
 
-def _evaluated(
+def _evaluate(
     config: CompareRun, place: Place, folders: Mapping[str, str], run: options.Run | None
 ) -> tuple[dict[str, float], dict[str, Any], dict[str, str], dict[str, Any]]:
     """Figures, outcomes, keys and numbers of items of config.evals."""
@@ -205,7 +205,7 @@ def _encoder(
         def words(text: str, language: str) -> list[str]:
             return segmenter.words(normalizer(text, language), language)
 
-        counts = _counted(corpus, words)
+        counts = _count_words(corpus, words)
         return dictionary_baseline.encoder(dictionary, counts, config.seed, words), normalizer
     model = load_encoder(place.encoder, place.encoder, corpus.languages)
     encoder = model.encoder()
@@ -214,14 +214,14 @@ def _encoder(
         return encoder, model.normalizer if isinstance(model, StaticSpaces) else normalizer
     if place.system.model and isinstance(encoder, ModelEncoder) and encoder.pools == ("mean",):
         # A downloaded model has not counted the words among which induction chooses.
-        counts = _counted(corpus, encoder.words)
+        counts = _count_words(corpus, encoder.words)
         encoder = ModelEncoder(
             encoder.objective, tokenizer, encoder.variables, encoder.step, frequencies=counts
         )
     return encoder, tokenizer.normalizer
 
 
-def _counted(corpus: corpora.TextCorpus, words: Any) -> Frequencies:
+def _count_words(corpus: corpora.TextCorpus, words: Any) -> Frequencies:
     inspected = corpora.inspect(corpus, words, None)
     return Frequencies(
         {language: x.counted for language, x in inspected.items()},

@@ -34,7 +34,7 @@ def sections(comparison: Comparison, settings: CompareOptions, budget: str) -> l
 
 def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> data.Section:
     rows = []
-    for name in _ordered(comparison):
+    for name in _systems_by_figure(comparison):
         cells: list[Cell] = [comparison.systems[name].title]
         for figure in comparison.titles:
             cells.append(_figure(comparison, figure, name))
@@ -68,7 +68,7 @@ def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> dat
     return data.Section("Systems", text, [Table(columns, rows)])
 
 
-def _ordered(comparison: Comparison) -> list[str]:
+def _systems_by_figure(comparison: Comparison) -> list[str]:
     """The systems by their first figure, then those without it."""
     first = next(iter(comparison.titles), "")
     names = comparison.measured(first) if first else []

@@ -10,7 +10,7 @@ from typing import Any, Mapping
 from clwe_jax import options
 from clwe_jax.options.compare import CompareOptions, CompareRun
 from clwe_jax.options.section import nearest
-from clwe_jax.options.systems import described
+from clwe_jax.options.systems import describe_options
 from clwe_jax.options.transfer import ENCODERS
 
 FLOOR = "floor"
@@ -353,7 +353,7 @@ def run_of(
         **{f"evals.{key}.data": "" for key, spec in run.evals.items() if hasattr(spec, "data")},
         **{f"evals.{key}.every_steps": 0 for key in run.evals},
     }
-    now = {path: value for path, value, _ in described(run)}
+    now = {path: value for path, value, _ in describe_options(run)}
     if steps:
         values |= {"train.steps": steps, **_warmups(now, steps)}
     # Static vectors, language models and CLCR have different options.

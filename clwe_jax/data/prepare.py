@@ -117,7 +117,7 @@ def _prepare(config, out, work, rows, heldout_rows, job=None) -> dict[str, Any]:
     os.makedirs(os.path.join(out, "heldout"), exist_ok=True)
     heldout = {}
     for language, batches in made.heldout(max(1, heldout_rows // _BATCH)).items():
-        kept = _concatenate([prepared.filled(batch) for batch in batches])
+        kept = _concatenate([prepared.drop_empty_rows(batch) for batch in batches])
         prepared.write_rows(os.path.join(out, "heldout", f"{language}.npz"), kept)
         heldout[language] = _size(kept)
     if job:
@@ -184,7 +184,7 @@ def _write_shards(
     total = 0
     form = {}
     for batch in source:
-        batch = prepared.filled(batch)
+        batch = prepared.drop_empty_rows(batch)
         if rows:
             batch = {key: value[: rows - total] for key, value in batch.items()}
         waiting.append(batch)
@@ -234,7 +234,9 @@ def main(argv: list[str]) -> None:
             given.parts,
         )
     except (ValueError, OSError, ImportError) as error:
-        sys.exit(f"error: {extras.explained(error) if isinstance(error, ImportError) else error}")
+        sys.exit(
+            f"error: {extras.explain_error(error) if isinstance(error, ImportError) else error}"
+        )
     print(
         f"{given.out}: {meta['rows']:,} rows, {meta['stats']['pieces']:,} pieces in "
         f"{len(meta['shards']):,} files. Train with --config.data.source=batches:{given.out}"

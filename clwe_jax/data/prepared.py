@@ -78,7 +78,7 @@ def _smallest(values: np.ndarray) -> np.ndarray:
     return values.astype(np.result_type(*map(np.min_scalar_type, bounds)))
 
 
-def filled(batch: Batch) -> Batch:
+def drop_empty_rows(batch: Batch) -> Batch:
     """The batch without its empty rows, which fill up the last batch of a pass."""
     kept = batch["segment_ids"].any(axis=1)
     return {key: value[kept] for key, value in batch.items()}

@@ -199,7 +199,7 @@ def _plain(vectors: np.ndarray) -> np.ndarray:
     return (squares > 0) & (squares < np.inf)
 
 
-def checked(path: str, vectors: Vectors, max_vocab: int | None) -> Vectors:
+def keep_usable(path: str, vectors: Vectors, max_vocab: int | None) -> Vectors:
     """Keeps the distinct words with usable vectors; without faults no memory is copied.
 
     Args:

@@ -199,7 +199,7 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
     for language in text.languages:
         counts = read_lines[language] = LineCounts()
         sources = [(path, iterate_lines(path, counts)) for path in text.files[language]]
-        ids[language], splits[language], places[language], files[language] = _numbered(
+        ids[language], splits[language], places[language], files[language] = _number_words(
             sources, language, normalizer, segmenter, numbers, tally
         )
         if not len(ids[language]):
@@ -236,14 +236,14 @@ def of_sentences(
     splits = {}
     places = {}
     for language, own in sentences.items():
-        ids[language], splits[language], places[language], _ = _numbered(
+        ids[language], splits[language], places[language], _ = _number_words(
             [("", own)], language, normalizer, segmenter, numbers, tally
         )
     whole = Corpus(list(numbers), ids, splits, places)
     return dataclasses.replace(whole, spellings=tally.spellings({x: whole.counts(x) for x in ids}))
 
 
-def _numbered(
+def _number_words(
     sources: Iterable[tuple[str, Iterable[str]]],
     language: str,
     normalizer: Normalizer,

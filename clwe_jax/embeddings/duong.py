@@ -19,7 +19,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.embeddings.corpus import Corpus
-from clwe_jax.embeddings.joint_replace import Links, links, uncovered
+from clwe_jax.embeddings.joint_replace import Links, links, no_coverage_message
 from clwe_jax.embeddings.duong_step import AdaGrad, Batch, choose, gradients, means
 from clwe_jax.embeddings.train import Meter
 from clwe_jax.embeddings.vectors import Vectors
@@ -60,7 +60,7 @@ class _Text:
         }
 
 
-def _tagged(corpus: Corpus, min_count: int) -> _Text:
+def _tag_words(corpus: Corpus, min_count: int) -> _Text:
     words = {}
     first = {}
     ids = []
@@ -145,7 +145,7 @@ def train(
     languages = corpus.languages
     settings = settings.over(sum(map(corpus.size, languages)) // len(languages))
     random = np.random.default_rng(seed)
-    text = _tagged(corpus, settings.min_count)
+    text = _tag_words(corpus, settings.min_count)
     known = _links(text, dictionary)
     count = len(text.counts)
     shape = (count, settings.dim)
@@ -213,7 +213,7 @@ def _links(text: _Text, dictionary: Dictionary) -> Links:
     joined = np.concatenate(targets)
     if not len(joined):
         listed = {language: dict.fromkeys(words, 1) for language, words in text.words.items()}
-        raise ValueError(uncovered(dictionary, listed))
+        raise ValueError(no_coverage_message(dictionary, listed))
     # No `ends`: translations are chosen, and none is drawn at random.
     return Links(np.concatenate(starts), joined, np.zeros(0))
 

@@ -22,7 +22,7 @@ import orjson
 
 from clwe_jax import atomic
 from clwe_jax.embeddings import file_kinds, text_files, vectors as stored
-from clwe_jax.embeddings.collect import CONCEPT, Collector, checked, writable
+from clwe_jax.embeddings.collect import CONCEPT, Collector, keep_usable, writable
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.text.unpacking import (
     is_packed,
@@ -69,12 +69,12 @@ def read(
             "or compressed)"
         )
     if _is_npz(path):
-        return checked(path, Vectors.load(path), max_vocab)
+        return keep_usable(path, Vectors.load(path), max_vocab)
     language = language if _names_languages(path) else ""
     twins = _twins(path, max_vocab, cache, language)
     key = _key(path, max_vocab)
     for twin in twins:
-        cached = _cached(twin, key)
+        cached = _read_twin(twin, key)
         if cached is not None:
             return cached
     vectors = _read(path, max_vocab, language)
@@ -185,7 +185,7 @@ def _twins(path: str, max_vocab: int | None, cache: bool | str, language: str) -
     return [hidden, atomic.user_cache(f"{digest}-{name}")]
 
 
-def _cached(twin: str, key: list[int | None]) -> Vectors | None:
+def _read_twin(twin: str, key: list[int | None]) -> Vectors | None:
     if not os.path.exists(twin):
         return None
     try:
@@ -226,7 +226,7 @@ def _read_fasttext(path: str, max_vocab: int | None) -> Vectors:
         ) from error
     counts = [model.get_vecattr(word, "count") for word in model.index_to_key]
     vectors = Vectors(model.index_to_key, model.vectors, np.array(counts, np.int64))
-    return checked(path, vectors, max_vocab)
+    return keep_usable(path, vectors, max_vocab)
 
 
 def _read_packed_npz(file: BinaryIO, path: str, max_vocab: int | None) -> Vectors:
@@ -238,7 +238,7 @@ def _read_packed_npz(file: BinaryIO, path: str, max_vocab: int | None) -> Vector
             vectors = Vectors.load(whole)
         except ValueError as error:
             raise ValueError(str(error).replace(whole, path)) from error
-        return checked(path, vectors, max_vocab)
+        return keep_usable(path, vectors, max_vocab)
 
 
 def _read_binary(file: BinaryIO, path: str, max_vocab: int | None, size: int | None) -> Vectors:

@@ -122,11 +122,13 @@ def joint_replace(corpus: Corpus, dictionary: Dictionary, rate: float, seed: int
             100 * len(chosen) / max(1, len(running)),
         )
     if not covered:
-        raise ValueError(uncovered(dictionary, {x: corpus.counts(x) for x in corpus.languages}))
+        raise ValueError(
+            no_coverage_message(dictionary, {x: corpus.counts(x) for x in corpus.languages})
+        )
     return Corpus(list(numbers), ids, corpus.splits)
 
 
-def uncovered(dictionary: Dictionary, words: Mapping[str, Mapping[str, int]]) -> str:
+def no_coverage_message(dictionary: Dictionary, words: Mapping[str, Mapping[str, int]]) -> str:
     """The error message for a dictionary without a word of the text, with examples of both.
 
     Args:

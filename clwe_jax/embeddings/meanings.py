@@ -9,7 +9,7 @@ from clwe_jax.embeddings.dictionary_vectors import unit
 _MAX_WORDS = 15_000  # words that the components are found from
 
 
-def distilled(vectors: np.ndarray, weights: np.ndarray, dim: int) -> np.ndarray:
+def distil(vectors: np.ndarray, weights: np.ndarray, dim: int) -> np.ndarray:
     """The principal components of words, as unit vectors (Model2Vec, Tulkens and van Dongen 2024).
 
     Args:

@@ -90,7 +90,7 @@ def grow(
     sentences = _of_languages(languages, corpus, graph, options)
     asked = [
         (a, b)
-        for a, b in _asked(languages, graph.hub, options)
+        for a, b in _pairs_to_mine(languages, graph.hub, options)
         if min(len(sentences[a].numbers), len(sentences[b].numbers)) > 1
     ]
     links: dict[tuple[str, str], Links] = {}
@@ -107,19 +107,19 @@ def grow(
             texts[language] = _text(sentences[language], of_words)
             words[language] = of_words.astype(np.float16)  # as those of all languages are held
         growing = []
-        for pair, mined in _mined(texts, asked, options, seed):
+        for pair, mined in _mine_pairs(texts, asked, options, seed):
             both = [sentences[language] for language in pair]
             mined = mined.take(_plausible(mined, *both))
-            taken, left, row = _supported(mined, [texts[x] for x in pair], options)
+            taken, left, row = _judge_by_support(mined, [texts[x] for x in pair], options)
             figures.append({"round": number, "pair": "-".join(pair), **row})
             if number == 1:
                 _warn(pair, both, len(taken.source))
-            refused[pair] = _placed(left.take(slice(_REFUSED)), both)
+            refused[pair] = _add_places(left.take(slice(_REFUSED)), both)
             before = len(pairs[pair].source) if pair in pairs else 0
             if len(taken.source) > _GROWTH * before:
                 growing.append(pair)
             if len(taken.source):
-                pairs[pair] = _placed(taken, both)
+                pairs[pair] = _add_places(taken, both)
                 links[pair] = _links(graph, pair, taken, both, [words[x] for x in pair], options)
             else:  # what an earlier round has taken does not find itself again
                 pairs.pop(pair, None)
@@ -137,7 +137,9 @@ def grow(
     return Grown(links, pairs, refused, figures, corpus.files)
 
 
-def _asked(languages: Sequence[str], hub: str, options: MiningOptions) -> list[tuple[str, str]]:
+def _pairs_to_mine(
+    languages: Sequence[str], hub: str, options: MiningOptions
+) -> list[tuple[str, str]]:
     """The pairs of languages that are mined; those with the hub name it second."""
     every = list(itertools.combinations(languages, 2))
     if hub not in languages or len(languages) <= options.all_pairs:
@@ -218,7 +220,7 @@ def _text(sentences: _Sentences, words: np.ndarray) -> Text:
     return Text(vectors, sentences.places, sentences.at)
 
 
-def _mined(
+def _mine_pairs(
     texts: Mapping[str, Text], pairs: Sequence[tuple[str, str]], options: MiningOptions, seed: int
 ) -> Iterator[tuple[tuple[str, str], Mined]]:
     """The mutual best pairs of each pair of languages."""
@@ -274,14 +276,14 @@ def _warn(pair: tuple[str, str], both: Sequence[_Sentences], taken: int) -> None
         )
 
 
-def _supported(
+def _judge_by_support(
     mined: Mined, texts: Sequence[Text], options: MiningOptions
 ) -> tuple[Mined, Mined, dict[str, Any]]:
     """The pairs that are taken, those that are refused, and the round's figures."""
     places = [text.places[rows] for text, rows in zip(texts, (mined.source, mined.target))]
     enough = False
     for lines in range(options.support_lines, 0, -1):  # few lines meet by chance in a short text
-        supported = mining.supported(*places, lines)
+        supported = mining.has_support(*places, lines)
         chance = _by_chance(*places, lines)
         enough = supported.sum() >= max(options.least_supported, _CHANCE * chance)
         if enough:
@@ -305,17 +307,17 @@ def _supported(
 
 
 def _by_chance(source: np.ndarray, target: np.ndarray, lines: int) -> float:
-    """How many pairs would be supported if their targets were shuffled; see `mining.supported`."""
+    """How many pairs would be supported if their targets were shuffled; see `mining.has_support`."""
     random = np.random.default_rng(0)
     counts = []
     # Few pairs are seldom supported by chance: four shuffles of 300 gave 3.0 where 2,000 give 1.2.
     for _ in range(max(_SHUFFLES, _SHUFFLED // max(1, len(target)))):
         shuffled = target[random.permutation(len(target))]
-        counts.append(mining.supported(source, shuffled, lines).sum())
+        counts.append(mining.has_support(source, shuffled, lines).sum())
     return float(np.mean(counts))
 
 
-def _placed(mined: Mined, sentences: Sequence[_Sentences]) -> Pairs:
+def _add_places(mined: Mined, sentences: Sequence[_Sentences]) -> Pairs:
     """The pairs with the places of their sentences in the corpus."""
     source, target = sentences
     return Pairs(source.places[mined.source], target.places[mined.target], mined.scores)

@@ -77,7 +77,7 @@ class Ngrams:
         for start in range(0, len(words), _ROWS):
             some = slice(start, start + _ROWS)
             rows[some] = unit(np.asarray(self.features(words[some]) @ draws))
-        return rows * (_spelled(words) & ~_unspaced(words))[:, None]
+        return rows * (_has_letters(words) & ~_is_unspaced(words))[:, None]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -115,7 +115,9 @@ class Regression:
         rows: their vectors, float32 [words, D].
         prior: see the class; its scale is that of least squares, and the rest is fitted.
         """
-        chosen = np.flatnonzero(_spelled(words) & (np.abs(rows).max(1, initial=0) > 0))[:_MAX_WORDS]
+        chosen = np.flatnonzero(_has_letters(words) & (np.abs(rows).max(1, initial=0) > 0))[
+            :_MAX_WORDS
+        ]
         words = [words[row] for row in chosen.tolist()]
         rows = rows[chosen]
         scale = 0.0
@@ -139,7 +141,7 @@ class Regression:
         # Shorter guesses where little is known gained .4 points with small dictionaries.
         sure = np.sqrt(np.minimum(1, lengths / _SURE))
         long = np.fromiter((len(word) >= _GUESSED for word in words), np.bool_, len(words))
-        sure *= _spelled(words) & (long | ~_unspaced(words))
+        sure *= _has_letters(words) & (long | ~_is_unspaced(words))
         rows *= (sure / np.maximum(lengths, 1e-12)).astype(np.float32)[:, None]
         return rows
 
@@ -338,12 +340,12 @@ def _draws(dim: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((_BUCKETS, dim), np.float32)
 
 
-def _spelled(words: Sequence[str]) -> np.ndarray:
+def _has_letters(words: Sequence[str]) -> np.ndarray:
     """Whether a word has a letter or a number, bool [words]."""
     return np.fromiter((any(map(str.isalnum, word)) for word in words), np.bool_, len(words))
 
 
-def _unspaced(words: Sequence[str]) -> np.ndarray:
+def _is_unspaced(words: Sequence[str]) -> np.ndarray:
     """Whether a word is of a script without spaces between words, bool [words]."""
     return np.fromiter(map(is_unspaced, words), np.bool_, len(words))
 

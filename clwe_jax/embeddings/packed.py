@@ -58,7 +58,7 @@ class Packed:
         steps = np.empty(len(vectors), np.float32)
         for start in range(0, len(vectors), _ROWS):
             some = slice(start, start + _ROWS)
-            codes[some], steps[some] = _packed(np.asarray(vectors[some], np.float32) / scales)
+            codes[some], steps[some] = _pack_rows(np.asarray(vectors[some], np.float32) / scales)
         return cls(codes, steps, scales)
 
     @property
@@ -106,7 +106,7 @@ def _scales(vectors: np.ndarray) -> np.ndarray:
     return np.where(found > 0, found, 1.0).astype(np.float32)
 
 
-def _packed(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _pack_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Codes uint16 [n, D / 5] and steps [n] of rows [n, D] that are scaled by columns."""
     squares = np.einsum("nd,nd->n", rows, rows)
     deviation = np.sqrt(squares / np.maximum(np.count_nonzero(rows, 1), 1))

@@ -9,7 +9,7 @@ import numpy as np
 from clwe_jax.embeddings.corpus import Corpus
 
 
-def covered(corpus: Corpus, language: str, entries: Iterable[str]) -> int:
+def count_covered(corpus: Corpus, language: str, entries: Iterable[str]) -> int:
     """The number of running words of a language that are entries, or parts of one.
 
     Args:

@@ -40,7 +40,7 @@ class CutWords:
     hub: int = 0
 
 
-def prepared(vectors: np.ndarray, mean: np.ndarray | None) -> np.ndarray:
+def unit_vectors(vectors: np.ndarray, mean: np.ndarray | None) -> np.ndarray:
     """Vectors of one language with unit length, float32 [N, D].
 
     Args:
@@ -163,7 +163,7 @@ def by_hub_words(values: np.ndarray, known: np.ndarray, words: CutWords) -> np.n
         np.put_along_axis(weights, nearest, near / near.sum(1, keepdims=True), axis=1)
         return weights
 
-    return _mixed(values, known, anchors, shares)
+    return _mix_anchors(values, known, anchors, shares)
 
 
 def by_whole_words(values: np.ndarray, known: np.ndarray, whole: np.ndarray) -> np.ndarray:
@@ -180,10 +180,10 @@ def by_whole_words(values: np.ndarray, known: np.ndarray, whole: np.ndarray) -> 
     Returns:
       float32 [V, D].
     """
-    return _mixed(values, known & ~whole, values[whole], sparsemax)
+    return _mix_anchors(values, known & ~whole, values[whole], sparsemax)
 
 
-def _mixed(values: np.ndarray, chosen: np.ndarray, anchors: np.ndarray, shares) -> np.ndarray:
+def _mix_anchors(values: np.ndarray, chosen: np.ndarray, anchors: np.ndarray, shares) -> np.ndarray:
     """The values with mixtures of the anchors, by `shares(cosines)`, in the chosen rows."""
     values = values.copy()
     rows = np.flatnonzero(chosen)

@@ -188,11 +188,11 @@ def load(path: str, narrow: bool = False) -> tuple[Vectors, dict[str, Any]]:
                 words = _words(stored["blob"], stored["offsets"])
                 about = json.loads(stored["about"].tobytes()) if "about" in names else {}
             if "codes" in names:
-                codes = _mapped(path, stored.zip, "codes.npy")
+                codes = _map_array(path, stored.zip, "codes.npy")
                 codes = stored["codes"] if codes is None else codes
                 vectors = Packed(codes, stored["steps"], stored["scales"])
             else:
-                vectors = _mapped(path, stored.zip, "vectors.npy")
+                vectors = _map_array(path, stored.zip, "vectors.npy")
                 vectors = stored["vectors"] if vectors is None else vectors
             if vectors.dtype != np.float32 and not (narrow and vectors.dtype in _STORED):
                 vectors = vectors.astype(np.float32)
@@ -240,7 +240,7 @@ def _write_aligned(archive: zipfile.ZipFile, place: int, name: str, array: np.nd
         np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
 
 
-def _mapped(path: str, archive: zipfile.ZipFile, name: str) -> np.ndarray | None:
+def _map_array(path: str, archive: zipfile.ZipFile, name: str) -> np.ndarray | None:
     """Memory-maps an array; None if it is compressed, unaligned or of other numbers."""
     info = archive.getinfo(name)
     if info.compress_type != zipfile.ZIP_STORED:

@@ -86,7 +86,7 @@ class WordGraph:
         fixed: vectors of the hub that stay as they are; its other words are new beside them.
         """
         self.hub = dictionary_vectors.hub(dictionary)
-        dictionary = respelling.respelled(dictionary, counts)
+        dictionary = respelling.respell_entries(dictionary, counts)
         self._dictionary = dictionary
         self.counts = counts
         self.options = options

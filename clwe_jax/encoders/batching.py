@@ -34,7 +34,7 @@ def widths(lengths: Sequence[int], shortest: int, worth: int, longest: int = 0) 
     return [min(width, longest or width) for width in chosen]
 
 
-def grouped(keys: Iterable[Any], size: int) -> Iterator[tuple[Any, list[int]]]:
+def group_rows(keys: Iterable[Any], size: int) -> Iterator[tuple[Any, list[int]]]:
     """The rows of equal keys, such as widths, in batches.
 
     Args:

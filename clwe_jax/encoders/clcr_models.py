@@ -81,7 +81,7 @@ def _settings(workdir: str) -> dict[str, Any]:
         settings = json.load(file)
     for language, place in settings["encoders"].items():
         kind, _, where = place.partition(":")
-        settings["encoders"][language] = f"{kind}:{options.placed(where, workdir)}"
+        settings["encoders"][language] = f"{kind}:{options.resolve_path(where, workdir)}"
     return settings
 
 
@@ -127,10 +127,10 @@ def save(
 
 
 def _movable(place: str, workdir: str) -> str:
-    """An encoder's place; the path of one within the run is relative (see `options.placed`)."""
+    """An encoder's place; the path of one within the run is relative (see `options.resolve_path`)."""
     kind, _, where = place.partition(":")
     inside = os.path.abspath(where).startswith(os.path.abspath(workdir) + os.sep)
-    # Relative to the folder of the start, in which `options.placed` looks for it.
+    # Relative to the folder of the start, in which `options.resolve_path` looks for it.
     return f"{kind}:{os.path.relpath(where)}" if inside else place
 
 
@@ -164,7 +164,7 @@ def load(
     orders = {moved: Predictor(arrays["order"])}
     models: dict[str, LanguageModel] = {}
     for folder in hub:
-        other = load(options.placed(folder, workdir), step, opened)
+        other = load(options.resolve_path(folder, workdir), step, opened)
         models |= {x: model for x, model in other.models.items() if x not in models}
         # This run's own predictors precede those of its hub, and a first run's those of later ones.
         pivots = {**other.steps.pivots, **pivots}

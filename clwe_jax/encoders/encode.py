@@ -176,7 +176,7 @@ class RowEncoder:
             (length, 1 if max(row.groups, default=0) <= 0 else length)
             for row, length in zip(rows, lengths)
         ]
-        for (length, slots), places in batching.grouped(shapes, size):
+        for (length, slots), places in batching.group_rows(shapes, size):
             yield places, length, slots, size
 
     def batch(self, rows: Sequence[Row], size: int, length: int) -> Batch:

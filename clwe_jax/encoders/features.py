@@ -100,7 +100,7 @@ class Table:
     rows: Sequence[Sequence[np.ndarray]]
 
 
-def joined(tables: Sequence[Table], folder: str | None = None) -> Table:
+def join_tables(tables: Sequence[Table], folder: str | None = None) -> Table:
     """The rows of several tables in one.
 
     Args:
@@ -141,7 +141,7 @@ def mean(values: np.ndarray, words: np.ndarray) -> np.ndarray:
     return (total / max(count, 1)).astype(np.float32)
 
 
-def centered(table: Table, center: np.ndarray, folder: str | None = None) -> Table:
+def center_table(table: Table, center: np.ndarray, folder: str | None = None) -> Table:
     """The table without a vector, [layers, D]; its padding stays.
 
     Args:
@@ -214,7 +214,7 @@ class FeatureReader:
             return [
                 _by_word(select(vectors, self.layers), owners)
                 if mixed
-                else pooled(select(vectors, self.layers), owners, self.pool)
+                else pool_words(select(vectors, self.layers), owners, self.pool)
                 for vectors, owners in self.encoder.pieces_of_words(sentences, language)
             ]
         return self.encoder.of_words(
@@ -253,7 +253,7 @@ def _parts(sentences: Iterable[Words]) -> Iterator[list[Words]]:
         yield some
 
 
-def pooled(vectors: np.ndarray, owners: np.ndarray, pool: str) -> np.ndarray:
+def pool_words(vectors: np.ndarray, owners: np.ndarray, pool: str) -> np.ndarray:
     """The vectors of words, [words, layers, D], from those of their pieces."""
     # Owners ascend from 0: a word starts where they change.
     starts = np.flatnonzero(np.diff(owners, prepend=-1))
@@ -364,7 +364,7 @@ def batches(table: Table, size: int, shortest: int = 8) -> list[tuple[list[int],
     lengths = [max([1, *(len(x) for x in row)]) for row in table.rows]
     widths = batching.widths(lengths, shortest, _WORTH * size)
     pairs = []
-    for width, places in batching.grouped(widths, size):
+    for width, places in batching.group_rows(widths, size):
         batch = {}
         for text, key in enumerate(("words", "words_b")[: len(table.rows[0])]):
             batch[key] = np.zeros((size, width), np.int32)

@@ -102,7 +102,7 @@ def of_run(encoder: str, languages: Sequence[str], workdir: str) -> LoadedEncode
         return BesideModels(*(of_run(part, languages, workdir) for part in parts), weight)
     kind, _, where = encoder.partition(":")
     files = options.named_files(where) if kind == "vec" else [("", where)]
-    files = [(language, options.placed(path, workdir)) for language, path in files]
+    files = [(language, options.resolve_path(path, workdir)) for language, path in files]
     for _, path in files:
         if not os.path.exists(path):
             raise FileNotFoundError(

@@ -48,7 +48,7 @@ class LoadedEncoder(abc.ABC):
         """
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({shown(self.languages)})"
+        return f"{type(self).__name__}({list_languages(self.languages)})"
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields that a copy in another process gets; the others are computed again."""
@@ -75,7 +75,7 @@ class Reduces(Protocol):
         """The encoder of the words that are kept; see `clcr_models.ClcrModels.reduced`."""
 
 
-def shown(languages: Sequence[str], max_shown: int = 8) -> str:
+def list_languages(languages: Sequence[str], max_shown: int = 8) -> str:
     """'en, de, fr', for one line; of many languages the first ones and their number."""
     if len(languages) <= max_shown:
         return ", ".join(languages)

@@ -144,7 +144,7 @@ def load(workdir: str, step: int | None = None, opened: Any = None) -> PairModel
     """
     del opened
     settings = options.read_config(workdir).projection
-    places = (options.placed(run, workdir) for run in (settings.target, settings.source))
+    places = (options.resolve_path(run, workdir) for run in (settings.target, settings.source))
     target, source = (language_model.load(run, step) for run in places)
     path = os.path.join(workdir, projected.FILE)
     projection = projected.load(path, source.objective, source.tokenizer.language_id)

@@ -141,7 +141,7 @@ def batches(
     """
     widths = [batching.width(len(ids), shortest, longest) for ids in rows.columns["inputs"]]
     values = padding(tokenizer)
-    for width, places in batching.grouped(widths, size):
+    for width, places in batching.group_rows(widths, size):
         batch = {}
         for key, column in rows.columns.items():
             batch[key] = np.full((size, width), values.get(key, 0), np.int32)

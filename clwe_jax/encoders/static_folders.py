@@ -106,7 +106,7 @@ def write(
     if dim:
         rows = reduce_dim(rows, dim)
     capitals = [] if normalizer.lower_case else _with_capitals(places)
-    characters, others = _continued(places)
+    characters, others = _add_continuations(places)
     others = capitals + others
     if others:  # else it would copy the whole table
         rows = np.concatenate([rows, rows[others]])
@@ -117,7 +117,7 @@ def write(
     content["post_processor"] = None  # no marks of beginning and end
     os.makedirs(out, exist_ok=True)
     name = "embeddings" if form == "model2vec" else "embedding.weight"
-    atomic.write(os.path.join(out, "model.safetensors"), save({name: _stored(rows, dtype)}))
+    atomic.write(os.path.join(out, "model.safetensors"), save({name: _as_dtype(rows, dtype)}))
     _json(out, "tokenizer.json", content)
     _json(out, "modules.json", [{"idx": 0, "name": "0", "path": "", "type": _MODULE}])
     if form == "model2vec":
@@ -191,7 +191,7 @@ def _with_capitals(places: dict[str, int]) -> list[int]:
     return rows
 
 
-def _continued(places: dict[str, int]) -> tuple[list[str], list[int]]:
+def _add_continuations(places: dict[str, int]) -> tuple[list[str], list[int]]:
     """Adds what longest match needs to a vocabulary of words, in scripts without spaces.
 
     These are the words' characters, so that there is always a match, and words and characters behind the
@@ -219,7 +219,7 @@ def _continued(places: dict[str, int]) -> tuple[list[str], list[int]]:
     return characters, list(added.values())
 
 
-def _stored(rows: np.ndarray, dtype: str) -> np.ndarray:
+def _as_dtype(rows: np.ndarray, dtype: str) -> np.ndarray:
     if dtype == "int8":
         return np.rint(rows * (_INT8_MAX / max(float(np.abs(rows).max()), 1e-9))).astype(np.int8)
     return np.ascontiguousarray(rows.astype(dtype))

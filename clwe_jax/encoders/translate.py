@@ -88,7 +88,7 @@ def translate(
                 program(model.variables, batch, width=width, penalty=penalty, length=max_length)
             )
             for row, place in enumerate(places):
-                translations[place] = spelled(written[row].tolist(), vocabulary)
+                translations[place] = spell_pieces(written[row].tolist(), vocabulary)
             advance(len(places))
     return translations
 
@@ -98,7 +98,7 @@ def _program(objective: Generates) -> ShardedCall:
     return ShardedCall(objective.decode, static_argnames=_STATIC)
 
 
-def spelled(ids: Sequence[int], vocabulary: Vocabulary) -> str:
+def spell_pieces(ids: Sequence[int], vocabulary: Vocabulary) -> str:
     """The words of pieces up to the end of the text, with spaces between them.
 
     Words in scripts without spaces are written together.
@@ -139,10 +139,10 @@ def spelled(ids: Sequence[int], vocabulary: Vocabulary) -> str:
         else:
             words.append(letters)
     close()
-    return spaced(filter(None, words))
+    return join_words(filter(None, words))
 
 
-def spaced(words: Iterable[str]) -> str:
+def join_words(words: Iterable[str]) -> str:
     """A text of words, with spaces between them where the script has spaces."""
     text = ""
     for word in words:

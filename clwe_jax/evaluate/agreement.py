@@ -25,7 +25,7 @@ class Outcomes(NamedTuple):
     items: np.ndarray
 
 
-def numbered(texts: Iterable[str]) -> np.ndarray:
+def number_texts(texts: Iterable[str]) -> np.ndarray:
     """A number of each text, for `Outcomes.items`, uint16 [N]."""
     # CRC32, because Python's own hash of a string differs from process to process.
     return np.array([zlib.crc32(x.casefold().encode()) & 0xFFFF for x in texts], np.uint16)

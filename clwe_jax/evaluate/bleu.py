@@ -12,7 +12,7 @@ import importlib.util
 from typing import Any, Iterator, Sequence
 
 from clwe_jax.encoders.static import StaticEncoder
-from clwe_jax.encoders.translate import generates, spaced, translate
+from clwe_jax.encoders.translate import generates, join_words, translate
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.word_by_word import word_by_word
 from clwe_jax.options.evaluators import BleuEvaluation
@@ -100,7 +100,7 @@ class Bleu(ByIdentity, BleuEvaluation):
                 if self.context.pairs and (source, target) not in self.context.pairs:
                     continue
                 translations = self._translated(model, sides[source], source, target)
-                wanted = [spaced(model.words(text, target)) for text in sides[target]]
+                wanted = [join_words(model.words(text, target)) for text in sides[target]]
                 bleu, chrf, signature = scores(translations, wanted, target)
                 yield f"bleu/{source}-{target}", bleu
                 yield f"chrf/{source}-{target}", chrf

@@ -20,7 +20,7 @@ import numpy as np
 from clwe_jax.align import csls, ranks
 from clwe_jax.encoders.encode import Layer, select_layer
 from clwe_jax.evaluate import tags
-from clwe_jax.evaluate.agreement import Outcomes, numbered
+from clwe_jax.evaluate.agreement import Outcomes, number_texts
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.induced import TOPS, Induced, Places, precision
 from clwe_jax.options import section
@@ -146,7 +146,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         known = tags.read(self.tags, test.source, self.context.normalizer) if self.tags else {}
         induced = Induced(test, source, target, known)
         shown = None
-        items = numbered(_shared_words(test))
+        items = number_texts(_shared_words(test))
         for method in self._methods:
             places = self._places(method, induced, source, target, self.layer, shared)
             if shown is None or method == "csls":

@@ -14,7 +14,7 @@ import numpy as np
 
 from clwe_jax.align import both_sides, csls
 from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
-from clwe_jax.evaluate.agreement import Outcomes, numbered
+from clwe_jax.evaluate.agreement import Outcomes, number_texts
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.statistics import wilson_interval
 from clwe_jax.models.pooling import last_layers
@@ -120,11 +120,11 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         last = None  # many pairs share their English side
         for pair, source, target in self._pairs:
             view = model.pairwise_space(pair.source, pair.target)
-            x = _pooled(view, source, pair.source)
+            x = _encode_pools(view, source, pair.source)
             if last is None or last[:3] != (view, pair.target, target):
-                last = view, pair.target, target, _pooled(view, target, pair.target)
+                last = view, pair.target, target, _encode_pools(view, target, pair.target)
             y = last[3]
-            items = numbered(target if pair.target == "en" else source)
+            items = number_texts(target if pair.target == "en" else source)
             for prefix in x:
                 for name, value in self._of_pair(pair, prefix, x[prefix], y[prefix], items):
                     yield f"{prefix}/{name}", value
@@ -182,7 +182,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
     def _pairs(self) -> list[tuple[parallel.Files, list[str], list[str]]]:
         """Each pair with its source and target sentences, read once."""
         languages = self.context.languages
-        pairs = parallel.tested(self.data, languages, "evals.retrieval.data")
+        pairs = parallel.test_pairs(self.data, languages, "evals.retrieval.data")
         if not pairs:
             logging.warning(
                 "%s: retrieval is left out: no pair has both languages among %s",
@@ -197,7 +197,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         ]
 
 
-def _pooled(model: Encoder, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
+def _encode_pools(model: Encoder, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
     """Beginning of the metrics' names -> float32 [N, layers, D], by every pool of the encoder."""
     if not isinstance(model, Pools):
         return {"retrieval": model.sentences(texts, language)}

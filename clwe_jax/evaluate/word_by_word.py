@@ -7,7 +7,7 @@ from typing import Sequence
 import numpy as np
 
 from clwe_jax.align import csls
-from clwe_jax.encoders.translate import spaced
+from clwe_jax.encoders.translate import join_words
 from clwe_jax.types import Encoder
 
 _LAYER = -1  # of the vectors that are compared; static vectors have one
@@ -30,7 +30,7 @@ def word_by_word(model: Encoder, texts: Sequence[str], source: str, target: str)
     wanted = view.vocabulary(target)
     asked = [word for word in used if word in known.index]
     if not asked or not wanted.frequent:
-        return [spaced(words) for words in cut]
+        return [join_words(words) for words in cut]
     vectors = known.vectors[:, _LAYER]
     nearest, _ = csls.nearest(
         vectors[[known.index[word] for word in asked]],
@@ -41,4 +41,4 @@ def word_by_word(model: Encoder, texts: Sequence[str], source: str, target: str)
     keys = wanted.keys or wanted.words
     best = [keys[row] for row in np.asarray(nearest)[:, 0].tolist()]
     translations = dict(zip(asked, best))
-    return [spaced(translations.get(word, word) for word in words) for words in cut]
+    return [join_words(translations.get(word, word) for word in words) for words in cut]

@@ -119,7 +119,7 @@ def _read_keys(path: str) -> dict[str, tuple[str, ...]]:
                 path,
                 number,
                 "expected an instance's id and its sense keys, separated by spaces; found "
-                f"{lines.shown(line.strip())}",
+                f"{lines.quote_line(line.strip())}",
             )
         if parts[0] in keys:
             lines.fault(path, number, f"a second line for {parts[0]}")

@@ -68,7 +68,7 @@ def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
     """
     described = describe(directory)
     layout = names.LAYOUTS[described.kind]
-    weights = _renamed(files.read(directory))
+    weights = _rename_weights(files.read(directory))
     prefix = next((x for x in layout.prefixes if x + layout.tokens in weights), None)
     if prefix is None:
         raise ValueError(
@@ -143,7 +143,7 @@ class _Taken:
         return names.to_ours(pair, [self(name, shape) for name in pair.theirs], sizes.heads)
 
 
-def _renamed(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _rename_weights(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The arrays with today's names: gamma and beta are those of the first BERT."""
     old = {".gamma": ".weight", ".beta": ".bias"}
     renamed = {}

@@ -29,7 +29,7 @@ from clwe_jax.objectives.sense_loss import (
     Occurrences,
     SenseLoss,
     check_translations,
-    inherited,
+    inherit_senses,
     initial_tables,
     never_targets,
 )
@@ -259,7 +259,7 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
             after[direction], was_seeded = states.after_step(state, config, step, **flat)
             seeded.append(was_seeded)
         # Both states have one warm-up, and are seeded in the same step.
-        copied = functools.partial(inherited, now=jnp.stack(seeded).any())
+        copied = functools.partial(inherit_senses, now=jnp.stack(seeded).any())
         return {**rows, "senses": after}, copied
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:

@@ -37,7 +37,7 @@ def draws(key: Array, shape: tuple[int, int]) -> Draws:
     return Draws(*jax.random.uniform(key, (3, *shape)))
 
 
-def noised(
+def add_noise(
     ids: Array,
     words: Array,
     drawn: Draws,

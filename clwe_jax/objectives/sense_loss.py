@@ -277,7 +277,7 @@ def initial_tables(
     }
 
 
-def inherited(tree: Mapping[str, Any], now: Array) -> dict[str, Any]:
+def inherit_senses(tree: Mapping[str, Any], now: Array) -> dict[str, Any]:
     """Copies the warm-up's vector and bias of a word to all its senses.
 
     No prediction changes, because all senses of a word are then equally probable.

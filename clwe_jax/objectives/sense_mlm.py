@@ -21,7 +21,7 @@ from clwe_jax.objectives.sense_loss import (
     Occurrences,
     SenseLoss,
     check_translations,
-    inherited,
+    inherit_senses,
     initial_tables,
     never_targets,
 )
@@ -145,7 +145,7 @@ class SenseMlmObjective(ByIdentity, SenseMlmOptions):
         state = variables["senses"][MASKED]
         config = self._loss.config_of(0)
         state, seeded = states.after_step(state, config, step, **flat)
-        return {"senses": {MASKED: state}}, functools.partial(inherited, now=seeded)
+        return {"senses": {MASKED: state}}, functools.partial(inherit_senses, now=seeded)
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
         return self.model.apply({"params": variables["params"]["model"]}, batch)

@@ -95,10 +95,10 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
         return jnp.interp(jnp.asarray(step, jnp.float32), jnp.float32(steps), jnp.float32(weights))
 
     def noised(self, batch: Batch, key: Array) -> Array:
-        """The texts with noise, int32 [B, L]; see `noise.noised`."""
+        """The texts with noise, int32 [B, L]; see `noise.add_noise`."""
         texts = batch["inputs"]
         marks = self.marks
-        return noise.noised(
+        return noise.add_noise(
             texts,
             batch["words"],
             noise.draws(key, texts.shape),

@@ -16,7 +16,7 @@ from clwe_jax.options.section import (
     Section,
     Share,
     Size,
-    changed,
+    change_section,
     mapping,
     option,
 )
@@ -96,7 +96,7 @@ class ContrastiveOptions(AlignerOptions):
     def check(self, run: Any, path: str) -> None:
         del run
         start = registry.options_class("aligner", self.start)()
-        changed(start, self.start_options, f"{path}.start_options", registry.options_class)
+        change_section(start, self.start_options, f"{path}.start_options", registry.options_class)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,7 @@ TRAIN = {
 }
 
 
-def explained(error: ImportError) -> str:
+def explain_error(error: ImportError) -> str:
     """The error's message; of a library of an extra, with the command that installs it."""
     library = (error.name or "").partition(".")[0]
     if library not in TRAIN | _BEAM:

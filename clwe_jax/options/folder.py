@@ -102,26 +102,26 @@ def read_config(workdir: str | os.PathLike[str]) -> Run:
       FileNotFoundError: the folder holds no run.
       ValueError: config.json is damaged, or the folder has another layout than this release's.
     """
-    values = _stored(workdir)
+    values = _read_values(workdir)
     values.pop(_STARTED_IN, None)
     return parse(values)
 
 
-def placed(path: str, workdir: str | os.PathLike[str]) -> str:
+def resolve_path(path: str, workdir: str | os.PathLike[str]) -> str:
     """The path of a file or folder that an option of the run in `workdir` names.
 
     A relative path begins in the folder where the run was started. This folder is kept as seen from
     `workdir`, so that both may be moved together. Where nothing is there, a copy in the run's own
     folder counts, under the path's last name; without one the path stays as it is.
     """
-    started_in = "" if os.path.isabs(path) else _stored(workdir).get(_STARTED_IN, "")
+    started_in = "" if os.path.isabs(path) else _read_values(workdir).get(_STARTED_IN, "")
     joined = os.path.normpath(os.path.join(os.path.abspath(workdir), started_in, path))
     name = os.path.basename(os.path.normpath(path))
     inside = os.path.join(os.path.abspath(workdir), name)
     return next((place for place in (joined, path, inside) if os.path.exists(place)), path)
 
 
-def _stored(workdir: str | os.PathLike[str]) -> dict[str, Any]:
+def _read_values(workdir: str | os.PathLike[str]) -> dict[str, Any]:
     """The values of config.json, apart from the number of its layout; errors as of `read_config`."""
     path = _path(workdir)
     try:
@@ -151,7 +151,7 @@ def write_config(config: Run, workdir: str, started_in: str = "") -> None:
 
     `started_in` is the folder that relative paths begin in, seen from `workdir`; '': as in the file.
     """
-    started_in = started_in or _stored(workdir).get(_STARTED_IN, "")
+    started_in = started_in or _read_values(workdir).get(_STARTED_IN, "")
     values = {"layout": LAYOUT, _STARTED_IN: started_in, **_plain(config)}
     atomic.write_json(_path(workdir), values, indent=2, sort_keys=True)
 

@@ -6,7 +6,7 @@ import difflib
 import textwrap
 from typing import Any
 
-from clwe_jax.options.systems import Run, described
+from clwe_jax.options.systems import Run, describe_options
 
 # Options of a run of one kind -> their names in one of another.
 _ELSEWHERE = {
@@ -26,19 +26,19 @@ def text(run: Run, title: str) -> str:
     """The options of a run for the terminal, in lines of at most 100 columns."""
     lines = [f"Options of {title} with their values; --config.OPTION=VALUE sets one:"]
     section = None
-    for path, value, help in described(run):
+    for path, value, help in describe_options(run):
         head = path.rpartition(".")[0]
         if head != section:
             lines += [""]
             section = head
         name = f"  {path}={_written(value)}"
-        lines += _filled(f"{name:<{_COLUMN - 2}}  {help}")
+        lines += _wrap_lines(f"{name:<{_COLUMN - 2}}  {help}")
     return "\n".join(lines)
 
 
 def unknown(run: Run, path: str) -> str:
     """The message on an option that a run lacks, with the option that was probably meant."""
-    known = [option for option, _, _ in described(run)]
+    known = [option for option, _, _ in describe_options(run)]
     leaf = path.rpartition(".")[2]
     same = [other for other in known if other.rpartition(".")[2] == leaf]
     twin = {**_ELSEWHERE, **{y: x for x, y in _ELSEWHERE.items()}}.get(path)
@@ -48,7 +48,7 @@ def unknown(run: Run, path: str) -> str:
     return f"config.{path}: the config has no such option. {advice or '--help lists them.'}"
 
 
-def _filled(line: str) -> list[str]:
+def _wrap_lines(line: str) -> list[str]:
     """The lines of an option; those after the first one begin where its description does."""
     return textwrap.wrap(
         line,

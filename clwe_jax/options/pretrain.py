@@ -205,7 +205,7 @@ def _check_heldout(run: PretrainRun) -> None:
     names = {key: spec.name for key, spec in run.evals.items()}
     if names.get("mlm") == "mlm":
         return
-    mend = "set it to options.named('evaluator', 'mlm', batches=8)"
+    mend = "set it to options.section_of('evaluator', 'mlm', batches=8)"
     if others := [key for key, name in names.items() if name == "mlm"]:
         mend = f"config.evals.{others[0]} has another key: call it config.evals.mlm"
     raise ValueError(

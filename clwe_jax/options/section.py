@@ -217,7 +217,9 @@ def _check_divides(value: int, whole: int, other: str, name: str) -> None:
         )
 
 
-def changed(base: S, values: Mapping[str, Any], path: str, lookup: Callable[[str, str], type]) -> S:
+def change_section(
+    base: S, values: Mapping[str, Any], path: str, lookup: Callable[[str, str], type]
+) -> S:
     """A section with other values.
 
     Args:
@@ -262,7 +264,7 @@ def _entry(
 ) -> Section:
     """The section of an entry, whose class is given or chosen by the option `name`."""
     if not isinstance(of, str):
-        return changed(old or of(), values, path, lookup)
+        return change_section(old or of(), values, path, lookup)
     name = values.get("name", old.name if old else "")
     if not name:
         raise ValueError(f"{path}.name is missing: it chooses one of the registry's table {of!r}")
@@ -278,7 +280,7 @@ def _entry(
             old = cls(**kept)
         except OptionError as error:
             raise error.at(path) from None
-    return changed(old, {key: x for key, x in values.items() if key != "name"}, path, lookup)
+    return change_section(old, {key: x for key, x in values.items() if key != "name"}, path, lookup)
 
 
 def values_of(part: Section) -> dict[str, Any]:

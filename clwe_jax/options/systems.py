@@ -19,7 +19,7 @@ from clwe_jax.options.section import (
     Count,
     OneOf,
     Section,
-    changed,
+    change_section,
     helps,
     inner,
     option,
@@ -196,7 +196,7 @@ def parse(config: ConfigDict | Mapping[str, Any]) -> Run:
     values = config.to_dict() if isinstance(config, ConfigDict) else config
     kind = next((target for name, target in _KINDS.items() if name in values), _PRETRAINED)
     # A config that names evaluators has these alone.
-    run = registry.imported(kind)(**({"evals": {}} if values.get("evals") else {}))
+    run = registry.import_target(kind)(**({"evals": {}} if values.get("evals") else {}))
     return with_values(run, values)
 
 
@@ -213,7 +213,7 @@ def with_values(run: Run, values: Mapping[str, Any]) -> Run:
         for part in outer:
             node = node.setdefault(part, {})
         node[name] = value
-    return changed(run, nested, "config", registry.options_class)
+    return change_section(run, nested, "config", registry.options_class)
 
 
 def config_dict(run: Run) -> ConfigDict:
@@ -221,7 +221,7 @@ def config_dict(run: Run) -> ConfigDict:
     return ConfigDict(to_dict(run))
 
 
-def named(kind: str, name: str, **values: Any) -> ConfigDict:
+def section_of(kind: str, name: str, **values: Any) -> ConfigDict:
     """The section of a class of the registry, for a config file.
 
     Args:
@@ -230,7 +230,9 @@ def named(kind: str, name: str, **values: Any) -> ConfigDict:
       values: options that differ from their defaults.
     """
     default = registry.options_class(kind, name)()
-    return ConfigDict(to_dict(changed(default, values, f"config.{kind}", registry.options_class)))
+    return ConfigDict(
+        to_dict(change_section(default, values, f"config.{kind}", registry.options_class))
+    )
 
 
 def parts(run: Run) -> list[tuple[str, Section]]:
@@ -245,6 +247,6 @@ def parts(run: Run) -> list[tuple[str, Section]]:
     return list(below(run, "config"))
 
 
-def described(run: Run) -> list[tuple[str, Any, str]]:
+def describe_options(run: Run) -> list[tuple[str, Any, str]]:
     """(path without 'config.', value, help) of all options."""
     return list(helps(run, names=registry.TABLES))

@@ -80,7 +80,7 @@ def evaluation(
         shapes = objective.batch_shapes(_ENCODED, length)
         programs["encoding"] = (
             lambda variables, batch: objective.encode(variables, batch).layers,
-            _placed(shapes, mesh, everywhere),
+            _shard_shapes(shapes, mesh, everywhere),
         )
     needed = {}
     for name, (function, rows) in programs.items():
@@ -100,7 +100,9 @@ def evaluation(
     return needed
 
 
-def _placed(shapes: Batch, mesh: jax.sharding.Mesh, everywhere: jax.sharding.Sharding) -> Batch:
+def _shard_shapes(
+    shapes: Batch, mesh: jax.sharding.Mesh, everywhere: jax.sharding.Sharding
+) -> Batch:
     """Shapes sharded by rows where these divide evenly, else replicated, as in evaluators."""
     shards = mesh.shape["data"] * mesh.shape["fsdp"]
     cut = partition.abstract_batch(

@@ -108,7 +108,7 @@ def dict_mlm(scale: str, cross_lingual_share: float) -> ConfigDict:
       cross_lingual_share: x, the probability of a label in another language.
     """
     config = mlm(scale)
-    config.task = options.named("task", "dict_mlm", cross_lingual_share=cross_lingual_share)
+    config.task = options.section_of("task", "dict_mlm", cross_lingual_share=cross_lingual_share)
     config.task.kept = "label" if scale == "paper" else "text"
     if scale in _MASKED:
         config.task.update(labels="expected", **_MASKS)

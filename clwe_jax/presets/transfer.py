@@ -24,7 +24,7 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
     config = at(scale, TransferRun)
     laptop = scale == "laptop"
     config.transfer.task = task
-    config.transfer.head = options.named("head", head)
+    config.transfer.head = options.section_of("head", head)
     if laptop:
         config.transfer.seeds = 3
         config.data.pocket_sentences = 20_000

@@ -55,17 +55,17 @@ def translation(scale: str) -> ConfigDict:
     config.data.temperature = 1.0
     config.vocab.kind = "bpe"
     _learn_from_pairs(config, scale, widths=3)
-    config.model = options.named("model", "laser")
-    config.objective = options.named("objective", "translation")
+    config.model = options.section_of("model", "laser")
+    config.objective = options.section_of("objective", "translation")
     config.optimizer.update(
         name="adam", warmup_steps=4_000, schedule="inverse_sqrt", eps=1e-8, clip=5.0
     )
     tests, dev = [options.SOURCE] * 2 if scale == "laptop" else ("tatoeba", "dev")
     config.evals = ConfigDict(
         dict(
-            retrieval=options.named("evaluator", "retrieval", data=tests),
-            mining=options.named("evaluator", "mining", data=tests, max_sentences=1_000),
-            bleu=options.named("evaluator", "bleu", data=dev, max_sentences=1_000),
+            retrieval=options.section_of("evaluator", "retrieval", data=tests),
+            mining=options.section_of("evaluator", "mining", data=tests, max_sentences=1_000),
+            bleu=options.section_of("evaluator", "bleu", data=dev, max_sentences=1_000),
         )
     )
     return set_values(config, _SCALES[scale])
@@ -121,9 +121,9 @@ def unsupervised_translation(scale: str) -> ConfigDict:
     """Translation from text without translations, started from word vectors; see `bert`."""
     config = at(scale)
     config.data.languages = "en,de"
-    config.task = options.named("task", "sentences")
-    config.model = options.named("model", "translator")
-    config.objective = options.named("objective", "unsupervised_translation")
+    config.task = options.section_of("task", "sentences")
+    config.model = options.section_of("model", "translator")
+    config.objective = options.section_of("objective", "unsupervised_translation")
     config.optimizer.update(
         name="adam", learning_rate=1e-4, warmup_steps=4_000, schedule="constant", eps=1e-8
     )
@@ -131,8 +131,8 @@ def unsupervised_translation(scale: str) -> ConfigDict:
     dev, tests = [options.SOURCE] * 2 if scale == "laptop" else ("dev", "")
     config.evals = ConfigDict(
         dict(
-            bleu=options.named("evaluator", "bleu", data=dev, max_sentences=1_000, width=1),
-            retrieval=options.named("evaluator", "retrieval", data=tests),
+            bleu=options.section_of("evaluator", "bleu", data=dev, max_sentences=1_000, width=1),
+            retrieval=options.section_of("evaluator", "retrieval", data=tests),
         )
     )
     return set_values(config, _UNSUPERVISED[scale])
@@ -142,11 +142,11 @@ def supervised_translation(scale: str) -> ConfigDict:
     """The model of `unsupervised_translation` on parallel text."""
     config = unsupervised_translation(scale)
     _learn_from_pairs(config, scale, config.task.widths)
-    config.objective = options.named("objective", "translation")
+    config.objective = options.section_of("objective", "translation")
     return config
 
 
 def _learn_from_pairs(config: ConfigDict, scale: str, widths: int) -> None:
-    config.task = options.named("task", "translation", widths=widths)
+    config.task = options.section_of("task", "translation", widths=widths)
     if scale != "laptop":
         config.data.pairs = "parallel"

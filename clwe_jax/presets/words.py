@@ -115,9 +115,11 @@ def elmo(scale: str, languages: str) -> ConfigDict:
       languages: e.g. 'en' or 'en,de'.
     """
     config = _word_model(scale, languages)
-    config.task = options.named("task", "bilm")
-    config.model = options.named("model", "bilm")
-    config.objective = options.named("objective", "bilm", senses=_senses(scale, _PRUNING[scale]))
+    config.task = options.section_of("task", "bilm")
+    config.model = options.section_of("model", "bilm")
+    config.objective = options.section_of(
+        "objective", "bilm", senses=_senses(scale, _PRUNING[scale])
+    )
     # A2: the loss is summed over the window's steps, so that its gradients are not scaled.
     config.optimizer.update(
         name="adagrad",
@@ -146,7 +148,7 @@ def bert_tiny(scale: str, languages: str) -> ConfigDict:
     config = _word_model(scale, languages)
     config.model.update(layers=4, language_embeddings=False, condition_on_language=False)
     senses = _senses(scale, dict(warmup_slot=False, projected=14))
-    config.objective = options.named("objective", "sense_mlm", senses=senses)
+    config.objective = options.section_of("objective", "sense_mlm", senses=senses)
     set_values(config, _BERT_TINY[scale])
     return _for_languages(config, scale, *_SENSES_EVERY_STEPS["bert_tiny"])
 
@@ -158,7 +160,7 @@ def _word_model(scale: str, languages: str) -> ConfigDict:
     config.data.simplify_chinese = "zh" in languages.split(",")
     config.vocab.kind = "word"
     config.evals = ConfigDict(
-        dict(mlm=options.named("evaluator", "mlm", every_steps=_EVERY_STEPS[scale], batches=8))
+        dict(mlm=options.section_of("evaluator", "mlm", every_steps=_EVERY_STEPS[scale], batches=8))
     )
     return config
 
@@ -179,14 +181,14 @@ def _for_languages(config: ConfigDict, scale: str, one: int, pair: int) -> Confi
     if laptop:
         config.data.pocket_domains = DOMAINS
         every_steps = pair if several else one
-        config.evals.senses = options.named(
+        config.evals.senses = options.section_of(
             "evaluator", "senses", data=options.SOURCE, every_steps=every_steps
         )
     else:
         config.data.sample_bytes = 5_000_000
     if not several:
         config.data.dictionaries = ""
-        config.evals.wsd = options.named("evaluator", "wsd")
+        config.evals.wsd = options.section_of("evaluator", "wsd")
         return config
     if laptop:
         config.train.steps = 4_000  # half of the text is another language's
@@ -195,7 +197,7 @@ def _for_languages(config: ConfigDict, scale: str, one: int, pair: int) -> Confi
         config.projection = ConfigDict(options.to_dict(ProjectionOptions()))
     sentences, lists = [options.SOURCE] * 2 if laptop else ("tatoeba", "dictionaries")
     config.evals.update(
-        retrieval=options.named("evaluator", "retrieval", data=sentences),
-        bli=options.named("evaluator", "bli", data=lists),
+        retrieval=options.section_of("evaluator", "retrieval", data=sentences),
+        bli=options.section_of("evaluator", "bli", data=lists),
     )
     return config

@@ -203,7 +203,7 @@ class Finish:
         return CachedResult(os.path.join(self.folder, "before.json"), key, make)
 
 
-def joined(pretrained: FitResult, finished: FitResult) -> FitResult:
+def join_results(pretrained: FitResult, finished: FitResult) -> FitResult:
     """The result of a run with the state and the figures of its finish."""
     return dataclasses.replace(
         pretrained,

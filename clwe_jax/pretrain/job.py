@@ -131,7 +131,7 @@ class Pretraining(Job):
     def _open(self) -> Opened:
         run_text = inputs.open_run_text(self.config, self.workdir)
         made = inputs.build(self.config, run_text)
-        opened = Opened(run_text, made, tested(self.config, run_text))
+        opened = Opened(run_text, made, count_tested(self.config, run_text))
         if jax.process_index() == 0:
             atomic.write_json(self.path("words.json"), dict(run_text.frequent))
             atomic.write_json(self.path(spellings.FILE), run_text.spellings)
@@ -144,7 +144,7 @@ class Pretraining(Job):
             return None  # the run goes on from its checkpoint, whatever it started from
         start = warm_start.token_vectors(self.config, self.workdir, opened.run_text)
         if start is not None and jax.process_index() == 0:
-            vectors_of = functools.partial(started, start, opened.run_text.tokenizer)
+            vectors_of = functools.partial(start_vectors, start, opened.run_text.tokenizer)
             atomic.write_json(self.path(_START_SPACE), space_of(opened.run_text, vectors_of))
         return start
 
@@ -191,7 +191,7 @@ class Pretraining(Job):
         )
         if not own.finished:
             return STOPPED
-        result = finish.joined(before, own)
+        result = finish.join_results(before, own)
         figures = finish.figures(before, own)
         return trained._replace(result=result, finish=figures)
 
@@ -284,15 +284,15 @@ class Pretraining(Job):
         return {"hub": hub, "stages": {name: x for name, x in stages.items() if x}}
 
 
-def tested(config: PretrainRun, run_text: RunText) -> dict[str, tuple[int, int]]:
-    """The test pairs that a run trains on, as `training_dictionary.tested` counts them."""
+def count_tested(config: PretrainRun, run_text: RunText) -> dict[str, tuple[int, int]]:
+    """The test pairs that a run trains on, as `training_dictionary.count_tested` counts them."""
     if config.data.exclude_tests or run_text.dictionary is None:
         return {}
     tests = lexica.tests(config, run_text.folders, run_text.tokenizer.normalizer)
-    return training_dictionary.tested(run_text.dictionary, tests)
+    return training_dictionary.count_tested(run_text.dictionary, tests)
 
 
-def started(
+def start_vectors(
     start: TokenVectors, tokenizer: Tokenizer, language: str, words: Sequence[str]
 ) -> np.ndarray:
     """The means of the words' tokens as a run starts, float32 [N, D]; zeros for no token."""

@@ -180,7 +180,7 @@ def _rows(word: str, senses: Sequence[Mapping[str, Any]]) -> list[list[Cell]]:
                 (x["language"], f"{x['word']}_{x['sense']}", f"{x['score']:.2f}")
                 for x in sense["nearest"]
             ]
-            lines = [_marked(line, word) for line in sense["examples"]]
+            lines = [_mark_word(line, word) for line in sense["examples"]]
             words = (_by_language(translations), _by_language(nearest))
             rows.append([label, share, *words, Stack(lines)])
     rows += [
@@ -202,7 +202,7 @@ def _by_language(words: Sequence[tuple[str, str, str]]) -> Cell:
     return Stack(list(lines.values())) if lines else ""
 
 
-def _marked(line: str, word: str) -> Cell:
+def _mark_word(line: str, word: str) -> Cell:
     """An example line with the word in bold."""
     # Scripts without spaces have no word boundaries.
     end = r"\b" if word.isascii() else ""

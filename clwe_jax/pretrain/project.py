@@ -127,7 +127,7 @@ class Projection(Job):
         )
         figures = dict(fitted.figures)
         for name, maps in fitted.maps.items():
-            measured, _ = evaluators.measure(made, project_maps.mapped(spaces.models, maps))
+            measured, _ = evaluators.measure(made, project_maps.apply_maps(spaces.models, maps))
             figures |= {f"projected/{name}/{x}": value for x, value in measured.items()}
         return figures | dictionary_baseline.measure(
             self.config,
@@ -244,7 +244,7 @@ class PairProjection(Projection):
             seed=self.config.seed,
         )
         texts = {language: run_text.corpus for language, run_text in own.items()}
-        counts = frequencies.joined(run_text.frequencies for run_text in own.values())
+        counts = frequencies.join_counts(run_text.frequencies for run_text in own.values())
         return Spaces(models, texts, dictionary, counts, folders, context)
 
     def results(self, done: Mapping[str, Any]) -> Results:

@@ -154,7 +154,7 @@ def _senses(model: LanguageModel, chosen: Pairs) -> Iterator[Block]:
         yield x, y, np.repeat(np.arange(len(x), dtype=np.int32)[:, None], 2, axis=1)
 
 
-def mapped(models: Mapping[str, LanguageModel], maps: Mapping[str, np.ndarray]) -> Encoder:
+def apply_maps(models: Mapping[str, LanguageModel], maps: Mapping[str, np.ndarray]) -> Encoder:
     """The encoder of all languages that applies the maps of the source languages."""
     encoders = {}
     for model in set(models.values()):

@@ -73,7 +73,7 @@ class PretrainPage(page.Page):
         )
 
     def unmeasured(self, run):
-        return verdict.unmeasured(run)
+        return verdict.name_missing_tests(run)
 
     def tiles(self, run, others):
         made = super().tiles(run, others)
@@ -100,7 +100,7 @@ def _translation(run: RunFolder) -> verdict.Verdict | None:
     level = run.figures.get("floor/bleu/mean")
     if level is None:
         return verdict.Verdict(text)
-    return verdict.judged(
+    return verdict.judge_figure(
         f"{text} The floor, the dictionary alone word by word, is {level:.1f}",
         value >= level,
         "",

@@ -117,13 +117,13 @@ def _directions(view: SenseView, word: str, language: str) -> dict[str, Any]:
     for name in view.directions:
         own = [sense for sense in senses if sense.direction == name]
         directions[name] = {
-            "senses": [_described(sense) for sense in own],
+            "senses": [_describe_sense(sense) for sense in own],
             "points": _points(view, name, own),
         }
     return directions
 
 
-def _described(sense: Sense) -> dict[str, Any]:
+def _describe_sense(sense: Sense) -> dict[str, Any]:
     return {
         "sense": sense.sense,
         "share": sense.share,

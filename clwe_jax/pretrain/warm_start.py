@@ -240,7 +240,7 @@ def _cut(
                 tokens += ids
                 lengths.append(len(ids))
         numbers[language] = len(rows)
-        vectors.append(token_init.prepared(given.vectors[rows], _mean(given, center)))
+        vectors.append(token_init.unit_vectors(given.vectors[rows], _mean(given, center)))
         weights.append(frequency[rows])
     if not sum(numbers.values()):
         raise ValueError("config.init.embeddings: no word with a vector is in the run's vocabulary")
@@ -294,7 +294,7 @@ def _subwords(
     raw = np.zeros((vocabulary.size, grams.vectors.shape[1]), np.float32)
     for token, piece in enumerate(vocabulary.pieces):
         if shares[token].any():
-            text, begins = _spelled(piece, vocabulary.kind)
+            text, begins = _spell_piece(piece, vocabulary.kind)
             # A token ends a word only where it is all of it.
             ends = begins and vocabulary.encode_word(text) == [token]
             raw[token] = grams.vector(text, begins, ends)
@@ -305,11 +305,11 @@ def _subwords(
         mapped = raw
         if language in model.alignments:
             mapped = model.alignments[language].to_target_space(raw)
-        total += share[:, None] * token_init.prepared(mapped, _mean(vectors, center))
+        total += share[:, None] * token_init.unit_vectors(mapped, _mean(vectors, center))
     return np.where(own[:, None], total, 0).astype(np.float32)
 
 
-def _spelled(piece: str, kind: str) -> tuple[str, bool]:
+def _spell_piece(piece: str, kind: str) -> tuple[str, bool]:
     """The characters of a token, and whether a word begins with it."""
     if kind == "wordpiece":
         return piece.removeprefix(INSIDE_MARK), not piece.startswith(INSIDE_MARK)

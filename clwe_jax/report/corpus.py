@@ -72,7 +72,7 @@ def _vocabulary(run: RunFolder) -> list[Block]:
         labels = figures.percent(share)
         labels += f" (asked {figures.percent(asked, 0)})" if asked is not None else ""
     size = vocabulary.get("size")
-    counted = functools.partial(figures.shown, figures.count)
+    counted = functools.partial(figures.format_number, figures.count)
     tested = "; ".join(
         f"{name} {counted(count)} of {counted(total)}"
         for name, (count, total) in (entries.get("tested") or {}).items()

@@ -66,15 +66,15 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 def points(value: float | None) -> str:
     """A difference of two fractions in percentage points: 0.041 -> '+4.1'."""
-    return _signed(value, lambda x: f"{100 * x:.1f}")
+    return _format_signed(value, lambda x: f"{100 * x:.1f}")
 
 
 def difference(value: float | None) -> str:
     """A difference of two figures other than fractions: -1.204 -> '−1.20'."""
-    return _signed(value, decimal)
+    return _format_signed(value, decimal)
 
 
-def _signed(value: float | None, form) -> str:
+def _format_signed(value: float | None, form) -> str:
     if not _is_finite(value):
         return "–"
     shown = form(abs(value))
@@ -128,7 +128,7 @@ def size(value: float | None) -> str:
     return f"{value:.2f} TB"
 
 
-def shown(form: Callable[[float], str], value: float | None, unit: str = "") -> str | None:
+def format_number(form: Callable[[float], str], value: float | None, unit: str = "") -> str | None:
     """A number in a form with its unit; None for None."""
     return None if value is None else form(value) + unit
 

@@ -99,7 +99,7 @@ def page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
     tiles = _attempt("the headline figures", warned, lambda: said.tiles(run, others))
     lead = _attempt("the summary", warned, lambda: overview.summary(run))
     judged = _attempt("the verdict", warned, lambda: said.verdict(run))
-    warnings = [("Mind this", overview.unfinished(run) + training.skipped_steps(run) + warned)]
+    warnings = [("Mind this", overview.unfinished_note(run) + training.skipped_steps(run) + warned)]
     unfair = [
         (f"Compared with {other.name}, but under other conditions", comparison.fairness(run, other))
         for other in others

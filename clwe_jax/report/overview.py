@@ -133,7 +133,7 @@ def command(run: RunFolder) -> list[str]:
     return (shlex.join(map(str, words)) if isinstance(words, list) else str(words)).split()
 
 
-def unfinished(run: RunFolder) -> list[str]:
+def unfinished_note(run: RunFolder) -> list[str]:
     """A sentence on a run that is not finished; an empty list for a finished one."""
     steps = run.option("train.steps")
     if steps and run.step < steps:
@@ -151,18 +151,24 @@ def machine(run: RunFolder, others: Sequence[RunFolder], more: Mapping[str, Cell
     rate = speed.get("steps_per_second")
     known = {
         "Device": extras.get("device"),
-        "CPU cores": figures.shown(figures.count, extras.get("cores")),
-        "Parameters": figures.shown(figures.count, extras.get("parameters")),
-        "Training speed": figures.shown(figures.count, speed.get("tokens_per_second"), " pieces/s"),
-        "Steps per second": figures.shown(figures.decimal, rate),
-        "Compilation": figures.shown(figures.seconds, speed.get("compile_seconds")),
-        "Wall time": figures.shown(figures.seconds, speed.get("seconds")),
-        "Floating-point rate": figures.shown(
+        "CPU cores": figures.format_number(figures.count, extras.get("cores")),
+        "Parameters": figures.format_number(figures.count, extras.get("parameters")),
+        "Training speed": figures.format_number(
+            figures.count, speed.get("tokens_per_second"), " pieces/s"
+        ),
+        "Steps per second": figures.format_number(figures.decimal, rate),
+        "Compilation": figures.format_number(figures.seconds, speed.get("compile_seconds")),
+        "Wall time": figures.format_number(figures.seconds, speed.get("seconds")),
+        "Floating-point rate": figures.format_number(
             figures.decimal, flops * rate / 1e9 if flops and rate else None, " GFLOP/s"
         ),
         # Zero means that the platform does not report the figure.
-        "Peak host memory": figures.shown(figures.size, memory.get("peak_host_bytes") or None),
-        "Peak device memory": figures.shown(figures.size, memory.get("peak_device_bytes") or None),
+        "Peak host memory": figures.format_number(
+            figures.size, memory.get("peak_host_bytes") or None
+        ),
+        "Peak device memory": figures.format_number(
+            figures.size, memory.get("peak_device_bytes") or None
+        ),
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()) or None,
     }
     facts = [Facts(values) for values in (known, more) if any(values.values())]

@@ -97,7 +97,7 @@ def chart(block: Chart, small: bool = False) -> Figure:
     if block.band is not None:
         axes.axvspan(*block.band, color=_GRID, alpha=0.45, linewidth=0)
     for line in block.lines:
-        xs, ys = thinned(line.points)
+        xs, ys = thin_points(line.points)
         axes.plot(
             xs,
             ys,
@@ -202,7 +202,7 @@ def _spread(figure: Figure, axes: Any, labels: list[Any], groups: Sequence[Dots]
     )
 
 
-def thinned(points: Points) -> tuple[list[float], list[float]]:
+def thin_points(points: Points) -> tuple[list[float], list[float]]:
     """x and y of the points; of more than _MAX_POINTS points, the means of bins."""
     xs, ys = ([point[i] for point in points] for i in (0, 1))
     width = -(-len(xs) // _MAX_POINTS)

@@ -106,23 +106,25 @@ def _table(title: str, block: data.Table) -> Table:
     for i in chosen:
         table.add_column(escape(block.columns[i].head), justify="right" if i else "left")
     for row in block.rows[:_MAX_ROWS]:
-        table.add_row(*(_shown(row[i], block.columns[i]) for i in chosen))
+        table.add_row(*(_format_cell(row[i], block.columns[i]) for i in chosen))
     if len(block.rows) > _MAX_ROWS:
         table.add_row(f"… {len(block.rows) - _MAX_ROWS} more in the report")
     if block.total is not None:
         table.add_section()
-        table.add_row(*(_shown(block.total[i], block.columns[i]) for i in chosen), style="bold")
+        table.add_row(
+            *(_format_cell(block.total[i], block.columns[i]) for i in chosen), style="bold"
+        )
     return table
 
 
-def _shown(cell: Cell, column: Column) -> str:
+def _format_cell(cell: Cell, column: Column) -> str:
     if isinstance(cell, Number):
         return figures.FORMS[column.form](cell.value)
     if isinstance(cell, Word):
         text = escape(cell.text)
         return f"[bold]{text}[/bold]" if cell.style == "strong" else text
     if isinstance(cell, Stack):
-        return "\n".join(_shown(part, column) for part in cell.stack)
+        return "\n".join(_format_cell(part, column) for part in cell.stack)
     if isinstance(cell, (list, tuple)):
-        return " ".join(_shown(part, column) for part in cell)
+        return " ".join(_format_cell(part, column) for part in cell)
     return escape(cell.language if isinstance(cell, Language) else str(cell))

@@ -83,7 +83,7 @@ def _beside_dictionary(
     if not found.whole:
         text += f" over {found.pairs} of these directions, where this run has "
         text += figures.percent(found.value)
-    return judged(
+    return judge_figure(
         text,
         found.value >= found.level,
         gain(found.value, found.level),
@@ -92,7 +92,7 @@ def _beside_dictionary(
     )
 
 
-def judged(text: str, passes: bool, more: str, why: str, command: str) -> Verdict:
+def judge_figure(text: str, passes: bool, more: str, why: str, command: str) -> Verdict:
     """The verdict on a figure beside its floor: the gain, or why the run is below it and what is next."""
     return Verdict(f"{text}{more}.") if passes else Verdict(f"{text}: {_BELOW}", why, command)
 
@@ -113,7 +113,7 @@ def _chance(run: RunFolder, prefix: str) -> str:
     return f" (chance: {figures.percent(chance, 1 if chance >= 0.001 else 2)})" if chance else ""
 
 
-def unmeasured(run: RunFolder) -> Verdict | None:
+def name_missing_tests(run: RunFolder) -> Verdict | None:
     """What to name, for a run whose evaluators had no test sets."""
     if not run.option("evals.retrieval"):
         return None

@@ -119,7 +119,7 @@ def _examples(words: Sequence[str]) -> str:
     return ", ".join(map(repr, spread(words, _EXAMPLES)))
 
 
-def induced(source: Vectors, target: Vectors) -> list[tuple[str, str]]:
+def induce_pairs(source: Vectors, target: Vectors) -> list[tuple[str, str]]:
     """Pairs of words that are each other's nearest by CSLS, most frequent source word first.
 
     Pairs in which a word has no letter are left out.

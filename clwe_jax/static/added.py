@@ -27,7 +27,7 @@ from clwe_jax.text.corpus import frequencies
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Finished:
+class FinishedSpace:
     """A finished space.
 
     Attributes:
@@ -40,7 +40,7 @@ class Finished:
     hub: FixedHub
     trained_dim: int
 
-    def turned(self, trained: Mapping[str, Vectors]) -> dict[str, Vectors]:
+    def rotate(self, trained: Mapping[str, Vectors]) -> dict[str, Vectors]:
         """Trained vectors, turned so that the hub's words meet those of the finished space.
 
         Args:
@@ -70,11 +70,11 @@ class Finished:
             for language, own in trained.items()
         }
 
-    def merged(self, new: StaticSpaces) -> StaticSpaces:
+    def extend(self, new: StaticSpaces) -> StaticSpaces:
         """The finished space with the languages of `new`, and with the hub's words that it lacked."""
         old = self.model
         beside = {x: new.vectors(x) for x in new.languages if x != old.hub}
-        hub = _appended(old.raw[old.hub], new.vectors(old.hub))
+        hub = _append_new(old.raw[old.hub], new.vectors(old.hub))
         spelling = dataclasses.replace(
             old.spelling,
             compared=new.spelling.compared,
@@ -92,11 +92,11 @@ class Finished:
             old,
             raw={**old.raw, old.hub: hub, **beside},
             spelling=spelling,
-            frequencies=frequencies.joined(counts),
+            frequencies=frequencies.join_counts(counts),
         )
 
 
-def load(config: StaticRun) -> Finished:
+def load(config: StaticRun) -> FinishedSpace:
     """The finished space of `config.static.add_to`.
 
     Raises:
@@ -142,10 +142,10 @@ def load(config: StaticRun) -> Finished:
     known = dataclasses.replace(vectors, vectors=vectors.vectors[:, :width].astype(np.float32))
     fixed = FixedHub(known, spelling.ngrams, regression)
     trained_dim = vectors.dim - width - spelling.dim if static.dictionary_dim else 0
-    return Finished(model, fixed, trained_dim)
+    return FinishedSpace(model, fixed, trained_dim)
 
 
-def _appended(old: Vectors, new: Vectors) -> Vectors:
+def _append_new(old: Vectors, new: Vectors) -> Vectors:
     """The old vectors, and those of new words, most frequent first."""
     rows = np.flatnonzero(old.rows(new.own_keys) < 0)
     words = [*old.words, *(new.words[row] for row in rows.tolist())]

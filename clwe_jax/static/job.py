@@ -47,7 +47,7 @@ class _Dictionaries(NamedTuple):
     Attributes:
       folders: option -> its folder; see `run_text.resolve_folders`.
       dictionary: training pairs, without test words; None: no dictionary.
-      tested: see `training_dictionary.tested`.
+      tested: see `training_dictionary.count_tested`.
       tests: the test dictionaries.
       context: of the evaluators.
       evaluators: made before training, so that a wrong option of one fails at once.
@@ -155,7 +155,7 @@ class Static(Job):
         normalizer = Normalizer(lower_case, config.data.simplify_chinese)
         dictionary = training_dictionary.load(config, folders, self.workdir, normalizer)
         tests = lexica.tests(config, folders, normalizer)
-        tested = training_dictionary.tested(dictionary, tests)
+        tested = training_dictionary.count_tested(dictionary, tests)
         context = Context(
             languages=languages,
             normalizer=normalizer,
@@ -242,7 +242,7 @@ class Static(Job):
             trained = {language: model.vectors(language) for language in model.languages}
             behind = trained[hub].dim
             if finished:
-                trained = finished.turned(trained)
+                trained = finished.rotate(trained)
             # The vectors in the hub's space, each behind the dictionary's vector of the word.
             joined = concatenate.vectors(
                 dictionary_text.vectors(known, paired), trained, static.trained_length
@@ -252,7 +252,7 @@ class Static(Job):
             return model
         spelling = dictionary_text.spelling(known, behind, static.compared_share, paired)
         model = dataclasses.replace(model, spelling=spelling)
-        return finished.merged(model) if finished else model
+        return finished.extend(model) if finished else model
 
     def _alignment(
         self, vocabularies: Vocabularies, read: _Dictionaries, language: str, hub: str
@@ -334,7 +334,7 @@ class Static(Job):
             if f"{target}-{source}" in sizes:
                 continue
             name = f"{source}-{target}"
-            pairs = lexica.induced(*model.word_space(source, target, max_words))
+            pairs = lexica.induce_pairs(*model.word_space(source, target, max_words))
             lexica.write(self.path("induced", f"{name}.txt"), pairs)
             sizes[name] = len(pairs)
         return sizes

@@ -105,7 +105,7 @@ def write(
         if gold := _gold(text, pair):
             figures |= _quality(name, lines, pair, taken, gold)
         if judging is not None:
-            figures |= _judged(judging, pair, rows, refused_rows)
+            figures |= _judge_bands(judging, pair, rows, refused_rows)
     return Written(grown.links, figures, page.sections(grown.rounds, parts, figures))
 
 
@@ -185,7 +185,7 @@ def _quality(
     return right
 
 
-def _judged(
+def _judge_bands(
     judge: Encoder,
     pair: tuple[str, str],
     taken: Sequence[tuple[str, ...]],

@@ -27,7 +27,7 @@ from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.grown import Grown
 from clwe_jax.embeddings.linking import WordLinks
 from clwe_jax.embeddings.lazy_vectors import LazyVectors
-from clwe_jax.embeddings.meanings import distilled
+from clwe_jax.embeddings.meanings import distil
 from clwe_jax.embeddings.ngrams import Regression
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
@@ -43,7 +43,7 @@ from clwe_jax.options.text import PAIRS
 from clwe_jax.runs import cached
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.static import added, vocabularies
-from clwe_jax.static.added import Finished
+from clwe_jax.static.added import FinishedSpace
 from clwe_jax.static.made_with import SUBWORDS, made_with_options
 from clwe_jax.static.run_corpus import RunCorpus
 from clwe_jax.static.vocabularies import Vocabularies
@@ -104,7 +104,7 @@ class Trainer:
             rows = self.rows(config.embeddings.dim, links)
             made = dictionary_text.vectors(rows, self.paired(links))
             # Each when it is asked for, in half precision: all languages of such width fill the memory.
-            return Vocabularies(LazyVectors(made, lambda x: _halved(made[x].top(max_words))))
+            return Vocabularies(LazyVectors(made, lambda x: _halve(made[x].top(max_words))))
         apart = {"separate": self._separate, "duong": self._duong}
         if kind in apart:
             made = apart[kind]()
@@ -113,7 +113,7 @@ class Trainer:
         if not config.static.reallocation:
             return vocabularies.shared_by_text(joint, self._balanced_counts, hub, max_words)
         separate = self._separate() if config.static.rule == "neighbours" else None
-        return vocabularies.reallocated(config, joint, self._balanced_counts, hub, separate)
+        return vocabularies.reallocate_words(config, joint, self._balanced_counts, hub, separate)
 
     def rows(self, dim: int, links: WordLinks) -> Rows:
         """The dictionary's rows of all words, made once.
@@ -194,7 +194,7 @@ class Trainer:
         return dictionary_vectors.hub(self._known_dictionary)
 
     @functools.cached_property
-    def finished(self) -> Finished | None:
+    def finished(self) -> FinishedSpace | None:
         """The space that languages are added to; None: the run makes a new one."""
         return added.load(self.config) if self.config.static.add_to else None
 
@@ -209,7 +209,7 @@ class Trainer:
             vectors = select_layer(vectors, MEAN_LAST4)
             counts = self.counts.get(hub, {})
             weights = np.sqrt([counts.get(word, 0) + 1.0 for word in words])
-            return Vectors(words, distilled(np.asarray(vectors), weights, wanted.meaning_dim))
+            return Vectors(words, distil(np.asarray(vectors), weights, wanted.meaning_dim))
 
         def read() -> Vectors:
             text = self.corpus.whole
@@ -263,7 +263,7 @@ class Trainer:
         entries = {x: self.dictionary.language_words(x) for x in self._languages}
         if not any(" " in entry for some in entries.values() for entry in some):
             return {x: sum(self.counts[x].get(y, 0) for y in some) for x, some in entries.items()}
-        count = lambda x: phrase_counts.covered(self.corpus.whole, x, entries[x])
+        count = lambda x: phrase_counts.count_covered(self.corpus.whole, x, entries[x])
         return self._kept_values("covered.json", lambda: {x: count(x) for x in entries})
 
     @functools.cached_property
@@ -393,5 +393,5 @@ class Trainer:
         ).result()
 
 
-def _halved(vectors: Vectors) -> Vectors:
+def _halve(vectors: Vectors) -> Vectors:
     return dataclasses.replace(vectors, vectors=vectors.vectors.astype(np.float16))

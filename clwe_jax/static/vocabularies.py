@@ -82,7 +82,7 @@ def shared_by_text(joint: Vectors, counts: Counts, hub: str, max_words: int) -> 
     return Vocabularies(raw, shared, description=description)
 
 
-def reallocated(
+def reallocate_words(
     config: StaticRun, joint: Vectors, counts: Counts, hub: str, separate: Raw | None
 ) -> Vocabularies:
     """Vocabularies in which a word that belongs to one language is no longer shared (Eqs 5-6).
@@ -108,7 +108,7 @@ def reallocated(
         language: language_part(joint, words, decided.vocabulary(language), max_words)
         for language, words in counts.items()
     }
-    description = _described(config.static, first.raw, kept, decided)
+    description = _describe_vocabularies(config.static, first.raw, kept, decided)
     for language, row in description["languages"].items():
         logging.info(
             "%s: %s words, %s before reallocation, %s of them shared",
@@ -129,7 +129,7 @@ def _in_common(raw: Raw, hub: str) -> dict[str, frozenset[str]]:
     }
 
 
-def _described(
+def _describe_vocabularies(
     settings: StaticOptions, before: Raw, after: Raw, decided: Reallocation
 ) -> dict[str, Any]:
     if settings.rule == "ratio":

@@ -262,6 +262,6 @@ def describe_json(line: str) -> str:
     return ". It is JSON: `jq -r '[.LABEL, .TEXT] | @tsv' FILE` makes columns of two of its keys"
 
 
-def shown(line: str) -> str:
+def quote_line(line: str) -> str:
     """A line as an error repeats it."""
     return repr(line if len(line) <= SHOWN else f"{line[:SHOWN]}...")

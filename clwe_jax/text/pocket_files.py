@@ -61,7 +61,7 @@ def file_jobs(config: options.Run, languages: Sequence[str]) -> list[FileJob]:
     among = domains(config.data)
     jobs = []
     if config.data.source == "pocket":
-        text = (count, seed, among, shared(config.data))
+        text = (count, seed, among, shared_settings(config.data))
         jobs = [FileJob("write_corpus", ([x], *text), "text") for x in languages]
         if config.data.pocket_shared:
             pairs = itertools.combinations(languages, 2)
@@ -80,7 +80,7 @@ def domains(data: WorldOptions) -> tuple[str, ...]:
     return tuple(name for name in data.pocket_domains.split(",") if name)
 
 
-def shared(data: WorldOptions) -> pocket.Shared:
+def shared_settings(data: WorldOptions) -> pocket.Shared:
     """The settings of the lines that the texts of the embedded world share."""
     return pocket.Shared(data.pocket_shared, data.pocket_shared_order, data.pocket_apart)
 

@@ -86,14 +86,14 @@ def open_binary(path: str) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def unpack(path: str) -> Iterator[BinaryIO]:
     """Opens a file and yields its unpacked bytes, of text or not; errors as of `open_binary`."""
-    with _unpacked(path) as (file, _):
+    with _unpack(path) as (file, _):
         yield file
 
 
 @contextlib.contextmanager
 def open_with_place(path: str) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """`open_binary` that also yields the file itself, whose place says how much of it was read."""
-    with _unpacked(path) as (file, raw):
+    with _unpack(path) as (file, raw):
         head = file.read(HEAD)
         if kind := describe_kind(head, path):
             raise ValueError(f"{path} is {kind}")
@@ -102,7 +102,7 @@ def open_with_place(path: str) -> Iterator[tuple[BinaryIO, BinaryIO]]:
 
 
 @contextlib.contextmanager
-def _unpacked(path: str) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+def _unpack(path: str) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     head = _read_head(path)
     with open(path, "rb") as raw, _damage_named(path), contextlib.ExitStack() as stack:
         yield _decompress(raw, head, path, stack), raw

@@ -94,7 +94,7 @@ def labeller(
     return Labeller(embedder, labelling(settings, labels, tags))
 
 
-def tuned(
+def tuned_objective(
     settings: TransferOptions, labels: Sequence[str], tags: bool, base: Objective
 ) -> LabellingObjective:
     """The objective of a transfer run that fine-tunes the backbone of `base`.

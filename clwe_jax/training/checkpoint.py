@@ -314,7 +314,7 @@ def check_match(saved: Mapping[str, Any], params: Any, meta: Mapping[str, Any], 
         if theirs.get(key) != ours.get(key)
     ]
     if lines:
-        raise Mismatch(f"{where} was written by another model:{paths.listed(lines)}\n{mend}")
+        raise Mismatch(f"{where} was written by another model:{paths.list_lines(lines)}\n{mend}")
 
 
 def _all_hosts(good: bool) -> bool:

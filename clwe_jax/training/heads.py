@@ -113,7 +113,7 @@ def fit(
     """
     steps = recipe.epochs * steps_per_epoch
     keys = jnp.stack([jax.random.key(seed, impl=KEY_TYPE) for seed in seeds])
-    batches = map(stacked, zip(*sources))
+    batches = map(stack_batches, zip(*sources))
     # The first batch makes the parameters, and is trained on like any other.
     first = next(batches)
     batches = itertools.chain([first], batches)
@@ -178,8 +178,8 @@ def fit(
             logging.info(
                 "epoch %d: loss %s, development %s",
                 epoch + 1,
-                _listed(losses[-1]),
-                _listed(history[-1]),
+                _as_lists(losses[-1]),
+                _as_lists(history[-1]),
             )
             advance(1)
             if not np.isfinite(losses[-1]).all():
@@ -228,7 +228,7 @@ def load(path: str) -> Any:
         raise ValueError(f"{path} is damaged: {error!r}") from error
 
 
-def stacked(batches: Sequence[Batch]) -> Batch:
+def stack_batches(batches: Sequence[Batch]) -> Batch:
     """The batches of all members as one, padded to the widest: [members, B, ...]."""
     joined = {}
     for key in batches[0]:
@@ -288,5 +288,5 @@ def _chosen(gain: np.ndarray, new: Array, old: Array) -> Array:
     return jnp.where(gain.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
 
-def _listed(values: np.ndarray) -> str:
+def _as_lists(values: np.ndarray) -> str:
     return " ".join(f"{value:.3f}" for value in values)

@@ -89,7 +89,7 @@ class Initial:
         else:
             name = self.origin
             arrays = self.parameters
-        params, taken = _placed(params, arrays, self.parts, name, kept)
+        params, taken = _place_arrays(params, arrays, self.parts, name, kept)
         count = sum(paths.flat(params)[path].size for path in taken)
         logging.info("%s parameters in %d arrays come from %s", f"{count:,}", len(taken), name)
         record = {
@@ -137,7 +137,7 @@ def initialise(
     return train_state.with_params(state, params, tx, mesh), record
 
 
-def _placed(
+def _place_arrays(
     params: Any, arrays: Mapping[str, Any], parts: str, source: str, kept: Collection[str] = ()
 ) -> tuple[Any, list[str]]:
     """The parameters with the wanted arrays in their places, and the paths of these arrays.
@@ -145,7 +145,7 @@ def _placed(
     The parameters `kept`, which the source lacks, stay as they are.
     """
     shapes = {path: tuple(np.shape(array)) for path, array in arrays.items()}
-    taken = set(_wanted(params, shapes, parts, source, kept))
+    taken = set(_wanted_paths(params, shapes, parts, source, kept))
 
     def one(path: str, old: jax.Array) -> jax.Array:
         new = arrays[path] if path in taken else old
@@ -155,7 +155,7 @@ def _placed(
         # Each device gets its own part alone.
         return jax.make_array_from_callback(old.shape, old.sharding, lambda index: new[index])
 
-    return paths.mapped(one, params), sorted(taken)
+    return paths.map_paths(one, params), sorted(taken)
 
 
 def _run_arrays(
@@ -196,7 +196,7 @@ def _run_arrays(
                     if path in partly
                     else ours[path].sharding,
                 )
-                for path in _wanted(params, {**shapes, **fitted}, parts, source)
+                for path in _wanted_paths(params, {**shapes, **fitted}, parts, source)
             },
             sep="/",
         )
@@ -211,7 +211,7 @@ def _run_arrays(
     return steps[-1], restored
 
 
-def _wanted(
+def _wanted_paths(
     params: Any,
     shapes: Mapping[str, tuple[int, ...]],
     parts: str,
@@ -239,7 +239,7 @@ def _wanted(
             lines.append(f"{path}: {theirs} in the source, {expected} in the model")
     if lines:
         raise checkpoint.Mismatch(
-            f"The parameters of {source} do not fit the model:{paths.listed(lines)}\n"
+            f"The parameters of {source} do not fit the model:{paths.list_lines(lines)}\n"
             "Name the parts that fit with --config.init.parts=PATTERN,PATTERN."
         )
     return sorted(wanted)

@@ -50,7 +50,7 @@ class Optimizer(OptimizerOptions):
                     f"config.optimizer.groups: {patterns} both match the parameter {path}; "
                     "change the patterns so that one matches."
                 )
-        return paths.mapped(lambda path, _: (names[path] or [DEFAULT])[0], params)
+        return paths.map_paths(lambda path, _: (names[path] or [DEFAULT])[0], params)
 
     def learns(self, learn: Collection[str] | None = None) -> Callable[[Any], Any] | None:
         """The function parameters -> tree of bool, True where they learn; None where all learn.
@@ -174,7 +174,7 @@ def scale_by_trust_ratio() -> optax.GradientTransformation:
 
     return optax.GradientTransformation(
         lambda _: optax.EmptyState(),
-        lambda updates, state, params: (paths.mapped(scaled, updates, params), state),
+        lambda updates, state, params: (paths.map_paths(scaled, updates, params), state),
     )
 
 
@@ -203,7 +203,7 @@ def is_matrix(params: Any) -> Any:
     LAMB and AdamW do not decay the latter, and LAMB gives them no trust ratio.
     """
     # By name, because some biases have several axes.
-    return paths.mapped(lambda path, _: not path.endswith(("bias", "scale")), params)
+    return paths.map_paths(lambda path, _: not path.endswith(("bias", "scale")), params)
 
 
 def from_config(options: OptimizerOptions, window: int) -> Optimizer:

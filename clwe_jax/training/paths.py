@@ -21,7 +21,7 @@ def flat(params: Any, leaf: type = optax.MaskedNode) -> dict[str, Any]:
     return {_path(keys): leaf for keys, leaf in leaves}
 
 
-def mapped(change: Callable[..., Any], params: Any, *others: Any) -> Any:
+def map_paths(change: Callable[..., Any], params: Any, *others: Any) -> Any:
     """`jax.tree.map` of `change(path, parameter, other, ...)` over `params` and trees like it."""
     return jax.tree_util.tree_map_with_path(
         lambda keys, *leaves: change(_path(keys), *leaves), params, *others
@@ -54,7 +54,7 @@ def near(name: str, known: Iterable[str]) -> str:
     return f"Near: {', '.join(close)}."
 
 
-def listed(lines: list[str], max_lines: int = 5) -> str:
+def list_lines(lines: list[str], max_lines: int = 5) -> str:
     """The first `max_lines` lines of a message, indented, and the number of those left out."""
     more = [f"and {len(lines) - max_lines} more"] if len(lines) > max_lines else []
     return "".join(f"\n  {line}" for line in [*lines[:max_lines], *more])

@@ -71,7 +71,7 @@ class TokenVectors:
 
             return jax.jit(mixed, out_shardings=old.sharding)(old, values, known)
 
-        params = paths.mapped(one, params)
+        params = paths.map_paths(one, params)
         rows = int(self.known.sum())
         logging.info(
             "%s of %s rows of %s start from word vectors",

@@ -113,13 +113,13 @@ def read(config: TransferRun) -> LabelledData:
     settings = config.transfer
     task = labelled_files.task_of(settings)
     sets = (
-        _embedded(config, task)
+        _embedded_rows(config, task)
         if not labelled_files.has_files(settings.train)
         else _of_files(config, task)
     )
     train, dev, tests, skipped, files = sets
     if settings.lower_case:
-        train, dev, tests = map(_lowered, (train, dev, tests))
+        train, dev, tests = map(_lower_rows, (train, dev, tests))
     labels = _labels(task, train)
     skipped = collections.Counter(skipped)
     for name, rows in (("development", dev), ("test", tests)):
@@ -138,7 +138,7 @@ def read(config: TransferRun) -> LabelledData:
     return LabelledData(task, train, clean, tests, labels, dict(skipped), files, tuple(train))
 
 
-def _lowered(sets: Mapping[str, Rows]) -> dict[str, Rows]:
+def _lower_rows(sets: Mapping[str, Rows]) -> dict[str, Rows]:
     """Tagged rows with their words in lower case."""
     return {
         language: [row._replace(words=tuple(word.lower() for word in row.words)) for row in rows]
@@ -146,7 +146,7 @@ def _lowered(sets: Mapping[str, Rows]) -> dict[str, Rows]:
     }
 
 
-def _embedded(config: TransferRun, task: Task):
+def _embedded_rows(config: TransferRun, task: Task):
     """Rows of the embedded world."""
     settings = config.transfer
     seed = config.seed
@@ -178,7 +178,7 @@ def _of_files(config: TransferRun, task: Task):
         if path.startswith(labelled_files.PREFIX):
             from clwe_jax.data.graph import tfds_sets  # TensorFlow, which files do not need
 
-            path = tfds_sets.labelled(path, language, use, config.data.tfds_dir)
+            path = tfds_sets.labelled_rows(path, language, use, config.data.tfds_dir)
             where = path.origin
         files[f"{use} {language}"] = [path, os.path.getsize(where), os.path.getmtime(where)]
         examples: Examples = task.read(path, language)

@@ -21,7 +21,7 @@ from clwe_jax.transfer.results import OpenedEncoder
 from clwe_jax.types import Covers
 
 
-def opened(config: TransferRun, workdir: str, data: LabelledData) -> OpenedEncoder:
+def open_encoder(config: TransferRun, workdir: str, data: LabelledData) -> OpenedEncoder:
     """The encoder that `config.encoder` names; joint-align vectors are trained first.
 
     Raises:
@@ -30,7 +30,7 @@ def opened(config: TransferRun, workdir: str, data: LabelledData) -> OpenedEncod
     settings = config.transfer
     where = config.encoder
     if where in build.LEARNED:
-        return _learned(config, workdir, data)
+        return _learned_pieces(config, workdir, data)
     if where == loaded.JOINT:
         # Most runs train no vectors, and load none of this.
         from clwe_jax.static.job import Static
@@ -42,7 +42,7 @@ def opened(config: TransferRun, workdir: str, data: LabelledData) -> OpenedEncod
     made_with: dict[str, Any] = {"encoder": where, "state": state_of(where)}
     # The training language comes first: maps lead from the others to its space.
     languages = dict.fromkeys(map(data.text_language, [*data.train, *data.languages]))
-    model, maps = transfer_maps.mapped(config, workdir, model, list(languages))
+    model, maps = transfer_maps.map_model(config, workdir, model, list(languages))
     made_with |= maps
     if settings.mode == "tune":
         return OpenedEncoder(encoders.tunable(model, where), made_with)
@@ -88,14 +88,14 @@ def state_of(encoder: str) -> Any:
     return [checkpoint.complete_steps(os.path.join(where, "checkpoints")), times]
 
 
-def _learned(config: TransferRun, workdir: str, data: LabelledData) -> OpenedEncoder:
+def _learned_pieces(config: TransferRun, workdir: str, data: LabelledData) -> OpenedEncoder:
     """The pieces of an embedder that learns with the head."""
     made_with: dict[str, Any] = {"encoder": config.encoder, "vocab": to_dict(config.vocab)}
     pieces = config.transfer.pieces
     if not pieces:
         tokenizer = vocabulary.tokenizer_of(config, workdir, data)
         return OpenedEncoder(PieceTable(tokenizer), made_with)
-    tokenizer, table = vocabulary.pretrained(config.transfer, workdir, data)
+    tokenizer, table = vocabulary.load_pretrained(config.transfer, workdir, data)
     made_with["pieces"] = state_of(pieces)
     return OpenedEncoder(PieceTable(tokenizer), made_with, {"embedder/embedding": table})
 

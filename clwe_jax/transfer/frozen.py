@@ -19,8 +19,8 @@ from clwe_jax.encoders.features import (
     FeatureReader,
     PieceTable,
     Table,
-    centered,
-    joined,
+    center_table,
+    join_tables,
     mean,
     span_table,
 )
@@ -60,7 +60,7 @@ def features(
         return Features(tables, None)
     means = _means(workdir, tables)
     moved = {
-        name: centered(table, means[name.partition(" ")[2]], workdir)
+        name: center_table(table, means[name.partition(" ")[2]], workdir)
         for name, table in tables.items()
     }
     return Features(moved, means)
@@ -200,7 +200,7 @@ class FrozenTransfer:
         recipe = Recipe(**values_of(config.recipe))
         seeds = seeds_of(config)
         tables = [_read(self.features, layers, "train", language) for language in data.train]
-        table = joined(tables, self.workdir)
+        table = join_tables(tables, self.workdir)
         initial = self.encoder.initial
         if isinstance(self.encoder.reader, FeatureReader):
             # On unit vectors of 300 dimensions a BiLSTM-CRF found no name in 7 epochs.

@@ -81,7 +81,7 @@ class Transfer(Job):
 
     def stages(self) -> list[Stage]:
         given = (self.config, self.workdir)
-        opened = functools.partial(transfer_encoder.opened, *given)
+        opened = functools.partial(transfer_encoder.open_encoder, *given)
         features = functools.partial(transfer_frozen.features, *given)
         read = (_ROWS, _ENCODER)
         return [
@@ -133,7 +133,7 @@ class Transfer(Job):
 
     def _read(self) -> LabelledData:
         rows = transfer_data.read(self.config)
-        data = translate.translated(self.config, self.workdir, rows)
+        data = translate.translate_rows(self.config, self.workdir, rows)
         for name, sets in (("train", data.train), ("test", data.tests)):
             for language, some in sets.items():
                 logging.info("%s %s: %s rows", name, language, f"{len(some):,}")

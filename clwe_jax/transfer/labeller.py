@@ -82,7 +82,7 @@ class Frozen:
                 f"config.transfer.center=True: the run has features of "
                 f"{', '.join(sorted(self.centers))} and no mean of {language!r}"
             )
-        return features.centered(table, self.centers[language])
+        return features.center_table(table, self.centers[language])
 
     def label_table(self, table: Table, params: Any) -> list[Labels]:
         """For each seed the labels of each row of a table."""

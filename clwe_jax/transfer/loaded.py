@@ -117,7 +117,7 @@ def load(workdir: str) -> TrainedLabeller:
         if os.path.exists(maps):  # of `config.transfer.align`
             projection = projected.load(maps, model.objective, tokenizer.language_id)
             model = dataclasses.replace(model, projection=projection)
-    make = _tuned if config.transfer.mode == "tune" else _frozen
+    make = _tuned_labeller if config.transfer.mode == "tune" else _frozen
     predictor, seed = make(config, workdir, described, model, tokenizer)
     glossaries = {x: Glossary(**given) for x, given in described.get("translated", {}).items()}
     return TrainedLabeller(
@@ -166,7 +166,7 @@ def _frozen(
     ), int(history.max(0).argmax())
 
 
-def _tuned(
+def _tuned_labeller(
     config: TransferRun,
     workdir: str,
     described: dict[str, Any],
@@ -174,7 +174,7 @@ def _tuned(
     tokenizer: Tokenizer | None,
 ) -> tuple[Tuned, int]:
     base = encoders.tunable(model, config.encoder).objective
-    objective = build.tuned(config.transfer, described["labels"], described["tags"], base)
+    objective = build.tuned_objective(config.transfer, described["labels"], described["tags"], base)
     metric = f"dev/{described['metric']}"
     folders = [fine_tuned.folder(workdir, k) for k in range(config.transfer.seeds)]
     highest = [max(fine_tuned.history(folder, metric).values()) for folder in folders]

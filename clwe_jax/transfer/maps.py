@@ -38,7 +38,7 @@ _MIN_PAIRS = 100  # pairs of words, below which a map is refused
 Maps = Mapping[str, Mapping[str, np.ndarray]]  # 'orthogonal' -> language -> [layers, D, D]
 
 
-def mapped(
+def map_model(
     config: TransferRun, workdir: str, model: LoadedEncoder, languages: Sequence[str]
 ) -> tuple[LoadedEncoder, dict[str, Any]]:
     """The model with maps of all languages but the first, which `config.transfer.align` asks for.
@@ -74,7 +74,7 @@ def mapped(
 
     def make() -> Maps:
         encoder = model.encoder()
-        return {"orthogonal": {x: _fitted(config.transfer, encoder, x, target) for x in sources}}
+        return {"orthogonal": {x: _fit_maps(config.transfer, encoder, x, target) for x in sources}}
 
     maps = CachedResult(
         os.path.join(workdir, projected.FILE),
@@ -107,7 +107,7 @@ def _files(align: MapsOptions, source: str, target: str) -> AlignmentFiles:
     return AlignmentFiles(source, target, links, sides)
 
 
-def _fitted(settings: TransferOptions, encoder: Encoder, source: str, target: str) -> np.ndarray:
+def _fit_maps(settings: TransferOptions, encoder: Encoder, source: str, target: str) -> np.ndarray:
     """The maps of a language's layers into those of `target`, float32 [layers, D, D]."""
     align = settings.align
     names = [field.name for field in dataclasses.fields(WordAligner)]
@@ -160,8 +160,8 @@ def cross_products(
             else:
                 links = np.argwhere(aligner.link_words(left, right, layers))
             if len(links):
-                xs.append(features.pooled(*left, pool)[links[:, 0]])
-                ys.append(features.pooled(*right, pool)[links[:, 1]])
+                xs.append(features.pool_words(*left, pool)[links[:, 0]])
+                ys.append(features.pool_words(*right, pool)[links[:, 1]])
         if xs:
             x, y = (np.concatenate(side).swapaxes(0, 1) for side in (xs, ys))  # [layers, pairs, D]
             # The sum over all parts is in float64; a part's own one is short enough for float32.

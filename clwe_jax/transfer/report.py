@@ -61,7 +61,7 @@ def _zero_shot(run: RunFolder) -> verdict.Verdict | None:
         why = f"{named} has no floor; the results say what other encoders and heads reach:"
         return verdict.Verdict(text, why, "clwe-jax guide results")
     level = sum(levels) / len(levels)
-    return verdict.judged(
+    return verdict.judge_figure(
         f"{text} The floor, always the most frequent label, is {figures.percent(level)}",
         value > level,  # a head that always gives this label has learned nothing
         verdict.gain(value, level),

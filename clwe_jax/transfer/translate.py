@@ -20,7 +20,7 @@ from clwe_jax.text.words.words import Segmenter
 from clwe_jax.transfer.data import LabelledData, Rows
 
 
-def translated(config: TransferRun, workdir: str, data: LabelledData) -> LabelledData:
+def translate_rows(config: TransferRun, workdir: str, data: LabelledData) -> LabelledData:
     """The data with the translations that `config.transfer.translate` asks for.
 
     'train': the training rows of the first training language, translated into every other tested
@@ -54,7 +54,7 @@ def translated(config: TransferRun, workdir: str, data: LabelledData) -> Labelle
         rows = data.train[first] if train else data.tests[language]
         glossaries[language] = made
         coverage[language] = made.coverage(_sentences(data, rows, made))
-        sets[language] = [_translated(row, made) for row in rows]
+        sets[language] = [_translate_row(row, made) for row in rows]
         logging.info(
             "%s: %d words with a translation %s %s; %.0f%% of the running words have one",
             language,
@@ -85,7 +85,7 @@ def _sentences(data: LabelledData, rows: Rows, made: Glossary) -> list[Any]:
     return [made.cut(text) for row in rows for text in row.texts]
 
 
-def _translated(row: Any, made: Glossary) -> Any:
+def _translate_row(row: Any, made: Glossary) -> Any:
     if isinstance(row, Tagged):
         return row._replace(words=made.words(row.words))
     return row._replace(texts=tuple(map(made.text, row.texts)))

@@ -54,7 +54,7 @@ class TunedTransfer:
             "train": [config.train.epochs, config.train.batch_size, config.train.microbatches],
         }
         base = self._model.objective
-        self._objective = build.tuned(config.transfer, data.labels, data.tags, base)
+        self._objective = build.tuned_objective(config.transfer, data.labels, data.tags, base)
         self._length = min(config.transfer.length, base.max_length)
         self._types = data.task.texts == 2 and self._objective.model.backbone.options.types > 1
         self.metric = f"dev/{data.task.metric}"

@@ -66,7 +66,7 @@ def tokenizer_of(config: TransferRun, workdir: str, data: LabelledData) -> Token
     return tokenizer
 
 
-def pretrained(
+def load_pretrained(
     settings: TransferOptions, workdir: str, data: LabelledData
 ) -> tuple[Tokenizer, np.ndarray]:
     """The tokenizer and the table of pieces of `config.transfer.pieces`; the tokenizer is kept.

@@ -118,7 +118,7 @@ def test_many_steps_equal_steps_one_by_one():
 def test_orthogonalisation_approaches_an_orthogonal_matrix():
     matrix = np.diag(np.linspace(0.5, 1.5, 6)).astype("f4")
     for _ in range(300):
-        matrix = adversarial.orthogonalised(matrix, 0.05)
+        matrix = adversarial.step_towards_orthogonal(matrix, 0.05)
     np.testing.assert_allclose(matrix @ matrix.T, np.eye(6), atol=1e-4)
 
 

@@ -118,7 +118,7 @@ def test_extreme_lengths_and_zeros():
 def test_memory_is_bounded():
     # The compiled program's temporaries stay within the budget.
     budget = 4 * 2**20
-    keys = search.chunked(search.unit(np.ones((40_000, 16))), 0.0, 10)
+    keys = search.chunk_keys(search.unit(np.ones((40_000, 16))), 0.0, 10)
     rows = search.rows_that_fit(keys.vectors.shape[1], budget)
     compiled = search._best.lower(
         np.ones((rows, 16), np.float32), keys.vectors, keys.bias, 1.0, k=10, block=keys.block

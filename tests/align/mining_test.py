@@ -74,15 +74,15 @@ def test_mutual_best_pairs_are_each_others_best_by_margin(seed):
 def test_support_equals_its_definition(seed):
     rng = np.random.default_rng(seed)
     places = rng.permutation(60)[:25], rng.permutation(60)[:25]
-    found = mining.supported(*places, 3)
+    found = mining.has_support(*places, 3)
     for n, (i, j) in enumerate(zip(*places)):
         others = ((a, b) for m, (a, b) in enumerate(zip(*places)) if m != n)
         assert found[n] == any(abs(a - i) <= 3 and abs(b - j) <= 3 for a, b in others)
 
 
 def test_no_pair_supports_itself():
-    assert not mining.supported(np.array([5]), np.array([5])).any()
-    assert not mining.supported(np.array([], int), np.array([], int)).any()
+    assert not mining.has_support(np.array([5]), np.array([5])).any()
+    assert not mining.has_support(np.array([], int), np.array([], int)).any()
 
 
 def _text(vectors):
@@ -123,7 +123,7 @@ def test_searches_of_parts_merge_into_one_search(seed):
     parts = [(a, mining.exact(x, y[a:b], 4)[0]) for a, b in zip(cuts, cuts[1:])]
     parts = [mining.Nearest(near.keys + first, near.cosines) for first, near in parts]
     for order in (parts, parts[::-1]):
-        merged = mining.merged([mining.merged(order[:2], 4), *order[2:]], 4)
+        merged = mining.merge_nearest([mining.merge_nearest(order[:2], 4), *order[2:]], 4)
         np.testing.assert_array_equal(merged.keys, whole.keys)
         np.testing.assert_array_equal(merged.cosines, whole.cosines)
 

@@ -8,9 +8,9 @@ from clwe_jax.align.sentences import Pieces
 
 
 def test_rows_follow_the_lengths():
-    rows = tables.numbered([2, 0, 3])
+    rows = tables.number_rows([2, 0, 3])
     assert rows.tolist() == [[1, 2, 0], [0, 0, 0], [3, 4, 5]] and rows.dtype == np.int32
-    assert tables.numbered([]).shape == (0, 1)
+    assert tables.number_rows([]).shape == (0, 1)
 
 
 @pytest.mark.parametrize("part", [2, 65_536])
@@ -18,7 +18,7 @@ def test_words_are_the_means_of_their_mapped_pieces(monkeypatch, part):
     monkeypatch.setattr(tables, "_ROWS", part)
     r = np.random.default_rng(0)
     found = tables.sentences([r.normal(size=(n, 3)) for n in (4, 3)])
-    pieces = Pieces(found, np.array([1, 3, 1, 2]), tables.numbered([2, 2]))
+    pieces = Pieces(found, np.array([1, 3, 1, 2]), tables.number_rows([2, 2]))
     square = lambda x: np.square(x[:, :2])
     words = pieces.words(square, 2)
     mapped = square(found.words)

@@ -4,7 +4,7 @@ import numpy as np
 
 from clwe_jax import api
 from clwe_jax.api.clcr import ClcrModel
-from clwe_jax.api.wrap import wrapped
+from clwe_jax.api.wrap import wrap_loaded
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.clcr import Steps
 from clwe_jax.encoders.clcr_models import ClcrModels
@@ -20,12 +20,12 @@ def a_model(language):
 
 def test_each_kind_has_its_class_and_the_same_data():
     model = a_model("en")
-    found = wrapped(model)
+    found = wrap_loaded(model)
     assert type(found) is api.Model and found.variables is model.variables
     assert found.frequent is model.frequent and found._indices is not model._indices
 
     static = StaticSpaces({"en": Vectors(["a"], np.ones((1, 2), np.float32))}, {}, {}, "en")
-    assert type(wrapped(static)) is api.StaticModel and wrapped(static).raw is static.raw
+    assert type(wrap_loaded(static)) is api.StaticModel and wrap_loaded(static).raw is static.raw
 
 
 def test_the_models_of_a_pair_and_of_a_hub_have_the_methods_too():
@@ -34,7 +34,7 @@ def test_the_models_of_a_pair_and_of_a_hub_have_the_methods_too():
         (PairModels(models), api.PairModel),
         (ClcrModels(models, Steps({}, {}, threshold=0.3)), ClcrModel),
     ):
-        found = wrapped(loaded)
+        found = wrap_loaded(loaded)
         assert type(found) is kind and list(found.models) == ["en", "de"]
         assert all(type(model) is api.Model for model in found.models.values())
         assert all(found.models[x].variables is models[x].variables for x in models)

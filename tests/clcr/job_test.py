@@ -773,7 +773,7 @@ def test_the_loss_of_the_fine_tuning_is_the_distance_of_the_encoders_words(
     monkeypatch.setattr(clcr_tune.logging, "info", lambda text, *args: logged.append(args))
     tuning = Tuning(rounds=1, steps=1, batch_size=8, learning_rate=0.0)
     texts = "de", [row.source for row in rows]
-    after = clcr_tune.tuned(
+    after = clcr_tune.tune_model(
         models["de"],
         texts,
         found["de"],

@@ -110,7 +110,7 @@ def test_an_interrupted_comparison_ends_as_an_uninterrupted_one(folder, here, mo
     assert job.run(config, whole)
     assert len(here) == 3
 
-    evaluated = one._evaluated
+    evaluated = one._evaluate
 
     def stop(config, place, *rest):
         if place.system.name == "dictionary":  # the first system that is trained
@@ -118,7 +118,7 @@ def test_an_interrupted_comparison_ends_as_an_uninterrupted_one(folder, here, mo
         return evaluated(config, place, *rest)
 
     with monkeypatch.context() as context:
-        context.setattr(one, "_evaluated", stop)
+        context.setattr(one, "_evaluate", stop)
         assert not job.run(config, cut)
     assert not os.path.exists(os.path.join(cut, "results.json"))
     assert here[3:] == ["floor", "dictionary"]
@@ -223,7 +223,7 @@ def test_a_system_that_fails_leaves_the_others(folder, here, monkeypatch):
             raise ValueError("no luck")
         return {}, {}, {}, {}
 
-    monkeypatch.setattr(one, "_evaluated", fail)
+    monkeypatch.setattr(one, "_evaluate", fail)
     workdir = str(folder / "run")
     assert not job.run(config_of(folder), workdir)
     report = json.loads((folder / "run" / "report.json").read_text())
@@ -282,7 +282,7 @@ def test_a_budget_of_tokens_gives_steps(folder, monkeypatch):
     monkeypatch.chdir(pathlib.Path(__file__).parents[2])
     config = config_of(folder, **{"compare.budget": "20_480 tokens"}).resolved()
     place = Place(str(folder / "run"), systems.SYSTEMS["mlm"], 0)
-    run = one._budgeted(config, place, shared.folders(config, place.workdir))
+    run = one._with_budget(config, place, shared.folders(config, place.workdir))
     assert run.train.steps * run.train.batch_size * run.data.sequence_length == 20_480
     whole = systems.run_of(config, place.system, 0, shared.folders(config, place.workdir))
     shorter = run.train.steps / whole.train.steps
@@ -293,8 +293,8 @@ def test_a_budget_of_minutes_gives_steps_by_the_speed_of_one_trial(folder, monke
     monkeypatch.chdir(pathlib.Path(__file__).parents[2])
     config = config_of(folder, **{"compare.budget": "1 minutes"}).resolved()
     speeds = iter([2.0])
-    monkeypatch.setattr(one, "_speed", lambda run, folder: next(speeds))
+    monkeypatch.setattr(one, "_measure_speed", lambda run, folder: next(speeds))
     for seed in (0, 1):  # the second seed takes as many steps, without a trial of its own
         place = Place(str(folder / "run"), systems.SYSTEMS["mlm"], seed)
-        run = one._budgeted(config, place, shared.folders(config, place.workdir))
+        run = one._with_budget(config, place, shared.folders(config, place.workdir))
         assert run.train.steps == 120

@@ -6,7 +6,7 @@ import pytest
 from clwe_jax.compare import sections, systems
 from clwe_jax.compare.measured import Measured, load, outcomes_of_hits
 from clwe_jax.compare.orders import Comparison
-from clwe_jax.evaluate.agreement import Outcomes, numbered
+from clwe_jax.evaluate.agreement import Outcomes, number_texts
 from clwe_jax.options.compare import CompareOptions
 
 
@@ -18,7 +18,7 @@ def run(
     names = {"retrieval": "retrieval/{}/mean", "induction": "bli/{}/p@1_csls_distinct"}
     texts = (f"{'' if shared else part}{n}" for n in range(items))
     outcomes, numbers = outcomes_of_hits(
-        {names[figure].format(part): Outcomes(hits, numbered(texts))}
+        {names[figure].format(part): Outcomes(hits, number_texts(texts))}
     )
     cost = {"minutes": minutes, "memory": 1e9, "disk": 1e6}
     return Measured(

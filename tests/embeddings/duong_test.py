@@ -180,7 +180,7 @@ def test_words_spelled_alike_are_two_words():
 @pytest.mark.parametrize("chunk", [97, 1_000_000])
 def test_every_word_is_trained_on_once_an_epoch_with_its_neighbours(monkeypatch, chunk):
     monkeypatch.setattr(duong, "_CHUNK", chunk)
-    text = duong._tagged(parallel(sentences=60), min_count=1)
+    text = duong._tag_words(parallel(sentences=60), min_count=1)
     settings = DuongOptions(epochs=2, window=2, subsample=1.0, batch=50)
     random = np.random.default_rng(0)
     seen = np.zeros(len(text.counts), int)

@@ -14,7 +14,7 @@ HUB = [1, 1, 0, 1, 1, 0, 0, 0, 1]
 def words(seed=0):
     r = np.random.default_rng(seed)
     return token_init.CutWords(
-        vectors=token_init.prepared(r.standard_normal((len(CUTS), DIM)), None),
+        vectors=token_init.unit_vectors(r.standard_normal((len(CUTS), DIM)), None),
         weights=r.integers(1, 50, len(CUTS)).astype(np.float64),
         tokens=np.concatenate([np.array(cut) for cut in CUTS]),
         splits=np.cumsum([0, *map(len, CUTS)]),
@@ -44,7 +44,7 @@ def test_the_language_mean_is_taken_away_or_kept():
     vectors = np.random.default_rng(1).standard_normal((5, 3)).astype(np.float32) + 2
     for center in (True, False):
         mean = vectors.mean(0) if center else None
-        for row, found in zip(vectors, token_init.prepared(vectors, mean)):
+        for row, found in zip(vectors, token_init.unit_vectors(vectors, mean)):
             wanted = row - vectors.mean(0) if center else row
             np.testing.assert_allclose(found, wanted / np.linalg.norm(wanted), rtol=1e-5)
 

@@ -25,5 +25,5 @@ def test_a_width_between_two_is_used_where_rows_are_many():
 
 def test_rows_of_equal_keys_stand_together():
     keys = [16, 8, 16, 16, 8]
-    assert list(batching.grouped(keys, 2)) == [(8, [1, 4]), (16, [0, 2]), (16, [3])]
-    assert list(batching.grouped([(8, 2), (8, 1)], 4)) == [((8, 1), [1]), ((8, 2), [0])]
+    assert list(batching.group_rows(keys, 2)) == [(8, [1, 4]), (16, [0, 2]), (16, [3])]
+    assert list(batching.group_rows([(8, 2), (8, 1)], 4)) == [((8, 1), [1]), ((8, 2), [0])]

@@ -112,7 +112,7 @@ def test_a_local_table_holds_the_same_vectors():
 
 def test_joined_tables_keep_their_rows():
     one = table()
-    both = features.joined([one, one])
+    both = features.join_tables([one, one])
     for row in range(3):
         for copy in (row, row + 3):
             np.testing.assert_array_equal(
@@ -224,7 +224,7 @@ def test_the_maximum_over_pieces_comes_after_the_mix():
             return [(pieces[sentences[tuple(x)]], owners[sentences[tuple(x)]]) for x in found]
 
     source = FeatureReader(Encoder(), "upper", "max")
-    table = features.joined([source.of_sentences([x], "en") for x in sentences])
+    table = features.join_tables([source.of_sentences([x], "en") for x in sentences])
     shares, gamma = np.array([0.3, 0.7], np.float32), np.float32(1.5)
     variables = {"mix": np.log(shares), "mix_scale": np.full(1, gamma)}
     for part, who, (words,) in zip(pieces, owners, table.rows):
@@ -243,7 +243,7 @@ def test_pieces_of_words_are_joined_and_a_lost_end_is_logged(make_tokenizer, cap
     short, long = (source.of_sentences([x], "de") for x in (["bank"], ["x", "abcde"]))
     assert short.values.shape[1] == 1 and long.values.shape[1] == 3
     assert "1 of 2 distinct words (de) have more than 3 pieces" in caplog.text
-    both = features.joined([short, long])
+    both = features.join_tables([short, long])
     expected = [tokenizer.encode(word, "de")[0][:3] for word in ("bank", "x", "abcde")]
     found = [both.values[number] for (words,) in both.rows for number in words]
     assert [[x for x in ids if x >= 0] for ids in found] == expected
@@ -268,12 +268,12 @@ def test_features_in_a_mapped_file_equal_those_in_memory(setting, tmp_path, monk
     np.testing.assert_allclose(mapped.values, held.values, atol=1e-6)
     for one, other in zip(mapped.rows, held.rows):
         assert [x.tolist() for x in one] == [x.tolist() for x in other]
-    both = features.joined([mapped, mapped], str(tmp_path))
+    both = features.join_tables([mapped, mapped], str(tmp_path))
     assert isinstance(both.values, np.memmap)
     np.testing.assert_array_equal(both.values[both.rows[4][0]], mapped.values[mapped.rows[1][0]])
     middle = features.mean(mapped.values, np.arange(1, len(mapped.values)))
     np.testing.assert_allclose(middle, held.values[1:].mean(0), atol=1e-6)
-    moved = features.centered(mapped, middle, str(tmp_path))
+    moved = features.center_table(mapped, middle, str(tmp_path))
     assert isinstance(moved.values, np.memmap) and not moved.values[0].any()
     np.testing.assert_allclose(moved.values[1:], held.values[1:] - middle, atol=1e-6)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU
 
-from clwe_jax.encoders.translate import spelled, translate
+from clwe_jax.encoders.translate import spell_pieces, translate
 from clwe_jax.evaluate import bleu
 from clwe_jax.evaluate.bleu import Bleu, scores
 from clwe_jax.evaluate.context import Context
@@ -95,7 +95,7 @@ def test_pieces_to_words(model):
         3,
         number("six"),
     ]
-    assert spelled(ids, vocabulary) == "one twos 猫犬"
+    assert spell_pieces(ids, vocabulary) == "one twos 猫犬"
 
 
 def test_translations_keep_their_order_and_long_texts_are_counted(model, caplog):

@@ -11,7 +11,7 @@ import pytest
 
 from clwe_jax import api, options, presets
 from clwe_jax.encoders import load as encoders
-from clwe_jax.encoders.translate import spelled
+from clwe_jax.encoders.translate import spell_pieces
 from clwe_jax.interop import laser
 from clwe_jax.text.vocab import laser as text, vocab
 from clwe_jax.training import build, fine_tuned, paths
@@ -125,7 +125,7 @@ def test_the_release_learns_with_a_head(release):
     config = presets.laser_tagger("laptop", "ner")
     config.transfer.layers = "top"
     base = encoders.tunable(loaded, "laser:x").objective
-    objective = build.tuned(options.parse(config).transfer, ("O", "B-PER"), True, base)
+    objective = build.tuned_objective(options.parse(config).transfer, ("O", "B-PER"), True, base)
     batch = {x: np.zeros(y.shape, y.dtype) for x, y in objective.batch_shapes(1, 8).items()}
     made = paths.flat(jax.eval_shape(objective.init, jax.random.key(0), batch)["params"])
     for path, array in fine_tuned.backbone_of(loaded.variables).items():
@@ -151,7 +151,7 @@ def test_codes_and_pieces_of_files_are_a_runs_vocabulary(tmp_path):
         found = vocab.load(str(path))
         assert found.pieces == expected.pieces and found.specials == expected.specials
         ids = [i for word in ("abcab", "ü", "abd") for i in found.encode_word(word)]
-        assert spelled([*ids, found.sep_id, 9], found) == "abcab ü abd"
+        assert spell_pieces([*ids, found.sep_id, 9], found) == "abcab ü abd"
     # The last line counts without its end, too: it makes a piece.
     codes.write_text("\n".join([*CODES[:4], *CODES[5:], CODES[4]]), encoding="utf-8")
     assert vocab.load(str(codes)).encode_word("cd") == expected.encode_word("cd")

@@ -24,7 +24,7 @@ def by_loop(ids, words, shift, drop, blank, options=OPTIONS):
 
 
 def test_noise_equals_a_loop_over_words():
-    noised = jax.jit(lambda drawn: noise.noised(IDS, WORDS, drawn, **OPTIONS))
+    noised = jax.jit(lambda drawn: noise.add_noise(IDS, WORDS, drawn, **OPTIONS))
     seen = set()
     for seed in range(30):
         drawn = noise.draws(jax.random.key(seed), IDS.shape)
@@ -41,7 +41,7 @@ def test_words_move_at_most_k_places_and_nothing_happens_at_rates_of_zero():
     ids = np.array([[*range(5, 5 + count), END]], np.int32)
     words = np.arange(count + 1, dtype=np.int32)[None]
     options = {**OPTIONS, "drop": 0.0, "blank": 0.0}
-    noised = jax.jit(lambda d, k: noise.noised(ids, words, d, **{**options, "shuffle": k}))
+    noised = jax.jit(lambda d, k: noise.add_noise(ids, words, d, **{**options, "shuffle": k}))
     most = 0
     for seed in range(50):
         drawn = noise.draws(jax.random.key(seed), ids.shape)

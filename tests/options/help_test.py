@@ -7,7 +7,7 @@ import pytest
 
 from clwe_jax import options
 from clwe_jax.options import help as options_help
-from clwe_jax.options.systems import described
+from clwe_jax.options.systems import describe_options
 
 CONFIGS = sorted((pathlib.Path(__file__).resolve().parents[2] / "configs").glob("*.py"))
 
@@ -19,7 +19,9 @@ def load(name):
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_every_option_is_described(path):
-    found = [x for x, _, help in described(load(path.stem)) if not help or help.startswith("see ")]
+    found = [
+        x for x, _, help in describe_options(load(path.stem)) if not help or help.startswith("see ")
+    ]
     assert not found, f"without a sentence of help: {found}"
 
 
@@ -49,7 +51,7 @@ def test_every_option_is_described(path):
     ],
 )
 def test_the_sentence_of_an_option(name, path, sentence):
-    assert {x: help for x, _, help in described(load(name))}[path] == sentence
+    assert {x: help for x, _, help in describe_options(load(name))}[path] == sentence
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
@@ -57,7 +59,7 @@ def test_help_shows_every_description_whole(path):
     lines = options_help.text(load(path.stem), "x").splitlines()
     assert all(len(line) <= 100 and not line.endswith("...") for line in lines)
     said = " ".join(" ".join(lines).split())
-    for option, _, help in described(load(path.stem)):
+    for option, _, help in describe_options(load(path.stem)):
         assert " ".join(help.split()) in said, option
 
 

@@ -18,7 +18,7 @@ from clwe_jax.options.section import (
     Section,
     Share,
     Size,
-    changed,
+    change_section,
     check_value,
     entries,
     helps,
@@ -79,7 +79,7 @@ def lookup(kind, name):
 
 
 def with_(values):
-    return changed(Shop(), values, "config", lookup)
+    return change_section(Shop(), values, "config", lookup)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_section_made_directly_names_the_option_alone():
 def test_a_name_chooses_a_class_that_keeps_the_options_of_both():
     found = with_({"fruit": {"weight": 9}})
     assert found.fruit == Apple(weight=9)
-    found = changed(found, {"fruit": {"name": "pear", "stem": False}}, "config", lookup)
+    found = change_section(found, {"fruit": {"name": "pear", "stem": False}}, "config", lookup)
     assert found.fruit == Pear(weight=9, stem=False)
 
 

@@ -130,15 +130,15 @@ def renamed(evals):
 
 
 def replaced(evals):
-    evals.mlm = options.named("evaluator", "retrieval")
+    evals.mlm = options.section_of("evaluator", "retrieval")
 
 
 @pytest.mark.parametrize(
     "change, mend",
     [
-        (removed, "options.named('evaluator', 'mlm', batches=8)"),
+        (removed, "options.section_of('evaluator', 'mlm', batches=8)"),
         (renamed, "config.evals.heldout has another key: call it config.evals.mlm"),
-        (replaced, "options.named('evaluator', 'mlm', batches=8)"),
+        (replaced, "options.section_of('evaluator', 'mlm', batches=8)"),
     ],
 )
 def test_held_out_batches_are_those_of_the_evaluation_mlm(change, mend):

@@ -95,10 +95,10 @@ def outside(monkeypatch):
 
 def test_a_run_takes_options_of_toys():
     config = presets.bert("laptop")
-    config.task = options.named("task", "toy", widths=5)
-    config.model = options.named("model", "toy")
-    config.objective = options.named("objective", "toy", sharp=True)
-    config.evals.mine = options.named("evaluator", "toy")
+    config.task = options.section_of("task", "toy", widths=5)
+    config.model = options.section_of("model", "toy")
+    config.objective = options.section_of("objective", "toy", sharp=True)
+    config.evals.mine = options.section_of("evaluator", "toy")
     run = options.parse(config)
     run.resolved().check_all()
     assert (run.task, run.model) == (ToyTask(widths=5), ToyModelOptions())

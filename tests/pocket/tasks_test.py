@@ -118,8 +118,8 @@ def test_bad_arguments_are_named(task):
 
 
 def test_domains_are_named_in_a_text():
-    assert tasks.named("") == tasks.DOMAINS
-    assert tasks.named("money,sport") == ("money", "sport")
+    assert tasks.join_domains("") == tasks.DOMAINS
+    assert tasks.join_domains("money,sport") == ("money", "sport")
 
 
 # Tags.

@@ -19,7 +19,7 @@ STEPS, MORE = 5, 4  # of pretraining and finish
 
 def tiny(**changes):
     config = presets.bert("laptop")
-    config.task = options.named("task", "dict_mlm", labels="expected")
+    config.task = options.section_of("task", "dict_mlm", labels="expected")
     config.data.update(
         languages="de,en",
         pocket_sentences=300,

@@ -181,7 +181,7 @@ def test_subword_vectors_need_n_grams(folder, world, joint, tmp_path):
     ],
 )
 def test_where_a_token_stands_in_a_word(kind, piece, wanted):
-    assert warm_start._spelled(piece, kind) == wanted
+    assert warm_start._spell_piece(piece, kind) == wanted
 
 
 def test_the_joint_vectors_are_of_the_runs_text_and_without_its_tests(folder, world):
@@ -213,7 +213,7 @@ def test_the_report_shows_the_space_at_the_start(folder, world, tmp_path, monkey
     monkeypatch.setattr(shared_space, "_FUNCTION_WORDS", 0)
     job = pretrain.Pretraining(config_of(folder, "dictionary"), str(tmp_path))
     start = job._start(pretrain.Opened(world, None, {}))
-    found = pretrain.started(start, world.tokenizer, "de", ["dea", "de" + NAMES[-1]])
+    found = pretrain.start_vectors(start, world.tokenizer, "de", ["dea", "de" + NAMES[-1]])
     np.testing.assert_array_equal(found, [row(start, world, "dea"), np.zeros(8)])
     model = types.SimpleNamespace(vectors=lambda x: Vectors(world.frequent[x], np.eye(12)))
     space = job._space(model, world)
@@ -233,7 +233,7 @@ def test_test_pairs_that_a_model_trains_on_are_counted(folder, caplog, tmp_path)
     for excluded, wanted in ((True, {}), (False, {"de-en": (2, 2)})):
         config = options.with_values(config_of(folder, ""), {"data.exclude_tests": excluded})
         built = run_texts.build(config, str(tmp_path / str(excluded)))
-        assert pretrain.tested(config, built) == wanted
+        assert pretrain.count_tested(config, built) == wanted
         assert ("2 of 2 test pairs are in the training" in caplog.text) == bool(wanted)
     logger.removeHandler(caplog.handler)
 

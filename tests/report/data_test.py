@@ -157,6 +157,6 @@ def test_columns_of_dashes_are_left_out():
         total=["mean", data.Number(None), data.Number(None), "–", ""],
         filters=(4,),
     )
-    (filled,) = fill_metrics.filled([table], [run("a", {"x": 0.5})])
+    (filled,) = fill_metrics.resolve([table], [run("a", {"x": 0.5})])
     assert [column.head for column in filled.columns] == ["Set", "F1", "Words"]
     assert [len(row) for row in (*filled.rows, filled.total)] == [3, 3, 3] and filled.filters == [2]

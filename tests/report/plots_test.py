@@ -86,12 +86,12 @@ def test_labels_are_escaped_and_dollars_are_not_mathematics():
 
 
 def test_long_lines_are_averaged_not_cut():
-    xs, ys = plots.thinned([(step, float(step % 7)) for step in range(100_000)])
+    xs, ys = plots.thin_points([(step, float(step % 7)) for step in range(100_000)])
     assert len(xs) <= 300
     assert xs[0] < 500 and xs[-1] > 99_000
     assert abs(sum(ys) / len(ys) - 3) < 0.01
     short = [(step, float(step)) for step in range(300)]
-    assert plots.thinned(short) == tuple(map(list, zip(*short)))
+    assert plots.thin_points(short) == tuple(map(list, zip(*short)))
 
 
 def test_the_same_figures_give_the_same_bytes():

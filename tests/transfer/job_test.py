@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, options, pocket, presets, reevaluate, registry
-from clwe_jax.api.wrap import wrapped
+from clwe_jax.api.wrap import wrap_loaded
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import load as encoders
@@ -459,7 +459,7 @@ def test_rows_are_a_number_or_a_share(vectors, rows, count):
 
 def test_training_rows_are_translated(vectors, tmp_path):
     config = with_values(tiny(vectors, translate="train"), {"data.dictionaries": "pocket"})
-    data = transfer_translate.translated(config, str(tmp_path), labelled(config))
+    data = transfer_translate.translate_rows(config, str(tmp_path), labelled(config))
     assert data.labelled == ("en",) and list(data.train) == ["en", "de"]
     for row, mine in zip(data.train["en"], data.train["de"], strict=True):
         assert row.tags == mine.tags and len(row.words) == len(mine.words)
@@ -593,7 +593,7 @@ def test_a_dry_run_describes_fine_tuning(pretrained, tmp_path, capsys):
 
 
 def test_a_model_without_labels_names_a_config(pretrained):
-    model = wrapped(encoders.load(pretrained, ()))
+    model = wrap_loaded(encoders.load(pretrained, ()))
     with pytest.raises(ValueError, match="ner_bilstm_crf"):
         model.tag(["x"], lang="en")
     with pytest.raises(ValueError, match="classify_topics"):

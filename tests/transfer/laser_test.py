@@ -103,7 +103,7 @@ def test_it_learns_with_the_head_and_is_loaded(model, tmp_path, monkeypatch):
     loaded = api.load(str(tmp_path / "run"))
     assert [word for word, _ in loaded.tag(["the bank"], lang="de")[0]] == ["the", "bank"]
     labels = json.loads((tmp_path / "run" / "labels.json").read_text())["labels"]
-    objective = build.tuned(config.transfer, labels, True, model.objective)
+    objective = build.tuned_objective(config.transfer, labels, True, model.objective)
     found = fine_tuned.best(str(tmp_path / "run" / "tuned" / "seed0"), objective, "dev/acc")
     for path, before in fine_tuned.backbone_of(model.variables).items():
         after = paths.flat(found["params"])[path]
@@ -142,4 +142,4 @@ def test_texts_have_no_begin(model):
     config = presets.transfer("laptop", "topics", "mean_mlp")
     config.transfer.text_vector = "cls"
     with pytest.raises(ValueError, match="LASER reads no .CLS."):
-        build.tuned(options.parse(config).transfer, ["a", "b"], False, model.objective)
+        build.tuned_objective(options.parse(config).transfer, ["a", "b"], False, model.objective)

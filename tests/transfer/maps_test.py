@@ -129,7 +129,7 @@ def config_of(encoder, **align):
 
 def test_a_mapped_model_and_its_maps(model, tmp_path):
     config, folder = config_of(str(tmp_path), links="gold"), str(tmp_path)
-    found, facts = transfer_maps.mapped(config, folder, model, LANGUAGES)
+    found, facts = transfer_maps.map_model(config, folder, model, LANGUAGES)
     assert facts["align"]["languages"] == ["en", "de"]
     maps, applied = projected.read(os.path.join(folder, projected.FILE))
     assert list(maps[applied]) == ["de"]
@@ -139,10 +139,10 @@ def test_a_mapped_model_and_its_maps(model, tmp_path):
     np.testing.assert_allclose(mapped, np.einsum("ld,lde->le", plain, matrices), atol=1e-4)
     english = [x.encoder().of_words([["the"]], "en")[0] for x in (model, found)]
     np.testing.assert_array_equal(*english)
-    again, _ = transfer_maps.mapped(config, folder, model, LANGUAGES)  # from the folder
+    again, _ = transfer_maps.map_model(config, folder, model, LANGUAGES)  # from the folder
     np.testing.assert_array_equal(again.projection.maps[1], found.projection.maps[1])
     config = config_of(str(tmp_path), parallel="")
-    assert transfer_maps.mapped(config, folder, model, LANGUAGES) == (model, {})
+    assert transfer_maps.map_model(config, folder, model, LANGUAGES) == (model, {})
 
 
 @pytest.mark.slow
@@ -202,19 +202,19 @@ def test_maps_of_links_in_a_file_are_those_of_gold_links(tmp_path, model, monkey
     maps = []
     for name, given in (("file", config), ("gold", config_of(str(tmp_path), links="gold"))):
         (tmp_path / name).mkdir()
-        transfer_maps.mapped(given, str(tmp_path / name), model, LANGUAGES)
+        transfer_maps.map_model(given, str(tmp_path / name), model, LANGUAGES)
         found, applied = projected.read(str(tmp_path / name / projected.FILE))
         maps.append(np.asarray(found[applied]["de"]))
     np.testing.assert_allclose(*maps, atol=1e-4)
-    fitted, fit = [], transfer_maps._fitted
-    monkeypatch.setattr(transfer_maps, "_fitted", lambda *x: fitted.append(x[2]) or fit(*x))
-    transfer_maps.mapped(config, str(tmp_path / "file"), model, LANGUAGES)
+    fitted, fit = [], transfer_maps._fit_maps
+    monkeypatch.setattr(transfer_maps, "_fit_maps", lambda *x: fitted.append(x[2]) or fit(*x))
+    transfer_maps.map_model(config, str(tmp_path / "file"), model, LANGUAGES)
     assert not fitted
     lines = pathlib.Path(f"{stem}.de-en").read_text().splitlines()
     pathlib.Path(f"{stem}.de-en").write_text(
         "\n".join(" ".join(reversed(line.split())) for line in lines) + "\n"
     )
-    transfer_maps.mapped(config, str(tmp_path / "file"), model, LANGUAGES)  # other bytes
+    transfer_maps.map_model(config, str(tmp_path / "file"), model, LANGUAGES)  # other bytes
     assert fitted == ["de"]
 
 
@@ -230,4 +230,4 @@ def test_files_that_do_not_fit_are_named(tmp_path, model):
     (tmp_path / "train.de").write_text("a\n\n")
     assert len(transfer_maps.sentences(config.transfer.align, model.encoder(), "de", "en")) == 1
     with pytest.raises(ValueError, match="have 1 links; a map needs 100"):
-        transfer_maps.mapped(config, str(tmp_path), model, ("en", "de"))
+        transfer_maps.map_model(config, str(tmp_path), model, ("en", "de"))

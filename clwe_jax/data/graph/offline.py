@@ -243,7 +243,7 @@ def _word_parts(
     def part(number: int, source: sources.TextSource, index: int, count: int) -> tf.data.Dataset:
         lines = source.lines(shuffle=False, seed=0, shard=seqio.ShardInfo(index, count))
         blocks = tf.data.Dataset.zip(
-            lines.batch(_BLOCKS * source.block_lines), sources.numbered(number)
+            lines.batch(_BLOCKS * source.block_lines), sources.repeat_number(number)
         )
         return blocks.map(tf.autograph.experimental.do_not_convert(counted))
 
@@ -289,7 +289,7 @@ def _write(job: Job, example: Mapping[str, Any]) -> dict[str, Any]:
         batch = {name: value[: np.searchsorted(full, left) + 1] for name, value in batch.items()}
     sums = dict(zip(COUNTERS, batch.pop("counters").sum(axis=0).tolist()))
     sums |= PieceCounts(options.languages(options.parse(json.loads(job.config)))).count(batch)
-    batch = prepared.filled(batch)
+    batch = prepared.drop_empty_rows(batch)
     rows = len(batch["inputs"])
     path = job.path(f"rows-{index:05d}-{number:05d}.npz")
     if rows:

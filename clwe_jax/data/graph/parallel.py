@@ -49,7 +49,7 @@ class ParallelSource(sources.BlockSource):
             lines = lines.shard(shard.num_shards, shard.index)
         if shuffle and self._buffer > 1:
             lines = lines.shuffle(self._buffer, seed=sources.shuffle_seed(seed, self._name))
-        blocks = tf.data.Dataset.zip(lines.batch(_BLOCK_PAIRS), sources.numbered(self._number))
+        blocks = tf.data.Dataset.zip(lines.batch(_BLOCK_PAIRS), sources.repeat_number(self._number))
         if len(self._files) == 2:
             name = lambda sides, number: dict(first=sides[0], second=sides[1], language=number)
         else:

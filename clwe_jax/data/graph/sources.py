@@ -106,7 +106,7 @@ class TextSource(BlockSource):
     ) -> tf.data.Dataset:
         # Zipped, because a call of a mapped function costs more than reading a block.
         lines = self.lines(shuffle, seed, shard).batch(self.block_lines)
-        return tf.data.Dataset.zip({"lines": lines, "language": numbered(self._language)})
+        return tf.data.Dataset.zip({"lines": lines, "language": repeat_number(self._language)})
 
     def _shuffled(self, lines: tf.data.Dataset, seed: int) -> tf.data.Dataset:
         return lines.shuffle(self._buffer, seed=seed) if self._buffer > 1 else lines
@@ -242,7 +242,7 @@ class DocumentSource(TextSource):
           FileNotFoundError: the data set is not prepared.
         """
         super().__init__(name, language, buffer)
-        tfds_sets.prepared(name, data_dir, "config.data.source")
+        tfds_sets.open_prepared(name, data_dir, "config.data.source")
         self._source = seqio.TfdsDataSource(
             name, tfds_data_dir=data_dir or None, splits=("train",), caching_permitted=False
         )
@@ -270,7 +270,7 @@ class DocumentSource(TextSource):
         return self._shuffled(dataset, seed) if shuffle else dataset
 
 
-def numbered(number: int) -> tf.data.Dataset:
+def repeat_number(number: int) -> tf.data.Dataset:
     """An endless dataset of one number, the id of a language or of a language pair."""
     return tf.data.Dataset.from_tensors(tf.constant(number, tf.int32)).repeat()
 

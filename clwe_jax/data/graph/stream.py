@@ -29,7 +29,7 @@ def pack(arrays: Mapping[str, np.ndarray]) -> bytes:
 
 
 @contextlib.contextmanager
-def unpacked(state: bytes) -> Iterator[dict[str, np.ndarray]]:
+def unpack(state: bytes) -> Iterator[dict[str, np.ndarray]]:
     """A context with the arrays that `pack` packed.
 
     Raises:
@@ -123,7 +123,7 @@ class GraphSource:
         return pack(files)
 
     def set_state(self, state: bytes) -> None:
-        with unpacked(state) as files:
+        with unpack(state) as files:
             own = json.loads(files.pop("own.json").tobytes())
             fingerprint = own["fingerprint"]
             batches = own["batches"]

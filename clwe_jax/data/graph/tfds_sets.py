@@ -21,7 +21,7 @@ _TRANSLATIONS = (tfds.features.Translation, tfds.features.TranslationVariableLan
 _SPACES = dict.fromkeys(map(ord, "\t\n\r"), " ")
 
 
-def prepared(name: str, data_dir: str, option: str) -> Any:
+def open_prepared(name: str, data_dir: str, option: str) -> Any:
     """The builder of a prepared data set.
 
     Args:
@@ -52,7 +52,7 @@ def prepared(name: str, data_dir: str, option: str) -> Any:
     return builder
 
 
-def labelled(value: str, language: str, use: str, data_dir: str) -> Provided:
+def labelled_rows(value: str, language: str, use: str, data_dir: str) -> Provided:
     """Labelled rows in the published formats: a tagged word a line, or a table with named columns.
 
     Words are followed by the names of all their labels. Texts stand under their features' names;
@@ -69,7 +69,7 @@ def labelled(value: str, language: str, use: str, data_dir: str) -> Provided:
     """
     option = f"config.transfer.{'tests' if use == 'test' else use}"
     name, _, split = value.removeprefix(PREFIX).replace(LANGUAGE, language).partition("@")
-    builder = prepared(name, data_dir, option)
+    builder = open_prepared(name, data_dir, option)
     split = _split(builder, (split,) if split else _SPLITS[use], f"{option}={value}")
     info = os.path.join(builder.data_dir, "dataset_info.json")
     return Provided(f"{PREFIX}{name}@{split}", _text(str(builder.data_dir), split), info)
@@ -103,9 +103,9 @@ def write_pairs(
       ValueError, FileNotFoundError: an unknown data set or split, one that is not prepared, one
         without translations, or no pair of the languages.
     """
-    builder = prepared(name, data_dir, "--name")
+    builder = open_prepared(name, data_dir, "--name")
     split = _split(builder, (split,), f"--split={split}")
-    key = _translated(builder.info.features)
+    key = _translation_feature(builder.info.features)
     if key is None:
         raise ValueError(
             f"{name} has the features {', '.join(builder.info.features)}: expected translations"
@@ -129,7 +129,7 @@ def write_pairs(
     return dict(counts)
 
 
-def _translated(features: Mapping[str, Any]) -> str | None:
+def _translation_feature(features: Mapping[str, Any]) -> str | None:
     """The feature with a row's translations: '' where that is the whole row."""
     if isinstance(features, _TRANSLATIONS):
         return ""
@@ -151,7 +151,7 @@ def _text(folder: str, split: str) -> str:
     return "\n".join(lines)
 
 
-def _tagged(features: Mapping[str, Any], rows: Iterable[Any]) -> Iterator[str]:
+def _tagged_lines(features: Mapping[str, Any], rows: Iterable[Any]) -> Iterator[str]:
     """A line for each word, and an empty one behind each sentence."""
     lists = {name: x.feature for name, x in features.items() if hasattr(x, "feature")}
     labels = {name: getattr(x, "names", None) for name, x in lists.items()}
@@ -181,7 +181,7 @@ def _table(features: Mapping[str, Any], rows: Iterable[Any]) -> Iterator[str]:
             yield "\t".join((language, *(x[language] for x in by_language), *end))
 
 
-_MAKERS = {"tokens": _tagged, "label": _table}
+_MAKERS = {"tokens": _tagged_lines, "label": _table}
 
 
 def _translations(value: Mapping[str, Any]) -> dict[str, str]:

@@ -40,7 +40,7 @@ def distinct_words(
     """
     if not given:
         whole = -(-words // _MULTIPLE) * _MULTIPLE
-        expected = _SPARE * _expected(words, texts, rates, encoder)
+        expected = _SPARE * _largest_batch(words, texts, rates, encoder)
         return min(whole, -(-int(expected) // _MULTIPLE) * _MULTIPLE)
     if given < _MIN_WORDS:
         raise ValueError(
@@ -50,7 +50,7 @@ def distinct_words(
     return given
 
 
-def _expected(words, texts, rates, encoder) -> float:
+def _largest_batch(words, texts, rates, encoder) -> float:
     """The largest number of distinct words among a few random batches."""
     hashed = {}
     lines = {}

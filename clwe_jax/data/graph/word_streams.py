@@ -19,7 +19,7 @@ from absl import logging
 from clwe_jax.data import counts
 from clwe_jax.data.graph import chunks, draws, sources, texts, word_sizes
 from clwe_jax.data.graph.encoding import TextEncoder
-from clwe_jax.data.graph.stream import GraphSource, pack, unpacked
+from clwe_jax.data.graph.stream import GraphSource, pack, unpack
 from clwe_jax.data.graph.word_chunks import (
     COUNTERS,
     LANGUAGE,
@@ -247,7 +247,7 @@ class WordStream(GraphSource):
         )
 
     def set_state(self, state: bytes) -> None:
-        with unpacked(state) as arrays:
+        with unpack(state) as arrays:
             graph = arrays["graph"].tobytes()
             rows = {name[5:]: value for name, value in arrays.items() if name[:5] == "rows_"}
             count, limit = arrays["unknown_words"].tolist()

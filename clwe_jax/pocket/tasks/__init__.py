@@ -10,7 +10,7 @@ a model must generalise; `heldout` says how. Labels are balanced.
 
 from clwe_jax.pocket.tasks.edges import constituents, coreference, roles
 from clwe_jax.pocket.tasks.entities import named_entities
-from clwe_jax.pocket.tasks.heldout import DOMAINS, SPLITS, named
+from clwe_jax.pocket.tasks.heldout import DOMAINS, SPLITS, join_domains
 from clwe_jax.pocket.tasks.inference import inference_pairs, translated_pairs
 from clwe_jax.pocket.tasks.opinions import reviews, topics
 from clwe_jax.pocket.tasks.paraphrases import paraphrase_pairs, similar_pairs
@@ -34,7 +34,7 @@ __all__ = [
     "SPANS",
     "SPLITS",
     "TEXTS",
-    "named",
+    "join_domains",
     "named_entities",
     "parts_of_speech",
     "translated_pairs",

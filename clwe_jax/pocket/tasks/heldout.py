@@ -26,7 +26,7 @@ _REDRAWS = 20  # draws from a table before a word of another split is taken
 _PATIENCE = 200_000  # draws in a row without a row before a task gives up
 
 
-def named(domains: str) -> tuple[str, ...]:
+def join_domains(domains: str) -> tuple[str, ...]:
     """The domains of a text with commas between them; '' means `DOMAINS`."""
     return tuple(name for name in domains.split(",") if name) or DOMAINS
 

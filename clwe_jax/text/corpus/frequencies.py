@@ -98,7 +98,7 @@ def most_frequent(counts: Mapping[str, Mapping[str, int]]) -> Frequencies:
     )
 
 
-def joined(parts: Iterable[Frequencies | None]) -> Frequencies | None:
+def join_counts(parts: Iterable[Frequencies | None]) -> Frequencies | None:
     """The counts of several runs, of different languages; None where a run has kept none."""
     counts = list(parts)
     if None in counts:

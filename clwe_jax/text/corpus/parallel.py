@@ -29,7 +29,7 @@ from clwe_jax.text.lines import LineCounts, iterate_lines, warn_of_repairs
 from clwe_jax.text.unpacking import open_binary
 from clwe_jax.text.words.languages import code_of
 
-__all__ = ["HELP", "Files", "Given", "Pairs", "Reader", "find", "read", "read_all", "tested"]
+__all__ = ["HELP", "Files", "Given", "Pairs", "Reader", "find", "read", "read_all", "test_pairs"]
 
 
 @dataclasses.dataclass
@@ -81,7 +81,7 @@ def find(place: str, languages: Sequence[str], option: str) -> list[Files]:
     return pairs
 
 
-def tested(place: str, languages: Sequence[str], option: str) -> list[Files]:
+def test_pairs(place: str, languages: Sequence[str], option: str) -> list[Files]:
     """The language pairs of an evaluation: each once, sorted by name; there may be none.
 
     Raises:

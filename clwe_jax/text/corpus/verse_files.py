@@ -8,7 +8,7 @@ from typing import Iterable, Mapping, Sequence
 
 from clwe_jax.text.corpus import verse_references
 from clwe_jax.text.corpus.verse_references import Selection
-from clwe_jax.text.lines import fault, iterate_lines, shown
+from clwe_jax.text.lines import fault, iterate_lines, quote_line
 
 VREF = "vref.txt"
 _JOINED = "<range>"  # the vref layout's mark of a verse that belongs to the one before
@@ -103,7 +103,7 @@ def references_beside(path: str) -> list[str]:
     for number, name in enumerate(iterate_lines(beside), 1):
         verses = verse_references.parse(name)
         if len(verses) != 1:
-            fault(beside, number, f"{shown(name)} is no reference, such as MAT 5:12")
+            fault(beside, number, f"{quote_line(name)} is no reference, such as MAT 5:12")
         references.append(verses[0])
     return references
 

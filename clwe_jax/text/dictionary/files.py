@@ -160,7 +160,7 @@ def _choose_pivot(
 
 def _describe_others(paths: Sequence[str]) -> str:
     """Sentences on the files that are no dictionaries by their names, and what to do."""
-    wrong = pair_files.misspelled(map(os.path.basename, paths))
+    wrong = pair_files.explain_capitals(map(os.path.basename, paths))
     if wrong:
         return wrong
     for path in paths:

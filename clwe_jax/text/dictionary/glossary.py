@@ -40,7 +40,7 @@ class Glossary:
 
     def coverage(self, sentences: Iterable[Sequence[str]]) -> float:
         """The share of running words with letters that have a translation, in [0, 1]."""
-        translated = [self._key(w) in self.entries for x in sentences for w in x if _spelled(w)]
+        translated = [self._key(w) in self.entries for x in sentences for w in x if _strip_marks(w)]
         return sum(translated) / max(1, len(translated))
 
     def _key(self, word: str) -> str:
@@ -82,5 +82,5 @@ def of_dictionary(
     return Glossary(source, target, entries)
 
 
-def _spelled(word: str) -> bool:
+def _strip_marks(word: str) -> bool:
     return any(map(str.isalpha, word))

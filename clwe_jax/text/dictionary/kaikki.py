@@ -11,7 +11,7 @@ import os
 import re
 from typing import Any, Iterator, Mapping
 
-from clwe_jax.text.lines import fault, iterate_lines, shown
+from clwe_jax.text.lines import fault, iterate_lines, quote_line
 from clwe_jax.text.unpacking import strip_compression
 from clwe_jax.text.words.languages import code_of
 
@@ -54,7 +54,7 @@ def iterate(path: str) -> Iterator[tuple[str, str, str]]:
             entry = json.loads(line)
             found = list(_pairs(entry)) if "word" in entry else []
         except (ValueError, TypeError, AttributeError, KeyError) as error:
-            fault(path, number, f"{error!r} in {shown(line)}: {_EXPECTED}")
+            fault(path, number, f"{error!r} in {quote_line(line)}: {_EXPECTED}")
         for pair in found:
             if pair not in seen:
                 seen.add(pair)

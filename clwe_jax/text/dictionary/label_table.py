@@ -88,7 +88,7 @@ def make(
     weights = np.bincount(where, (weight / np.maximum(sizes[word], 1))[of], len(keys))
     of_entry = keys // vocab_size // len(dictionary.languages)
     chosen = _heaviest(of_entry, weights)
-    weights = weights[chosen] * _rescaled(of_entry, weights, chosen)
+    weights = weights[chosen] * _rescale_factors(of_entry, weights, chosen)
     keys = keys[chosen]
     of_entry = of_entry[chosen]
     members = np.zeros((vocab_size, len(dictionary.languages)), np.bool_)
@@ -128,7 +128,7 @@ def _heaviest(entry: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return chosen
 
 
-def _rescaled(entry: np.ndarray, weights: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+def _rescale_factors(entry: np.ndarray, weights: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """The factors with which the chosen labels of each entry weigh as much as all."""
     whole = np.bincount(entry, weights)
     left = np.bincount(entry[chosen], weights[chosen], len(whole))

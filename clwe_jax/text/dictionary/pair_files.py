@@ -65,7 +65,7 @@ def parse_name(path: str, languages: Sequence[str] | None = None) -> PairFile | 
     return PairFile(path, source, target, match[3] or "")
 
 
-def misspelled(names: Iterable[str]) -> str:
+def explain_capitals(names: Iterable[str]) -> str:
     """A sentence on file names whose languages are in capitals, 'EN-IT.txt'; '' without such."""
     wrong = [x for x in names if not _NAME.fullmatch(x) and _NAME.fullmatch(x.lower())]
     if not wrong:

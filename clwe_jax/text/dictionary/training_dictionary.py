@@ -141,7 +141,9 @@ def test_folders(evals: Mapping[str, Any], folders: Mapping[str, str]) -> list[s
     return [folders[f"evals.{key}"] for key in keys if folders[f"evals.{key}"]]
 
 
-def tested(dictionary: Dictionary | None, tests: Sequence[TestSet]) -> dict[str, tuple[int, int]]:
+def count_tested(
+    dictionary: Dictionary | None, tests: Sequence[TestSet]
+) -> dict[str, tuple[int, int]]:
     """'de-en' -> (number of test pairs that are in the training dictionary, number of test pairs).
 
     A published split of one direction may hold test pairs of the other; the log warns of them.

@@ -89,7 +89,7 @@ def download_languages(
     download.download_files(raw, list(names.values()), address=address, **options)
     written = {}
     for code, name in names.items():
-        lines, left_out = cleaned(os.path.join(raw, name), code)
+        lines, left_out = clean_pairs(os.path.join(raw, name), code)
         path = os.path.join(directory, f"en-{code}.{pair_files.WIKTIONARY}.txt")
         atomic.write(path, "".join(f"{a}\t{b}\n" for a, b in lines).encode("utf-8"))
         written[code] = len(lines), left_out
@@ -97,7 +97,7 @@ def download_languages(
     return written
 
 
-def cleaned(path: str, language: str) -> tuple[list[tuple[str, str]], int]:
+def clean_pairs(path: str, language: str) -> tuple[list[tuple[str, str]], int]:
     """The pairs of a fetched file in lower case, and the number of lines that are none.
 
     Left out are lines without two columns, with markup, with more than three words a side or without a

@@ -22,7 +22,7 @@ import numpy as np
 from clwe_jax.pocket import tasks as pocket
 from clwe_jax.text.labelled import Examples, Spanned, folders, scores
 from clwe_jax.text.labelled.entities import entities
-from clwe_jax.text.lines import fault, read_lines, shown
+from clwe_jax.text.lines import fault, read_lines, quote_line
 from clwe_jax.text.labelled.tagged import Ner, Pos, arcs
 
 _EXPECTED = 'expected {"text": TEXT, "targets": [{"span1": [0, 1], "label": LABEL}, ...]}'
@@ -63,7 +63,7 @@ class _Edges:
             words = tuple(sentence["text"].split())
             targets = list(sentence["targets"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            fault(path, number, f"{error!r} in {shown(line)}: {_EXPECTED}")
+            fault(path, number, f"{error!r} in {quote_line(line)}: {_EXPECTED}")
         names = ("span1", "span2")[: self.texts]
         for target in targets:
             if not isinstance(target, dict) or {"span1", "span2", "label"} & target.keys() != {
@@ -74,7 +74,7 @@ class _Edges:
                     path,
                     number,
                     f"a target of {self.name} has {', '.join(names)} and label, "
-                    f"found {shown(json.dumps(target))}",
+                    f"found {quote_line(json.dumps(target))}",
                 )
             spans = tuple(
                 self._span(path, number, target[name], name, len(words)) for name in names
@@ -110,7 +110,9 @@ class _Edges:
         return folders.find(directory)
 
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
-        sentences = pocket.SPANS[self.name](language, split, seed, pocket.named(self.domains))
+        sentences = pocket.SPANS[self.name](
+            language, split, seed, pocket.join_domains(self.domains)
+        )
         targets = (Spanned(words, x, (y,)) for words, pairs in sentences for x, y in pairs)
         return Examples(tuple(itertools.islice(targets, rows)))
 

@@ -104,7 +104,7 @@ def find(directory: str) -> dict[str, str]:
     return files
 
 
-def shared(directory: str, languages: Callable[[str], Sequence[str]]) -> dict[str, str]:
+def find_shared_files(directory: str, languages: Callable[[str], Sequence[str]]) -> dict[str, str]:
     """Language -> a file that holds several languages and whose name has none.
 
     Args:

@@ -23,12 +23,12 @@ def adopt_options(config: TransferRun) -> TransferRun:
         return config
     settings = config.transfer
     where = f"config.transfer.tests={settings.tests}" if settings.tests else "the embedded world"
-    tested = _tested(settings)
+    tested = _test_languages(settings)
     learned = labelled_files.training_languages(settings.train)
     if config.encoder != "joint":  # which is trained on these languages
         learned = tuple(x for x in learned if x in tested)
     tested = list(dict.fromkeys([*learned, *tested]))
-    known = _known(config.encoder)
+    known = _encoder_languages(config.encoder)
     if known is None or settings.translate == "test":  # translated, for one language
         languages = tested
     else:
@@ -45,7 +45,7 @@ def adopt_options(config: TransferRun) -> TransferRun:
     return options.with_values(config, {"data": {"languages": ",".join(languages)}})
 
 
-def _tested(settings: TransferOptions) -> list[str]:
+def _test_languages(settings: TransferOptions) -> list[str]:
     tests = settings.tests
     if tests.startswith(labelled_files.PREFIX):
         raise ValueError(
@@ -56,7 +56,7 @@ def _tested(settings: TransferOptions) -> list[str]:
     return sorted(labelled_files.task_of(settings).files(tests))
 
 
-def _known(encoder: str) -> list[str] | None:
+def _encoder_languages(encoder: str) -> list[str] | None:
     """The languages that an encoder was trained on; None where it takes any, or says none."""
     kind, _, where = encoder.partition(":")
     if kind == "vec":
@@ -68,5 +68,5 @@ def _known(encoder: str) -> list[str] | None:
     languages = list(options.languages(run))
     hub = run.clcr.hub if isinstance(run, ClcrRun) else ""
     for folder in filter(None, hub.split(",")):
-        languages += _known(f"run:{options.placed(folder.strip(), where)}") or []
+        languages += _encoder_languages(f"run:{options.resolve_path(folder.strip(), where)}") or []
     return list(dict.fromkeys(languages))

@@ -77,7 +77,7 @@ _MAPS = {
 }
 
 
-def converted(tag: str, language: str) -> str:
+def universal_tag(tag: str, language: str) -> str:
     """The universal part of speech of a language's own tag; '' where it is none."""
     if language == "es":
         return _EAGLES.get(tag[:1], "") if _EAGLES_TAG.fullmatch(tag) else ""

@@ -13,7 +13,7 @@ import itertools
 import re
 from typing import Mapping, NamedTuple, Sequence
 
-from clwe_jax.text.lines import describe_json, fault, read_lines, shown
+from clwe_jax.text.lines import describe_json, fault, read_lines, quote_line
 from clwe_jax.text.unpacking import strip_compression
 
 _NAMES = {
@@ -118,7 +118,7 @@ def read(path: str, order: Mapping[str, int], expected: str, more: bool = False)
                 path,
                 number,
                 f"expected {columns} columns ({expected}), found {len(cells)}: "
-                f"{shown(' | '.join(cells))}{describe_json(cells[0])}",
+                f"{quote_line(' | '.join(cells))}{describe_json(cells[0])}",
             )
         table.append(Cells(number, {key: cells[place].strip() for key, place in order.items()}))
     return table
@@ -131,13 +131,13 @@ def _split(path: str, lines: Sequence[tuple[int, str]]) -> list[tuple[int, list[
         reader = csv.reader(io.StringIO("\n".join(line for _, line in lines), newline=""))
         return [(first + reader.line_num, cells) for cells in reader if cells]
     return [
-        (number, [_unquoted(cell) for cell in line.split("\t")])
+        (number, [_strip_quotes(cell) for cell in line.split("\t")])
         for number, line in lines
         if line.strip()
     ]
 
 
-def _unquoted(cell: str) -> str:
+def _strip_quotes(cell: str) -> str:
     """A cell without the quotes around it, where quotes inside are doubled, as CSV doubles them."""
     if '""' in cell[1:-1] and _QUOTED.fullmatch(cell):
         return cell[1:-1].replace('""', '"')

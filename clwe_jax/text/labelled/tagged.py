@@ -23,7 +23,7 @@ import numpy as np
 from clwe_jax.pocket import tasks as pocket
 from clwe_jax.text.labelled import Examples, Tagged, folders, petrov, scores
 from clwe_jax.text.labelled.entities import is_tag, scheme, to_iob2
-from clwe_jax.text.lines import describe_json, fault, read_lines, shown
+from clwe_jax.text.lines import describe_json, fault, read_lines, quote_line
 
 # Universal parts of speech (Universal Dependencies 2), and the 12 of Petrov et al. (2012).
 UPOS = tuple(
@@ -84,7 +84,7 @@ def _sentences(path: str, is_known: Callable[[str], bool]) -> list[list[_Row]]:
                 path,
                 number,
                 f"expected {max(width, 2)} columns with {marks} between them, as in most lines of "
-                f"the file, found {len(columns)}: {shown(line)}{describe_json(line)}",
+                f"the file, found {len(columns)}: {quote_line(line)}{describe_json(line)}",
             )
         sentences[-1].append(_Row(number, columns))
     sentences = [rows for rows in sentences if rows]
@@ -143,7 +143,7 @@ def universal(path: str, language: str) -> tuple[list[list[_Row]], int, int]:
     Raises:
       ValueError: a line with another number of columns than the first, or no word at all.
     """
-    own = lambda tag: bool(petrov.converted(tag, language))
+    own = lambda tag: bool(petrov.universal_tag(tag, language))
     sentences = _sentences(path, lambda cell: cell in _UNIVERSAL or own(cell))
     if len(sentences[0][0].columns) == _CONLLU:
         return [[r for r in rows if r.columns[0].isdigit()] for rows in sentences], 1, 3
@@ -297,7 +297,9 @@ class Ner:
         return folders.find(directory)
 
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
-        sentences = pocket.named_entities(language, split, rows, seed, pocket.named(self.domains))
+        sentences = pocket.named_entities(
+            language, split, rows, seed, pocket.join_domains(self.domains)
+        )
         return Examples(tuple(Tagged(words, tags) for words, tags in sentences))
 
     def score(
@@ -348,7 +350,7 @@ class Pos:
                 if self.tags == 17 and tag == "CONJ":
                     skipped["CONJ of Universal Dependencies 1, read as CCONJ"] += 1
                     tag = "CCONJ"
-                own = "" if tag in _UNIVERSAL else petrov.converted(tag, language)
+                own = "" if tag in _UNIVERSAL else petrov.universal_tag(tag, language)
                 if self.tags == 12:
                     tag = own or _TO_PETROV.get(tag, tag)
                 if tag not in (UPOS if self.tags == 17 else PETROV):
@@ -366,7 +368,9 @@ class Pos:
         return folders.find(directory)
 
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
-        sentences = pocket.parts_of_speech(language, split, rows, seed, pocket.named(self.domains))
+        sentences = pocket.parts_of_speech(
+            language, split, rows, seed, pocket.join_domains(self.domains)
+        )
         if self.tags == 12:
             sentences = [
                 (words, tuple(_TO_PETROV.get(t, t) for t in tags)) for words, tags in sentences

@@ -138,13 +138,15 @@ class _Texts:
         try:
             return folders.find(directory)
         except ValueError:
-            files = folders.shared(directory, tables.languages)
+            files = folders.find_shared_files(directory, tables.languages)
             if not files:
                 raise
             return files
 
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
-        pairs = pocket.TEXTS[self.name](language, split, rows, seed, pocket.named(self.domains))
+        pairs = pocket.TEXTS[self.name](
+            language, split, rows, seed, pocket.join_domains(self.domains)
+        )
         return Examples(tuple(Labelled(texts, label) for texts, label in pairs))
 
     def score(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:

@@ -214,13 +214,13 @@ def _wordpieces(path: str, spec: Mapping[str, Any]) -> list[str]:
             f"{path}: pieces inside a word begin with {prefix!r}, and words have at most {longest} "
             "characters; expected '##' and 100, as in BERT"
         )
-    ids = dict(model.get("vocab") or {}) | _added(path, spec, model.get("vocab") or {})
+    ids = dict(model.get("vocab") or {}) | _added_pieces(path, spec, model.get("vocab") or {})
     pieces = sorted(ids, key=ids.get)
     _check_ids(path, [ids[piece] for piece in pieces])
     return pieces
 
 
-def _added(path: str, spec: Mapping[str, Any], known: Iterable[str]) -> dict[str, int]:
+def _added_pieces(path: str, spec: Mapping[str, Any], known: Iterable[str]) -> dict[str, int]:
     """The pieces of `added_tokens` that the vocabulary lacks, with their ids."""
     known = set(known)
     rows = [row for row in spec.get("added_tokens") or () if row["content"] not in known]
@@ -254,7 +254,7 @@ def _unigram_model(path: str, spec: Mapping[str, Any]) -> bytes:
     unknown = spec["model"].get("unk_id")
     if unknown is None or not 0 <= unknown < len(pieces):
         raise ValueError(f"{path}: unk_id={unknown}: expected the id of a piece")
-    added = _added(path, spec, (piece for piece, _ in pieces))
+    added = _added_pieces(path, spec, (piece for piece, _ in pieces))
     _check_ids(path, [*range(len(pieces)), *sorted(added.values())])
     pieces += [(piece, 0.0) for piece in sorted(added, key=added.get)]
     special = {row["content"] for row in spec.get("added_tokens") or ()}

@@ -31,7 +31,7 @@ _SEGMENTS = ((1, 1), (1, 2), (2, 1), (1, 0))  # letters of either side; the last
 _COSTS = {(1, 1): 1.6, (1, 2): 2.5, (2, 1): 2.5, (1, 0): 2.5}  # before anything is learned
 
 
-def respelled(dictionary: Dictionary, counts: Mapping[str, Mapping[str, int]]) -> Dictionary:
+def respell_entries(dictionary: Dictionary, counts: Mapping[str, Mapping[str, int]]) -> Dictionary:
     """The dictionary with entries in another script also in that of the text.
 
     Args:
@@ -96,12 +96,12 @@ def _forms(dictionary: Dictionary, language: str, counts: Mapping[str, int]) -> 
     pairs += [
         (words[row], by_form[form]) for row in foreign if (form := latin(words[row])) in by_form
     ]
-    letters = _learned(sorted(set(pairs)))
+    letters = _learn_letters(sorted(set(pairs)))
     if letters is None:
         return {}
     found = {}
     for row in foreign:
-        parts = [_spelled(part, letters, counts) for part in words[row].split(" ")]
+        parts = [_respell_word(part, letters, counts) for part in words[row].split(" ")]
         if all(parts):
             found[row] = " ".join(parts)
     return found
@@ -132,11 +132,11 @@ def _pairs(
 Letters = Mapping[str, Mapping[str, float]]
 
 
-def _learned(pairs: Sequence[tuple[str, str]]) -> Letters | None:
+def _learn_letters(pairs: Sequence[tuple[str, str]]) -> Letters | None:
     """Letters -> their spellings in the other script -> probability; None where too few pairs agree."""
     letters: Letters | None = None
     for _ in range(_ROUNDS):
-        aligned = [_aligned(a, b, letters) for a, b in pairs]
+        aligned = [_align_letters(a, b, letters) for a, b in pairs]
         kept = [path for (cost, path), (a, _) in zip(aligned, pairs) if cost <= _DEAR * len(a)]
         if len(kept) < _FEWEST:
             return None
@@ -153,7 +153,7 @@ def _learned(pairs: Sequence[tuple[str, str]]) -> Letters | None:
     return letters
 
 
-def _aligned(a: str, b: str, letters: Letters | None) -> tuple[float, list[tuple[str, str]]]:
+def _align_letters(a: str, b: str, letters: Letters | None) -> tuple[float, list[tuple[str, str]]]:
     """The cheapest alignment of two words' letters: its cost in nats, and the pairs of letters."""
     best: dict[tuple[int, int], tuple[float, tuple[int, int] | None]] = {(0, 0): (0.0, None)}
     for i in range(len(a) + 1):
@@ -183,7 +183,7 @@ def _cost(left: str, right: str, letters: Letters | None) -> float:
     return 0.1 * len(left) if latin(left) == latin(right) else _COSTS[len(left), len(right)]
 
 
-def _spelled(word: str, letters: Letters, counts: Mapping[str, int]) -> str:
+def _respell_word(word: str, letters: Letters, counts: Mapping[str, int]) -> str:
     """The most probable word of the text, or string; '' where a letter has no spelling."""
     beams: list[dict[str, float]] = [{} for _ in range(len(word) + 1)]
     beams[0][""] = 0.0

@@ -15,11 +15,11 @@ def near_words(word: str, words: Sequence[str], max_words: int = 3) -> list[str]
     Args:
       words: the candidates, most frequent first.
     """
-    folded = _folded(word)
-    same = [other for other in words if _folded(other) == folded and other != word]
+    folded = _fold_word(word)
+    same = [other for other in words if _fold_word(other) == folded and other != word]
     frequent: dict[str, str] = {}
     for other in words[:_MAX_SEARCHED]:
-        frequent.setdefault(_folded(other), other)
+        frequent.setdefault(_fold_word(other), other)
     close = difflib.get_close_matches(folded, frequent, max_words, 0.7)
     near = dict.fromkeys([*same, *(frequent[x] for x in close if frequent[x] != word)])
     return list(near)[:max_words]
@@ -30,7 +30,7 @@ def did_you_mean(words: Sequence[str]) -> str:
     return f" Did you mean {', '.join(map(repr, words))}?" if words else ""
 
 
-def _folded(word: str) -> str:
+def _fold_word(word: str) -> str:
     """A word in lower case without accents."""
     if word.isascii():
         return word.lower()

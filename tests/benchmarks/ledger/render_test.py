@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from clwe_jax.evaluate.agreement import Outcomes, numbered
+from clwe_jax.evaluate.agreement import Outcomes, number_texts
 from benchmarks.ledger import layout, orders, readme, render, rows
 from clwe_jax.options import shipped
 from clwe_jax.runs import record
@@ -188,7 +188,7 @@ def test_the_same_items_are_paired():
     right[:200] = True
     other = right.copy()
     other[:20], other[396:] = False, True
-    numbers = numbered(map(str, range(400)))
+    numbers = number_texts(map(str, range(400)))
     interval = [0.5, 0.45, 0.55], [0.46, 0.41, 0.51]
     some = [
         {**row("x", a=figure), **record._written({"a": Outcomes(items, numbers)})}
@@ -237,7 +237,7 @@ def test_a_star_stands_for_a_part_of_a_path():
     assert orders.matching("retrieval/*", ["retrieval/mean", "retrieval/de-en/mean"]) == [
         "retrieval/mean"
     ]
-    numbers, right = numbered(map(str, range(400))), np.arange(400) < 200
+    numbers, right = number_texts(map(str, range(400))), np.arange(400) < 200
     sides = []
     for name, hits in (("x", right | (np.arange(400) >= 385)), ("y", right)):
         figures = {"r/de-en/mean": float(hits.mean()), "r/sif/de-en/mean": 0.5}

@@ -149,7 +149,7 @@ def test_a_place_in_the_synonyms_of_another_dictionary_is_refused(small):
         ValueError, match="dictionary has changed since the run read it: de, fr. Bring"
     ):
         other.set_state(state)
-    with stream_of.unpacked(state) as arrays:
+    with stream_of.unpack(state) as arrays:
         own = json.loads(arrays["own.json"].tobytes())
         del own["dictionaries"]
         arrays["own.json"] = np.frombuffer(json.dumps(own).encode(), np.uint8)

@@ -104,7 +104,7 @@ def folder(tmp_path_factory):
 
 
 def path(name, folder, language="de", use="test"):
-    return tfds_sets.labelled(f"tfds:{name}", language, use, folder)
+    return tfds_sets.labelled_rows(f"tfds:{name}", language, use, folder)
 
 
 def test_words_and_their_labels(folder):

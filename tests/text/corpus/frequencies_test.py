@@ -58,7 +58,7 @@ def test_counts_of_ranks_follow_zipfs_law():
 
 def test_counts_of_two_runs_are_joined():
     other = Frequencies({"fr": 7}, {"fr": {"le": 4}})
-    found = frequencies.joined([FOUND, other])
+    found = frequencies.join_counts([FOUND, other])
     assert found.totals == {"en": 1_000, "de": 10, "fr": 7} and found.words["fr"] == {"le": 4}
     assert found.words["en"] == FOUND.words["en"]
-    assert frequencies.joined([FOUND, None]) is None
+    assert frequencies.join_counts([FOUND, None]) is None

@@ -19,7 +19,7 @@ def write(folder, **files):
 
 
 def find(place, languages):
-    return parallel.tested(str(place), languages, "evals.retrieval.data")
+    return parallel.test_pairs(str(place), languages, "evals.retrieval.data")
 
 
 def read(files, limit=0):

@@ -80,7 +80,7 @@ def test_several_translations_of_a_language_are_all_read(tmp_path):
 
 def test_verses_that_are_held_out(verses):
     def read(place):
-        [files] = parallel.tested(place, ("en", "kab"), "evals.retrieval.data")
+        [files] = parallel.test_pairs(place, ("en", "kab"), "evals.retrieval.data")
         return parallel.read(files).source
 
     assert read(f"{verses}@-JOH") == ["one", "three"]

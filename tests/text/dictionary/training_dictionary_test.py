@@ -110,12 +110,12 @@ def test_test_pairs_of_the_other_direction_are_counted(muse, tmp_path, caplog):
     config = configured("static")
     tests = test_dictionaries.find(muse, ("de", "en"), Normalizer())
     found = load(config, muse, tmp_path)
-    assert training_dictionary.tested(found, tests) == {"de-en": (0, 1), "en-de": (0, 2)}
-    assert training_dictionary.tested(None, tests) == {}
+    assert training_dictionary.count_tested(found, tests) == {"de-en": (0, 1), "en-de": (0, 2)}
+    assert training_dictionary.count_tested(None, tests) == {}
     config = with_values(config, {"align.split": "0-5000"})
     found = load(config, muse, tmp_path)
     absl_logging.get_absl_logger().addHandler(caplog.handler)
-    assert training_dictionary.tested(found, tests) == {"de-en": (0, 1), "en-de": (1, 2)}
+    assert training_dictionary.count_tested(found, tests) == {"de-en": (0, 1), "en-de": (1, 2)}
     absl_logging.get_absl_logger().removeHandler(caplog.handler)
     assert "en-de: 1 of 2 test pairs are in the training dictionary" in caplog.text
     assert "de-en" not in caplog.text

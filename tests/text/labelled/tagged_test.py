@@ -257,8 +257,8 @@ def test_the_languages_own_parts_of_speech_become_universal(tmp_path, language, 
 def test_tags_are_mapped_as_in_the_release(language, tags):
     for pair in tags.split():
         tag, _, expected = pair.rpartition("/")
-        assert petrov.converted(tag, language) == expected, tag
-    assert petrov.converted("B-PER", language) == ""  # no part of speech
+        assert petrov.universal_tag(tag, language) == expected, tag
+    assert petrov.universal_tag("B-PER", language) == ""  # no part of speech
 
 
 GERMEVAL = (

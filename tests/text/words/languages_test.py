@@ -81,4 +81,4 @@ def test_readers_of_files_take_any_code_of_a_run_s_languages(tmp_path):
         aligned = alignment_files.find(folder, run, "data")
         assert [(f.source, f.target) for f in aligned] == expected
         assert {f.source for f in similarity.find(folder, run)} == {run[0]}
-        assert [f.name for f in parallel.tested(folder, run, "data")] == ["-".join(run)]
+        assert [f.name for f in parallel.test_pairs(folder, run, "data")] == ["-".join(run)]

@@ -32,7 +32,7 @@ def _counts(words):
 def test_entries_are_spelled_as_the_text():
     words = _words(150)
     before = _dictionary(words, both=70)
-    after = respelling.respelled(before, _counts(words[70:110]))
+    after = respelling.respell_entries(before, _counts(words[70:110]))
     right = [
         after.synonyms(cyrillic, "tt").get("en") == [f"e{row}"]
         for row, (_, cyrillic) in enumerate(words)
@@ -46,7 +46,7 @@ def test_entries_are_spelled_as_the_text():
 
 def test_words_of_the_text_alone_teach_the_letters():
     words = _words(150)
-    after = respelling.respelled(_dictionary(words, both=0), _counts(words))
+    after = respelling.respell_entries(_dictionary(words, both=0), _counts(words))
     # No pair has a letter whose Latin form differs.
     like = [cyrillic for latin, cyrillic in words if not set("qc") & set(latin)]
     assert len(like) > 30 and all(after.id(cyrillic, "tt") >= 0 for cyrillic in like)
@@ -55,7 +55,10 @@ def test_words_of_the_text_alone_teach_the_letters():
 def test_a_dictionary_in_the_script_of_the_text_stays():
     words = _words(60)
     dictionary = _dictionary(words, both=0)
-    assert respelling.respelled(dictionary, {"tt": {latin: 2 for latin, _ in words}}) is dictionary
+    assert (
+        respelling.respell_entries(dictionary, {"tt": {latin: 2 for latin, _ in words}})
+        is dictionary
+    )
     few = _dictionary(words[:10], both=10)
-    assert respelling.respelled(few, _counts(words)) is few
-    assert respelling.respelled(dictionary, {"en": {"e0": 3}}) is dictionary
+    assert respelling.respell_entries(few, _counts(words)) is few
+    assert respelling.respell_entries(dictionary, {"en": {"e0": 3}}) is dictionary
