@@ -38,6 +38,7 @@ _WORDS = ("sentences found", "retrieval/mean_csls", "floor/retrieval/mean_csls")
 _LAYERS = ("sentences found", "retrieval/mean_last4_csls", "floor/retrieval/sif/mean_csls")
 LINES = (
     Choice("text, a dictionary", "vectors of words and sentences", "joint_dictionary", *_WORDS),
+    Choice("a New Testament alone", "vectors of words and sentences", "bible", *_WORDS),
     Choice("a dictionary, no time", "the same, without training", "dictionary_vectors", *_WORDS),
     Choice("texts that share documents", "also the translations in them", "mined_vectors", *_WORDS),
     Choice("text, a dictionary", "a language model, in minutes", "warm_dict_mlm", *_LAYERS),
