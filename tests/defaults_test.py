@@ -21,6 +21,7 @@ def load(name, values={}):
 def named_data(config):
     """Option -> value, of the options that follow the run's data."""
     found = {"data.dictionaries": config.data.dictionaries}
+    found |= {"data.pairs": config.data.pairs} if hasattr(config.data, "pairs") else {}
     task = getattr(config, "task", None)
     found |= {"task.parallel": task.parallel} if hasattr(task, "parallel") else {}
     return found | {

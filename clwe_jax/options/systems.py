@@ -110,19 +110,23 @@ class Run(Section):
     @property
     def has_own_data(self) -> bool:
         """Whether the run reads its own text or vectors, and not the embedded world's."""
-        return self.data.source != "pocket"
+        pairs = getattr(self.data, "pairs", "")
+        follow = self.data.source == PAIRS and pairs in (SOURCE, "pocket")
+        return self.data.source != "pocket" and not follow
 
     def resolved(self) -> Run:
         """The options with 'pocket' or '' in the place of 'source', the mark of data that follow.
 
-        These are config.data.dictionaries, config.task.parallel and the option `data` of all
-        evaluators. A run on its own text or vectors has no such data unless its config names them.
+        These are config.data.dictionaries, config.data.pairs, config.task.parallel and the option `data`
+        of all evaluators. A run on its own text or vectors has no such data unless its config names them.
         An evaluator's 'pairs' becomes the place of the verses that are held out.
         """
         value = "" if self.has_own_data else "pocket"
         data = self.data
         if data.dictionaries == SOURCE:
             data = dataclasses.replace(data, dictionaries=value)
+        if getattr(data, "pairs", "") == SOURCE:
+            data = dataclasses.replace(data, pairs=value)
         values = {SOURCE: value}
         if getattr(data, "pairs", "") and data.held_out:
             values[PAIRS] = f"{data.pairs}@{data.held_out}"

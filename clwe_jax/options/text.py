@@ -39,7 +39,7 @@ class WorldOptions(TextOptions):
     pairs: str = option(
         "",
         "parallel text to learn from: a folder, or the beginning of its files' names (DIR/train) | pocket | "
-        "''; docs/data.md has the formats",
+        "source, pocket unless the text is your own | ''; docs/data.md has the formats",
     )
     held_out: str = option(
         "",

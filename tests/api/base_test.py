@@ -46,7 +46,7 @@ def test_methods_have_the_same_arguments():
         ("texts: .* write .text.", lambda m: m.encode("a", lang="en")),
         ("texts=None: expected a list", lambda m: m.encode(None, lang="en")),
         (r"texts.1.=3: expected a string", lambda m: m.encode(["a", 3], lang="en")),
-        ("lang='enn'.*Did you mean 'en'", lambda m: m.encode(["a"], lang="enn")),
+        ("lang='en1'.*Did you mean 'en'", lambda m: m.encode(["a"], lang="en1")),
         (r"lang=.'en'.: expected the code of a language", lambda m: m.encode(["a"], lang=["en"])),
         ("lang=None: expected the code", lambda m: m.vectors(lang=None)),
         (r"text=.'a'.: expected one string", lambda m: m.words(["a"], lang="en")),

@@ -352,7 +352,7 @@ def test_both_directions_choose_the_translation(bilm):
 def test_bad_questions(model):
     for ask, message in (
         (lambda: model.senses("bamk", "en"), "'bamk' is not among.*Did you mean 'bank'"),
-        (lambda: model.senses("bank", "dee"), "'dee'.*Did you mean 'de'"),
+        (lambda: model.senses("bank", "de1"), "'de1'.*Did you mean 'de'"),
         (lambda: model.senses("the bank", "en"), "expected one word, found 2"),
         (lambda: model.senses(" ", "en"), "expected one word, found 0"),
         (lambda: model.senses("bank", "en", context="The river"), "not in the context.*the, river"),
