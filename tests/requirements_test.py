@@ -10,6 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Module -> its distribution, where the names differ.
 _NAMES = {
     "absl": "absl-py",
+    "backports": "backports.zstd",
     "orbax": "orbax-checkpoint",
     "MeCab": "mecab-python3",
     "adjustText": "adjusttext",
@@ -18,6 +19,8 @@ _NAMES = {
 }
 # Module -> the declared distribution that brings it.
 _BROUGHT = {
+    # Of the standard library from Python 3.14 on; the distribution is for those before.
+    "compression": "backports.zstd",
     "markupsafe": "jinja2",
     "ml_dtypes": "jax",
     "etils": "flax",

@@ -102,7 +102,7 @@ def report_blocks(folder, title):
 def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
     folder = str(tmp_path / "run")
     config.check_all()
-    clcr_files.check(config, folder)
+    clcr_files.check(config.resolved(), folder)
     job = Recorded(config, folder)
     assert job.run()
     test = job.mapped.test
@@ -250,7 +250,7 @@ def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch
         },
     )
     joined.check_all()
-    clcr_files.check(joined, second)
+    clcr_files.check(joined.resolved(), second)
     job = Recorded(joined, second)
     assert job.run()
 

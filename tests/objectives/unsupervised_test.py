@@ -38,7 +38,8 @@ def objective(**more):
 def variables():
     tree = nn.unbox(jax.eval_shape(objective().init, jax.random.key(0), BATCH))
     r = np.random.RandomState(3)
-    return jax.tree.map(lambda x: np.float32(r.standard_normal(x.shape)), tree)
+    # Of jax: `custom_vjp` has no rule for a NumPy array that a program holds as a constant.
+    return jax.tree.map(lambda x: jnp.float32(r.standard_normal(x.shape)), tree)
 
 
 def test_the_loss_is_of_the_noised_and_of_the_translated_text(variables):
