@@ -12,8 +12,8 @@ predicted words can be read. It is supervised word translation in context as muc
 modelling. At :laptop Japanese and Chinese, which have a dictionary with English alone, get the pairs
 with the other languages that are composed through English, without the words of any test.
 
-Expected: no paper has this system. At :laptop, in five minutes of one core: three quarters of the
-sentences (docs/results.md).
+Expected: no paper has this system. At :laptop, in five minutes of one core: four sentences of
+five by CSLS (docs/results.md).
 """
 
 from clwe_jax import presets

@@ -1,4 +1,4 @@
-"""The generated pages: docs/results.md, speed.md and reproduction.md, and README's table."""
+"""The generated pages: docs/results.md, small_languages.md, speed.md, reproduction.md, and README's table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from clwe_jax.runs.environment import ROOT
 from clwe_jax.options import shipped
 
 # Page of tables -> its layout, in the ledger's folder.
-TABLES = {"docs/results.md": "results.toml", "docs/speed.md": "speed.toml"}
+TABLES = {
+    "docs/results.md": "results.toml",
+    "docs/small_languages.md": "small_languages.toml",
+    "docs/speed.md": "speed.toml",
+}
 PAGES = (*TABLES, "docs/reproduction.md", readme.README, readme.MINUTES)
 _NOTE = "<!-- Made by `python -m benchmarks.ledger render` from benchmarks/ledger/. Do not change it by hand. -->"
 _LEDGER = "../benchmarks/ledger"
