@@ -22,13 +22,10 @@ import subprocess
 import sys
 from typing import Any
 
+from one_thread import ONE_THREAD
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}
 MEASURED = (
     "time",
     "second",

@@ -15,6 +15,7 @@ import time
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from benchmarks.ledger import rows
+from benchmarks.one_thread import ONE_THREAD
 from clwe_jax.runs import environment, record
 from clwe_jax.runs.environment import ROOT
 
@@ -23,11 +24,6 @@ FOLDER = os.path.join("runs", "measured")
 _TIMED = re.compile(r"(stage|speed)/.*|.*(second|minutes|/s\b|, s$|ratio|memory|bytes|GFLOP).*")
 _SAME = 1e-5  # figures without an interval are equal up to this relative difference
 _MAX_SHOWN = 12  # differing figures of a row
-_ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}
 
 
 class Asked(NamedTuple):
@@ -144,7 +140,7 @@ def _run(row: Mapping[str, Any], core: int, peer: str) -> tuple[str, str]:
             process = subprocess.Popen(
                 words,
                 cwd=ROOT,
-                env={**os.environ, **_ONE_THREAD, "PYTHONPATH": ROOT},
+                env={**os.environ, **ONE_THREAD, "PYTHONPATH": ROOT},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
