@@ -86,7 +86,8 @@ def content(
         )
         cut = [dict(type="BertPreTokenizer")]
     else:
-        normalizer = _normalizer(tokenizer.normalizer.lower_case, tokenizer.languages)
+        languages = [words.rules_of(language) for language in tokenizer.languages]
+        normalizer = _normalizer(tokenizer.normalizer.lower_case, languages)
         if words.CLUSTER_END in unspaced:
             # The twin of the segmenter, whose matches end at no combining mark.
             normalizer["normalizers"].append(_replace(words.syllable_end(), characters.TSHEG))
@@ -94,7 +95,7 @@ def content(
             places = f"{words.run_start()}|{words.cluster_end()}"
             normalizer["normalizers"].append(_replace(places, words.CLUSTER_END))
             model["max_input_chars_per_word"] = _longest(unspaced)
-        cut = [_split(_words(tokenizer.languages, unspaced))]
+        cut = [_split(_words(languages, unspaced))]
         if isinstance(vocabulary, WordPieceVocabulary) and vocabulary.split_han:
             han = characters.character_class(np.flatnonzero(characters.han_table()))
             cut.append(_split(_regex(f"[{han}]|[^{han}]+")))
@@ -183,7 +184,7 @@ def _normalizer(lower_case: bool, languages: Sequence[str]) -> dict[str, Any]:
     steps: list[Mapping[str, Any]] = [
         _replace(f"[{characters.SPACED_APOSTROPHES}]", "'"),
         dict(type="NFKC"),
-        *(_replace(sign + vowel, both) for sign, vowel, both in characters.SARA_AM),
+        *(_replace(*step) for parts in characters.SARA_AM for step in _sara_am(*parts)),
         _replace(words.among(ignored), ""),
     ]
     for one in np.unique(alike[changed]).tolist():
@@ -195,6 +196,12 @@ def _normalizer(lower_case: bool, languages: Sequence[str]) -> dict[str, Any]:
         steps.append(dict(type="Replace", pattern=dict(String=DOTTED_I), content="i"))
         steps.append(dict(type="Lowercase"))
     return dict(type="Sequence", normalizers=steps)
+
+
+def _sara_am(sign: str, tones: str, vowel: str, both: str) -> tuple[tuple[str, str], ...]:
+    """What replaces a sign and a vowel, with or without a tone between them, by both in one."""
+    joined = f"(?:(?<={sign})|(?<={sign}[{tones}])){vowel}"
+    return (joined, both), (f"{sign}(?=[{tones}]?{both})", "")
 
 
 def _replace(pattern: str, content: str) -> dict[str, Any]:

@@ -15,7 +15,13 @@ import tensorflow_text as tf_text
 from clwe_jax.data.graph.selection import places, select
 from clwe_jax.text.words import characters, clitics
 from clwe_jax.text.words.normalize import DOTTED_I, LOWER_DOTTED_I, Normalizer
-from clwe_jax.text.words.words import CLUSTER_END, close_clusters, end_syllables
+from clwe_jax.text.words.words import (
+    CLUSTER_END,
+    close_clusters,
+    end_syllables,
+    is_chinese,
+    rules_of,
+)
 
 # Replaces each character that the lexicon lacks, which would make a whole run unknown.
 _ABSENT = 0xE000
@@ -79,9 +85,10 @@ class GraphSegmenter:
         self._stretches = tf.constant(characters.stretch_table())
         self._ends = tf.constant(characters.sentence_end_table())
         self._simplified = None
-        if normalizer.simplify_chinese and "zh" in languages:
+        chinese = [number for number, x in enumerate(languages) if is_chinese(x)]
+        if normalizer.simplify_chinese and chinese:
             self._simplified = tf.constant(characters.simplified_table()[alike])
-            self._chinese = languages.index("zh")
+            self._chinese = chinese[0]
         self._matchers = {
             languages.index(language): _LongestMatch(map(end_syllables, words))
             for language, words in lexicons.items()
@@ -100,13 +107,11 @@ class GraphSegmenter:
             # Its lower case is two characters, which the table of single ones cannot hold.
             lines = tf.strings.regex_replace(lines, DOTTED_I, LOWER_DOTTED_I)
         raw, line = _decode(lines)
-        syllables = tf.reduce_any((raw >= 0x0F00) & (raw < 0x1000))
-        raw, line = tf.cond(syllables, lambda: _decode(_end_syllables(lines)), lambda: (raw, line))
+        # Thai, Lao and Tibetan have rules of their own.
+        marked = tf.reduce_any((raw >= 0x0E00) & (raw < 0x1000)) & (self._marks is not None)
+        raw, line = tf.cond(marked, lambda: _decode(_apply_marks(lines)), lambda: (raw, line))
         kind = tf.gather(self._classes, raw)
         ignored = tf.equal(kind, characters.IGNORED)
-        if self._marks is not None:
-            raw, parts = _join_sara_am(raw, line)
-            ignored |= parts
         raw, line, kind = tf.cond(
             tf.reduce_any(ignored),
             lambda: tuple(select(x, ~ignored) for x in (raw, line, kind)),
@@ -139,7 +144,7 @@ class GraphSegmenter:
             tf.RaggedTensor.from_row_splits(spelt, splits, validate=False), "UTF-8"
         )
         text = tf.cond(
-            syllables,
+            marked,
             lambda: tf.strings.regex_replace(text, f"{characters.TSHEG}+$", ""),
             lambda: text,
         )
@@ -197,25 +202,17 @@ def _decode(lines: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     return decoded.flat_values, tf.cast(decoded.value_rowids(), tf.int32)
 
 
-def _end_syllables(lines: tf.Tensor) -> tf.Tensor:
-    """A tsheg behind every Tibetan syllable, and none elsewhere; see `words.end_syllables`."""
+def _apply_marks(lines: tf.Tensor) -> tf.Tensor:
+    """SARA AM in one character, a tsheg behind every Tibetan syllable (`words.end_syllables`), none elsewhere."""
+    for sign, tones, vowel, both in characters.SARA_AM:
+        lines = tf.strings.regex_replace(
+            lines, f"{sign}([{tones}]?)[{vowel}{both}]", rf"\1{both}"
+        )
     tsheg = characters.TSHEG
     lines = tf.strings.regex_replace(
         lines, f"([{_TIBETAN}])([^{_TIBETAN}{tsheg}]|$)", rf"\1{tsheg}\2"
     )
     return tf.strings.regex_replace(lines, f"(^|[^{_TIBETAN}{tsheg}]){tsheg}+", r"\1 ")
-
-
-def _join_sara_am(raw: tf.Tensor, line: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The characters with the second part of each SARA AM as the whole; and which ones are first parts."""
-    parts = tf.zeros_like(raw, tf.bool)
-    for sign, vowel, both in characters.SARA_AM:
-        first = tf.equal(raw[:-1], ord(sign)) & tf.equal(raw[1:], ord(vowel))
-        first &= tf.equal(line[:-1], line[1:])
-        count = tf.size(raw)
-        parts |= tf.concat([first, [False]], 0)[:count]
-        raw = tf.where(tf.concat([[False], first], 0)[:count], ord(both), raw)
-    return raw, parts
 
 
 class _WordMarks:
@@ -227,7 +224,8 @@ class _WordMarks:
         self._alike = tf.constant(characters.one_of_each_table())
         # Language id -> patterns and what replaces them.
         self._patterns: dict[int, list[tuple[str, str]]] = {}
-        for number, language in enumerate(languages):
+        rules = [rules_of(language) for language in languages]
+        for number, language in enumerate(rules):
             patterns = []
             if short := clitics.PROCLITICS.get(language):
                 pattern = f"(?i){_BEFORE}({short})[{_APOSTROPHES}]({_LETTER})"
@@ -237,11 +235,9 @@ class _WordMarks:
                 patterns.append((pattern, r"\1 ' \2\3"))
             if patterns:
                 self._patterns[number] = patterns
-        self._initial = [n for n, x in enumerate(languages) if x in clitics.INITIAL]
+        self._initial = [n for n, x in enumerate(rules) if x in clitics.INITIAL]
         self._final = {
-            n: list(map(ord, clitics.FINAL[x]))
-            for n, x in enumerate(languages)
-            if x in clitics.FINAL
+            n: list(map(ord, clitics.FINAL[x])) for n, x in enumerate(rules) if x in clitics.FINAL
         }
 
     def set_clitics_apart(self, lines: tf.Tensor, languages: tf.Tensor) -> tf.Tensor:

@@ -82,11 +82,17 @@ LETTER_APOSTROPHE = "\u02bc"
 _LETTER_APOSTROPHES = LETTER_APOSTROPHE + "\u02bb\u02bd\ua78b\ua78c"
 _MIDDLE_DOTS = "\u00b7\u2027\u22c5\ua78f"
 _DOUBLE_QUOTES = '"\u05f4'
+_HYPHENS = "-\u2010\u2011\u058a\u05be"
+_ARABIC_LETTERS = ("\u06a9\u0643", "\u06cc\u064a")  # kaf and yeh of Persian and of Arabic
 # NFKC would make a space and a mark of these apostrophes: acute, tonos, koronis and psili.
 SPACED_APOSTROPHES = "\u00b4\u0384\u1fbd\u1fbf"
 
-# NFKC takes SARA AM of Thai and AM of Lao apart, which nobody writes so: nikhahit, sara aa, both in one.
-SARA_AM = (("\u0e4d", "\u0e32", "\u0e33"), ("\u0ecd", "\u0eb2", "\u0eb3"))
+# NFKC takes SARA AM of Thai and AM of Lao apart, and some people write it so, Lao with the tone between
+# its parts: nikhahit, tones, sara aa, both in one.
+SARA_AM = (
+    ("\u0e4d", "\u0e48-\u0e4b", "\u0e32", "\u0e33"),
+    ("\u0ecd", "\u0ec8-\u0ecb", "\u0eb2", "\u0eb3"),
+)
 
 # The Chinese characters of BERT (`_is_chinese_char` of its tokenizer).
 _BERT_HAN = (
@@ -100,8 +106,8 @@ _BERT_HAN = (
     (0x2F800, 0x2FA1F),
 )
 
-# Variation selectors and other marks that only choose a glyph.
-_GLYPH_CHOOSERS = ((0x034F, 0x034F), (0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
+# Variation selectors, tatweel and other marks that only choose a glyph.
+_GLYPH_CHOOSERS = ((0x034F, 0x034F), (0x0640, 0x0640), (0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 _ZERO_WIDTH_SPACE = 0x200B
 _REPLACEMENT = 0xFFFD
 _SMALL_KE_KA = (0x30F5, 0x30F6)  # counters (5ヶ月), not parts of katakana words
@@ -168,9 +174,10 @@ def hebrew_table() -> np.ndarray:
 
 @functools.cache
 def one_of_each_table() -> np.ndarray:
-    """int32 [0x110000]: apostrophes become one, and so do middle dots and double quotes."""
+    """int32 [0x110000]: apostrophes become one, and so do middle dots, double quotes, hyphens, kafs and yehs."""
     table = np.arange(CODE_POINTS, dtype=np.int32)
-    for alike in (_APOSTROPHES, _LETTER_APOSTROPHES, _MIDDLE_DOTS, _DOUBLE_QUOTES):
+    marks = (_APOSTROPHES, _LETTER_APOSTROPHES, _MIDDLE_DOTS, _DOUBLE_QUOTES, _HYPHENS)
+    for alike in (*marks, *_ARABIC_LETTERS):
         table[list(map(ord, alike))] = ord(alike[0])
     return _frozen(table)
 

@@ -21,7 +21,6 @@ PROCLITICS: Mapping[str, str] = {
     "ga": "d|m|b",
     "gd": "d|m|b|dh|th|a",
     "gsw": "d|s",
-    "als": "s|t|m|ç",  # Tosk Albanian
     "gv": "d|v",
     "it": "l|d|c|m|t|s|v|n|gl|ch|un|all|dall|dell|nell|sull|coll|agl|dagl|degl|negl|sugl|"
     "quest|quell|bell|sant|anch|dov|com|nessun|ciascun|alcun|senz|tutt|mezz|quand|pover",

@@ -47,8 +47,8 @@ LOWER_DOTTED_I = "i\u0307"
 class Normalizer:
     """The one spelling by which words are compared, and the words that an entry is cut into.
 
-    Text is normalised by NFKC (but keeps SARA AM in one character), loses invisible characters inside words, has one apostrophe, one middle
-    dot and one double quote, and then follows the options. `key` makes the key of a word; what people
+    Text is normalised by NFKC (but keeps SARA AM in one character), loses invisible characters inside words, has one character
+    of those that are written for one another (`characters.one_of_each_table`), and then follows the options. `key` makes the key of a word; what people
     write instead is in `spellings.Spellings`.
 
     Attributes:
@@ -82,14 +82,14 @@ class Normalizer:
         # NFKC leaves ASCII as it is, and no ASCII character is ignored.
         if text.isascii() and not self.bert and "`" not in text:
             return text.lower() if self.lower_case else text
-        simplify = self.simplify_chinese and language == "zh"
+        simplify = self.simplify_chinese and words.is_chinese(language)
         if self.form and not text.isascii():
             if not self.bert:
                 text = _SPACED.sub("'", text)
             text = unicodedata.normalize(self.form, text)
-            for sign, vowel, both in characters.SARA_AM if not self.bert else ():
+            for sign, tones, vowel, both in characters.SARA_AM if not self.bert else ():
                 if sign in text:
-                    text = text.replace(sign + vowel, both)
+                    text = re.sub(f"{sign}([{tones}]?)[{vowel}{both}]", rf"\1{both}", text)
         text = text.translate(_changes(self.lower_case, simplify, self.bert, self.strip_accents))
         if characters.LETTER_APOSTROPHE in text and not self.bert:
             text = _letter_apostrophe(words.rules_of(language)).sub("'", text)

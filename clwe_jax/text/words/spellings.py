@@ -20,6 +20,7 @@ import numpy as np
 from clwe_jax.text.words import characters
 from clwe_jax.text.words.characters import TSHEG
 from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import is_chinese
 
 # Language -> key -> spelling, of the keys that are written otherwise.
 Spellings = Mapping[str, Mapping[str, str]]
@@ -107,7 +108,7 @@ class Tally:
 
 def written(raw: str, normalizer: Normalizer, language: str) -> str:
     """The text as it is written, in the case and the Chinese characters that the options ask for."""
-    simplify = normalizer.simplify_chinese and language == "zh"
+    simplify = normalizer.simplify_chinese and is_chinese(language)
     return raw.translate(_changes(normalizer.lower_case, simplify))
 
 
@@ -187,7 +188,9 @@ def _length(segment: str, normalizer: Normalizer) -> int:
 def _segment() -> re.Pattern:
     """A character with those behind it that normalisation may compose with it."""
     codes = np.flatnonzero(_composing())
-    return re.compile(f".[{characters.character_class(codes)}]*", re.DOTALL)
+    whole = [f"{sign}[{tones}]?{vowel}" for sign, tones, vowel, _ in characters.SARA_AM]
+    composed = f".[{characters.character_class(codes)}]*"
+    return re.compile("|".join([*whole, composed]), re.DOTALL)
 
 
 def _segments(text: str) -> list[str]:

@@ -22,10 +22,11 @@ from clwe_jax.text.words.characters import (
     UNSPACED,
     WORD,
 )
+from clwe_jax.text.words.languages import parse_tag
 
 _MIDDLE = "'·"
 CLUSTER_END = "\ue001"
-RULES = 2  # number of the rules that cut text; a result that was kept with others is made again
+RULES = 3  # number of the rules that cut text; a result that was kept with others is made again
 _TIBETAN = re.compile("[\u0f00-\u0fff]")
 
 
@@ -82,10 +83,18 @@ def spaced_word(languages: Sequence[str] = ()) -> str:
     return pattern
 
 
+@functools.cache
 def rules_of(language: str) -> str:
-    """The language itself if `clitics` has rules for it; else '', which has none."""
+    """Our code of a language for which `clitics` has rules; else '', which has none."""
     tables = (clitics.PROCLITICS, clitics.ENCLITICS, clitics.INITIAL, clitics.FINAL)
-    return language if any(language in table for table in tables) else ""
+    code = parse_tag(language).code
+    return code if any(code in table for table in tables) else ""
+
+
+@functools.cache
+def is_chinese(language: str) -> bool:
+    """Whether a language, by any of its codes, is written in traditional or simplified characters."""
+    return parse_tag(language).code == "zh"
 
 
 @functools.cache

@@ -113,7 +113,7 @@ MARKS = (
     "п’ять п'ять пʼять п`ять п´ять ‘сім’ об'є'кт м'' 'я L’eau j'l'ai aujourd'hui qu'est-ce S'IL c'hwec'h "
     "the king's don't o'clock I'd've 'tis rock'n'roll ma'no togʻ tog' 'soʻz' ʻokina 'okina Hawaiʻi 'a'ole "
     'col·lecció coŀlegi · a· ·b 3·4 צה"ל צה״ל ג׳ירפה "שלום" x"y İstanbul\'da རྫོང་ཁ་ཡིག་བོད་ ཁང་། ཁང། '
-    "น้ำทำ ำ ํ ํา ນ້ຳ ་ཀ ཀ་་ཁ aཀ་ก་ཀ ༢༠༡ ཡིག"
+    "น้ำทำ ำ ํ ํา ํ้ ํ้ำ นํ้า ນ້ຳ ນໍ້າ كتاب علي مـرحبا co‑op co‐op ־א ་ཀ ཀ་་ཁ aཀ་ก་ཀ ༢༠༡ ཡིག"
 )
 
 

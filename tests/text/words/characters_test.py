@@ -66,7 +66,7 @@ def test_classes_by_category():
     }
     for code in range(characters.CODE_POINTS):
         category = unicodedata.category(chr(code))
-        if character_is_mark(code):
+        if character_is_mark(code) or code == ord("ـ"):  # tatweel is a letter that is none
             continue
         allowed = expected.get(category) or expected[category[0]]
         assert table[code] in allowed, (hex(code), category, table[code])

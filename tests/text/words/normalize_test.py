@@ -17,7 +17,13 @@ def by_definition(text: str, lower_case: bool) -> str:
         text = text.replace(character, "'")
     result = ""
     text = unicodedata.normalize("NFKC", text)
-    text = text.replace("\u0e4d\u0e32", "\u0e33").replace("\u0ecd\u0eb2", "\u0eb3")
+    for sign, vowels, tones, both in (
+        ("\u0e4d", "\u0e32\u0e33", "\u0e48\u0e49\u0e4a\u0e4b", "\u0e33"),
+        ("\u0ecd", "\u0eb2\u0eb3", "\u0ec8\u0ec9\u0eca\u0ecb", "\u0eb3"),
+    ):
+        for tone in ("", *tones):
+            for vowel in vowels:
+                text = text.replace(sign + tone + vowel, tone + both)
     for character in text:
         if kinds[ord(character)] != characters.IGNORED:
             result += chr(alike[lower[ord(character)] if lower_case else ord(character)])
@@ -55,6 +61,9 @@ def test_equals_its_definition(lower_case):
         ("ｶﾞﾗｽ", "ガラス"),
         ("Straße", "straße"),
         ("น้ำ ນ້ຳ ํา", "น้ำ ນ້ຳ ำ"),
+        ("นํ้า ນໍ້າ", "น้ำ ນ້ຳ"),
+        ("كتاب علي مـرحبا", "کتاب علی مرحبا"),
+        ("co‑operate co‐operate בית־ספר", "co-operate co-operate בית-ספר"),
         ("don’t ‘so’ ʼtis", "don't 'so' ʼtis"),
     ],
 )
@@ -121,3 +130,18 @@ def test_the_basic_tokenizer_of_uncased_bert(text, words):
 
 def test_lower_case_with_accents_as_in_bert():
     assert Normalizer(bert=True)("\u0130 CAF\u00c9") == "i\u0307 caf\u00e9"
+
+
+@pytest.mark.parametrize(
+    "code, word, key",
+    [
+        ("fra", "l’eau", "l ' eau"),
+        ("fr-CA", "l’eau", "l ' eau"),
+        ("uzn", "tog‘", "tog'"),
+        ("cmn", "漢字", "汉字"),
+        ("zh-Hant", "漢字", "汉字"),
+        ("yue", "漢字", "漢字"),
+    ],
+)
+def test_rules_are_of_a_language_and_not_of_its_code(code, word, key):
+    assert Normalizer(simplify_chinese=True).key(word, code) == key
