@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Iterable, Sequence
 
@@ -9,6 +10,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.text.words.languages import find_name
 
 _START = 16_384  # initial rows of the array if the number of rows is unknown
 
@@ -28,6 +30,12 @@ MEANINGS = {
 KEPT = ("not_utf8", "words_with_spaces")  # faults whose words are kept
 CONCEPT = b"/c/"  # ConceptNet's words begin so, and with their language: /c/de/haus
 _SPACES = re.compile(r"[ \t\n\r\v\f]")
+
+
+@functools.cache
+def _means(wanted: str, there: str) -> bool:
+    """Whether a code of ConceptNet means the wanted language."""
+    return bool(find_name(wanted, [there]))
 
 
 class Collector:
@@ -145,7 +153,7 @@ class Collector:
             return word
         _, _, language, *rest = word.split("/", 3)
         # A line below stands for a space.
-        return "".join(rest).replace("_", " ") if language == self._language else None
+        return "".join(rest).replace("_", " ") if _means(self._language, language) else None
 
     def _usable(self, word: str, vector: np.ndarray, place: int) -> bool:
         if not np.isfinite(vector).all():

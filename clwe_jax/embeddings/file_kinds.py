@@ -61,6 +61,11 @@ def refuse_others(head: bytes, path: str) -> None:
     for mark, kind in _OTHER_KINDS:
         if head.startswith(mark):
             raise ValueError(f"{path} is {kind}")
+    if head[8:10] == b'{"':
+        raise ValueError(
+            f"{path} is a file of tensors (safetensors) without words: write words and vectors as text, "
+            "`word number number ...` a line"
+        )
     if kind := unpacking.describe_kind(head, path):
         raise ValueError(f"{path} is {kind}")
 

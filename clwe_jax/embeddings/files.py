@@ -24,6 +24,7 @@ from clwe_jax import atomic
 from clwe_jax.embeddings import file_kinds, text_files, vectors as stored
 from clwe_jax.embeddings.collect import CONCEPT, Collector, keep_usable, writable
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.text.lines import refuse_wide
 from clwe_jax.text.unpacking import (
     is_packed,
     list_members,
@@ -206,6 +207,7 @@ def _read(path: str, max_vocab: int | None, language: str) -> Vectors:
         file_kinds.refuse_others(start, path)
         if file_kinds.is_fasttext(start):
             return _read_fasttext(path, max_vocab)
+        refuse_wide(path, start.partition(b"\n")[0])
         body = start.partition(b"\n")[2]
         # Text has no bytes below the tab's, and float32s soon have one.
         if _name(path).endswith(".bin") or any(byte < 9 for byte in body):

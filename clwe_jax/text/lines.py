@@ -13,7 +13,7 @@ from clwe_jax.text.unpacking import open_binary, open_with_place, strip_compress
 
 BOM = b"\xef\xbb\xbf"
 SHOWN = 80  # letters of a line that an error repeats
-_UNPACKING = {".gz": "zcat", ".xz": "xzcat", ".zst": "zstdcat", ".zip": "unzip -p"}
+_UNPACKING = {".gz": "zcat", ".bz2": "bzcat", ".xz": "xzcat", ".zst": "zstdcat", ".zip": "unzip -p"}
 _BAD_SHARE = 0.2  # share of lines that are not UTF-8 from which a file is in another encoding
 _FEW_LINES = 50  # lines from which a part of a file shows its encoding; fewer are a whole file
 _SAMPLED_LINES = 200  # lines by which another encoding is named
@@ -207,11 +207,15 @@ def refuse_encoding(path: str, share: str) -> NoReturn:
 
 
 def _iconv(encoding: str, path: str) -> str:
-    conversion = f"iconv -f {encoding} -t UTF-8"
+    return _convert(f"iconv -f {encoding} -t UTF-8", path)
+
+
+def _convert(conversion: str, path: str) -> str:
+    """The command that converts a file, which may be compressed."""
     for ending, command in _UNPACKING.items():
         if path.endswith(ending):
             return f"{command} {path} | {conversion} > {strip_compression(path)}"
-    return f"{conversion} {path} > {path}.utf8"
+    return f"{conversion} < {path} > {path}.utf8"
 
 
 def read_text(path: str) -> str:
@@ -245,9 +249,13 @@ def read_lines(path: str) -> list[tuple[int, str]]:
 
 
 def refuse_wide(path: str, data: bytes) -> None:
-    """Raises ValueError for a file whose first bytes are text with 16 or 32 bits a letter."""
+    """Raises ValueError where the first bytes of a file have 16 or 32 bits a letter, or no end of a line
+    but carriage returns."""
     if name := encodings.name_wide(data):
         fault(path, 1, f"not UTF-8 but {name}: convert the file with `{_iconv(name, path)}`")
+    if data.count(b"\r") > 1 and b"\n" not in data:
+        command = _convert("tr '\\r' '\\n'", path)
+        fault(path, 1, f"all lines end in a carriage return: convert the file with `{command}`")
 
 
 def fault(path: str, number: int, text: str) -> NoReturn:

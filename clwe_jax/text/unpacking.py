@@ -1,11 +1,12 @@
 """Opens files of text, plain or compressed, and says what other files are.
 
-How a file is read follows from its first bytes, not from its name: plain, gzip, xz, Zstandard, or a zip
+How a file is read follows from its first bytes, not from its name: plain, gzip, bzip2, xz, Zstandard, or a zip
 archive of one file. A file of another kind is refused with the command that makes text of it.
 """
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import gzip
 import hashlib
@@ -15,7 +16,7 @@ import shutil
 import sys
 import zipfile
 import zlib
-from typing import BinaryIO, Iterator, cast
+from typing import BinaryIO, Iterable, Iterator, Mapping, cast
 
 from absl import logging
 
@@ -26,11 +27,12 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-COMPRESSED = (".gz", ".xz", ".zst", ".zip")
-ENDING = r"(?:\.gz|\.xz|\.zst|\.zip)?"  # the same, in patterns of names
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+ENDING = r"(?:\.gz|\.bz2|\.xz|\.zst|\.zip)?"  # the same, in patterns of names
 _BLOCK = 1 << 20  # bytes read at once
 HEAD = 512  # first bytes of a file, which show its kind: tar's mark is at 257
 _GZIP = b"\x1f\x8b"
+_BZIP2 = b"BZh"
 _XZ = b"\xfd7zXZ\0"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _ZIP = b"PK\x03\x04"
@@ -39,7 +41,6 @@ _OTHER_KINDS = (
     (b"PK\x05\x06", "an empty zip archive: fetch it again"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it with `7z x {path}`"),
     (b"Rar!", "a RAR archive: unpack it with `unrar x {path}`"),
-    (b"BZh", "bzip2: unpack it with `bunzip2 --keep {path}`"),
     (b"\x1f\x9d", "compressed by `compress`: unpack it with `uncompress {path}`"),
     (b"\x04\x22\x4d\x18", "LZ4: unpack it with `lz4 -d {path}`"),
     (b"%PDF", "a PDF: expected plain text, such as `pdftotext {path}` writes"),
@@ -52,6 +53,8 @@ _OTHER_KINDS = (
 )
 _ENCRYPTED = 1  # flag of a file in a zip archive
 _WEB_PAGE = (b"<!doctype html", b"<html")
+# Zip archives of Word, Excel, LibreOffice and EPUB have one of them.
+_OFFICE = {"[Content_Types].xml", "mimetype"}
 # A zip archive made by macOS has them beside the files.
 _NO_CONTENT = ("__MACOSX/", ".DS_Store")
 
@@ -131,12 +134,14 @@ def _damage_named(path: str) -> Iterator[None]:
 
 def is_packed(path: str) -> bool:
     """Whether a file is compressed, whatever its name."""
-    return _read_head(path).startswith((_GZIP, _XZ, _ZSTD, _ZIP))
+    return _read_head(path).startswith((_GZIP, _BZIP2, _XZ, _ZSTD, _ZIP))
 
 
 def _decompress(raw: BinaryIO, head: bytes, path: str, stack: contextlib.ExitStack) -> BinaryIO:
     if head.startswith(_GZIP):
         return cast(BinaryIO, stack.enter_context(gzip.open(raw)))
+    if head.startswith(_BZIP2):
+        return cast(BinaryIO, stack.enter_context(bz2.open(raw)))
     if head.startswith(_XZ):
         return cast(BinaryIO, stack.enter_context(lzma.open(raw)))
     if head.startswith(_ZSTD):
@@ -162,6 +167,14 @@ def _members(archive: zipfile.ZipFile) -> list[str]:
 
 def _only_member(archive: zipfile.ZipFile, path: str) -> str:
     names = _members(archive)
+    if any(name.endswith("/data.pkl") for name in names):
+        raise ValueError(
+            f"{path} is a file of PyTorch, which is not read: write its content as text"
+        )
+    if not _OFFICE.isdisjoint(names):
+        raise ValueError(
+            f"{path} is a document of an office program or an e-book: save it as plain text in UTF-8"
+        )
     if len(names) != 1:
         shown_names = ", ".join(names[:5]) + (" ..." if len(names) > 5 else "")
         raise ValueError(
@@ -171,6 +184,32 @@ def _only_member(archive: zipfile.ZipFile, path: str) -> str:
     if archive.getinfo(names[0]).flag_bits & _ENCRYPTED:
         raise ValueError(f"{path} is a zip archive with a password: unpack it with `unzip {path}`")
     return names[0]
+
+
+def advise(path: str, advice: Mapping[str, str], default: str) -> str:
+    """What to do with a file that is not read: unpack it, what its ending asks for, or the default.
+
+    Args:
+      advice: ending of a name without that of a compressed file -> what to do.
+    """
+    with unpack(path) as file:
+        kind = describe_kind(file.read(HEAD), path)
+    name = strip_compression(path)
+    ending = next(filter(name.endswith, advice), "")
+    return f"it is {kind}" if kind else advice.get(ending, default)
+
+
+def describe_unread(paths: Iterable[str], advice: Mapping[str, str], default: str) -> str:
+    """'It has NAME, which is not read: ...' of one of some files, the best known; '' without any.
+
+    Args:
+      advice, default: as of `advise`.
+    """
+    known = {os.path.basename(path): advise(path, advice, default) for path in sorted(paths)}
+    # A README is no text of theirs.
+    for name in sorted(known, key=lambda x: (known[x] == default, "." not in x))[:1]:
+        return f"It has {name}, which is not read: {known[name]}. "
+    return ""
 
 
 def describe_kind(head: bytes, path: str) -> str:

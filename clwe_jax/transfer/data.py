@@ -15,6 +15,7 @@ from clwe_jax.options.transfer import TransferRun
 from clwe_jax.text.labelled import labelled_files
 from clwe_jax.text.dictionary.glossary import Glossary
 from clwe_jax.text.labelled import Examples, Task
+from clwe_jax.text.words.languages import name_in
 
 Rows = Sequence[Any]  # Tagged, Labelled or Spanned
 _DEV_SHARE = 10  # one of so many training rows is a development row, where no file is given
@@ -205,7 +206,7 @@ def _of_files(config: TransferRun, task: Task):
     if settings.tests.startswith(labelled_files.PREFIX):
         paths = dict.fromkeys(wanted, settings.tests)
     else:
-        paths = task.files(settings.tests)
+        paths = {name_in(x, wanted): path for x, path in task.files(settings.tests).items()}
     chosen = [x for x in wanted if x in paths] if wanted else list(paths)
     if not chosen:
         raise ValueError(

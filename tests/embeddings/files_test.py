@@ -478,3 +478,23 @@ def test_cache_folders(tmp_path, monkeypatch):
 def test_nothing_is_written_without_a_cache(tmp_path):
     read(written(tmp_path, GOOD))
     assert os.listdir(tmp_path) == ["v.vec"]
+
+
+@pytest.mark.parametrize("language", ["de", "deu", "ger", "de-AT"])
+def test_words_of_conceptnet_go_by_any_code_of_their_language(tmp_path, language):
+    path = written(tmp_path, "/c/de/haus_tier 1 2\n/c/en/house 3 4\n")
+    assert as_dict(read(path, language=language)) == {"haus tier": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    "data, message",
+    [
+        (GOOD.encode("utf-16"), "v.vec:1: not UTF-8 but UTF-16: .*iconv"),
+        (GOOD.encode("utf-16-le"), "v.vec:1: not UTF-8 but UTF-16LE"),
+        (GOOD.replace("\n", "\r").encode(), "v.vec:1: all lines end in a carriage return"),
+        (b"\x40" + bytes(7) + b'{"words": {}}' * 9, "tensors .safetensors. without words"),
+    ],
+)
+def test_text_that_is_not_ours_is_named(tmp_path, data, message):
+    with pytest.raises(ValueError, match=message):
+        read(written(tmp_path, data))

@@ -27,7 +27,7 @@ class ParallelSource(sources.BlockSource):
         self, files: Sequence[str], name: str, languages: tuple[int, int], number: int, buffer: int
     ):
         """Args:
-        files: the files of the two sides, or one file with two columns separated by a tab.
+        files: the files of the two sides.
         name: name of the language pair; each name is shuffled in its own order.
         buffer: size of the shuffle buffer in sentence pairs.
         """
@@ -50,31 +50,18 @@ class ParallelSource(sources.BlockSource):
         if shuffle and self._buffer > 1:
             lines = lines.shuffle(self._buffer, seed=sources.shuffle_seed(seed, self._name))
         blocks = tf.data.Dataset.zip(lines.batch(_BLOCK_PAIRS), sources.repeat_number(self._number))
-        if len(self._files) == 2:
-            name = lambda sides, number: dict(first=sides[0], second=sides[1], language=number)
-        else:
-            name = lambda lines, number: dict(**_columns(lines), language=number)
+        name = lambda sides, number: dict(first=sides[0], second=sides[1], language=number)
         return blocks.map(tf.autograph.experimental.do_not_convert(name))
 
     def sample(self) -> sources.Sample:
         parts = [sources.LineSource([name], self._name, 0, 0).sample() for name in self._files]
         sides = [part.texts for part in parts]
-        if len(sides) == 1:
-            # Both columns, or a line would have twice the pieces of one of two files.
-            columns = (line.split(b"\t")[:2] for line in sides[0])
-            sides = list(zip(*(both for both in columns if len(both) == 2)))
         return sources.Sample(
             texts=[text for side in sides for text in side],
             languages=[x for side, x in zip(sides, self.languages) for _ in side],
             times=parts[0].times,
             lines={},
         )
-
-
-def _columns(lines: tf.Tensor) -> dict[str, tf.Tensor]:
-    """The first two columns. The second is empty in a line without a tab, which is left out later."""
-    table = tf.strings.split(lines, "\t").to_tensor("", shape=[None, 2])
-    return {"first": table[:, 0], "second": table[:, 1]}
 
 
 def find(place: str, languages: Sequence[str], shuffle_lines: int) -> dict[str, ParallelSource]:
@@ -101,27 +88,25 @@ def find(place: str, languages: Sequence[str], shuffle_lines: int) -> dict[str, 
 
 
 def _check(paths: Sequence[str]) -> None:
-    """Raises ValueError where two sides differ in their numbers of lines, or no line is a pair."""
-    lines, tabs = zip(*map(_count_lines, paths))
-    if len(set(lines)) > 1:
+    """Raises ValueError where two sides differ in their numbers of lines, or have none."""
+    first, second = map(_count_lines, paths)
+    if first != second:
         raise ValueError(
-            f"{paths[0]} has {lines[0]:,} lines and {paths[1]} {lines[1]:,}: line n of one must "
+            f"{paths[0]} has {first:,} lines and {paths[1]} {second:,}: line n of one must "
             "translate line n of the other"
         )
     # Without a pair the endless stream of batches would search for ever.
-    if not sum(lines if len(paths) == 2 else tabs):
-        raise ValueError(
-            f"{' and '.join(paths)}: no line has a sentence and its translation. A table has a tab "
-            "between the two"
-        )
+    if not first:
+        raise ValueError(f"{' and '.join(paths)}: no line has a sentence and its translation")
 
 
-def _count_lines(path: str) -> tuple[int, int]:
-    """The numbers of lines and of tabs; errors as of `lines.iterate_lines`."""
+def _count_lines(path: str) -> int:
+    """The number of lines; errors as of `lines.iterate_lines`."""
     counts = text_lines.LineCounts()
-    tabs = sum(line.count("\t") for line in text_lines.iterate_lines(path, counts))
+    for _ in text_lines.iterate_lines(path, counts):
+        pass
     text_lines.warn_of_repairs(path, counts)
-    return counts.lines, tabs
+    return counts.lines
 
 
 def pair_chunks(

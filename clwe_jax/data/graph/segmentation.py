@@ -205,9 +205,7 @@ def _decode(lines: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 def _apply_marks(lines: tf.Tensor) -> tf.Tensor:
     """SARA AM in one character, a tsheg behind every Tibetan syllable (`words.end_syllables`), none elsewhere."""
     for sign, tones, vowel, both in characters.SARA_AM:
-        lines = tf.strings.regex_replace(
-            lines, f"{sign}([{tones}]?)[{vowel}{both}]", rf"\1{both}"
-        )
+        lines = tf.strings.regex_replace(lines, f"{sign}([{tones}]?)[{vowel}{both}]", rf"\1{both}")
     tsheg = characters.TSHEG
     lines = tf.strings.regex_replace(
         lines, f"([{_TIBETAN}])([^{_TIBETAN}{tsheg}]|$)", rf"\1{tsheg}\2"

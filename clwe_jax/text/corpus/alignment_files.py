@@ -1,7 +1,7 @@
 """Files of word alignments in Pharaoh's format, with the two sides of their sentences.
 
-A line of links has `i-j` for a sure link of source word i and target word j, and `ipj` (or `i?j`) for
-a possible one. The sentences stand in `xx-yy.src-tgt` (`source words ||| target words` a line), or in
+A line of links has `i-j` for a sure link of source word i and target word j, and `ipj` (or
+`i?j`) for a possible one; a confidence behind it, `0-0:0.9`, is not read. The sentences stand in `xx-yy.src-tgt` (`source words ||| target words` a line), or in
 two files `xx-yy.xx` and `xx-yy.yy`, or `test.xx` and `test.yy`, cut into words by spaces and tabs: an
 ideographic space may be a word. The number of a sentence and a tab may stand before links and
 sentences. NAACL's format has a link a line, `0001 3 4 S`, and sentences `<s snum=0001> ... </s>`.
@@ -28,9 +28,9 @@ _NAME = re.compile(
     r"(?P<a>[a-z]{2,3}?)-?(?P<b>[a-z]{2,3})(\.(?P<first>[01]))?\.(gold|wa|align)" + ENDING
 )
 _NUMBERED = re.compile(r"(\d+)\t(.*)")
-_NAACL_LINK = re.compile(r"(\d+) (\d+) (\d+)( [SP])?( [\d.]+)?")
+_NAACL_LINK = re.compile(r"(\d+)\s(\d+)\s(\d+)(?:\s([SP]))?(?:\s[\d.]+)?", re.IGNORECASE)
 _NAACL_SENTENCE = re.compile(r"<s snum=\"?(\d+)\"?>(.*)</s>", re.IGNORECASE)
-_LINK = re.compile(r"(\d+)([-p?])(\d+)")
+_LINK = re.compile(r"(\d+)([-pP?])(\d+)(?:[:/][\d.]+)?")
 _LINKS_PER_STRAY = 100  # links of a file to one that may lie beyond its sentence
 _EXPECTED = (
     "xx-yy.gold, xx-yy.wa or xx-yy.align with links `0-0 1-2`, beside xx-yy.src-tgt, or xx-yy.xx and "
@@ -173,7 +173,7 @@ def _read_links(path: str) -> list[_Row]:
         for line, text in enumerate(lines, 1):
             if match := _NAACL_LINK.fullmatch(text):
                 number = str(int(match[1]))
-                kind = "p" if match[4] == " P" else "-"
+                kind = "p" if match[4] in ("P", "p") else "-"
                 row = by_number.setdefault(number, _Row(number, line, []))
                 row.links.append((int(match[2]), kind, int(match[3])))
         return list(by_number.values())
@@ -262,13 +262,13 @@ def _sentences(files: AlignmentFiles) -> dict[str, _Both]:
 
 def _links(line: str, path: str, number: int) -> list[tuple[int, str, int]]:
     links = []
-    for part in line.split():
+    for part in filter(None, re.split(r"[\s,]+", line)):
         match = _LINK.fullmatch(part)
         if not match:
             raise ValueError(
                 f"{path}:{number}: {part!r} is no link; expected `3-4` (sure) or `3p4` (possible)"
             )
-        links.append((int(match[1]), match[2], int(match[3])))
+        links.append((int(match[1]), "-" if match[2] == "-" else "p", int(match[3])))
     return links
 
 

@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import itertools
 import os
+import re
 from typing import Callable, Iterator, Mapping, Protocol, Sequence
 
 from absl import logging
@@ -13,7 +14,7 @@ from absl import logging
 from clwe_jax import time_parts
 from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.dictionary.merged import Dictionary
-from clwe_jax.text.words.languages import hint
+from clwe_jax.text.words.languages import find_name, hint
 from clwe_jax.text import lines, unpacking
 from clwe_jax.text.lines import LineCounts, is_other_encoding
 from clwe_jax.text.unpacking import COMPRESSED, strip_compression
@@ -26,6 +27,8 @@ _ADVICE = {
     ".jsonl": "write its text to a .txt file, such as `jq -r .text` does",
     ".json": "write its text to a .txt file, such as `jq -r .text` does",
     ".xml": "write its text to a .txt file, a sentence a line",
+    ".srt": "write what is said to a .txt file, a sentence a line",
+    ".vtt": "write what is said to a .txt file, a sentence a line",
     ".conllu": "write its text to a .txt file, such as `sed -n 's/^# text = //p'` does",
 }
 _CHECKED_BYTES = 1 << 16  # text of each language that shows its encoding
@@ -123,13 +126,9 @@ class TextCorpus:
             there = _languages_in(directory)
             known = f"It has text in {', '.join(map(repr, there))}. " if there else "It has none. "
             unread = _describe_unread(directory, absent[0])
-            if capitals := [name for name in there if name.lower() == absent[0]]:
-                advice = f"Rename {capitals[0]} to {absent[0]}: file names are in lower case."
-            else:
-                advice = hint(absent[0], there)
             raise ValueError(
                 f"{directory} has no text in {', '.join(map(repr, absent))} (expected "
-                f"{absent[0]}.txt[.gz] or {absent[0]}/*.txt[.gz] there). {unread}{known}{advice} "
+                f"{absent[0]}.txt[.gz] or {absent[0]}/*.txt[.gz] there). {unread}{known}{hint(absent[0], there)} "
                 "--config.data.languages chooses the languages."
             )
         for language, files in self.files.items():
@@ -215,11 +214,19 @@ def _is_text(name: str) -> bool:
 
 
 def files_of(directory: str, language: str) -> list[str]:
-    """The text files of a language in a directory, sorted; of copies of a file the least compressed one."""
+    """The text files of a language in a directory, sorted; of copies of a file the least compressed one.
+
+    Files of the language's other codes are read where none has its name: deu.txt for 'de'.
+
+    Raises:
+      ValueError: several other codes would do equally well.
+    """
+    there = _languages_in(directory)
+    name = language if language in there else find_name(language, there)
     endings = ("", *COMPRESSED)
-    files = [os.path.join(directory, f"{language}.txt{ending}") for ending in endings]
-    files = [path for path in files if os.path.isfile(path)]
-    folder = os.path.join(directory, language)
+    files = [os.path.join(directory, f"{name}.txt{ending}") for ending in endings]
+    files = [path for path in files if name and os.path.isfile(path)]
+    folder = os.path.join(directory, name) if name else ""
     if os.path.isdir(folder):
         files += sorted(os.path.join(folder, name) for name in os.listdir(folder) if _is_text(name))
     chosen: dict[str, str] = {}
@@ -237,19 +244,20 @@ def _languages_in(directory: str) -> list[str]:
         if os.path.isdir(path) and any(_is_text(inner) for inner in os.listdir(path)):
             languages.add(name)
         elif os.path.isfile(path) and _is_text(name):
-            languages.add(name.split(".")[0])
+            languages.add(strip_compression(name).removesuffix(".txt"))
     return sorted(languages)
 
 
 def _describe_unread(directory: str, language: str) -> str:
     """A sentence on the files of a language that are not read, and what to do; '' without one."""
-    named = (name for name in sorted(os.listdir(directory)) if name.split(".")[0] == language)
-    for name in named:
+    for name in sorted(os.listdir(directory)):
         path = os.path.join(directory, name)
+        if language not in re.split(r"[._-]", name.lower()):
+            continue
         if os.path.isfile(path):
-            return (
-                f"{path} is there, but its name does not end in .txt: {_advise(path, language)}. "
-            )
+            fault = "does not begin with" if _is_text(name) else "does not end in .txt"
+            fault += f" {language}" * _is_text(name)
+            return f"{path} is there, but its name {fault}: {_advise(path, language)}. "
         for folder, _, inner in sorted(os.walk(path)):
             if inner:
                 first = os.path.join(folder, min(inner))
@@ -265,13 +273,8 @@ def _advise(path: str, language: str) -> str:
             f"WikiExtractor's files become text with `cat {language}/*/wiki_* | grep -v -e '^<doc ' "
             f"-e '^</doc>' > {language}.txt`"
         )
-    with unpacking.unpack(path) as file:
-        kind = unpacking.describe_kind(file.read(unpacking.HEAD), path)
-    if kind:
-        return f"it is {kind}"
-    return _ADVICE.get(
-        os.path.splitext(name)[1], f"rename it {language}.txt if it is a sentence a line"
-    )
+    default = f"rename it {language}.txt if it is a sentence a line"
+    return unpacking.advise(path, _ADVICE, default)
 
 
 def inspect(

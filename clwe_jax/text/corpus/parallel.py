@@ -1,7 +1,8 @@
 """Parallel text: sentences and their translations, from files of all formats.
 
 Files of two languages: `xx-yy.xx` and `xx-yy.yy`, of which line n of one translates line n of the
-other, `tatoeba.xxx-eng.xxx` and `tatoeba.xxx-eng.eng` (ISO 639-3), `xx-yy.tsv` with two columns, TMX.
+other, `tatoeba.xxx-eng.xxx` and `tatoeba.xxx-eng.eng` (ISO 639-3), `xx-yy.tsv` with two columns of
+text, TMX; any name and a dot may stand before them, as in OPUS' `Tanzil.xx-yy.xx`.
 Files of two languages or more: `train.en`, `train.de`, `train.fr` have the same text in all; the
 option names their beginning, `DIR/train`. A Bible a file: `xx.tsv` of verses (reference, tab, text),
 or `xxx-NAME.txt` with a line for each line of `vref.txt`; every two languages have a pair for each
@@ -14,6 +15,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import re
+import statistics
 from typing import Mapping, Sequence
 
 from absl import logging
@@ -29,6 +32,8 @@ from clwe_jax.text.lines import LineCounts, iterate_lines, warn_of_repairs
 from clwe_jax.text.unpacking import open_binary
 from clwe_jax.text.words.languages import code_of
 
+_SAMPLED = 1_000  # lines of a table that show which columns are text
+_NO_TEXT = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?|(https?|file)://\S+|", re.IGNORECASE)
 __all__ = ["HELP", "Files", "Given", "Pairs", "Reader", "find", "read", "read_all", "test_pairs"]
 
 
@@ -144,11 +149,11 @@ def read_all(place: str, languages: Sequence[str], option: str) -> Given:
 
 
 def as_lines(files: Files, reader: Reader) -> Files:
-    """The same pairs in files that TensorFlow reads: line by line, or a tab between two columns.
+    """The same pairs in two files that TensorFlow reads line by line.
 
-    Verses and TMX are written to the user's cache, under the stamps of what they come from.
+    Those of other formats are written to the user's cache, under the stamps of what they come from.
     """
-    if files.kind in (LINES, COLUMNS):
+    if files.kind == LINES:
         return files
     origin = [*map(stamps.stamp, files.paths), repr(files.selection), files.name]
     digest = hashlib.blake2b("\n".join(origin).encode(), digest_size=8).hexdigest()
@@ -212,6 +217,7 @@ class Reader:
         if not pairs:
             raise ValueError(
                 f"{name}: no line has a sentence and its translation"
+                + ". A table has a tab between the two" * (files.kind == COLUMNS)
                 + (" in the verses that are selected" if files.selection.parts else "")
             )
         return Pairs([a for a, _ in pairs], [b for _, b in pairs], skipped)
@@ -268,14 +274,26 @@ def _read_columns(
     [path] = paths
     faults = Faults(path)
     both = []
-    lines = _lines(path)[: limit or None]
-    for number, line in enumerate(lines, 1):
-        row = line.split("\t")
-        if len(row) > 1:
-            both.append((row[0].strip(), row[1].strip()))
-        elif line.strip():
+    rows = [line.split("\t") for line in _lines(path)[: limit or None]]
+    first, second = _text_columns(rows[:_SAMPLED])
+    for number, row in enumerate(rows, 1):
+        if len(row) > second:
+            both.append((row[first].strip(), row[second].strip()))
+        elif "".join(row).strip():
             faults.add("without two columns", number)
     return both, faults.counts
+
+
+def _text_columns(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
+    """The first two columns that are no scores, numbers of sentences or addresses in most lines."""
+    width = statistics.mode(map(len, rows)) if rows else 0
+    rows = [row for row in rows if len(row) == width]
+    kept = [c for c in range(width) if 2 * sum(_is_no_text(row[c]) for row in rows) <= len(rows)]
+    return (kept[0], kept[1]) if len(kept) > 1 else (0, 1)
+
+
+def _is_no_text(cell: str) -> bool:
+    return _NO_TEXT.fullmatch(cell.strip()) is not None
 
 
 def _read_lines(paths: tuple[str, ...], limit: int) -> tuple[list[tuple[str, str]], dict[str, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import glob
 import itertools
 import os
 import re
@@ -14,11 +15,12 @@ from absl import logging
 from clwe_jax.text.corpus import tmx, verse_files, verse_references
 from clwe_jax.text.corpus.verse_references import Selection
 from clwe_jax.text.lines import iterate_lines
+from clwe_jax.text import unpacking
 from clwe_jax.text.unpacking import open_binary, strip_compression
 from clwe_jax.text.words.languages import name_in
 
 HELP = (
-    "expected xx-yy.xx and xx-yy.yy, tatoeba.xxx-eng.xxx and .eng, xx-yy.tsv or xx-yy.tmx in a folder, in "
+    "expected xx-yy.xx and xx-yy.yy, tatoeba.xxx-eng.xxx and .eng, xx-yy.tsv or NAME.tmx in a folder, in "
     "lower case; or a Bible a language, xx.tsv (reference, tab, verse) or xx-NAME.txt in the vref layout; "
     "or DIR/train for DIR/train.xx and DIR/train.yy"
 )
@@ -27,7 +29,18 @@ LINES = "lines"
 COLUMNS = "columns"
 UNITS = "units"
 VERSES = "verses"
-_PAIR = re.compile(r"(?:tatoeba\.)?([a-z_]+)-([a-z_]+)")
+_PAIR = re.compile(r"(?:.+\.)?([a-z]{2,3}(?:_[A-Za-z]+)?)-([a-z]{2,3}(?:_[A-Za-z]+)?)")
+# Ending of a file that is not read -> what makes one of it that is.
+_ADVICE = {
+    ".csv": "write its two columns with a tab between them to xx-yy.tsv",
+    ".jsonl": "`jq -r '[.SOURCE, .TARGET] | @tsv' FILE` makes xx-yy.tsv of two of its keys",
+    ".json": "`jq -r '.[] | [.SOURCE, .TARGET] | @tsv' FILE` makes xx-yy.tsv of two of its keys",
+    ".sgm": "write what stands between <seg> and </seg> to xx-yy.xx, a line each",
+    ".xlf": "`xliff2po` and `po2tmx` of the Translate Toolkit make a .tmx file of it",
+    ".xliff": "`xliff2po` and `po2tmx` of the Translate Toolkit make a .tmx file of it",
+    ".po": "`po2tmx` of the Translate Toolkit makes a .tmx file of it",
+}
+_RENAME = "its name is none of those expected"
 _TRANSLATION = re.compile(r"([a-z]{2,3}(?:_[a-z]+)?)(?:-[^.]+)?\.(?:tsv|txt)", re.IGNORECASE)
 _MARK = "@"  # between a place and the verses that are selected
 
@@ -84,7 +97,10 @@ def find(place: str, languages: Sequence[str], option: str) -> tuple[list[Files]
         pairs = _with_beginning(base, languages)
         alone = []
     if not pairs and not alone:
-        raise FileNotFoundError(f"config.{option}={place} names no parallel text: {HELP}")
+        there = filter(os.path.isfile, glob.glob(os.path.join(glob.escape(base), "*")))
+        unread = unpacking.describe_unread(there, _ADVICE, _RENAME)
+        message = f"config.{option}={place} names no parallel text: {HELP}. {unread}"
+        raise FileNotFoundError(message.rstrip())
     kept = [x for x in pairs if {x.source, x.target} <= set(languages)]
     absent = [x.name for x in pairs if x not in kept] + alone
     if selection.parts and not selection.without:

@@ -8,7 +8,9 @@ from typing import Mapping, Sequence
 
 from clwe_jax.text.dictionary import kaikki, pair_files
 from clwe_jax.text.dictionary.pair_files import PairFile
+from clwe_jax.text import unpacking
 from clwe_jax.text.unpacking import strip_compression
+from clwe_jax.text.words.languages import name_in
 
 _HINT = (
     "Name a directory of xx-yy.txt with --config.data.dictionaries=DIR ('' for none), or fetch "
@@ -16,6 +18,7 @@ _HINT = (
 )
 _ENGLISH = "en"
 _WHOLE = ("", pair_files.WIKTIONARY, pair_files.TRAIN)  # splits of dictionaries to train on
+_RENAME = "if it has lines `word TAB translation`, rename it xx-yy.txt"
 # Ending of a file that is not read -> what makes xx-yy.txt of it.
 _ADVICE = {
     ".dix": (
@@ -25,9 +28,7 @@ _ADVICE = {
     ".dict.dz": "unpack it with `dictunzip`, and write lines `word TAB translation` to xx-yy.txt",
     ".ifo": "StarDict's: `pyglossary FILE xx-yy.csv` makes a table, whose first two columns are xx-yy.txt",
     ".tei": "FreeDict's: `pyglossary FILE xx-yy.csv` makes a table, whose first two columns are xx-yy.txt",
-    ".tsv": "if it has lines `word TAB translation`, rename it xx-yy.txt",
     ".csv": "write its two columns with a tab between them to xx-yy.txt",
-    ".tab": "if it has lines `word TAB translation`, rename it xx-yy.txt",
     ".json": "write lines `word TAB translation` to xx-yy.txt",
     ".jsonl": "write lines `word TAB translation` to xx-yy.txt",
     ".xml": "write lines `word TAB translation` to xx-yy.txt",
@@ -66,7 +67,7 @@ def find(
                 files.append(file)
             whole |= {(file.source, file.target)} if not file.split else set()
         elif _JMDICT_FILE.fullmatch(name):
-            files.append(PairFile(path, "ja", "", ""))
+            files.append(PairFile(path, name_in("ja", languages), "", ""))
         elif kaikki.is_kaikki(path):
             files.append(PairFile(path, "", "", ""))
     if not files:
@@ -80,7 +81,7 @@ def find(
     if through := pivot or _choose_pivot(files, wanted, languages):
         wanted = _between(files, [*languages, through])
     if not wanted:
-        there = sorted({"-".join(pair) for file in files for pair in _pairs_of(file)})
+        there = sorted({"-".join(x) for file in files for x in _pairs_of(file, languages)})
         raise ValueError(
             f"{name_of(directory_or_files)} holds no dictionary between any two of "
             f"{','.join(languages)}; it has {', '.join(there)}. {_describe_others(paths)}Change "
@@ -111,13 +112,14 @@ def _paths(directory_or_files: str | Sequence[str]) -> list[str]:
     return list(directory_or_files)
 
 
-def _pairs_of(file: PairFile) -> set[tuple[str, str]]:
-    """The pairs of languages of a file; of JMdict those with English."""
+def _pairs_of(file: PairFile, languages: Sequence[str]) -> set[tuple[str, str]]:
+    """The pairs of languages of a file, as a run calls them; of JMdict those with English."""
     if file.target:
         return {(file.source, file.target)}
+    english = name_in(_ENGLISH, languages)
     if file.source:
-        return {(file.source, _ENGLISH)}
-    return {(language, _ENGLISH) for language in kaikki.languages_of(file.path)}
+        return {(file.source, english)}
+    return {(name_in(x, languages), english) for x in kaikki.languages_of(file.path)}
 
 
 def _between(files: Sequence[PairFile], languages: Sequence[str]) -> list[PairFile]:
@@ -125,9 +127,9 @@ def _between(files: Sequence[PairFile], languages: Sequence[str]) -> list[PairFi
     return [
         file
         for file in files
-        if any(set(pair) <= set(languages) for pair in _pairs_of(file))
+        if any(set(pair) <= set(languages) for pair in _pairs_of(file, languages))
         # JMdict has glosses in many languages.
-        or (file.source == "ja" and not file.target and file.source in languages)
+        or (file.source in languages and not file.target)
     ]
 
 
@@ -136,7 +138,7 @@ def _lacking(wanted: Sequence[PairFile], languages: Sequence[str]) -> list[str]:
     there = {
         x
         for file in wanted
-        for pair in _pairs_of(file)
+        for pair in _pairs_of(file, languages)
         if set(pair) <= set(languages)
         for x in pair
     }
@@ -149,7 +151,7 @@ def _choose_pivot(
     """A language of no text that has dictionaries with all languages that have none with another one,
     and with one language more; English before others; '' where there is none."""
     lacking = _lacking(wanted, languages)
-    pairs = {frozenset(pair) for file in files for pair in _pairs_of(file)}
+    pairs = {frozenset(pair) for file in files for pair in _pairs_of(file, languages)}
     others = {x for pair in pairs for x in pair}.difference(languages)
     for other in sorted(others, key=lambda x: (x != _ENGLISH, x)):
         paired = [x for x in languages if frozenset((x, other)) in pairs]
@@ -168,11 +170,9 @@ def _describe_others(paths: Sequence[str]) -> str:
         split = pair_files.parse_name(path)
         if split and re.fullmatch(r"0-\d+", split.split):
             return f"It has {name}: --config.align.split={split.split} reads it. "
-        for ending, advice in _ADVICE.items():
-            if name.endswith(ending):
-                return f"It has {name}, which is not read: {advice}. "
-    names = [os.path.basename(path) for path in paths[:3] if os.path.isfile(path)]
-    return f"It has {', '.join(names)}. " if names else ""
+    files = {path: pair_files.parse_name(path) for path in filter(os.path.isfile, paths)}
+    unread = (path for path, file in files.items() if not file or file.split not in _WHOLE)
+    return unpacking.describe_unread(unread, _ADVICE, _RENAME)
 
 
 def tests(exclude: str | Sequence[str] | None, languages: Sequence[str] | None) -> list[PairFile]:

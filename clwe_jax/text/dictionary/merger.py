@@ -11,6 +11,7 @@ from absl import logging
 
 from clwe_jax.text.dictionary import composed, jmdict, kaikki
 from clwe_jax.text.dictionary.pair_files import PairFile, Pairs, read_pairs
+from clwe_jax.text.words.languages import name_in
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.words.spellings import Tally, written
 
@@ -113,24 +114,27 @@ def read_files(
 
 def _read_jmdict(path: str, merger: Merger, languages: Sequence[str] | None) -> None:
     by_language: dict[str, tuple[list[str], list[str]]] = {}
-    for word, language, gloss in jmdict.iterate(path):
+    for word, code, gloss in jmdict.iterate(path):
+        language = name_in(code, languages)
         if languages is None or language in languages:
             left, right = by_language.setdefault(language, ([], []))
             left.append(word)
             right.append(gloss)
     for language in sorted(by_language):
-        _add(merger, "ja", language, *by_language[language])
+        _add(merger, name_in("ja", languages), language, *by_language[language])
 
 
 def _read_kaikki(path: str, merger: Merger, languages: Sequence[str] | None) -> None:
     by_language: dict[str, tuple[list[str], list[str]]] = {}
-    for language, word, english in kaikki.iterate(path):
-        if languages is None or {language, "en"} <= set(languages):
+    english = name_in("en", languages)
+    for code, word, translation in kaikki.iterate(path):
+        language = name_in(code, languages)
+        if languages is None or {language, english} <= set(languages):
             left, right = by_language.setdefault(language, ([], []))
             left.append(word)
-            right.append(english)
+            right.append(translation)
     for language in sorted(by_language):
-        _add(merger, language, "en", *by_language[language])
+        _add(merger, language, english, *by_language[language])
 
 
 def _add(merger: Merger, left: str, right: str, words: list[str], others: list[str]) -> None:

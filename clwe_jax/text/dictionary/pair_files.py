@@ -23,9 +23,9 @@ from clwe_jax.text.lines import (
     refuse_wide,
 )
 from clwe_jax.text.unpacking import ENDING
-from clwe_jax.text.words.languages import name_in
+from clwe_jax.text.words.languages import IN_NAMES, name_in
 
-_NAME = re.compile(rf"([a-z]{{2,3}})-([a-z]{{2,3}})(?:\.(.+))?\.txt{ENDING}")
+_NAME = re.compile(rf"({IN_NAMES})-({IN_NAMES})(?:\.(.+))?\.txt{ENDING}")
 WIKTIONARY = (
     "wiktionary"  # in the name of a dictionary beside another one; see `text.dictionary.wiktionary`
 )
@@ -35,6 +35,7 @@ _NAMED_LINES = 3  # bad lines of a file that the log describes
 _MORE_COLUMNS = (
     "`cut -f1,2` keeps two, and `sed 's/ *[[{][^]}]*[]}]//g'` takes dict.cc's remarks away"
 )
+_NUMBERED = "`cut -f2,3` leaves the numbers out"
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
@@ -138,7 +139,9 @@ def read_pairs(path: str) -> Pairs:
             if line[0] == "#" and (" " in columns[0] or len(columns) > 2):
                 continue  # a comment: a word that begins with # has a translation alone beside it
             if len(columns) != 2 or not all(columns):
-                more = "" if len(columns) < 3 or "\t" not in line else f" ({_MORE_COLUMNS})"
+                more = ""
+                if len(columns) > 2 and "\t" in line:
+                    more = f" ({_NUMBERED if columns[0].isdigit() else _MORE_COLUMNS})"
                 pairs.skip(number, f"expected 2 columns, found {len(columns)}{more}: {line[:60]!r}")
                 continue
         left(columns[0])

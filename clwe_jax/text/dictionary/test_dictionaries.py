@@ -11,12 +11,12 @@ from absl import logging
 
 from clwe_jax.text.corpus import test_files
 from clwe_jax.text.dictionary import pair_files
-from clwe_jax.text.words.languages import name_in
+from clwe_jax.text.words.languages import IN_NAMES, name_in
 from clwe_jax.text.dictionary.pair_files import TEST_SPLITS, PairFile
 from clwe_jax.text.unpacking import ENDING
 from clwe_jax.text.words.normalize import Normalizer
 
-_NAME = re.compile(rf"([a-z]{{2,3}})-([a-z]{{2,3}})\.({TEST_SPLITS})\.txt{ENDING}")
+_NAME = re.compile(rf"({IN_NAMES})-({IN_NAMES})\.({TEST_SPLITS})\.txt{ENDING}")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -73,7 +73,7 @@ def _sentences(path: str, is_known: Callable[[str], bool]) -> list[list[_Row]]:
         columns = _cells(line, separator)
         is_comment = line[0] == "#" and (
             len(columns) != width
-            or (separator == " " and _COMMENT.match(line))
+            or (_COMMENT.match(line) if separator == " " else line[1:2] == " ")
             or not any(is_known(cell) for cell in columns[1:])
         )
         if is_comment or line.startswith("-DOCSTART-"):

@@ -107,7 +107,13 @@ _BERT_HAN = (
 )
 
 # Variation selectors, tatweel and other marks that only choose a glyph.
-_GLYPH_CHOOSERS = ((0x034F, 0x034F), (0x0640, 0x0640), (0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
+_GLYPH_CHOOSERS = (
+    (0x034F, 0x034F),
+    (0x0640, 0x0640),
+    (0x180B, 0x180F),
+    (0xFE00, 0xFE0F),
+    (0xE0100, 0xE01EF),
+)
 _ZERO_WIDTH_SPACE = 0x200B
 _REPLACEMENT = 0xFFFD
 _SMALL_KE_KA = (0x30F5, 0x30F6)  # counters (5ヶ月), not parts of katakana words

@@ -38,6 +38,7 @@ _WITHOUT_STANDARD = frozenset(
 )
 _RIGHT_TO_LEFT = frozenset("Adlm Arab Hebr Mand Mend Nkoo Rohg Samr Syrc Thaa".split())
 _SCRIPT = re.compile("[a-z]{4}")
+IN_NAMES = "[a-z]{2,3}(?:_[A-Z][a-z]{3})?"  # a language in names of files: deu, zho_Hant
 
 
 class Tag(NamedTuple):
@@ -134,8 +135,10 @@ def name_in(name: str, languages: Sequence[str] | None) -> str:
     """
     if languages is None or name in languages:
         return name
-    code = code_of(name)
-    return next((x for x in languages if code_of(x) == code), code)
+    tag = parse_tag(name)
+    ranks = {x: _rank(parse_tag(x), tag) for x in languages}
+    known = [x for x in languages if ranks[x] is not None]
+    return min(known, key=ranks.__getitem__, default=tag.code)
 
 
 def hint(wanted: str, known: Iterable[str]) -> str:

@@ -125,3 +125,21 @@ def test_the_places_show_where_numbers_begin(tmp_path, gold, links):
     write(tmp_path, de__en_gold=gold, de__en_de="a b c\n", de__en_en="d e f\n")
     [row] = read(tmp_path, ("de", "en"))
     assert row.sure == links
+
+
+@pytest.mark.parametrize(
+    "gold",
+    [
+        "1-1 2P2\n1-1\n",
+        "1-1,2p2\n1-1\n",
+        "0-0:0.9 1?1/0.5\n0-0:1\n",
+        "1\t1\t1\tS\n1\t2\t2\tP\n2\t1\t1\tS\n",
+        "1 1 1 s\n1 2 2 p\n2 1 1 s\n",
+        "7\t1-1 2p2\n8\t1-1\n",
+    ],
+)
+def test_ways_of_writing_links(tmp_path, gold):
+    write(tmp_path, de__en_gold=gold, de__en_de="a b\nc\n", de__en_en="d e\nf\n")
+    first, second = read(tmp_path, ("de", "en"))
+    assert (first.sure, first.possible) == ({(0, 0)}, {(0, 0), (1, 1)})
+    assert second.sure == {(0, 0)}

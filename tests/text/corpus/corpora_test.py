@@ -85,17 +85,48 @@ def test_missing_directory(tmp_path):
         corpora.TextCorpus(str(tmp_path / "absent"), ["en"])
 
 
+def test_a_misspelled_language(tmp_path):
+    directory = write(tmp_path, {"EN.txt": "a\n", "it.txt": "b\n"})
+    expected = "no text in 'itx' .*has text in 'EN', 'it'. Known: EN, it."
+    with pytest.raises(ValueError, match=expected):
+        corpora.TextCorpus(directory, ["it", "itx"])
+
+
 @pytest.mark.parametrize(
-    "language, expected",
+    "name, language",
     [
-        ("itx", "no text in 'itx' .*has text in 'EN', 'it'. Known: EN, it."),
-        ("en", "Rename EN to en"),
+        ("EN.txt", "en"),
+        ("deu.txt", "de"),
+        ("de.txt.gz", "deu"),
+        ("ger/1.txt", "de"),
+        ("cmn.txt", "zh"),
+        ("zho_Hans.txt", "zh"),
+        ("nb.txt", "no"),
+        ("fil.txt", "tl"),
+        ("iw.txt", "he"),
+        ("arb.txt", "ar"),
+        ("pes_Arab.txt", "fa"),
+        ("swh.txt", "sw"),
+        ("pt-BR.txt", "pt"),
+        ("sr-Latn.txt", "sr"),
     ],
 )
-def test_a_misspelled_language(tmp_path, language, expected):
-    directory = write(tmp_path, {"EN.txt": "a\n", "it.txt": "b\n"})
-    with pytest.raises(ValueError, match=expected):
-        corpora.TextCorpus(directory, ["it", language])
+def test_a_file_has_any_code_of_its_language(tmp_path, name, language):
+    corpus = corpora.TextCorpus(write(tmp_path, {name: "a\n", "README.txt": "b\n"}), [language])
+    assert list(corpus.lines(language)) == ["a"]
+
+
+def test_of_two_codes_that_of_iso_639_3_comes_first(tmp_path):
+    directory = write(tmp_path, {"deu.txt": "a\n", "ger.txt": "b\n"})
+    assert list(corpora.TextCorpus(directory, ["de"]).lines("de")) == ["a"]
+    assert list(corpora.TextCorpus(directory, ["ger"]).lines("ger")) == ["b"]
+
+
+@pytest.mark.parametrize("name", ["wiki.de.txt", "europarl.de", "news.2020.de.shuffled", "DE.TXT"])
+def test_an_unread_file_that_names_the_language_anywhere_is_named(tmp_path, name):
+    directory = write(tmp_path, {name: "a\n", "en.txt": "b\n"})
+    with pytest.raises(ValueError, match=f"{name} is there, but .*rename it de.txt"):
+        corpora.TextCorpus(directory, ["en", "de"])
 
 
 def test_a_file_in_place_of_a_folder(tmp_path):
@@ -152,6 +183,7 @@ def test_lines_of_all_kinds(tmp_path):
 def test_blocks_do_not_show(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     monkeypatch.setattr(lines, "is_other_encoding", lambda *counts: False)
+    monkeypatch.setattr(lines, "refuse_wide", lambda *some: None)
     pieces = [b"", b"a", "é銀🦊".encode(), b"\xff", b"\r", b"\n", b"\n\n", b"word " * 5]
     for case in range(30):
         data = b"".join(pieces[i] for i in rng.integers(0, len(pieces), 40)) + b"x"

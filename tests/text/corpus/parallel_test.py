@@ -133,3 +133,35 @@ def test_other_formats_become_lines_for_tensorflow(tmp_path, monkeypatch):
     assert parallel.read(lines).target == PAIRS[1]
     # A second reader takes the files that are there.
     assert parallel.as_lines(files, None).paths == lines.paths
+
+
+@pytest.mark.parametrize(
+    "line", ["1.05\t{}\t{}", "123\t{}\t456\t{}", "http://a.b/c\thttps://d.e\t{}\t{}\t0.7"]
+)
+def test_scores_numbers_and_addresses_are_no_sentences(tmp_path, line):
+    lines = (line.format(a, b) for a, b in zip(*PAIRS))
+    write(tmp_path, en_de__tsv="".join(f"{x}\n" for x in lines))
+    assert read_all(str(tmp_path)) == {("en", "de"): PAIRS}
+
+
+def test_a_corpus_has_its_name_before_the_languages(tmp_path):
+    write(tmp_path, Tanzil__en_de__en=EN, Tanzil__en_de__de=DE)
+    write(tmp_path, Books__en_pt_BR__tsv="a\tb\n")
+    (tmp_path / "Books.en-pt-BR.tsv").rename(tmp_path / "Books.en-pt_BR.tsv")
+    found = read_all(str(tmp_path), ("en", "de", "pt"))
+    assert found == {("en", "de"): PAIRS, ("en", "pt"): (["a"], ["b"])}
+
+
+@pytest.mark.parametrize(
+    "name, advice",
+    [
+        ("de-en.csv", "with a tab between them"),
+        ("de-en.jsonl", "`jq -r"),
+        ("train.de", "its name is none of those expected"),
+    ],
+)
+def test_an_unread_file_is_named(tmp_path, name, advice):
+    (tmp_path / name).write_text("a,b\n")
+    (tmp_path / "README").write_text("a\n")
+    with pytest.raises(FileNotFoundError, match=f"parallel text: .*It has {name}, .*{advice}"):
+        read_all(str(tmp_path))

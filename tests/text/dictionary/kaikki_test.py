@@ -125,3 +125,27 @@ def test_translations_of_english_words_join_other_languages(tmp_path):
     assert dictionary.load(folder, ["uk", "fa"]).pairs("uk", "fa") == [("uk1", "fa1")]
     assert dictionary.load(folder, ["uk", "en"]).pairs("uk", "en") == [("uk1", "one")]
     assert files.pivot_of(files.find(folder, ["uk", "en"]), ["uk", "en"]) == ""
+
+
+def test_a_run_may_name_languages_by_other_codes(tmp_path):
+    entry = '{"word": "hund", "lang_code": "de", "senses": [{"glosses": ["dog"]}]}'
+    (tmp_path / "german.jsonl").write_text(entry)
+    xml = "<JMdict><entry><r_ele><reb>いぬ</reb></r_ele><sense><gloss>dog</gloss></sense></entry></JMdict>"
+    (tmp_path / "JMdict_e").write_text(xml)
+    read = dictionary.load(str(tmp_path), ["deu", "eng", "jpn"])
+    assert list(read.pairs("deu", "eng")) == [("hund", "dog")]
+    assert list(read.pairs("jpn", "eng")) == [("いぬ", "dog")]
+
+
+@pytest.mark.parametrize(
+    "name, advice",
+    [
+        ("de-en.dic", "rename it xx-yy.txt"),
+        ("de-en.full.txt", "rename it xx-yy.txt"),
+        ("de-en.csv", "with a tab between them"),
+    ],
+)
+def test_a_file_that_is_no_dictionary_by_its_name(tmp_path, name, advice):
+    (tmp_path / name).write_text("hund dog\n")
+    with pytest.raises(ValueError, match=f"It has {name}, which is not read: .*{advice}"):
+        dictionary.load(str(tmp_path), ["de", "en"])

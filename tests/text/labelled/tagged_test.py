@@ -285,6 +285,7 @@ def test_comments_have_tabs_and_names_are_nested(tmp_path, said, nested, warned)
         "# a comment\twith a tab\nAnna B-PER\nkam O\n",
         "#global.columns = FORM TAG\nAnna B-PER\nkam O\n",
         "token\tlabel\nAnna\tB-PER\nkam\tO\n",
+        "# id\tO\nAnna\tB-PER\nkam\tO\n",
         "# one\ttwo\nAnna   B-PER\nkam    O\n",
         "#\tB\nAnna\tB-PER\nkam\tO\n",
     ],
