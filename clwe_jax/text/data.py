@@ -21,6 +21,7 @@ from absl import logging
 from clwe_jax import atomic, terminal
 from clwe_jax.text import ebible
 from clwe_jax.text.corpus import download
+from clwe_jax.text.dictionary import wiktionary
 from clwe_jax.text.words import languages as language_codes
 
 # The commit of LASER's repository that has the files of tatoeba.sha256.
@@ -34,52 +35,19 @@ _ARCHIVE = "flores200_dataset.tar.gz"
 _PARTS = ("dev", "devtest")  # of FLORES-200
 _UD = "https://raw.githubusercontent.com/UniversalDependencies/UD_{}/r2.14/"
 # Language -> a treebank with all three parts, in repositories UD_{...}.
-_TREEBANKS = {
-    "ar": "Arabic-PADT",
-    "be": "Belarusian-HSE",
-    "bg": "Bulgarian-BTB",
-    "ca": "Catalan-AnCora",
-    "cy": "Welsh-CCG",
-    "da": "Danish-DDT",
-    "de": "German-GSD",
-    "el": "Greek-GDT",
-    "en": "English-EWT",
-    "es": "Spanish-GSD",
-    "et": "Estonian-EDT",
-    "eu": "Basque-BDT",
-    "fa": "Persian-Seraji",
-    "fi": "Finnish-TDT",
-    "fr": "French-GSD",
-    "ga": "Irish-IDT",
-    "gl": "Galician-CTG",
-    "he": "Hebrew-HTB",
-    "hi": "Hindi-HDTB",
-    "hr": "Croatian-SET",
-    "hu": "Hungarian-Szeged",
-    "hy": "Armenian-ArmTDP",
-    "id": "Indonesian-GSD",
-    "it": "Italian-ISDT",
-    "ja": "Japanese-GSD",
-    "ko": "Korean-GSD",
-    "lt": "Lithuanian-ALKSNIS",
-    "lv": "Latvian-LVTB",
-    "mt": "Maltese-MUDT",
-    "nl": "Dutch-LassySmall",
-    "pl": "Polish-PDB",
-    "pt": "Portuguese-GSD",
-    "ro": "Romanian-RRT",
-    "ru": "Russian-GSD",
-    "sk": "Slovak-SNK",
-    "sl": "Slovenian-SSJ",
-    "sr": "Serbian-SET",
-    "sv": "Swedish-Talbanken",
-    "tr": "Turkish-IMST",
-    "uk": "Ukrainian-IU",
-    "ur": "Urdu-UDTB",
-    "vi": "Vietnamese-VTB",
-    "wo": "Wolof-WTF",
-    "zh": "Chinese-GSDSimp",
-}
+_TREEBANKS = dict(
+    pair.split(":")
+    for pair in (
+        "ar:Arabic-PADT be:Belarusian-HSE bg:Bulgarian-BTB ca:Catalan-AnCora cy:Welsh-CCG da:Danish-DDT "
+        "de:German-GSD el:Greek-GDT en:English-EWT es:Spanish-GSD et:Estonian-EDT eu:Basque-BDT "
+        "fa:Persian-Seraji fi:Finnish-TDT fr:French-GSD ga:Irish-IDT gl:Galician-CTG he:Hebrew-HTB "
+        "hi:Hindi-HDTB hr:Croatian-SET hu:Hungarian-Szeged hy:Armenian-ArmTDP id:Indonesian-GSD "
+        "it:Italian-ISDT ja:Japanese-GSD ko:Korean-GSD lt:Lithuanian-ALKSNIS lv:Latvian-LVTB "
+        "mt:Maltese-MUDT nl:Dutch-LassySmall pl:Polish-PDB pt:Portuguese-GSD ro:Romanian-RRT "
+        "ru:Russian-GSD sk:Slovak-SNK sl:Slovenian-SSJ sr:Serbian-SET sv:Swedish-Talbanken "
+        "tr:Turkish-IMST uk:Ukrainian-IU ur:Urdu-UDTB vi:Vietnamese-VTB wo:Wolof-WTF zh:Chinese-GSDSimp"
+    ).split()
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,11 +135,7 @@ def _use_ud(out: str, languages: Sequence[str]) -> str:
 
 
 def _wiktionary(out: str, languages: Sequence[str]) -> None:
-    from clwe_jax.text.dictionary.__main__ import main as dictionary
-
-    dictionary(
-        ["download", "--source=wiktionary", f"--languages={','.join(languages)}", f"--out={out}"]
-    )
+    wiktionary.download_languages(out, languages)
 
 
 SETS: Mapping[str, Set] = {

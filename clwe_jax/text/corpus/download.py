@@ -24,48 +24,11 @@ from clwe_jax import atomic
 ADDRESS = "https://dl.fbaipublicfiles.com/arrival/dictionaries/"
 LICENCE = "The MUSE dictionaries are licensed CC BY-NC 4.0: not for commercial use."
 MANIFEST = "manifest.json"
-_EUROPEAN = ("de", "en", "es", "fr", "it", "pt")
+_EUROPEAN = "de en es fr it pt".split()
 _OTHERS = (
-    "af",
-    "ar",
-    "bg",
-    "bn",
-    "bs",
-    "ca",
-    "cs",
-    "da",
-    "el",
-    "et",
-    "fa",
-    "fi",
-    "he",
-    "hi",
-    "hr",
-    "hu",
-    "id",
-    "ja",
-    "ko",
-    "lt",
-    "lv",
-    "mk",
-    "ms",
-    "nl",
-    "no",
-    "pl",
-    "ro",
-    "ru",
-    "sk",
-    "sl",
-    "sq",
-    "sv",
-    "ta",
-    "th",
-    "tl",
-    "tr",
-    "uk",
-    "vi",
-    "zh",
-)
+    "af ar bg bn bs ca cs da el et fa fi he hi hr hu id ja ko lt lv mk ms nl no pl ro ru sk sl sq sv ta th "
+    "tl tr uk vi zh"
+).split()
 # MUSE counts 110: these, and English to itself twice.
 PAIRS = tuple(
     [f"{a}-{b}" for a in _EUROPEAN for b in _EUROPEAN if a != b]

@@ -1,8 +1,7 @@
 """Dictionary files: finding, reading, merging and caching them.
 
 The files are MUSE's, `xx-yy.txt`, JMdict, `JMdict*`, and Wiktionary as of kaikki.org, `*.jsonl`. The command line
-`python -m clwe_jax.text.dictionary {show,stats,download} --help` shows dictionaries and fetches the
-public ones.
+`python -m clwe_jax.text.dictionary {show,stats} --help` shows them, and `clwe-jax data` fetches public ones.
 """
 
 from __future__ import annotations

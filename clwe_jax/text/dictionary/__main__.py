@@ -9,8 +9,7 @@ from typing import Sequence
 from absl import logging
 
 from clwe_jax import atomic, terminal
-from clwe_jax.text.corpus import corpora, download
-from clwe_jax.text.dictionary import wiktionary
+from clwe_jax.text.corpus import corpora
 from clwe_jax.text.dictionary import load
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words.normalize import Normalizer
@@ -21,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command that the arguments name; exits with 1 and a message on an error."""
     parser = argparse.ArgumentParser(
         prog="python -m clwe_jax.text.dictionary",
-        description="Shows bilingual dictionaries and fetches the public ones.",
+        description="Shows bilingual dictionaries; `clwe-jax data` fetches public ones.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     show = commands.add_parser("show", help="print the synonyms of a word")
@@ -37,22 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "--cache", default=atomic.user_cache(), help="where merged maps are kept"
         )
         command.add_argument("--keep_case", action="store_true", help="do not lower-case the words")
-    fetch = commands.add_parser(
-        "download",
-        help=f"fetch public dictionaries. {download.LICENCE} wiktionary: {wiktionary.LICENCE}",
-    )
-    fetch.add_argument("--out", required=True, metavar="DIR")
-    fetch.add_argument("--source", choices=("muse", "wiktionary"), default="muse")
-    fetch.add_argument("--languages", default="", help="of wiktionary, such as cy,eu,hsb")
-    fetch.add_argument("--pairs", default="", help="of muse, such as en-de,de-en; by default all")
-    fetch.add_argument("--splits", action="store_true", help="of muse: train and test splits too")
-    fetch.add_argument(
-        "--address", default="", help="another folder, a URL with a slash at the end"
-    )
     options = parser.parse_args(arguments)
-    terminal.command_log(logging.INFO if options.command == "download" else logging.WARNING)
+    terminal.command_log(logging.WARNING)
     try:
-        {"show": _show, "stats": _stats, "download": _download}[options.command](options)
+        {"show": _show, "stats": _stats}[options.command](options)
     except (OSError, ValueError) as error:
         sys.exit(f"Error: {error}")
 
@@ -126,36 +113,6 @@ def _add_coverage(rows: list[list[str]], dictionary: Dictionary, options) -> Non
     for row in rows[1:]:
         known = described.get(row[0])
         row.append(f"{known.coverage:.1%}" if known else "")
-
-
-def _download(options: argparse.Namespace) -> None:
-    if options.source == "wiktionary":
-        _download_wiktionary(options)
-        return
-    if options.languages:
-        raise ValueError("--languages goes with --source=wiktionary; MUSE has --pairs")
-    pairs = [pair for pair in options.pairs.split(",") if pair] or list(download.PAIRS)
-    unknown = [pair for pair in pairs if pair not in download.PAIRS]
-    if unknown:
-        raise ValueError(f"MUSE has no {', '.join(unknown)}. It has {', '.join(download.PAIRS)}")
-    print(download.LICENCE)
-    names = download.download(
-        options.out, pairs, splits=options.splits, address=options.address or download.ADDRESS
-    )
-    print(f"{len(names)} files. Use them with --config.data.dictionaries={options.out}")
-
-
-def _download_wiktionary(options: argparse.Namespace) -> None:
-    languages = [x for x in options.languages.split(",") if x]
-    if not languages or options.pairs or options.splits:
-        raise ValueError("--source=wiktionary takes --languages=cy,eu, and no --pairs or --splits")
-    print(wiktionary.LICENCE)
-    written = wiktionary.download_languages(
-        options.out, languages, address=options.address or wiktionary.ADDRESS
-    )
-    for code, (pairs, left_out) in written.items():
-        print(f"en-{code}: {pairs:,} pairs; {left_out:,} lines left out")
-    print(f"Use them with --config.data.dictionaries={options.out}")
 
 
 if __name__ == "__main__":

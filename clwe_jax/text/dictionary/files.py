@@ -14,7 +14,7 @@ from clwe_jax.text.words.languages import name_in
 
 _HINT = (
     "Name a directory of xx-yy.txt with --config.data.dictionaries=DIR ('' for none), or fetch "
-    "the public ones: python -m clwe_jax.text.dictionary download --out DIR"
+    "the public ones: clwe-jax data muse --languages=de,es --out=DIR"
 )
 _ENGLISH = "en"
 _WHOLE = ("", pair_files.WIKTIONARY, pair_files.TRAIN)  # splits of dictionaries to train on

@@ -1,5 +1,6 @@
 """The downloader, against a server on this machine."""
 
+import functools
 import hashlib
 import http.server
 import json
@@ -8,10 +9,10 @@ import threading
 
 import pytest
 
+from clwe_jax.text import data as public_data
 from clwe_jax.text import dictionary
 from clwe_jax.text.corpus import download
 from clwe_jax.text.dictionary import wiktionary
-from clwe_jax.text.dictionary import __main__ as command_line
 
 FILES = {
     "/d/en-de.txt": b"".join(b"word%d wort%d\n" % (i, i) for i in range(20_000)),
@@ -174,16 +175,6 @@ def test_a_file_that_was_damaged_is_fetched_again(server, tmp_path):
     assert_whole(tmp_path, "en-de.txt")
 
 
-def test_command_line(server, tmp_path, capsys):
-    arguments = ["download", "--out", str(tmp_path), "--address", server.address]
-    command_line.main([*arguments, "--pairs", "de-en"])
-    assert_whole(tmp_path, "de-en.txt")
-    shown = capsys.readouterr().out
-    assert "CC BY-NC 4.0" in shown and f"--config.data.dictionaries={tmp_path}" in shown
-    with pytest.raises(SystemExit, match="MUSE has no xx-yy. It has"):
-        command_line.main([*arguments, "--pairs", "xx-yy"])
-
-
 def wiktionary_files():
     return {
         "/d/upper%20sorbian.txt": (
@@ -232,15 +223,8 @@ def test_a_language_without_a_name_says_how_to_name_its_file(server, tmp_path, m
 def test_the_command_fetches_wiktionary(server, tmp_path, monkeypatch, capsys):
     for name, data in wiktionary_files().items():
         monkeypatch.setitem(FILES, name, data)
-    command_line.main(
-        [
-            "download",
-            "--source=wiktionary",
-            "--languages=cy",
-            f"--out={tmp_path}",
-            f"--address={server.address}",
-        ]
-    )
-    assert "en-cy: 1 pairs; 0 lines left out" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="takes --languages=cy,eu"):
-        command_line.main(["download", "--source=wiktionary", f"--out={tmp_path}"])
+    fetch_all = functools.partial(wiktionary.download_languages, address=server.address)
+    monkeypatch.setattr(wiktionary, "download_languages", fetch_all)
+    public_data.main(["wiktionary", "--languages=cy", f"--out={tmp_path}"])
+    assert (tmp_path / "en-cy.wiktionary.txt").read_text("utf-8") == "cafe\u0301\tcaffi\n"
+    assert f"--config.data.dictionaries={tmp_path}" in capsys.readouterr().out

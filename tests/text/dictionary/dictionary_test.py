@@ -274,7 +274,7 @@ def test_languages_that_share_words_are_not_taken_for_swapped(folder, warnings):
 
 
 def test_missing_directory(tmp_path):
-    with pytest.raises(FileNotFoundError, match="config.data.dictionaries.*download --out"):
+    with pytest.raises(FileNotFoundError, match="config.data.dictionaries.*clwe-jax data muse"):
         dictionary.load(str(tmp_path / "absent"))
     with pytest.raises(FileNotFoundError, match="en-de.txt"):
         dictionary.load([str(tmp_path / "en-de.txt")])
