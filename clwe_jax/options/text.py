@@ -25,7 +25,7 @@ class TextOptions(Section):
     languages: str = option("en,de,es,fr,ja,zh", "codes, with commas between them")
     dictionaries: str = option(
         SOURCE,
-        "source (pocket where data.source is) | pocket | a folder of xx-yy.txt | '' for none",
+        "source (pocket where data.source is) | pocket | folders of xx-yy.txt, with commas between them | '' for none",
     )
     lower_case: bool = option(True, "whether text and dictionaries become lower case")
     simplify_chinese: bool = option(False, "whether Chinese characters become simplified ones")

@@ -1,6 +1,6 @@
 """Dictionary files: finding, reading, merging and caching them.
 
-The files are MUSE's, `xx-yy.txt`, JMdict, `JMdict*`, and Wiktionary as of kaikki.org, `*.jsonl`. The command line
+The files are MUSE's, `xx-yy.txt` and its parts, JMdict, `JMdict*`, and Wiktionary as of kaikki.org, `*.jsonl`. The command line
 `python -m clwe_jax.text.dictionary {show,stats} --help` shows them, and `clwe-jax data` fetches public ones.
 """
 
@@ -50,8 +50,10 @@ def load(
     """Reads dictionaries and merges them into one, in both directions.
 
     Args:
-      directory_or_files: directory whose files `xx-yy.txt`, `JMdict*` and `*.jsonl` (of kaikki.org) are
-        read, plain or compressed, or paths of such files.
+      directory_or_files: directories, with commas between them, whose files `xx-yy.txt`,
+        `xx-yy.0-5000.txt` (MUSE's training part), `xx-yy.train.txt` (VecMap's), `JMdict*` and `*.jsonl`
+        (of kaikki.org) are read, plain or compressed, or paths of such files. The log counts and names
+        other files.
       languages: languages whose pairs are read, in the order of the result; None means all
         languages of the file names, sorted.
       normalizer: normalizer of each word; the text needs the same.
@@ -75,6 +77,7 @@ def load(
     languages = tuple(languages) if languages else None
     max_translations = _max_translations(clean)
     files = dictionary_files.find(directory_or_files, languages, pivot)
+    dictionary_files.log_unread(directory_or_files)
     pivot = dictionary_files.pivot_of(files, languages, pivot)
     tests = dictionary_files.tests(exclude, languages)
     options = [normalizer.lower_case, normalizer.simplify_chinese, languages, sorted(clean)]

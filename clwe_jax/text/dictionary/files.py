@@ -6,10 +6,11 @@ import os
 import re
 from typing import Mapping, Sequence
 
+from absl import logging
+
 from clwe_jax.text.dictionary import kaikki, pair_files
 from clwe_jax.text.dictionary.pair_files import PairFile
 from clwe_jax.text import unpacking
-from clwe_jax.text.unpacking import strip_compression
 from clwe_jax.text.words.languages import name_in
 
 _HINT = (
@@ -17,8 +18,8 @@ _HINT = (
     "the public ones: clwe-jax data muse --languages=de,es --out=DIR"
 )
 _ENGLISH = "en"
-_WHOLE = ("", pair_files.WIKTIONARY, pair_files.TRAIN)  # splits of dictionaries to train on
 _RENAME = "if it has lines `word TAB translation`, rename it xx-yy.txt"
+_MAX_NAMED = 3  # files of a folder that the log names
 # Ending of a file that is not read -> what makes xx-yy.txt of it.
 _ADVICE = {
     ".dix": (
@@ -38,7 +39,7 @@ _TEST_SPLIT = re.compile(r"([0-9]+-[0-9]+|test)?")
 
 
 def name_of(directory_or_files: str | Sequence[str]) -> str:
-    """A folder's path, or 'the dictionaries' for a list of files: the subject of a message."""
+    """The folders' paths, or 'the dictionaries' for a list of files: the subject of a message."""
     return directory_or_files if isinstance(directory_or_files, str) else "the dictionaries"
 
 
@@ -56,20 +57,8 @@ def find(
       FileNotFoundError, ValueError: as of `load`.
     """
     paths = _paths(directory_or_files)
-    files = []
-    whole = set()
-    for path in paths:
-        file = pair_files.parse_name(path, languages)
-        name = os.path.basename(path)
-        if file and file.split in _WHOLE and file.source != file.target:
-            # A training part beside the whole dictionary is in it.
-            if file.split != pair_files.TRAIN or (file.source, file.target) not in whole:
-                files.append(file)
-            whole |= {(file.source, file.target)} if not file.split else set()
-        elif _JMDICT_FILE.fullmatch(name):
-            files.append(PairFile(path, name_in("ja", languages), "", ""))
-        elif kaikki.is_kaikki(path):
-            files.append(PairFile(path, "", "", ""))
+    found = (_training_file(path, languages) for path in paths)
+    files = [file for file in found if file]
     if not files:
         raise ValueError(
             f"{name_of(directory_or_files)} holds no xx-yy.txt, no JMdict and no JSON lines of "
@@ -90,6 +79,34 @@ def find(
     return wanted
 
 
+def _training_file(path: str, languages: Sequence[str] | None) -> PairFile | None:
+    """The file to train on that a path names; None where the name is of a test or of no dictionary."""
+    file = pair_files.parse_name(path, languages)
+    if file and file.is_for_training:
+        return file
+    if _JMDICT_FILE.fullmatch(os.path.basename(path)):
+        return PairFile(path, name_in("ja", languages), "", "")
+    return PairFile(path, "", "", "") if kaikki.is_kaikki(path) else None
+
+
+def log_unread(directory_or_files: str | Sequence[str]) -> None:
+    """Counts and names the files that are neither dictionaries nor tests by their names."""
+    unread = []
+    for path in _paths(directory_or_files):
+        file = pair_files.parse_name(path)
+        is_test = file and _TEST_SPLIT.fullmatch(file.split)
+        if not is_test and not _training_file(path, None):
+            unread.append(os.path.basename(path))
+    if unread:
+        logging.info(
+            "%s: %d files are no dictionaries by their names and are not read: %s%s",
+            name_of(directory_or_files),
+            len(unread),
+            ", ".join(unread[:_MAX_NAMED]),
+            ", ..." * (len(unread) > _MAX_NAMED),
+        )
+
+
 def pivot_of(files: Sequence[PairFile], languages: Sequence[str] | None, pivot: str = "") -> str:
     """The language through which dictionaries are composed, of files that `find` returned; or ''."""
     if pivot or languages is None:
@@ -99,17 +116,21 @@ def pivot_of(files: Sequence[PairFile], languages: Sequence[str] | None, pivot: 
 
 def _paths(directory_or_files: str | Sequence[str]) -> list[str]:
     if isinstance(directory_or_files, str):
-        if not os.path.isdir(directory_or_files):
-            fault = f"There is no dictionary directory {directory_or_files}"
-            if os.path.isfile(directory_or_files):
-                fault = f"{directory_or_files} is a file, not a directory of dictionaries"
-            raise FileNotFoundError(f"{fault}. {_HINT}")
-        names = sorted(os.listdir(directory_or_files))
-        return [os.path.join(directory_or_files, name) for name in names]
+        return [path for folder in directory_or_files.split(",") for path in _listed(folder)]
     for path in directory_or_files:
         if not os.path.isfile(path):
             raise FileNotFoundError(f"There is no dictionary file {path}. {_HINT}")
     return list(directory_or_files)
+
+
+def _listed(folder: str) -> list[str]:
+    """The paths of a folder's files, sorted by name."""
+    if not os.path.isdir(folder):
+        fault = f"There is no dictionary directory {folder}"
+        if os.path.isfile(folder):
+            fault = f"{folder} is a file, not a directory of dictionaries"
+        raise FileNotFoundError(f"{fault}. {_HINT}")
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
 
 
 def _pairs_of(file: PairFile, languages: Sequence[str]) -> set[tuple[str, str]]:
@@ -165,13 +186,7 @@ def _describe_others(paths: Sequence[str]) -> str:
     wrong = pair_files.explain_capitals(map(os.path.basename, paths))
     if wrong:
         return wrong
-    for path in paths:
-        name = strip_compression(os.path.basename(path))
-        split = pair_files.parse_name(path)
-        if split and re.fullmatch(r"0-\d+", split.split):
-            return f"It has {name}: --config.align.split={split.split} reads it. "
-    files = {path: pair_files.parse_name(path) for path in filter(os.path.isfile, paths)}
-    unread = (path for path, file in files.items() if not file or file.split not in _WHOLE)
+    unread = (path for path in filter(os.path.isfile, paths) if not _training_file(path, None))
     return unpacking.describe_unread(unread, _ADVICE, _RENAME)
 
 

@@ -29,7 +29,7 @@ _NAME = re.compile(rf"({IN_NAMES})-({IN_NAMES})(?:\.(.+))?\.txt{ENDING}")
 WIKTIONARY = (
     "wiktionary"  # in the name of a dictionary beside another one; see `text.dictionary.wiktionary`
 )
-TRAIN = "train"  # in the name of the part to train on, as VecMap names it
+_TRAINED = re.compile(rf"({WIKTIONARY}|0-\d+|train)?")  # of MUSE, of VecMap
 TEST_SPLITS = "5000-6500|test"  # in names of test dictionaries: of MUSE, of VecMap
 _NAMED_LINES = 3  # bad lines of a file that the log describes
 _MORE_COLUMNS = (
@@ -50,6 +50,11 @@ class PairFile(NamedTuple):
     source: str
     target: str
     split: str
+
+    @property
+    def is_for_training(self) -> bool:
+        """Whether it is a whole dictionary or a training part, of two languages."""
+        return self.source != self.target and bool(_TRAINED.fullmatch(self.split))
 
 
 def parse_name(path: str, languages: Sequence[str] | None = None) -> PairFile | None:

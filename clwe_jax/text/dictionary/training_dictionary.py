@@ -124,8 +124,8 @@ def tests(config: options.Run, folders: Mapping[str, str]) -> list[str]:
         return paths
     languages = options.languages(config)
     places = test_folders(config.evals, folders)
-    if os.path.isdir(folders["dictionaries"]):
-        places.append(folders["dictionaries"])  # MUSE's folder holds whole dictionaries and splits
+    # MUSE's folder holds whole dictionaries and splits.
+    places += [place for place in folders["dictionaries"].split(",") if os.path.isdir(place)]
     # Files, not their folder: training dictionaries may be in it too.
     return paths + [
         file.path

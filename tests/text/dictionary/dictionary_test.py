@@ -60,12 +60,13 @@ def test_merges_all_files_both_ways(folder):
             "de-en.txt": "bank bench\nufer shore\n",
             "en-fr.txt": "bank banque\n",
             "notes.txt": "nothing here\n",
-            "en-de.0-5000.txt": "bank split\n",
+            "en-de.0-5000.txt": "bank ufer\nbank damm\n",
+            "en-de.5000-6500.txt": "bank split\n",
         }
     )
     loaded = dictionary.load(path)
     assert loaded.languages == ("de", "en", "fr")
-    assert loaded.synonyms("bank", "en") == {"de": ["bank", "ufer"], "fr": ["banque"]}
+    assert loaded.synonyms("bank", "en") == {"de": ["bank", "ufer", "damm"], "fr": ["banque"]}
     assert loaded.synonyms("bank", "de") == {"en": ["bench", "bank"]}
     assert loaded.synonyms("banque", "fr") == {"en": ["bank"]}
     assert loaded.synonyms("the", "en") == {"de": ["die"]}

@@ -68,7 +68,6 @@ def test_the_names_of_vecmap(tmp_path):
     "name, message",
     [
         ("apertium-ukr-eng.ukr-eng.dix", "It has apertium-ukr-eng.ukr-eng.dix.*lt-expand"),
-        ("uk__en_0-5000_txt", "It has uk-en.0-5000.txt: --config.align.split=0-5000 reads it"),
         ("freedict_tei", "It has freedict.tei, which is not read: .*pyglossary"),
         ("other_json", "It has other.json, which is not read: write lines"),
         ("UK__EN_txt", "rename it uk-en.txt"),

@@ -1,6 +1,7 @@
 """No run, of static vectors or of a language model, trains on the words that it is tested on."""
 
 import os
+import shutil
 
 import pytest
 from absl import logging as absl_logging
@@ -16,6 +17,16 @@ from clwe_jax.text.words.normalize import Normalizer
 def configured(kind):
     run = options.parse(presets.static("laptop")) if kind == "static" else PretrainRun()
     return with_values(run, {"data.languages": "en,de"})
+
+
+# The pairs of `muse` without a word of its test parts.
+_TRAINED = {
+    ("haus", "house"),
+    ("baum", "tree"),
+    ("hund", "dog"),
+    ("ding", "dog"),
+    ("maus", "mouse"),
+}
 
 
 @pytest.fixture(params=["static", "contextual"])
@@ -48,7 +59,7 @@ def load(config, muse, tmp_path, **more):
 
 def test_test_words_are_not_trained_on(config, muse, tmp_path):
     found = load(config, muse, tmp_path)
-    assert found.pairs("de", "en") == [("haus", "house"), ("baum", "tree"), ("hund", "dog")]
+    assert set(found.pairs("de", "en")) == _TRAINED
     # 'Katze cat' stands in two files and is one pair.
     assert found.left_out == run_text.describe_dictionary(found)["left_out"] == 3
     assert load(config, muse, tmp_path).left_out == 3  # from the cache
@@ -57,7 +68,7 @@ def test_test_words_are_not_trained_on(config, muse, tmp_path):
 def test_test_files_beside_the_training_dictionaries_are_left_out(config, muse, tmp_path):
     """A folder as MUSE's, with whole dictionaries and splits, where no evaluator names it."""
     found = load(config, muse, tmp_path, **{"evals.bli": ""})
-    assert found.pairs("de", "en") == [("haus", "house"), ("baum", "tree"), ("hund", "dog")]
+    assert set(found.pairs("de", "en")) == _TRAINED
     assert found.left_out == 3
     assert "data.dictionaries=" in training_dictionary.tests_of(config)
     config = with_values(config, {"data.exclude_tests": False})
@@ -83,7 +94,32 @@ def test_test_words_of_every_induction_are_left_out(config, muse, tmp_path):
     other.mkdir()
     (other / "de-en.5000-6500.txt").write_text("Hund dog\n")
     found = load(config, muse, tmp_path, **{"evals.second": str(other)})
-    assert found.pairs("de", "en") == [("haus", "house"), ("baum", "tree")]
+    hund = {("hund", "dog"), ("ding", "dog")}  # a pair with a test word on either side
+    assert set(found.pairs("de", "en")) == _TRAINED - hund
+
+
+def test_training_parts_are_read_and_other_files_named(config, muse, tmp_path, caplog):
+    """The parts to train on add to whole dictionaries, of all folders; test parts are no dictionary."""
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    for name in os.listdir(muse):
+        place = parts if name.count(".") > 1 else whole
+        shutil.copy(os.path.join(muse, name), place)
+    (parts / "de-en.0-5000.dict").write_text("Haus house\n")
+    (parts / "README").write_text("MUSE")
+    absl_logging.get_absl_logger().addHandler(caplog.handler)
+    with caplog.at_level("INFO"):
+        found = load(config, f"{whole},{parts}", tmp_path, **{"evals.bli": str(parts)})
+    absl_logging.get_absl_logger().removeHandler(caplog.handler)
+    assert set(found.pairs("de", "en")) == _TRAINED and found.left_out == 3
+    unread = (
+        "2 files are no dictionaries by their names and are not read: README, de-en.0-5000.dict"
+    )
+    assert unread in caplog.text
+    alone = load(config, str(parts), tmp_path, **{"evals.bli": str(parts)})
+    assert set(alone.pairs("de", "en")) == _TRAINED - {("baum", "tree"), ("hund", "dog")}
 
 
 def test_a_split_of_the_dictionaries(muse, tmp_path):
