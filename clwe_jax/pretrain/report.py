@@ -67,9 +67,9 @@ class PretrainPage(page.Page):
                 "Static vectors of the same text and dictionary are a safe choice:",
             )
         return "warm_dict_mlm", (
-            "That is expected: from random parameters a language model first learns what words mean, "
-            "and more steps bring it closer. Started from word vectors, it is above the floor in the same "
-            "minutes with the same text:"
+            "That is expected: from random parameters a language model learns every word from its "
+            "sentences, and words without an entry in the dictionary need the most steps. Started from "
+            "word vectors, it is above the floor in the same minutes with the same text:"
         )
 
     def unmeasured(self, run):
