@@ -7,6 +7,7 @@ as prior, as in mining (`embeddings.mining`), gained less than half a point.
 
 from __future__ import annotations
 
+import itertools
 import time
 from typing import Mapping
 
@@ -29,7 +30,8 @@ def link_words(
     A language is linked to the hub; one that shares no sentence with the hub, to all that it does.
     """
     pairs = _asked_pairs(text.given.pairs, graph.hub)
-    sentences = {x: text.word_rows(x, graph.index[x]) for pair in pairs for x in pair}
+    languages = dict.fromkeys(itertools.chain(*pairs))
+    sentences = {x: text.word_rows(x, graph.index[x]) for x in languages}
     started = time.monotonic()
     rows = word_rows.rows(graph, options.dim, seed)
     links = {}
@@ -52,7 +54,7 @@ def _asked_pairs(
     pairs: Mapping[tuple[str, str], np.ndarray], hub: str
 ) -> dict[tuple[str, str], np.ndarray]:
     """The pairs of languages that are linked, and some of their pairs of sentences."""
-    beside_hub = {x for pair in pairs if hub in pair for x in pair}
+    beside_hub = set().union(*(pair for pair in pairs if hub in pair))
     asked = {}
     for (a, b), rows in pairs.items():
         if hub in (a, b) or not {a, b} <= beside_hub:

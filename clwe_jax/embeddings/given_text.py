@@ -50,7 +50,7 @@ class GivenText:
         count = len(self.given.sentences[language])
         return np.split(rows[rows >= 0], np.searchsorted(owners, np.arange(1, count)))
 
-    def joined(self, text: Corpus | None, languages: Sequence[str]) -> Corpus:
+    def append_to(self, text: Corpus | None, languages: Sequence[str]) -> Corpus:
         """The text and, behind it, the sentences that it lacks; None: the sentences alone.
 
         Sentences that join others are no text, and a sentence that the text has counts once.

@@ -27,7 +27,10 @@ _LONGEST = 5
 _GUESSED = 3  # characters of a word in such a script that its n-grams give a vector
 _RIDGE = 0.2  # of the regression, beside a kernel whose diagonal is 1
 _MAX_WORDS = 10_000  # frequent words that a regression is fitted to; 20,000 take nine times as long
-_KERNEL_ROWS = 1_000  # of the kernel that are made at once
+_KERNEL_ROWS = 1_000  # of a kernel that are made at once
+_COMMON = (
+    0.05  # share of a kernel's rows that have a feature, from which on a dense product is faster
+)
 _ROWS = 10_000  # words whose vectors are made at once
 _FEW = 64  # words whose vectors are made without those of all n-grams
 _SURE = 0.7  # length of the regression's answer from which a vector has its whole length
@@ -127,8 +130,10 @@ class Regression:
             size = float(np.vdot(answers, answers)) + _FOREIGN * len(words)
             scale = max(0.0, float(np.vdot(rows, answers)) / max(size, 1e-9))
             rows = rows - np.float32(scale) * answers
-        factors = _solve(ngrams.features(words), rows) if words else rows
-        return cls(words, factors, prior, scale)
+        if words:
+            factor = factor_kernel(ngrams.features(words), _RIDGE)
+            rows = linalg.cho_solve(factor, rows, check_finite=False)
+        return cls(words, rows, prior, scale)
 
     def vectors(self, ngrams: Ngrams, words: Sequence[str]) -> np.ndarray:
         """The vectors of words, float32 [words, D]: of unit length, shorter where little is known.
@@ -350,19 +355,26 @@ def _is_unspaced(words: Sequence[str]) -> np.ndarray:
     return np.fromiter(map(is_unspaced, words), np.bool_, len(words))
 
 
-def _solve(features: sparse.csr_matrix, rows: np.ndarray) -> np.ndarray:
-    """The solution x of (F Ft + ridge) x = rows, float32 [words, D].
+def factor_kernel(features: sparse.csr_matrix, ridge: float) -> tuple[np.ndarray, bool]:
+    """Cholesky's factor of F Ft + ridge, which `linalg.cho_solve` takes; float32 [N, N], 0.4 GB at 10,000.
 
-    The kernel is dense, 0.4 GB at `_MAX_WORDS`: its factor is made once for all columns, and takes a
-    tenth of the time of conjugate gradients on the sparse n-grams.
+    It is made once for all columns of a solution, and takes a tenth of the time of conjugate gradients
+    on sparse n-grams.
+
+    Args:
+      features: F, float32 [N, features].
+      ridge: added to the diagonal.
     """
-    back = features.T.tocsr()
-    size = len(rows)
-    kernel = np.empty((size, size), np.float32)
+    size = features.shape[0]
+    # A sparse product takes most of its time for the features that many rows have.
+    is_common = features.getnnz(0) > _COMMON * size
+    common = features[:, is_common].toarray()
+    rare = features[:, ~is_common].tocsr()
+    back = rare.T.tocsr()
+    kernel = common @ common.T
     for start in range(0, size, _KERNEL_ROWS):
         some = slice(start, start + _KERNEL_ROWS)
-        kernel[some] = (features[some] @ back).toarray()
-    kernel[np.diag_indices(size)] += np.float32(_RIDGE)
+        kernel[some] += (rare[some] @ back).toarray()
+    kernel[np.diag_indices(size)] += np.float32(ridge)
     # The transpose is in Fortran's order: LAPACK overwrites the symmetric kernel without a copy.
-    factor = linalg.cho_factor(kernel.T, lower=True, overwrite_a=True, check_finite=False)
-    return linalg.cho_solve(factor, rows, check_finite=False)
+    return linalg.cho_factor(kernel.T, lower=True, overwrite_a=True, check_finite=False)

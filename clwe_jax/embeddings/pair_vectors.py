@@ -22,7 +22,13 @@ from scipy import linalg, sparse
 from clwe_jax import atomic
 from clwe_jax.embeddings.dictionary_vectors import unit
 from clwe_jax.embeddings.given_text import GivenText
-from clwe_jax.embeddings.ngrams import Ngrams, Regression, regression_arrays, regressions_of
+from clwe_jax.embeddings.ngrams import (
+    Ngrams,
+    Regression,
+    factor_kernel,
+    regression_arrays,
+    regressions_of,
+)
 
 DIM = 512  # of the sentences' vectors
 _STEPS = 2  # from orthonormal columns on
@@ -30,7 +36,6 @@ _ANSWERS = 2  # of a step; directions on which the languages agree weigh more wi
 _RIDGE = 1.0  # beside a kernel whose diagonal is 1
 _MAX_SENTENCES = 8_000  # that a kernel has: 0.3 GB and seconds, and time grows with the third power
 _PIVOTS = 4  # languages that decide what sentences mean, beside the hub; the others follow them
-_ROWS = 1_000  # of a kernel that are made at once
 
 
 class _View(NamedTuple):
@@ -173,19 +178,8 @@ def _view(
     squares = [np.asarray(x.multiply(x).sum(1)).ravel() for x in (weights, features)]
     scale = sparse.diags((1 / np.sqrt(np.maximum(sum(squares), 1e-9))).astype(np.float32))
     weights = (scale @ weights).tocsr()
-    return _View(numbers, words, weights, _factor(weights, (scale @ features).tocsr()))
-
-
-def _factor(weights: sparse.csr_matrix, features: sparse.csr_matrix) -> tuple[np.ndarray, bool]:
-    size = weights.shape[0]
-    kernel = np.empty((size, size), np.float32)
-    for start in range(0, size, _ROWS):
-        some = slice(start, start + _ROWS)
-        kernel[some] = (features[some] @ features.T).toarray()
-        kernel[some] += (weights[some] @ weights.T).toarray()
-    kernel[np.diag_indices(size)] += np.float32(_RIDGE)
-    # The transpose is in Fortran's order: LAPACK overwrites the symmetric kernel without a copy.
-    return linalg.cho_factor(kernel.T, lower=True, overwrite_a=True, check_finite=False)
+    both = sparse.hstack([weights, scale @ features], "csr")
+    return _View(numbers, words, weights, factor_kernel(both, _RIDGE))
 
 
 def _start(hub: _View, start: Mapping[str, np.ndarray], count: int) -> np.ndarray:

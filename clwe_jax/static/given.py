@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from typing import Callable, Sequence
 
@@ -16,7 +17,7 @@ from clwe_jax.report import data
 from clwe_jax.report.data import Column, Language, Metric, Number, Section, Table, Word
 from clwe_jax.report.measures import pair_name
 from clwe_jax.runs.evaluators import NamedEvaluator
-from clwe_jax.static.mined import Written
+from clwe_jax.static.mined import Written, sort_links
 from clwe_jax.static.trainer import Trainer
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.dictionary.test_dictionaries import TestSet
@@ -55,7 +56,7 @@ def write(
     for pair, found in links.items():
         name = "-".join(pair)
         known = set(dictionary.pairs(*pair)) if dictionary is not None else set()
-        words = _sorted(found)
+        words = sort_links(found)
         new = [link for link in words if link[:2] not in known]
         count = len(given.pairs.get(pair, given.pairs.get(pair[::-1], ())))
         rows.append([pair_name(name), Number(count), Number(len(words)), Number(len(new))])
@@ -92,8 +93,8 @@ def _coverage(tested: Sequence[str]) -> Table:
 
 def tested_languages(made: Sequence[NamedEvaluator]) -> list[str]:
     """The languages whose sentences the evaluator under the key 'retrieval' tests."""
-    found = [named for named in made if isinstance(named.evaluator, SentenceRetrieval)]
-    return [x for named in found if not named.prefix for x in named.evaluator.texts]
+    own = [named.evaluator for named in made if not named.prefix]
+    return list(itertools.chain(*(x.texts for x in own if isinstance(x, SentenceRetrieval))))
 
 
 def register_shares(
@@ -143,7 +144,8 @@ def write_dictionaries(links: WordLinks, folder: str, spellings: Spellings) -> N
     for pair, found in links.items():
         own, other = (spellings.get(language, {}) for language in pair)
         lines = (
-            f"{own.get(a, a)}\t{other.get(b, b)}\t{count:.2f}\n" for a, b, count in _sorted(found)
+            f"{own.get(a, a)}\t{other.get(b, b)}\t{count:.2f}\n"
+            for a, b, count in sort_links(found)
         )
         atomic.write(os.path.join(folder, f"{'-'.join(pair)}.txt"), "".join(lines))
 
@@ -162,10 +164,3 @@ def precision(links: Links, pair: tuple[str, str], tests: Sequence[TestSet]) -> 
         if word in best[test.source]
     ]
     return sum(right) / len(right) if right else None
-
-
-def _sorted(links: Links) -> list[tuple[str, str, float]]:
-    """The links of words with letters, most frequent first."""
-    words = zip(links.source, links.target, links.counts.tolist())
-    spelled = [link for link in words if all(any(map(str.isalpha, x)) for x in link[:2])]
-    return sorted(spelled, key=lambda link: -link[2])

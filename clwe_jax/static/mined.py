@@ -85,9 +85,7 @@ def write(
         rows = _rows(lines, pair, taken)
         refused_rows = _rows(lines, pair, refused)
         links = grown.links.get(pair)
-        words = list(zip(links.source, links.target, links.counts.tolist())) if links else []
-        words = [link for link in words if all(any(map(str.isalpha, x)) for x in link[:2])]
-        words.sort(key=lambda link: -link[2])
+        words = sort_links(links) if links else []
         own = [(spellings or {}).get(language, {}) for language in pair]
         spelled = [(own[0].get(a, a), own[1].get(b, b), n) for a, b, n in words]
         if len(taken.source):
@@ -107,6 +105,13 @@ def write(
         if judging is not None:
             figures |= _judge_bands(judging, pair, rows, refused_rows)
     return Written(grown.links, figures, page.sections(grown.rounds, parts, figures))
+
+
+def sort_links(links: Links) -> list[tuple[str, str, float]]:
+    """The links of words with letters, most frequent first."""
+    words = zip(links.source, links.target, links.counts.tolist())
+    spelled = [link for link in words if all(any(map(str.isalpha, x)) for x in link[:2])]
+    return sorted(spelled, key=lambda link: -link[2])
 
 
 class _Lines:

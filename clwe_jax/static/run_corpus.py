@@ -40,7 +40,7 @@ class RunCorpus:
         if not self.config.learns_from_pairs:
             return self.own
         own = None if self.config.data.source == PAIRS else self.own
-        whole = self.given.joined(own, options.languages(self.config))
+        whole = self.given.append_to(own, options.languages(self.config))
         empty = [language for language in whole.languages if not whole.size(language)]
         if empty:
             raise ValueError(

@@ -58,6 +58,7 @@ GROWN = "mined.npz"  # what was mined
 # links of given pairs, and what these teach
 GIVEN = "given.npz"
 PAIRED = "paired.npz"
+_CACHED_TEXTS = 1 << 16  # sentences whose words are kept
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -240,6 +241,8 @@ class Trainer:
     def encoder(self, model: StaticSpaces) -> StaticEncoder:
         """The aligned vectors as an encoder that segments text as the training did."""
 
+        # Evaluators ask for the words of the same sentences several times.
+        @functools.lru_cache(_CACHED_TEXTS)
         def words(text: str, language: str) -> list[str]:
             cut = self.segmenter.words(self.normalizer(text, language), language)
             return model.phrases(language)(cut)

@@ -40,14 +40,14 @@ def test_rows_of_words_by_sentence(given):
 
 
 def test_without_other_text_the_sentences_are_the_text_and_joined_ones_are_not(given):
-    text = given.joined(None, ["xx", "en"])
+    text = given.append_to(None, ["xx", "en"])
     assert _sentences(text, "en") == [["the", "dog", "barks"], ["a", "cat", "sleeps"]]
     assert text.counts("xx") == {"barka": 1, "dogo": 1, "katu": 1, "dormo": 1}
 
 
 def test_a_sentence_that_the_text_has_counts_once(given):
     own = corpora.of_sentences({"en": ["a bird", "a cat sleeps"], "xx": ["birdo"]}, *_TOOLS)
-    text = given.joined(own, ["en", "xx"])
+    text = given.append_to(own, ["en", "xx"])
     assert _sentences(text, "en") == [
         ["a", "bird"],
         ["a", "cat", "sleeps"],
@@ -60,4 +60,4 @@ def test_a_sentence_that_the_text_has_counts_once(given):
 
 def test_a_language_that_has_no_given_sentence_keeps_its_text(given):
     own = corpora.of_sentences({"en": ["a bird"], "yy": ["birdu"]}, *_TOOLS)
-    assert _sentences(given.joined(own, ["en", "yy"]), "yy") == [["birdu"]]
+    assert _sentences(given.append_to(own, ["en", "yy"]), "yy") == [["birdu"]]

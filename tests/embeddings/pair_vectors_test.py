@@ -155,7 +155,7 @@ def test_a_spelling_gives_the_part_of_pairs_behind_that_of_n_grams(tmp_path):
 
 def test_words_are_linked_without_a_dictionary_and_through_a_third_language():
     text = _given(200)
-    counts = {x: text.joined(None, ["en", "xx", "yy"]).counts(x) for x in ("en", "xx", "yy")}
+    counts = {x: text.append_to(None, ["en", "xx", "yy"]).counts(x) for x in ("en", "xx", "yy")}
     empty = Dictionary.empty(["en", "xx", "yy"])
     graph = WordGraph(empty, counts, WordsOptions(meanings=""))
     links = given_links.link_words(graph, text, MiningOptions(dim=64), 0)
