@@ -29,15 +29,25 @@ class BesideEncoder:
     own vector (the mean of its last four layers) beside it.
     """
 
-    def __init__(self, first: Encoder, second: Encoder, weight: float):
+    def __init__(
+        self,
+        first: Encoder,
+        second: Encoder,
+        weight: float | np.ndarray,
+        by_pair: Mapping[tuple[str, str], np.ndarray] = {},
+    ):
         """Args:
         first, second: encoders of the same languages, which also encode given words
           (`features.EncodesWords`).
-        weight: of the second encoder's cosine, beside 1.
+        weight: of the second encoder's cosine, beside 1: one, or those of the first encoder's layers
+          and of the mean of its last four, [layers + 1].
+        by_pair: two languages -> the weights in their space; others have the mean of these, or `weight`.
         """
         self._first = first
         self._second = second
-        self._weight = weight
+        self._by_pair = by_pair
+        mean = np.mean(list(by_pair.values()), 0) if by_pair else weight
+        self._weights = np.broadcast_to(np.asarray(mean, np.float32), (first.layers + 1,))
         self.languages = tuple(x for x in first.languages if x in second.languages)
 
     @property
@@ -58,7 +68,8 @@ class BesideEncoder:
     def pairwise_space(self, source: str, target: str) -> BesideEncoder:
         """The encoder of both in the space where they compare the two languages."""
         parts = (x.pairwise_space(source, target) for x in (self._first, self._second))
-        return BesideEncoder(*parts, self._weight)
+        reverse = self._by_pair.get((target, source), self._weights)
+        return BesideEncoder(*parts, self._by_pair.get((source, target), reverse))
 
     def words(self, text: str, language: str) -> list[str]:
         """The words of a text, as the first encoder cuts it."""
@@ -67,13 +78,13 @@ class BesideEncoder:
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
         """float32 [N, layers, D]: the sentence vectors of both."""
         parts = (x.sentences(texts, language) for x in (self._first, self._second))
-        return self._joined(*parts)
+        return self.join(*parts)
 
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
         """See `types.Encoder`; the second encoder reads the first one's words."""
         found = self._first.in_context(texts, language)
         beside = self._second.of_words([words for words, _ in found], language)
-        return [(words, self._joined(own, other)) for (words, own), other in zip(found, beside)]
+        return [(words, self.join(own, other)) for (words, own), other in zip(found, beside)]
 
     def of_words(
         self,
@@ -84,7 +95,7 @@ class BesideEncoder:
     ) -> list[np.ndarray]:
         """See `features.EncodesWords`."""
         parts = (x.of_words(sentences, language, pool) for x in (self._first, self._second))
-        return [reduce(self._joined(own, other)) for own, other in zip(*parts)]
+        return [reduce(self.join(own, other)) for own, other in zip(*parts)]
 
     def vocabulary(
         self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
@@ -95,16 +106,16 @@ class BesideEncoder:
             beside = self._second.compared_words(space.words, language)
         else:
             [beside] = self._second.of_words([space.words], language)
-        return dataclasses.replace(space, vectors=self._joined(space.vectors, beside))
+        return dataclasses.replace(space, vectors=self.join(space.vectors, beside))
 
-    def _joined(self, own: np.ndarray, beside: np.ndarray) -> JoinedVectors:
+    def join(self, own: np.ndarray, beside: np.ndarray) -> JoinedVectors:
         """[..., layers, D + E], of [..., layers, D] and the second encoder's [..., its layers, E]."""
-        beside = _unit(select_layer(beside, MEAN_LAST4)) * self._weight**0.5
-        # The same vector stands beside each layer.
-        joined = np.concatenate([own, _stretch(beside[..., None, :], own)], -1, dtype=np.float32)
+        lengths = np.sqrt(self._weights[:-1, None])
+        beside = _unit(select_layer(beside, MEAN_LAST4))[..., None, :] * lengths
+        joined = np.concatenate([own, _stretch(beside, own)], -1, dtype=np.float32)
         joined = joined.view(JoinedVectors)
         joined.width = own.shape[-1]
-        joined.weight = self._weight
+        joined.weight = float(self._weights[-1])
         return joined
 
 
@@ -116,11 +127,13 @@ class BesideModels(LoadedEncoder):
       first: it cuts text into words, and its layers are the layers.
       second: such as static vectors, whose words are the frequent words of `vectors`.
       weight: of the second one's cosine, beside 1.
+      by_pair: two languages -> weights that were chosen for them; see `BesideEncoder`.
     """
 
     first: LoadedEncoder
     second: LoadedEncoder
     weight: float
+    by_pair: Mapping[tuple[str, str], np.ndarray] = dataclasses.field(default_factory=dict)
     described = "Encoders beside each other"
     tokenizer = None
 
@@ -141,7 +154,7 @@ class BesideModels(LoadedEncoder):
 
     def encoder(self) -> BesideEncoder:
         """Both as one encoder of text (`types.Encoder`)."""
-        return BesideEncoder(self.first.encoder(), self.second.encoder(), self.weight)
+        return BesideEncoder(self.first.encoder(), self.second.encoder(), self.weight, self.by_pair)
 
 
 class JoinedVectors(np.ndarray):
@@ -152,7 +165,7 @@ class JoinedVectors(np.ndarray):
 
     Attributes:
       width: D, dimensions of the first encoder's part.
-      weight: of the second encoder's cosine.
+      weight: of the second encoder's cosine beside the mean of layers.
     """
 
     width: int

@@ -6,14 +6,19 @@ import functools
 import os
 from typing import Sequence
 
+from absl import logging
+import numpy as np
+
 from clwe_jax import options, registry
 from clwe_jax.embeddings import files
 from clwe_jax.encoders import hf_model
 from clwe_jax.encoders.beside import BesideModels
+from clwe_jax.encoders.beside_weights import choose_weights
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.loaded import LoadedEncoder, Reduces
 from clwe_jax.encoders.spaces import StaticSpaces
-from clwe_jax.options.transfer import ENCODERS, encoder_parts
+from clwe_jax.options.transfer import BESIDE, ENCODERS, encoder_parts
+from clwe_jax.text.corpus import parallel
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.types import Encoder
 
@@ -30,7 +35,10 @@ def load(encoder: str, languages: Sequence[str]) -> LoadedEncoder:
     """
     parts, weight = encoder_parts(encoder)
     if len(parts) == 2:
-        return BesideModels(*(load(part, languages) for part in parts), weight)
+        first, second = (load(part, languages) for part in parts)
+        if weight is not None:
+            return BesideModels(first, second, weight)
+        return BesideModels(first, second, BESIDE, _choose_weights(first, second, parts[1]))
     kind, _, where = encoder.partition(":")
     if kind not in ENCODERS or not where:
         hint = f", such as --config.encoder=run:{encoder}" if os.path.isdir(encoder) else ""
@@ -98,9 +106,14 @@ def of_run(encoder: str, languages: Sequence[str], workdir: str) -> LoadedEncode
       ValueError, FileNotFoundError: as of `load`; the encoder is not where it was.
     """
     parts, weight = encoder_parts(encoder)
-    if len(parts) == 2:
-        return BesideModels(*(of_run(part, languages, workdir) for part in parts), weight)
-    kind, _, where = encoder.partition(":")
+    places = [_find_part(part, encoder, workdir) for part in parts]
+    between = "+" if weight is None else f"+{weight:f}*"
+    return load(between.join(places), languages)
+
+
+def _find_part(part: str, encoder: str, workdir: str) -> str:
+    """One of the encoders that `of_run` is asked for, where it is now."""
+    kind, _, where = part.partition(":")
     files = options.named_files(where) if kind == "vec" else [("", where)]
     files = [(language, options.resolve_path(path, workdir)) for language, path in files]
     for _, path in files:
@@ -110,7 +123,41 @@ def of_run(encoder: str, languages: Sequence[str], workdir: str) -> LoadedEncode
                 f"run and its encoder together, or copy {os.path.basename(path)} into {workdir}"
             )
     places = (f"{language}={path}" if language else path for language, path in files)
-    return load(f"{kind}:{','.join(places)}", languages)
+    return f"{kind}:{','.join(places)}"
+
+
+def _choose_weights(
+    first: LoadedEncoder, second: LoadedEncoder, name: str
+) -> dict[tuple[str, str], np.ndarray]:
+    """The weights of a run beside another encoder, for the run's first language with each other one.
+
+    They are chosen on the verses that the run has left out; where there are none, nothing is chosen.
+    """
+    kind, _, workdir = name.partition(":")
+    if kind != "run":
+        return {}
+    config = options.read_config(workdir)
+    data = config.data
+    if not getattr(data, "held_out", ""):
+        return {}
+    languages = [x for x in second.languages if x in first.languages]
+    place = f"{options.resolve_path(data.pairs, workdir)}@{data.held_out}"
+    try:
+        files = parallel.test_pairs(place, languages, "data.pairs")
+    except FileNotFoundError as error:
+        logging.warning("%s: the weight of %s beside an encoder is %.2g", error, workdir, BESIDE)
+        return {}
+    hub = options.languages(config)[0]
+    encoders = first.encoder(), second.encoder()
+    reader = parallel.Reader()
+    chosen = {}
+    for pair in files:
+        both = pair.source, pair.target
+        if hub in both:
+            weights = choose_weights(*encoders, both, reader.read(pair))
+            if weights is not None:
+                chosen[both] = weights
+    return chosen
 
 
 def tunable(model: LoadedEncoder, encoder: str) -> LanguageModel:

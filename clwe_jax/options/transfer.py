@@ -18,13 +18,14 @@ _LAYERS = ("mix", "upper", "last", "top", "last4", "sum4", "mean", "each")
 _LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head
 ENCODER_FOLDERS = ("run", "hf", "laser")  # kinds of encoders that are a folder
 ENCODERS = (*ENCODER_FOLDERS, "vec")
-# Weight of an encoder beside another: chosen on Basque news (NTREX), docs/no_encoder.md.
+# Weight of an encoder beside another where no verses choose it: of Basque news (NTREX), docs/no_encoder.md.
 BESIDE = 0.3
 _JOINT = re.compile(rf"\+(?:(\d*\.?\d+)\*)?(?=(?:{'|'.join(ENCODERS)}):)")
 
 
-def encoder_parts(encoder: str) -> tuple[list[str], float]:
-    """The encoders that `config.encoder` names, hf:DIR+run:DIR or hf:DIR+0.2*run:DIR, and the second's weight.
+def encoder_parts(encoder: str) -> tuple[list[str], float | None]:
+    """The encoders that `config.encoder` names, hf:DIR+run:DIR or hf:DIR+0.2*run:DIR, and the second's
+    weight; None: it is not named.
 
     Raises:
       ValueError: more than two.
@@ -32,7 +33,7 @@ def encoder_parts(encoder: str) -> tuple[list[str], float]:
     first, *others = _JOINT.split(encoder)
     if len(others) > 2:
         raise ValueError(f"config.encoder={encoder}: two encoders at most stand beside each other")
-    return [first, *others[1:]], float(others[0]) if others and others[0] else BESIDE
+    return [first, *others[1:]], float(others[0]) if others and others[0] else None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,14 +6,15 @@ import pytest
 from clwe_jax import api
 from clwe_jax.embeddings import ngrams
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.encoders import load
+from clwe_jax.encoders import beside_weights, load
 from clwe_jax.encoders.encode import select_layer
 from clwe_jax.encoders.beside import BesideEncoder, BesideModels
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
-from clwe_jax.options.transfer import BESIDE, encoder_parts
+from clwe_jax.options.transfer import encoder_parts
+from clwe_jax.text.corpus.parallel import Pairs
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.types import Encoder, Truncates
 
@@ -56,6 +57,51 @@ def test_a_cosine_is_the_weighted_mean_of_both(parts):
             got = cosine(both_x[i], both_y[j])
             assert got == pytest.approx(expected / (1 + WEIGHT), abs=1e-5)
     assert both.seen["de"] == first.seen["de"] == 4
+
+
+def test_each_layer_and_each_pair_may_have_a_weight_of_its_own(parts):
+    first, static = parts
+    second = static.encoder()
+    weights = np.array([0.1, 0.4, 2.0, 1.0], np.float32)  # of three layers and of their mean
+    both = BesideEncoder(first, second, WEIGHT, {("de", "en"): weights})
+    pair = both.pairwise_space("en", "de")
+    for layer, weight in ((0, 0.1), (1, 0.4), (2, 2.0), ("mean_last4", 1.0)):
+        expected = BesideEncoder(first, second, weight).sentences(["haus"], "de")
+        for view in (pair, both):  # the only pair decides for the common space too
+            found = select_layer(view.sentences(["haus"], "de"), layer)
+            np.testing.assert_allclose(found, select_layer(expected, layer), rtol=1e-5)
+    other = both.pairwise_space("de", "fr").sentences(["haus"], "de")
+    np.testing.assert_array_equal(other, both.sentences(["haus"], "de"))
+    several = BesideEncoder(
+        first, second, WEIGHT, {("de", "en"): weights, ("fr", "en"): weights * 3}
+    )
+    expected = BesideEncoder(first, second, weights * 2).sentences(["haus"], "de")
+    np.testing.assert_allclose(several.sentences(["haus"], "de"), expected, rtol=1e-6)
+
+
+def _static(rows):
+    """Static vectors of the words w0, w1, ... in two languages, as an encoder."""
+    words = [f"w{n}" for n in range(len(rows[0]))]
+    own = {x: Vectors(words, some.astype(np.float32)) for x, some in zip(("de", "en"), rows)}
+    return StaticSpaces(own, {}, {}, "en", Normalizer()).encoder()
+
+
+@pytest.mark.parametrize(
+    ("noise", "low", "high"), [((0, 9), 0, 0.2), ((9, 0), 1, 3), ((0, 0), 0.3, 0.3)]
+)
+def test_the_weight_is_that_by_which_most_verses_find_their_translation(noise, low, high):
+    """One encoder knows the translations, the other one has other directions for each language."""
+    random = np.random.default_rng(1)
+    known = random.standard_normal((60, 8))
+    sides = [[known + x * random.standard_normal(known.shape) for _ in range(2)] for x in noise]
+    words = [f"w{n}" for n in range(60)]
+    pair = "de", "en"
+    first, second = map(_static, sides)
+    weights = beside_weights.choose_weights(first, second, pair, Pairs(words, words))
+    assert weights.shape == (2,)
+    # Where every weight finds all, the usual one is taken.
+    assert low - 1e-6 <= weights[0] <= high + 1e-6
+    assert beside_weights.choose_weights(first, second, pair, Pairs(words[:9], words[:9])) is None
 
 
 def test_words_in_context_have_the_vectors_of_both(parts):
@@ -126,9 +172,9 @@ def test_the_second_decides_where_the_first_knows_nothing(parts, tmp_path):
 @pytest.mark.parametrize(
     ("given", "names", "weight"),
     [
-        ("hf:a+run:b", ["hf:a", "run:b"], BESIDE),
+        ("hf:a+run:b", ["hf:a", "run:b"], None),
         ("hf:a+0.3*run:b+c", ["hf:a", "run:b+c"], 0.3),
-        ("run:x+y", ["run:x+y"], BESIDE),
+        ("run:x+y", ["run:x+y"], None),
         ("hf:a+.5*vec:de=f,en=g", ["hf:a", "vec:de=f,en=g"], 0.5),
     ],
 )

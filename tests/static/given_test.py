@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, options
+from clwe_jax.embeddings import files
+from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import Links
+from clwe_jax.encoders import load, spaces
 from clwe_jax.options import systems
 from clwe_jax.static import given, job as static
 from clwe_jax.text.dictionary.test_dictionaries import TestSet
@@ -75,6 +78,23 @@ def test_held_out_verses_find_their_translations(run):
     model = api.load(run)
     [near] = model.neighbours("revirxho", "xho", k=1, to="yor")
     assert near.word == "reviryor"
+
+
+def test_beside_another_encoder_the_held_out_verses_choose_the_weight(run, tmp_path):
+    """The other encoder knows nothing: every language has directions of its own."""
+    own = spaces.load(run)
+    random = np.random.default_rng(0)
+    for language in own.languages:
+        words = own.raw[language].words
+        rows = random.standard_normal((len(words), 8)).astype(np.float32)
+        files.write(str(tmp_path / f"{language}.vec"), Vectors(words, rows))
+    first = "vec:" + ",".join(f"{x}={tmp_path}/{x}.vec" for x in own.languages)
+    found = load.load(f"{first}+run:{run}", ("en", "xho", "yor"))
+    assert {frozenset(pair) for pair in found.by_pair} == {
+        frozenset(("en", x)) for x in ("xho", "yor")
+    }
+    assert all((weights >= found.weight).all() for weights in found.by_pair.values())
+    assert load.load(f"{first}+2*run:{run}", ("en", "xho", "yor")).by_pair == {}
 
 
 def test_links_are_files_and_a_section(run):
