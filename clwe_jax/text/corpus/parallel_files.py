@@ -39,6 +39,10 @@ _ADVICE = {
     ".xlf": "`xliff2po` and `po2tmx` of the Translate Toolkit make a .tmx file of it",
     ".xliff": "`xliff2po` and `po2tmx` of the Translate Toolkit make a .tmx file of it",
     ".po": "`po2tmx` of the Translate Toolkit makes a .tmx file of it",
+    **dict.fromkeys(
+        (".usfm", ".sfm", ".usx"), "sil-machine makes verse files of it: docs/data.md#verse-files-of-usfm"
+    ),
+    ".osis": "convert it to USFM, of which sil-machine makes verse files",
 }
 _RENAME = "its name is none of those expected"
 _TRANSLATION = re.compile(r"([a-z]{2,3}(?:_[a-z]+)?)(?:-[^.]+)?\.(?:tsv|txt)", re.IGNORECASE)

@@ -68,6 +68,7 @@ def test_faulty_lines_are_counted(tmp_path):
         ({"en_de__en": "\n", "en_de__de": "x\n"}, "no line has a sentence"),
         ({"en_xx__tsv": "a\tb\n"}, "it has en-xx"),
         ({"notes__txt": "a\n"}, "names no parallel text"),
+        ({"43JHNwo__usfm": "\\id JHN\n"}, "43JHNwo.usfm.*sil-machine makes verse files"),
     ],
 )
 def test_bad_input_is_named(tmp_path, files, message):
