@@ -131,33 +131,23 @@ def _choose_weights(
 ) -> dict[tuple[str, str], np.ndarray]:
     """The weights of a run beside another encoder, for the run's first language with each other one.
 
-    They are chosen on the verses that the run has left out; where there are none, nothing is chosen.
+    They are chosen on the verses that the run has left out; {} where it has left out none.
     """
     kind, _, workdir = name.partition(":")
-    if kind != "run":
+    config = options.read_config(workdir) if kind == "run" else None
+    if not getattr(getattr(config, "data", None), "held_out", ""):
         return {}
-    config = options.read_config(workdir)
-    data = config.data
-    if not getattr(data, "held_out", ""):
-        return {}
-    languages = [x for x in second.languages if x in first.languages]
-    place = f"{options.resolve_path(data.pairs, workdir)}@{data.held_out}"
-    try:
-        files = parallel.test_pairs(place, languages, "data.pairs")
-    except FileNotFoundError as error:
-        logging.warning("%s: the weight of %s beside an encoder is %.2g", error, workdir, BESIDE)
+    place = options.resolve_path(config.data.pairs, workdir)
+    if not os.path.exists(place):
+        logging.warning("%s is missing: the weight of %s is %.2g", place, workdir, BESIDE)
         return {}
     hub = options.languages(config)[0]
+    languages = [x for x in second.languages if x in first.languages]
     encoders = first.encoder(), second.encoder()
-    reader = parallel.Reader()
-    chosen = {}
-    for pair in files:
-        both = pair.source, pair.target
-        if hub in both:
-            weights = choose_weights(*encoders, both, reader.read(pair))
-            if weights is not None:
-                chosen[both] = weights
-    return chosen
+    files = parallel.test_pairs(f"{place}@{config.data.held_out}", languages, "data.pairs")
+    read = {(x.source, x.target): parallel.read(x) for x in files if hub in (x.source, x.target)}
+    chosen = {pair: choose_weights(*encoders, pair, verses) for pair, verses in read.items()}
+    return {pair: weights for pair, weights in chosen.items() if weights is not None}
 
 
 def tunable(model: LoadedEncoder, encoder: str) -> LanguageModel:

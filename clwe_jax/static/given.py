@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import os
 from typing import Callable, Sequence
 
 from absl import logging
 import numpy as np
 
-from clwe_jax import atomic
 from clwe_jax.embeddings.linking import WordLinks
 from clwe_jax.embeddings.word_graph import Links
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
@@ -21,7 +19,6 @@ from clwe_jax.static.mined import Written, sort_links
 from clwe_jax.static.trainer import Trainer
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.dictionary.test_dictionaries import TestSet
-from clwe_jax.text.words.spellings import Spellings
 
 _EXAMPLES = 24  # links of a pair of languages in the report
 _MAX_PAIRS = 6  # of languages with examples
@@ -136,18 +133,6 @@ def register_shares(
                     100 * share,
                 )
     return figures
-
-
-def write_dictionaries(links: WordLinks, folder: str, spellings: Spellings) -> None:
-    """Writes FOLDER/xx-yy.txt for each pair of languages: a word, its translation and their count a line."""
-    os.makedirs(folder, exist_ok=True)
-    for pair, found in links.items():
-        own, other = (spellings.get(language, {}) for language in pair)
-        lines = (
-            f"{own.get(a, a)}\t{other.get(b, b)}\t{count:.2f}\n"
-            for a, b, count in sort_links(found)
-        )
-        atomic.write(os.path.join(folder, f"{'-'.join(pair)}.txt"), "".join(lines))
 
 
 def precision(links: Links, pair: tuple[str, str], tests: Sequence[TestSet]) -> float | None:

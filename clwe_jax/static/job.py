@@ -188,9 +188,8 @@ class Static(Job):
             grown = read.trainer.mine(written.links)
             own = (gold, config.static.judge, read.trainer.spellings)
             written = written.beside(mined.write(grown, known, folder, *own))
-        if config.learns_from_pairs:
-            place = os.path.join(folder, mined.DICTIONARY)
-            given.write_dictionaries(written.links, place, read.trainer.spellings)
+        place = os.path.join(folder, mined.DICTIONARY)
+        mined.write_dictionaries(written.links, place, read.trainer.spellings)
         return written
 
     def _vectors(self, read: _Dictionaries, mining: mined.Written | None) -> Vocabularies:

@@ -14,6 +14,7 @@ from clwe_jax import atomic, pocket
 from clwe_jax.align import mining
 from clwe_jax.embeddings import linking
 from clwe_jax.embeddings.grown import Grown, Pairs
+from clwe_jax.embeddings.linking import WordLinks
 from clwe_jax.embeddings.word_graph import Links
 from clwe_jax.encoders import load as encoders
 from clwe_jax.encoders.encode import select
@@ -60,9 +61,8 @@ def write(
     """Writes what was mined.
 
     For each pair of languages, FOLDER/xx-yy.tsv has a sentence and its translation a line (as
-    `text.corpus.parallel` reads them), xx-yy.places.txt the margin and both places of each line,
-    xx-yy.refused.txt pairs that nothing supports, and dictionary/xx-yy.txt the linked words with
-    their counts.
+    `text.corpus.parallel` reads them), xx-yy.places.txt the margin and both places of each line, and
+    xx-yy.refused.txt pairs that nothing supports.
 
     Args:
       dictionary: the dictionary before mining; None: there is none.
@@ -70,7 +70,7 @@ def write(
       judge: an encoder, as of `config.encoder`, that is asked which pairs are translations; '': none.
       spellings: of the words that are written otherwise than their keys.
     """
-    os.makedirs(os.path.join(folder, DICTIONARY), exist_ok=True)
+    os.makedirs(folder, exist_ok=True)
     lines = _Lines(grown.files)
     for sets in (grown.pairs, grown.refused):
         for pair, some in sets.items():
@@ -91,9 +91,6 @@ def write(
         if len(taken.source):
             _write(folder, f"{name}.tsv", (f"{x}\t{y}" for _, _, _, x, y in rows))
             _write(folder, f"{name}.places.txt", ("\t".join(row[:3]) for row in rows))
-            _write(
-                folder, f"{DICTIONARY}/{name}.txt", (f"{a}\t{b}\t{n:.2f}" for a, b, n in spelled)
-            )
         if refused_rows:
             _write(folder, f"{name}.refused.txt", map("\t".join, refused_rows))
         known = set(dictionary.pairs(*pair)) if dictionary is not None else set()
@@ -105,6 +102,16 @@ def write(
         if judging is not None:
             figures |= _judge_bands(judging, pair, rows, refused_rows)
     return Written(grown.links, figures, page.sections(grown.rounds, parts, figures))
+
+
+def write_dictionaries(links: WordLinks, folder: str, spellings: Spellings) -> None:
+    """Writes FOLDER/xx-yy.txt for each pair of languages: a word, its translation and their count a line."""
+    os.makedirs(folder, exist_ok=True)
+    for pair, found in links.items():
+        own, other = (spellings.get(language, {}) for language in pair)
+        words = sort_links(found)
+        lines = (f"{own.get(a, a)}\t{other.get(b, b)}\t{n:.2f}" for a, b, n in words)
+        _write(folder, f"{'-'.join(pair)}.txt", lines)
 
 
 def sort_links(links: Links) -> list[tuple[str, str, float]]:

@@ -116,11 +116,11 @@ def test_a_judge_accepts_taken_pairs_and_few_refused_ones(run, tmp_path):
 def test_mined_words_are_written_as_the_language_has_them(run, tmp_path):
     grown = Grown.load(os.path.join(run, "trained", "mined.npz"))
     plain, spelled = tmp_path / "plain", tmp_path / "spelled"
-    mined.write(grown, None, str(plain))
-    rows = (plain / "dictionary" / "de-en.txt").read_text("utf-8").splitlines()
+    mined.write_dictionaries(grown.links, str(plain), {})
+    rows = (plain / "de-en.txt").read_text("utf-8").splitlines()
     word = rows[0].split("\t")[0]
-    mined.write(grown, None, str(spelled), spellings={"de": {word: f"{word}’s"}})
-    found = (spelled / "dictionary" / "de-en.txt").read_text("utf-8").splitlines()
+    mined.write_dictionaries(grown.links, str(spelled), {"de": {word: f"{word}’s"}})
+    found = (spelled / "de-en.txt").read_text("utf-8").splitlines()
     assert [row.replace(f"{word}’s\t", f"{word}\t") for row in found] == rows
     assert found[0].startswith(f"{word}’s\t")
 
