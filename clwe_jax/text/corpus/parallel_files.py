@@ -40,7 +40,8 @@ _ADVICE = {
     ".xliff": "`xliff2po` and `po2tmx` of the Translate Toolkit make a .tmx file of it",
     ".po": "`po2tmx` of the Translate Toolkit makes a .tmx file of it",
     **dict.fromkeys(
-        (".usfm", ".sfm", ".usx"), "sil-machine makes verse files of it: docs/data.md#verse-files-of-usfm"
+        (".usfm", ".sfm", ".usx"),
+        "sil-machine makes verse files of it: docs/data.md#verse-files-of-usfm",
     ),
     ".osis": "convert it to USFM, of which sil-machine makes verse files",
 }
