@@ -113,13 +113,10 @@ def dict_mlm(scale: str, cross_lingual_share: float) -> ConfigDict:
     if scale in _MASKED:
         config.task.update(labels="expected", **_MASKS)
         # One product scores the labels of all languages. The layers stay in the labels' space without a
-        # dense layer between and without languages (docs/lessons.md).
+        # dense layer between and without languages, where words that are only read are held
+        # (docs/lessons.md).
         config.model.update(language_embeddings=False, condition_on_language=False)
-        config.objective.dense = False
-    if scale == "laptop":
-        # Words that are only read would drift. Real text has many without an entry, whose table rows are
-        # no place to stay at.
-        config.objective.hold = 1.0
+        config.objective.update(dense=False, hold=1.0)
     if scale == "small":
         config.vocab.update(size=49_152, dictionary_share=0.5)
     return config
