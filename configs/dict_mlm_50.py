@@ -21,7 +21,7 @@ languages at once, x = .5. One command draws there as well:
 Your own text at :laptop, in minutes; whole words as pieces, all parts of the dictionaries:
   --config.data.source=text:DIR --config.data.languages=en,de --config.data.dictionaries=DIR \\
   --config.vocab.size=16384 --config.vocab.dictionary_share=.8 --config.optimizer.learning_rate=2e-3 \\
-  --config.train.steps=400
+  --config.train.steps=400 --config.data.max_predictions=32
 
 Expected: Table 1 of the paper: NER 71.3, POS 70.4, XNLI 67.9, PAWS-X 84.2, MLDoc 66.1, Tatoeba 46.4.
 At :laptop, in three minutes of one core: seven sentences of ten by CSLS (docs/results.md).
