@@ -6,23 +6,44 @@ are then copies of each other, and no margin or CSLS score sets the translation 
 
 from __future__ import annotations
 
-from typing import Sequence
+import functools
+import re
+from typing import Callable, Sequence
 
 from absl import logging
 import numpy as np
 
+from clwe_jax.text.words import characters
+from clwe_jax.text.words.words import among
+
+
+# A number before the words of a line: '2. ', '(3) '.
+_LISTED = re.compile(r"\W*\d+[.):]+\s+(?=.*\w)")
+
 
 def sentence_key(text: str) -> str:
-    """The same for sentences that differ in case or white space alone."""
-    return " ".join(text.casefold().split())
+    """The same for sentences to mine that differ in case, punctuation, white space or a list's number alone."""
+    words = _marks().sub(" ", _LISTED.sub("", text.casefold())).split()
+    return " ".join(words) or text
 
 
-def find_distinct(texts: Sequence[str]) -> np.ndarray:
+@functools.cache
+def _marks() -> re.Pattern:
+    table = characters.class_table()
+    return re.compile(among((table == characters.SINGLE) | (table == characters.MIDDLE)))
+
+
+def find_distinct(texts: Sequence[str], key: Callable[[str], str] = sentence_key) -> np.ndarray:
     """The places of the sentences that do not repeat an earlier one: int64, rising."""
     first: dict[str, int] = {}
     for place, text in enumerate(texts):
-        first.setdefault(sentence_key(text), place)
+        first.setdefault(key(text), place)
     return np.fromiter(first.values(), np.int64, len(first))
+
+
+def _spaced_key(text: str) -> str:
+    """The same for sentences that differ in case or white space alone."""
+    return " ".join(text.casefold().split())
 
 
 def drop_repeats(
@@ -33,7 +54,8 @@ def drop_repeats(
     Args:
       name: the files, for the log.
     """
-    kept = np.intersect1d(find_distinct(source), find_distinct(target))
+    # A test is kept as it is but for equal sentences.
+    kept = np.intersect1d(*(find_distinct(side, _spaced_key) for side in (source, target)))
     if len(kept) < len(source):
         logging.warning(
             "%s: %d of %d sentences are left out: they or their translations repeat an earlier one",
