@@ -15,6 +15,7 @@ _MODEL = 7  # place of the kind of model among the settings
 _CLASSIFIER = 3  # the kind of model that `fasttext supervised` makes
 _PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 _GENSIM = re.compile(rb"(FastText)?KeyedVectors|FastText|Word2Vec")  # its classes
+_AS_TEXT = "write its words and vectors as text, `word number number ...` a line"
 # Other files of vectors -> what they are, and what to do.
 _OTHER_KINDS = (
     (
@@ -22,14 +23,8 @@ _OTHER_KINDS = (
         "an array of NumPy without words: name the file of words and vectors to which it belongs, such "
         "as word2vec's text",
     ),
-    (
-        b"\x89HDF",
-        "an HDF5 file: write its words and vectors as text, `word number number ...` a line",
-    ),
-    (
-        b"PAR1",
-        "a Parquet table: write its words and vectors as text, `word number number ...` a line",
-    ),
+    (b"\x89HDF", f"an HDF5 file: {_AS_TEXT}"),
+    (b"PAR1", f"a Parquet table: {_AS_TEXT}"),
 )
 
 
@@ -62,20 +57,14 @@ def refuse_others(head: bytes, path: str) -> None:
         if head.startswith(mark):
             raise ValueError(f"{path} is {kind}")
     if head[8:10] == b'{"':
-        raise ValueError(
-            f"{path} is a file of tensors (safetensors) without words: write words and vectors as text, "
-            "`word number number ...` a line"
-        )
+        raise ValueError(f"{path} is a file of tensors (safetensors) without words: {_AS_TEXT}")
     if kind := unpacking.describe_kind(head, path):
         raise ValueError(f"{path} is {kind}")
 
 
 def _describe_pickle(head: bytes, path: str) -> str:
     if b"gensim" not in head:
-        return (
-            "a pickle of Python, which could run any program and is not read: write its words and "
-            "vectors as text, `word number number ...` a line"
-        )
+        return "a pickle of Python, which could run any program and is not read: " + _AS_TEXT
     named = _GENSIM.search(head)
     name = named[0].decode() if named else "KeyedVectors"
     name = f"fasttext.{name}" if name == "FastTextKeyedVectors" else name

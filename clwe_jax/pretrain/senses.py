@@ -20,23 +20,8 @@ FOLDER = "senses"
 _SHOWN_WORDS = 6  # words shown where config.report.words is empty
 # Ambiguous words that most text contains; the first three are in the paper's figures.
 _AMBIGUOUS = (
-    "bank",
-    "may",
-    "us",
-    "spring",
-    "match",
-    "fall",
-    "plant",
-    "light",
-    "bat",
-    "ring",
-    "letter",
-    "order",
-    "party",
-    "present",
-    "capital",
-    "interest",
-)
+    "bank may us spring match fall plant light bat ring letter order party present capital interest"
+).split()
 _NEAR = 4  # nearest senses in each language
 _EXAMPLES = 3  # lines for each sense
 _EXPORTED = 10_000  # senses of each direction; an embedding projector shows no more well

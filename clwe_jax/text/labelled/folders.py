@@ -25,16 +25,9 @@ _NO_LANGUAGE = "ud"  # de_gsd-ud-test.conllu
 # Parts of a name that say what the file is for; the lowest rank of a language is taken.
 _NEVER = 9
 _RANK = {
-    "test": 0,
-    "testb": 0,
-    "dev": 2,
-    "devel": 2,
-    "testa": 2,
-    "val": 2,
-    "valid": 2,
-    "validation": 2,
-    "train": _NEVER,
-    "training": _NEVER,
+    **dict.fromkeys("test testb".split(), 0),
+    **dict.fromkeys("dev devel testa val valid validation".split(), 2),
+    **dict.fromkeys("train training".split(), _NEVER),
 }
 _UNNAMED = 1
 _OTHER = (".md", ".py", ".sh")  # endings of files without labels

@@ -16,24 +16,13 @@ from typing import Mapping, NamedTuple, Sequence
 from clwe_jax.text.lines import describe_json, fault, read_lines, quote_line
 from clwe_jax.text.unpacking import strip_compression
 
-_NAMES = {
-    "premise": "first",
-    "sentence1": "first",
-    "text": "first",
-    "sentence_1": "first",
-    "hypothesis": "second",
-    "hypo": "second",
-    "summary": "second",
-    "sentence2": "second",
-    "sentence_2": "second",
-    "label": "label",
-    "gold_label": "label",
-    "category": "label",
-    "score": "label",
-    "similarity_score": "label",
-    "language": "language",
-    "lang": "language",
+_MEANINGS = {
+    "first": "premise sentence1 text sentence_1",
+    "second": "hypothesis hypo summary sentence2 sentence_2",
+    "label": "label gold_label category score similarity_score",
+    "language": "language lang",
 }
+_NAMES = {name: meaning for meaning, names in _MEANINGS.items() for name in names.split()}
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
