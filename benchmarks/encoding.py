@@ -28,11 +28,11 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import jax
 import numpy as np
 
-from clwe_jax.api.base import Loaded
 from clwe_jax.api.model import Model
-from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import export, static_folders
+from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options.models import TransformerOptions
@@ -48,7 +48,7 @@ _HEAD = 32  # dimensions of an attention head
 _COMPARED = 500  # sentences whose vectors of both sides are compared
 _MOST = 1e-4  # largest difference of a number, of vectors of some 1 a number
 
-Make = Callable[[], Loaded]
+Make = Callable[[], Model]
 Write = Callable[[str], object]
 
 
@@ -69,7 +69,7 @@ def static(
     names = list(dict.fromkeys(names))
     given = Vectors(names, np.random.default_rng(0).standard_normal((len(names), dim), np.float32))
     return (
-        lambda: StaticModel({"en": given}, {}, {}, "en", normalizer),
+        lambda: Model(StaticSpaces({"en": given}, {}, {}, "en", normalizer)),
         lambda folder: static_folders.write({"en": given}, {}, normalizer, folder, peer),
     )
 
@@ -90,9 +90,9 @@ def contextual(
     def make() -> Model:
         pieces = type(trained)(trained.pieces)  # it has cut no word yet
         tokenizer = Tokenizer(("en",), normalizer, Segmenter(), pieces)
-        return Model(None, tokenizer, objective, variables)
+        return Model(LanguageModel(None, tokenizer, objective, variables))
 
-    return make, lambda folder: export.write_huggingface(make(), folder)
+    return make, lambda folder: export.write_huggingface(make().loaded, folder)
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ Options: --config.task.targets=en,es translates into these languages only, as in
 --config.data.pairs=mined mines the run's own text for it, as configs/mined_vectors.py does;
 --config.evals.bleu.data=DIR/val and --config.evals.retrieval.data=DIR name test text.
 
-A loaded run has `sentence_vectors(texts, lang=...)` and `translate_sentence(text, lang=..., to=...)`;
+A loaded run has `encode(texts, lang=...)` and `translate_sentence(text, lang=..., to=...)`;
 configs/laser_top_ner.py and configs/laser_elmo_ner.py take its encoder for named entities.
 
 Expected: at :laptop retrieval near that of the vectors it starts from: docs/lessons.md.

@@ -14,41 +14,28 @@ import os
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from clwe_jax import options, registry
-from clwe_jax.api.loaded import LoadedModel, Translation, WordLink
+from clwe_jax.api.answers import WordLink, WordTranslation
 
 if TYPE_CHECKING:
-    from clwe_jax.api.beside import BesideModel
     from clwe_jax.api.model import Model
-    from clwe_jax.api.pair import PairModel
-    from clwe_jax.api.static import StaticModel
-    from clwe_jax.api.transfer import TransferModel
     from clwe_jax.encoders.nearest import Neighbour
     from clwe_jax.encoders.sense_view import Sense, SenseView, Translated
 
 # Class -> its module. They import jax, so that a program pays for them when it loads a model.
 _LATER = {
-    "BesideModel": "api.beside",
     "Model": "api.model",
     "Neighbour": "encoders.nearest",
-    "PairModel": "api.pair",
     "Sense": "encoders.sense_view",
     "SenseView": "encoders.sense_view",
-    "StaticModel": "api.static",
-    "TransferModel": "api.transfer",
     "Translated": "encoders.sense_view",
 }
 __all__ = [
-    "BesideModel",
-    "LoadedModel",
     "Model",
     "Neighbour",
-    "PairModel",
     "Sense",
     "SenseView",
-    "StaticModel",
-    "TransferModel",
     "Translated",
-    "Translation",
+    "WordTranslation",
     "WordLink",
     "load",
 ]
@@ -70,12 +57,8 @@ def load(
     *,
     languages: Sequence[str] = (),
     words: Mapping[str, Sequence[str]] | None = None,
-) -> LoadedModel:
+) -> Model:
     """Loads the trained model in a run's folder, a model of Hugging Face, or LASER's release.
-
-    The result is a `Model`, a `PairModel` for two projected monolingual runs, a `StaticModel` for
-    static vectors, a `BesideModel` for two encoders, or a `TransferModel`, which labels words, texts or
-    spans; all have the methods of `LoadedModel`.
 
     Args:
       workdir: the run's folder, with or without 'run:' before it; or files of word vectors in one
@@ -84,7 +67,7 @@ def load(
         alignments/. A model of Hugging Face (BERT, multilingual BERT, XLM-R, XLM) is the folder that
         `save_pretrained` writes, with or without 'hf:' before it; see `interop.huggingface`. LASER's
         released encoder is a folder with bilstm.*.pt; see `interop.laser`. Two of these with their kinds,
-        'hf:DIR+run:DIR', stand beside each other; see `encoders.beside`.
+        'hf:DIR+run:DIR', stand beside each other; see `encoders.concatenated`.
       step: step of a checkpoint of the pretraining; None: the final parameters, of the newest
         readable checkpoint. Ignored for static vectors, which have no checkpoints.
       languages: of a model of Hugging Face, the codes of the text's languages; (): XLM's own, and for
@@ -98,8 +81,7 @@ def load(
         belongs to another model or vocabulary; `languages` or `words` for a run, which has its own, or
         a string instead of a list.
     """
-    from clwe_jax.api.transfer import TransferModel
-    from clwe_jax.api.wrap import wrap_loaded
+    from clwe_jax.api.model import Model
     from clwe_jax.encoders import hf_model, load as encoders
     from clwe_jax.interop.configuration import is_downloaded
     from clwe_jax.options.transfer import encoder_parts
@@ -111,25 +93,25 @@ def load(
     if len(encoder_parts(workdir)[0]) == 2:
         if words:
             raise ValueError("words: the second encoder has the words")
-        return wrap_loaded(encoders.load(workdir, languages))
+        return Model(encoders.load(workdir, languages))
     workdir = workdir.removeprefix("run:")
     if workdir.startswith("vec:") or os.path.isfile(workdir):
         if words:
             raise ValueError("words: files of vectors hold their own words")
-        return wrap_loaded(encoders.of_vectors(workdir.removeprefix("vec:"), languages))
+        return Model(encoders.of_vectors(workdir.removeprefix("vec:"), languages))
     if is_downloaded(workdir):
-        return wrap_loaded(hf_model.load(workdir, languages, words))
+        return Model(hf_model.load(workdir, languages, words))
     if languages or words:
         raise ValueError(
             f"languages and words are arguments for a model of Hugging Face; {workdir} is none"
         )
     job = options.read_config(workdir).job
     if job in registry.TABLES["labeller"]:
-        return TransferModel.of(registry.lookup("labeller", job)(workdir))
-    return wrap_loaded(encoders.of_folder(workdir, step))
+        return Model(registry.lookup("labeller", job)(workdir))
+    return Model(encoders.of_folder(workdir, step))
 
 
-def load_for(workdir: str, languages: Sequence[str]) -> LoadedModel:
+def load_for(workdir: str, languages: Sequence[str]) -> Model:
     """`load` for text of these languages: a downloaded encoder is told them, other models have theirs."""
     from clwe_jax.interop.configuration import is_downloaded
     from clwe_jax.options.transfer import encoder_parts

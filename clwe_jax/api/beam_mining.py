@@ -23,7 +23,6 @@ import numpy as np
 from clwe_jax import api, remote_files
 from clwe_jax.align import csls, mining, search
 from clwe_jax.align.mining import Nearest
-from clwe_jax.api.loaded import LoadedModel
 from clwe_jax.text.corpus.repeats import sentence_key
 from clwe_jax.text.lines import BOM, LineCounts, decode_lines, is_other_encoding, warn_of_repairs
 
@@ -36,7 +35,7 @@ Part = tuple[int, int]
 
 
 @dataclasses.dataclass(frozen=True)
-class Job:
+class MiningJob:
     """What a worker must know.
 
     Attributes:
@@ -62,7 +61,7 @@ class Job:
         return f"{self.out}.{self.name}-{name}{place}"
 
 
-def mine(job: Job, least: float) -> Iterator[tuple[float, str, str]]:
+def mine(job: MiningJob, least: float) -> Iterator[tuple[float, str, str]]:
     """Yields margin, sentence and translation of the pairs of `mining.mine`, best first.
 
     Args:
@@ -78,7 +77,7 @@ def mine(job: Job, least: float) -> Iterator[tuple[float, str, str]]:
         if not remote_files.matching(path):
             raise ValueError(f"{path} is not a file")
     for language in job.languages:  # before any worker starts
-        _model(job).sentence_vectors([language], language)
+        _model(job).encode([language], language)
     try:
         _run(job)
         yield from _pairs(job, least)
@@ -86,7 +85,7 @@ def mine(job: Job, least: float) -> Iterator[tuple[float, str, str]]:
         remote_files.remove(job.path(""))
 
 
-def _run(job: Job) -> None:
+def _run(job: MiningJob) -> None:
     """Writes the lines, the vectors and the nearest sentences of each part."""
     import apache_beam as beam
 
@@ -132,7 +131,7 @@ def _run(job: Job) -> None:
 
 
 def _key_line(
-    job: Job, side: int, marked: frozenset[bytes], line: bytes
+    job: MiningJob, side: int, marked: frozenset[bytes], line: bytes
 ) -> Iterator[tuple[Part, str]]:
     """A line with its part.
 
@@ -153,19 +152,19 @@ def _key_line(
 
 
 @functools.cache
-def _model(job: Job) -> LoadedModel:
+def _model(job: MiningJob) -> api.Model:
     # Workers call it within `_LOCK`: two tasks would else load the model twice.
     return api.load_for(job.model, job.languages)
 
 
-def _write_vectors(job: Job, part: Part, lines: Iterable[str]) -> tuple[Part, int]:
+def _write_vectors(job: MiningJob, part: Part, lines: Iterable[str]) -> tuple[Part, int]:
     """Writes the lines of a part and their vectors; a repeated try writes the same ones."""
     by_key: dict[str, str] = {}
     for line in sorted(lines):
         by_key.setdefault(sentence_key(line), line)
     distinct = sorted(by_key.values())
     with _LOCK:
-        vectors = _model(job).sentence_vectors(distinct, job.languages[part[0]])
+        vectors = _model(job).encode(distinct, job.languages[part[0]])
     with remote_files.writing(job.path("lines", part)) as file:
         file.write("\n".join(distinct).encode())
     _write(job, "vectors", part, vectors)
@@ -173,7 +172,7 @@ def _write_vectors(job: Job, part: Part, lines: Iterable[str]) -> tuple[Part, in
 
 
 def _nearest(
-    numbers: tuple[int, int], job: Job, sizes: dict[Part, int]
+    numbers: tuple[int, int], job: MiningJob, sizes: dict[Part, int]
 ) -> Iterator[tuple[Part, Nearest]]:
     """Yields the nearest sentences of a part of either text in a part of the other."""
     parts = list(enumerate(numbers))
@@ -200,12 +199,12 @@ def _merge_parts(found: Iterable[Nearest]) -> Nearest:
     return mining.merge_nearest(found, mining.NEIGHBOURHOOD)
 
 
-def _write_nearest(job: Job, part: Part, nearest: Nearest) -> None:
+def _write_nearest(job: MiningJob, part: Part, nearest: Nearest) -> None:
     for name, values in nearest._asdict().items():
         _write(job, name, part, values)
 
 
-def _pairs(job: Job, least: float) -> Iterator[tuple[float, str, str]]:
+def _pairs(job: MiningJob, least: float) -> Iterator[tuple[float, str, str]]:
     texts = [
         [
             part
@@ -229,7 +228,7 @@ def _pairs(job: Job, least: float) -> Iterator[tuple[float, str, str]]:
         yield float(margin), source, target
 
 
-def _lines(job: Job, parts: Iterable[Part], rows: np.ndarray) -> list[str]:
+def _lines(job: MiningJob, parts: Iterable[Part], rows: np.ndarray) -> list[str]:
     """The lines of some rows, with those of one part in memory beside them."""
     found = [""] * len(rows)
     first = 0
@@ -244,10 +243,10 @@ def _lines(job: Job, parts: Iterable[Part], rows: np.ndarray) -> list[str]:
     return found
 
 
-def _write(job: Job, name: str, part: Part, values: np.ndarray) -> None:
+def _write(job: MiningJob, name: str, part: Part, values: np.ndarray) -> None:
     with remote_files.writing(job.path(name, part)) as file:
         np.save(file, values, allow_pickle=False)
 
 
-def _read(job: Job, name: str, part: Part) -> np.ndarray:
+def _read(job: MiningJob, name: str, part: Part) -> np.ndarray:
     return np.load(io.BytesIO(remote_files.read(job.path(name, part))), allow_pickle=False)

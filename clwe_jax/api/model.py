@@ -1,74 +1,141 @@
-"""Use a trained model: vectors of sentences and of words in context, and nearest words.
-
-    from clwe_jax import api
-
-    model = api.load("runs/dict_mlm_50")
-    vectors = model.encode(["Die Bank ist geschlossen."], lang="de")
-    for word, vector in model.words("The bank is closed.", lang="en"):
-        ...
-    for word, language, score in model.neighbours("bank", lang="en", to="de"):
-        ...
-
-A model with senses also has the methods `senses` and `translate` (see `encoders.sense_view`).
-"""
+"""A loaded model of any kind, with the methods of all."""
 
 from __future__ import annotations
 
 import functools
-from typing import Sequence
+from typing import Any, Iterable, Sequence, overload
 
 import numpy as np
 
-from clwe_jax.api.base import Loaded, lacks_counts
+from clwe_jax import terminal
+from clwe_jax.align import search
+from clwe_jax.align.documents import Bead
+from clwe_jax.api import two_texts
+from clwe_jax.api.answers import WordTranslation, WordLink
+from clwe_jax.api.capabilities import Capabilities, lacks
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders import loaded as kinds
 from clwe_jax.encoders import translate
-from clwe_jax.encoders.checks import check_strings
+from clwe_jax.encoders.checks import check_count, check_strings, check_texts
 from clwe_jax.encoders.encode import Layer, select
-from clwe_jax.encoders.language_model import LanguageModel
-from clwe_jax.encoders.model import POOLS
-from clwe_jax.encoders.sense_view import Sense, Translated
-from clwe_jax.types import Generates
+from clwe_jax.encoders.nearest import Neighbour
+from clwe_jax.encoders.sense_view import Sense, SenseView, Translated
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.types import Encoder
 
 
-class Model(LanguageModel, Loaded):
-    """A trained language model; see `LanguageModel` for its attributes."""
+class Model:
+    """A model that `api.load` returns: language models, static vectors, pairs of models, labellers.
+
+    All have the same methods. One that a kind of model lacks raises a ValueError that names another
+    method, or the config that trains a model which has it.
+
+    Attributes:
+      loaded: the model's data: an `encoders.language_model.LanguageModel`,
+        `encoders.spaces.StaticSpaces`, `encoders.pair.PairModels`, ..., or a
+        `transfer.loaded.TrainedLabeller`.
+      languages: the languages of the model.
+      tokenizer: cuts text into the model's pieces; None for static vectors and several models.
+    """
+
+    def __init__(self, loaded: kinds.LoadedEncoder | kinds.Labels):
+        self.loaded = loaded
+        self.languages: tuple[str, ...] = loaded.languages
+        self.tokenizer: Tokenizer | None = loaded.tokenizer
+        self._can = Capabilities(loaded)
+
+    def __repr__(self) -> str:
+        return f"Model({self.loaded!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The data; what was computed is computed again in another process."""
+        return Model, (self.loaded,)
 
     @functools.cached_property
     def dim(self) -> int:
         """The number of dimensions of a vector; the first call encodes a text."""
+        self._can.need(kinds.LoadedEncoder, "dim")
         return self.encode(["a"], self.languages[0]).shape[-1]
 
-    def _encode(
+    def encoder(self) -> kinds.PoolsTexts:
+        """A new encoder of text to vectors by layer (`types.Encoder`), which evaluators take."""
+        return self._can.need(kinds.LoadedEncoder, "encoder").encoder()
+
+    @overload
+    def encode(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         lang: str,
-        layer: Layer | None,
-        pool: str | None,
-        batch_size: int,
+        layer: Layer | None = ...,
+        pool: str = ...,
+        normalize: bool = ...,
+        batch_size: int = ...,
+        show_progress: bool | None = ...,
+    ) -> np.ndarray: ...
+    @overload
+    def encode(
+        self,
+        texts: Iterable[str],
+        lang: str,
+        layer: Layer | None = ...,
+        *,
+        pool: None,
+        normalize: bool = ...,
+        batch_size: int = ...,
+        show_progress: bool | None = ...,
+    ) -> list[np.ndarray]: ...
+    def encode(
+        self,
+        texts: Iterable[str],
+        lang: str,
+        layer: Layer | None = None,
+        pool: str | None = "mean",
+        normalize: bool = False,
+        batch_size: int = kinds.BATCH,
+        show_progress: bool | None = None,
     ) -> np.ndarray | list[np.ndarray]:
-        encoder = self._of_size(batch_size)
-        if pool is None:
-            return [select(vectors, layer) for vectors in encoder.pieces(texts, lang)]
-        if pool not in POOLS:
-            raise ValueError(
-                f"pool={pool!r}: expected 'mean', 'sif', or None for a vector of each piece"
-            )
+        """Vectors of sentences. A sentence longer than the model's rows is cut, with a warning.
+
+        Args:
+          texts, lang: sentences and their language.
+          layer: number of a layer, 0 for the embeddings; 'mean_last4' (or None): the mean over the
+            last four layers; 'all': the vectors of all layers. Static vectors have the layer 0.
+          pool: 'mean': one vector for each sentence, the mean over its pieces (static vectors: over
+            its words with a vector; zeros where it has none), or that of a model's own pooling; 'sif':
+            the mean in which a piece weighs a / (a + p), with a = 1e-3 and p its share in the run's
+            text, often better for retrieval; None: one vector for each piece (or word with a vector).
+          normalize: whether vectors have length 1, so that inner products are cosines.
+          batch_size: rows that a language model computes at once; static vectors have no such rows.
+          show_progress: whether a line on stderr shows how many texts are done; None: on a terminal.
+
+        Returns:
+          float32 [N, D]; with pool=None a list of [pieces, D]. With layer='all' the last axis [D]
+          becomes [layers + 1, D].
+
+        Raises:
+          ValueError: an unknown language (the nearest one is named), layer or kind of pooling, or
+            'sif' for a run that has kept no counts of words.
+        """
+        check_count(batch_size=batch_size)
+        encoder = self._can.encoder("encode", batch_size, lang=lang)
         chosen = functools.partial(select, layer=layer)
-        if pool == "mean":
-            return encoder.sentences(texts, lang, chosen)
-        if pool not in encoder.pools:
-            raise lacks_counts(pool)
-        return encoder.pooled(texts, lang, chosen)[pool]
+        with terminal.progress(show_progress):
+            encoded = encoder.pool_texts(check_texts(texts), lang, pool, chosen)
+        if not normalize:
+            return encoded
+        if pool is None:
+            return [np.asarray(search.unit(vectors)) for vectors in encoded]
+        return np.asarray(search.unit(encoded))
 
     def words(
         self, text: str, lang: str, layer: Layer | None = None
     ) -> list[tuple[str, np.ndarray]]:
-        """The words of a text, each with its vector in context: the mean over its pieces.
+        """The words of a text, each with its vector in context.
 
-        A text longer than the model's rows is read in parts; nothing is left out.
+        A language model's is the mean over the word's pieces; zeros for a word without a static vector.
 
         Args:
-          text: a text of any length.
-          lang: its language.
+          text, lang: a text of any length, and its language.
           layer: as for `encode`.
 
         Returns:
@@ -77,20 +144,193 @@ class Model(LanguageModel, Loaded):
         Raises:
           ValueError: an unknown language or layer.
         """
-        self._check_languages(lang=lang)
+        encoder = self._can.encoder("words", lang=lang)
         check_strings(text=text)
-        [(words, vectors)] = self._encoder.in_context([text], lang)
+        [(words, vectors)] = encoder.in_context([text], lang)
         return list(zip(words, select(vectors, layer)))
+
+    def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
+        """The frequent words of a language with their vectors without context, most frequent first.
+
+        Raises:
+          ValueError: an unknown language or layer, or a run without a list of frequent words.
+        """
+        return self._can.need(kinds.LoadedEncoder, "vectors", lang=lang).vectors(lang, layer)
 
     def vector(self, word: str, lang: str, layer: Layer | None = None) -> np.ndarray:
         """The vector of a word without context, float32 [D].
 
+        A word that static vectors lack has one from its spelling where the run trained such vectors.
+
         Raises:
-          ValueError: an unknown language or layer, or a word without letters.
+          ValueError: an unknown language or layer, a word without a static vector (the message
+            names similar ones) or, for a language model, without letters.
         """
-        self._check_languages(lang=lang)
-        own = self.normalised_word(word, lang)
-        return self.encode([own], lang, layer)[0]
+        return self._can.need(kinds.LoadedEncoder, "vector", lang=lang).vector(word, lang, layer)
+
+    def knows(self, word: str, lang: str) -> bool:
+        """Whether the model has learned a word as such: it is frequent or in the vocabulary."""
+        return self._can.need(kinds.SearchesWords, "knows", lang=lang).knows(word, lang)
+
+    def neighbours(
+        self,
+        word: str,
+        lang: str,
+        k: int = 10,
+        to: str | None = None,
+        layer: Layer | None = None,
+        method: str | None = None,
+    ) -> list[Neighbour]:
+        """The words nearest to a word without context, among the frequent words of each language.
+
+        The first call for a language is slow. A language model's vectors are centered by language.
+
+        Args:
+          word, lang: a word (for a language model also several, which are averaged), its language.
+          k: maximum number of neighbours.
+          to: the language to search; None: all languages.
+          layer: as for `encode`, without 'all'.
+          method: 'csls', 'cosine' or, for static vectors, 'inverted_softmax'; None: 'csls', for static
+            vectors 'cosine', because only its scores are comparable between languages.
+
+        Returns:
+          The neighbours without the word itself, the best first. A warning in the log says that a
+          language model does not know the word (see `knows`).
+
+        Raises:
+          ValueError: an unknown language, method or layer, a word without letters or without a static
+            vector, or a run without a list of frequent words.
+        """
+        asked = lang if to is None else to
+        searched = self._can.need(kinds.SearchesWords, "neighbours", lang=lang, to=asked)
+        chosen = {} if method is None else {"method": method}
+        return searched.neighbours(word, lang, k, to, layer, **chosen)
+
+    def translate_word(
+        self, word: str, lang: str, to: str, k: int = 5, method: str = "csls"
+    ) -> list[WordTranslation]:
+        """The words of another language nearest to a word, without context, best first.
+
+        Args:
+          lang, to: the word's language, and that of the translations.
+          k: maximum number of translations.
+          method: 'csls', 'cosine' (or 'nn') or 'inverted_softmax'.
+
+        Raises:
+          ValueError: an unknown language or method, a word without a vector, or `to` is `lang`.
+        """
+        self._can.need(kinds.SearchesWords, "translate_word", lang=lang, to=to)
+        check_strings(word=word)
+        if lang == to:
+            others = ", ".join(x for x in self.languages if x != lang)
+            raise ValueError(
+                f"to={to!r} is the word's own language: name another one of {others}, or call "
+                f"neighbours({word!r}, lang={lang!r})"
+            )
+        found = self.neighbours(word, lang, k, to, method=method)
+        return [WordTranslation(near.word, near.score) for near in found]
+
+    def similarity(
+        self, a: str, b: str, lang: str, to: str | None = None, layer: Layer | None = None
+    ) -> float:
+        """The cosine of two sentences (or words), `b` in the language `to` (None: the same).
+
+        Compare it only with pairs of the same two languages, because a language model's vectors
+        contain the mean of their language.
+        """
+        to = lang if to is None else to
+        self._can.encoder("similarity", lang=lang, to=to)
+        check_strings(a=a, b=b)
+        [x] = self.encode([a], lang, layer, normalize=True)
+        [y] = self.encode([b], to, layer, normalize=True)
+        return float(x @ y)
+
+    def align(
+        self,
+        source: str | Sequence[str],
+        target: str | Sequence[str],
+        lang: str,
+        to: str,
+        layers: int | str = "",
+        **options: Any,
+    ) -> list[WordLink]:
+        """The words of a sentence with their translations in a translation of it.
+
+        Args:
+          source, target: the sentences, which are cut into words as the model cuts text; or sequences
+            of words, which are not cut.
+          lang, to: their languages.
+          layers: a layer's number, a range such as '5-7', 'mean_last4'; '': the layer at two thirds
+            of the depth.
+          **options: the other fields of `word_alignment.WordAligner`: method='itermax', ...; and
+            words='spaces', with which a sentence's words are those between its spaces: each has the
+            links of the words that the model finds in it.
+
+        Returns:
+          The links by their places; a word may have none or several.
+
+        Raises:
+          ValueError: an unknown language, option or layer.
+        """
+        return self.align_all([source], [target], lang, to, layers, **options)[0]
+
+    def align_all(
+        self,
+        sources: Sequence[str] | Sequence[Sequence[str]],
+        targets: Sequence[str] | Sequence[Sequence[str]],
+        lang: str,
+        to: str,
+        layers: int | str = "",
+        **options: Any,
+    ) -> list[list[WordLink]]:
+        """The links of many pairs of sentences, which are encoded together; see `align`."""
+        encoder = self._can.encoder("align", lang=lang, to=to)
+        return two_texts.link_words(encoder, sources, targets, (lang, to), layers, **options)
+
+    def mine(
+        self, texts: Sequence[str], lang: str, others: Sequence[str], to: str, least: float = 1.05
+    ) -> list[tuple[int, int, float]]:
+        """The translations among the texts of two languages, by margin; see `align.mining`.
+
+        Texts that differ in case or white space alone count once.
+
+        Args:
+          texts, lang, others, to: the sentences of two languages, and their languages.
+          least: smallest margin of a pair.
+
+        Returns:
+          Places of a text and of its translation, and their margin, the best first; of equal texts
+          the place of the first.
+
+        Raises:
+          ValueError: an unknown language, or no sentences.
+        """
+        self._can.encoder("mine", lang=lang, to=to)
+        return two_texts.mine(self.encode, texts, lang, others, to, least)
+
+    def align_documents(
+        self, texts: Sequence[str], lang: str, others: Sequence[str], to: str
+    ) -> list[Bead]:
+        """The sentences of two documents that translate each other, in their order.
+
+        Up to three sentences may translate one, and two two; see `align.documents`.
+
+        Args:
+          texts, lang, others, to: the sentences of two documents in their order, and their languages.
+
+        Returns:
+          Places of the texts and of their translations, ranges, and the score of each bead.
+
+        Raises:
+          ValueError: an unknown language, or no sentences.
+        """
+        self._can.encoder("align_documents", lang=lang, to=to)
+        return two_texts.align_documents(self.encode, texts, lang, others, to)
+
+    @functools.cached_property
+    def sense_view(self) -> SenseView:
+        """The model's senses, also the removed ones; ValueError for a model without senses."""
+        return self._can.need(kinds.OpensSenses, "senses").open_senses()
 
     def senses(
         self,
@@ -101,24 +341,15 @@ class Model(LanguageModel, Loaded):
         direction: str | None = None,
         examples: int = 3,
     ) -> list[Sense] | Sense:
-        """The senses of a word, or its sense in a context.
+        """The enabled senses of a word, the most used ones first, or its sense in a context.
 
         Args:
-          word: one word of the vocabulary.
-          lang: its language.
           context: a text that contains the word; None: all senses of the word are returned.
-          k: number of nearest senses in each language.
-          direction: 'forward' or 'backward' for a bidirectional model, whose directions have
-            separate senses; None: both, or in a context the direction with the larger margin.
-          examples: number of lines for each sense, if the run's text is found; 0: no text is read,
-            and senses have no translations. Ignored in a context.
-
-        Returns:
-          The enabled senses, by direction, the most used ones first; with a context one of them.
+          word, lang, k, direction, examples: see `SenseView.all`; a context needs no examples.
 
         Raises:
-          ValueError: a model without senses, an unknown language or direction, a word that is not
-            in the vocabulary or not in the context.
+          ValueError: no senses, an unknown language or direction, or a word that is not in the
+            vocabulary or not in the context.
         """
         if context is not None:
             return self.sense_view.pick(word, lang, context, k, direction)
@@ -127,6 +358,7 @@ class Model(LanguageModel, Loaded):
 
     def translate(self, word: str, context: str, to: str, lang: str | None = None) -> Translated:
         """The translation of a word in a context; see `SenseView.translate`."""
+        self._can.need(kinds.OpensSenses, "translate")
         return self.sense_view.translate(word, context, to, lang)
 
     def translate_sentence(
@@ -135,16 +367,34 @@ class Model(LanguageModel, Loaded):
         """The translation of a sentence, in normalised words with spaces between them.
 
         Args:
-          text: a sentence.
-          lang, to: its language, and that of the translation.
-          width: number of beams; 1: greedy search.
-          penalty: exponent of the length in a beam's scores, see `models.decode.beam`.
+          text, lang, to: a sentence, its language and that of the translation.
+          width, penalty: see `translate.translate`.
 
         Raises:
           ValueError: a model that writes no text, an unknown language, or the same one twice.
         """
-        self._check_languages(lang=lang, to=to)
+        encoder = self._can.encoder("translate_sentence", lang=lang, to=to)
         check_strings(text=text)
-        if not isinstance(self.objective, Generates):
-            return super().translate_sentence(text, lang, to)
-        return translate.translate(self._encoder, [text], lang, to, width, penalty, batch_size=1)[0]
+        if not translate.generates(encoder):
+            raise lacks(self.loaded, "translate_sentence")
+        return translate.translate(encoder, [text], lang, to, width, penalty, batch_size=1)[0]
+
+    def reduced(
+        self, extract: bool = True, reorder: bool = True, threshold: float | None = None
+    ) -> Encoder:
+        """The encoder of pivots alone, in one language's order; see `ClcrModels.reduced`."""
+        return self._can.need(kinds.Reduces, "reduced").reduced(extract, reorder, threshold)
+
+    def tag(self, texts: Sequence[str], lang: str) -> list[list[tuple[str, str]]]:
+        """The words of texts with their labels; see `TrainedLabeller.tag`."""
+        return self._can.need(kinds.Labels, "tag").tag(texts, lang)
+
+    def classify(self, texts: Sequence[str] | Sequence[Sequence[str]], lang: str) -> list[str]:
+        """The labels of texts, or of pairs of texts; see `TrainedLabeller.classify`."""
+        return self._can.need(kinds.Labels, "classify").classify(texts, lang)
+
+    def label_spans(
+        self, rows: Sequence[tuple[Sequence[str], Sequence[tuple[int, int]]]], lang: str
+    ) -> list[tuple[str, ...]]:
+        """The labels of spans, or of pairs of spans; see `TrainedLabeller.label_spans`."""
+        return self._can.need(kinds.Labels, "label_spans").label_spans(rows, lang)

@@ -34,7 +34,7 @@ from typing import IO, Callable, Iterator, Sequence, TypeVar
 from absl import logging
 
 from clwe_jax import api, atomic, compiled, remote_files, terminal
-from clwe_jax.api.loaded import WORDS, LoadedModel
+from clwe_jax.api.answers import WORDS
 from clwe_jax.options import extras
 from clwe_jax.text.lines import LineCounts, iterate_lines, warn_of_repairs
 from clwe_jax.text.words.words import is_unspaced
@@ -47,7 +47,7 @@ _Line = TypeVar("_Line")
 
 
 def align(
-    model: LoadedModel, files: Sequence[str], languages: Sequence[str], words: str = WORDS[0]
+    model: api.Model, files: Sequence[str], languages: Sequence[str], words: str = WORDS[0]
 ) -> Iterator[str]:
     """Yields the links of each line's words with those of the other file's line, '0-0 1-2'."""
     for part, (source, target) in enumerate(_parallel(files)):
@@ -67,7 +67,7 @@ def align(
             yield "\t".join([places, _written(left), _written(right)]) if words == "own" else places
 
 
-def _own_words(model: LoadedModel, lines: Sequence[str], language: str) -> list[list[str]]:
+def _own_words(model: api.Model, lines: Sequence[str], language: str) -> list[list[str]]:
     """The words that the model cuts lines into."""
     encoder = model.encoder()
     return [encoder.words(line, language) for line in lines]
@@ -96,9 +96,9 @@ def _warn_without_spaces(files: Sequence[str], sides: Sequence[Sequence[str]]) -
 
 
 def mine(
-    model: LoadedModel, files: Sequence[str], languages: Sequence[str], least: float
+    model: api.Model, files: Sequence[str], languages: Sequence[str], least: float
 ) -> Iterator[str]:
-    """Yields margin, sentence and translation of the pairs that `LoadedModel.mine` finds, best first."""
+    """Yields margin, sentence and translation of the pairs that `Model.mine` finds, best first."""
     texts, others = ([line for line in _lines(file) if line.strip()] for file in files)
     for path, lines in zip(files, (texts, others)):
         if not lines:
@@ -112,9 +112,9 @@ def _pair(margin: float, *sentences: str) -> str:
 
 
 def align_documents(
-    model: LoadedModel, files: Sequence[str], languages: Sequence[str], least: float
+    model: api.Model, files: Sequence[str], languages: Sequence[str], least: float
 ) -> Iterator[str]:
-    """Yields sentence, translation, score and lines of the beads of `LoadedModel.align_documents`."""
+    """Yields sentence, translation, score and lines of the beads of `Model.align_documents`."""
     sides = [_number_lines(path) for path in files]
     (numbers, texts), (other_numbers, others) = sides
     beads = model.align_documents(texts, languages[0], others, languages[1])
@@ -155,7 +155,7 @@ def _join_texts(texts: Sequence[str], places: range) -> str:
 
 
 def tag(
-    model: LoadedModel, files: Sequence[str], languages: Sequence[str], words: str = WORDS[0]
+    model: api.Model, files: Sequence[str], languages: Sequence[str], words: str = WORDS[0]
 ) -> Iterator[str]:
     """Yields 'word<tab>label' for the words of each line, and '' after a line."""
     for part, lines in enumerate(_parts(_lines(files[0]))):
@@ -321,7 +321,7 @@ def _check_found(given: argparse.Namespace, written: int) -> None:
 def _mine_by_beam(given: argparse.Namespace) -> None:
     from clwe_jax.api import beam_mining  # it imports jax, before which `compiled.keep` must run
 
-    job = beam_mining.Job(
+    job = beam_mining.MiningJob(
         given.model,
         tuple(map(remote_files.absolute, given.files)),
         tuple(given.languages),

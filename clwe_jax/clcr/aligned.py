@@ -17,7 +17,7 @@ from clwe_jax import options
 from clwe_jax.align import pivots
 from clwe_jax.clcr import data, entailment, steps, vectors
 from clwe_jax.clcr.results import Transformed
-from clwe_jax.encoders.features import Table
+from clwe_jax.encoders.features import FeatureTable
 from clwe_jax.evaluate import agreement
 from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.pocket import tasks
@@ -86,7 +86,7 @@ def _linked_words(
     workdir: str,
     mapped: Transformed,
     rows: Sequence[tuple[Labelled, tuple[str, ...]]],
-) -> Table:
+) -> FeatureTable:
     """The mapped vectors of the source's words as features: of each text the linked words, in the order
     of the row's translation. A text without a link keeps its nearest word."""
     translated = [list(zip(row.texts, others)) for row, others in rows]
@@ -115,4 +115,6 @@ def _linked_words(
         places, ranks = pivots.orders(links)
         own = words.rows[number]
         linked[pair] = own[own > 0][places[np.argsort(ranks)]]  # row 0 is padding
-    return Table(words.vectors[:, None], [[linked[pair] for pair in row] for row in translated])
+    return FeatureTable(
+        words.vectors[:, None], [[linked[pair] for pair in row] for row in translated]
+    )

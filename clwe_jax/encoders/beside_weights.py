@@ -9,7 +9,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.align import both_sides
-from clwe_jax.encoders.beside import BesideEncoder
+from clwe_jax.encoders.concatenated import ConcatenatedEncoder
 from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
 from clwe_jax.options.transfer import BESIDE
 from clwe_jax.text.corpus.parallel import Pairs
@@ -30,7 +30,7 @@ def choose_weights(
     the weight nearest to `BESIDE` is taken.
 
     Args:
-      first, second: see `BesideEncoder`.
+      first, second: see `ConcatenatedEncoder`.
       languages: of the two sides.
       pairs: verses that neither encoder was trained on.
 
@@ -69,7 +69,7 @@ def _accuracies(
     views: Sequence[Encoder], own: Sequence[np.ndarray], beside: Sequence[np.ndarray], weight: float
 ) -> np.ndarray:
     """The shares of verses that find their translation: of each layer, and of the mean of the last four."""
-    both = BesideEncoder(*views, weight)
+    both = ConcatenatedEncoder(*views, weight)
     x, y = (both.join(*parts) for parts in zip(own, beside))
     shares = []
     for layer in (*range(both.layers), MEAN_LAST4):

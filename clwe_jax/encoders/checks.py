@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any, Iterable
+from typing import Any, Iterable, Sequence
 
 from clwe_jax.options.section import nearest
+from clwe_jax.text.corpus.frequencies import FILE
+from clwe_jax.text.words.languages import hint
 
 # Name of a retrieval method -> its name in `align.csls`.
 METHODS = {
@@ -14,6 +16,37 @@ METHODS = {
     "csls": "csls",
     "inverted_softmax": "inverted_softmax",
 }
+
+
+def check_languages(known: Sequence[str], **codes: Any) -> None:
+    """Raises ValueError, which names the argument, unless each is one of the known languages."""
+    for name, code in codes.items():
+        check_type(name, code, str, "the code of a language, such as 'en'")
+        if code not in known:
+            raise ValueError(
+                f"{name}={code!r} is not a language of this model. {hint(code, known)}"
+            )
+
+
+def check_pool(pool: str | None, known: Sequence[str], part: str, has_counts: bool) -> None:
+    """Raises ValueError unless texts can be pooled so.
+
+    Args:
+      known: the ways that the kind of encoder has, beside None.
+      part: what has a vector of its own with pool=None.
+      has_counts: whether words were counted, which 'sif' needs.
+    """
+    if pool is None:
+        return
+    if pool not in known:
+        raise ValueError(
+            f"pool={pool!r}: expected {', '.join(map(repr, known))}, or None for a vector of each {part}"
+        )
+    if pool == "sif" and not has_counts:
+        raise ValueError(
+            f"pool={pool!r}: this run has kept no counts of words (WORKDIR/{FILE}), because it is older "
+            "than they are or its text is in no files: pool='mean'"
+        )
 
 
 def check_strings(**strings: Any) -> None:

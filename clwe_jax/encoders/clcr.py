@@ -13,7 +13,7 @@ from clwe_jax.types import Encoder
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Steps:
+class ClcrSteps:
     """The steps after the transform.
 
     Attributes:
@@ -60,7 +60,7 @@ class ClcrEncoder:
     """
 
     base: Encoder
-    steps: Steps
+    steps: ClcrSteps
     extract: bool
     reorder: bool
 

@@ -12,7 +12,7 @@ import numpy as np
 from clwe_jax import atomic, options
 from clwe_jax.align.predictors import Predictor
 from clwe_jax.align.whitening import Whitening
-from clwe_jax.encoders.clcr import ClcrEncoder, Steps
+from clwe_jax.encoders.clcr import ClcrEncoder, ClcrSteps
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.loaded import LoadedEncoder
 from clwe_jax.encoders.pair import PairModels
@@ -43,7 +43,7 @@ class ClcrModels(PairModels):
       steps: predictors of pivots and of their order.
     """
 
-    steps: Steps
+    steps: ClcrSteps
     described = "CLCR's pairs of models"
 
     def reduced(
@@ -102,7 +102,7 @@ def save(
     Args:
       settings: 'encoders' (language -> 'run:DIR' or 'hf:DIR', the source's first), 'reordered' (the
         language whose order changes), 'hub' (folders of runs whose languages are part of the model)
-        and the fields of `Steps` that are no predictors.
+        and the fields of `ClcrSteps` that are no predictors.
       spaces: language -> its layers and their whitening.
       transform: parameters of T from the source to the target.
       predictors: 'pivots/{language}' and 'order' -> a predictor.
@@ -181,4 +181,4 @@ def load(
         layers = tuple(space.pop("layers").tolist())
         mapped = Transformed(model.objective, layers, Whitening(**space), params)
         models[language] = dataclasses.replace(model, projection=mapped)
-    return ClcrModels(models, Steps(pivots, orders, **settings))
+    return ClcrModels(models, ClcrSteps(pivots, orders, **settings))

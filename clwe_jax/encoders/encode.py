@@ -90,6 +90,16 @@ class Row:
     weights: Sequence[float] | None = None
 
 
+def group_by_word(owners: Sequence[int], pool: str) -> list[int]:
+    """The groups of `Row` for pieces that belong to the words `owners`."""
+    if pool == "max":
+        return list(range(len(owners)))  # every piece alone
+    if pool == "mean":
+        return list(owners)
+    # 'first': the other pieces of a word are in no group.
+    return [x if x != before else -1 for before, x in zip([-1, *owners], owners)]
+
+
 class RowEncoder:
     """Encodes rows in batches of few distinct shapes, so that few programs are compiled."""
 

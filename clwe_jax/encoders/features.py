@@ -86,7 +86,7 @@ class LeavesOut(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Table:
+class FeatureTable:
     """The features of rows of labelled data.
 
     Attributes:
@@ -100,7 +100,7 @@ class Table:
     rows: Sequence[Sequence[np.ndarray]]
 
 
-def join_tables(tables: Sequence[Table], folder: str | None = None) -> Table:
+def join_tables(tables: Sequence[FeatureTable], folder: str | None = None) -> FeatureTable:
     """The rows of several tables in one.
 
     Args:
@@ -121,14 +121,14 @@ def join_tables(tables: Sequence[Table], folder: str | None = None) -> Table:
     values.add(tables[0].values[:1])
     for table in tables:
         values.add(table.values[1:])
-    return Table(values.together(), rows)
+    return FeatureTable(values.together(), rows)
 
 
 def mean(values: np.ndarray, words: np.ndarray) -> np.ndarray:
     """The mean vector of words, [layers, D].
 
     Args:
-      values: see `Table`; of a word's pieces every one counts.
+      values: see `FeatureTable`; of a word's pieces every one counts.
       words: rows of the table, int32 [n].
     """
     # In parts, as the table may be a mapped file; in float32 the sum of many rows loses digits.
@@ -141,7 +141,9 @@ def mean(values: np.ndarray, words: np.ndarray) -> np.ndarray:
     return (total / max(count, 1)).astype(np.float32)
 
 
-def center_table(table: Table, center: np.ndarray, folder: str | None = None) -> Table:
+def center_table(
+    table: FeatureTable, center: np.ndarray, folder: str | None = None
+) -> FeatureTable:
     """The table without a vector, [layers, D]; its padding stays.
 
     Args:
@@ -173,7 +175,7 @@ class FeatureReader:
     whole: bool = False
     folder: str | None = None
 
-    def of_sentences(self, sentences: Sequence[Words], language: str) -> Table:
+    def of_sentences(self, sentences: Sequence[Words], language: str) -> FeatureTable:
         """The features of sentences of given words."""
         if not isinstance(self.encoder, LeavesOut):
             return self._stacked(self._of_words(sentences, language))
@@ -194,7 +196,7 @@ class FeatureReader:
             # A word stays at its place, where its label is, whatever its predicted order.
             rows.append([np.zeros(len(words), np.int32)])
             rows[-1][0][kept] = numbers
-        return Table(table.values, rows)
+        return FeatureTable(table.values, rows)
 
     def _of_words(self, sentences: Iterable[Words], language: str) -> Iterator[np.ndarray]:
         """The vectors of each sentence's words; few sentences are in memory at a time."""
@@ -221,7 +223,7 @@ class FeatureReader:
             sentences, language, self.pool, lambda x: select(x, self.layers)
         )
 
-    def of_texts(self, texts: Sequence[Sequence[str]], language: str) -> Table:
+    def of_texts(self, texts: Sequence[Sequence[str]], language: str) -> FeatureTable:
         """The features of rows of one or two texts."""
         distinct = list(dict.fromkeys(text for row in texts for text in row))
         number = {text: place for place, text in enumerate(distinct)}
@@ -231,9 +233,11 @@ class FeatureReader:
             words = (self.encoder.words(x, language) for x in distinct)
             vectors = self._of_words(words, language)
         table = self._stacked(vectors)
-        return Table(table.values, [[table.rows[number[x]][0] for x in row] for row in texts])
+        return FeatureTable(
+            table.values, [[table.rows[number[x]][0] for x in row] for row in texts]
+        )
 
-    def _stacked(self, text_vectors: Iterable[np.ndarray]) -> Table:
+    def _stacked(self, text_vectors: Iterable[np.ndarray]) -> FeatureTable:
         """A table of the vectors [words, layers, D] of each row's text."""
         values = PartRows(self.folder)
         rows = []
@@ -244,7 +248,7 @@ class FeatureReader:
             values.add(vectors.astype(np.float32))
             rows.append([np.arange(end, end + len(vectors), dtype=np.int32)])
             end += len(vectors)
-        return Table(values.together(), rows)
+        return FeatureTable(values.together(), rows)
 
 
 def _parts(sentences: Iterable[Words]) -> Iterator[list[Words]]:
@@ -289,17 +293,17 @@ class PieceTable:
     tokenizer: Tokenizer
     max_pieces: int = 8
 
-    def of_sentences(self, sentences: Sequence[Words], language: str) -> Table:
+    def of_sentences(self, sentences: Sequence[Words], language: str) -> FeatureTable:
         """The features of sentences of given words."""
         return self._of([[words] for words in sentences], language)
 
-    def of_texts(self, texts: Sequence[Sequence[str]], language: str) -> Table:
+    def of_texts(self, texts: Sequence[Sequence[str]], language: str) -> FeatureTable:
         """The features of rows of one or two texts."""
         return self._of(
             [[self.tokenizer.words(x, language) for x in row] for row in texts], language
         )
 
-    def _of(self, texts: Sequence[Sequence[Words]], language: str) -> Table:
+    def _of(self, texts: Sequence[Sequence[Words]], language: str) -> FeatureTable:
         index: dict[str, int] = {}
         rows = [
             [
@@ -323,14 +327,14 @@ class PieceTable:
         values = np.full((len(index) + 1, max(map(len, pieces), default=1)), -1, np.int32)
         for place, ids in enumerate(pieces, 1):
             values[place, : len(ids)] = ids
-        return Table(values, rows)
+        return FeatureTable(values, rows)
 
 
 def span_table(
     source: FeatureReader | PieceTable,
     rows: Sequence[tuple[Words, Sequence[tuple[int, int]]]],
     language: str,
-) -> Table:
+) -> FeatureTable:
     """The features of spans of given words; of a row, each span is one text.
 
     Args:
@@ -346,10 +350,10 @@ def span_table(
         some = [numbers[tuple(words)][first:end] for first, end in spans]
         # Words that the encoder leaves out are no part of a span.
         span_rows.append([x[x > 0] for x in some])
-    return Table(table.values, span_rows)
+    return FeatureTable(table.values, span_rows)
 
 
-def batches(table: Table, size: int, shortest: int = 8) -> list[tuple[list[int], Batch]]:
+def batches(table: FeatureTable, size: int, shortest: int = 8) -> list[tuple[list[int], Batch]]:
     """Batches of all rows without labels, for predictions; few shapes.
 
     Args:

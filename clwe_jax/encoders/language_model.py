@@ -13,12 +13,13 @@ import jax
 import numpy as np
 
 from clwe_jax import options
+from clwe_jax.align import search
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.encoders.checks import check_strings
+from clwe_jax.encoders.checks import check_search, check_strings
 from clwe_jax.encoders.encode import MEAN_LAST4, Layer, select
-from clwe_jax.encoders.loaded import LoadedEncoder
+from clwe_jax.encoders.loaded import BATCH, LoadedEncoder
 from clwe_jax.encoders.model import ModelEncoder
-from clwe_jax.encoders.nearest import Index, Neighbour, nearest_words
+from clwe_jax.encoders.nearest import Index, Neighbour
 from clwe_jax.encoders.sense_view import SenseView
 from clwe_jax.encoders.texts import Texts, texts_of
 from clwe_jax.models import laser
@@ -36,7 +37,6 @@ from clwe_jax.text.words.words import Segmenter
 from clwe_jax.training import build, checkpoint, finish, partition
 from clwe_jax.types import Objective, Variables
 
-BATCH = 64  # rows that are encoded at once, unless asked otherwise
 _SEVERAL = 1_000  # the log names the encoding of at least so many words
 _TEXT_BYTES = 4 << 20  # bytes of each language's text that are searched for examples of senses
 
@@ -67,11 +67,8 @@ class LanguageModel(LoadedEncoder):
     projection: projected.Projected | None = None
     frequencies: Frequencies | None = None
     spellings: Spellings = dataclasses.field(default_factory=dict)
+    described = "Language models"
     _indices: dict[tuple[str, Layer], Index] = dataclasses.field(
-        default_factory=dict, init=False, repr=False
-    )
-    # Batch size -> the encoder of that size: each compiles programs of its own.
-    _encoders: dict[int, ModelEncoder] = dataclasses.field(
         default_factory=dict, init=False, repr=False
     )
 
@@ -89,7 +86,7 @@ class LanguageModel(LoadedEncoder):
     def tunable(self) -> bool:
         """Whether the backbone can be fine-tuned: that of a masked language model, or LASER's."""
         masked = "segment_ids" in self.objective.batch_shapes(1, 8)
-        return masked or isinstance(self.objective.model, laser.Encoder)
+        return masked or isinstance(self.objective.model, laser.LaserEncoder)
 
     def segmenter(self, lang: str) -> Segmenter:
         return self.tokenizer.segmenter
@@ -99,7 +96,7 @@ class LanguageModel(LoadedEncoder):
         return dataclasses.replace(self, variables={**self.variables, "params": params})
 
     def encoder(self, batch_size: int = BATCH) -> ModelEncoder:
-        """The model as an encoder of text (`types.Encoder`), which computes `batch_size` rows at once."""
+        """The model as an encoder of text, which computes `batch_size` rows at once."""
         return ModelEncoder(
             self.projection or self.objective,
             self.tokenizer,
@@ -108,30 +105,23 @@ class LanguageModel(LoadedEncoder):
             batch_size=batch_size,
         )
 
-    def _of_size(self, batch_size: int) -> ModelEncoder:
-        """`encoder`, made once for each size."""
-        if batch_size not in self._encoders:
-            self._encoders[batch_size] = self.encoder(batch_size)
-        return self._encoders[batch_size]
-
-    @property
+    @functools.cached_property
     def _encoder(self) -> ModelEncoder:
-        return self._of_size(BATCH)
+        return self.encoder()
 
     def sentences(self, texts: Sequence[str], lang: str, layer: Layer | None) -> np.ndarray:
         """Vectors of sentences in a layer, float32 [N, D]; see `encode.select`."""
         return self._encoder.sentences(texts, lang, functools.partial(select, layer=layer))
 
     def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
-        """The frequent words of a language with their vectors without context.
-
-        Raises:
-          ValueError: an unknown language or layer, or a run without a list of frequent words.
-        """
-        self._check_languages(lang=lang)
+        """The frequent words of a language with their vectors without context."""
         index = self.index(lang, MEAN_LAST4 if layer is None else layer)
         # The index is centered for its search; users get the vectors of `encode`.
         return Vectors(index.words, index.vectors + index.mean).with_spellings(index.spellings)
+
+    def vector(self, word: str, lang: str, layer: Layer | None = None) -> np.ndarray:
+        """The vector of a word without context, float32 [D]; ValueError for one without letters."""
+        return self.sentences([self.normalised_word(word, lang)], lang, layer)[0]
 
     def neighbours(
         self,
@@ -142,28 +132,15 @@ class LanguageModel(LoadedEncoder):
         layer: Layer | None = None,
         method: str = "csls",
     ) -> list[Neighbour]:
-        """The words nearest to a word, among the frequent words of each language.
+        """The words nearest to a word, or to the mean of several, largest cosine first.
 
         Every word is encoded without context. The mean vector of its language, which would outweigh
-        the meaning, is subtracted. The first call for a language encodes its frequent words.
-
-        Args:
-          word: a word, or several words, which are averaged.
-          lang: its language.
-          k: maximum number of neighbours.
-          to: the language to search; None: all languages.
-          layer: see `encode.select`.
-          method: 'csls' or 'cosine', the similarity by which the neighbours are chosen.
-
-        Returns:
-          The neighbours without the word itself, largest cosine first. A warning in the log says
-          that the model does not know the word (see `knows`).
+        the meaning, is subtracted. The first call for a language encodes its frequent words; a warning
+        in the log says that the model does not know the word (see `knows`).
 
         Raises:
-          ValueError: an unknown language, a word without letters, or a run without a list of
-            frequent words.
+          ValueError: a word without letters, or a run without a list of frequent words.
         """
-        self._check_languages(lang=lang, to=lang if to is None else to)
         own = dict.fromkeys(self.languages, self)
         return nearest_words(own, word, lang, k, to, layer, method)
 
@@ -187,7 +164,6 @@ class LanguageModel(LoadedEncoder):
 
     def knows(self, word: str, lang: str) -> bool:
         """Whether the model has learned a word as such, a frequent or whole one; of several words, all."""
-        self._check_languages(lang=lang)
         check_strings(word=word)
         frequent = self.frequent.get(lang, ())
         words = self.tokenizer.words(word, lang)
@@ -228,10 +204,50 @@ class LanguageModel(LoadedEncoder):
         pieces = [self.vocabulary.pieces[i] for i in self.vocabulary.encode_word(word)]
         return f"the pieces {' '.join(pieces)}"
 
-    @functools.cached_property
-    def sense_view(self) -> SenseView:
+    def open_senses(self) -> SenseView:
         """The model's senses; ValueError for a model without senses."""
         return SenseView(self.objective, self.tokenizer, self.variables, self.frequent, self.texts)
+
+
+def nearest_words(
+    models: Mapping[str, LanguageModel],
+    word: str,
+    lang: str,
+    k: int,
+    to: str | None,
+    layer: Layer | None,
+    method: str,
+) -> list[Neighbour]:
+    """`LanguageModel.neighbours` for models whose vectors lie in one space.
+
+    Args:
+      models: language -> the model that encodes it.
+      word, lang, k, to, layer, method: as for `LanguageModel.neighbours`.
+    """
+    method = check_search(k, method)
+    layer = MEAN_LAST4 if layer is None else layer
+    if layer == "all":
+        raise ValueError(
+            f"layer='all': neighbours are one layer's, by its number or {MEAN_LAST4!r}"
+        )
+    own = models[lang].normalised_word(word, lang)
+    here = models[lang].index(lang, layer)
+    query = models[lang].sentences([own], lang, layer) - here.mean
+    neighbours = []
+    for language in models if to is None else (to,):
+        if to is None and not models[language].frequent.get(language):
+            continue
+        there = models[language].index(language, layer)
+        count = min(k + 1, len(there.words))  # one more: the word itself may be among them
+        places, _ = there.retriever(method).nearest(query[0], count)
+        cosines = np.asarray(search.unit(there.vectors[places]) @ search.unit(query)[0])
+        near = [
+            Neighbour(there.spelling_of(there.words[place]), language, float(cosine))
+            for place, cosine in zip(places, cosines)
+            if (there.words[place], language) != (own, lang)
+        ]
+        neighbours += near[:k]
+    return sorted(neighbours, key=lambda near: -near.score)[:k]
 
 
 def load(workdir: str, step: int | None = None, opened: Any = None) -> LanguageModel:

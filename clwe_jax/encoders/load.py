@@ -12,8 +12,8 @@ import numpy as np
 from clwe_jax import options, registry
 from clwe_jax.embeddings import files
 from clwe_jax.encoders import hf_model
-from clwe_jax.encoders.beside import BesideModels
 from clwe_jax.encoders.beside_weights import choose_weights
+from clwe_jax.encoders.concatenated import ConcatenatedModels
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.loaded import LoadedEncoder, Reduces
 from clwe_jax.encoders.spaces import StaticSpaces
@@ -37,8 +37,8 @@ def load(encoder: str, languages: Sequence[str]) -> LoadedEncoder:
     if len(parts) == 2:
         first, second = (load(part, languages) for part in parts)
         if weight is not None:
-            return BesideModels(first, second, weight)
-        return BesideModels(first, second, BESIDE, _choose_weights(first, second, parts[1]))
+            return ConcatenatedModels(first, second, weight)
+        return ConcatenatedModels(first, second, BESIDE, _choose_weights(first, second, parts[1]))
     kind, _, where = encoder.partition(":")
     if kind not in ENCODERS or not where:
         hint = f", such as --config.encoder=run:{encoder}" if os.path.isdir(encoder) else ""

@@ -6,24 +6,54 @@ import abc
 import dataclasses
 from typing import Any, ClassVar, Protocol, Sequence, runtime_checkable
 
+import numpy as np
+
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.encoders.checks import check_type
-from clwe_jax.encoders.encode import Layer
-from clwe_jax.text.words.languages import hint
+from clwe_jax.encoders.encode import Layer, Reduce
+from clwe_jax.encoders.nearest import Neighbour
+from clwe_jax.encoders.sense_view import SenseView
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.words import Segmenter
 from clwe_jax.types import Encoder
 
 
+BATCH = 64  # rows that a language model encodes at once, unless asked otherwise
+
+
+class PoolsTexts(Encoder, Protocol):
+    """An encoder that pools the vectors of a text as its user asks."""
+
+    def pool_texts(
+        self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
+    ) -> np.ndarray | list[np.ndarray]:
+        """The vectors of texts.
+
+        Args:
+          pool: 'mean'; 'sif', where words were counted; None: a vector of each piece or word.
+          reduce: [..., layers, D] -> the part that is kept, such as `encode.select`.
+
+        Returns:
+          float32 [N, layers, D], reduced; with pool=None a list of [pieces, layers, D], reduced.
+
+        Raises:
+          ValueError: another pool, or 'sif' without counts.
+        """
+
+
 class LoadedEncoder(abc.ABC):
     """A language model, static vectors or several models in one space, as a folder holds them.
 
+    What only some kinds can do stands in the protocols below, asked for with isinstance. Codes of
+    languages are those of `languages`: `api.Model`, which strangers call, checks them.
+
     Attributes:
       described: name of the kind, in the plural, for messages.
+      lacking: how a message says that the kind lacks a method.
       tokenizer: cuts text into the model's pieces; None for static vectors and pairs of models.
     """
 
     described: ClassVar[str]
+    lacking: ClassVar[str] = "have no method {method!r}"
     tokenizer: Tokenizer | None
 
     @property
@@ -32,8 +62,8 @@ class LoadedEncoder(abc.ABC):
         """The languages that are encoded."""
 
     @abc.abstractmethod
-    def encoder(self) -> Encoder:
-        """The encoder of text (`types.Encoder`)."""
+    def encoder(self, batch_size: int = BATCH) -> PoolsTexts:
+        """The encoder of text; a language model computes `batch_size` rows at once."""
 
     @abc.abstractmethod
     def segmenter(self, lang: str) -> Segmenter:
@@ -44,7 +74,15 @@ class LoadedEncoder(abc.ABC):
         """The frequent words of a language with their vectors, most frequent first.
 
         Raises:
-          ValueError: an unknown language or layer, or a run without a list of frequent words.
+          ValueError: an unknown layer, or a run without a list of frequent words.
+        """
+
+    @abc.abstractmethod
+    def vector(self, word: str, lang: str, layer: Layer | None = None) -> np.ndarray:
+        """The vector of a word without context, float32 [D].
+
+        Raises:
+          ValueError: an unknown layer, or a word that has no vector.
         """
 
     def __repr__(self) -> str:
@@ -57,14 +95,66 @@ class LoadedEncoder(abc.ABC):
             for x in dataclasses.fields(self)
         }
 
-    def _check_languages(self, **codes: Any) -> None:
-        """Raises ValueError, which names the argument, unless each is a language of the model."""
-        for name, code in codes.items():
-            check_type(name, code, str, "the code of a language, such as 'en'")
-            if code not in self.languages:
-                raise ValueError(
-                    f"{name}={code!r} is not a language of this model. {hint(code, self.languages)}"
-                )
+
+@runtime_checkable
+class SearchesWords(Protocol):
+    """A loaded encoder that knows its words and searches them."""
+
+    def knows(self, word: str, lang: str) -> bool:
+        """Whether the word was learned as such."""
+
+    def neighbours(
+        self,
+        word: str,
+        lang: str,
+        k: int = 10,
+        to: str | None = None,
+        layer: Layer | None = None,
+        method: str = "csls",
+    ) -> list[Neighbour]:
+        """The words nearest to a word, best first; the default method is the kind's own.
+
+        Args:
+          k: maximum number of neighbours.
+          to: the language to search; None: all languages.
+          method: one of `checks.METHODS`.
+
+        Raises:
+          ValueError: an unknown method or layer, or a word that cannot be encoded.
+        """
+
+
+@runtime_checkable
+class OpensSenses(Protocol):
+    """A loaded encoder that may have senses."""
+
+    def open_senses(self) -> SenseView:
+        """The senses; ValueError for a model that was trained without them."""
+
+
+@runtime_checkable
+class Labels(Protocol):
+    """A loaded model that labels words, texts or spans, and gives no vectors.
+
+    Attributes:
+      described, lacking: as of `LoadedEncoder`.
+      languages: the languages whose text is labelled.
+    """
+
+    described: ClassVar[str]
+    lacking: ClassVar[str]
+    languages: tuple[str, ...]
+
+    def tag(self, texts: Sequence[str], lang: str) -> list[list[tuple[str, str]]]:
+        """The words of each text with their labels."""
+
+    def classify(self, texts: Sequence[str] | Sequence[Sequence[str]], lang: str) -> list[str]:
+        """The labels of texts, or of pairs of texts."""
+
+    def label_spans(
+        self, rows: Sequence[tuple[Sequence[str], Sequence[tuple[int, int]]]], lang: str
+    ) -> list[tuple[str, ...]]:
+        """The labels of spans, or of pairs of spans, in sentences of given words."""
 
 
 @runtime_checkable

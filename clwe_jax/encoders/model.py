@@ -12,7 +12,8 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.encoders.characters import encoder_of
-from clwe_jax.encoders.encode import Reduce, Row
+from clwe_jax.encoders.checks import check_pool
+from clwe_jax.encoders.encode import Reduce, Row, group_by_word
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Array, Batch, Objective, Variables, WordSample, WordSpace
@@ -147,6 +148,17 @@ class ModelEncoder:
                 result[:, place] = vectors[:, 0]
         return result
 
+    def pool_texts(
+        self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
+    ) -> np.ndarray | list[np.ndarray]:
+        """See `loaded.PoolsTexts`."""
+        check_pool(pool, POOLS, "piece", "sif" in self.pools)
+        if pool is None:
+            return [reduce(vectors) for vectors in self.pieces(texts, language)]
+        if pool == "mean":
+            return self.sentences(texts, language, reduce)
+        return self.pooled(texts, language, reduce)[pool]
+
     def pieces(self, texts: Sequence[str], language: str) -> list[np.ndarray]:
         """The vectors of each sentence's pieces, float32 [pieces, layers, D]."""
         rows = self._sentence_rows(texts, language)
@@ -242,7 +254,7 @@ class ModelEncoder:
             place, first, owners = targets[row]
             if pool == "max" and owners:
                 starts = np.flatnonzero(np.diff(owners, prepend=-1))
-                # The pieces were kept apart (`_groups`): a maximum does not follow from means.
+                # The pieces were kept apart (`group_by_word`): a maximum does not follow from means.
                 vectors = np.maximum.reduceat(vectors, starts, axis=0)
             # A copy: a view would hold the whole batch.
             parts[place][first] = np.array(reduce(vectors))
@@ -298,12 +310,12 @@ class ModelEncoder:
                     pieces = encoder.tokenizer.encode(word, language)[0]
                     pieces = cut[word] = (pieces or [encoder.tokenizer.vocabulary.unk_id])[:room]
                 if len(ids) + len(pieces) > room:
-                    rows.append(Row(ids, _groups(owners, pool), number))
+                    rows.append(Row(ids, group_by_word(owners, pool), number))
                     targets.append((place, first, owners))
                     ids, owners, first = [], [], index
                 ids += pieces
                 owners += [index - first] * len(pieces)
-            rows.append(Row(ids, _groups(owners, pool), number))
+            rows.append(Row(ids, group_by_word(owners, pool), number))
             targets.append((place, first, owners))
         return rows, targets
 
@@ -371,16 +383,6 @@ class ModelEncoder:
             rows = self._sentence_rows([words[i] for i in alone], language)
             sums[alone] = self._pooled(rows, 1)[0]
         return sums, counts
-
-
-def _groups(owners: Sequence[int], pool: str) -> list[int]:
-    """The groups of `Row` for pieces that belong to the words `owners`."""
-    if pool == "max":
-        return list(range(len(owners)))  # every piece alone
-    if pool == "mean":
-        return list(owners)
-    # 'first': the other pieces of a word are in no group.
-    return [x if x != before else -1 for before, x in zip([-1, *owners], owners)]
 
 
 def _frequent(counts: Mapping[str, int], sample: WordSample) -> list[str]:

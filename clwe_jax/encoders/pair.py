@@ -12,17 +12,18 @@ import numpy as np
 from clwe_jax import options
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import language_model
-from clwe_jax.encoders.encode import Layer
-from clwe_jax.encoders.language_model import LanguageModel
-from clwe_jax.encoders.loaded import LoadedEncoder
+from clwe_jax.encoders.encode import Layer, Reduce
+from clwe_jax.encoders.language_model import LanguageModel, nearest_words
+from clwe_jax.encoders.loaded import BATCH, LoadedEncoder
 from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.nearest import Neighbour
 from clwe_jax.objectives import projected
 from clwe_jax.text.words.words import Segmenter
 from clwe_jax.types import WordSample, WordSpace
 
 
 class PairEncoder:
-    """One encoder for each language, in a space that all share (`types.Encoder`)."""
+    """One encoder for each language, in a space that all share (`loaded.PoolsTexts`)."""
 
     def __init__(self, encoders: Mapping[str, ModelEncoder]):
         """Args:
@@ -76,6 +77,12 @@ class PairEncoder:
         by_pool = self._of(language).pooled(texts, language)
         return {pool: by_pool[pool] for pool in self.pools}
 
+    def pool_texts(
+        self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
+    ) -> np.ndarray | list[np.ndarray]:
+        """See `loaded.PoolsTexts`."""
+        return self._of(language).pool_texts(texts, language, pool, reduce)
+
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
         """See `ModelEncoder.in_context`."""
         return self._of(language).in_context(texts, language)
@@ -126,12 +133,31 @@ class PairModels(LoadedEncoder):
 
     def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
         """The frequent words of a language in the common space."""
-        self._check_languages(lang=lang)
         return self.models[lang].vectors(lang, layer)
 
-    def encoder(self) -> PairEncoder:
-        """The models as one encoder of text (`types.Encoder`)."""
-        return PairEncoder({language: model.encoder() for language, model in self.models.items()})
+    def vector(self, word: str, lang: str, layer: Layer | None = None) -> np.ndarray:
+        """The vector of a word in the common space; see `LanguageModel.vector`."""
+        return self.models[lang].vector(word, lang, layer)
+
+    def knows(self, word: str, lang: str) -> bool:
+        """Whether the language's model knows a word."""
+        return self.models[lang].knows(word, lang)
+
+    def neighbours(
+        self,
+        word: str,
+        lang: str,
+        k: int = 10,
+        to: str | None = None,
+        layer: Layer | None = None,
+        method: str = "csls",
+    ) -> list[Neighbour]:
+        """The words nearest to a word in the common space; see `LanguageModel.neighbours`."""
+        return nearest_words(self.models, word, lang, k, to, layer, method)
+
+    def encoder(self, batch_size: int = BATCH) -> PairEncoder:
+        """The models as one encoder of text."""
+        return PairEncoder({x: model.encoder(batch_size) for x, model in self.models.items()})
 
 
 def load(workdir: str, step: int | None = None, opened: Any = None) -> PairModels:

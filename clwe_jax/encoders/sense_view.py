@@ -30,7 +30,7 @@ from clwe_jax.types import Objective, Variables
 _OCCURRENCES = 200  # occurrences of a word that are searched for examples
 
 
-class Translation(NamedTuple):
+class SenseTranslation(NamedTuple):
     """A translation of a sense.
 
     Attributes:
@@ -73,7 +73,7 @@ class Sense:
     share: float
     uses: int
     enabled: bool = True
-    translations: tuple[Translation, ...] = ()
+    translations: tuple[SenseTranslation, ...] = ()
     nearest: tuple[NearSense, ...] = ()
     examples: tuple[str, ...] = ()
     score: float | None = None
@@ -380,7 +380,7 @@ def _clearest(
 
 def _most_frequent(
     answers: Mapping[str, tuple[list[str], np.ndarray]], chosen: np.ndarray
-) -> tuple[Translation, ...]:
+) -> tuple[SenseTranslation, ...]:
     """The translations of the chosen occurrences, bool [N], by language and falling share."""
     translations = []
     for language, (words, best) in answers.items():
@@ -388,7 +388,7 @@ def _most_frequent(
         for i in np.argsort(-counts, kind="stable"):
             if counts[i]:
                 share = float(counts[i] / counts.sum())
-                translations.append(Translation(words[i], language, share))
+                translations.append(SenseTranslation(words[i], language, share))
     return tuple(translations)
 
 

@@ -18,9 +18,9 @@ from clwe_jax.embeddings.ngrams import Spelling
 from clwe_jax.embeddings.packed import Packed
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import phrase_order
-from clwe_jax.encoders.checks import check_search, check_strings
+from clwe_jax.encoders.checks import check_languages, check_search, check_strings
 from clwe_jax.encoders.encode import Layer, select
-from clwe_jax.encoders.loaded import LoadedEncoder
+from clwe_jax.encoders.loaded import BATCH, LoadedEncoder
 from clwe_jax.encoders.nearest import Neighbour
 from clwe_jax.encoders.static import StaticEncoder, known_parts
 from clwe_jax.text.corpus import frequencies
@@ -90,18 +90,8 @@ class StaticSpaces(LoadedEncoder):
         """The languages with vectors."""
         return tuple(self.raw)
 
-    @property
-    def dim(self) -> int:
-        """The number of dimensions of a vector in the hub's space."""
-        return self.raw[self.hub].dim
-
     def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
-        """All words of a language, most frequent first, in the hub's space.
-
-        Raises:
-          ValueError: a language without vectors, or a layer other than 0.
-        """
-        self._check_languages(lang=lang)
+        """All words of a language, most frequent first, in the hub's space."""
         vectors = self._in_hub(lang)
         select(vectors.vectors[:1, None], layer)
         return vectors
@@ -113,7 +103,6 @@ class StaticSpaces(LoadedEncoder):
 
     def knows(self, word: str, lang: str) -> bool:
         """Whether a word has a vector."""
-        self._check_languages(lang=lang)
         check_strings(word=word)
         return self._find(word, lang, self.raw[lang]) is not None
 
@@ -123,7 +112,7 @@ class StaticSpaces(LoadedEncoder):
         Raises:
           ValueError: a language without vectors.
         """
-        self._check_languages(source=source, target=target)
+        check_languages(self.languages, source=source, target=target)
         if source == target and source in self.alignments:
             return self.raw[source], self.raw[source]
         for language, other in ((source, target), (target, source)):
@@ -146,6 +135,17 @@ class StaticSpaces(LoadedEncoder):
             return one, one
         return one, dataclasses.replace(y, vectors=self.as_words(y.vectors))
 
+    def vector(self, word: str, lang: str, layer: Layer | None = None) -> np.ndarray:
+        """The vector of a word in the hub's space, float32 [D], or one from its spelling.
+
+        `neighbours` shortens guesses from spelling before it compares words; this vector has the whole.
+
+        Raises:
+          ValueError: a layer other than 0, or a word without a vector (the message names similar words).
+        """
+        select(np.zeros((1, 1)), layer)
+        return self._vector(word, lang, self.stored(lang))
+
     def neighbours(
         self,
         word: str,
@@ -155,21 +155,14 @@ class StaticSpaces(LoadedEncoder):
         layer: Layer | None = None,
         method: str = "cosine",
     ) -> list[Neighbour]:
-        """The words nearest to a word, the word itself left out; the first call for two languages is slow.
+        """The words nearest to a word, without itself; the first call for two languages is slow.
 
-        Args:
-          lang: the word's language.
-          k: maximum number of neighbours.
-          to: the language to search; None: all languages.
-          layer: 0 or None, because static vectors have one layer.
-          method: 'cosine', 'csls' or 'inverted_softmax', the measure of nearness and the score. The
-            scores of the latter two are not comparable between languages; use them with `to`.
+        The scores of 'csls' and 'inverted_softmax' are not comparable between languages.
 
         Raises:
-          ValueError: an unknown language or method, a word without a vector (the message names
-            similar words), or a layer other than 0.
+          ValueError: an unknown method, a word without a vector (the message names similar words),
+            or a layer other than 0.
         """
-        self._check_languages(lang=lang, to=lang if to is None else to)
         select(np.zeros((1, 1)), layer)
         neighbours: list[Neighbour] = []
         for other in self.languages if to is None else (to,):
@@ -202,10 +195,13 @@ class StaticSpaces(LoadedEncoder):
         rows = np.asarray(vectors, np.float32)
         return rows if self.spelling is None else self.spelling.as_words(rows)
 
-    def encoder(self, split: Callable[[str, str], Sequence[str]] | None = None) -> StaticEncoder:
-        """The vectors as an encoder of text (`types.Encoder`).
+    def encoder(
+        self, batch_size: int = BATCH, split: Callable[[str, str], Sequence[str]] | None = None
+    ) -> StaticEncoder:
+        """The vectors as an encoder of text.
 
         Args:
+          batch_size: not used; nothing is computed by rows.
           split: see `StaticEncoder`; None: text is cut into words at spaces; in scripts without spaces,
             by longest match of words with vectors. A word without a vector is lower-cased.
         """
@@ -213,7 +209,7 @@ class StaticSpaces(LoadedEncoder):
             self,
             split or self._split,
             frequencies=self.frequencies,
-            spelled=self.spelling.vectors if self.spelling else None,
+            spelled=self._spelled if self.spelling else None,
             as_words=self.as_words,
         )
 
@@ -231,7 +227,7 @@ class StaticSpaces(LoadedEncoder):
         return Segmenter({name: vectors.own_keys for name, vectors in self.raw.items()})
 
     def _split(self, text: str, language: str) -> list[str]:
-        self._check_languages(language=language)
+        check_languages(self.languages, language=language)
         return self._cut([text], language)[0]
 
     def _cut(self, texts: Sequence[str], language: str) -> list[list[str]]:
@@ -288,28 +284,26 @@ class StaticSpaces(LoadedEncoder):
         row = vectors.index.get(word)
         return vectors.index.get(self.normalizer.key(word, language)) if row is None else row
 
-    def _spells(self, language: str) -> bool:
-        """Whether words that have no vector get one by their spelling."""
-        return self.spelling is not None and language in self.spelling.regressions
+    def _spelled(self, words: Sequence[str], language: str) -> np.ndarray:
+        """The vectors of words by their spelling, zeros where there are none: float32 [words, D]."""
+        if language in self.spelling.regressions:
+            return self.spelling.vectors(words, language)
+        return np.zeros((len(words), self.spelling.width), np.float32)
 
     def _vector(self, word: str, language: str, vectors: Vectors) -> np.ndarray:
         """The vector of a word among a language's, or by its spelling: float32 [D]."""
         check_strings(word=word)
-        if self._spells(language) and self._find(word, language, vectors) is None:
-            spelled = self.spelling.vectors([self.normalizer.key(word, language)], language)[0]
+        row = self._find(word, language, vectors)
+        if row is not None:
+            return np.asarray(vectors.vectors[row], np.float32)
+        if self.spelling is not None:
+            [spelled] = self._spelled([self.normalizer.key(word, language)], language)
             if spelled.any():
                 return spelled
-        return np.asarray(vectors.vectors[self._row(word, language, vectors)], np.float32)
-
-    def _row(self, word: str, language: str, vectors: Vectors) -> int:
-        check_strings(word=word)
-        row = self._find(word, language, vectors)
-        if row is None:
-            hint = did_you_mean(near_words(word, vectors.words))
-            raise ValueError(
-                f"{word!r} has no vector among the {len(vectors):,} words of {language!r}.{hint}"
-            )
-        return row
+        hint = did_you_mean(near_words(word, vectors.words))
+        raise ValueError(
+            f"{word!r} has no vector among the {len(vectors):,} words of {language!r}.{hint}"
+        )
 
     def _in_hub(self, language: str) -> Vectors:
         """The language's vectors in the hub's space, in which shared words keep their vectors."""

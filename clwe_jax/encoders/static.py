@@ -13,6 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders.checks import check_pool
+from clwe_jax.encoders.encode import Reduce
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.types import WordSample, WordSpace
 
@@ -20,7 +22,7 @@ POOLS = ("idf", "sif")
 _MARKS = "'·"  # inside words
 
 
-class Spaces(Protocol):
+class VectorSpaces(Protocol):
     """Vectors of several languages, such as `spaces.StaticSpaces`."""
 
     languages: tuple[str, ...]
@@ -35,7 +37,7 @@ class Spaces(Protocol):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class StaticEncoder:
-    """Static vectors: a sentence is the weighted mean of its words' vectors (`types.Encoder`).
+    """Static vectors: a sentence is the weighted mean of its words' vectors (`loaded.PoolsTexts`).
 
     The weights are inverse document frequencies (MUSE, section 3.3).
 
@@ -49,7 +51,7 @@ class StaticEncoder:
       as_words: vectors of words -> those by which single words are compared, float32 [words, D].
     """
 
-    spaces: Spaces
+    spaces: VectorSpaces
     split: Callable[[str, str], Sequence[str]]
     pair: Mapping[str, Vectors] | None = None
     frequencies: Frequencies | None = None
@@ -96,6 +98,23 @@ class StaticEncoder:
             weights["sif"] = self.frequencies.word_weights(language)
         vectors = self._of(cut, language)
         return {x: weighted_means(cut, vectors, some)[:, None] for x, some in weights.items()}
+
+    def pool_texts(
+        self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
+    ) -> np.ndarray | list[np.ndarray]:
+        """See `loaded.PoolsTexts`; words without a vector are left out.
+
+        'mean' weighs all words alike: a weight by idf would depend on the other texts of a call.
+        """
+        check_pool(pool, ("mean", "sif"), "word", self.frequencies is not None)
+        cut = [self.words(text, language) for text in texts]
+        vectors = self._of(cut, language)
+        if pool is None:
+            rows = [vectors.rows(words) for words in cut]
+            known = [np.asarray(vectors.vectors[some[some >= 0]], np.float32) for some in rows]
+            return [reduce(some[:, None]) for some in known]
+        weights = self.frequencies.word_weights(language) if pool == "sif" else {}
+        return reduce(weighted_means(cut, vectors, weights)[:, None])
 
     def coverage(self, texts: Sequence[str], language: str) -> float:
         """The share of the texts' running words that have a vector, their own or by their spelling."""

@@ -130,7 +130,7 @@ class _Taken:
             )
         return array
 
-    def pair(self, pair: names.Pair, sizes: TransformerOptions) -> np.ndarray:
+    def pair(self, pair: names.ParameterPair, sizes: TransformerOptions) -> np.ndarray:
         width = sizes.width
         mlp_dim = sizes.mlp_dim
         into = {"mlp/in_kernel": (mlp_dim, width), "mlp/out_kernel": (width, mlp_dim)}

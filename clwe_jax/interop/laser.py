@@ -19,7 +19,7 @@ import numpy as np
 from clwe_jax.interop import arrays
 from clwe_jax.interop.configuration import LASER, LASER_WEIGHTS
 from clwe_jax.interop.huggingface import Loaded
-from clwe_jax.models.laser import Encoder
+from clwe_jax.models.laser import LaserEncoder
 from clwe_jax.models.sentence_encoder import SentenceEncoder
 from clwe_jax.options.models import LaserOptions
 from clwe_jax.options.section import OptionError
@@ -76,7 +76,7 @@ def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loade
     tokenizer = Tokenizer(languages, Normalizer(moses=True), text.LaserSegmenter(), vocabulary)
     table = params["source_pieces"]
     params["source_pieces"] = np.pad(table, ((0, vocabulary.size - rows), (0, 0)))
-    encoder = Encoder(options, vocabulary.size, max_length or LONGEST)
+    encoder = LaserEncoder(options, vocabulary.size, max_length or LONGEST)
     objective = SentenceEncoder(model=encoder, vocab_size=rows, specials=vocabulary.specials)
     params = {name: jnp.asarray(array, jnp.float32) for name, array in params.items()}
     return Loaded(objective, tokenizer, {"params": traverse_util.unflatten_dict(params, sep="/")})
@@ -85,7 +85,7 @@ def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loade
 def parameters(
     weights: Mapping[str, Any], rows: int, width: int, cells: int, layers: int
 ) -> dict[str, np.ndarray]:
-    """The parameters of `models.laser.Encoder` by path, from those of the reference by name.
+    """The parameters of `models.laser.LaserEncoder` by path, from those of the reference by name.
 
     Raises:
       ValueError: a parameter is missing or has another shape than the sizes say.

@@ -19,7 +19,7 @@ QKV_BIAS = "qkv_bias"
 OUT_KERNEL = "out"
 
 
-class Pair(NamedTuple):
+class ParameterPair(NamedTuple):
     """One parameter of ours and its counterparts.
 
     Attributes:
@@ -136,7 +136,7 @@ LAYOUTS: dict[str, Layout] = {
 }
 
 
-def pairs(layout: Layout, model: TransformerOptions, prefix: str = "") -> Iterator[Pair]:
+def pairs(layout: Layout, model: TransformerOptions, prefix: str = "") -> Iterator[ParameterPair]:
     """All parameters of an encoder, without its tables of tokens, positions, types and languages.
 
     Args:
@@ -151,35 +151,35 @@ def pairs(layout: Layout, model: TransformerOptions, prefix: str = "") -> Iterat
         ours = f"backbone/layer_{k}"
         for suffix, end, kind in ((".weight", "kernel", QKV_KERNEL), (".bias", "bias", QKV_BIAS)):
             theirs = (query + suffix, key + suffix, value + suffix)
-            yield Pair(f"{ours}/attention/qkv_{end}", theirs, kind)
-        yield Pair(f"{ours}/attention/out_kernel", (out + ".weight",), OUT_KERNEL)
-        yield Pair(f"{ours}/attention/out_bias", (out + ".bias",))
+            yield ParameterPair(f"{ours}/attention/qkv_{end}", theirs, kind)
+        yield ParameterPair(f"{ours}/attention/out_kernel", (out + ".weight",), OUT_KERNEL)
+        yield ParameterPair(f"{ours}/attention/out_bias", (out + ".bias",))
         yield from _norm(f"{ours}/attention_norm", norm_1)
         for end, name in (("in", dense_in), ("out", dense_out)):
-            yield Pair(f"{ours}/mlp/{end}_kernel", (name + ".weight",), KERNEL)
-            yield Pair(f"{ours}/mlp/{end}_bias", (name + ".bias",))
+            yield ParameterPair(f"{ours}/mlp/{end}_kernel", (name + ".weight",), KERNEL)
+            yield ParameterPair(f"{ours}/mlp/{end}_bias", (name + ".bias",))
         yield from _norm(f"{ours}/mlp_norm", norm_2)
     if layout.final_norm:
         yield from _norm("backbone/final_norm", prefix + layout.final_norm)
     if model.pooler:
-        yield Pair("backbone/pooler_kernel", (prefix + layout.pooler + ".weight",), KERNEL)
-        yield Pair("backbone/pooler_bias", (prefix + layout.pooler + ".bias",))
+        yield ParameterPair("backbone/pooler_kernel", (prefix + layout.pooler + ".weight",), KERNEL)
+        yield ParameterPair("backbone/pooler_bias", (prefix + layout.pooler + ".bias",))
 
 
-def head_pairs(layout: Layout) -> Iterator[Pair]:
+def head_pairs(layout: Layout) -> Iterator[ParameterPair]:
     """The parameters of the MLM head, without the table and the bias of the scores."""
     if layout.dense:
-        yield Pair("head/kernel", (layout.dense + ".weight",), KERNEL)
-        yield Pair("head/bias", (layout.dense + ".bias",))
+        yield ParameterPair("head/kernel", (layout.dense + ".weight",), KERNEL)
+        yield ParameterPair("head/bias", (layout.dense + ".bias",))
         yield from _norm("head/norm", layout.head_norm)
 
 
-def _norm(ours: str, theirs: str) -> Iterator[Pair]:
-    yield Pair(f"{ours}/scale", (theirs + ".weight",))
-    yield Pair(f"{ours}/bias", (theirs + ".bias",))
+def _norm(ours: str, theirs: str) -> Iterator[ParameterPair]:
+    yield ParameterPair(f"{ours}/scale", (theirs + ".weight",))
+    yield ParameterPair(f"{ours}/bias", (theirs + ".bias",))
 
 
-def to_ours(pair: Pair, parts: list[np.ndarray], heads: int) -> np.ndarray:
+def to_ours(pair: ParameterPair, parts: list[np.ndarray], heads: int) -> np.ndarray:
     """Our parameter of their parts; PyTorch's matrices are [outputs, inputs], ours the reverse."""
     if pair.kind == SAME:
         return parts[0]
@@ -192,7 +192,7 @@ def to_ours(pair: Pair, parts: list[np.ndarray], heads: int) -> np.ndarray:
     return np.stack([part.T.reshape(part.shape[1], heads, -1) for part in parts], axis=1)
 
 
-def to_theirs(pair: Pair, array: np.ndarray) -> list[np.ndarray]:
+def to_theirs(pair: ParameterPair, array: np.ndarray) -> list[np.ndarray]:
     """The parts of our parameter in their layout, in the order of `pair.theirs`."""
     if pair.kind == SAME:
         return [array]

@@ -35,7 +35,7 @@ wide = _uniform(1.0)
 small = _uniform(0.1)
 
 
-class Encoder(nn.Module):
+class LaserEncoder(nn.Module):
     """The encoder; the sizes' defaults are the paper's.
 
     Attributes:
@@ -86,8 +86,8 @@ class Encoder(nn.Module):
         return dropout.seed_of(self.make_rng("dropout")) if on else None
 
 
-class Backbone(Encoder):
-    """The encoder under a head, with which it learns; the fields are `Encoder`'s."""
+class Backbone(LaserEncoder):
+    """The encoder under a head, with which it learns; the fields are `LaserEncoder`'s."""
 
     def __call__(self, batch: Batch, train: bool = False) -> Hidden:
         """The layers at each piece of a `piece_batch`; embeddings have zeros after their own dimensions.
@@ -102,11 +102,11 @@ class Backbone(Encoder):
         return Hidden(last=layers[-1], layers=layers)
 
 
-class Laser(Encoder):
+class Laser(LaserEncoder):
     """Encoder and decoder.
 
     Attributes:
-      options, vocab_size, max_length: see `Encoder`.
+      options, vocab_size, max_length: see `LaserEncoder`.
       languages: number of languages.
     """
 

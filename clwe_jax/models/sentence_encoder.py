@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax.models import decode
-from clwe_jax.models.laser import Encoder
+from clwe_jax.models.laser import LaserEncoder
 from clwe_jax.models.translator import Translator
 from clwe_jax.types import Array, Batch, Hidden, Variables
 
@@ -29,7 +29,7 @@ class SentenceEncoder:
       specials: name of each special piece -> its id; see `text.vocab.base_vocab`.
     """
 
-    model: Encoder | Translator
+    model: LaserEncoder | Translator
     vocab_size: int
     specials: Mapping[str, int]
 

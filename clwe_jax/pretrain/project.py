@@ -151,7 +151,7 @@ class PairProjection(Projection):
 
     Both runs are monolingual language models. Each encodes its own language, and the anchors are
     collected on its own text. The folder of this run holds the maps and names both runs: `api.load`
-    returns a `PairModel`, and config.job='evaluate' measures it. The figures of the method
+    opens them as one model, and config.job='evaluate' measures it. The figures of the method
     `config.projection.apply` are also written without 'projected/{method}/'.
     """
 

@@ -52,7 +52,7 @@ def gather(config: PretrainRun, model: LanguageModel, workdir: str) -> dict[str,
             workdir,
         )
         return {}
-    view = model.sense_view
+    view = model.open_senses()
     language = shown_words.first_language(model.languages)
     words = [
         {"word": word, "language": language, "directions": _directions(view, word, language)}

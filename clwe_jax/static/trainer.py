@@ -247,7 +247,7 @@ class Trainer:
             cut = self.segmenter.words(self.normalizer(text, language), language)
             return model.phrases(language)(cut)
 
-        return model.encoder(words)
+        return model.encoder(split=words)
 
     def description(self) -> dict[str, Any]:
         """Words of each language's text and their share in the dictionary, for the report."""

@@ -107,7 +107,7 @@ def tuned_objective(
       ValueError: the vector of [CLS] of LASER, which has none.
     """
     backbone = base.model
-    if isinstance(backbone, laser.Encoder):
+    if isinstance(backbone, laser.LaserEncoder):
         if not tags and settings.text_vector == "cls":
             raise ValueError(
                 "config.transfer.text_vector='cls': LASER reads no [CLS]; --config.transfer.text_vector=mean"

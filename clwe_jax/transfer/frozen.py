@@ -18,7 +18,7 @@ from clwe_jax.data.arrays import ArraySource
 from clwe_jax.encoders.features import (
     FeatureReader,
     PieceTable,
-    Table,
+    FeatureTable,
     center_table,
     join_tables,
     mean,
@@ -100,7 +100,7 @@ def _made_with(config: TransferRun, data: LabelledData, encoder: OpenedEncoder) 
 
 def table_of(
     reader: FeatureReader | PieceTable, data: LabelledData, rows: Rows, language: str
-) -> Table:
+) -> FeatureTable:
     """The features of rows in a language."""
     given = data.inputs(rows)
     if data.spans:
@@ -110,7 +110,7 @@ def table_of(
     return reader.of_texts(given, language)
 
 
-def _means(workdir: str, tables: Mapping[str, Table]) -> dict[str, np.ndarray]:
+def _means(workdir: str, tables: Mapping[str, FeatureTable]) -> dict[str, np.ndarray]:
     """The mean features of each language: over its training rows, else over its test rows."""
     means = {}
     # Later splits replace earlier ones: the training rows decide where a language has some.
@@ -125,7 +125,7 @@ def _means(workdir: str, tables: Mapping[str, Table]) -> dict[str, np.ndarray]:
     return means
 
 
-def _read(features: Features, layers: slice, split: str, language: str) -> Table:
+def _read(features: Features, layers: slice, split: str, language: str) -> FeatureTable:
     """The features of some layers."""
     table = features.tables[f"{split} {language}"]
     if layers != slice(None):
@@ -262,7 +262,9 @@ class FrozenTransfer:
         }
         return trained.params, facts
 
-    def _columns(self, table: Table, gold: Sequence[Any]) -> tuple[dict[str, Any], dict[str, int]]:
+    def _columns(
+        self, table: FeatureTable, gold: Sequence[Any]
+    ) -> tuple[dict[str, Any], dict[str, int]]:
         """The rows as columns, and the number of those that are cut."""
         max_length = self.config.transfer.length
         count = sum(any(len(x) > max_length for x in row) for row in table.rows)
@@ -307,7 +309,7 @@ def widths(columns: Mapping[str, Any], batch_size: int) -> list[int]:
     return [*used, int(-(-lengths[-1] // 8) * 8)]
 
 
-def _save_table(table: Table, path: str) -> None:
+def _save_table(table: FeatureTable, path: str) -> None:
     sizes = np.array([[len(x) for x in row] for row in table.rows], np.int32)
     flat = [x for row in table.rows for x in row]
     words = np.concatenate(flat) if flat else np.zeros(0, np.int32)
@@ -318,7 +320,7 @@ def _save_table(table: Table, path: str) -> None:
         np.savez(file, sizes=sizes, words=words)
 
 
-def _load_table(path: str) -> Table:
+def _load_table(path: str) -> FeatureTable:
     """A table whose vectors stay in their file."""
     try:
         values = np.load(_values_of(path), mmap_mode="r", allow_pickle=False)
@@ -328,7 +330,7 @@ def _load_table(path: str) -> Table:
     except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
         raise ValueError(f"{path} is damaged: {error!r}") from error
     parts = iter(np.split(words, np.cumsum(sizes.reshape(-1))[:-1]))
-    return Table(values, [[next(parts) for _ in row] for row in sizes])
+    return FeatureTable(values, [[next(parts) for _ in row] for row in sizes])
 
 
 def _values_of(path: str) -> str:

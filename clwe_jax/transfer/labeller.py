@@ -11,7 +11,7 @@ import numpy as np
 
 from clwe_jax import terminal
 from clwe_jax.encoders import features, piece_rows
-from clwe_jax.encoders.features import FeatureReader, PieceTable, Table
+from clwe_jax.encoders.features import FeatureReader, PieceTable, FeatureTable
 from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.models import labelling
 from clwe_jax.models.labelling import Labeller
@@ -69,7 +69,7 @@ class Frozen:
         table = self.centered(features.span_table(self.source, rows, language), language)
         return self.label_table(table, self.params)
 
-    def centered(self, table: Table, language: str) -> Table:
+    def centered(self, table: FeatureTable, language: str) -> FeatureTable:
         """The features without the language's mean, where the run subtracts it.
 
         Raises:
@@ -84,7 +84,7 @@ class Frozen:
             )
         return features.center_table(table, self.centers[language])
 
-    def label_table(self, table: Table, params: Any) -> list[Labels]:
+    def label_table(self, table: FeatureTable, params: Any) -> list[Labels]:
         """For each seed the labels of each row of a table."""
         members = len(jax.tree.leaves(params)[0])
         labels: list[Labels] = [[None] * len(table.rows) for _ in range(members)]

@@ -5,18 +5,20 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
 from clwe_jax import options, registry
 from clwe_jax.encoders import load as encoders
+from clwe_jax.encoders.checks import check_languages, check_texts
 from clwe_jax.encoders.features import FeatureReader, PieceTable
-from clwe_jax.encoders.loaded import LoadedEncoder
+from clwe_jax.encoders.loaded import LoadedEncoder, list_languages
 from clwe_jax.objectives import projected
 from clwe_jax.options.transfer import TransferOptions, TransferRun
 from clwe_jax.text.dictionary.glossary import Glossary
 from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.words.words import Segmenter
 from clwe_jax.training import build, fine_tuned, heads
 from clwe_jax.transfer.labeller import Frozen, Predictor, Tuned
@@ -27,11 +29,16 @@ HEADS = "heads"
 VOCABULARY = "vocab"
 SETTINGS = "labels.json"
 CENTERS = "centers.npz"
+_CALLS = {
+    "tags": ("words", "tag([TEXT]"),
+    "texts": ("texts", "classify([TEXT]"),
+    "spans": ("spans", "label_spans([(WORDS, SPANS)]"),
+}
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class TrainedLabeller:
-    """A trained tagger, classifier or probe.
+    """A trained tagger, classifier or probe (`encoders.loaded.Labels`).
 
     Attributes:
       labels: name of each label.
@@ -53,6 +60,14 @@ class TrainedLabeller:
     encoder: LoadedEncoder | None
     tokenizer: Tokenizer | None
     glossaries: Mapping[str, Glossary] = dataclasses.field(default_factory=dict)
+    described = "Taggers and classifiers"
+    lacking = (
+        "give labels and no vectors, which the method {method!r} needs: api.load(ENCODER) loads the model "
+        "of the run's config.encoder, which has them"
+    )
+
+    def __repr__(self) -> str:
+        return f"TrainedLabeller({self.config.transfer.task}; {list_languages(self.languages)})"
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -63,6 +78,105 @@ class TrainedLabeller:
     def segmenter(self, lang: str) -> Segmenter:
         """Cuts text of a language into words as the encoder does."""
         return self.tokenizer.segmenter if self.encoder is None else self.encoder.segmenter(lang)
+
+    def tag(self, texts: Sequence[str], lang: str) -> list[list[tuple[str, str]]]:
+        """The words of texts with their labels.
+
+        Args:
+          texts: sentences, which are cut into words as the encoder cuts text, in their own spelling;
+            or sequences of words, which are not cut.
+          lang: their language.
+
+        Returns:
+          For each text its pairs of a word and a label.
+
+        Raises:
+          ValueError: a run whose labels are those of texts, or an unknown language.
+        """
+        self._check(lang, "tags")
+        if isinstance(texts, str):
+            check_texts(texts)
+        words = [self._words(text, lang) if isinstance(text, str) else list(text) for text in texts]
+        # Encoders take no sentence without words.
+        full = [place for place, some in enumerate(words) if some]
+        tagged: list[list[tuple[str, str]]] = [[] for _ in words]
+        if full:
+            given = [words[i] for i in full]
+            spoken = lang
+            if self.config.transfer.lower_case:
+                given = [[word.lower() for word in some] for some in given]
+            if lang in self.glossaries:
+                glossary = self.glossaries[lang]
+                given = list(map(glossary.words, given))
+                spoken = glossary.target
+            labels = self.predictor.label_sentences(given, spoken)[self.seed]
+            for place, mine in zip(full, labels):
+                tagged[place] = list(zip(words[place], mine))
+        return tagged
+
+    def classify(self, texts: Sequence[str] | Sequence[Sequence[str]], lang: str) -> list[str]:
+        """The labels of texts, or of pairs of texts.
+
+        Args:
+          texts: texts; for a task of pairs, pairs of texts.
+          lang: their language.
+
+        Raises:
+          ValueError: a run whose labels are those of words, an unknown language, or texts where the
+            task has pairs.
+        """
+        self._check(lang, "texts")
+        rows = [(text,) if isinstance(text, str) else tuple(text) for text in texts]
+        if isinstance(texts, str) or any(len(row) != self.texts for row in rows):
+            expected = "pairs (TEXT, TEXT)" if self.texts == 2 else "texts"
+            raise ValueError(f"texts: expected a list of {expected}")
+        if not rows:
+            return []
+        if lang in self.glossaries:
+            glossary = self.glossaries[lang]
+            rows = [tuple(map(glossary.text, row)) for row in rows]
+            lang = glossary.target
+        return self.predictor.label_texts(rows, lang)[self.seed]
+
+    def label_spans(
+        self, rows: Sequence[tuple[Sequence[str], Sequence[tuple[int, int]]]], lang: str
+    ) -> list[tuple[str, ...]]:
+        """The labels of spans, or of pairs of spans.
+
+        Args:
+          rows: words of a sentence, and its spans: one, or for a task of pairs two, each (first word,
+            word after the last one).
+          lang: their language.
+
+        Returns:
+          For each row its labels, of which there may be none.
+
+        Raises:
+          ValueError: a run whose labels are those of words or texts, an unknown language, or a span
+            that is empty or outside the sentence.
+        """
+        self._check(lang, "spans")
+        for words, spans in rows:
+            if len(spans) != self.texts or not all(0 <= a < b <= len(words) for a, b in spans):
+                raise ValueError(
+                    f"{list(spans)}: expected {self.texts} of (first word, word after the last one) "
+                    f"in a sentence of {len(words)} words"
+                )
+        return self.predictor.label_spans(rows, lang)[self.seed] if rows else []
+
+    def _check(self, lang: str, kind: str) -> None:
+        if self.kind != kind:
+            labelled, call = _CALLS[self.kind]
+            raise ValueError(
+                f"This run labels {labelled} ({', '.join(self.labels)}): {call}, lang={lang!r})"
+            )
+        check_languages(self.languages, lang=lang)
+
+    def _words(self, text: str, lang: str) -> list[str]:
+        """The words of a text with their own capitals."""
+        if lang in self.glossaries:
+            return self.glossaries[lang].cut(text)
+        return self.segmenter(lang).words(Normalizer(lower_case=False)(text, lang), lang)
 
 
 def reader(

@@ -7,7 +7,7 @@ from typing import Any, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
-from clwe_jax.encoders.features import FeatureReader, PieceTable, Table
+from clwe_jax.encoders.features import FeatureReader, PieceTable, FeatureTable
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.evaluate import agreement
 from clwe_jax.transfer.data import LabelledData
@@ -43,7 +43,7 @@ class Features:
       centers: language -> its mean feature, [layers, D], with config.transfer.center.
     """
 
-    tables: Mapping[str, Table]
+    tables: Mapping[str, FeatureTable]
     centers: Mapping[str, np.ndarray] | None
 
 

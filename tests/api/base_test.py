@@ -1,43 +1,30 @@
 """All kinds of loaded models have the same methods and the same checks of their arguments."""
 
-import inspect
-
 import numpy as np
 import pytest
 
 from clwe_jax import api, terminal
-from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.encoders.pair import PairModels
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.options.section import nearest
 
 
-class Encodes(api.Model):
+def language_model():
     """A language model whose tokenizer knows two languages; nothing is computed."""
-
-    def __init__(self):
-        tokenizer = type("Tokenizer", (), {"languages": ("en", "de")})
-        super().__init__(None, tokenizer, None, {})
+    tokenizer = type("Tokenizer", (), {"languages": ("en", "de")})
+    return LanguageModel(None, tokenizer, None, {})
 
 
 @pytest.fixture(params=["model", "pair", "static"])
 def model(request):
     if request.param == "model":
-        return Encodes()
+        return api.Model(language_model())
     if request.param == "pair":
-        return api.PairModel({"en": Encodes(), "de": Encodes()})
+        return api.Model(PairModels({"en": language_model(), "de": language_model()}))
     vectors = Vectors(["a", "b"], np.eye(2, dtype=np.float32))
-    return StaticModel({"en": vectors, "de": vectors}, {}, {}, "en")
-
-
-def test_methods_have_the_same_arguments():
-    kinds = (api.Model, api.PairModel, api.StaticModel)
-    for name, method in vars(api.LoadedModel).items():
-        if name.startswith("_") or not inspect.isfunction(method):
-            continue
-        expected = list(inspect.signature(method).parameters)
-        for kind in kinds:
-            found = list(inspect.signature(getattr(kind, name)).parameters)
-            assert found[: len(expected)] == expected or "options" in expected, (kind, name)
+    return api.Model(StaticSpaces({"en": vectors, "de": vectors}, {}, {}, "en"))
 
 
 @pytest.mark.parametrize(
@@ -75,18 +62,22 @@ def test_a_long_list_of_names_is_cut():
 
 def test_the_size_of_a_batch_is_checked():
     vectors = Vectors(["a", "b"], np.eye(2, dtype=np.float32))
-    model = StaticModel({"en": vectors}, {}, {}, "en")
+    model = api.Model(StaticSpaces({"en": vectors}, {}, {}, "en"))
     with pytest.raises(ValueError, match="batch_size=0: expected a whole number"):
         model.encode(["a"], lang="en", batch_size=0)
 
 
 def test_progress_is_shown_where_asked(capsys):
-    class Shows(Encodes):
-        def _encode(self, texts, *_):
+    class Shows(LanguageModel):
+        def encoder(self, batch_size=64):
+            return self
+
+        def pool_texts(self, texts, *_):
             with terminal.task("texts", len(texts)) as advance:
                 advance(len(texts))
             return np.ones((len(texts), 2), np.float32)
 
+    model = api.Model(Shows(None, language_model().tokenizer, None, {}))
     for outer, shown, expected in (
         (None, True, True),
         (None, False, False),
@@ -95,5 +86,23 @@ def test_progress_is_shown_where_asked(capsys):
         (True, False, False),
     ):
         with terminal.progress(outer):
-            Shows().encode(["a", "b"], lang="en", show_progress=shown)
+            model.encode(["a", "b"], lang="en", show_progress=shown)
         assert ("2/2 texts" in capsys.readouterr().err) is expected
+
+
+@pytest.mark.parametrize(
+    "message, call",
+    [
+        ("have no senses, which the method 'senses'", lambda m: m.senses("a", "en")),
+        ("have no senses, which the method 'translate'", lambda m: m.translate("a", "a b", "de")),
+        ("write no text, .*configs/laser.py", lambda m: m.translate_sentence("a", "en", "de")),
+        ("have learned no labels, .*configs/ner_bilstm_crf.py", lambda m: m.tag(["a"], "en")),
+        ("have learned no labels, .*configs/classify_topics.py", lambda m: m.classify(["a"], "en")),
+        ("have learned no labels, .*configs/edge_probing.py", lambda m: m.label_spans([], "en")),
+        ("have no pivots, .*configs/clcr.py", lambda m: m.reduced()),
+    ],
+)
+def test_what_a_model_lacks_is_said(message, call):
+    vectors = Vectors(["a", "b"], np.eye(2, dtype=np.float32))
+    with pytest.raises(ValueError, match=f"Static vectors {message}"):
+        call(api.Model(StaticSpaces({"en": vectors, "de": vectors}, {}, {}, "en")))

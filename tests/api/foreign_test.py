@@ -60,14 +60,21 @@ def folder(tmp_path_factory):
 def test_the_methods_of_a_model(folder):
     words = {"en": ["Bank", "river", "river", "the"], "de": ["money", "banks"]}
     model = api.load(f"hf:{folder}", languages=("en", "de"), words=words)
-    assert model.languages == ("en", "de") and model.frequent["en"] == ["bank", "river", "the"]
+    assert model.languages == ("en", "de") and model.loaded.frequent["en"] == [
+        "bank",
+        "river",
+        "the",
+    ]
     vectors = model.encode(["The bank.", "river"], lang="de")
     assert vectors.shape == (2, 8) and np.isfinite(vectors).all()
     assert [word for word, _ in model.words("The banks.", lang="en")] == ["the", "banks", "."]
     near = model.neighbours("bank", lang="en", to="de", k=2)
     assert {found.word for found in near} == {"money", "banks"}
     assert model.knows("river", lang="de") and not model.knows("banks", lang="en")
-    assert model.config.model.layers == 1 and not model.config.model.condition_on_language
+    assert (
+        model.loaded.config.model.layers == 1
+        and not model.loaded.config.model.condition_on_language
+    )
     with pytest.raises(ValueError, match="'fr' is not a language of this model"):
         model.encode(["x"], lang="fr")
 

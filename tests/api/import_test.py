@@ -41,7 +41,7 @@ def test_the_import_waits_for_no_heavy_library():
 
 
 def test_names_are_offered():
-    assert {"api", "load", "LoadedModel"} <= set(dir(clwe_jax))
+    assert {"api", "load", "Model"} <= set(dir(clwe_jax))
     assert clwe_jax.load is api.load and clwe_jax.api is api
     assert set(dir(api)) == set(api.__all__)
     for name in api.__all__:

@@ -11,6 +11,8 @@ import optax
 import pytest
 
 from clwe_jax import api, options, presets
+from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.encoders.pair import PairModels
 from clwe_jax.text.vocab.base_vocab import SPECIALS
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.words.normalize import Normalizer
@@ -88,13 +90,13 @@ def test_the_size_of_a_batch_changes_no_vector(model):
     texts = [f"{word} bank" for word in ("the", "a", "one")]
     whole = model.encode(texts, lang="en")
     np.testing.assert_allclose(model.encode(texts, "en", batch_size=2), whole, atol=1e-5)
-    assert model._encoders[2] is not model._encoder and model.dim == whole.shape[1]
+    assert model.dim == whole.shape[1]
     model.encode(texts, "en", batch_size=2)
-    assert sorted(model._encoders) == [2, 64]
+    assert sorted(model._can._encoders) == [2, 64]
 
 
 def test_encode_equals_the_objective(model, by_hand):
-    assert model.languages == ("en", "de") and len(model.vocabulary) == 63
+    assert model.languages == ("en", "de") and len(model.loaded.vocabulary) == 63
     texts = ["The bank", "money, by the"]
     expected = [by_hand(text, "de") for text in texts]
     every = model.encode(texts, lang="de", layer="all")
@@ -149,7 +151,7 @@ def test_words_equal_the_objective(model, by_hand):
 
 @pytest.mark.parametrize("method", ["cosine", "csls"])
 def test_neighbours_are_ranked_by_centred_cosine(model, by_hand, method):
-    frequent = model.frequent
+    frequent = model.loaded.frequent
     vectors = {
         lang: np.stack([by_hand(word, lang)[:, 1].mean(0) for word in frequent[lang]])
         for lang in frequent
@@ -191,13 +193,14 @@ def test_normalized_vectors_have_length_one(model):
 
 
 def test_a_model_is_one_line_and_can_be_pickled(model):
-    assert repr(model) == "Model(en, de)"
+    assert repr(model) == "Model(LanguageModel(en, de))"
     near = model.neighbours("bank", lang="en")  # what was computed is left out
     again = ForkingPickler.loads(ForkingPickler.dumps(model))
-    assert again.neighbours("bank", lang="en") == near and not model.texts
+    assert again.neighbours("bank", lang="en") == near and not model.loaded.texts
     np.testing.assert_array_equal(again.encode(["bank"], "en"), model.encode(["bank"], "en"))
-    pair = ForkingPickler.loads(ForkingPickler.dumps(api.PairModel({"en": model, "de": model})))
-    assert repr(pair) == "PairModel(en, de)" and pair.neighbours("bank", lang="en")
+    two = api.Model(PairModels({"en": model.loaded, "de": model.loaded}))
+    pair = ForkingPickler.loads(ForkingPickler.dumps(two))
+    assert repr(pair) == "Model(PairModels(en, de))" and pair.neighbours("bank", lang="en")
 
 
 def test_similarity(model):
@@ -209,7 +212,8 @@ def test_similarity(model):
 
 def test_a_model_in_memory_is_the_one_that_was_saved(run, model):
     _, tokenizer, objective, variables = run
-    same = api.Model(model.config, tokenizer, objective, variables, model.frequent)
+    parts = (model.loaded.config, tokenizer, objective, variables, model.loaded.frequent)
+    same = api.Model(LanguageModel(*parts))
     np.testing.assert_array_equal(same.encode(["bank"], "en"), model.encode(["bank"], "en"))
 
 
@@ -238,7 +242,7 @@ def test_bad_questions(model):
 
 def test_words_and_their_vectors_without_context(model, by_hand):
     found = model.vectors(lang="de", layer=1)
-    assert list(found.words) == list(model.frequent["de"])
+    assert list(found.words) == list(model.loaded.frequent["de"])
     np.testing.assert_allclose(found.vectors[1], by_hand("fluss", "de")[:, 1].mean(0), atol=2e-4)
     np.testing.assert_allclose(
         model.vector("Fluss", lang="de", layer=1), found.vectors[1], atol=2e-4

@@ -1,5 +1,6 @@
 """Senses of a run made by hand: against the sense state's own functions and loops; refusals."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -137,18 +138,18 @@ def assert_clear(scores, margin=1e-5):
 
 def masked(model, text):
     """[1, D]: what training has at the place of 'bank', by the model itself."""
-    vocabulary = model.vocabulary
+    vocabulary = model.loaded.vocabulary
     ids = [0, *(vocabulary.id(word) for word in model.tokenizer.words(text, "en")), 1]
     place = ids.index(number("bank"))
     ids[place] = vocabulary.mask_id
     batch = {key: np.zeros(x.shape, x.dtype) for key, x in piece_batch(1, len(ids)).items()}
     batch.update(inputs=np.array([ids]), positions=np.arange(len(ids))[None])
     batch["segment_ids"] = np.ones((1, len(ids)), np.int32)
-    return model.objective.encode(model.variables, batch).last[:, place]
+    return model.loaded.objective.encode(model.loaded.variables, batch).last[:, place]
 
 
 def test_what_was_saved_is_loaded(run, model, bilm):
-    for saved, found in ((run[1], model.variables), (bilm[0], bilm[1].variables)):
+    for saved, found in ((run[1], model.loaded.variables), (bilm[0], bilm[1].loaded.variables)):
         for name in ("params", "senses", "translations"):
             jax.tree.map(np.testing.assert_array_equal, saved[name], found[name])
         assert all(isinstance(x, SenseState) for x in found["senses"].values())
@@ -208,7 +209,7 @@ def test_the_nearest_senses(run, model):
 
 @pytest.mark.parametrize("text", TEXT["en"][:3])
 def test_the_sense_in_a_context_is_the_assigned_one(model, text):
-    state = model.variables["senses"]["masked"]
+    state = model.loaded.variables["senses"]["masked"]
     slot = selection.assign(state, np.array([number("bank")]), masked(model, text))[0]
     found = model.senses("bank", "en", context=text)
     assert found.margin > 1e-4, "a near tie: take another seed"
@@ -248,9 +249,7 @@ def test_examples_have_the_sense(model):
             language = "de" if line in TEXT["de"] else "en"
             assert model.senses("bank", language, context=line).sense == sense.sense
     assert not any(x.examples for x in model.senses("bank", "en", examples=0))
-    silent = api.Model(
-        model.config, model.tokenizer, model.objective, model.variables, model.frequent
-    )
+    silent = api.Model(dataclasses.replace(model.loaded, texts=None))
     assert not any(x.examples for x in silent.senses("bank", "en"))
 
 
@@ -258,8 +257,8 @@ def test_examples_have_the_sense(model):
 def test_the_translation_is_the_chosen_one(model, text):
     german = ["bank", "ufer", "geld"]
     fits = translation.cosines(
-        model.variables["senses"]["masked"],
-        model.objective.senses,
+        model.loaded.variables["senses"]["masked"],
+        model.loaded.objective.senses,
         np.array([[*map(number, german), -1]]),
         np.array([1]),
         masked(model, text),
@@ -283,10 +282,10 @@ def test_a_sense_translates_as_its_occurrences_do(made, request):
     )
     first = [WordInContext(line.split(), line.split().index("bank"), "en") for line in lines[:2]]
     vectors = model.sense_view.index.represent(first)
-    variables = dict(model.variables, senses=dict(model.variables["senses"]))
+    variables = dict(model.loaded.variables, senses=dict(model.loaded.variables["senses"]))
     for name, state in variables["senses"].items():
         # Two of the lines are centers, so that there are two answers, and two senses.
-        fits = vectors[:, model.objective.directions[name]] @ state.projection
+        fits = vectors[:, model.loaded.objective.directions[name]] @ state.projection
         projected = state.projected.at[number("bank"), 1:3].set(fits)
         for word, row in zip(("ufer", "geld"), fits):
             projected = projected.at[number(word), 1:].set(row)
@@ -295,14 +294,8 @@ def test_a_sense_translates_as_its_occurrences_do(made, request):
     others = jnp.array([number("ufer"), number("geld"), -1, -1])
     table = variables["translations"]["ids"].at[number("bank"), 1].set(others)
     variables["translations"] = {"ids": table}
-    model = api.Model(
-        model.config,
-        model.tokenizer,
-        model.objective,
-        variables,
-        model.frequent,
-        lambda language: lines if language == "en" else (),
-    )
+    texts = lambda language: lines if language == "en" else ()
+    model = api.Model(dataclasses.replace(model.loaded, variables=variables, texts=texts))
     answers = {}
     for line in lines:
         found = model.translate("bank", context=line, to="de")
@@ -324,13 +317,13 @@ def test_a_sense_translates_as_its_occurrences_do(made, request):
 def test_both_directions_choose_the_translation(bilm):
     _, model = bilm
     variables = dict(
-        model.variables,
+        model.loaded.variables,
         senses={
             name: state.replace(counts=state.counts.at[number("bank"), 2, 1].set(50))
-            for name, state in model.variables["senses"].items()
+            for name, state in model.loaded.variables["senses"].items()
         },
     )
-    model = api.Model(model.config, model.tokenizer, model.objective, variables, model.frequent)
+    model = api.Model(dataclasses.replace(model.loaded, variables=variables, texts=None))
     found = model.translate("bank", context="the bank", to="de")
     vector = model.sense_view.index.represent([WordInContext(["the", "bank"], 1, "en")])
     norm = np.linalg.norm
@@ -338,8 +331,8 @@ def test_both_directions_choose_the_translation(bilm):
     for word, slots in (("ufer", slice(1, 4)), ("geld", slice(1, 4)), ("bank", slice(1, 3))):
         best = []
         for name in ("forward", "backward"):
-            state = model.variables["senses"][name]
-            h = vector[0, model.objective.directions[name]] @ np.asarray(state.projection)
+            state = model.loaded.variables["senses"][name]
+            h = vector[0, model.loaded.objective.directions[name]] @ np.asarray(state.projection)
             centers = np.array(state.projected[number(word), slots])
             centers /= np.linalg.norm(centers, axis=1, keepdims=True)
             best.append((centers @ h / norm(h)).max())
@@ -368,12 +361,12 @@ def test_bad_questions(model):
 
 
 def test_models_without_senses_or_translations_say_so(model, tmp_path):
-    plain = api.Model(model.config, model.tokenizer, model.objective, {"params": {}})
+    plain = api.Model(dataclasses.replace(model.loaded, variables={"params": {}}))
     with pytest.raises(ValueError, match="has no senses.*configs/saelmo.py"):
         plain.senses("bank", "en")
-    assert jobs_senses.gather(model.config, plain, str(tmp_path)) == {}
-    variables = {name: model.variables[name] for name in ("params", "senses")}
-    plain = api.Model(model.config, model.tokenizer, model.objective, variables, model.frequent)
+    assert jobs_senses.gather(model.loaded.config, plain.loaded, str(tmp_path)) == {}
+    variables = {name: model.loaded.variables[name] for name in ("params", "senses")}
+    plain = api.Model(dataclasses.replace(model.loaded, variables=variables, texts=None))
     with pytest.raises(ValueError, match="without a dictionary.*translation='none'"):
         plain.translate("bank", "the bank", to="de")
 
@@ -399,8 +392,8 @@ def test_texts_are_found_where_they_are(run, tmp_path):
 
 
 def test_the_report_and_the_projector_files(run, model, tmp_path):
-    config = options.with_values(model.config, {"report.words": "Bank,nosuch,river"})
-    found = jobs_senses.gather(config, model, str(tmp_path))
+    config = options.with_values(model.loaded.config, {"report.words": "Bank,nosuch,river"})
+    found = jobs_senses.gather(config, model.loaded, str(tmp_path))
     assert [word["word"] for word in found["words"]] == ["bank", "river"]
     rows = (tmp_path / "senses" / "metadata.tsv").read_text().splitlines()
     vectors = np.loadtxt(tmp_path / "senses" / "vectors.tsv")

@@ -11,11 +11,11 @@ from clwe_jax import api, options
 from clwe_jax.align import csls, search
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.align.preprocess import fit as preprocess
-from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import dictionary_text, files, word_rows
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.encoders import spaces
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.options.embeddings import WordsOptions
 from clwe_jax.options.static import StaticRun
 from clwe_jax.text.corpus.frequencies import Frequencies
@@ -51,31 +51,31 @@ def planted():
         "de": Alignment(turn, None, steps_de, steps_en),
         "fr": Alignment(other @ rotation(3), rotation(3)),
     }
-    return StaticModel(raw, {"de": frozenset({"hotel"})}, maps, "en")
+    return api.Model(StaticSpaces(raw, {"de": frozenset({"hotel"})}, maps, "en"))
 
 
 def test_a_pair_is_compared_where_its_aligner_does(planted):
-    x, y = planted.space("de", "en")
+    x, y = planted.loaded.space("de", "en")
     unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (x.vectors, y.vectors)]
     assert np.allclose(unit[0], unit[1], atol=1e-4)
-    back = planted.space("en", "de")
+    back = planted.loaded.space("en", "de")
     assert back[0].words == y.words and np.array_equal(back[1].vectors, x.vectors)
     # A shared word has one vector in both languages, preprocessed as the hub's.
     assert np.array_equal(x.vectors[19], y.vectors[19])
 
 
 def test_in_the_hub_s_space_the_hub_and_what_is_shared_are_untouched(planted):
-    assert np.array_equal(planted.vectors("en").vectors, planted.raw["en"].vectors)
+    assert np.array_equal(planted.vectors("en").vectors, planted.loaded.raw["en"].vectors)
     de = planted.vectors("de").vectors
-    assert np.array_equal(de[19], planted.raw["de"].vectors[19])
-    assert not np.allclose(de[:19], planted.raw["de"].vectors[:19])
+    assert np.array_equal(de[19], planted.loaded.raw["de"].vectors[19])
+    assert not np.allclose(de[:19], planted.loaded.raw["de"].vectors[:19])
     # The target's map is undone: French lies on English itself.
-    assert np.allclose(planted.vectors("fr").vectors, planted.raw["en"].vectors, atol=1e-4)
-    assert np.allclose(planted.vector("fr3", "fr"), planted.raw["en"].vectors[3], atol=1e-4)
+    assert np.allclose(planted.vectors("fr").vectors, planted.loaded.raw["en"].vectors, atol=1e-4)
+    assert np.allclose(planted.vector("fr3", "fr"), planted.loaded.raw["en"].vectors[3], atol=1e-4)
 
 
 def test_two_languages_without_the_hub_meet_there(planted):
-    x, y = planted.space("de", "fr")
+    x, y = planted.loaded.space("de", "fr")
     assert np.array_equal(y.vectors, planted.vectors("fr").vectors)
     assert np.array_equal(x.vectors, planted.vectors("de").vectors)
 
@@ -119,7 +119,8 @@ def test_what_is_unknown_is_answered(planted):
 
 def test_an_unknown_word_of_a_large_vocabulary_is_answered_in_one_line():
     words = ["città", "citta\u0300s", *(f"parola{i}" for i in range(5_000))]
-    model = StaticModel({"it": Vectors(words, np.ones((len(words), 2), np.float32))}, {}, {}, "it")
+    raw = {"it": Vectors(words, np.ones((len(words), 2), np.float32))}
+    model = api.Model(StaticSpaces(raw, {}, {}, "it"))
     assert model.knows("Città", lang="it") and not model.knows("citta", lang="it")
     with pytest.raises(ValueError, match="Did you mean 'città'") as error:
         model.vector("citta", lang="it")
@@ -141,18 +142,18 @@ def test_sentences_are_means_of_their_words(planted):
 
 
 def test_a_model_is_one_line_and_can_be_pickled(planted):
-    assert repr(planted) == "StaticModel(en, de, fr)"
+    assert repr(planted) == "Model(StaticSpaces(en, de, fr))"
     near = planted.neighbours("de4", lang="de", method="csls")
     again = ForkingPickler.loads(ForkingPickler.dumps(planted))
     assert again.neighbours("de4", lang="de", method="csls") == near
     assert np.array_equal(again.encode(["de4"], "de"), planted.encode(["de4"], "de"))
-    many = StaticModel({f"x{i}": planted.raw["en"] for i in range(104)}, {}, {}, "x0")
+    many = StaticSpaces({f"x{i}": planted.loaded.raw["en"] for i in range(104)}, {}, {}, "x0")
     assert repr(many).endswith("x7, ... 104 languages)")
 
 
 @pytest.mark.parametrize("method", csls.METHODS)
 def test_words_are_translated_by_the_scores_of_all_words(planted, method, monkeypatch):
-    x, y = planted.space("fr", "de")
+    x, y = planted.loaded.space("fr", "de")
     places, scores = csls.nearest(x.vectors[4:5], y.vectors, 3, method, pool=x.vectors)
     for _ in range(2):
         found = planted.translate_word("fr4", lang="fr", to="de", k=3, method=method)
@@ -165,8 +166,8 @@ def test_words_are_translated_by_the_scores_of_all_words(planted, method, monkey
 def test_files_of_vectors_are_loaded(planted, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for language in ("en", "fr"):
-        files.write(f"wiki.{language}.vec", planted.raw[language])
-    files.write("mine.vec", planted.raw["de"])
+        files.write(f"wiki.{language}.vec", planted.loaded.raw[language])
+    files.write("mine.vec", planted.loaded.raw["de"])
     one = api.load("wiki.en.vec")
     assert one.languages == ("en",) and one.neighbours("en4", lang="en", k=3)
     assert api.load(tmp_path / "mine.vec", languages=("xx",)).knows("de4", lang="xx")
@@ -174,7 +175,7 @@ def test_files_of_vectors_are_loaded(planted, tmp_path, monkeypatch):
     assert both.languages == ("xx", "fr")
     with pytest.raises(ValueError, match="vec: 'mine.vec' is in none of the languages"):
         api.load("vec:mine.vec,wiki.fr.vec")
-    planted.save("run")
+    planted.loaded.save("run")
     options.write_config(StaticRun(), "run", "..")
     assert api.load("run:run").languages == planted.languages
 
@@ -183,7 +184,7 @@ def test_files_of_vectors_are_loaded(planted, tmp_path, monkeypatch):
 def test_a_path_of_vectors_may_hold_the_marks_of_the_option(planted, tmp_path, folder):
     (tmp_path / folder).mkdir()
     for name in ("wiki.en.vec", "mine.vec"):
-        files.write(str(tmp_path / folder / name), planted.raw["en"])
+        files.write(str(tmp_path / folder / name), planted.loaded.raw["en"])
     path = str(tmp_path / folder / "wiki.en.vec")
     assert api.load(path).languages == api.load(f"vec:{path}").languages == ("en",)
     mine = tmp_path / folder / "mine.vec"
@@ -196,11 +197,11 @@ def test_a_path_of_vectors_may_hold_the_marks_of_the_option(planted, tmp_path, f
 
 
 def test_a_model_comes_back_from_its_files(planted, tmp_path):
-    planted.save(str(tmp_path))
+    planted.loaded.save(str(tmp_path))
     again = spaces.load(tmp_path)
-    assert again.languages == planted.languages and again.shared == planted.shared
+    assert again.languages == planted.languages and again.shared == planted.loaded.shared
     for pair in (("de", "en"), ("fr", "de")):
-        for a, b in zip(again.space(*pair), planted.space(*pair)):
+        for a, b in zip(again.space(*pair), planted.loaded.space(*pair)):
             assert list(a.words) == list(b.words) and np.allclose(a.vectors, b.vectors, atol=1e-6)
     (tmp_path / "spaces.json").write_text("{")
     with pytest.raises(ValueError, match="spaces.json is damaged"):
@@ -217,7 +218,7 @@ def test_it_is_an_encoder(planted):
     np.testing.assert_array_equal(found[0, 0], planted.vector("de3", "de"))
     view = model.pairwise_space("de", "en")
     np.testing.assert_array_equal(
-        view.vocabulary("de").vectors[:, 0], planted.space("de", "en")[0].vectors
+        view.vocabulary("de").vectors[:, 0], planted.loaded.space("de", "en")[0].vectors
     )
     sentences = [f"de{i} de{i + 1}" for i in range(6)], [f"en{i} en{i + 1}" for i in range(6)]
     x, y = (view.sentences(s, lang)[:, 0] for s, lang in zip(sentences, ("de", "en")))
@@ -228,7 +229,7 @@ def test_it_is_an_encoder(planted):
 
 def test_frequent_words_weigh_less_by_sif(planted):
     counts = Frequencies({"de": 1_000}, {"de": {"de3": 900}})
-    model = dataclasses.replace(planted, frequencies=counts)
+    model = api.Model(dataclasses.replace(planted.loaded, frequencies=counts))
     vectors = planted.vectors(lang="de").vectors
     [found] = model.encode(["de3 de5"], lang="de", pool="sif")
     weight = 1e-3 / (1e-3 + 0.9)
@@ -244,7 +245,7 @@ def _spelled():
     graph = WordGraph(Dictionary.from_pairs(pairs), counts, WordsOptions(spelling_dim=32))
     rows = word_rows.rows(graph, 64, 0)
     raw = dict(dictionary_text.vectors(rows))
-    return StaticModel(raw, {}, {}, "en", spelling=dictionary_text.spelling(rows))
+    return api.Model(StaticSpaces(raw, {}, {}, "en", spelling=dictionary_text.spelling(rows)))
 
 
 def test_a_word_that_the_model_lacks_has_a_vector_from_its_spelling(tmp_path):
@@ -255,8 +256,8 @@ def test_a_word_that_the_model_lacks_has_a_vector_from_its_spelling(tmp_path):
     assert model.neighbours("Domach", "hsb", 1, to="en")[0].word == "house"
     # In text as alone; the encoder that evaluators use, and the folder, have the same.
     np.testing.assert_allclose(model.encode(["domach"], lang="hsb")[0], unseen, atol=1e-5)
-    model.save(str(tmp_path))
-    for some in (model, spaces.load(str(tmp_path))):
+    model.loaded.save(str(tmp_path))
+    for some in (model.loaded, spaces.load(str(tmp_path))):
         [rows] = some.encoder().sentences(["domach"], "hsb")
         np.testing.assert_allclose(rows[0], unseen, atol=2e-3)
 

@@ -172,8 +172,8 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
     same = loaded.reduced(extract=False).of_words(english, "en")
     assert all((a == b).all() for a, b in zip(same, whole.of_words(english, "en")))
 
-    assert encoders.text_encoder(loaded, "extract,reorder").reorder
-    assert not encoders.text_encoder(loaded, "extract").reorder
+    assert encoders.text_encoder(loaded.loaded, "extract,reorder").reorder
+    assert not encoders.text_encoder(loaded.loaded, "extract").reorder
     with pytest.raises(
         ValueError, match="config.transfer.reduce='extract' keeps the pivots of a CLCR"
     ):
@@ -328,7 +328,7 @@ def test_entailment_is_learned_on_the_finished_model(config, models, monkeypatch
         return found
 
     both = random_model("de", 16, ("de", "en"))
-    found = {f"run:{folder}": lambda: api.load(str(folder)), f"run:{tmp_path}": lambda: both}
+    found = {f"run:{folder}": lambda: api.load(str(folder)).loaded, f"run:{tmp_path}": lambda: both}
     load = lambda x, names: found.get(x, lambda: models[x[-2:]])()
     monkeypatch.setattr(encoders, "load", load)
     monkeypatch.setattr(presets, "esim", small)
@@ -544,7 +544,7 @@ def test_a_run_as_printed_maps_plain_hidden_states(config, tmp_path, models):
     job = Recorded(config, str(tmp_path / "run"))
     assert job.run()
     tuned, mapped = (
-        dataclasses.replace(api.load(job.workdir).models["en"], projection=None),
+        dataclasses.replace(api.load(job.workdir).loaded.models["en"], projection=None),
         job.mapped,
     )
     [expected] = tuned.encoder().of_words([mapped.test.rows[0].target], "en")
@@ -676,7 +676,7 @@ def test_probes_of_published_files_read_the_mapped_words(config, monkeypatch, mo
     }
     assert clcr.run(with_values(config, values), str(folder))
     loaded = api.load(str(folder))
-    monkeypatch.setattr(encoders, "load", lambda place, names: loaded)
+    monkeypatch.setattr(encoders, "load", lambda place, names: loaded.loaded)
     [mapped] = loaded.encoder().of_words([["she", "pays", "money", "0"]], "en")
     [own] = models["en"].encoder().of_words([["she", "pays", "money", "0"]], "en")
     assert mapped.shape[-1] == WIDTHS["de"] != own.shape[-1]
@@ -744,7 +744,7 @@ def test_fine_tuned_encoders_come_nearer_and_are_loaded(config, tmp_path, models
             x.encoder().of_words([["der", "a"]], language)[0]
             for x in (
                 loaded,
-                dataclasses.replace(loaded.models[language], variables=before.variables),
+                dataclasses.replace(loaded.loaded.models[language], variables=before.variables),
             )
         ]
         assert np.abs(vectors[0] - vectors[1]).max() > 1e-3

@@ -5,7 +5,7 @@ import pytest
 
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import features
-from clwe_jax.encoders.features import FeatureReader, Table
+from clwe_jax.encoders.features import FeatureReader, FeatureTable
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.part_rows import PartRows
 from clwe_jax.encoders.spaces import StaticSpaces
@@ -95,7 +95,7 @@ def table():
     values = np.arange(14, dtype=np.float32).reshape(7, 2, 1)
     values[0] = 0
     rows = [[np.array([1, 2])], [np.array([3])], [np.array([4, 5, 6])]]
-    return Table(values, rows)
+    return FeatureTable(values, rows)
 
 
 def test_a_local_table_holds_the_same_vectors():
@@ -124,7 +124,7 @@ def test_batches_hold_every_row_once():
     rng = np.random.default_rng(0)
     rows = [[rng.integers(1, 9, n), rng.integers(1, 9, m)] for n, m in rng.integers(0, 20, (30, 2))]
     seen, widths = [], set()
-    for places, batch in features.batches(Table(np.zeros((9, 1, 1), np.float32), rows), 4):
+    for places, batch in features.batches(FeatureTable(np.zeros((9, 1, 1), np.float32), rows), 4):
         seen += places
         widths.add(batch["words"].shape)
         for line, place in enumerate(places):
@@ -137,7 +137,7 @@ def test_batches_hold_every_row_once():
 def test_a_width_between_two_is_used_where_it_fills_batches():
     def widths(*lengths):
         rows = [[np.ones(n, np.int32)] for n in lengths]
-        found = features.batches(Table(np.zeros((9, 1, 1), np.float32), rows), 4)
+        found = features.batches(FeatureTable(np.zeros((9, 1, 1), np.float32), rows), 4)
         return sorted({batch["words"].shape[1] for _, batch in found})
 
     assert widths(5, 12, 16) == [8, 16]

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from clwe_jax.api.static import StaticModel
+from clwe_jax import api
 from clwe_jax.embeddings.ngrams import Ngrams, Spelling
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import export
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.vocab.word_vocab import SPECIALS
 from clwe_jax.text.words.normalize import Normalizer
@@ -29,11 +30,11 @@ def model():
         x: Vectors(some, r.standard_normal((len(some), 6), np.float32)) for x, some in words.items()
     }
     counts = Frequencies({"de": 100, "en": 10}, {"de": {"der": 60, "ein": 9}, "en": {"the": 9}})
-    return StaticModel(raw, {}, {}, "en", frequencies=counts)
+    return StaticSpaces(raw, {}, {}, "en", frequencies=counts)
 
 
 def _ours(model, language):
-    rows = model.encode(TEXTS, lang=language, pool="sif")
+    rows = api.Model(model).encode(TEXTS, lang=language, pool="sif")
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 
@@ -57,18 +58,18 @@ def test_model2vec_has_our_vectors(model, tmp_path, dtype, atol):
 
 def test_a_cased_word_without_a_vector_has_that_of_its_small_letters(model, tmp_path):
     raw = {"de": Vectors(["der", "hund", "Hund", "łódź"], np.eye(4, 6, dtype=np.float32))}
-    cased = StaticModel(raw, {}, {}, "de", Normalizer(lower_case=False))
+    cased = StaticSpaces(raw, {}, {}, "de", Normalizer(lower_case=False))
     export.write_static(cased, str(tmp_path), "model2vec")
     rows = load_file(str(tmp_path / "model.safetensors"))["embeddings"]
     vocab = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
     for text in ("Der", "DER", "der", "hund", "Hund", "HUND", "Łódź"):
-        ours = cased.encode([text], "de")[0]
+        ours = api.Model(cased).encode([text], "de")[0]
         np.testing.assert_array_equal(rows[vocab[text]], ours, text)
 
 
 def test_of_one_key_the_word_itself_is_written(tmp_path):
     vectors = Vectors(["m²", "m2"], np.eye(2, 6, dtype=np.float32)).with_keys(Normalizer().key)
-    export.write_static(StaticModel({"de": vectors}, {}, {}, "de"), str(tmp_path), "model2vec")
+    export.write_static(StaticSpaces({"de": vectors}, {}, {}, "de"), str(tmp_path), "model2vec")
     rows = load_file(str(tmp_path / "model.safetensors"))["embeddings"]
     vocab = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
     assert rows[vocab["m2"]].tolist() == vectors.vectors[1].tolist() and "m²" not in vocab
@@ -92,7 +93,7 @@ def test_a_shared_string_is_mostly_that_of_the_language_where_it_is_frequent(tmp
     r = np.random.default_rng(2)
     words = {"de": ["die", "hund", "haus"], "en": ["dog", "house", "die"]}
     raw = {x: Vectors(some, r.standard_normal((3, 6), np.float32)) for x, some in words.items()}
-    export.write_static(StaticModel(raw, {}, {}, "en"), str(tmp_path), "model2vec")
+    export.write_static(StaticSpaces(raw, {}, {}, "en"), str(tmp_path), "model2vec")
     rows = load_file(str(tmp_path / "model.safetensors"))["embeddings"]
     vocab = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
     expected = (raw["de"].vectors[0] + raw["en"].vectors[2] / 3) / (1 + 1 / 3)
@@ -136,7 +137,7 @@ def unspaced():
     raw = {
         x: Vectors(some, r.standard_normal((len(some), 6), np.float32)) for x, some in words.items()
     }
-    return StaticModel(raw, {}, {}, "en")
+    return StaticSpaces(raw, {}, {}, "en")
 
 
 def test_text_without_spaces_is_cut_by_longest_match(unspaced, tmp_path):
@@ -171,7 +172,7 @@ def test_model2vec_cuts_text_without_spaces_as_we_do(unspaced, tmp_path, text):
     library = pytest.importorskip("model2vec")
     export.write_static(unspaced, str(tmp_path), "model2vec", "zh")
     theirs = library.StaticModel.from_pretrained(str(tmp_path), force_download=False)
-    rows = unspaced.encode([text], lang="zh", pool="mean")
+    rows = api.Model(unspaced).encode([text], lang="zh", pool="mean")
     ours = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
     np.testing.assert_allclose(np.asarray(theirs.encode([text]), np.float32), ours, atol=1e-5)
 
@@ -190,13 +191,13 @@ def test_text_with_combining_marks_is_cut_as_here(language, tmp_path):
     words, texts = MARKED[language]
     words = [Normalizer().key(word, language) for word in words.split(" ")]
     vectors = Vectors(words, np.eye(len(words), 8, dtype=np.float32))
-    model = StaticModel({language: vectors}, {}, {}, language)
+    model = StaticSpaces({language: vectors}, {}, {}, language)
     export.write_static(model, str(tmp_path), "model2vec")
     tokenizer = library.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     assert set(words) <= set(tokenizer.get_vocab())
     rows = load_file(str(tmp_path / "model.safetensors"))["embeddings"]
     for text in [*texts, *words]:
-        ours = model.encode([text], language, pool=None)[0].sum(0)
+        ours = api.Model(model).encode([text], language, pool=None)[0].sum(0)
         ids = tokenizer.encode(text, add_special_tokens=False).ids
         np.testing.assert_array_equal(rows[ids].sum(0), ours, text)
 
@@ -204,7 +205,7 @@ def test_text_with_combining_marks_is_cut_as_here(language, tmp_path):
 def test_an_empty_vocabulary_is_refused(model, tmp_path):
     with pytest.raises(ValueError, match="--words=-1"):
         export.write_static(model, str(tmp_path / "a"), "model2vec", words=-1)
-    empty = StaticModel(
+    empty = StaticSpaces(
         {"de": Vectors(["guten tag", "##tag"], np.eye(2, dtype=np.float32))}, {}, {}, "de"
     )
     with pytest.raises(ValueError, match="there is no word to write"):

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, registry
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.evaluate.context import Context
 
 
@@ -60,17 +62,20 @@ def test_repeated_sentences_count_once(folder, tmp_path, caplog):
 
 
 def test_the_api():
-    class Model(api.StaticModel):
-        def __init__(self):
-            pass
+    class Loaded(StaticSpaces):
+        def encoder(self, batch_size=64):
+            return Pools(0.1)
 
-        def sentence_vectors(self, texts, lang):
-            return Planted(0.1).sentences(texts, lang)[:, 0]
+    class Pools(Planted):
+        def pool_texts(self, texts, language, pool, reduce):
+            return self.sentences(texts, language)[:, 0]
 
+    empty = {language: Vectors([], np.zeros((0, 2), np.float32)) for language in ("de", "en")}
+    model = api.Model(Loaded(empty, {}, {}, "en"))
     texts, others = list("0123456789"), ["12", "5", "31", "7", "44", "2"]
-    found = Model().mine(texts, "de", others, "en")
+    found = model.mine(texts, "de", others, "en")
     assert sorted(pair[:2] for pair in found[:3]) == [(2, 5), (5, 1), (7, 3)]
-    assert Model().mine(texts, "de", others, "en", least=found[2][2]) == found[:3]
+    assert model.mine(texts, "de", others, "en", least=found[2][2]) == found[:3]
     assert found == sorted(found, key=lambda pair: -pair[2])
     with pytest.raises(ValueError, match="expected sentences on both sides"):
-        Model().mine(texts, "de", [], "en")
+        model.mine(texts, "de", [], "en")

@@ -5,9 +5,9 @@ import pytest
 
 from clwe_jax import api
 from clwe_jax.align import word_links
-from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.evaluate import word_alignment
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.word_alignment import Counts, WordAligner, WordAlignment
@@ -99,7 +99,7 @@ def static(words, seed):
     rng = np.random.default_rng(seed)
     vectors = rng.normal(size=(len(words), 8)).astype(np.float32)
     spaces = {x: Vectors(words, vectors) for x in ("de", "en")}
-    return StaticModel(spaces, {}, {}, "en", Normalizer(lower_case=False))
+    return StaticSpaces(spaces, {}, {}, "en", Normalizer(lower_case=False))
 
 
 def test_a_perfect_encoder_has_no_error_and_a_random_one_has(tmp_path):
@@ -112,7 +112,7 @@ def test_a_perfect_encoder_has_no_error_and_a_random_one_has(tmp_path):
     assert figures["word_alignment/de-en/aer"] == figures["word_alignment/aer"] == 0
     assert figures["word_alignment/f1"] == 1 and figures["word_alignment/de-en/sentences"] == 2
     model = static(words, 0)
-    random = StaticModel(
+    random = StaticSpaces(
         {"de": model.vectors("de"), "en": static(words, 1).vectors("en")},
         {},
         {},
@@ -141,7 +141,7 @@ def test_a_missing_folder_is_named_at_once(tmp_path):
 
 
 def test_the_api_aligns_text_and_words():
-    model = static(["Haus", "alt", "das"], 0)
+    model = api.Model(static(["Haus", "alt", "das"], 0))
     found = model.align("das alt Haus", ["Haus", "das"], lang="de", to="en")
     assert found == [api.WordLink("das", "das", 0, 1), api.WordLink("Haus", "Haus", 2, 0)]
     assert model.align("", "das", lang="de", to="en") == []

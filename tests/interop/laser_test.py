@@ -104,10 +104,10 @@ def test_vectors_are_those_of_the_reference(release):
     number = lambda x: PIECES.index(x) if x in PIECES else 3
     ids = [[*map(number, pieces), 2] for pieces in words]
     assert [[*model.tokenizer.encode(x, "en")[0], 2] for x in texts] == ids
-    found = model.sentence_vectors(texts, lang="en")
+    found = model.encode(texts, lang="en")
     np.testing.assert_allclose(found, [reference(arrays, x) for x in ids], atol=1e-5)
     # The language does not matter, and a short row is padded.
-    np.testing.assert_allclose(model.sentence_vectors(texts, lang="de"), found, atol=1e-6)
+    np.testing.assert_allclose(model.encode(texts, lang="de"), found, atol=1e-6)
     [(word, vector), *_] = model.words("abc", lang="en")
     assert word == "abc" and vector.shape == (2 * CELLS,)
     torch = pytest.importorskip("torch")
@@ -121,7 +121,7 @@ def test_vectors_are_those_of_the_reference(release):
 
 
 def test_the_release_learns_with_a_head(release):
-    loaded = api.load(f"laser:{release[0]}", languages=("en",))
+    loaded = api.load(f"laser:{release[0]}", languages=("en",)).loaded
     config = presets.laser_tagger("laptop", "ner")
     config.transfer.layers = "top"
     base = encoders.tunable(loaded, "laser:x").objective

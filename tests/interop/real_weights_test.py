@@ -56,16 +56,16 @@ def e5_model(e5):
 def means_with_special_pieces(model, texts):
     """The unit mean of the last layer over all pieces, as sentence-transformers pools."""
     rows = []
-    vocabulary = model.vocabulary
-    encode = jax.jit(model.objective.encode)
+    vocabulary = model.loaded.vocabulary
+    encode = jax.jit(model.loaded.objective.encode)
     for text in texts:
         ids = [vocabulary.cls_id, *model.tokenizer.encode(text, "en")[0], vocabulary.sep_id]
-        shapes = model.objective.batch_shapes(1, 32)
+        shapes = model.loaded.objective.batch_shapes(1, 32)
         batch = {key: np.zeros(x.shape, x.dtype) for key, x in shapes.items()}
         batch["inputs"][0, : len(ids)] = ids
         batch["positions"][0, : len(ids)] = np.arange(len(ids))
         batch["segment_ids"][0, : len(ids)] = 1
-        rows.append(np.asarray(encode(model.variables, batch).last)[0, : len(ids)].mean(0))
+        rows.append(np.asarray(encode(model.loaded.variables, batch).last)[0, : len(ids)].mean(0))
     rows = np.stack(rows)
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 

@@ -163,7 +163,7 @@ def test_the_final_parameters_are_those_of_the_finish(whole):
     assert differ(final, first)
     loaded, before = api.load(whole), api.load(whole, step=STEPS)
     for model, expected in ((loaded, final), (before, first)):
-        found = model.variables["params"]["backbone"]["token_embedding"]
+        found = model.loaded.variables["params"]["backbone"]["token_embedding"]
         np.testing.assert_array_equal(found, expected[table])
     # The head does not learn, nor does it decay.
     head = [path for path in final if "['head']" in path]

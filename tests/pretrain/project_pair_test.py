@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, options, presets
+from clwe_jax.encoders.pair import PairModels
 from clwe_jax import reevaluate
 from clwe_jax.pretrain import project
 from clwe_jax.text.words.normalize import Normalizer
@@ -121,7 +122,7 @@ def test_anchors_are_the_dictionary_and_identical_tokens_without_test_words(proj
 
 def test_the_pair_is_loaded_and_each_model_encodes_its_own_language(runs, projected):
     pair, own = api.load(projected), {x: api.load(run) for x, run in runs.items()}
-    assert isinstance(pair, api.PairModel) and pair.languages == ("en", "de")
+    assert isinstance(pair.loaded, PairModels) and pair.languages == ("en", "de")
     with np.load(projected / "projection.npz") as file:
         maps = file["least_squares/de"]
         assert {name.split("/")[-1] for name in file} == {"applied", "de"}

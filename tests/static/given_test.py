@@ -145,7 +145,7 @@ def test_trained_vectors_stand_behind_what_pairs_teach(folder, tmp_path):
     assert figures["given/xho/only_in_pairs"] < 1
     model = api.load(workdir)
     # Three times in the text, and not once more for the pairs that repeat it.
-    counts = model.frequencies.words["en"]
+    counts = model.loaded.frequencies.words["en"]
     assert counts["zebra"] == 6
     verses = (folder / "en.tsv").read_text().lower().splitlines()[: _BOOKS["MAT"]]
     assert counts["sun"] == sum("sun" in x for x in verses) + 2 * sum(

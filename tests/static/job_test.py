@@ -104,7 +104,7 @@ def test_a_run_leaves_everything(whole):
         assert vectors.dim == 4 and word(language, 5) in vectors.index
     model = api.load(whole)
     assert model.encoder().pools == ("idf", "sif")
-    assert model.frequencies.totals == sizes
+    assert model.loaded.frequencies.totals == sizes
     assert {found.word for found in model.translate_word("DEF", "de", "en", k=3)} <= set(
         model.vectors("en").words
     )
@@ -123,15 +123,17 @@ def test_the_words_of_a_language_decide_the_passes(training, folder, tmp_path, m
 
 def test_words_that_are_as_frequent_everywhere_stay_shared(whole, folder):
     model = api.load(whole)
-    assert "berlin" in model.shared["de"] and "berlin" in model.shared["fr"]
+    assert "berlin" in model.loaded.shared["de"] and "berlin" in model.loaded.shared["fr"]
     # 'gift' is number 1 in German and number 2 in English, each a twelfth of the text.
     counts = read(os.path.join(whole, "trained", "counts.json"))
     ratio = counts["de"]["gift"] / counts["en"]["gift"]
-    assert 1 / 9 < ratio < 9 and "gift" in model.shared["de"]
-    assert model.shared["de"] == {"berlin", "gift"} and model.shared["fr"] == {"berlin"}
+    assert 1 / 9 < ratio < 9 and "gift" in model.loaded.shared["de"]
+    assert model.loaded.shared["de"] == {"berlin", "gift"} and model.loaded.shared["fr"] == {
+        "berlin"
+    }
     # The shared ones lie where the hub's do; the map moves the others only.
     german, english = model.vectors("de"), model.vectors("en")
-    for both in model.shared["de"]:
+    for both in model.loaded.shared["de"]:
         np.testing.assert_array_equal(
             german.vectors[german.index[both]], english.vectors[english.index[both]]
         )
@@ -155,7 +157,7 @@ def test_a_word_of_one_language_is_taken_from_the_other(folder, tmp_path):
     workdir = str(tmp_path / "run")
     static.run(config, workdir)
     model = api.load(workdir)
-    assert "berlin" in model.raw["de"].index and "berlin" not in model.raw["en"].index
+    assert "berlin" in model.loaded.raw["de"].index and "berlin" not in model.loaded.raw["en"].index
     row = read(os.path.join(workdir, "report.json"))["static"]["vocabulary"]["languages"]["en"]
     assert row["lost"] == 1 and row["shared"] == 1  # gift
 
@@ -229,7 +231,7 @@ def test_runs_share_what_is_trained(whole, folder, tmp_path, monkeypatch):
     )
     static.run(plain, str(tmp_path / "joint"))
     model = api.load(str(tmp_path / "joint"))
-    assert not model.alignments and {"berlin", "gift"} <= model.shared["de"]
+    assert not model.loaded.alignments and {"berlin", "gift"} <= model.loaded.shared["de"]
     other = config_of(folder, **{"static.trained": trained, "embeddings.window": 3})
     with pytest.raises(ValueError, match=r"window.*config.static.trained"):
         static.run(other, str(tmp_path / "other"))
@@ -321,12 +323,12 @@ def test_other_trainings(folder, tmp_path, training):
     static.run(config, workdir)
     model = api.load(workdir)
     for language in LANGUAGES:
-        assert word(language, 5) in model.raw[language].index
+        assert word(language, 5) in model.loaded.raw[language].index
     apart = training in ("separate", "duong")
     assert apart == (
         not np.allclose(
-            model.raw["de"].vectors[model.raw["de"].index["berlin"]],
-            model.raw["en"].vectors[model.raw["en"].index["berlin"]],
+            model.loaded.raw["de"].vectors[model.loaded.raw["de"].index["berlin"]],
+            model.loaded.raw["en"].vectors[model.loaded.raw["en"].index["berlin"]],
         )
     )
     assert "bli/de-en/p@1" in read(os.path.join(workdir, "results.json"))

@@ -98,7 +98,9 @@ def test_packed_vectors_are_a_fraction_and_the_run_is_as_good(brought, tmp_path)
     assert figures["bli/de-en/p@1_csls"] == figures["bli/en-de/p@1_csls"] == 1.0
     model = api.load(str(tmp_path / "run"))
     word = model.vector("eab", "en")
-    assert word.dtype == np.float32 and not model._widened, "one word widens the whole language"
+    assert word.dtype == np.float32 and not model.loaded._widened, (
+        "one word widens the whole language"
+    )
     np.testing.assert_allclose(model.encode(["eab"], "en")[0], word, rtol=1e-6)
     np.testing.assert_array_equal(
         word, model.vectors("en").vectors[model.vectors("en").index["eab"]]
@@ -215,7 +217,7 @@ def test_sentences_are_pooled_by_sif_without_counts(brought):
     assert figures["retrieval/sif/mean"] >= 0.95 > figures["retrieval/chance"]
     assert "floor/retrieval/sif/mean" in figures
     model = api.load(str(brought.folder / "run"))
-    counts = model.frequencies.words["de"]
+    counts = model.loaded.frequencies.words["de"]
     assert counts["daa"] == max(counts.values()) and model.encode(["dab"], "de", pool="sif").any()
 
 

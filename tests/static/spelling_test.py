@@ -99,7 +99,7 @@ def test_words_are_written_as_in_the_text(language, run, tmp_path):
         if language != "fr":
             assert best.word == word.lower()
         assert model.encode([word], language).any()
-    export.write_static(model, str(tmp_path), "model2vec", language)
+    export.write_static(model.loaded, str(tmp_path), "model2vec", language)
     content = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))
-    keys = {model.normalizer.key(word, language) for word in words}
+    keys = {model.loaded.normalizer.key(word, language) for word in words}
     assert {key for key in keys if " " not in key} <= set(content["model"]["vocab"])

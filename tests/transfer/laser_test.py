@@ -130,7 +130,7 @@ def test_the_gru_starts_from_lasers_pieces(model, tmp_path, monkeypatch):
     config.check_all()
     assert transfer.run(config, str(tmp_path / "run"))
     loaded = api.load(str(tmp_path / "run"))
-    table = np.asarray(loaded.predictor.params["embedder"]["embedding"])
+    table = np.asarray(loaded.loaded.predictor.params["embedder"]["embedding"])
     for member in table:
         np.testing.assert_array_equal(
             member, model.variables["params"]["source_pieces"][: len(member)]

@@ -159,7 +159,7 @@ def test_a_run_maps_its_features_and_keeps_the_maps(model, tmp_path, monkeypatch
     for matrix in maps[applied]["de"]:
         np.testing.assert_allclose(matrix @ matrix.T, np.eye(16), atol=1e-5)
     kept = np.load(os.path.join(folder, "features", "test.de.npy"))
-    loaded = api.load(folder)
+    loaded = api.load(folder).loaded
     with open(os.path.join(folder, "labels.json"), encoding="utf-8") as file:
         assert json.load(file)["languages"] == ["en", "de"]
     assert set(loaded.encoder.projection.maps) == {1}

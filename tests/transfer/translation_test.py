@@ -60,7 +60,7 @@ def config_of(folder, steps, values={}):
 def params_of(workdir, step):
     found = checkpoint.complete_steps(str(workdir / "checkpoints"))
     assert found[-1] == step
-    return paths.flat(jax.tree.map(np.asarray, api.load(workdir).variables["params"]))
+    return paths.flat(jax.tree.map(np.asarray, api.load(workdir).loaded.variables["params"]))
 
 
 def test_a_run_resumes_bit_by_bit_and_translates(folder, tmp_path):
@@ -83,7 +83,7 @@ def test_a_run_resumes_bit_by_bit_and_translates(folder, tmp_path):
     model = api.load(tmp_path / "whole")
     text = model.translate_sentence("dea deb", lang="de", to="en", width=2)
     assert set(text.split()) <= {f"{x}{y}" for x in ("de", "en") for y in NAMES} | {"[UNK]"}
-    assert model.sentence_vectors(["dea deb", "dec"], lang="de").shape == (2, 8)
+    assert model.encode(["dea deb", "dec"], lang="de").shape == (2, 8)
 
 
 def test_a_vocabulary_of_fastbpe_trains_a_translator(folder, tmp_path):
@@ -99,7 +99,9 @@ def test_a_vocabulary_of_fastbpe_trains_a_translator(folder, tmp_path):
     config = config_of(folder, 2, {"vocab.path": str(tmp_path / "x.fcodes")})
     assert pretrain.run(config, str(tmp_path / "run"))
     model = api.load(tmp_path / "run")
-    assert model.vocabulary.kind == "fastbpe" and len(model.vocabulary) == 5 + len(pieces)
+    assert model.loaded.vocabulary.kind == "fastbpe" and len(model.loaded.vocabulary) == 5 + len(
+        pieces
+    )
     assert model.tokenizer.encode("dea enb", "en")[0] == [4, 17]
     assert isinstance(model.translate_sentence("dea", lang="de", to="en"), str)
 

@@ -13,17 +13,18 @@ from typing import Callable, Mapping, Sequence
 import numpy as np
 
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.encoders.encode import MEAN_LAST4, Layer, select, select_layer
+from clwe_jax.encoders.checks import check_pool, check_strings
+from clwe_jax.encoders.encode import MEAN_LAST4, Layer, Reduce, select, select_layer
 from clwe_jax.encoders.features import ComparesWords
-from clwe_jax.encoders.loaded import LoadedEncoder
+from clwe_jax.encoders.loaded import BATCH, LoadedEncoder
 from clwe_jax.text.words.words import Segmenter
 from clwe_jax.types import Encoder, WordSample, WordSpace
 
-_FREQUENT = 20_000  # words of `BesideModels.vectors`
+_FREQUENT = 20_000  # words of `ConcatenatedModels.vectors`
 
 
-class BesideEncoder:
-    """An encoder whose vectors have those of a second one beside them (`types.Encoder`).
+class ConcatenatedEncoder:
+    """An encoder whose vectors have those of a second one beside them (`loaded.PoolsTexts`).
 
     Words are cut as the first encoder cuts them, and it has the layers: each has the second encoder's
     own vector (the mean of its last four layers) beside it.
@@ -65,11 +66,11 @@ class BesideEncoder:
         """See `types.Truncates`."""
         return self._first.cut
 
-    def pairwise_space(self, source: str, target: str) -> BesideEncoder:
+    def pairwise_space(self, source: str, target: str) -> ConcatenatedEncoder:
         """The encoder of both in the space where they compare the two languages."""
         parts = (x.pairwise_space(source, target) for x in (self._first, self._second))
         reverse = self._by_pair.get((target, source), self._weights)
-        return BesideEncoder(*parts, self._by_pair.get((source, target), reverse))
+        return ConcatenatedEncoder(*parts, self._by_pair.get((source, target), reverse))
 
     def words(self, text: str, language: str) -> list[str]:
         """The words of a text, as the first encoder cuts it."""
@@ -79,6 +80,15 @@ class BesideEncoder:
         """float32 [N, layers, D]: the sentence vectors of both."""
         parts = (x.sentences(texts, language) for x in (self._first, self._second))
         return self.join(*parts)
+
+    def pool_texts(
+        self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
+    ) -> np.ndarray | list[np.ndarray]:
+        """See `loaded.PoolsTexts`; with pool=None a vector of each word in context."""
+        check_pool(pool, ("mean",), "word", has_counts=False)
+        if pool is None:
+            return [reduce(vectors) for _, vectors in self.in_context(texts, language)]
+        return reduce(self.sentences(texts, language))
 
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
         """See `types.Encoder`; the second encoder reads the first one's words."""
@@ -120,14 +130,14 @@ class BesideEncoder:
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class BesideModels(LoadedEncoder):
+class ConcatenatedModels(LoadedEncoder):
     """Two loaded encoders, whose vectors stand beside each other.
 
     Attributes:
       first: it cuts text into words, and its layers are the layers.
       second: such as static vectors, whose words are the frequent words of `vectors`.
       weight: of the second one's cosine, beside 1.
-      by_pair: two languages -> weights that were chosen for them; see `BesideEncoder`.
+      by_pair: two languages -> weights that were chosen for them; see `ConcatenatedEncoder`.
     """
 
     first: LoadedEncoder
@@ -135,6 +145,7 @@ class BesideModels(LoadedEncoder):
     weight: float
     by_pair: Mapping[tuple[str, str], np.ndarray] = dataclasses.field(default_factory=dict)
     described = "Encoders beside each other"
+    lacking = "have no method {method!r}: api.load of one of the two, without the other, has it"
     tokenizer = None
 
     @property
@@ -147,14 +158,20 @@ class BesideModels(LoadedEncoder):
 
     def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
         """The frequent words of the second encoder, with their vectors of both."""
-        self._check_languages(lang=lang)
         words = self.second.vectors(lang).top(_FREQUENT).words
         [found] = self.encoder().of_words([words], lang, reduce=lambda x: select(x, layer))
         return Vectors(words, found)
 
-    def encoder(self) -> BesideEncoder:
-        """Both as one encoder of text (`types.Encoder`)."""
-        return BesideEncoder(self.first.encoder(), self.second.encoder(), self.weight, self.by_pair)
+    def vector(self, word: str, lang: str, layer: Layer | None = None) -> np.ndarray:
+        """The vector of a word without context, of both: float32 [D]."""
+        check_strings(word=word)
+        [vectors] = self.encoder().of_words([[word]], lang)
+        return select(vectors, layer)[0]
+
+    def encoder(self, batch_size: int = BATCH) -> ConcatenatedEncoder:
+        """Both as one encoder of text."""
+        parts = (x.encoder(batch_size) for x in (self.first, self.second))
+        return ConcatenatedEncoder(*parts, self.weight, self.by_pair)
 
 
 class JoinedVectors(np.ndarray):

@@ -8,7 +8,7 @@ from clwe_jax.embeddings import ngrams
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import beside_weights, load
 from clwe_jax.encoders.encode import select_layer
-from clwe_jax.encoders.beside import BesideEncoder, BesideModels
+from clwe_jax.encoders.concatenated import ConcatenatedEncoder, ConcatenatedModels
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.evaluate.context import Context
@@ -41,7 +41,7 @@ def parts(make_tokenizer, make_variables, toy_objective):
 def test_a_cosine_is_the_weighted_mean_of_both(parts):
     first, static = parts
     second = static.encoder()
-    both = BesideEncoder(first, second, WEIGHT)
+    both = ConcatenatedEncoder(first, second, WEIGHT)
     assert isinstance(both, Encoder) and isinstance(both, Truncates)
     assert both.languages == ("en", "de") and both.layers == first.layers == 3
     source, target = ["haus hund", "hund"], ["house dog", "a dog"]
@@ -63,19 +63,19 @@ def test_each_layer_and_each_pair_may_have_a_weight_of_its_own(parts):
     first, static = parts
     second = static.encoder()
     weights = np.array([0.1, 0.4, 2.0, 1.0], np.float32)  # of three layers and of their mean
-    both = BesideEncoder(first, second, WEIGHT, {("de", "en"): weights})
+    both = ConcatenatedEncoder(first, second, WEIGHT, {("de", "en"): weights})
     pair = both.pairwise_space("en", "de")
     for layer, weight in ((0, 0.1), (1, 0.4), (2, 2.0), ("mean_last4", 1.0)):
-        expected = BesideEncoder(first, second, weight).sentences(["haus"], "de")
+        expected = ConcatenatedEncoder(first, second, weight).sentences(["haus"], "de")
         for view in (pair, both):  # the only pair decides for the common space too
             found = select_layer(view.sentences(["haus"], "de"), layer)
             np.testing.assert_allclose(found, select_layer(expected, layer), rtol=1e-5)
     other = both.pairwise_space("de", "fr").sentences(["haus"], "de")
     np.testing.assert_array_equal(other, both.sentences(["haus"], "de"))
-    several = BesideEncoder(
+    several = ConcatenatedEncoder(
         first, second, WEIGHT, {("de", "en"): weights, ("fr", "en"): weights * 3}
     )
-    expected = BesideEncoder(first, second, weights * 2).sentences(["haus"], "de")
+    expected = ConcatenatedEncoder(first, second, weights * 2).sentences(["haus"], "de")
     np.testing.assert_allclose(several.sentences(["haus"], "de"), expected, rtol=1e-6)
 
 
@@ -106,7 +106,7 @@ def test_the_weight_is_that_by_which_most_verses_find_their_translation(noise, l
 
 def test_words_in_context_have_the_vectors_of_both(parts):
     first, static = parts
-    both = BesideEncoder(first, static.encoder(), WEIGHT)
+    both = ConcatenatedEncoder(first, static.encoder(), WEIGHT)
     [(words, vectors)] = both.in_context(["haus z"], "de")
     [(_, own)] = first.in_context(["haus z"], "de")
     assert words == ["haus", "z"] and vectors.shape == (2, 3, 29)
@@ -141,7 +141,7 @@ def test_single_words_of_a_second_static_run_have_a_share_of_their_guess():
     def unit(row):
         return row / np.linalg.norm(row)
 
-    both = BesideEncoder(first, second, WEIGHT)
+    both = ConcatenatedEncoder(first, second, WEIGHT)
     short = unit([0.15, 0, 0, 0, 0, 0.6])
     # Of a word that the second lacks the parts are compared: each has its own entry.
     mean = unit(np.mean([entry, other], 0))
@@ -164,7 +164,7 @@ def test_the_second_decides_where_the_first_knows_nothing(parts, tmp_path):
     for language, own in words.items():
         (tmp_path / f"de-en.{language}").write_text("\n".join(own) + "\n")
     evaluator = SentenceRetrieval(data=str(tmp_path), context=Context(languages=("de", "en")))
-    both = BesideEncoder(first, static.encoder(), 20.0)
+    both = ConcatenatedEncoder(first, static.encoder(), 20.0)
     assert dict(evaluator.run(both))["retrieval/de-en/mean"] == 1.0
     assert dict(evaluator.run(first))["retrieval/de-en/mean"] < 1.0
 
@@ -192,7 +192,9 @@ def test_both_are_opened_where_they_are(tmp_path):
         (tmp_path / f"{name}.vec").write_text("2 2\nhouse 1 2\ndog 2 1\n")
     name = f"vec:en={tmp_path}/a.vec+2*vec:en={tmp_path}/b.vec"
     found = load.load(name, ("en",))
-    assert isinstance(found, BesideModels) and found.weight == 2 and found.languages == ("en",)
+    assert (
+        isinstance(found, ConcatenatedModels) and found.weight == 2 and found.languages == ("en",)
+    )
     run = tmp_path / "run"
     run.mkdir()
     assert load.of_run(name, ("en",), str(run)).second.raw["en"].words == ["house", "dog"]
@@ -200,7 +202,7 @@ def test_both_are_opened_where_they_are(tmp_path):
         load.of_run(f"{name[:-5]}c.vec", ("en",), str(run))
 
     model = api.load(name, languages=["en"])
-    assert type(model) is api.BesideModel and model.dim == 4 and model.tokenizer is None
+    assert model.dim == 4 and model.tokenizer is None
     one, two = model.encode(["house", "dog"], "en")
     assert cosine(one, two) == pytest.approx(4 / 5)
     assert model.encode(["house dog"], "en", pool=None)[0].shape == (2, 4)
@@ -210,9 +212,8 @@ def test_both_are_opened_where_they_are(tmp_path):
         (0, 1),
         (1, 0),
     )
-    assert model.vectors("en").words == ["house", "dog"] and model.segmenter("en").words(
-        "a b", "en"
-    ) == ["a", "b"]
+    assert model.vectors("en").words == ["house", "dog"]
+    assert model.loaded.segmenter("en").words("a b", "en") == ["a", "b"]
     with pytest.raises(ValueError, match="pool='sif'"):
         model.encode(["dog"], "en", pool="sif")
     for call in (lambda: model.neighbours("dog", "en"), lambda: model.knows("dog", "en")):
