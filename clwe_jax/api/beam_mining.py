@@ -16,7 +16,7 @@ import itertools
 import threading
 import uuid
 import zlib
-from typing import Iterable, Iterator
+from typing import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -91,10 +91,9 @@ def _run(job: MiningJob) -> None:
 
     settings = beam.options.pipeline_options.PipelineOptions(list(job.pipeline_options))
     # Beam's lines do not know where they stand, and a mark is one at the beginning of a file alone.
-    every_first = (
-        remote_files.first_line(file) for path in job.files for file in remote_files.matching(path)
-    )
-    marked = frozenset(line for line in every_first if line.startswith(BOM))
+    files = itertools.chain.from_iterable(map(remote_files.matching, job.files))
+    first_lines = map(remote_files.first_line, files)
+    marked = frozenset(line for line in first_lines if line.startswith(BOM))
     every = list(itertools.product(range(job.parts), repeat=2))
     with beam.Pipeline(options=settings) as flow:
         made = [
@@ -204,22 +203,26 @@ def _write_nearest(job: MiningJob, part: Part, nearest: Nearest) -> None:
         _write(job, name, part, values)
 
 
+def _filled_parts(job: MiningJob, side: int) -> list[Part]:
+    """The parts of a text that have lines."""
+    parts = [(side, number) for number in range(job.parts)]
+    return [part for part in parts if remote_files.exists(job.path("lines", part))]
+
+
+def _read_nearest(job: MiningJob, parts: Sequence[Part]) -> Nearest:
+    """The nearest sentences of a text, its parts one after the other."""
+    fields = []
+    for name in Nearest._fields:
+        fields.append(np.concatenate([_read(job, name, part) for part in parts]))
+    return Nearest(*fields)
+
+
 def _pairs(job: MiningJob, least: float) -> Iterator[tuple[float, str, str]]:
-    texts = [
-        [
-            part
-            for n in range(job.parts)
-            if remote_files.exists(job.path("lines", part := (side, n)))
-        ]
-        for side in (0, 1)
-    ]
+    texts = [_filled_parts(job, side) for side in (0, 1)]
     for path, parts in zip(job.files, texts):
         if not parts:
             raise ValueError(f"{path}: expected sentences")
-    sides = [
-        Nearest(*(np.concatenate([_read(job, x, part) for part in parts]) for x in Nearest._fields))
-        for parts in texts
-    ]
+    sides = [_read_nearest(job, parts) for parts in texts]
     k = min(side.keys.shape[1] for side in sides)  # fewer where a text has fewer sentences
     mined = mining.best_first(*(Nearest(keys[:, :k], cosines[:, :k]) for keys, cosines in sides))
     mined = mined.take(mined.scores >= least)

@@ -55,7 +55,7 @@ def align(
         if words == "own":
             pairs = model.align_all(source, target, *languages)
             own = tuple(
-                _own_words(model, lines, language)
+                _cut_lines(model, lines, language)
                 for lines, language in zip((source, target), languages)
             )
         else:
@@ -64,16 +64,20 @@ def align(
             pairs = model.align_all(source, target, *languages, words=words)
         for left, right, links in zip(*own, pairs, strict=True):
             places = " ".join(f"{link.source_place}-{link.target_place}" for link in links)
-            yield "\t".join([places, _written(left), _written(right)]) if words == "own" else places
+            yield (
+                "\t".join([places, _join_words(left), _join_words(right)])
+                if words == "own"
+                else places
+            )
 
 
-def _own_words(model: api.Model, lines: Sequence[str], language: str) -> list[list[str]]:
+def _cut_lines(model: api.Model, lines: Sequence[str], language: str) -> list[list[str]]:
     """The words that the model cuts lines into."""
     encoder = model.encoder()
     return [encoder.words(line, language) for line in lines]
 
 
-def _written(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     """Words with spaces between them; a word of several has a line below in the place of its spaces."""
     return " ".join(word.replace(" ", "_") for word in words)
 
@@ -81,7 +85,7 @@ def _written(words: Sequence[str]) -> str:
 def _warn_without_spaces(files: Sequence[str], sides: Sequence[Sequence[str]]) -> None:
     """Warns of a text in a script without spaces, whose lines would be words."""
     for path, lines in zip(files, sides):
-        tokens = [token for line in lines for token in line.split()]
+        tokens = list(itertools.chain.from_iterable(map(str.split, lines)))
         long = sum(
             len(token)
             for token in tokens

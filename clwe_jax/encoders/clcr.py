@@ -30,7 +30,7 @@ class ClcrSteps:
     threshold: float = 0.2
     beam: int = 10
 
-    def chosen(self, vectors: np.ndarray, language: str) -> np.ndarray:
+    def choose_pivots(self, vectors: np.ndarray, language: str) -> np.ndarray:
         """The places of the pivots of a sentence, int [n]: its likeliest word where none is one.
 
         Args:
@@ -41,7 +41,7 @@ class ClcrSteps:
         pivots = np.flatnonzero(likely >= self.threshold)
         return pivots if len(pivots) else np.array([likely.argmax()]) if len(likely) else pivots
 
-    def ordered(self, vectors: np.ndarray, language: str) -> np.ndarray:
+    def order_words(self, vectors: np.ndarray, language: str) -> np.ndarray:
         """The predicted order of words of a language of `orders`, int [n]; see `align.reorder`."""
         pairs, features = predictors.pair_features(vectors)
         stays = self.orders[language].probabilities(features)[:, 1]
@@ -100,9 +100,9 @@ class ClcrEncoder:
         for vectors in self.base.of_words(sentences, language, pool):
             places = np.arange(len(vectors))
             if self.extract:
-                places = self.steps.chosen(vectors[:, -1], language)
+                places = self.steps.choose_pivots(vectors[:, -1], language)
             # After the extraction: the predictor of orders has learned from pivots alone.
             if self.reorder and language in self.steps.orders:
-                places = places[self.steps.ordered(vectors[places, -1], language)]
+                places = places[self.steps.order_words(vectors[places, -1], language)]
             kept.append((places, np.array(reduce(vectors[places]))))
         return kept

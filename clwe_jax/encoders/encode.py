@@ -227,7 +227,7 @@ class RowEncoder:
 
 @functools.lru_cache(maxsize=4)  # encoders of one model share the compiled programs
 def _program(encode_fn: EncodeFn) -> ShardedCall:
-    return ShardedCall(pooling(encode_fn), static_argnames=("slots",))
+    return ShardedCall(make_pool(encode_fn), static_argnames=("slots",))
 
 
 @functools.lru_cache(maxsize=4)
@@ -235,7 +235,7 @@ def _whole_program(program: VectorFn) -> ShardedCall:
     return ShardedCall(program)
 
 
-def pooling(encode_fn: EncodeFn):
+def make_pool(encode_fn: EncodeFn):
     """A function from variables and a batch to means, [B, 1 or 2, slots, layers + 1, D].
 
     The batch has 'groups' and, for a second, weighted mean, 'weights'.

@@ -111,12 +111,11 @@ def join_tables(tables: Sequence[FeatureTable], folder: str | None = None) -> Fe
         return tables[0]
     sizes = [len(table.values) - 1 for table in tables]
     starts = np.cumsum([0, *sizes[:-1]])
-    rows = [
-        # 0 stays the one row of padding of all tables.
-        [np.where(x > 0, x + start, 0).astype(np.int32) for x in row]
-        for table, start in zip(tables, starts)
-        for row in table.rows
-    ]
+    rows = []
+    for table, start in zip(tables, starts):
+        for row in table.rows:
+            # 0 stays the one row of padding of all tables.
+            rows.append([np.where(x > 0, x + start, 0).astype(np.int32) for x in row])
     values = PartRows(folder)
     values.add(tables[0].values[:1])
     for table in tables:
@@ -178,7 +177,7 @@ class FeatureReader:
     def of_sentences(self, sentences: Sequence[Words], language: str) -> FeatureTable:
         """The features of sentences of given words."""
         if not isinstance(self.encoder, LeavesOut):
-            return self._stacked(self._of_words(sentences, language))
+            return self._stack(self._of_words(sentences, language))
         places: list[np.ndarray] = []
 
         def vectors() -> Iterator[np.ndarray]:
@@ -190,7 +189,7 @@ class FeatureReader:
                     places.append(kept)
                     yield word_vectors
 
-        table = self._stacked(vectors())
+        table = self._stack(vectors())
         rows = []
         for words, kept, (numbers,) in zip(sentences, places, table.rows):
             # A word stays at its place, where its label is, whatever its predicted order.
@@ -201,9 +200,9 @@ class FeatureReader:
     def _of_words(self, sentences: Iterable[Words], language: str) -> Iterator[np.ndarray]:
         """The vectors of each sentence's words; few sentences are in memory at a time."""
         for some in _parts(sentences):
-            yield from self._some(some, language)
+            yield from self._encode_part(some, language)
 
-    def _some(self, sentences: Sequence[Words], language: str) -> list[np.ndarray]:
+    def _encode_part(self, sentences: Sequence[Words], language: str) -> list[np.ndarray]:
         if not isinstance(self.encoder, EncodesWords):
             raise ValueError(
                 "This encoder cuts text itself and has no vectors of given words: take a language "
@@ -225,19 +224,19 @@ class FeatureReader:
 
     def of_texts(self, texts: Sequence[Sequence[str]], language: str) -> FeatureTable:
         """The features of rows of one or two texts."""
-        distinct = list(dict.fromkeys(text for row in texts for text in row))
+        distinct = list(dict.fromkeys(itertools.chain.from_iterable(texts)))
         number = {text: place for place, text in enumerate(distinct)}
         if self.whole:
             vectors = select(self.encoder.sentences(distinct, language), self.layers)[:, None]
         else:
             words = (self.encoder.words(x, language) for x in distinct)
             vectors = self._of_words(words, language)
-        table = self._stacked(vectors)
+        table = self._stack(vectors)
         return FeatureTable(
             table.values, [[table.rows[number[x]][0] for x in row] for row in texts]
         )
 
-    def _stacked(self, text_vectors: Iterable[np.ndarray]) -> FeatureTable:
+    def _stack(self, text_vectors: Iterable[np.ndarray]) -> FeatureTable:
         """A table of the vectors [words, layers, D] of each row's text."""
         values = PartRows(self.folder)
         rows = []
@@ -295,23 +294,21 @@ class PieceTable:
 
     def of_sentences(self, sentences: Sequence[Words], language: str) -> FeatureTable:
         """The features of sentences of given words."""
-        return self._of([[words] for words in sentences], language)
+        return self._number_pieces([[words] for words in sentences], language)
 
     def of_texts(self, texts: Sequence[Sequence[str]], language: str) -> FeatureTable:
         """The features of rows of one or two texts."""
-        return self._of(
+        return self._number_pieces(
             [[self.tokenizer.words(x, language) for x in row] for row in texts], language
         )
 
-    def _of(self, texts: Sequence[Sequence[Words]], language: str) -> FeatureTable:
+    def _number_pieces(self, texts: Sequence[Sequence[Words]], language: str) -> FeatureTable:
         index: dict[str, int] = {}
-        rows = [
-            [
-                np.array([index.setdefault(x, len(index) + 1) for x in words], np.int32)
-                for words in row
-            ]
-            for row in texts
-        ]
+
+        def number(words: Words) -> np.ndarray:
+            return np.array([index.setdefault(x, len(index) + 1) for x in words], np.int32)
+
+        rows = [list(map(number, row)) for row in texts]
         unknown = [self.tokenizer.vocabulary.unk_id]
         pieces = [self.tokenizer.encode(word, language)[0] or unknown for word in index]
         cut = sum(len(ids) > self.max_pieces for ids in pieces)

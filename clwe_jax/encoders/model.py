@@ -344,10 +344,10 @@ class ModelEncoder:
         counts = self._counts(language) or collections.Counter(itertools.chain(*lines))
         frequent = _frequent(counts, sample)
         words = [*frequent, *sorted(set(wanted) - set(frequent))]
-        vectors, counts = self._averaged(lines, language, words, sample.occurrences)
+        vectors, counts = self._average_occurrences(lines, language, words, sample.occurrences)
         return WordSpace(words, vectors, len(frequent), counts)
 
-    def _averaged(
+    def _average_occurrences(
         self, lines: Sequence[Sequence[str]], language: str, words: Sequence[str], occurrences: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mean vectors, float32 [W, layers, D], and the averaged occurrences, int [W]."""

@@ -47,7 +47,7 @@ class PairEncoder:
         """See `types.Truncates`."""
         return sum((x.cut for x in self._encoders.values()), collections.Counter())
 
-    def _of(self, language: str) -> ModelEncoder:
+    def _find(self, language: str) -> ModelEncoder:
         if language not in self._encoders:
             raise ValueError(
                 f"the language {language!r} is not in this space: its languages are "
@@ -61,11 +61,11 @@ class PairEncoder:
 
     def words(self, text: str, language: str) -> list[str]:
         """See `ModelEncoder.words`."""
-        return self._of(language).words(text, language)
+        return self._find(language).words(text, language)
 
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
         """See `ModelEncoder.sentences`."""
-        return self._of(language).sentences(texts, language)
+        return self._find(language).sentences(texts, language)
 
     @property
     def pools(self) -> tuple[str, ...]:
@@ -74,18 +74,18 @@ class PairEncoder:
 
     def pooled(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
         """See `types.Pools`."""
-        by_pool = self._of(language).pooled(texts, language)
+        by_pool = self._find(language).pooled(texts, language)
         return {pool: by_pool[pool] for pool in self.pools}
 
     def pool_texts(
         self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
     ) -> np.ndarray | list[np.ndarray]:
         """See `loaded.PoolsTexts`."""
-        return self._of(language).pool_texts(texts, language, pool, reduce)
+        return self._find(language).pool_texts(texts, language, pool, reduce)
 
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
         """See `ModelEncoder.in_context`."""
-        return self._of(language).in_context(texts, language)
+        return self._find(language).in_context(texts, language)
 
     def of_words(
         self,
@@ -95,19 +95,19 @@ class PairEncoder:
         reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
     ) -> list[np.ndarray]:
         """See `ModelEncoder.of_words`."""
-        return self._of(language).of_words(sentences, language, pool, reduce)
+        return self._find(language).of_words(sentences, language, pool, reduce)
 
     def pieces_of_words(
         self, sentences: Sequence[Sequence[str]], language: str
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """See `features.EncodesPieces`."""
-        return self._of(language).pieces_of_words(sentences, language)
+        return self._find(language).pieces_of_words(sentences, language)
 
     def vocabulary(
         self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
     ) -> WordSpace:
         """See `ModelEncoder.vocabulary`."""
-        return self._of(language).vocabulary(language, wanted, sample)
+        return self._find(language).vocabulary(language, wanted, sample)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

@@ -43,13 +43,13 @@ class PartRows:
         if any(shape[1] < longest for shape in self._shapes):
             # The longest part is known only at the end: all are written again at its length.
             padded = PartRows(self._folder)
-            for part in self._mapped():
+            for part in self._map_parts():
                 padded.add(_as_long(part, longest))
             return padded.together()
         shape = sum(x[0] for x in self._shapes), *self._shapes[0][1:]
         return np.memmap(self._file, self._type, "r+", shape=shape)
 
-    def _mapped(self) -> Iterator[np.ndarray]:
+    def _map_parts(self) -> Iterator[np.ndarray]:
         place = 0
         for shape in self._shapes:
             part = np.memmap(self._file, self._type, "r", place, shape)

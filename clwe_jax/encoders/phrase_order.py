@@ -8,6 +8,7 @@ that the query is not nearer to than to a word in it counts at most as much as t
 
 from __future__ import annotations
 
+import itertools
 from typing import Sequence
 
 import numpy as np
@@ -35,7 +36,7 @@ def nearest(
     parts = {row: some for row in found if (some := part_rows(vectors, row))}
     if not parts:
         return places[:k].tolist(), scores[:k].tolist()
-    rows = list(dict.fromkeys([*found, *(part for some in parts.values() for part in some)]))
+    rows = list(dict.fromkeys([*found, *itertools.chain.from_iterable(parts.values())]))
     cosines = dict(zip(rows, retriever.cosines(query, rows).tolist()))
     exact = dict(zip(rows, retriever.scores(query, rows).tolist()))
     limits: dict[int, float] = {}

@@ -124,7 +124,7 @@ class _Maker:
         self.places.append(place)
 
 
-def padding(tokenizer: Tokenizer) -> dict[str, float]:
+def list_padding(tokenizer: Tokenizer) -> dict[str, float]:
     """Key of a column -> the value beyond a row's end, where it is not 0."""
     return {"inputs": tokenizer.vocabulary.pad_id, "gold": -1}
 
@@ -140,7 +140,7 @@ def batches(
       shortest: width of the narrowest batch.
     """
     widths = [batching.width(len(ids), shortest, longest) for ids in rows.columns["inputs"]]
-    values = padding(tokenizer)
+    values = list_padding(tokenizer)
     for width, places in batching.group_rows(widths, size):
         batch = {}
         for key, column in rows.columns.items():

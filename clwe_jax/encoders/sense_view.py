@@ -160,8 +160,8 @@ class SenseView:
         read = self._read(own, number, lang) if examples else {}
         answers = self._answers(number, lang, read[lang].vectors) if lang in read else {}
         senses = []
-        for name in self._wanted(direction):
-            slots = {x: self._assigned(name, number, part.vectors) for x, part in read.items()}
+        for name in self._list_directions(direction):
+            slots = {x: self._assign(name, number, part.vectors) for x, part in read.items()}
             rows = [
                 Sense(
                     word=own,
@@ -193,7 +193,7 @@ class SenseView:
         own, number = self._word(word, lang)
         vector = self._in_context(own, lang, context)
         answers = []
-        for name in self._wanted(direction):
+        for name in self._list_directions(direction):
             cosines = self.index.cosines(name, np.array([number]), vector)[0, 0]
             slot, margin = _leader(cosines)
             answers.append((margin, name, slot, float(cosines[slot])))
@@ -262,7 +262,7 @@ class SenseView:
             rows.append((f"{word}_{sense}", word, sense, languages, share, uses))
         return rows, listed.vectors[order]
 
-    def _wanted(self, direction: str | None) -> tuple[str, ...]:
+    def _list_directions(self, direction: str | None) -> tuple[str, ...]:
         if direction is not None and direction not in self.directions:
             known = suggestion(direction, self.directions)
             raise ValueError(f"direction={direction!r}: this model has no such direction. {known}")
@@ -305,7 +305,7 @@ class SenseView:
                 by_language[language] = _Read(texts, self.index.represent(places))
         return by_language
 
-    def _assigned(self, direction: str, number: int, vectors: np.ndarray) -> tuple[np.ndarray, ...]:
+    def _assign(self, direction: str, number: int, vectors: np.ndarray) -> tuple[np.ndarray, ...]:
         """The slots [N] of a word's occurrences, and their margins [N]."""
         cosines = self.index.cosines(direction, np.array([number]), vectors)[:, 0]
         slots, margins = zip(*map(_leader, cosines))

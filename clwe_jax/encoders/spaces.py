@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import json
 import os
 from typing import Any, Callable, Mapping, Sequence
@@ -209,7 +210,7 @@ class StaticSpaces(LoadedEncoder):
             self,
             split or self._split,
             frequencies=self.frequencies,
-            spelled=self._spelled if self.spelling else None,
+            spelled=self._spell_words if self.spelling else None,
             as_words=self.as_words,
         )
 
@@ -240,7 +241,8 @@ class StaticSpaces(LoadedEncoder):
                 words = known.get(piece)
                 if words is None:
                     words = self._segmenter.words(self.normalizer(piece, language), language)
-                    words = [part for word in words for part in known_parts(word, index)]
+                    parts = (known_parts(word, index) for word in words)
+                    words = list(itertools.chain.from_iterable(parts))
                     if len(piece) <= _CACHED and len(known) < _MOST_CACHED:
                         known[piece] = words
                 cut += words
@@ -284,7 +286,7 @@ class StaticSpaces(LoadedEncoder):
         row = vectors.index.get(word)
         return vectors.index.get(self.normalizer.key(word, language)) if row is None else row
 
-    def _spelled(self, words: Sequence[str], language: str) -> np.ndarray:
+    def _spell_words(self, words: Sequence[str], language: str) -> np.ndarray:
         """The vectors of words by their spelling, zeros where there are none: float32 [words, D]."""
         if language in self.spelling.regressions:
             return self.spelling.vectors(words, language)
@@ -297,7 +299,7 @@ class StaticSpaces(LoadedEncoder):
         if row is not None:
             return np.asarray(vectors.vectors[row], np.float32)
         if self.spelling is not None:
-            [spelled] = self._spelled([self.normalizer.key(word, language)], language)
+            [spelled] = self._spell_words([self.normalizer.key(word, language)], language)
             if spelled.any():
                 return spelled
         hint = did_you_mean(near_words(word, vectors.words))
@@ -312,7 +314,7 @@ class StaticSpaces(LoadedEncoder):
         if language not in self._hub_spaces:
             raw = self._wide(language).vectors
             mapped = self.alignments[language].to_target_space(raw)
-            self._hub_spaces[language] = self._replaced(language, mapped, raw)
+            self._hub_spaces[language] = self._with_vectors(language, mapped, raw)
         return self._hub_spaces[language]
 
     def _wide(self, language: str) -> Vectors:
@@ -337,12 +339,12 @@ class StaticSpaces(LoadedEncoder):
                 untouched = alignment.apply_target(vectors.vectors)
             hub = self._wide(self.hub)
             self._common_spaces[language] = (
-                self._replaced(language, mapped, untouched),
+                self._with_vectors(language, mapped, untouched),
                 dataclasses.replace(hub, vectors=alignment.apply_target(hub.vectors)),
             )
         return self._common_spaces[language]
 
-    def _replaced(self, language: str, own: np.ndarray, common: np.ndarray | None) -> Vectors:
+    def _with_vectors(self, language: str, own: np.ndarray, common: np.ndarray | None) -> Vectors:
         """The language with the vectors `own` [N, K], and `common` [N, K] for shared words."""
         vectors, shared = self.raw[language], self.shared.get(language)
         if shared and common is not None:

@@ -96,7 +96,7 @@ class StaticEncoder:
         weights = {"idf": inverse_document_frequencies(cut)}
         if self.frequencies is not None:
             weights["sif"] = self.frequencies.word_weights(language)
-        vectors = self._of(cut, language)
+        vectors = self._take_words(cut, language)
         return {x: weighted_means(cut, vectors, some)[:, None] for x, some in weights.items()}
 
     def pool_texts(
@@ -108,7 +108,7 @@ class StaticEncoder:
         """
         check_pool(pool, ("mean", "sif"), "word", self.frequencies is not None)
         cut = [self.words(text, language) for text in texts]
-        vectors = self._of(cut, language)
+        vectors = self._take_words(cut, language)
         if pool is None:
             rows = [vectors.rows(words) for words in cut]
             known = [np.asarray(vectors.vectors[some[some >= 0]], np.float32) for some in rows]
@@ -119,15 +119,15 @@ class StaticEncoder:
     def coverage(self, texts: Sequence[str], language: str) -> float:
         """The share of the texts' running words that have a vector, their own or by their spelling."""
         cut = [self.words(text, language) for text in texts]
-        index = self._of(cut, language).index
-        known = [word in index for words in cut for word in words]
+        index = self._take_words(cut, language).index
+        known = [word in index for word in itertools.chain.from_iterable(cut)]
         return sum(known) / max(1, len(known))
 
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
         """See `types.Encoder`; words without a vector have zeros."""
         cut = [self.words(text, language) for text in texts]
         texts_in_context = []
-        vectors = self._of(cut, language)
+        vectors = self._take_words(cut, language)
         for words in cut:
             rows = vectors.rows(words)
             known = np.zeros((len(words), vectors.dim), np.float32)
@@ -184,15 +184,15 @@ class StaticEncoder:
                 means[place] = change(vectors.vectors[rows]).mean(0, dtype=np.float32)
         return means
 
-    def _of(self, sentences: Iterable[Sequence[str]], language: str) -> Vectors:
+    def _take_words(self, sentences: Iterable[Sequence[str]], language: str) -> Vectors:
         """The vectors of the sentences' words, those from their spelling with them."""
         vectors = self._vectors(language)
         if self.spelled is None:
             return vectors
-        words = frozenset(word for sentence in sentences for word in sentence)
+        words = frozenset(itertools.chain.from_iterable(sentences))
         # Retrieval asks for the vectors of texts, then for the coverage of the same texts.
         if language not in self._asked or self._asked[language][0] != words:
-            asked = with_spelled(vectors, words, lambda some: self.spelled(some, language))
+            asked = add_spelled(vectors, words, lambda some: self.spelled(some, language))
             self._asked[language] = words, asked
         return self._asked[language][1]
 
@@ -214,7 +214,7 @@ def known_parts(word: str, index: Container[str]) -> list[str]:
     return parts if known else [small]
 
 
-def with_spelled(
+def add_spelled(
     vectors: Vectors, words: Iterable[str], spelled: Callable[[Sequence[str]], np.ndarray]
 ) -> Vectors:
     """The vectors of these words alone, in the order of strings: their own, or that of `spelled`.
@@ -234,7 +234,7 @@ def with_spelled(
 
 def inverse_document_frequencies(sentences: Sequence[Sequence[str]]) -> dict[str, float]:
     """Word -> log(N / number of sentences with the word), for N sentences."""
-    counts = collections.Counter(word for words in sentences for word in set(words))
+    counts = collections.Counter(itertools.chain.from_iterable(map(set, sentences)))
     return {word: math.log(len(sentences) / count) for word, count in counts.items()}
 
 

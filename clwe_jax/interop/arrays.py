@@ -47,7 +47,7 @@ def read(directory: str) -> dict[str, np.ndarray]:
       ValueError: a file is damaged or cut short, holds a number that is none (NaN), or a pickle
         holds more than tensors.
     """
-    for name, reader in ((SAFETENSORS, _safetensors), (PICKLE, _pickled)):
+    for name, reader in ((SAFETENSORS, _safetensors), (PICKLE, _read_pickle)):
         path = os.path.join(directory, name)
         if os.path.exists(path):
             return {key: _float32(array, key, path) for key, array in reader(path).items()}
@@ -110,7 +110,7 @@ def _safetensors(path: str) -> dict[str, np.ndarray]:
         ) from error
 
 
-def _pickled(path: str) -> dict[str, np.ndarray]:
+def _read_pickle(path: str) -> dict[str, np.ndarray]:
     tensors = unpickle(path)
     if not isinstance(tensors, Mapping) or not all(
         isinstance(key, str) and isinstance(value, np.ndarray) for key, value in tensors.items()
@@ -143,14 +143,14 @@ def _read_archive(path: str) -> Any:
             if order != b"little":
                 raise ValueError(f"its numbers are {order.decode()}-endian")
 
-        def stored(key: str, dtype: np.dtype, size: int) -> np.ndarray:
+        def read_storage(key: str, dtype: np.dtype, size: int) -> np.ndarray:
             array = np.frombuffer(archive.read(f"{folder}data/{key}"), dtype)
             if len(array) < size:
                 raise UnpicklingError(f"the tensor data/{key} is cut short")
             return array
 
         with archive.open(name) as file:
-            return _Tensors(file, stored).load()
+            return _Tensors(file, read_storage).load()
 
 
 def _read_stream(path: str) -> Any:
@@ -165,13 +165,13 @@ def _read_stream(path: str) -> Any:
         start = file.tell()
         kinds = {}
 
-        def sized(key: str, dtype: np.dtype, size: int) -> np.ndarray:
+        def size_storage(key: str, dtype: np.dtype, size: int) -> np.ndarray:
             if not 0 <= size * dtype.itemsize <= end:
                 raise UnpicklingError(f"the tensor {key} is cut short")
             kinds[key] = dtype
             return np.zeros(size, dtype)
 
-        _Tensors(file, sized).load()  # the data's types, which its bytes do not say
+        _Tensors(file, size_storage).load()  # the data's types, which its bytes do not say
         storages = {}
         for key in _Tensors(file, None).load():
             size = int.from_bytes(file.read(8), "little")

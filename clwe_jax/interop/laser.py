@@ -91,7 +91,7 @@ def parameters(
       ValueError: a parameter is missing or has another shape than the sizes say.
     """
 
-    def taken(name: str, *shape: int) -> np.ndarray:
+    def take(name: str, *shape: int) -> np.ndarray:
         if name not in weights:
             raise ValueError(f"it has no {name}")
         if np.shape(weights[name]) != shape:
@@ -100,10 +100,10 @@ def parameters(
 
     def both(name: str, layer: int, *size: int) -> np.ndarray:
         """[2, ..., 4, C]: forward, backward."""
-        sides = (taken(f"lstm.{name}_l{layer}{end}", 4 * cells, *size) for end in ("", "_reverse"))
+        sides = (take(f"lstm.{name}_l{layer}{end}", 4 * cells, *size) for end in ("", "_reverse"))
         return np.stack([side.reshape(4, cells, *size)[list(_GATES)] for side in sides])
 
-    params = {"source_pieces": taken("embed_tokens.weight", rows, width)}
+    params = {"source_pieces": take("embed_tokens.weight", rows, width)}
     for layer in range(layers):
         size = 2 * cells if layer else width
         kernel = both("weight_ih", layer, size)

@@ -92,7 +92,7 @@ class TunedTransfer:
                     columns,
                     settings.batch_size // jax.process_count(),
                     seed=seed,
-                    padding=piece_rows.padding(self._model.tokenizer),
+                    padding=piece_rows.list_padding(self._model.tokenizer),
                     process_index=jax.process_index(),
                     process_count=jax.process_count(),
                 ),
