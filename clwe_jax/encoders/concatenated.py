@@ -189,7 +189,8 @@ class JoinedVectors(np.ndarray):
     weight: float
 
     def __array_finalize__(self, source: np.ndarray | None) -> None:
-        self.width, self.weight = getattr(source, "width", 0), getattr(source, "weight", 0.0)
+        self.width = getattr(source, "width", 0)
+        self.weight = getattr(source, "weight", 0.0)
 
     def mean_of_layers(self) -> np.ndarray:
         """The mean of the first encoder's layers beside the second one's vector, [..., D + E]."""

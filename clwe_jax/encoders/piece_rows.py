@@ -91,7 +91,8 @@ class _Maker:
     """Adds rows to columns."""
 
     def __init__(self, tokenizer: Tokenizer, language: str):
-        self._vocabulary, self._language = tokenizer.vocabulary, tokenizer.language_id(language)
+        self._vocabulary = tokenizer.vocabulary
+        self._language = tokenizer.language_id(language)
         self.columns: dict[str, list[Any]] = {}
         self.places: list[tuple[int, int]] = []
         self.cut: collections.Counter[str] = collections.Counter()

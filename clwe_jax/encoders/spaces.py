@@ -232,9 +232,11 @@ class StaticSpaces(LoadedEncoder):
         return self._cut([text], language)[0]
 
     def _cut(self, texts: Sequence[str], language: str) -> list[list[str]]:
-        index, phrases = self.raw[language].index, self.phrases(language)
+        index = self.raw[language].index
+        phrases = self.phrases(language)
         # Most pieces between spaces repeat, so each is normalised and segmented once.
-        known, found = self._pieces.setdefault(language, {}), []
+        known = self._pieces.setdefault(language, {})
+        found = []
         for text in texts:
             cut: list[str] = []
             for piece in text.split():
@@ -278,8 +280,7 @@ class StaticSpaces(LoadedEncoder):
             "simplify_chinese": self.normalizer.simplify_chinese,
             "spelling": self.spelling is not None,
         }
-        path = os.path.join(workdir, _DESCRIPTION)
-        atomic.write_json(path, description, indent=None)
+        atomic.write_json(os.path.join(workdir, _DESCRIPTION), description, indent=None)
 
     def _find(self, word: str, language: str, vectors: Vectors) -> int | None:
         """The row of a word as it is written, or of its key; None for a word without a vector."""
@@ -332,7 +333,8 @@ class StaticSpaces(LoadedEncoder):
     def _common(self, language: str) -> tuple[Vectors, Vectors]:
         """The language and the hub in the aligner's space; shared words move with the hub."""
         if language not in self._common_spaces:
-            alignment, vectors = self.alignments[language], self._wide(language)
+            alignment = self.alignments[language]
+            vectors = self._wide(language)
             mapped = alignment.apply(vectors.vectors)
             untouched = None
             if self.shared.get(language):
@@ -346,7 +348,8 @@ class StaticSpaces(LoadedEncoder):
 
     def _with_vectors(self, language: str, own: np.ndarray, common: np.ndarray | None) -> Vectors:
         """The language with the vectors `own` [N, K], and `common` [N, K] for shared words."""
-        vectors, shared = self.raw[language], self.shared.get(language)
+        vectors = self.raw[language]
+        shared = self.shared.get(language)
         if shared and common is not None:
             here = np.fromiter((word in shared for word in vectors.own_keys), bool, len(own))
             own = np.where(here[:, None], common, own)
@@ -382,7 +385,8 @@ def load(
             normalizer = Normalizer(description["lower_case"], description["simplify_chinese"])
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise ValueError(f"{path} is damaged: {error!r}. Delete it and run again") from error
-    raw, maps = os.path.join(workdir, _RAW), os.path.join(workdir, _ALIGNMENTS)
+    raw = os.path.join(workdir, _RAW)
+    maps = os.path.join(workdir, _ALIGNMENTS)
     return StaticSpaces(
         raw={x: stored.load(os.path.join(raw, f"{x}.npz"), narrow=True)[0] for x in languages},
         shared=shared,
