@@ -22,9 +22,8 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.static(scale)
+    config = presets.start_from("align_procrustes", scale)
     config.system = "RCSLS, contrastive"
-    config.static.update(training="separate", reallocation=False, refinement=True)
     config.align.name = "contrastive"
     # "geomm" starts from GeoMM's maps.
     config.align.contrastive.start = "rcsls"

@@ -21,8 +21,7 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.static(scale)
+    config = presets.start_from("align_procrustes", scale)
     config.system = "RCSLS"
-    config.static.update(training="separate", reallocation=False, refinement=True)
     config.align.name = "rcsls"
     return config

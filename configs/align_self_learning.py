@@ -21,9 +21,8 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.static(scale)
+    config = presets.start_from("align_procrustes", scale)
     config.system = "Self-learning"
-    config.static.update(training="separate", reallocation=False, refinement=True)
     config.align.name = "self_learning"
     config.align.supervised = False
     return config

@@ -27,9 +27,8 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.static(scale)
+    config = presets.start_from("align_procrustes", scale)
     config.system = "VecMap"
-    config.static.update(training="separate", reallocation=False, refinement=True)
     config.align.name = "self_learning"
     config.align.self_learning.self_learning = False
     return config

@@ -20,7 +20,7 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.elmo(scale, languages="en,de")
+    config = presets.start_from("elmo", scale, languages="en,de")
     config.system = "Bi-SaELMo"
     # In a small world more words are spelled alike in both languages and share their senses.
     config.objective.senses.senses = 5 if scale == "laptop" else 3

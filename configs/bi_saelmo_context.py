@@ -18,7 +18,7 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.elmo(scale, languages="en,de")
+    config = presets.start_from("elmo", scale, languages="en,de")
     config.system = "Bi-SaELMo context senses"
     config.objective.senses.senses = 3
     # A vector twice as wide needs more components to separate the meanings of two languages.

@@ -25,14 +25,10 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.static(scale)
+    config = presets.start_from("dictionary_vectors", scale)
     config.system = "Vectors of a Bible"
-    config.data.update(source="pairs", pairs="source", dictionaries="", simplify_chinese=True)
+    config.data.update(source="pairs", pairs="source", dictionaries="")
     config.evals.bli.data = ""
-    config.static.training = "dictionary"
-    config.embeddings.dim = 300
-    config.embeddings.min_count = 2
-    config.embeddings.max_vocab = 100_000
     if scale != "laptop":
         config.data.update(pairs="verses", held_out="JHN", languages="en,wo")
         config.evals.retrieval.data = "pairs"

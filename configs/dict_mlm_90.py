@@ -25,6 +25,7 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.dict_mlm(scale, cross_lingual_share=0.9)
+    config = presets.start_from("dict_mlm_50", scale)
     config.system = "DICT-MLM-90"
+    config.task.cross_lingual_share = 0.9
     return config

@@ -20,7 +20,7 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.dict_mlm(scale, cross_lingual_share=0.5)
+    config = presets.start_from("dict_mlm_50", scale)
     config.system = "DICT-MLM-all"
     config.task.update(labels="expected", equal_languages=True)
     config.model.update(language_embeddings=False, condition_on_language=False)

@@ -20,7 +20,7 @@ from clwe_jax import options, presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.bert(scale)
+    config = presets.start_from("xlm", scale)
     config.system = "DICT-TLM"
     config.task = options.section_of("task", "dict_tlm", copy_switch_rate=0.5)
     return config

@@ -15,8 +15,7 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.elmo(scale, languages="en,de")
+    config = presets.start_from("elmo", scale, languages="en,de")
     config.system = "ELMo + projection"
     config.job = "project"
-    config.objective.senses.senses = 1
     return config

@@ -23,4 +23,8 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    return presets.joint_align(scale)
+    config = presets.static(scale)
+    config.system = "Joint-Align"
+    config.static.update(training="joint", reallocation=True, refinement=True)
+    config.align.name = "rcsls"
+    return config

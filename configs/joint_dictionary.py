@@ -34,7 +34,7 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.joint_align(scale)
+    config = presets.start_from("joint_align", scale)
     config.system = "Joint-Align + dictionary"
     config.data.simplify_chinese = True  # texts and dictionaries mix both ways of writing
     config.static.update(mine=True, dictionary_dim=1024)

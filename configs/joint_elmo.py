@@ -18,7 +18,6 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.elmo(scale, languages="en,de")
+    config = presets.start_from("elmo", scale, languages="en,de")
     config.system = "Joint-ELMo"
-    config.objective.senses.senses = 1
     return config

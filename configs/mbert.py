@@ -22,6 +22,32 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.mlm(scale)
+    config = presets.bert(scale)
     config.system = "mBERT"
+    # At laptop, small, base, paper:
+    pick = presets.pick_for(scale)
+    config.vocab.size = pick(8_192, 32_768, 119_552, 119_552)
+    config.data.sequence_length = pick(64, 128, 128, 512)
+    config.model.update(
+        layers=pick(2, 6, 12, 12),
+        width=pick(128, 384, 768, 768),
+        heads=pick(4, 6, 12, 12),
+        mlp_dim=pick(512, 1_536, 3_072, 3_072),
+        dropout=pick(0.0, 0.1, 0.1, 0.1),
+    )
+    # LAMB is made for batches of thousands of rows; AdamW is as good below.
+    config.optimizer.update(
+        name=pick("adamw", "adamw", "adamw", "lamb"),
+        learning_rate=pick(3e-3, 1e-3, 5e-4, 1.6e-3),
+        warmup_steps=pick(100, 1_000, 10_000, 10_000),
+    )
+    config.train.update(
+        steps=pick(750, 20_000, 500_000, 500_000), batch_size=pick(32, 256, 256, 8_192)
+    )
+
+    if scale in ("laptop", "small"):
+        # Most words are predicted, and most of these can be read (docs/lessons.md).
+        config.task.update(masking_rate=0.8, mask_share=0.2, keep_share=0.75, random_share=0.05)
+        config.data.max_predictions = pick(48, 96, 0, 0)
+        config.model.norm = "pre"
     return config

@@ -30,7 +30,7 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.joint_align(scale)
+    config = presets.start_from("joint_align", scale)
     config.system = "Mined dictionary + Joint-Align"
     config.data.simplify_chinese = True  # texts and dictionaries mix both ways of writing
     config.data.pocket_shared = 0.03

@@ -17,6 +17,13 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.esim(scale)
+    config = presets.transfer(scale, "xnli", "esim")
     config.system = "ESIM"
+    config.recipe.learning_rate = 4e-4
+    config.transfer.update(length=50, seeds=2)
+    if scale == "laptop":
+        config.transfer.head.update(cells=64, hidden=64, dropout=0.2)
+        config.recipe.learning_rate = 3e-3
+    else:
+        config.transfer.update(train="en:nli/train.en.tsv", tests="nli")
     return config

@@ -18,7 +18,7 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.bert_tiny(scale, languages="en,de")
+    config = presets.start_from("bert_tiny", scale, languages="en,de")
     config.system = "SA-DICT-MLM"
     config.objective.senses.senses = 3
     config.objective.translation = "switch"

@@ -17,7 +17,7 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.bert_tiny(scale, languages="en")
+    config = presets.start_from("bert_tiny", scale)
     config.system = "SaBERT-Tiny"
     config.objective.senses.senses = 5
     return config

@@ -18,7 +18,7 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.elmo(scale, languages="en")
+    config = presets.start_from("elmo", scale)
     config.system = "SaELMo"
     config.objective.senses.senses = 5
     return config

@@ -16,7 +16,7 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.elmo(scale, languages="en")
+    config = presets.start_from("elmo", scale)
     config.system = "SaELMo context senses"
     config.objective.senses.senses = 5
     config.objective.sense_input = "context"

@@ -11,10 +11,14 @@ Expected: near 100 BLEU at :laptop after 2,400 steps (--config.train.steps=2400)
 docs/lessons.md.
 """
 
-from clwe_jax import presets
+from clwe_jax import options, presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.supervised_translation(scale)
+    config = presets.start_from("unsupervised_mt", scale)
     config.system = "Supervised MT"
+    config.task = options.section_of("task", "translation", widths=config.task.widths)
+    config.objective = options.section_of("objective", "translation")
+    if scale != "laptop":
+        config.data.pairs = "parallel"
     return config

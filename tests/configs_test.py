@@ -1,12 +1,14 @@
 """The resolved config of every file in configs/ at every scale is the recorded one.
 
-The record names what differs from the defaults at `:laptop`, and what other scales change. After a
-change that is meant, write it again:
+The record of a config names what differs from the config that it starts from; without one, what differs
+from the defaults at `:laptop`, and what other scales change. After a change that is meant, write it again:
   python tests/configs_test.py
 """
 
+import dataclasses
 import functools
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -25,16 +27,51 @@ def run(name, scale="laptop"):
     return options.from_file(f"{ROOT / 'configs' / name}.py:{scale}")
 
 
+def begun_with(name):
+    """The config that a config starts from; '' for none."""
+    called = re.search(r'start_from\("(\w+)"', (ROOT / "configs" / f"{name}.py").read_text())
+    return called[1] if called else ""
+
+
+def with_sections_of(base, found):
+    """A run's options with the defaults of the sections that another run has in their place."""
+    own = {}
+    for field in dataclasses.fields(found):
+        before = getattr(base, field.name)
+        after = getattr(found, field.name)
+        if field.name == "evals":
+            kept = {
+                name: before[name] for name in after if type(before.get(name)) is type(after[name])
+            }
+            own["evals"] = {name: kept.get(name, type(after[name])()) for name in after}
+        elif dataclasses.is_dataclass(after) and type(before) is not type(after):
+            own[field.name] = type(after)()
+    return dataclasses.replace(base, **own)
+
+
+def sections(run):
+    """Name -> class of each section and evaluation of a run."""
+    found = {x.name: getattr(run, x.name) for x in dataclasses.fields(run)}
+    evals = {f"evals.{name}": value for name, value in found.pop("evals", {}).items()}
+    return {name: type(value).__name__ for name, value in {**found, **evals}.items()}
+
+
 def lines(name, scale):
-    """Lines 'option = value' of a config, without those of its defaults or of its laptop scale."""
-    base = type(run(name))() if scale == "laptop" else run(name)
-    usual = {path: value for path, value, _ in describe_options(base)}
-    found = {path: value for path, value, _ in describe_options(run(name, scale))}
-    absent = [f"{path} absent" for path in usual if path not in found]
-    return absent + [
-        f"{path} = {value!r}"
-        for path, value in found.items()
-        if path not in usual or usual[path] != value
+    """Lines 'option = value' of a config: what differs from the config that it starts from, else
+    from its laptop scale, else from the defaults."""
+    found = run(name, scale)
+    if begun_with(name):
+        base = run(begun_with(name), scale)
+    else:
+        base = type(found)() if scale == "laptop" else run(name)
+    before = sections(base)
+    after = sections(found)
+    usual = {path: x for path, x, _ in describe_options(with_sections_of(base, found))}
+    own = {path: x for path, x, _ in describe_options(found)}
+    return [
+        *(f"{path} absent" for path in before if path not in after),
+        *(f"{path}: {x}" for path, x in after.items() if before.get(path) != x),
+        *(f"{path} = {x!r}" for path, x in own.items() if path not in usual or usual[path] != x),
     ]
 
 

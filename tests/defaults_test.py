@@ -93,6 +93,6 @@ def test_senses_of_a_language_that_the_embedded_world_lacks_are_refused_at_once(
 
 
 def test_presets_on_real_text_name_their_data():
-    for preset in (presets.bert, presets.static):
-        found = options.parse(preset("small")).resolved().evals
+    for name in ("mbert", "joint_align"):
+        found = options.parse(presets.start_from(name, "small")).resolved().evals
         assert (found["retrieval"].data, found["bli"].data) == ("tatoeba", "dictionaries")

@@ -82,7 +82,9 @@ def test_answers_at_once_and_helps(arguments, expected):
 )
 def test_settings_that_cannot_work(key, value, expected):
     with pytest.raises(ValueError, match=expected):
-        options.with_values(options.parse(presets.bert("laptop")), {key: value}).check_all()
+        options.with_values(
+            options.parse(presets.start_from("mbert", "laptop")), {key: value}
+        ).check_all()
 
 
 @pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 75)])
@@ -125,7 +127,7 @@ def test_a_signal_ends_the_program_in_one_line(tmp_path, number, status):
 
 def test_every_scale_is_valid():
     for scale in options.SCALES:
-        options.parse(presets.bert(scale)).resolved().check_all()
+        options.parse(presets.start_from("mbert", scale)).resolved().check_all()
 
 
 def test_predictions_hold_the_masked_share_with_room():
@@ -149,7 +151,7 @@ def test_relative_paths_of_options_begin_where_the_run_was_started(tmp_path, mon
 
 
 def test_a_folder_belongs_to_one_run(tmp_path):
-    config = options.parse(presets.bert("laptop"))
+    config = options.parse(presets.start_from("mbert", "laptop"))
     options.claim_workdir(config, str(tmp_path))
     assert json.loads((tmp_path / "config.json").read_text())["seed"] == 0
     # Training on is not another run.

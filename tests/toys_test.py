@@ -247,7 +247,7 @@ def test_a_task_of_labels_a_head_and_an_encoder_transfer(tmp_path):
 
 
 def test_a_task_a_backbone_an_objective_and_an_evaluator_train(tmp_path, capsys):
-    config = presets.bert("laptop")
+    config = presets.start_from("mbert", "laptop")
     config.task = options.section_of("task", "toy")
     config.model = options.section_of("model", "toy", layers=1, width=16, heads=2, mlp_dim=16)
     config.objective = options.section_of("objective", "toy", factor=7)

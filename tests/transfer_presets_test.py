@@ -85,8 +85,8 @@ def test_a14_entailment_is_read_from_the_mean():
 
 
 def test_e10_the_table_of_pieces_learns():
-    assert not presets.unsupervised_translation("paper").optimizer.groups
-    assert presets.unsupervised_translation("laptop").optimizer.groups.table.frozen
+    assert not presets.start_from("unsupervised_mt", "paper").optimizer.groups
+    assert presets.start_from("unsupervised_mt", "laptop").optimizer.groups.table.frozen
 
 
 def test_the_guide_lists_where_the_laptop_differs():

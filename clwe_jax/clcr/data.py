@@ -12,14 +12,17 @@ from clwe_jax import options, pocket, presets
 from clwe_jax.align import whitening
 from clwe_jax.align.sentences import Pieces
 from clwe_jax.clcr import vectors
-from clwe_jax.encoders import clcr_models, load as encoders
+from clwe_jax.encoders import clcr_models
+from clwe_jax.encoders import load as encoders
 from clwe_jax.encoders.clcr_models import Space
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.evaluate import word_alignment
+from clwe_jax.options import tasks
 from clwe_jax.options.clcr import ClcrOptions, ClcrRun
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.pretrain.job import Pretraining
-from clwe_jax.text import pocket_files, stamps as file_stamps
+from clwe_jax.text import pocket_files
+from clwe_jax.text import stamps as file_stamps
 from clwe_jax.text.corpus import alignment_files, parallel
 from clwe_jax.text.corpus.alignment_files import Linked
 from clwe_jax.text.vocab.tokenizer import Tokenizer
@@ -54,7 +57,7 @@ class ParallelRows(NamedTuple):
 
 def encoder_config(config: ClcrRun, language: str) -> PretrainRun:
     """The config of a monolingual masked language model that the run trains first."""
-    base = options.parse(presets.bert(config.scale))
+    base = options.parse(presets.start_from("mbert", config.scale))
     settings = config.clcr.encoder
     run = options.with_values(
         base,
@@ -64,6 +67,7 @@ def encoder_config(config: ClcrRun, language: str) -> PretrainRun:
             "data": {
                 "languages": language,
                 "dictionaries": "",
+                "max_predictions": 0,
                 **{name: getattr(config.data, name) for name in _SHARED},
             },
             # Post-norm stays on the unigram plateau for 6,000 steps, pre-norm for less than 1,000.
@@ -75,7 +79,8 @@ def encoder_config(config: ClcrRun, language: str) -> PretrainRun:
         },
     )
     mlm = dataclasses.replace(base.evals["mlm"], every_steps=0)
-    return dataclasses.replace(run, evals={"mlm": mlm})
+    # The masks of mBERT's paper.
+    return dataclasses.replace(run, task=tasks.Mlm(), evals={"mlm": mlm})
 
 
 def hub_folders(settings: ClcrOptions) -> list[str]:

@@ -65,7 +65,7 @@ def row_config(config: ClcrRun, workdir: str, name: str) -> TransferRun:
             **ROWS[name],
         },
     }
-    return options.with_values(options.parse(presets.esim(config.scale)), values)
+    return options.with_values(options.parse(presets.start_from("nli_esim", config.scale)), values)
 
 
 def measure_entailment(config: ClcrRun, workdir: str, name: str) -> dict[str, float]:

@@ -35,12 +35,17 @@ def configs() -> dict[str, str]:
 
 
 def families() -> dict[str, str]:
-    """Name of each config -> the function of `clwe_jax.presets` that it begins with; '' for none."""
-    found = {}
-    for path in sorted(folder(CONFIGS).glob("[a-z]*.py")):
-        called = re.search(r"\bpresets\.(\w+)\(", path.read_text(encoding="utf-8"))
-        found[path.stem] = called[1] if called else ""
-    return found
+    """Name of each config -> the function of `clwe_jax.presets` that it begins with, or
+    that the config that it starts from begins with; '' for none."""
+    return {path.stem: _family(path) for path in sorted(folder(CONFIGS).glob("[a-z]*.py"))}
+
+
+def _family(path: pathlib.Path) -> str:
+    called = re.search(r"\bpresets\.(\w+)\((?:\"(\w+)\")?", path.read_text(encoding="utf-8"))
+    if not called:
+        return ""
+    preset, other = called.groups()
+    return _family(path.with_stem(other)) if other else preset
 
 
 def minutes() -> dict[str, dict[str, float]]:

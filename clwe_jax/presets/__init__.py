@@ -1,34 +1,24 @@
-"""The values that several systems share at each of the four scales.
+"""What several systems share at each of the four scales, and how a config starts from another one.
 
 A config file in `configs/` takes one of these presets and sets the values of its system. The presets
 are in the package, so that a config file works from any folder, and import neither jax nor
 TensorFlow, so that `--help` answers at once.
 """
 
-from clwe_jax.presets.bert_presets import bert, dict_mlm, mlm
-from clwe_jax.presets.clcr import clcr
-from clwe_jax.presets.transfer import esim, laser_tagger, transfer
-from clwe_jax.presets.translation import (
-    supervised_translation,
-    translation,
-    unsupervised_translation,
-)
-from clwe_jax.presets.vectors import joint_align, static
-from clwe_jax.presets.words import bert_tiny, elmo
+from clwe_jax.presets.base import pick_for, start_from, translation
+from clwe_jax.presets.bert_presets import bert
+from clwe_jax.presets.transfer import laser_tagger, transfer
+from clwe_jax.presets.vectors import static
+from clwe_jax.presets.words import senses, word_model
 
 __all__ = [
     "bert",
-    "bert_tiny",
-    "clcr",
-    "dict_mlm",
-    "elmo",
-    "esim",
-    "joint_align",
-    "mlm",
     "laser_tagger",
+    "pick_for",
+    "senses",
+    "start_from",
     "static",
-    "supervised_translation",
     "transfer",
     "translation",
-    "unsupervised_translation",
+    "word_model",
 ]

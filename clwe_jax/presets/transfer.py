@@ -6,8 +6,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import options
 from clwe_jax.options.transfer import TransferRun
-from clwe_jax.presets.base import YOUR_TEXT, at
-from clwe_jax.presets.translation import translation
+from clwe_jax.presets.base import YOUR_TEXT, at, start_from
 
 
 def transfer(scale: str, task: str, head: str) -> ConfigDict:
@@ -41,23 +40,6 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
     return config
 
 
-def esim(scale: str) -> ConfigDict:
-    """ESIM on frozen vectors: entailment, the head of CLCR's Table 4 (B7).
-
-    Args:
-      scale: as in all presets.
-    """
-    config = transfer(scale, "xnli", "esim")
-    config.recipe.update(learning_rate=4e-4)
-    config.transfer.update(length=50, seeds=2)
-    if scale == "laptop":
-        config.transfer.head.update(cells=64, hidden=64, dropout=0.2)
-        config.recipe.update(learning_rate=3e-3)
-    else:
-        config.transfer.update(train="en:nli/train.en.tsv", tests="nli")
-    return config
-
-
 def laser_tagger(scale: str, task: str) -> ConfigDict:
     """The tagger of the LASER paper on LASER's encoder (C2, C3, C5, C6); its config sets the layers.
 
@@ -67,7 +49,7 @@ def laser_tagger(scale: str, task: str) -> ConfigDict:
     config = transfer(scale, task, "transformer_crf")
     config.encoder = "run:runs/laser"
     if scale != "paper":  # LASER's own languages there are all that have labels
-        config.data.languages = translation(scale).data.languages
+        config.data.languages = start_from("laser", scale).data.languages
     config.transfer.words = "max"
     config.transfer.search.trials = 10 if scale == "laptop" else 30
     # The paper names no rate; chosen on English development rows of the embedded world.

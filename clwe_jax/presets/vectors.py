@@ -46,12 +46,3 @@ def static(scale: str) -> ConfigDict:
     `align.name`.
     """
     return set_values(at(scale, StaticRun), _STATIC[scale])
-
-
-def joint_align(scale: str) -> ConfigDict:
-    """Joint-Align (joint-align, section 3): joint vectors, reallocated and refined."""
-    config = static(scale)
-    config.system = "Joint-Align"
-    config.static.update(training="joint", reallocation=True, refinement=True)
-    config.align.name = "rcsls"
-    return config

@@ -158,7 +158,7 @@ def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
     The words of the run's test dictionaries are left out of the aligner's too, and the run's lexicon
     induction, sentence retrieval and BLEU (word by word) measure the vectors on the run's test sets.
     """
-    base = options.parse(presets.joint_align(config.scale))
+    base = options.parse(presets.start_from("joint_align", config.scale))
     data = dataclasses.replace(
         base.data,
         source=f"text:{folders['text']}",

@@ -102,7 +102,7 @@ def _learned_pieces(config: TransferRun, workdir: str, data: LabelledData) -> Op
 
 def joint_config(config: TransferRun) -> StaticRun:
     """The config of the joint-align vectors."""
-    base = options.parse(presets.joint_align(config.scale))
+    base = options.parse(presets.start_from("joint_align", config.scale))
     known = values_of(base.data)
     values = {
         "seed": config.seed,

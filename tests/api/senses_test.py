@@ -42,8 +42,8 @@ USES = [1, 30, 0, 10]  # of "bank": the warm-up's slot, used, dead, and removed
 
 def make_run(folder, backbone="transformer", senses_of_word=3, translation="joint"):
     """WORKDIR of a small untrained model with a sense state that has all kinds of senses."""
-    preset = presets.elmo if backbone == "bilm" else presets.bert_tiny
-    config = preset("laptop", languages="en,de")
+    name = "elmo" if backbone == "bilm" else "bert_tiny"
+    config = presets.start_from(name, "laptop", languages="en,de")
     config.objective.translation = translation
     config.objective.senses.senses = senses_of_word
     config.data.sequence_length = 12

@@ -61,7 +61,7 @@ def random_model(language, width, languages=()):
     objective = MlmObjective(model=backbone, vocab_size=len(pieces), max_predictions=4)
     batch = {key: np.zeros(x.shape, x.dtype) for key, x in objective.batch_shapes(1, 128).items()}
     variables = partition.unbox(jax.jit(objective.init)(jax.random.key(0), batch))
-    config = options.parse(presets.bert("laptop"))
+    config = options.parse(presets.start_from("mbert", "laptop"))
     return LanguageModel(config, tokenizer, objective, variables, {language: ["a"]})
 
 
@@ -73,7 +73,7 @@ def models():
 @pytest.fixture
 def config(models, monkeypatch, tmp_path):
     monkeypatch.setattr(encoders, "load", lambda place, names: models[place[-2:]])
-    found = presets.clcr("laptop")
+    found = presets.start_from("clcr", "laptop")
     found.system, found.data.languages = "CLCR", "de,en"
     found.data.pocket_domains = "money"
     for side, language in (("source", "de"), ("target", "en")):
@@ -318,10 +318,11 @@ def test_a_collapse_is_a_warning_of_the_report(config, monkeypatch, tmp_path):
 
 
 def test_entailment_is_learned_on_the_finished_model(config, models, monkeypatch, tmp_path):
-    folder, esim = tmp_path / "run", presets.esim
+    folder = tmp_path / "run"
+    start_from = presets.start_from
 
-    def small(scale):
-        found = esim(scale)
+    def small(name, scale):
+        found = start_from(name, scale)
         found.transfer.update(embedded_rows=40, embedded_tests=20)
         found.transfer.head.update(cells=4, hidden=4)
         found.recipe.epochs = 1
@@ -331,7 +332,7 @@ def test_entailment_is_learned_on_the_finished_model(config, models, monkeypatch
     found = {f"run:{folder}": lambda: api.load(str(folder)).loaded, f"run:{tmp_path}": lambda: both}
     load = lambda x, names: found.get(x, lambda: models[x[-2:]])()
     monkeypatch.setattr(encoders, "load", load)
-    monkeypatch.setattr(presets, "esim", small)
+    monkeypatch.setattr(presets, "start_from", small)
     config = with_values(
         config,
         {
@@ -520,7 +521,7 @@ def test_the_layers_of_the_laptop_are_those_of_the_models_that_it_trains(config)
 
 
 def test_the_papers_method_is_one_option():
-    config = presets.clcr("laptop")
+    config = presets.start_from("clcr", "laptop")
     config.clcr.update(faithful=True, contrast=5)
     config.clcr.transform.start = "procrustes"
     config = options.parse(config)
@@ -532,9 +533,9 @@ def test_the_papers_method_is_one_option():
         1,
     )
     assert found.transform.start == "zero" and config.clcr.contrast == 5
-    paper = options.parse(presets.clcr("paper"))
+    paper = options.parse(presets.start_from("clcr", "paper"))
     assert paper.clcr.faithful and paper.data.languages == "zh,en" and paper.clcr.entailment.seeds
-    assert not presets.clcr("base").clcr.faithful
+    assert not presets.start_from("clcr", "base").clcr.faithful
     paper.check_all()
 
 
@@ -579,7 +580,7 @@ def test_development_sentences_are_no_test_sentences(config, tmp_path):
 
 
 def test_gold_links_follow_the_sentences():
-    config = options.parse(presets.clcr("laptop"))
+    config = options.parse(presets.start_from("clcr", "laptop"))
     assert config.resolved().clcr.gold == "pocket"
     config = with_values(config, {"clcr.parallel": "/nonexistent/train"})
     assert config.resolved().clcr.gold == ""

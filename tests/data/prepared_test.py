@@ -263,7 +263,7 @@ def test_prepared_and_read_without_tensorflow(small, tmp_path, run_python):
     """End to end: text is prepared, and read by a process in which TensorFlow cannot be imported."""
     from clwe_jax.data import prepare
 
-    config = presets.dict_mlm("laptop", cross_lingual_share=0.5)
+    config = presets.start_from("dict_mlm_50", "laptop")
     config.data.update(to_dict(small.config()))
     config.data.dictionaries = os.path.join(os.path.dirname(small.directory), "dictionaries")
     vocabulary = str(tmp_path / "vocab")
@@ -340,6 +340,6 @@ def test_a_model_of_hugging_face_brings_its_vocabulary(tmp_path):
         "data.languages": "en,de",
         "data.pocket_sentences": 50,
     }
-    config = options.with_values(options.parse(presets.bert("laptop")), values)
+    config = options.with_values(options.parse(presets.start_from("mbert", "laptop")), values)
     prepare.prepare(config, str(tmp_path / "out"), rows=10)
     assert (tmp_path / "out" / "vocab" / "vocab.txt").read_text().split() == pieces

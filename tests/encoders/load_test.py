@@ -44,7 +44,7 @@ def test_a_run_that_is_no_encoder_is_refused(tmp_path):
 
 
 def test_the_loader_of_a_run_gets_the_opener_of_others(static, tmp_path, monkeypatch):
-    options.write_config(options.parse(presets.clcr("laptop")), str(tmp_path), ".")
+    options.write_config(options.parse(presets.start_from("clcr", "laptop")), str(tmp_path), ".")
     monkeypatch.setattr(registry, "lookup", lambda kind, name: lambda *given: (kind, name, given))
     monkeypatch.setattr(load, "load", lambda place, languages: (place, languages))
     kind, name, (folder, step, opened) = load.of_folder(str(tmp_path), 3)

@@ -22,7 +22,7 @@ PIECES = [
 
 
 def a_config(folder, rate, steps):
-    config = presets.bert("laptop")
+    config = presets.start_from("mbert", "laptop")
     config.init.parameters = f"hf:{folder}"
     config.data.update(
         languages="de,en",

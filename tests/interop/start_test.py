@@ -21,7 +21,7 @@ def a_run(folder, parts="", **data):
         "init": {"parameters": f"hf:{folder}", "parts": parts},
         "data": dict(languages="en,de", sequence_length=9) | data,
     }
-    return options.with_values(options.parse(presets.bert("laptop")), values)
+    return options.with_values(options.parse(presets.start_from("mbert", "laptop")), values)
 
 
 def started(run, tokenizer):

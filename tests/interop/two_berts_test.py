@@ -20,7 +20,7 @@ def bert(folders, folder, side, seed):
 
 @pytest.mark.slow
 def test_two_berts_are_mapped_extracted_reordered_and_loaded(folders, tmp_path):
-    config = presets.clcr("laptop")
+    config = presets.start_from("clcr", "laptop")
     config.system, config.data.languages = "CLCR", "de,en"
     config.data.update(pocket_domains="money", lower_case=False)
     config.clcr.update(

@@ -42,7 +42,7 @@ def checked(config, values):
 )
 def test_a_language_model(path, value, expected):
     with pytest.raises(ValueError, match=expected):
-        checked(presets.bert("laptop"), {path: value})
+        checked(presets.start_from("mbert", "laptop"), {path: value})
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_language_model(path, value, expected):
 )
 def test_options_within_options(path, value, expected):
     with pytest.raises(ValueError, match=expected):
-        checked(presets.elmo("laptop", languages="en"), {path: value})
+        checked(presets.start_from("elmo", "laptop", languages="en"), {path: value})
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_an_aligner_is_checked_before_vectors_are_trained(path, value, expected)
 
 @pytest.mark.parametrize("option", ["layers", "decoder_layers"])
 def test_shared_layers_are_among_the_layers(option):
-    config = presets.unsupervised_translation("laptop")
+    config = presets.start_from("unsupervised_mt", "laptop")
     layers = config.model[option]
     checked(config, {"model.shared_layers": layers})
     with pytest.raises(
@@ -100,7 +100,7 @@ def test_static_vectors(path, value):
 
 
 def test_an_evaluation_can_be_left_out_and_another_added():
-    config = presets.bert("laptop")
+    config = presets.start_from("mbert", "laptop")
     del config.evals.word_alignment
     run = options.parse(config)
     assert set(run.evals) == {"mlm", "retrieval", "bli"}
@@ -142,12 +142,12 @@ def replaced(evals):
     ],
 )
 def test_held_out_batches_are_those_of_the_evaluation_mlm(change, mend):
-    config = presets.bert("laptop")
+    config = presets.start_from("mbert", "laptop")
     change(config.evals)
     with pytest.raises(ValueError, match=f"config.evals.mlm: .*{re.escape(mend)}$"):
         checked(config, {})
     checked(config, {"job": "evaluate"})  # makes no batches
-    translating = presets.translation("laptop")
+    translating = presets.start_from("laser", "laptop")
     assert "mlm" not in translating.evals
     checked(translating, {})
     prepared = {"data.source": "batches:DIR", "task.parallel": "DIR", "init.embeddings": ""}
@@ -156,7 +156,11 @@ def test_held_out_batches_are_those_of_the_evaluation_mlm(change, mend):
 
 
 def test_a_config_is_complete_and_comes_back_from_json():
-    for made in (presets.bert("laptop"), presets.static("small"), presets.clcr("paper")):
+    for made in (
+        presets.start_from("mbert", "laptop"),
+        presets.static("small"),
+        presets.start_from("clcr", "paper"),
+    ):
         run = options.parse(made)
         assert options.config_dict(run) == made
         assert options.parse(json.loads(json.dumps(options.to_dict(run)))) == run

@@ -94,7 +94,7 @@ def outside(monkeypatch):
 
 
 def test_a_run_takes_options_of_toys():
-    config = presets.bert("laptop")
+    config = presets.start_from("mbert", "laptop")
     config.task = options.section_of("task", "toy", widths=5)
     config.model = options.section_of("model", "toy")
     config.objective = options.section_of("objective", "toy", sharp=True)
@@ -118,6 +118,6 @@ def test_a_transfer_run_takes_a_toy_head():
 
 
 def test_an_evaluation_of_the_package_stays_what_it_was():
-    assert options.parse(presets.bert("laptop")).evals["mlm"] == MlmEvaluation(
+    assert options.parse(presets.start_from("mbert", "laptop")).evals["mlm"] == MlmEvaluation(
         every_steps=1_000, batches=8
     )

@@ -85,7 +85,7 @@ SMALL = """
 import json, sys
 from clwe_jax import options, presets
 from clwe_jax.plan import pretraining as plan, slices
-config = presets.bert("laptop")
+config = presets.start_from("mbert", "laptop")
 config.data.languages = "en,de,es"
 config.data.sequence_length = 32
 config.vocab.size = 500
@@ -124,7 +124,7 @@ found = dict(
     parts=planned("cpu:8", train=dict(microbatches=2)),
     finish=planned("cpu:8", finish=dict(steps=50, batch_size=24, sequence_length=16)),
 )
-laser = presets.translation("paper")
+laser = presets.start_from("laser", "paper")
 laser.data.update(languages="en,de", sequence_length=16)
 laser.vocab.size = 500
 laser.model.update(layers=2, width=8, cells=16, decoder_cells=24)

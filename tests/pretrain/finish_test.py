@@ -18,7 +18,7 @@ STEPS, MORE = 5, 4  # of pretraining and finish
 
 
 def tiny(**changes):
-    config = presets.bert("laptop")
+    config = presets.start_from("mbert", "laptop")
     config.task = options.section_of("task", "dict_mlm", labels="expected")
     config.data.update(
         languages="de,en",

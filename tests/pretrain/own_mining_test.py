@@ -15,7 +15,7 @@ from clwe_jax.text import run_text as run_texts
 
 
 def tiny(**overrides):
-    config = presets.bert("laptop")
+    config = presets.start_from("mbert", "laptop")
     config.task.update(name="tlm", parallel="mined", parallel_share=0.5)
     config.data.update(
         languages="en,de",

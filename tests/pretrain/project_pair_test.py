@@ -29,7 +29,7 @@ def make_run(folder, language, seed, width=8, lower_case=True):
     draw = np.random.default_rng(0)  # the same sentences in both languages
     lines = [" ".join(WORDS[language][i] for i in draw.integers(26, size=6)) for _ in range(80)]
     (text / f"{language}.txt").write_text("".join(f"{line} 1998\n" for line in lines))
-    config = presets.elmo("laptop", languages=language)
+    config = presets.start_from("elmo", "laptop", languages=language)
     config.data.update(source=f"text:{text}", lower_case=lower_case, sequence_length=12)
     config.objective.senses.senses = 1
     config.objective.negatives = 0
@@ -77,7 +77,9 @@ def configured(runs, source="de", target="en"):
     for name, pairs in (("lists/de-en.txt", PAIRS), ("tests/de-en.5000-6500.txt", PAIRS[20:])):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("".join(f"{a} {b}\n" for a, b in pairs))
-    config = presets.elmo("laptop", languages="en,fr")  # of the runs, whatever stands here
+    config = presets.start_from(
+        "elmo", "laptop", languages="en,fr"
+    )  # of the runs, whatever stands here
     config.job = "project"
     config.data.dictionaries = str(folder / "lists")
     config.evals.bli.data = str(folder / "tests")
@@ -198,7 +200,7 @@ def test_what_is_refused(runs, projected, tmp_path):
     refused(configured(cased), tmp_path / "g", "lower_case")
     without = options.with_values(configured(runs), {"data.dictionaries": ""})
     refused(without, tmp_path / "h", "needs a dictionary")
-    alone = options.parse(presets.elmo("laptop", languages="de,en"))
+    alone = options.parse(presets.start_from("elmo", "laptop", languages="de,en"))
     with pytest.raises(FileNotFoundError, match="holds no run"):
         project.run(configured(dict(runs, en=tmp_path / "absent")), str(tmp_path / "i"))
     with pytest.raises(FileNotFoundError, match="holds no run: it has no config.json"):

@@ -43,7 +43,7 @@ def spaces(tmp_path):
 
 
 def pairs(spaces, **values):
-    config = options.parse(presets.elmo("laptop", languages="en,de"))
+    config = options.parse(presets.start_from("elmo", "laptop", languages="en,de"))
     return project_maps.pairs(options.with_values(config, values), spaces, "de", "en")
 
 

@@ -41,7 +41,7 @@ def folder(tmp_path_factory):
 
 
 def config_of(folder, embeddings, **init):
-    found = presets.bert("laptop")
+    found = presets.start_from("mbert", "laptop")
     found.data.update(
         source=f"text:{folder / 'text'}",
         languages=",".join(LANGUAGES),

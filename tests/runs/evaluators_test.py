@@ -125,10 +125,10 @@ def test_names_and_options_are_checked():
 
 
 @pytest.mark.parametrize(
-    "preset, known", [(presets.bert, r"0 \(the embeddings\) to \d+"), (presets.static, "0 only")]
+    "name, known", [("mbert", r"0 \(the embeddings\) to \d+"), ("joint_align", "0 only")]
 )
-def test_a_layer_that_the_model_lacks_is_refused_at_the_start(preset, known, tmp_path):
-    config = options.parse(preset("laptop")).resolved()
+def test_a_layer_that_the_model_lacks_is_refused_at_the_start(name, known, tmp_path):
+    config = options.parse(presets.start_from(name, "laptop")).resolved()
     inputs.check(config, str(tmp_path))
     wrong = options.with_values(config, {"evals.bli.layer": 13})
     with pytest.raises(
@@ -138,7 +138,7 @@ def test_a_layer_that_the_model_lacks_is_refused_at_the_start(preset, known, tmp
 
 
 def test_layers_of_word_alignment_are_checked_at_the_start(tmp_path):
-    config = options.parse(presets.bert("laptop")).resolved()
+    config = options.parse(presets.start_from("mbert", "laptop")).resolved()
     wrong = options.with_values(config, {"evals.word_alignment.layers": "1-13"})
     with pytest.raises(
         ValueError, match="config.evals.word_alignment.layers='1-13': expected a layer"

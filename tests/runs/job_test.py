@@ -67,7 +67,7 @@ class Counting(Job):
 
 @pytest.fixture
 def config():
-    return options.parse(presets.bert("laptop"))
+    return options.parse(presets.start_from("mbert", "laptop"))
 
 
 def read(path):

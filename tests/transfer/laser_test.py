@@ -45,7 +45,7 @@ def model():
     tree = nn.unbox(jax.jit(objective.init)(jax.random.key(0), batch))
     r = np.random.RandomState(0)
     variables = jax.tree.map(lambda x: np.float32(0.5 * r.standard_normal(x.shape)), tree)
-    config = options.parse(presets.translation("laptop"))
+    config = options.parse(presets.start_from("laser", "laptop"))
     return LanguageModel(config, tokenizer, objective, variables)
 
 

@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
 
 
 def config_of(folder, steps, values={}):
-    config = presets.unsupervised_translation("laptop")
+    config = presets.start_from("unsupervised_mt", "laptop")
     config.data.update(
         source=f"text:{folder / 'text'}",
         languages="de,en",

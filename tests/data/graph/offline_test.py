@@ -74,7 +74,7 @@ def config(small, tmp_path_factory):
         (folder / language / "a.txt").write_bytes(b"\xef\xbb\xbf" + b"\n".join(lines[:300]))
         rest = gzip.compress(b"\n".join(lines[300:]) + b"\n")
         (folder / language / "b.txt.gz").write_bytes(rest)
-    config = presets.bert("laptop")
+    config = presets.start_from("mbert", "laptop")
     config.task.update(name="dict_mlm", cross_lingual_share=0.5, choice="uniform")
     config.data.update(to_dict(small.config(source=f"text:{folder}", languages=LANGUAGES)))
     config.data.dictionaries = os.path.join(os.path.dirname(small.directory), "dictionaries")

@@ -170,7 +170,7 @@ def test_dictionaries_count_where_the_task_reads_them(small, task, counts, tmp_p
     (tmp_path / "de-en.txt").write_text("hund dog\n")
     folders = {"dictionaries": str(tmp_path), "tests": ""}
     text = RunText(small.tokenizer, folders, small.corpus)
-    config = presets.bert("laptop")
+    config = presets.start_from("mbert", "laptop")
     config.evals.bli.data = ""
     made = pipeline.of_run(options.parse(config), text, BATCH, task=task)
     assert list(made.dictionaries()) == (["de-en.txt"] if counts else [])
@@ -179,7 +179,7 @@ def test_dictionaries_count_where_the_task_reads_them(small, task, counts, tmp_p
 def test_a_run_knows_the_stamps_of_its_dictionaries(small, tmp_path):
     split_corpus(small, str(tmp_path / "text"), parts=1, lines=60)
     path = tmp_path / "de-en.txt"
-    config = presets.bert("laptop")
+    config = presets.start_from("mbert", "laptop")
     config.data.update(
         to_dict(small.config(source=f"text:{tmp_path / 'text'}")), dictionaries=str(tmp_path)
     )
@@ -198,7 +198,7 @@ def test_a_run_knows_the_stamps_of_its_dictionaries(small, tmp_path):
 def test_batches_prepared_from_another_text_are_other_data(small, tmp_path):
     """Though as many rows of the same config: a run does not go on with them."""
     split_corpus(small, str(tmp_path / "text"), parts=1, lines=60)
-    config = presets.bert("laptop")
+    config = presets.start_from("mbert", "laptop")
     config.data.update(to_dict(small.config(source=f"text:{tmp_path / 'text'}")), dictionaries="")
     config.evals.retrieval.data = config.evals.bli.data = ""
     config.vocab.size = 1_000

@@ -152,7 +152,7 @@ def test_line_breaks_end_sentences_and_segments(small):
 
 def test_apache_beam_counts_the_words_of_documents(small, folder, tmp_path):
     pytest.importorskip("apache_beam", reason="Apache Beam is of the extra 'beam'")
-    config = presets.bert("laptop")
+    config = presets.start_from("mbert", "laptop")
     config.data.update(to_dict(small.config(source="tfds:tiny_wiki/7", languages="de,en")))
     config.data.update(
         tfds_dir=folder, dictionaries=os.path.join(small.directory, "../dictionaries")
