@@ -13,7 +13,7 @@ import numpy as np
 from clwe_jax.embeddings.lazy_vectors import LazyVectors
 from clwe_jax.embeddings.ngrams import Regression, Spelling
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.embeddings.word_graph import GUESSED_LENGTH
+from clwe_jax.embeddings.word_graph import GUESSED_LENGTH, SPELLING_LENGTH
 from clwe_jax.embeddings.word_rows import Rows
 
 
@@ -39,7 +39,7 @@ def vectors(made: Rows, paired: Mapping[str, Regression] = {}) -> LazyVectors[Ve
         own = graph.counts[language]
         if words.spelling_dim:
             spelled = graph.ngrams.directions(names, words.spelling_dim, made.seed)
-            rows = np.concatenate([rows, spelled * np.float32(words.spelling_length)], 1)
+            rows = np.concatenate([rows, spelled * np.float32(SPELLING_LENGTH)], 1)
         if behind:
             taught = np.zeros((len(names), behind), np.float32)
             if language in paired:
@@ -80,7 +80,7 @@ def spelling(
         regressions,
         GUESSED_LENGTH,
         words.spelling_dim,
-        words.spelling_length,
+        SPELLING_LENGTH,
         width,
         made.seed,
         compared,

@@ -30,10 +30,16 @@ from clwe_jax.embeddings.word_graph import Links, WordGraph
 from clwe_jax.options.embeddings import MiningOptions
 from clwe_jax.text.corpus import frequencies
 
+_LEAST_WORDS = 4  # of a sentence that is mined: shorter ones are alike by chance
 _LENGTHS = 0.4, 2.5  # words of a source sentence for each word of its translation
 _EXACT = 2e8  # products of sentences up to which the search is exact on a CPU
 _ALIGNED = 50_000  # pairs of sentences whose words are linked, the best ones
 _ROWS = 10_000  # sentences whose vectors are computed at once
+# Lines, on both sides, within which another pair supports a pair; fewer in short texts, where pairs of
+# shuffled texts would support each other.
+_SUPPORT_LINES = 3
+_LEAST_SUPPORTED = 20  # pairs that two languages need, or nothing is taken from them
+_GROWN_COSINE = 0.33  # least cosine of a pair that is looked for beside supported ones
 _CHANCE = 20  # times as many supported pairs as shuffled texts have are needed
 # least number over which these are averaged, and pairs in all of them
 _SHUFFLES = 4
@@ -175,7 +181,7 @@ def _sentences(
     splits = corpus.splits[language]
     places = corpus.places[language]
     lengths = np.diff(splits)
-    lines = np.flatnonzero((lengths >= options.min_words) & (lengths <= options.max_words))
+    lines = np.flatnonzero((lengths >= _LEAST_WORDS) & (lengths <= options.max_words))
     texts = (ids[splits[line] : splits[line + 1]].tobytes() for line in lines)
     named = np.array([strings.setdefault(text, len(strings)) for text in texts], np.int64)
     distinct, begin, sentence = np.unique(named, return_index=True, return_inverse=True)
@@ -282,10 +288,10 @@ def _judge_by_support(
     """The pairs that are taken, those that are refused, and the round's figures."""
     places = [text.places[rows] for text, rows in zip(texts, (mined.source, mined.target))]
     enough = False
-    for lines in range(options.support_lines, 0, -1):  # few lines meet by chance in a short text
+    for lines in range(_SUPPORT_LINES, 0, -1):  # few lines meet by chance in a short text
         supported = mining.has_support(*places, lines)
         chance = _by_chance(*places, lines)
-        enough = supported.sum() >= max(options.least_supported, _CHANCE * chance)
+        enough = supported.sum() >= max(_LEAST_SUPPORTED, _CHANCE * chance)
         if enough:
             break
     # Too little support may all be by chance, and then counts for no pair.
@@ -295,7 +301,7 @@ def _judge_by_support(
         kept |= mined.scores >= options.unsupported_margin
     taken = mined.take(kept)
     if options.grow_lines and len(taken.source):
-        taken = mining.grow(taken, *texts, options.grow_lines, options.grow_cosine)
+        taken = mining.grow(taken, *texts, options.grow_lines, _GROWN_COSINE)
     row = {
         "mutual": len(supported),
         "supported": int(supported.sum()),

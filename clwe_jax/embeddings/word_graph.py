@@ -27,6 +27,7 @@ from clwe_jax.text.words import respelling
 from clwe_jax.text.corpus.frequencies import sif_weights
 from clwe_jax.text.dictionary.merged import Dictionary
 
+SPELLING_LENGTH = 0.6  # of a word's n-grams, beside the dictionary's part, which is 1
 GUESSED_LENGTH = 0.7  # of the vector of a word that follows from the spelling of known words
 
 

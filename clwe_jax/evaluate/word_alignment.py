@@ -50,7 +50,7 @@ class WordAligner(WordAlignerOptions):
         else:
             similarity = word_links.cosines(source, target)
             if self.method == "itermax":
-                found = word_links.itermax(similarity, self.rounds, self.discount)
+                found = word_links.itermax(similarity, self.rounds)
             else:
                 found = word_links.mutual_argmax(similarity)
         # A word without a vector is as near to one word as to any other: it has no link.

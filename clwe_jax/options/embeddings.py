@@ -72,24 +72,12 @@ class DuongOptions(PassesOptions):
     window: Size = option(
         5, "largest number of context words on either side; the width is drawn for every word"
     )
-    negatives: Size = option(5, "noise words per word; see `shared_negatives`")
+    negatives: Size = option(5, "noise words per word")
     learning_rate: Amount = option(0.05, "learning rate of AdaGrad at the start; it falls to 0")
     subsample: Amount = option(
         1e-4, "relative frequency in a language above which words are left out at random"
     )
-    combining: Amount = option(
-        0.1,
-        "of training='duong', weight delta of the squared distance of a word's two vectors. The paper "
-        "has 0.01; on the text of the laptop scale, a thousandth of the paper's, 0.1 finds twice as "
-        "many translations",
-    )
     batch: Size = option(512, "of training='duong', words per step")
-    shared_negatives: Size = option(
-        64,
-        "of training='duong', noise words per step. Every word of the step is compared with all of "
-        "them, with weight `negatives` / `shared_negatives` each. The expectation is that of "
-        "independent noise words, and the computation is a matrix product",
-    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,21 +92,11 @@ class MiningOptions(Section):
     rounds: Size = option(
         5, "times that sentences are mined, at most; it ends when no further pairs are found"
     )
-    min_words: Size = option(4, "words of the shortest sentences that are mined")
     max_words: Size = option(40, "words of the longest sentences that are mined")
     neighbourhood: Size = option(4, "neighbours over which the margin averages")
     margin: Amount = option(1.02, "least margin of a pair")
-    support_lines: Size = option(
-        3,
-        "lines, on both sides, within which another pair supports a pair; fewer in short texts, where pairs "
-        "of shuffled texts would support each other",
-    )
     grow_lines: Count = option(
         2, "lines around a supported pair in which further pairs are looked for; 0: none"
-    )
-    grow_cosine: Annotated[float, Range(-1, 1)] = option(0.33, "least cosine of these pairs")
-    least_supported: Size = option(
-        20, "supported pairs that two languages need, or nothing is taken from them"
     )
     unsupported_margin: Amount = option(
         0.0,
@@ -150,7 +128,6 @@ class WordsOptions(Section):
     spelling_dim: Count = option(
         256, "dimensions that hold a word's n-grams, so that names and loans meet; 0: none"
     )
-    spelling_length: Amount = option(0.6, "length of this part beside the dictionary's, which is 1")
     meanings: str = option(
         "text",
         "what makes synonyms of the hub, English, near: text, the words beside them in its text | "

@@ -37,7 +37,6 @@ class WordAlignerOptions(Section):
     )
     temperature: Amount = option(1.0, "of the softmaxes; the inner products are divided by it")
     rounds: Size = option(2, "rounds of 'itermax'")
-    discount: Share = option(0.9, "of 'itermax'; see `word_links.itermax`")
 
 
 @dataclasses.dataclass(frozen=True)

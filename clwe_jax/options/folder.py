@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from typing import Any
@@ -14,6 +15,19 @@ from clwe_jax.options.systems import Run, parse
 LAYOUT = 2
 FILE = "config.json"
 _READ_BY = {1: "0.1.0"}
+# Options of earlier releases whose value is a constant now.
+_GONE = (
+    "embeddings.combining",
+    "embeddings.shared_negatives",
+    "evals.word_alignment.discount",
+    "static.mining.grow_cosine",
+    "static.mining.least_supported",
+    "static.mining.min_words",
+    "static.mining.support_lines",
+    "static.words.spelling_length",
+    "transfer.align.discount",
+    "transfer.constrained",
+)
 # The key of config.json for the folder that relative paths of options begin in, as seen from WORKDIR.
 _STARTED_IN = "started_in"
 
@@ -143,6 +157,10 @@ def _read_values(workdir: str | os.PathLike[str]) -> dict[str, Any]:
         )
     for evaluator in values.get("evals", {}).values():
         evaluator.pop("bootstrap", None)  # an option of 0.2.0, which decides nothing that is loaded
+    for path in _GONE:
+        *sections, name = path.split(".")
+        section = functools.reduce(lambda node, key: node.get(key, {}), sections, values)
+        section.pop(name, None)
     return values
 
 

@@ -118,7 +118,6 @@ class TransferOptions(Section):
     length: Annotated[int, Range(4)] = option(
         128, "longest training row: words, or in mode tune pieces"
     )
-    constrained: bool = option(True, "whether a CRF is forbidden an I- tag that continues no name")
     head: Section = section(models.LinearHead, "head")
     align: MapsOptions = section(MapsOptions)
     pieces: str = option(

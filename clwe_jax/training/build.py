@@ -74,7 +74,8 @@ def labelling(settings: TransferOptions, labels: Sequence[str], tags: bool) -> L
     """
     head = registry.build("head", settings.head, labels=len(labels), tags=tags)
     forbidden: tuple = ()
-    if settings.head.ending == "crf" and settings.constrained:
+    if settings.head.ending == "crf":
+        # An I- tag that continues no name is no label.
         between, start = crf.bio_steps(labels)
         forbidden = tuple(map(tuple, between.tolist())), tuple(start.tolist())
     return Labelling(head, forbidden)
