@@ -29,6 +29,7 @@ COUNTS = Frequencies({"en": 9, "de": 99}, {"en": {"bank": 9}, "de": {"by": 90, "
 def make_run(folder):
     """WORKDIR of a small untrained model with large random parameters; returns its parts."""
     config = presets.start_from("mbert", "laptop")
+    config.model.norm = "post"
     config.data.update(languages="en,de", sequence_length=12)
     config.model.update(layers=2, width=16, heads=2, mlp_dim=16)
     config = options.parse(config)

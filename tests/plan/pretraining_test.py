@@ -86,6 +86,8 @@ import json, sys
 from clwe_jax import options, presets
 from clwe_jax.plan import pretraining as plan, slices
 config = presets.start_from("mbert", "laptop")
+config.model.norm = "post"
+config.data.max_predictions = 0
 config.data.languages = "en,de,es"
 config.data.sequence_length = 32
 config.vocab.size = 500
