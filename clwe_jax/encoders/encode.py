@@ -38,6 +38,14 @@ class AveragesLayers(Protocol):
         """The mean of the layers, [..., D], of [..., layers, D]."""
 
 
+@runtime_checkable
+class EncodesSentences(Protocol):
+    """An objective whose model has one vector for a sentence."""
+
+    def sentence_vectors(self, variables: Variables, batch: Batch) -> Array:
+        """float32 [B, D], for a batch of `types.Encodes.encode`."""
+
+
 def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:
     """Reduces the vectors of all layers to one vector.
 

@@ -6,27 +6,19 @@ import collections
 import dataclasses
 import functools
 import itertools
-from typing import Any, Callable, Iterator, Mapping, Protocol, Sequence, runtime_checkable
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from absl import logging
 import numpy as np
 
 from clwe_jax.encoders.characters import encoder_of
 from clwe_jax.encoders.checks import check_pool
-from clwe_jax.encoders.encode import Reduce, Row, group_by_word
+from clwe_jax.encoders.encode import EncodesSentences, Reduce, Row, group_by_word
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.vocab.tokenizer import Tokenizer
-from clwe_jax.types import Array, Batch, Objective, Variables, WordSample, WordSpace
+from clwe_jax.types import Batch, Objective, Variables, WordSample, WordSpace
 
 POOLS = ("mean", "sif")
-
-
-@runtime_checkable
-class EncodesSentences(Protocol):
-    """An objective whose model has one vector for a sentence."""
-
-    def sentence_vectors(self, variables: Variables, batch: Batch) -> Array:
-        """float32 [B, D], for a batch of `types.Encodes.encode`."""
 
 
 class ModelEncoder:
@@ -60,8 +52,10 @@ class ModelEncoder:
         max_length: pieces of the longest row, special pieces included; 0: the model's maximum.
         batch_size: rows computed at once.
         """
-        self.objective, self.tokenizer = objective, tokenizer
-        self.variables, self.step = variables, step
+        self.objective = objective
+        self.tokenizer = tokenizer
+        self.variables = variables
+        self.step = step
         self._options = dict(frequencies=frequencies, max_length=max_length, batch_size=batch_size)
         self.seen: collections.Counter[str] = collections.Counter()
         self.cut: collections.Counter[str] = collections.Counter()
@@ -87,7 +81,8 @@ class ModelEncoder:
         # `__init__` would make new caches, and with them compile the programs again.
         bound = object.__new__(type(self))
         bound.__dict__ |= self.__dict__
-        bound.variables, bound.step = variables, step
+        bound.variables = variables
+        bound.step = step
         return bound
 
     @property
@@ -176,8 +171,10 @@ class ModelEncoder:
         """
         encoder = self._rows()
         # [CLS] and [SEP] take two positions.
-        number, room = encoder.tokenizer.language_id(language), encoder.max_length - 2
-        text_ids, shares = [], []
+        number = encoder.tokenizer.language_id(language)
+        room = encoder.max_length - 2
+        text_ids = []
+        shares = []
         for text in texts:
             ids, owners = encoder.tokenizer.encode(text, language)
             text_ids.append(ids)
@@ -200,11 +197,7 @@ class ModelEncoder:
         ]
 
     def _shares(self, text: str, language: str, owners: Sequence[int]) -> np.ndarray:
-        """The weight of each piece: the SIF weight of its word over the word's number of pieces.
-
-        Args:
-          owners: the place of each piece's word in the text.
-        """
+        """The SIF weight of each piece's word, whose places are `owners`, over the word's pieces."""
         if not owners:
             return np.zeros(0, np.float32)
         weights = self._weights(language)
@@ -223,9 +216,13 @@ class ModelEncoder:
         A text longer than a row is split between words into several rows. Only a word that is
         longer than a row loses its end.
         """
-        encoder, shape = self._rows(), self.shape
-        number, room = self.tokenizer.language_id(language), encoder.max_length - 2
-        pairs, rows, targets = [], [], []
+        encoder = self._rows()
+        shape = self.shape
+        number = self.tokenizer.language_id(language)
+        room = encoder.max_length - 2
+        pairs = []
+        rows = []
+        targets = []
         for text in texts:
             words = self.words(text, language)
             vectors = np.zeros((len(words), *shape), np.float32)
@@ -298,8 +295,11 @@ class ModelEncoder:
     ) -> tuple[list[Row], list[tuple[int, int, list[int]]]]:
         """Rows of given words; for each its sentence, first word, and the owner of each piece."""
         encoder = self._rows()
-        number, room = self.tokenizer.language_id(language), encoder.max_length - 2
-        rows, targets, cut = [], [], {}
+        number = self.tokenizer.language_id(language)
+        room = encoder.max_length - 2
+        rows = []
+        targets = []
+        cut = {}
         for place, words in enumerate(sentences):
             ids: list[int] = []
             owners: list[int] = []
@@ -312,7 +312,9 @@ class ModelEncoder:
                 if len(ids) + len(pieces) > room:
                     rows.append(Row(ids, group_by_word(owners, pool), number))
                     targets.append((place, first, owners))
-                    ids, owners, first = [], [], index
+                    ids = []
+                    owners = []
+                    first = index
                 ids += pieces
                 owners += [index - first] * len(pieces)
             rows.append(Row(ids, group_by_word(owners, pool), number))
@@ -322,12 +324,14 @@ class ModelEncoder:
     def _windows(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Splits words into ranges [start, end) that fit a row; a longer word has its own range."""
         encoder = self._rows()
-        start, size = 0, 0
+        start = 0
+        size = 0
         for place, word in enumerate(words):
             length = len(encoder.tokenizer.vocabulary.encode_word(word))
             if size and size + length > encoder.max_length - 2:
                 yield start, place
-                start, size = place, 0
+                start = place
+                size = 0
             size += length
         if size:
             yield start, len(words)
@@ -352,7 +356,8 @@ class ModelEncoder:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mean vectors, float32 [W, layers, D], and the averaged occurrences, int [W]."""
         encoder = self._rows()
-        number, room = self.tokenizer.language_id(language), encoder.max_length - 2
+        number = self.tokenizer.language_id(language)
+        room = encoder.max_length - 2
         index = {word: place for place, word in enumerate(words)}
         counts = np.zeros(len(words), np.int64)
         rows: list[Row] = []

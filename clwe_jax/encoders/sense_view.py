@@ -1,13 +1,5 @@
 """The senses of a model's words, the sense of a word in context, and its translation.
 
-    from clwe_jax import api
-
-    model = api.load("runs/bi_saelmo")
-    for sense in model.senses("bank", lang="en"):
-        print(sense.label, sense.share, sense.translations, sense.examples)
-    model.senses("bank", lang="en", context="She sat on the bank of the river.").label
-    model.translate("bank", context="She sat on the bank of the river.", to="de").word
-
 The directions of a bidirectional model have separate senses and numbers (A9).
 """
 
@@ -255,9 +247,11 @@ class SenseView:
         pieces = self._tokenizer.vocabulary.pieces
         rows = []
         for place in order:
-            number, sense = listed.ids[place], self.index.number(listed.slots[place])
+            number = listed.ids[place]
+            sense = self.index.number(listed.slots[place])
             languages = "+".join(x for x, member in self.index.members.items() if member[number])
-            share, uses = float(listed.shares[place]), int(listed.uses[place])
+            share = float(listed.shares[place])
+            uses = int(listed.uses[place])
             word = pieces[number]
             rows.append((f"{word}_{sense}", word, sense, languages, share, uses))
         return rows, listed.vectors[order]
@@ -271,7 +265,8 @@ class SenseView:
     def _word(self, word: str, lang: str) -> tuple[str, int]:
         """The normalised word and its id; ValueError unless it is one word of the vocabulary."""
         self._tokenizer.language_id(lang)
-        words, vocabulary = self._tokenizer.words(word, lang), self._tokenizer.vocabulary
+        words = self._tokenizer.words(word, lang)
+        vocabulary = self._tokenizer.vocabulary
         if len(words) != 1:
             raise ValueError(f"{word!r}: expected one word, found {len(words)}: {words}")
         if words[0] not in vocabulary.words:
@@ -294,7 +289,8 @@ class SenseView:
 
     def _read(self, word: str, number: int, lang: str) -> dict[str, _Read]:
         """The word's occurrences in `lang`, and in other languages if it is frequent there."""
-        members, by_language = self.index.members, {}
+        members = self.index.members
+        by_language = {}
         # A sense of a word of several languages may occur only in another language's text.
         others = [x for x in self._tokenizer.languages if x != lang and members[x][number]]
         for language in (lang, *others):
