@@ -384,9 +384,16 @@ class TrainingEvaluator(Protocol):
 
 @runtime_checkable
 class HasDetails(Protocol):
-    """An evaluator that keeps `details` of its last run: rows of a table, for the report."""
+    """An evaluator that keeps a row for each test item of its last run."""
 
     details: Sequence[Mapping[str, Any]]
+
+
+@runtime_checkable
+class HasExamples(Protocol):
+    """An evaluator that keeps a few rows of its last run, which its section of the report shows."""
+
+    examples: Sequence[Mapping[str, Any]]
 
 
 EncodeFn = Callable[[Variables, Batch], Hidden]

@@ -40,8 +40,8 @@ ORDER = (
     ("interop",),
     ("training",),
     ("encoders", "plan"),
-    ("evaluate",),
     ("report",),
+    ("evaluate",),
     ("runs",),
     # The wings. Vectors are the start of the others, and CLCR measures entailment by transfer.
     ("static",),
@@ -162,6 +162,8 @@ CHOSEN_ABOVE = {
     },  # a command: it takes the options of a model as a training does
     "clwe_jax.interop.export": {"encoders"},  # a command: it loads a run and writes it
     "clwe_jax.options.transfer": {"text"},  # asks a task for the kind of its labels
+    # Asks the evaluators for their headlines and sections.
+    "clwe_jax.report.evaluations": {"evaluate"},
     # Asks the wing of a finished run what it says of it.
     "clwe_jax.report.pages": {"pretrain", "static", "transfer", "clcr", "compare"},
 }
@@ -438,6 +440,34 @@ def test_writes_are_recognised(call):
     assert writes(ast.unparse(node.func), node)
     node = ast.parse("open(p, 'rb')", mode="eval").body
     assert not writes("open", node)
+
+
+# Modules that name figures of an evaluator beside the room that measures them, each with its reason.
+OTHER_NAMERS = {
+    "clwe_jax.report.headline": "the beginning of the floor's figures",
+    "clwe_jax.pocket.gold": "a stream of random numbers",
+    "clwe_jax.pretrain.pictures": "draws how senses form in training",
+}
+# The loss on held-out text is a figure of the training, beside that on its own text.
+FIGURES = tuple(f"{name}/" for name in {*registry.TABLES["evaluator"], "floor"} - {"mlm"})
+
+
+def figures_in(source: ast.Module) -> list[str]:
+    """Texts that begin as the path of a figure, without docstrings."""
+    texts = [str(x.value) for x in ast.walk(source) if isinstance(x, ast.Constant)]
+    return [text for text in texts if text.startswith(FIGURES)]
+
+
+def test_only_its_evaluator_names_a_figure():
+    named = {
+        module: figures_in(tree(path))
+        for module, path in MODULES.items()
+        if room(module) != "evaluate" and module not in OTHER_NAMERS
+    }
+    readme = ROOT / "benchmarks" / "ledger" / "readme.py"
+    assert not {module: texts for module, texts in named.items() if texts}
+    assert not figures_in(tree(readme))
+    assert figures_in(ast.parse("x = f'bli/{pair}/p@1'")) == ["bli/"]
 
 
 def test_capabilities_are_asked_for_with_isinstance():

@@ -10,21 +10,26 @@ import pytest
 
 from clwe_jax import options, presets, registry
 from clwe_jax.align.procrustes import Procrustes
+from clwe_jax.compare import measured, sections, systems
+from clwe_jax.compare.orders import Comparison
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import load as encoders
 from clwe_jax.encoders.spaces import StaticSpaces
+from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.evaluate.context import Context
 from clwe_jax.models.heads import Linear
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options.aligners import AlignerOptions
+from clwe_jax.options.compare import CompareOptions
 from clwe_jax.options.evaluators import EvaluationOptions
 from clwe_jax.options.models import LinearHead, TransformerOptions
 from clwe_jax.options.objectives import MlmOptions
 from clwe_jax.options.section import ByIdentity, Size, option
 from clwe_jax.options.tasks import Mlm
 from clwe_jax.pretrain import job as pretrain
+from clwe_jax.report.headline import Headline
 from clwe_jax.static import job as static
 from clwe_jax.text.labelled import Examples, Labelled
 from clwe_jax.transfer import job as transfer
@@ -100,10 +105,27 @@ class Evaluation(EvaluationOptions):
 class Evaluator(ByIdentity, Evaluation):
     """The evaluator."""
 
+    headlines = (
+        Headline(
+            "toy/*/even",
+            "Toys that are even",
+            floors=("toy/*/chance",),
+            sentence="{} of the toys are even",
+            baseline="a coin",
+            key="toys",
+        ),
+    )
+
     context: Context
     has_data = True
+    outcomes: dict = dataclasses.field(default_factory=dict, init=False)
 
     def run(self, model):
+        even = np.arange(40) % 4 > 0
+        self.outcomes["toy/de-en/even"] = Outcomes(even, np.arange(40))
+        for pair in ("", "de-en/"):
+            yield f"toy/{pair}even", float(even.mean())
+            yield f"toy/{pair}chance", 0.5
         yield "toy/width", float(model.sentences(["a"], self.context.languages[0]).shape[-1])
 
 
@@ -274,6 +296,24 @@ def test_a_task_a_backbone_an_objective_and_an_evaluator_train(tmp_path, capsys)
     assert pretrain.run(run, str(tmp_path / "dry"), dry=True)
     assert "evaluation toy: toy on" in capsys.readouterr().out
     assert pretrain.run(run, str(tmp_path / "run"))
+    verdict = "75.0% of the toys are even. The floor, a coin, is 50.0%: +25.0 points."
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert verdict in " ".join(capsys.readouterr().out.split())  # the terminal
+    assert verdict in page
+    assert "<span>Toys that are even</span><b>75.0%</b>" in page  # the tile
     figures = results(tmp_path / "run")
     assert figures["toy/width"] == 16 and figures["train/factor"] == pytest.approx(7)
     assert "eval/mlm/loss" in figures and figures["data/masked_words"] > 0
+
+
+def test_the_headline_of_an_evaluator_is_compared():
+    evaluator = Evaluator(context=Context(languages=("de", "en")))
+    list(evaluator.run(StaticSpaces({"de": words_of("de")}, {}, {}, "de").encoder()))
+    outcomes, items = measured.outcomes_of_hits(evaluator.outcomes)
+    cost = dict.fromkeys(("minutes", "wall_minutes", "memory", "disk"), 1.0)
+    one = measured.Measured({}, outcomes, dict.fromkeys(outcomes, "k"), cost, items=items)
+    chosen = {"floor": systems.SYSTEMS["floor"]}
+    comparison = Comparison(chosen, {"floor": [one]}, {})
+    assert comparison.figures()["compare/floor/toys"] == 0.75
+    table = sections.sections(comparison, CompareOptions(), "a minute")[0]["blocks"][0]
+    assert {"kind": "column", "head": "Toys that are even", "form": "percent"} in table["columns"]

@@ -7,6 +7,8 @@ import re
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from benchmarks.ledger import orders
+from clwe_jax.report import evaluations
+from clwe_jax.report.headline import Headline, leading, mean_of
 from clwe_jax.runs import forecast
 
 README, MINUTES = "README.md", "configs/minutes.json"
@@ -23,49 +25,47 @@ class Choice(NamedTuple):
       have, want: a newcomer's case.
       config: the system, by its default run.
       label: name of the figure.
-      figure, floor: metrics; '' without a floor.
+      headlines: those of which the leading one is shown.
     """
 
     have: str
     want: str
     config: str
     label: str
-    figure: str
-    floor: str = ""
+    headlines: Sequence[Headline]
 
 
-_WORDS = ("sentences found", "retrieval/mean_csls", "floor/retrieval/mean_csls")
-_LAYERS = ("sentences found", "retrieval/mean_last4_csls", "floor/retrieval/sif/mean_csls")
+_OF = evaluations.headlines()
+_SENTENCES = "sentences found", _OF["retrieval"]
+_VECTORS = "vectors of words and sentences"
 LINES = (
-    Choice("text, a dictionary", "vectors of words and sentences", "joint_dictionary", *_WORDS),
-    Choice("a New Testament alone", "vectors of words and sentences", "bible", *_WORDS),
-    Choice("a dictionary, no time", "the same, without training", "dictionary_vectors", *_WORDS),
-    Choice("texts that share documents", "also the translations in them", "mined_vectors", *_WORDS),
-    Choice("text, a dictionary", "a language model, in minutes", "warm_dict_mlm", *_LAYERS),
-    Choice("the same", "DICT-MLM from random parameters", "dict_mlm_50", *_LAYERS),
+    Choice("text, a dictionary", _VECTORS, "joint_dictionary", *_SENTENCES),
+    Choice("a New Testament alone", _VECTORS, "bible", *_SENTENCES),
+    Choice(
+        "a dictionary, no time", "the same, without training", "dictionary_vectors", *_SENTENCES
+    ),
+    Choice(
+        "texts that share documents", "also the translations in them", "mined_vectors", *_SENTENCES
+    ),
+    Choice("text, a dictionary", "a language model, in minutes", "warm_dict_mlm", *_SENTENCES),
+    Choice("the same", "DICT-MLM from random parameters", "dict_mlm_50", *_SENTENCES),
     Choice(
         "vectors of each language",
         "one space of them",
         "align_vecmap",
         "words translated",
-        "bli/p@1_csls",
+        _OF["bli"],
     ),
     Choice(
         "labels in one language",
         "names in the others",
         "ner_bilstm_crf",
         "F1",
-        "zero_shot/ner/mean_f1",
+        [Headline("zero_shot/ner/mean_f1", "F1")],
     ),
-    Choice(
-        "sentences and translations",
-        "sentence vectors, a translator",
-        "laser",
-        "sentences found",
-        "retrieval/mean",
-    ),
-    Choice("text in two languages", "a translator", "unsupervised_mt", "BLEU", "bleu/mean"),
-    Choice("ambiguous words", "their senses", "bi_saelmo_context", "purity", "senses/purity"),
+    Choice("sentences and translations", "sentence vectors, a translator", "laser", *_SENTENCES),
+    Choice("text in two languages", "a translator", "unsupervised_mt", "BLEU", _OF["bleu"]),
+    Choice("ambiguous words", "their senses", "bi_saelmo_context", "purity", _OF["senses"]),
 )
 _ABSENT = "–"  # of a system that was not measured
 
@@ -118,11 +118,11 @@ def _minutes(some: Sequence[Mapping[str, Any]]) -> float:
 
 
 def _reached(line: Choice, some: Sequence[Mapping[str, Any]]) -> str:
-    scale = 1 if line.label == "BLEU" else 100
-    figure, floor = (
-        orders.figure(some, name) if name else None for name in (line.figure, line.floor)
-    )
-    if figure is None:
+    measured = some[0]["figures"]
+    headline = leading(line.headlines, measured)
+    if headline is None:
         return _ABSENT
+    scale = 100 if headline.form == "percent" else 1
+    floor = orders.figure(some, mean_of(headline.floor(measured)))
     below = "" if floor is None else f" ({scale * floor.value:.1f})"
-    return f"{line.label}: {scale * figure.value:.1f}{below}"
+    return f"{line.label}: {scale * orders.figure(some, headline.mean).value:.1f}{below}"

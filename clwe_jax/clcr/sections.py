@@ -12,7 +12,8 @@ from clwe_jax.clcr import entailment, steps
 from clwe_jax.clcr.results import Reordered, Split, Transformed
 from clwe_jax.clcr.steps import Extraction
 from clwe_jax.options.clcr import ClcrOptions, ClcrRun
-from clwe_jax.report import data, word_links
+from clwe_jax.evaluate import word_alignment_page
+from clwe_jax.report import data
 from clwe_jax.report.data import (
     Block,
     Chart,
@@ -25,7 +26,7 @@ from clwe_jax.report.data import (
     Text,
     Word,
 )
-from clwe_jax.report.measures import pair_name
+from clwe_jax.report.figure_tables import pair_name
 
 _NAMES = {
     "regression": "linear regression",
@@ -133,9 +134,9 @@ def _transform(
             "sure": sorted(row.sure),
             "found": np.argwhere(test.links[place]).tolist(),
         }
-        blocks.append(word_links.picture(shown, "found", "pivots as"))
+        blocks.append(word_alignment_page.picture(shown, "found", "pivots as"))
         if test.gold:
-            blocks.append(word_links.picture(shown, "sure", "gold, sure"))
+            blocks.append(word_alignment_page.picture(shown, "sure", "gold, sure"))
     text = (
         "The squared error a dimension between target words and the attended, mapped source words of "
         "test sentences (Table 1), in units of the variance: 1 is the distance to the mean. Each map "

@@ -122,7 +122,7 @@ class Compare(Job):
             else {},
             "budget": config.compare.budget,
             "evals": to_dict(config)["evals"],
-            "outcomes": [pattern.pattern for pattern in measured.OUTCOMES.values()],
+            "outcomes": [pattern.pattern for pattern in measured.outcome_patterns().values()],
             "tasks": [
                 tasks.names(config.compare),
                 config.compare.heads,

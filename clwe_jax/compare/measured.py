@@ -13,16 +13,11 @@ import numpy as np
 
 from clwe_jax import atomic
 from clwe_jax.evaluate.agreement import Outcomes
+from clwe_jax.report import evaluations
+from clwe_jax.report.headline import pattern_of
 
 _RECORD = "record"
 _ITEMS = "items/"
-# Figures with test items -> the paths of their outcomes by part: a direction or a language.
-OUTCOMES = {
-    "retrieval": re.compile(r"retrieval/([^/]+)/mean"),
-    "retrieval_csls": re.compile(r"retrieval/([^/]+)/mean_csls"),
-    # A word without a vector counts as its own translation; a system must not lead by words that it lacks.
-    "induction": re.compile(r"bli/([^/]+)/p@1_csls_distinct"),
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,14 +82,20 @@ def load(path: str) -> Measured:
     return Measured(outcomes=outcomes, items=items, **record)
 
 
+def outcome_patterns() -> dict[str, re.Pattern[str]]:
+    """Figure with test items -> the paths of its outcomes by part: a direction or a language."""
+    return {key: pattern_of(x.path) for key, x in evaluations.compared().items()}
+
+
 def outcomes_of_hits(
     outcomes: Mapping[str, Outcomes],
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """The outcomes of evaluators, as `Measured.outcomes` and `items`."""
     made = {}
     items = {}
+    patterns = outcome_patterns()
     for path, (hits, numbers) in outcomes.items():
-        for name, pattern in OUTCOMES.items():
+        for name, pattern in patterns.items():
             if match := pattern.fullmatch(path):
                 ones = np.ones(len(hits), np.int32)
                 part = f"{name}/{match[1]}"

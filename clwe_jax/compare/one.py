@@ -170,15 +170,12 @@ def _evaluate(
         domains=tuple(filter(None, config.data.pocket_domains.split(","))),
         seed=config.seed,
     )
-    names = {"retrieval", "bli", "bleu", "mining", "similarity", "word_alignment"}
-    objective = getattr(run, "objective", None)
-    if isinstance(objective, SenseLossOptions):
-        names |= {"senses", "wsd"}
+    names = set(registry.TABLES["evaluator"])
+    if not isinstance(getattr(run, "objective", None), SenseLossOptions):
+        names -= {"senses", "wsd"}  # they measure sense vectors
     made = evaluators.build(config.evals, context, folders, names)
     figures, rows = evaluators.measure(made, encoder)
-    outcomes, items = measured.outcomes_of_hits(
-        {x: y for keyed in made for x, y in keyed.outcomes.items()}
-    )
+    outcomes, items = measured.outcomes_of_hits(evaluators.outcomes(made))
     keys = {name: f"{counts.shape[1]} items" for name, counts in outcomes.items()}
     asked: dict[str, list[str]] = {}
     for row in rows:

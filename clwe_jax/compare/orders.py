@@ -15,9 +15,8 @@ from clwe_jax.compare.systems import System
 from clwe_jax.evaluate import agreement, significance
 from clwe_jax.evaluate.agreement import Gain
 from clwe_jax.evaluate.significance import LEVEL, Sample
+from clwe_jax.report import evaluations
 
-# Figure -> its title; the tasks' follow.
-TITLES = {"retrieval": "Retrieval", "retrieval_csls": "Retrieval, CSLS", "induction": "Induction"}
 COSTS = ("minutes", "memory", "disk")
 
 
@@ -41,7 +40,8 @@ class Comparison:
     @functools.cached_property
     def titles(self) -> dict[str, str]:
         """Figure -> its title, of the figures that a system has."""
-        titles = {**TITLES, **self.tasks}
+        compared = {key: x.label for key, x in evaluations.compared().items()}
+        titles = {**compared, **self.tasks}
         return {name: title for name, title in titles.items() if self.measured(name)}
 
     @functools.cache
@@ -127,6 +127,14 @@ class Comparison:
         values = [run.figures[path] for run in self.runs[name] if path in run.figures]
         return float(np.mean(values)) if values else None
 
+    @functools.cache
+    def other_figures(self, *names: str) -> list[str]:
+        """The paths of the figures of evaluators that these systems are not compared by."""
+        declared = evaluations.headlines().items()
+        starts = tuple(f"{name}/" for name, some in declared if not any(x.key for x in some))
+        runs = [run for name in names for run in self.runs[name]]
+        return sorted({x for run in runs for x in run.figures if x.startswith(starts)})
+
     def figures(self) -> dict[str, float]:
         """The content of results.json: compare/SYSTEM/FIGURE, its interval, costs and orders."""
         made: dict[str, float] = {}
@@ -138,15 +146,11 @@ class Comparison:
                     made[path] = self.value(figure, name)
                     made[f"{path}_low"], made[f"{path}_high"] = self.interval(figure, name)
             costs = {kind: self.cost(name, kind) for kind in COSTS}
-            costs["coverage"] = self.mean(name, "bli/coverage_distinct")
+            for headline in evaluations.compared().values():
+                if headline.coverage:
+                    costs["coverage"] = self.mean(name, headline.coverage)
             made |= {f"compare/{key}/{x}": y for x, y in costs.items() if y is not None}
-            own = {
-                x
-                for run in self.runs[name]
-                for x in run.figures
-                if x.startswith(("senses/", "wsd/"))
-            }
-            made |= {f"compare/{key}/{x}": self.mean(name, x) for x in sorted(own)}
+            made |= {f"compare/{key}/{x}": self.mean(name, x) for x in self.other_figures(name)}
         for figure in self.titles:
             for first, second in itertools.pairwise(self.measured(figure)):
                 gain = self.gain(figure, first, second)

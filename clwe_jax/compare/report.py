@@ -14,5 +14,8 @@ class ComparePage(page.Page):
     def intended_use(self, run, others):
         return Section("Data", "", card.data(run))
 
+    def unmeasured(self, run):
+        return None
+
     def code(self, run):
         return ""

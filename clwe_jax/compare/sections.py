@@ -7,7 +7,7 @@ from typing import Any
 
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.options.compare import CompareOptions
-from clwe_jax.report import data
+from clwe_jax.report import data, evaluations
 from clwe_jax.report.data import BLUE, NEUTRAL, Cell, Column, Dots, Number, Picture, Table, Word
 
 _ONE_SEED = " Each system has one seed: an order holds of these trained models, and another seed may turn it."
@@ -27,25 +27,26 @@ def sections(comparison: Comparison, settings: CompareOptions, budget: str) -> l
         _advice(comparison),
         _by_part(comparison),
         _costs(comparison, budget),
-        _senses(comparison),
+        _others(comparison),
     )
     return [data.to_json(section) for section in made if section is not None]
 
 
 def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> data.Section:
+    covered = {key: x.coverage for key, x in evaluations.compared().items() if x.coverage}
     rows = []
     for name in _systems_by_figure(comparison):
         cells: list[Cell] = [comparison.systems[name].title]
         for figure in comparison.titles:
             cells.append(_figure(comparison, figure, name))
-            if figure == "induction":
-                cells.append(Number(comparison.mean(name, "bli/coverage_distinct")))
+            if figure in covered:
+                cells.append(Number(comparison.mean(name, covered[figure])))
         cells += [Number(comparison.cost(name, kind)) for kind in ("minutes", "memory", "disk")]
         rows.append(cells)
     columns: list[Column | str] = ["System"]
     for figure, title in comparison.titles.items():
         columns.append(Column(title, "percent"))
-        if figure == "induction":
+        if figure in covered:
             columns.append(Column("Coverage", "percent", main=False))
     columns += [
         Column("Processor minutes"),
@@ -241,25 +242,23 @@ def _costs(comparison: Comparison, budget: str) -> data.Section:
     return data.Section("Cost", text, [Table(columns, rows)])
 
 
-def _senses(comparison: Comparison) -> data.Section | None:
-    paths = sorted(
-        {
-            x
-            for runs in comparison.runs.values()
-            for run in runs
-            for x in run.figures
-            if x.startswith(("senses/", "wsd/")) and x.count("/") == 1
-        }
-    )
+def _others(comparison: Comparison) -> data.Section | None:
+    """The figures of the other evaluators: all of them in the results, here those of few parts."""
+    paths = [x for x in comparison.other_figures(*comparison.runs) if x.count("/") == 1]
     if not paths:
         return None
     names = [
         name for name in comparison.runs if any(comparison.mean(name, x) is not None for x in paths)
     ]
+    labels = {x.mean: x.label for x in evaluations.every_headline()}
     rows: list[list[Cell]] = [
-        [Word(path, style="code"), *(Number(comparison.mean(name, path)) for name in names)]
+        [
+            labels.get(path) or Word(path, style="code"),
+            *(Number(comparison.mean(name, path)) for name in names),
+        ]
         for path in paths
     ]
     columns = ["Figure", *(Column(comparison.systems[name].title) for name in names)]
-    text = "Of language models of words; docs/senses.md describes the figures."
-    return data.Section("Senses", text, [Table(columns, rows, closed="All figures of senses")])
+    # Closed: a language model of senses has dozens.
+    tables = [Table(columns, rows, closed="Figures of other evaluators")]
+    return data.Section("Other evaluators", "", tables)

@@ -13,6 +13,7 @@ from typing import Any, Iterator, Sequence
 
 from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.encoders.translate import generates, join_words, translate
+from clwe_jax.evaluate import bleu_page
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.word_by_word import word_by_word
 from clwe_jax.options.evaluators import BleuEvaluation
@@ -64,11 +65,14 @@ class Bleu(ByIdentity, BleuEvaluation):
     on how spaces are put back, and are no scores of a shared task.
 
     Attributes:
-      details: for each direction a few translations and sacrebleu's signature.
+      examples: for each direction a few translations and sacrebleu's signature.
     """
 
+    headlines = bleu_page.HEADLINES
+    section = staticmethod(bleu_page.section)
+
     context: Context
-    details: list[dict[str, Any]] = dataclasses.field(default_factory=list, init=False)
+    examples: list[dict[str, Any]] = dataclasses.field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -92,7 +96,7 @@ class Bleu(ByIdentity, BleuEvaluation):
                 "The evaluator 'bleu' measures translations, and this model writes no text: take it "
                 "out of config.evals"
             )
-        self.details.clear()
+        self.examples.clear()
         totals: list[tuple[float, float]] = []
         for pair, pairs in self._pairs:
             sides = {pair.source: pairs.source, pair.target: pairs.target}
@@ -106,9 +110,8 @@ class Bleu(ByIdentity, BleuEvaluation):
                 yield f"chrf/{source}-{target}", chrf
                 totals.append((bleu, chrf))
                 shown = zip(sides[source], translations, wanted)
-                self.details.extend(
+                self.examples.extend(
                     {
-                        "kind": "bleu",
                         "direction": f"{source}-{target}",
                         "source": text,
                         "translation": written,

@@ -19,7 +19,7 @@ import numpy as np
 
 from clwe_jax.align import csls, ranks
 from clwe_jax.encoders.encode import Layer, select_layer
-from clwe_jax.evaluate import tags
+from clwe_jax.evaluate import bli_page, tags
 from clwe_jax.evaluate.agreement import Outcomes, number_texts
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.induced import TOPS, Induced, Places, precision
@@ -49,6 +49,10 @@ class LexiconInduction(ByIdentity, BliEvaluation):
       outcomes: of the last run, path of a metric p@1* or p@1*_distinct -> whether each of its source
         words is right, [W]; words of one English word share its number.
     """
+
+    headlines = bli_page.HEADLINES
+    section = staticmethod(bli_page.section)
+    describe_tests = staticmethod(bli_page.describe_tests)
 
     context: Context
     outcomes: dict[str, Outcomes] = dataclasses.field(default_factory=dict, init=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Iterator
+from typing import Iterator, Sequence
 
 import numpy as np
 
@@ -13,9 +13,34 @@ from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
 from clwe_jax.evaluate.context import Context
 from clwe_jax.options.evaluators import MiningEvaluation
 from clwe_jax.options.section import ByIdentity
+from clwe_jax.report import figures
+from clwe_jax.report.data import Column, Section
+from clwe_jax.report.figure_tables import pair_name, table
+from clwe_jax.report.headline import Headline
+from clwe_jax.report.run_folder import RunFolder
 from clwe_jax.text.corpus import parallel
 from clwe_jax.text.corpus.repeats import drop_repeats
 from clwe_jax.types import Encoder
+
+
+_COLUMNS = {
+    "precision": Column("Precision", "percent"),
+    "recall": Column("Recall", "percent"),
+    "f1": Column("F1", "percent"),
+    "threshold": Column("Least margin"),
+}
+
+
+def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
+    """Precision and recall of bitext mining by pair."""
+    by_pair = figures.pairs_of(run.figures, "mining")
+    pairs = {pair: pair_name(pair) for pair in by_pair}
+    text = (
+        "Mining of sentence pairs by the margin of their vectors: half of each side's sentences "
+        "have their translation on the other side."
+    )
+    blocks = table("mining", pairs, _COLUMNS, by_pair, "Pair", mean=False)
+    return Section("Bitext mining", text, blocks) if blocks else None
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -26,6 +51,9 @@ class BitextMining(ByIdentity, MiningEvaluation):
     Of a half's sentences the source side has the first two thirds and the target side the last two,
     so that half of each side has its translation on the other side.
     """
+
+    headlines = (Headline("mining/*/f1", "Bitext mining, F1"),)
+    section = staticmethod(section)
 
     context: Context
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from clwe_jax.align import both_sides, csls
 from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
+from clwe_jax.evaluate import retrieval_page
 from clwe_jax.evaluate.agreement import Outcomes, number_texts
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.statistics import wilson_interval
@@ -69,6 +70,10 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
       outcomes: of the last run, path of a metric mean* -> whether each source sentence is right, [N];
         pairs of one English sentence share its number.
     """
+
+    headlines = retrieval_page.HEADLINES
+    section = staticmethod(retrieval_page.section)
+    describe_tests = staticmethod(retrieval_page.describe_tests)
 
     context: Context
     outcomes: dict[str, Outcomes] = dataclasses.field(default_factory=dict, init=False)

@@ -24,6 +24,7 @@ from clwe_jax.options.evaluators import SensesEvaluation
 from clwe_jax.options.section import ByIdentity
 from clwe_jax.pocket import gold
 from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.report.headline import Headline
 from clwe_jax.types import Array, HasObjective, Objective, Variables
 
 Word = tuple[str, str]  # language, word
@@ -58,6 +59,11 @@ class SenseEvaluator(ByIdentity, SensesEvaluation):
     Attributes:
       seed: seed of the sentences.
     """
+
+    headlines = (
+        Headline("senses/nearest", "Senses by the nearest mean representation"),
+        Headline("senses/purity", "Purity of the assigned senses"),
+    )
 
     seed: int = 0
     context: Context

@@ -22,6 +22,9 @@ from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
 from clwe_jax.evaluate.context import Context
 from clwe_jax.options.evaluators import SimilarityEvaluation
 from clwe_jax.options.section import ByIdentity
+from clwe_jax.report.data import Column, Section
+from clwe_jax.report.figure_tables import table
+from clwe_jax.report.run_folder import RunFolder
 from clwe_jax.text.corpus import test_files
 from clwe_jax.text.words.languages import name_in
 from clwe_jax.text.lines import LineCounts, iterate_lines, warn_of_repairs
@@ -181,9 +184,29 @@ def correlation(
     return float(stats.spearmanr(cosines, wanted).statistic), share
 
 
+def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
+    """Word similarity by test set."""
+    by_set: dict[str, dict[str, float]] = {}
+    for name, value in run.figures.items():
+        path, _, metric = name.rpartition("/")
+        if path.startswith("similarity/"):
+            by_set.setdefault(path.removeprefix("similarity/"), {})[metric] = value
+    text = "Spearman's correlation of cosines with human scores, over the pairs that have vectors."
+    columns = {
+        "spearman": Column("Correlation"),
+        "coverage": Column("Covered", "percent", main=False),
+        "pairs": Column("Pairs", "count", main=False),
+    }
+    subjects = {name: name for name in sorted(by_set)}
+    blocks = table("similarity", subjects, columns, by_set, "Set", mean=False)
+    return Section("Word similarity", text, blocks) if blocks else None
+
+
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class WordSimilarity(ByIdentity, SimilarityEvaluation):
     """Word similarity, for the words of any encoder."""
+
+    section = staticmethod(section)
 
     context: Context
 

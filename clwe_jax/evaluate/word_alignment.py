@@ -19,6 +19,7 @@ from clwe_jax import pocket
 from clwe_jax.align import word_links
 from clwe_jax.encoders.encode import MEAN_LAST4
 from clwe_jax.encoders.features import EncodesPieces, EncodesWords
+from clwe_jax.evaluate import word_alignment_page
 from clwe_jax.evaluate.context import Context
 from clwe_jax.models.pooling import last_layers
 from clwe_jax.options.evaluators import WordAlignerOptions, WordAlignmentEvaluation
@@ -173,11 +174,14 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
     """Alignment error rate of the words of parallel sentences, for any encoder of words.
 
     Attributes:
-      details: the first short sentences of each pair with gold and found links, for the report.
+      examples: the first short sentences of each pair with gold and found links, for the report.
     """
 
+    headlines = word_alignment_page.HEADLINES
+    section = staticmethod(word_alignment_page.section)
+
     context: Context
-    details: list[Mapping[str, Any]] = dataclasses.field(default_factory=list, init=False)
+    examples: list[Mapping[str, Any]] = dataclasses.field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -198,7 +202,7 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
         """Yields word_alignment/{src}-{trg}/{aer,precision,recall,f1}, their means over the pairs
         word_alignment/{aer,...}, word_alignment/{src}-{trg}/sentences, and
         word_alignment/{src}-{trg}/layer{k}/aer where a model has several layers."""
-        self.details.clear()
+        self.examples.clear()
         totals: list[dict[str, float]] = []
         for (source, target), rows in self.pairs.items():
             view = model.pairwise_space(source, target)
@@ -225,11 +229,10 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
 
     def _show(self, row: Linked, links: np.ndarray, languages: tuple[str, str]) -> None:
         """Keeps a short sentence for the report."""
-        shown = sum(x["languages"] == list(languages) for x in self.details)
+        shown = sum(x["languages"] == list(languages) for x in self.examples)
         if shown < _KEPT and 3 < max(len(row.source), len(row.target)) <= _SHOWN:
-            self.details.append(
+            self.examples.append(
                 {
-                    "kind": "word_alignment",
                     "languages": list(languages),
                     "source": list(row.source),
                     "target": list(row.target),

@@ -24,6 +24,7 @@ from clwe_jax.evaluate.wsd_files import Corpus, first_senses, read
 from clwe_jax.options.evaluators import WsdEvaluation
 from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.unpacking import strip_compression
+from clwe_jax.report.headline import Headline
 from clwe_jax.types import HasObjective
 
 # Sentences as lists of words -> [words, layers, D] of each sentence, without words that were cut.
@@ -197,6 +198,8 @@ def f1_interval(
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class WordSenseDisambiguation(ByIdentity, WsdEvaluation):
     """Table 2: senses learned from annotated text (A14), and predicted in the test sets."""
+
+    headlines = (Headline("wsd/mean/f1", "Word sense disambiguation, F1"),)
 
     context: Context
 

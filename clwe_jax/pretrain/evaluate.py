@@ -12,6 +12,7 @@ from clwe_jax import options
 from clwe_jax.encoders import language_model
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.report.headline import FLOOR
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
 
@@ -79,6 +80,6 @@ class Evaluation(Job):
 
 
 def measurement(metric: str) -> str:
-    """The first part of a metric's path, with 'floor/' where the figure is the dictionary's."""
-    start = dictionary_baseline.PREFIX if metric.startswith(dictionary_baseline.PREFIX) else ""
+    """The first part of a metric's path, with `headline.FLOOR` where the figure is the dictionary's."""
+    start = FLOOR if metric.startswith(FLOOR) else ""
     return start + metric.removeprefix(start).partition("/")[0]

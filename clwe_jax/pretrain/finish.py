@@ -14,7 +14,7 @@ from jax.experimental import multihost_utils
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import to_dict
 from clwe_jax.options.training import CheckpointOptions
-from clwe_jax.report import data, run_folder
+from clwe_jax.report import data, evaluations, run_folder
 from clwe_jax.runs import inputs
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.text.run_text import RunText
@@ -24,29 +24,12 @@ from clwe_jax.types import Objective, TrainingEvaluator
 
 # Fields of the pretraining's result that a later start of the finish cannot compute again.
 _FIELDS = ("evaluations", "train", "compile_seconds", "tokens_per_second", "steps_per_second")
-# Figures before and after the finish: title of the table, form of its figures, path -> name.
-_SHOWN = (
-    (
-        "The cost: held-out loss, nats per masked piece",
-        "",
-        {
-            "eval/mlm/loss": "all labels",
-            "eval/mlm/monolingual_loss": "labels in the text's language",
-        },
-    ),
-    (
-        "The gain: translations found",
-        "percent",
-        {
-            "retrieval/mean_last4": "sentences, last four layers",
-            "retrieval/mean_last4_centered": "sentences, centered",
-            "retrieval/mean_last4_csls": "sentences, by CSLS",
-            "retrieval/sif/mean_last4_csls": "sentences, by SIF and CSLS",
-            "bli/p@1": "words",
-            "bli/p@1_csls": "words, by CSLS",
-        },
-    ),
-)
+_BEFORE = "before_finish/"
+# What the finish costs: path -> name.
+_COST = {
+    "eval/mlm/loss": "all labels",
+    "eval/mlm/monolingual_loss": "labels in the text's language",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,12 +127,18 @@ class Finish:
             return []
         options = self.config.finish
         tables = []
-        for title, form, names in _SHOWN:
+        for title, form, names in (
+            ("The cost: held-out loss, nats per masked piece", "", _COST),
+            ("The gain: translations found", "percent", _gains()),
+        ):
             rows = [
-                [shown, data.Number(before), data.Number(after, change=after - before)]
+                [
+                    shown,
+                    data.Number(figures[_BEFORE + name]),
+                    data.Number(figures[name], change=figures[name] - figures[_BEFORE + name]),
+                ]
                 for name, shown in names.items()
-                if (before := figures.get(f"before_finish/{name}")) is not None
-                and (after := figures.get(name)) is not None
+                if {name, _BEFORE + name} <= figures.keys()
             ]
             columns = ["", data.Column("Before", form), data.Column("After", form)]
             tables += [data.Table(columns, rows, title=title)] if rows else []
@@ -215,15 +204,20 @@ def join_results(pretrained: FitResult, finished: FitResult) -> FitResult:
 
 
 def figures(pretrained: FitResult, finished: FitResult) -> dict[str, float]:
-    """The finish's training metrics, 'finish/...', and figures before it, 'before_finish/...'."""
+    """The finish's training metrics, 'finish/...', and figures before it, under `_BEFORE`."""
     before = pretrained.evaluations
     if not before:
         return {}
-    names = [name for _, _, names in _SHOWN for name in names if name in before]
+    names = [name for name in (*_COST, *_gains()) if name in before]
     return {
-        **{f"before_finish/{name}": before[name] for name in names},
+        **{_BEFORE + name: before[name] for name in names},
         **{name.replace("train/", "finish/", 1): x for name, x in finished.train.items()},
     }
+
+
+def _gains() -> dict[str, str]:
+    """Path -> label of the headlines that are shares."""
+    return {x.mean: x.label for x in evaluations.every_headline() if x.form == "percent"}
 
 
 def _all_hosts(where: str) -> None:

@@ -16,7 +16,7 @@ from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.training import ReportOptions
 from clwe_jax.pretrain import finish, own_mining, senses, warm_start
 from clwe_jax.pretrain.finish import Finish
-from clwe_jax.report import data, translations, word_links
+from clwe_jax.report import data
 from clwe_jax.runs import (
     dictionary_baseline,
     evaluators,
@@ -57,7 +57,7 @@ class Trained(NamedTuple):
     """A trained model and its figures."""
 
     objective: Objective  # of the pretraining
-    evaluators: Sequence[evaluators.InTraining]  # with the details of the last evaluation
+    evaluators: Sequence[evaluators.InTraining]  # with the last evaluation's outcomes
     result: train.FitResult
     finish: Mapping[str, float] = {}  # the figures of the finish alone
 
@@ -214,7 +214,7 @@ class Pretraining(Job):
         figures |= warm_start.figures(self.workdir) | trained.finish
         figures |= {f"data/coverage/{name}": x["coverage"] for name, x in languages.items()}
         figures |= {f"data/{name}": float(value) for name, value in stats.items()}
-        outcomes = {x: y for evaluator in trained.evaluators for x, y in evaluator.outcomes.items()}
+        outcomes = evaluators.outcomes(x.evaluator for x in trained.evaluators)
         return Results(figures, self._report(opened, trained, stats, figures), outcomes=outcomes)
 
     def _report(
@@ -242,7 +242,6 @@ class Pretraining(Job):
             "training steps with a non-finite loss": result.skipped,
             "checkpoints that could not be written": result.failed_checkpoints,
         }
-        shown = [row for evaluator in trained.evaluators for row in evaluator.details]
         return {
             **run_text.description,
             "dictionary": {**run_text.description.get("dictionary", {}), "tested": opened.tested},
@@ -255,11 +254,8 @@ class Pretraining(Job):
             "neighbours": _neighbours(model, run_text, config.report),
             "space": self._space(model, run_text),
             "senses": senses.gather(config, model, self.workdir),
-            "sections": [
-                *_initial(result.initial),
-                *self.finish.section(figures),
-                *(x for page in (word_links, translations) for x in page.sections(figures, shown)),
-            ],
+            "sections": [*_initial(result.initial), *self.finish.section(figures)],
+            "evaluations": evaluators.examples(x.evaluator for x in trained.evaluators),
             "finish": self.finish.record,
             "speed": {
                 "tokens_per_second": result.tokens_per_second,

@@ -20,7 +20,7 @@ from clwe_jax.options.pretrain import PretrainRun, ProjectionOptions
 from clwe_jax.options.section import nearest
 from clwe_jax.pretrain import project_maps
 from clwe_jax.pretrain.project_maps import Maps, Spaces
-from clwe_jax.report import tables
+from clwe_jax.report import evaluations, tables
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
 from clwe_jax.text import run_text as run_texts
@@ -123,7 +123,7 @@ class Projection(Job):
 
     def _evaluate(self, spaces: Spaces, fitted: Maps) -> dict[str, float]:
         made = evaluators.build(
-            self.config.evals, spaces.context, spaces.folders, names=dictionary_baseline.EVALUATORS
+            self.config.evals, spaces.context, spaces.folders, names=evaluations.have_floor()
         )
         figures = dict(fitted.figures)
         for name, maps in fitted.maps.items():

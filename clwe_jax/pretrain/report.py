@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Mapping, Sequence
 
 from clwe_jax.pretrain import pictures
-from clwe_jax.report import corpus, figures, measures, page, test_sets, verdict
+from clwe_jax.report import page, verdict
 from clwe_jax.report.data import Block, Section, Sentence, Text, Word
-from clwe_jax.report.overview import Tile
 from clwe_jax.report.run_folder import RunFolder
 
 _MAX_EXAMPLES = 14
@@ -55,29 +54,25 @@ def _example(row: Mapping[str, Any]) -> Sentence:
 class PretrainPage(page.Page):
     """The page of a pretraining run."""
 
-    behind = {measures.similarity: (pictures.senses,), corpus.languages: (examples,)}
-
-    def verdicts(self, run):
-        return [_translation(run), *super().verdicts(run)]
+    own = (pictures.senses, examples)
 
     def next_step(self, run):
+        if "translation" in (run.option("objective.name") or ""):
+            return (
+                "More steps help, as long as the curve in the report rises; the guide says what else:",
+                "clwe-jax guide translation",
+            )
         if run.option("init.embeddings") or run.option("init.parameters"):
             return (
-                "joint_dictionary",
                 "Static vectors of the same text and dictionary are a safe choice:",
+                verdict.command(run, "joint_dictionary"),
             )
-        return "warm_dict_mlm", (
+        return (
             "That is expected: from random parameters a language model learns every word from its "
             "sentences, and words without an entry in the dictionary need the most steps. Started from "
-            "word vectors, it is above the floor in the same minutes with the same text:"
+            "word vectors, it is above the floor in the same minutes with the same text:",
+            verdict.command(run, "warm_dict_mlm"),
         )
-
-    def unmeasured(self, run):
-        return verdict.name_missing_tests(run)
-
-    def tiles(self, run, others):
-        made = super().tiles(run, others)
-        return [_bleu(run, others), *made] if _translates(run) else made
 
 
 class ProjectedPage(PretrainPage):
@@ -85,42 +80,3 @@ class ProjectedPage(PretrainPage):
 
     def unmeasured(self, run):
         return None
-
-
-def _translates(run: RunFolder) -> bool:
-    return "translation" in (run.option("objective.name") or "") and "bleu/mean" in run.figures
-
-
-def _translation(run: RunFolder) -> verdict.Verdict | None:
-    """The verdict on a translator; its floors translate word by word."""
-    if not _translates(run):
-        return None
-    value = run.figures["bleu/mean"]
-    text = f"BLEU {value:.1f} of 100{verdict.directions(run, 'bleu/mean')}."
-    level = run.figures.get("floor/bleu/mean")
-    if level is None:
-        return verdict.Verdict(text)
-    return verdict.judge_figure(
-        f"{text} The floor, the dictionary alone word by word, is {level:.1f}",
-        value >= level,
-        "",
-        "More steps help, as long as the curve in the report rises; the guide says what else:",
-        "clwe-jax guide translation",
-    )
-
-
-def _bleu(run: RunFolder, others: Sequence[RunFolder]) -> Tile:
-    """The headline figure of a translator."""
-    notes = [
-        f"{test_sets.folder(run, 'bleu')}, mean of the directions, 0 to 100, by sacrebleu in normalised words"
-    ]
-    for path, of in (
-        ("start/bleu/mean", "vectors of the start"),
-        ("floor/bleu/mean", "dictionary"),
-    ):
-        if path in run.figures:
-            notes.append(f"word by word, {of}: {figures.decimal(run.figures[path])}")
-    for other in others:
-        if "bleu/mean" in other.figures:
-            notes.append(f"{other.name} {figures.decimal(other.figures['bleu/mean'])}")
-    return Tile("BLEU", figures.decimal(run.figures["bleu/mean"]), notes)

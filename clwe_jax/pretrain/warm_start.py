@@ -27,7 +27,7 @@ from clwe_jax.options.section import values_of
 from clwe_jax.options.embeddings import WordsOptions
 from clwe_jax.options.static import StaticRun
 from clwe_jax.options.training import MAX_START_DIM
-from clwe_jax.runs.dictionary_baseline import PREFIX
+from clwe_jax.report.headline import FLOOR
 from clwe_jax.runs.job import FIGURES
 from clwe_jax.text.vocab.subword_vocab import INSIDE_MARK, SPACE_MARK
 from clwe_jax.text.vocab.tokenizer import Tokenizer
@@ -61,7 +61,7 @@ def figures(workdir: str) -> dict[str, float]:
     except FileNotFoundError:
         return {}
     # The run measures the same floor.
-    kept = {name: value for name, value in saved.items() if not name.startswith(PREFIX)}
+    kept = {name: value for name, value in saved.items() if not name.startswith(FLOOR)}
     return {f"{FOLDER}/{name}": value for name, value in kept.items()}
 
 

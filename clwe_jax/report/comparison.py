@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any, Iterator, Sequence
+from typing import Any, Iterable, Iterator, Sequence
 
+from clwe_jax.report import evaluations
 from clwe_jax.report.data import Column, Metric, Section, Table, Word
+from clwe_jax.report.headline import Headline
 from clwe_jax.report.run_folder import RunFolder, differences
 
-# Prefixes of the figures that other sections show.
-_SHOWN = (
-    "retrieval/",
-    "bli/",
-    "eval/mlm/",
-    "train/",
-    "similarity/",
-    "floor/retrieval/",
-    "floor/bli/",
-    "speed/",
-)
-# Means over languages or pairs of the measurements that runs are compared by.
-_MAIN = re.compile(
-    r"(retrieval/(sif/)?mean(_last4)?|bli/(p@1|mean)|bleu/mean|zero_shot/.*mean|word_alignment/|senses/|"
-    r"similarity/mean|mining/)[a-z0-9_@]*"
-)
+# Beginnings of the figures of a training, which the report's own sections show.
+_TRAINING = ("eval/mlm/", "train/", "speed/")
 _MAX_OPTIONS = 3  # in a warning
 _MAX_LETTERS = 30  # of an option's value there
 
@@ -50,8 +37,10 @@ def fairness(run: RunFolder, other: RunFolder) -> list[str]:
     return sentences
 
 
-def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
-    """The figures that the runs share, the main ones first, and the options in which they differ."""
+def section(
+    run: RunFolder, others: Sequence[RunFolder], headlines: Iterable[Headline]
+) -> Section | None:
+    """The figures that the runs share, the headlines first, and the options in which they differ."""
     if not others:
         return None
     runs = (run, *others)
@@ -66,7 +55,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         for name in sorted(run.figures)
         if any(name in other.figures for other in others) and not name.endswith(("_low", "_high"))
     ]
-    main = [name for name in shared if _MAIN.fullmatch(name)]
+    main = [x.mean for x in headlines if x.mean in shared]
     blocks = [_table(run, main)] if main else []
     if shared:
         blocks.append(_table(run, shared, closed="All figures that another run has too"))
@@ -92,7 +81,7 @@ def other_figures(
     names = [
         name
         for name in sorted(run.results)
-        if not name.startswith((*_SHOWN, *elsewhere))
+        if not name.startswith((*_TRAINING, *evaluations.prefixes(), *elsewhere))
         and name.removesuffix("_low").removesuffix("_high") not in shown
     ]
     return Section("Other figures", "", [_table(run, names)]) if names else None

@@ -125,7 +125,7 @@ class Line:
     """A line of a chart.
 
     Its metric is a path of metrics.jsonl, drawn over the steps. A metric with a star, such as
-    'retrieval/layer*/acc@1', stands for paths of results.json, drawn over the star's number.
+    'toy/layer*/acc', stands for paths of results.json, drawn over the star's number.
     """
 
     kind = "line"
@@ -228,27 +228,8 @@ class Section:
     blocks: Sequence[Block] = ()
 
 
-_KINDS = {
-    kind.kind: kind
-    for kind in (
-        Metric,
-        Number,
-        Word,
-        Language,
-        Stack,
-        Column,
-        Table,
-        Line,
-        Chart,
-        Dots,
-        Picture,
-        Facts,
-        Text,
-        Sentence,
-        Closed,
-        Section,
-    )
-}
+# Every dataclass of this module is a part of a section.
+_KINDS = {part.kind: part for part in list(globals().values()) if dataclasses.is_dataclass(part)}
 # Objects in these fields need no 'kind'; nor do cells, which a field of _CELLS identifies.
 _FIELDS = {"columns": Column, "lines": Line, "dots": Dots, "words": Word, "facts": dict}
 _CELLS = {"metric": Metric, "value": Number, "text": Word, "language": Language, "stack": Stack}

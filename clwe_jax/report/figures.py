@@ -6,10 +6,6 @@ import math
 import re
 from typing import Callable, Mapping
 
-# Method of comparison -> ending of the metric's name.
-SENTENCE_METHODS = {"plain": "", "centered": "_centered", "CSLS": "_csls"}
-WORD_METHODS = {"nearest neighbour": "", "CSLS": "_csls", "inverted softmax": "_softmax"}
-
 
 def by_subject(results: Mapping[str, float], prefix: str) -> dict[str, dict[str, float]]:
     """'PREFIX/SUBJECT/METRIC' -> {SUBJECT: {METRIC: value}}, subjects in order.
@@ -33,7 +29,7 @@ def pairs_of(results: Mapping[str, float], prefix: str) -> dict[str, dict[str, f
 
 
 def over_star(results: Mapping[str, float], pattern: str) -> dict[int, float]:
-    """The values of a pattern such as 'retrieval/layer*/acc@1' by the star's number, ascending."""
+    """The values of a pattern such as 'toy/layer*/acc' by the star's number, ascending."""
     before, _, after = pattern.partition("*")
     path = re.compile(rf"{re.escape(before)}(\d+){re.escape(after)}")
     values = {
@@ -42,21 +38,6 @@ def over_star(results: Mapping[str, float], pattern: str) -> dict[int, float]:
         if (match := path.fullmatch(name)) and math.isfinite(value)
     }
     return dict(sorted(values.items()))
-
-
-def word_method(results: Mapping[str, float]) -> tuple[str, str]:
-    """(name, ending) of the main method of lexicon induction: CSLS if it was measured."""
-    measured = {name for metrics in by_subject(results, "bli").values() for name in metrics}
-    names = [name for name in ("CSLS", *WORD_METHODS) if f"p@1{WORD_METHODS[name]}" in measured]
-    name = names[0] if names else "nearest neighbour"
-    return name, WORD_METHODS[name]
-
-
-def last_layers(results: Mapping[str, float]) -> str:
-    """The layers that 'mean_last4' stands for: 'the last four layers', or fewer."""
-    layers = max(over_star(results, "retrieval/layer*/acc@1"), default=5)
-    names = {0: "the only layer", 1: "the only layer", 2: "both layers", 3: "all three layers"}
-    return names.get(layers, "all four layers" if layers == 4 else "the last four layers")
 
 
 def percent(value: float | None, digits: int = 1) -> str:

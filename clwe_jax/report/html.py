@@ -10,20 +10,17 @@ import math
 import os
 import re
 from pathlib import Path
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from absl import logging
 import jinja2
-from jinja2.bccache import Bucket
 import markupsafe
 
 from clwe_jax import atomic
 from clwe_jax.report import (
     comparison,
-    corpus,
     figures,
     fill_metrics,
-    measures,
     overview,
     pages,
     plots,
@@ -31,16 +28,10 @@ from clwe_jax.report import (
     space,
     training,
 )
-from clwe_jax.report.data import Chart, Number, Picture, Section, Table, Word, section_from_json
-from clwe_jax.report.page import Builder, Page
+from clwe_jax.report.data import Chart, Number, Picture, Section, Table, Word
 from clwe_jax.report.run_folder import RunFolder
 from clwe_jax.text.words.languages import is_right_to_left
 
-# The sections of every page in their order. The first one stands before the headline figures, those of
-# report.json between the second and the third list.
-_FIRST = space.section
-_FIGURES: tuple[Builder, ...] = (measures.retrieval, measures.induction, measures.similarity)
-_RUN: tuple[Builder, ...] = (training.section, corpus.languages, corpus.neighbours)
 # Errors that figures of an unexpected type raise.
 _DAMAGED = (AttributeError, IndexError, KeyError, TypeError, ValueError, jinja2.TemplateError)
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -93,10 +84,18 @@ def page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
     """
     run, *others = runs
     warned = list(problems)
-    environment = _environment(run)
     said = pages.of(run)
-    first, *shown = _sections(environment, said, runs, warned)
-    tiles = _attempt("the headline figures", warned, lambda: said.tiles(run, others))
+    template = _ENVIRONMENT.get_template("section.html")
+    functions = _page_functions(run)
+    render = lambda make: functools.partial(_render_section, template, functions, make, runs)
+    # The picture of the shared space stands above the headline figures.
+    picture = functools.partial(space.section, run, others)
+    first = _attempt("space.section", warned, render(picture))
+    named = said.sections(run, others)
+    made = [_attempt(name, warned, render(make)) for name, make in named]
+    tiles = _attempt(
+        "the headline figures", warned, lambda: overview.tiles(run, others, said.all_headlines(run))
+    )
     lead = _attempt("the summary", warned, lambda: overview.summary(run))
     judged = _attempt("the verdict", warned, lambda: said.verdict(run))
     warnings = [("Mind this", overview.unfinished_note(run) + training.skipped_steps(run) + warned)]
@@ -105,7 +104,7 @@ def page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
         for other in others
     ]
     style, script = ((_TEMPLATES / f"page.{x}").read_text(encoding="utf-8") for x in ("css", "js"))
-    return environment.get_template("page.html").render(
+    return _ENVIRONMENT.get_template("page.html").render(
         title=run.option("report.title") or run.name,
         lead=lead or run.name,
         verdict=judged,
@@ -114,63 +113,26 @@ def page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
         tiles=tiles or [],
         command=overview.command(run),
         first=first,
-        sections=shown,
+        sections=list(filter(None, made)),
         style=markupsafe.Markup(style),
         script=markupsafe.Markup(script),
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
 
 
-def _sections(
-    environment: jinja2.Environment, said: Page, runs: Sequence[RunFolder], problems: list[str]
-) -> Iterator[tuple[str, str, str] | None]:
-    """(id, title, content) of each section that has content; first of `_FIRST`, None without it."""
-    template = environment.get_template("section.html")
-    run, *others = runs
-    given = run.extras.get("sections") or []
-    if not isinstance(given, list):
-        problems.append("report.json: sections is left out: it is not a list.")
-        given = []
-    shown = [
-        [x for own in some for x in (own, *said.behind.get(own, ()))] for some in (_FIGURES, _RUN)
-    ]
-    last = (
-        said.machine,
-        said.other_figures,
-        overview.notes,
-        comparison.section,
-        overview.configuration,
-        said.intended_use,
-        said.usage,
-    )
-    builders = (_FIRST, *shown[0], *shown[1], *last)
-    makers = [(_name(f), functools.partial(f, run, others)) for f in builders]
-    made = [
-        (f"sections[{i}]", functools.partial(section_from_json, x)) for i, x in enumerate(given)
-    ]
-    place = 1 + len(shown[0])
-    makers[place:place] = made
-
-    def content(make: Callable[[], Section | None]) -> tuple[str, str] | None:
-        section = make()
-        blocks = fill_metrics.resolve(section.blocks, runs) if section is not None else []
-        if section is None or not (blocks or section.text):
-            return None
-        return section.title, markupsafe.Markup(template.render(text=section.text, blocks=blocks))
-
-    names = itertools.count(1)
-    for what, make in makers:
-        parts = _attempt(what, problems, functools.partial(content, make))
-        if parts is not None:
-            yield f"section-{next(names)}", *parts
-        elif what == _name(_FIRST):
-            yield None
-
-
-def _name(builder: Builder) -> str:
-    """'measures.retrieval', or 'static.errors' of a wing."""
-    room, module = builder.__module__.split(".")[-2:]
-    return f"{module if room == 'report' else room}.{builder.__name__}"
+def _render_section(
+    template: jinja2.Template,
+    functions: Mapping[str, Callable[..., Any]],
+    make: Callable[[], Section | None],
+    runs: Sequence[RunFolder],
+) -> tuple[str, str] | None:
+    """The title and the content of a section; None without content."""
+    section = make()
+    blocks = fill_metrics.resolve(section.blocks, runs) if section is not None else []
+    if section is None or not (blocks or section.text):
+        return None
+    content = template.render(text=section.text, blocks=blocks, **functions)
+    return section.title, markupsafe.Markup(content)
 
 
 def _attempt(what: str, problems: list[str], make: Callable[[], Any]) -> Any:
@@ -182,51 +144,13 @@ def _attempt(what: str, problems: list[str], make: Callable[[], Any]) -> Any:
         return None
 
 
-class _Compiled(jinja2.BytecodeCache):
-    """Keeps compiled templates for the other pages of the process: to compile them takes longer than to fill them."""
-
-    def __init__(self) -> None:
-        self._codes: dict[str, bytes] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        if bucket.key in self._codes:
-            bucket.bytecode_from_string(self._codes[bucket.key])
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self._codes[bucket.key] = bucket.bytecode_to_string()
-
-
-_COMPILED = _Compiled()
-
-
-def _environment(run: RunFolder) -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        bytecode_cache=_COMPILED,
-        autoescape=True,
-        finalize=_clean,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+def _page_functions(run: RunFolder) -> dict[str, Callable[..., Any]]:
+    """What the templates call that differs from page to page."""
     drawings = itertools.count(1)
-    environment.filters["clip"] = _clip
-    environment.globals |= {
-        "change": _change,
-        "colour": plots.colour,
-        "groups": lambda blocks: fill_metrics.side_by_side(blocks, (Chart, Picture)),
+    return {
         "hue": functools.partial(_hue, run.languages),
-        "interval": _interval,
-        "kind": lambda value: type(value).__name__.lower(),
-        "number": lambda cell: figures.FORMS[cell.form](cell.value),
-        "numeric": _numeric,
-        "open_rows": _OPEN_ROWS,
-        "reading_direction": _reading_direction,
-        "right_to_left": is_right_to_left,
-        "sortable": lambda x: x if x is not None and math.isfinite(x) else "-1e99",
         "svg": lambda block, small: plots.svg(block, f"drawing{next(drawings)}", small),
     }
-    return environment
 
 
 def _clean(value: Any) -> Any:
@@ -277,3 +201,28 @@ def _interval(cell: Number) -> str:
 def _numeric(table: Table) -> list[bool]:
     """Whether each column holds numbers, which are right-aligned."""
     return [any(isinstance(cell, Number) for cell in cells) for cells in zip(*table.rows)]
+
+
+# To compile the templates takes longer than to fill them: all pages of a process share them.
+_ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(_TEMPLATES),
+    autoescape=True,
+    finalize=_clean,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_ENVIRONMENT.filters["clip"] = _clip
+_ENVIRONMENT.globals |= {
+    "change": _change,
+    "colour": plots.colour,
+    "groups": lambda blocks: fill_metrics.side_by_side(blocks, (Chart, Picture)),
+    "interval": _interval,
+    "kind": lambda value: type(value).__name__.lower(),
+    "number": lambda cell: figures.FORMS[cell.form](cell.value),
+    "numeric": _numeric,
+    "open_rows": _OPEN_ROWS,
+    "reading_direction": _reading_direction,
+    "right_to_left": is_right_to_left,
+    "sortable": lambda x: x if x is not None and math.isfinite(x) else "-1e99",
+}

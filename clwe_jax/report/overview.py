@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import shlex
 from typing import Mapping, Sequence
 
-from clwe_jax.report import figures, floor, meaning, test_sets
+from clwe_jax.report import evaluations, figures
 from clwe_jax.report.data import Cell, Closed, Column, Facts, Number, Section, Table, Text
-from clwe_jax.report.figures import SENTENCE_METHODS
+from clwe_jax.report.headline import Headline, beside, mean_of, measured
 from clwe_jax.report.run_folder import RunFolder
 
 
@@ -23,78 +24,73 @@ class Tile:
 
 
 def tiles(
-    run: RunFolder, others: Sequence[RunFolder], headlines: Mapping[str, str] = {}
+    run: RunFolder, others: Sequence[RunFolder], headlines: Mapping[str, Sequence[Headline]]
 ) -> list[Tile]:
-    """The headline figures.
+    """The headline figures, the loss and the speed.
 
     Args:
-      headlines: label -> path of shares that are shown beside those of retrieval and induction.
+      headlines: name of a measurement -> its headlines.
     """
-    main, ending = figures.word_method(run.figures)
-    named = {
-        f"Retrieval, {name}": f"retrieval/mean_last4{x}" for name, x in SENTENCE_METHODS.items()
-    }
-    named |= {
-        f"Lexicon induction, P@1 {main}": f"bli/p@1{ending}_distinct_covered",
-        "all test words, the papers' convention": f"bli/p@1{ending}",
-    }
-    named |= headlines
-    sentence = [name for name in SENTENCE_METHODS if _own(name) in run.figures][-1:]
-    named |= {f"Sentence vectors, retrieval, {name}": _own(name) for name in sentence}
     made: list[Tile] = []
     said: set[str] = set()  # of several ways to measure one thing, the first has the sentence
-    for label, name in named.items():
-        if name not in run.figures:
-            continue
-        notes = _measured_on(run, name)
-        level = _floor(run, name)
-        if level is not None:
-            notes.append(f"dictionary floor {figures.percent(level)}")
-        for other in others:
-            if name in other.figures:
-                change = figures.points(run.figures[name] - other.figures[name])
-                shown = figures.percent(other.figures[name])
-                notes.append(f"{other.name} {shown}, {change} points")
-        sentence = meaning.note(run, name)
-        if sentence and sentence not in said:
-            notes.append(sentence)
-            said.add(sentence)
-        made.append(Tile(label, figures.percent(run.figures[name]), notes))
-    for name, where in (("eval/mlm/loss", "held-out"), ("train/loss", "training")):
-        if name in run.figures:
-            value = figures.decimal(run.figures[name])
-            made.append(Tile("Loss", value, [f"{where}, nats per piece", meaning.note(run, name)]))
-            break
-    speed = (run.extras.get("speed") or {}).get("tokens_per_second")
-    if speed:  # 0: this start took no step
-        made.append(Tile("Speed", figures.count(speed), ["pieces per second"]))
-    return made
+    for name, some in headlines.items():
+        for headline in measured(some, run.figures):
+            notes = _describe(run, headline, name)
+            notes += [_beside_other(run, other, headline) for other in others]
+            if headline.meaning not in said:
+                notes.append(headline.meaning)
+                said.add(headline.meaning)
+            value = figures.FORMS[headline.form](run.figures[headline.mean])
+            made.append(Tile(headline.label, value, list(filter(None, notes))))
+    return [*made, *_loss(run), *_speed(run)]
 
 
-def _floor(run: RunFolder, name: str) -> float | None:
-    """The dictionary floor of a headline figure."""
-    if not name.startswith("retrieval/"):
-        return run.figures.get(f"floor/{name}")
-    ending = next((x for x in SENTENCE_METHODS.values() if x and name.endswith(x)), "")
-    found = floor.beside(run, name, floor.retrieval_path(run, ending, "last4" not in name))
-    return found and found.level
-
-
-def _measured_on(run: RunFolder, name: str) -> list[str]:
-    """Notes on the words and the test sets of a headline figure, and on chance."""
-    kind = name.partition("/")[0]
+def _describe(run: RunFolder, headline: Headline, name: str) -> list[str]:
+    """Notes on the share of covered items, chance, the test sets and the floor."""
     notes = []
-    if name.endswith("_distinct_covered"):
-        share = run.figures.get("bli/coverage_distinct")
-        notes.append(f"covered words of different spelling, {figures.percent(share)} of them")
-    chance = run.figures.get(f"{kind}/chance")
+    share = run.figures.get(headline.coverage)
+    if share is not None:
+        notes.append(f"{figures.percent(share)} of the test items are covered")
+    chance = run.figures.get(mean_of(headline.chance))
     if chance:
         notes.append(f"chance {figures.percent(chance, 3 if chance < 0.001 else 1)}")
-    return [*notes, *filter(None, [test_sets.of_all(run, kind)])]
+    notes.append(evaluations.describe_tests(run, name))
+    found = beside(headline, run.figures)
+    if found is not None:
+        named = "dictionary floor" if headline.has_dictionary_floor else headline.baseline
+        notes.append(f"{named} {figures.FORMS[headline.form](found.level)}")
+    return notes
 
 
-def _own(method: str) -> str:
-    return f"retrieval/mean{SENTENCE_METHODS[method]}"
+def _beside_other(run: RunFolder, other: RunFolder, headline: Headline) -> str:
+    """The figure of another run, and the difference in points; '' where it has none."""
+    if headline.mean not in other.figures:
+        return ""
+    value = other.figures[headline.mean]
+    shown = f"{other.name} {figures.FORMS[headline.form](value)}"
+    if headline.form != "percent":
+        return shown
+    return f"{shown}, {figures.points(run.figures[headline.mean] - value)} points"
+
+
+def _loss(run: RunFolder) -> list[Tile]:
+    """The held-out loss, or that of the training."""
+    for name, where in (("eval/mlm/loss", "held-out"), ("train/loss", "training")):
+        if name in run.figures:
+            size = (run.extras.get("vocabulary") or {}).get("size")
+            chance = f"; guessing {math.log(size):.1f}" if size and size > 1 else ""
+            notes = [
+                f"{where}, nats per piece",
+                f"lower is better{chance}; compare only runs of one task and vocabulary",
+            ]
+            return [Tile("Loss", figures.decimal(run.figures[name]), notes)]
+    return []
+
+
+def _speed(run: RunFolder) -> list[Tile]:
+    speed = (run.extras.get("speed") or {}).get("tokens_per_second")
+    # 0: this start took no step.
+    return [Tile("Speed", figures.count(speed), ["pieces per second"])] if speed else []
 
 
 def summary(run: RunFolder) -> str:
@@ -149,26 +145,26 @@ def machine(run: RunFolder, others: Sequence[RunFolder], more: Mapping[str, Cell
     speed, memory, versions = (extras.get(x) or {} for x in ("speed", "memory", "versions"))
     flops = speed.get("step_flops")
     rate = speed.get("steps_per_second")
-    known = {
-        "Device": extras.get("device"),
-        "CPU cores": figures.format_number(figures.count, extras.get("cores")),
-        "Parameters": figures.format_number(figures.count, extras.get("parameters")),
-        "Training speed": figures.format_number(
-            figures.count, speed.get("tokens_per_second"), " pieces/s"
-        ),
-        "Steps per second": figures.format_number(figures.decimal, rate),
-        "Compilation": figures.format_number(figures.seconds, speed.get("compile_seconds")),
-        "Wall time": figures.format_number(figures.seconds, speed.get("seconds")),
-        "Floating-point rate": figures.format_number(
-            figures.decimal, flops * rate / 1e9 if flops and rate else None, " GFLOP/s"
+    measured = (
+        ("CPU cores", figures.count, extras.get("cores"), ""),
+        ("Parameters", figures.count, extras.get("parameters"), ""),
+        ("Training speed", figures.count, speed.get("tokens_per_second"), " pieces/s"),
+        ("Steps per second", figures.decimal, rate, ""),
+        ("Compilation", figures.seconds, speed.get("compile_seconds"), ""),
+        ("Wall time", figures.seconds, speed.get("seconds"), ""),
+        (
+            "Floating-point rate",
+            figures.decimal,
+            flops * rate / 1e9 if flops and rate else None,
+            " GFLOP/s",
         ),
         # Zero means that the platform does not report the figure.
-        "Peak host memory": figures.format_number(
-            figures.size, memory.get("peak_host_bytes") or None
-        ),
-        "Peak device memory": figures.format_number(
-            figures.size, memory.get("peak_device_bytes") or None
-        ),
+        ("Peak host memory", figures.size, memory.get("peak_host_bytes") or None, ""),
+        ("Peak device memory", figures.size, memory.get("peak_device_bytes") or None, ""),
+    )
+    known = {
+        "Device": extras.get("device"),
+        **{name: form(value) + unit for name, form, value, unit in measured if value is not None},
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()) or None,
     }
     facts = [Facts(values) for values in (known, more) if any(values.values())]

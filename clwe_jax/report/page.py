@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from typing import Callable, Mapping, Sequence
 
-from clwe_jax.report import card, comparison, overview, verdict
-from clwe_jax.report.data import Cell, Section
-from clwe_jax.report.overview import Tile
+from clwe_jax.report import card, comparison, corpus, evaluations, overview, training, verdict
+from clwe_jax.report.data import Cell, Section, section_from_json
+from clwe_jax.report.evaluations import Builder
+from clwe_jax.report.headline import Headline
 from clwe_jax.report.run_folder import RunFolder
 from clwe_jax.report.verdict import Step, Verdict
 
-# (run, other runs) -> a section, None without figures.
-Builder = Callable[[RunFolder, Sequence[RunFolder]], Section | None]
+Named = tuple[str, Callable[[], Section | None]]  # the name of a section, and what makes it
 
 
 class Page:
@@ -19,41 +21,71 @@ class Page:
 
     Attributes:
       purpose: what the models of these runs are good for.
-      shown: beginnings of the names of figures that the wing's sections show.
-      behind: a section that every page has -> the wing's own, which stand behind it.
+      own: the wing's own sections, which stand behind those of the evaluators.
+      shown: beginnings of the names of figures that they show.
     """
 
     purpose = "comparing words and sentences across its languages, and as a start for fine-tuning"
+    own: Sequence[Builder] = ()
     shown: Sequence[str] = ()
-    behind: Mapping[Builder, Sequence[Builder]] = {}
+
+    def sections(self, run: RunFolder, others: Sequence[RunFolder]) -> list[Named]:
+        """The sections of the page in their order; those without content are among them."""
+        given = run.extras.get("sections") or []
+        given = given if isinstance(given, list) else [given]  # the page names what is damaged
+        measured = [*evaluations.sections(), *self.own]
+        about = [
+            training.section,
+            corpus.languages,
+            corpus.neighbours,
+            self.machine,
+            self.other_figures,
+            overview.notes,
+            self.comparison,
+            overview.configuration,
+            self.intended_use,
+            self.usage,
+        ]
+        return [
+            *((_name(build), functools.partial(build, run, others)) for build in measured),
+            *(
+                (f"sections[{i}]", functools.partial(section_from_json, x))
+                for i, x in enumerate(given)
+            ),
+            *((_name(build), functools.partial(build, run, others)) for build in about),
+        ]
 
     def verdict(self, run: RunFolder) -> Verdict | None:
         """The verdict on a run: all figures, then one next step; None without written results."""
         if not run.has_results:
             return None
-        found = list(filter(None, self.verdicts(run)))
-        other = None if found else verdict.words(run, self.next_step(run)) or self.unmeasured(run)
-        found += [other] if other else []
+        found = list(filter(None, self.verdicts(run) or [self.unmeasured(run)]))
         if not found:
             return None
         why, command = next(((x.why, x.command) for x in found if x.why), ("", ""))
         return Verdict(" ".join(filter(None, [*(x.text for x in found), why])), command=command)
 
-    def verdicts(self, run: RunFolder) -> list[Verdict | None]:
-        """The verdicts on a run's main figures, in their order."""
-        return [verdict.sentences(run, self.next_step(run))]
+    def headlines(self, run: RunFolder) -> Sequence[Headline]:
+        """The wing's own main figures, in ascending order of their weight."""
+        return ()
+
+    def all_headlines(self, run: RunFolder) -> dict[str, Sequence[Headline]]:
+        """Name of a measurement -> its headlines: the wing's own, then those of the evaluators."""
+        return {"": self.headlines(run), **evaluations.headlines()}
+
+    def verdicts(self, run: RunFolder) -> list[Verdict]:
+        """The verdicts on a run's measurements, in their order."""
+        step = self.next_step(run)
+        judged = (verdict.judge(run, some, step) for some in self.all_headlines(run).values())
+        return list(filter(None, judged))
 
     def next_step(self, run: RunFolder) -> Step:
-        """The next step of a run below the dictionary."""
+        """The next step of a run below its floor."""
         return "", ""
 
     def unmeasured(self, run: RunFolder) -> Verdict | None:
         """What to do for a run that has no main figure."""
-        return None
-
-    def tiles(self, run: RunFolder, others: Sequence[RunFolder]) -> list[Tile]:
-        """The headline figures."""
-        return overview.tiles(run, others)
+        return verdict.name_missing_tests(run)
 
     def facts(self, run: RunFolder) -> Mapping[str, Cell]:
         """What else is said of the run's speed: name -> value."""
@@ -71,6 +103,11 @@ class Page:
         """The section on speed, memory and the machine."""
         return overview.machine(run, others, self.facts(run))
 
+    def comparison(self, run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
+        """The section of the other runs."""
+        headlines = itertools.chain(*self.all_headlines(run).values())
+        return comparison.section(run, others, headlines)
+
     def other_figures(self, run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         """The section of the figures that no other section shows."""
         return comparison.other_figures(run, others, self.shown)
@@ -82,3 +119,9 @@ class Page:
     def usage(self, run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         """The section of code that uses the model."""
         return card.usage(self.code(run)) if run.languages else None
+
+
+def _name(builder: Builder) -> str:
+    """'training.section', or 'static.errors' of a wing."""
+    room, module = builder.__module__.split(".")[-2:]
+    return f"{module if room in ('report', 'evaluate') else room}.{builder.__name__}"

@@ -66,6 +66,15 @@ class RunFolder:
         order = {name: place for place, name in enumerate(self.languages)}
         return sorted(names, key=lambda name: (order.get(name, len(order)), name))
 
+    def test_folder(self, name: str) -> str:
+        """The last part of the path of an evaluator's test data; '' where the config names none."""
+        path = str(self.option(f"evals.{name}.data") or "")
+        return "the embedded world" if path == "pocket" else os.path.basename(path.rstrip("/"))
+
+    def examples(self, name: str) -> Sequence[Mapping[str, Any]]:
+        """The rows that an evaluator kept for its section."""
+        return (self.extras.get("evaluations") or {}).get(name) or ()
+
     @property
     def step(self) -> int:
         """The last step with a metric; 0 without any metric."""

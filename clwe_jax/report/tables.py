@@ -12,12 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from clwe_jax.report import data, figures, fill_metrics, measures, pages, run_folder, training
+from clwe_jax.report import data, evaluations, figures, fill_metrics, pages, run_folder, training
 from clwe_jax.report.data import Cell, Column, Language, Number, Stack, Word
-from clwe_jax.report.figures import SENTENCE_METHODS
 
-# Headline figures of lexicon induction, as in the report, and the papers'.
-_WORDS = ("bli/p@1_csls_distinct_covered", "bli/p@1", "bli/p@1_csls")
 _MAX_ROWS = 12  # rows of a table; the report has all of them
 _LOG_WIDTH = 140  # characters of a line that no terminal limits
 
@@ -34,7 +31,7 @@ def print_summary(
     """
     console = console or _standard_console()
     run = dataclasses.replace(run_folder.read(workdir), results=dict(results), series={})
-    sections = [f(run, ()) for f in (measures.retrieval, training.section, measures.induction)]
+    sections = [build(run, ()) for build in (training.section, *evaluations.sections())]
     for given in run.extras.get("sections") or ():
         # The page names a section that is damaged.
         with contextlib.suppress(TypeError, ValueError):
@@ -59,29 +56,32 @@ def print_summary(
 def print_projection(
     before: Mapping[str, float], after: Mapping[str, float], console: Console | None = None
 ) -> None:
-    """Prints sentence retrieval and lexicon induction before and after a projection.
+    """Prints the headline figures before and after a projection.
 
     Args:
       before: the run's figures by path.
       after: the figures after the projection, 'projected/{method}/...'.
       console: the console to print to; None: standard output.
     """
-    methods = sorted({name.split("/")[1] for name in after if name.count("/") > 1})
-    methods = [m for m in methods if any(n.startswith(f"projected/{m}/bli/") for n in after)]
-    names = [f"retrieval/mean_last4{suffix}" for suffix in SENTENCE_METHODS.values()]
-    columns = [Column(name, "percent") for name in ("before", *methods)]
+    headlines = evaluations.every_headline()
+    methods = {name.split("/")[1] for name in after if name.count("/") > 1}
+    columns = {"before": before}
+    for method in sorted(methods):
+        prefix = f"projected/{method}/"
+        columns[method] = {
+            x.removeprefix(prefix): y for x, y in after.items() if x.startswith(prefix)
+        }
+    columns = {name: x for name, x in columns.items() if any(y.mean in x for y in headlines)}
     rows = [
         [
-            name,
-            Number(before.get(name)),
-            *(Number(after.get(f"projected/{m}/{name}")) for m in methods),
+            headline.label,
+            *(Number(some.get(headline.mean), headline.form) for some in columns.values()),
         ]
-        for name in (*names, *_WORDS)
-        if name in before or any(f"projected/{m}/{name}" in after for m in methods)
+        for headline in headlines
+        if any(headline.mean in some for some in columns.values())
     ]
-    (console or _standard_console()).print(
-        _table("Projection", data.Table([Column("figure"), *columns], rows))
-    )
+    heads = [Column("figure"), *(Column(name, "percent") for name in columns)]
+    (console or _standard_console()).print(_table("Projection", data.Table(heads, rows)))
 
 
 def _standard_console() -> Console:
@@ -119,7 +119,7 @@ def _table(title: str, block: data.Table) -> Table:
 
 def _format_cell(cell: Cell, column: Column) -> str:
     if isinstance(cell, Number):
-        return figures.FORMS[column.form](cell.value)
+        return figures.FORMS[cell.form or column.form](cell.value)
     if isinstance(cell, Word):
         text = escape(cell.text)
         return f"[bold]{text}[/bold]" if cell.style == "strong" else text

@@ -18,7 +18,7 @@ from clwe_jax.report.data import (
     Section,
     Table,
 )
-from clwe_jax.report.measures import table
+from clwe_jax.report.figure_tables import table
 from clwe_jax.report.plots import PALETTE
 from clwe_jax.report.run_folder import RunFolder, finite
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+from typing import Sequence
 
 from clwe_jax.options.text import TextOptions
-from clwe_jax.report import figures, floor, overview
-from clwe_jax.report.figures import SENTENCE_METHODS
+from clwe_jax.report import figures, overview
+from clwe_jax.report.headline import Headline, beside, leading, mean_of, pairs_of
 from clwe_jax.report.run_folder import RunFolder
 
 _BELOW = "this run is below its floor."
@@ -31,70 +32,38 @@ class Verdict:
     command: str = ""
 
 
-# A run's next step: the config of a system ('' for none), and the reason.
+# A run's next step: the reason, and the command ('' for none).
 Step = tuple[str, str]
 
 
-def sentences(run: RunFolder, step: Step) -> Verdict | None:
-    """The verdict on sentence retrieval; None where it was not measured.
+def judge(run: RunFolder, headlines: Sequence[Headline], step: Step) -> Verdict | None:
+    """The verdict on the leading figure of a measurement; None where none was measured.
 
     Args:
-      step: for a run below the dictionary.
+      step: for a run below its floor.
     """
-    headline = _headline(run)
+    headline = leading([x for x in headlines if x.sentence], run.figures)
     if headline is None:
         return None
-    name, how = headline
-    text = (
-        f"{figures.percent(run.figures[name])} of the sentences find their translation by {how}"
-        f"{directions(run, name)}{_chance(run, 'retrieval')}."
-    )
-    return _beside_dictionary(run, text, _beside(run, name, how), step)
-
-
-def words(run: RunFolder, step: Step) -> Verdict | None:
-    """The verdict on lexicon induction, of a run that compared no sentences; as `sentences`."""
-    method, ending = figures.word_method(run.figures)
-    name = f"bli/p@1{ending}_distinct"
-    which = " that have a translation of another spelling"
-    if name not in run.figures:
-        # Older runs: a word without a vector counted as found where it is its own translation.
-        name = f"bli/p@1{ending}"
-        which = ""
-    if name not in run.figures:
-        return None
-    text = (
-        f"{figures.percent(run.figures[name])} of the words{which} find their translation by {method}"
-        f"{directions(run, name)}{_chance(run, 'bli')}."
-    )
-    found = floor.beside(run, name, f"floor/bli/*/{name.partition('/')[2]}")
-    return _beside_dictionary(run, text, found, step)
-
-
-def _beside_dictionary(
-    run: RunFolder, text: str, found: floor.Beside | None, step: Step
-) -> Verdict:
-    """The verdict on a figure beside the dictionary's, if that was measured."""
+    shown = figures.FORMS[headline.form]
+    value = shown(run.figures[headline.mean])
+    text = headline.sentence.format(value) + _directions(run, headline) + _chance(run, headline)
+    found = beside(headline, run.figures)
     if found is None:
-        return Verdict(text)
-    system, why = step
-    text = f"{text} The dictionary floor, the dictionary alone without training, is "
-    text += figures.percent(found.level)
+        return Verdict(f"{text}.")
+    dictionary = "dictionary " * headline.has_dictionary_floor
+    text += f". The {dictionary}floor, {headline.baseline}, is "
+    text += shown(found.level)
     if not found.whole:
         text += f" over {found.pairs} of these directions, where this run has "
-        text += figures.percent(found.value)
-    return judge_figure(
-        text,
-        found.value >= found.level,
-        gain(found.value, found.level),
-        why,
-        command(run, system) if system else "",
-    )
+        text += shown(found.value)
+    more = gain(found.value, found.level) if headline.form == "percent" else ""
+    return judge_figure(text, found.value >= found.level, more, step)
 
 
-def judge_figure(text: str, passes: bool, more: str, why: str, command: str) -> Verdict:
+def judge_figure(text: str, passes: bool, more: str, step: Step) -> Verdict:
     """The verdict on a figure beside its floor: the gain, or why the run is below it and what is next."""
-    return Verdict(f"{text}{more}.") if passes else Verdict(f"{text}: {_BELOW}", why, command)
+    return Verdict(f"{text}{more}.") if passes else Verdict(f"{text}: {_BELOW}", *step)
 
 
 def gain(value: float, level: float) -> str:
@@ -102,14 +71,14 @@ def gain(value: float, level: float) -> str:
     return f": {figures.points(value - level)} points"
 
 
-def directions(run: RunFolder, name: str) -> str:
+def _directions(run: RunFolder, headline: Headline) -> str:
     """', mean of 6 directions', of a figure that is a mean; '' for one."""
-    count = len(floor.pairs_of(run, name))
+    count = len(pairs_of(headline.path, run.figures))
     return f", mean of {count} directions" if count > 1 else ""
 
 
-def _chance(run: RunFolder, prefix: str) -> str:
-    chance = run.figures.get(f"{prefix}/chance")
+def _chance(run: RunFolder, headline: Headline) -> str:
+    chance = run.figures.get(mean_of(headline.chance))
     return f" (chance: {figures.percent(chance, 1 if chance >= 0.001 else 2)})" if chance else ""
 
 
@@ -136,23 +105,6 @@ def name_missing_tests(run: RunFolder) -> Verdict | None:
         "sentences, and this measures the run on them:",
         f"clwe-jax {shlex.join(again)}",
     )
-
-
-def _headline(run: RunFolder) -> tuple[str, str] | None:
-    """The path of the main figure, and its method: the last one that has a floor, else that is there."""
-    for name in ("retrieval/mean_last4", "retrieval/mean"):
-        measured = [how for how, x in SENTENCE_METHODS.items() if f"{name}{x}" in run.figures]
-        level = [how for how in measured if _beside(run, f"{name}{SENTENCE_METHODS[how]}", how)]
-        if measured:
-            how = (level or measured)[-1]
-            return f"{name}{SENTENCE_METHODS[how]}", how
-    return None
-
-
-def _beside(run: RunFolder, name: str, how: str) -> floor.Beside | None:
-    """A figure by a method beside its floor; words weigh alike in both where that was measured."""
-    path = floor.retrieval_path(run, SENTENCE_METHODS[how], "last4" not in name)
-    return floor.beside(run, name, path)
 
 
 def command(run: RunFolder, system: str) -> str:

@@ -19,6 +19,8 @@ from clwe_jax.embeddings import dictionary_vectors
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.report import evaluations
+from clwe_jax.report.headline import FLOOR
 from clwe_jax.runs import evaluators, inputs
 from clwe_jax.runs.evaluators import NamedEvaluator
 from clwe_jax.text.dictionary import training_dictionary
@@ -27,19 +29,17 @@ from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.run_text import RunText
 from clwe_jax.text.words.words import Phrases
 
-PREFIX = "floor/"
-EVALUATORS = ("retrieval", "bli", "bleu")
 _DIM = 300
 
 
 def measure_run(config: PretrainRun, run_text: RunText, workdir: str) -> dict[str, float]:
-    """The floor's figures of a language model's run, under 'floor/'.
+    """The floor's figures of a language model's run, under `headline.FLOOR`.
 
     Args:
       workdir: holds the cache of the dictionary.
     """
     context = inputs.context(config.seed, run_text)
-    made = evaluators.build(config.evals, context, run_text.folders, names=EVALUATORS)
+    made = evaluators.build(config.evals, context, run_text.folders, names=evaluations.have_floor())
     dictionary = run_text.dictionary
     if dictionary is None:  # that of prepared batches stays where they were made
         try:
@@ -58,11 +58,11 @@ def measure(
     frequencies: Frequencies | None,
     words: Callable[[str, str], Sequence[str]],
 ) -> dict[str, float]:
-    """The floor's figures, under 'floor/'; {} where there is no dictionary or nothing to measure.
+    """The floor's figures, under `headline.FLOOR`; {} where there is no dictionary or nothing to measure.
 
     Args:
       config: languages and seed.
-      made: evaluators among `EVALUATORS`.
+      made: evaluators whose headlines have this floor.
       dictionary: of the run, without test words.
       frequencies: counts of the words of the run's text; None where they are not known.
       words: (text, language) -> its words, spelled as the dictionary's.
@@ -73,7 +73,7 @@ def measure(
         return {}
     with _quiet():
         figures, _ = evaluators.measure(made, encoder(dictionary, frequencies, config.seed, words))
-    return {f"{PREFIX}{name}": value for name, value in figures.items()}
+    return {f"{FLOOR}{name}": value for name, value in figures.items()}
 
 
 def encoder(

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Container, Iterator, Mapping, Protocol, Sequence, runtime_checkable
+from typing import (
+    Any,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Protocol,
+    Sequence,
+    runtime_checkable,
+)
 
 from absl import logging
 
@@ -12,7 +21,7 @@ from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.evaluate.context import Context
 from clwe_jax.options.section import Section
-from clwe_jax.types import Encoder, Evaluator, HasDetails, Variables
+from clwe_jax.types import Encoder, Evaluator, HasDetails, HasExamples, Variables
 
 
 @runtime_checkable
@@ -74,16 +83,6 @@ class InTraining:
     @property
     def every_steps(self) -> int:
         return self.evaluator.every_steps
-
-    @property
-    def details(self) -> Sequence[Mapping[str, Any]]:
-        """The details of the last run; () where the evaluator keeps none."""
-        return self.evaluator.details
-
-    @property
-    def outcomes(self) -> Mapping[str, Outcomes]:
-        """As of `NamedEvaluator`."""
-        return self.evaluator.outcomes
 
     def run(self, variables: Variables, step: int) -> Iterator[tuple[str, float]]:
         return self.evaluator.run(self.encoder.bind(variables, step))
@@ -160,3 +159,20 @@ def measure(
         figures.update((metric, float(value)) for metric, value in evaluator.run(model))
         rows += evaluator.details
     return figures, rows
+
+
+def outcomes(made: Iterable[NamedEvaluator]) -> dict[str, Outcomes]:
+    """Metric -> whether each test item was right in the last run, of all evaluators."""
+    joined: dict[str, Outcomes] = {}
+    for evaluator in made:
+        joined |= evaluator.outcomes
+    return joined
+
+
+def examples(made: Iterable[NamedEvaluator]) -> dict[str, list[Mapping[str, Any]]]:
+    """Name of an evaluator -> the rows that its section shows: report.json's 'evaluations'."""
+    rows: dict[str, list[Mapping[str, Any]]] = {}
+    for evaluator in (named.evaluator for named in made):
+        if isinstance(evaluator, HasExamples):
+            rows.setdefault(evaluator.name, []).extend(evaluator.examples)
+    return rows

@@ -13,7 +13,7 @@ from clwe_jax.embeddings.word_graph import Links
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
 from clwe_jax.report import data
 from clwe_jax.report.data import Column, Language, Metric, Number, Section, Table, Word
-from clwe_jax.report.measures import pair_name
+from clwe_jax.report.figure_tables import pair_name
 from clwe_jax.runs.evaluators import NamedEvaluator
 from clwe_jax.static.mined import Written, sort_links
 from clwe_jax.static.trainer import Trainer

@@ -21,6 +21,7 @@ from clwe_jax.evaluate.context import Context
 from clwe_jax.options.section import to_dict
 from clwe_jax.options.static import StaticRun
 from clwe_jax.options.text import PAIRS
+from clwe_jax.report import evaluations
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs, lexica
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.runs.evaluators import NamedEvaluator
@@ -318,7 +319,7 @@ class Static(Job):
             figures |= given.register_shares(read.trainer, encoder.words, read.evaluators)
         if self.with_floor:
             made = evaluators.build(
-                self.config.evals, read.context, read.folders, names=dictionary_baseline.EVALUATORS
+                self.config.evals, read.context, read.folders, names=evaluations.have_floor()
             )
             figures |= dictionary_baseline.measure(
                 self.config, made, read.dictionary, model.frequencies, encoder.words
@@ -369,16 +370,13 @@ class Static(Job):
             "notes": self.notes,
             **(read.trainer.description() if read.trainer else {"skipped": vocabularies.skipped}),
             "static": static,
-            "sections": [
-                *mining.sections,
-                *(x for page in examples.PAGES for x in page.sections(figures, rows)),
-            ],
+            "sections": mining.sections,
+            "evaluations": evaluators.examples(read.evaluators),
         }
         if read.dictionary is not None:
             described = run_text.describe_dictionary(read.dictionary)
             report["dictionary"] = {**described, "tested": read.tested}
-        outcomes = {x: y for evaluator in read.evaluators for x, y in evaluator.outcomes.items()}
-        return Results(figures, report, outcomes=outcomes)
+        return Results(figures, report, outcomes=evaluators.outcomes(read.evaluators))
 
     def _evals(self) -> list[Any]:
         """The options that decide the figures and the table of errors, as JSON values."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from clwe_jax.report import data, figures, measures, page, training, verdict
+from clwe_jax.report import data, figures, page, verdict
 from clwe_jax.report.data import (
     BLUE,
     GREEN,
@@ -24,7 +24,7 @@ from clwe_jax.report.data import (
     Table,
     Word,
 )
-from clwe_jax.report.measures import pair_name
+from clwe_jax.report.figure_tables import pair_name
 from clwe_jax.report.run_folder import RunFolder, is_number
 from clwe_jax.text.spread import spread
 
@@ -311,24 +311,19 @@ class StaticPage(page.Page):
     """The page of a run on static vectors."""
 
     purpose = "looking up translations and related words, and as input features of other programs"
-    behind = {
-        measures.induction: (projection, errors, vocabulary, refinement),
-        training.section: (files,),
-    }
+    own = (projection, errors, vocabulary, refinement, files)
 
     def next_step(self, run):
         if run.option("static.training") == "dictionary" or run.option("static.dictionary_dim"):
-            return "", (
+            return (
                 "More pairs in the dictionary or more text help: `clwe-jax data wiktionary`, "
-                "docs/vectors.md."
+                "docs/vectors.md.",
+                "",
             )
         return (
-            "joint_dictionary",
             "The dictionary's vectors beside the trained ones are above both:",
+            verdict.command(run, "joint_dictionary"),
         )
-
-    def unmeasured(self, run):
-        return verdict.name_missing_tests(run)
 
     def facts(self, run):
         seconds = _static(run).get("stages") or {}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from clwe_jax import registry
-from clwe_jax.report import figures, overview, page, verdict
+from clwe_jax.report import figures, page, verdict
+from clwe_jax.report.headline import Headline
 from clwe_jax.report.run_folder import RunFolder
 from clwe_jax.text.labelled import labelled_files
 from clwe_jax.text.labelled import Task
@@ -17,8 +18,8 @@ class TransferPage(page.Page):
     def verdicts(self, run):
         return [_zero_shot(run)]
 
-    def tiles(self, run, others):
-        return overview.tiles(run, others, _headlines(run))
+    def headlines(self, run):
+        return _headlines(run)
 
     def code(self, run):
         return _labelling(run)
@@ -65,24 +66,28 @@ def _zero_shot(run: RunFolder) -> verdict.Verdict | None:
         f"{text} The floor, always the most frequent label, is {figures.percent(level)}",
         value > level,  # a head that always gives this label has learned nothing
         verdict.gain(value, level),
-        "The vectors of the encoder do not carry this task into other languages; joint_dictionary "
-        "and warm_dict_mlm train others for --config.encoder=run:DIR:",
-        "clwe-jax guide transfer",
+        (
+            "The vectors of the encoder do not carry this task into other languages; joint_dictionary "
+            "and warm_dict_mlm train others for --config.encoder=run:DIR:",
+            "clwe-jax guide transfer",
+        ),
     )
 
 
-def _headlines(run: RunFolder) -> dict[str, str]:
-    """Label -> path of the headline figures."""
+def _headlines(run: RunFolder) -> list[Headline]:
+    """The mean of the languages without labels, and the languages whose labels were learned."""
     task = _task(run)
     title = f"{task.title}, {'F1' if task.metric == 'f1' else 'accuracy'}"
     learned = labelled_files.training_languages(run.option("transfer.train"))
-    paths = {
-        f"{title}, mean of the languages without labels": f"zero_shot/{task.name}/mean_{task.metric}"
-    }
-    return paths | {
-        f"{title}, {x}, whose labels were learned": f"{task.name}/{x}/{task.metric}"
+    mean = Headline(
+        f"zero_shot/{task.name}/mean_{task.metric}",
+        f"{title}, mean of the languages without labels",
+    )
+    own = [
+        Headline(f"{task.name}/{x}/{task.metric}", f"{title}, {x}, whose labels were learned")
         for x in learned
-    }
+    ]
+    return [mean, *own]
 
 
 def _labelling(run: RunFolder) -> str:

@@ -20,20 +20,6 @@ def test_values_over_the_star_of_a_pattern():
     assert list(found.items()) == [(2, 0.1), (10, 0.5)]
 
 
-@pytest.mark.parametrize(
-    "measured, name",
-    [
-        (["", "_csls", "_softmax"], "CSLS"),
-        (["", "_softmax"], "nearest neighbour"),
-        (["_softmax"], "inverted softmax"),
-        ([], "nearest neighbour"),
-    ],
-)
-def test_csls_stands_for_lexicon_induction_where_it_was_measured(measured, name):
-    found = figures.word_method({f"bli/de-en/p@1{ending}": 0.5 for ending in measured})
-    assert found == (name, figures.WORD_METHODS[name])
-
-
 def test_by_subject():
     results = {"bli/en-de/p@1": 0.1, "bli/en-de/layer3/p@1": 0.2, "bli/p@1": 0.3, "blimp/x/y": 1.0}
     assert figures.by_subject(results, "bli") == {

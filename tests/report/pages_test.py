@@ -3,13 +3,14 @@
 import ast
 import json
 import pathlib
+import re
 
 from rich.console import Console
 
 from clwe_jax import registry, report
-from clwe_jax.report import measures, page, pages, run_folder, tables
+from clwe_jax.report import page, pages, run_folder, tables
 from clwe_jax.report.data import Section
-from clwe_jax.report.overview import Tile
+from clwe_jax.report.headline import Headline
 from clwe_jax.report.verdict import Verdict
 
 
@@ -22,13 +23,13 @@ class Toy(page.Page):
 
     purpose = "nothing"
     shown = ("dictionary/",)
-    behind = {measures.retrieval: (extra,)}
+    own = (extra,)
 
     def verdicts(self, run):
         return [None, Verdict("It runs.", "More:", "toy --more")]
 
-    def tiles(self, run, others):
-        return [Tile("Toys", "3")]
+    def headlines(self, run):
+        return [Headline("dictionary/coverage", "Toys")]
 
     def facts(self, run):
         return {"Wheels": "four"}
@@ -49,9 +50,11 @@ def test_a_wing_outside_says_its_own(write_run, page_of, monkeypatch):
     after = page_of(folder)
     titles = [[x.text for x in one.all("h2")] for one in (before, after)]
     place = titles[1].index("A section of its own")
-    assert titles[1][place - 1] == "Sentence retrieval"
+    assert titles[1][place - 1] == "Lexicon induction" and titles[1][place + 1] == "Training"
     assert "Use this model" in titles[0] and "Use this model" not in titles[1]
     assert "Other figures" in titles[0] and "Other figures" not in titles[1]
+    tile = after.all("div", **{"class": "tile first"})[0]
+    assert tile.text.split() == ["Toys34.2%"]
     assert after.section("Speed and memory").text.count("four") == 1
     assert "Intended for nothing" in after.text and "toy.vec" in after.text
     assert "It runs." in after.all("p", **{"class": "lead"})[0].text
@@ -72,16 +75,13 @@ def test_an_unknown_kind_of_run_has_the_page_of_all(write_run):
 
 
 def test_only_the_choice_of_a_page_asks_for_the_job():
-    asked = set()
+    asked = {"registry": set(), "job": set()}
     for path in pathlib.Path(report.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and "registry" in ast.unparse(node.func):
-                asked.add(path.name)
-            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".option"):
-                if (
-                    ast.literal_eval(node.args[0]) == "job"
-                    if isinstance(node.args[0], ast.Constant)
-                    else 0
-                ):
-                    asked.add(path.name)
-    assert asked == {"pages.py"}
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node)
+                if called.startswith("registry."):
+                    asked["registry"].add(path.name)
+                if re.search(r"\.option\('job'", called):
+                    asked["job"].add(path.name)
+    assert asked == {"registry": {"pages.py", "evaluations.py"}, "job": {"pages.py"}}

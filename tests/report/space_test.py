@@ -1,9 +1,8 @@
 """The picture at the head of the page, the sentences on figures, and the model's card at its end."""
 
 import numpy as np
-import pytest
 
-from clwe_jax.report import figures, fill_metrics, meaning, plots, space
+from clwe_jax.report import fill_metrics, plots, space
 from clwe_jax.report.data import Chart, Column, Dots, Line, Metric, Picture, Table
 from clwe_jax.report.page import Page
 from clwe_jax.report.run_folder import RunFolder
@@ -90,30 +89,6 @@ def test_a_curve_of_one_point_is_no_chart():
     chart = Chart("Loss", [Line("loss", "train/loss"), Line("other", "train/other")])
     assert fill_metrics.resolve([chart], [run(series={"train/loss": {1: 2.0}})]) == []
     assert fill_metrics.resolve([chart], [run(series={"train/loss": {1: 2.0, 2: 1.0}})])
-
-
-@pytest.mark.parametrize(
-    "layers, name",
-    [
-        (1, "the only layer"),
-        (2, "both layers"),
-        (4, "all four layers"),
-        (12, "the last four layers"),
-    ],
-)
-def test_the_mean_of_the_last_layers_is_named_by_their_number(layers, name):
-    found = {f"retrieval/layer{i}/acc@1": 0.5 for i in range(layers + 1)}
-    assert figures.last_layers(found) == name
-
-
-def test_a_sentence_names_chance_and_a_good_value():
-    found = meaning.note(run({"retrieval/chance": 0.001}), "retrieval/mean_last4")
-    assert "chance 0.10%" in found and found.endswith("good from 50% on")
-    found = meaning.note(run({"floor/retrieval/mean": 0.9}), "retrieval/mean_last4")
-    assert found.endswith("and above the dictionary floor")
-    assert "chance" not in meaning.note(run(), "bli/p@1")
-    assert "guessing 9.0" in meaning.note(run(vocabulary={"size": 8_192}), "eval/mlm/loss")
-    assert meaning.note(run(), "train/steps") == ""
 
 
 def test_the_card_names_data_licences_and_code():

@@ -122,7 +122,7 @@ def test_the_page_shows_every_reading(write, page_of):
         "Joint-Align ja at the laptop scale",
         "70.0%",
         "83.0%",  # tiles
-        "covered words of different spelling, 74.0% of them",
+        "74.0% of the test items are covered",
         "chance 0.005%",
         "muse, 4 directions, 600 words, 852 pairs",
         "81.0–85.0",

@@ -1,7 +1,8 @@
 """The section on word alignment: figures as metrics, links as lines."""
 
-from clwe_jax.report import data, word_links
+from clwe_jax.evaluate import word_alignment_page
 from clwe_jax.report.data import Chart, Picture, Table
+from clwe_jax.report.run_folder import RunFolder
 
 FIGURES = {
     **{f"word_alignment/de-en/{x}": 0.5 for x in ("aer", "precision", "recall", "f1", "sentences")},
@@ -10,7 +11,6 @@ FIGURES = {
     "retrieval/de-en/mean": 0.1,
 }
 ROW = dict(
-    kind="word_alignment",
     languages=["de", "en"],
     source=["das", "Haus", "."],
     target=["house", "."],
@@ -20,13 +20,15 @@ ROW = dict(
 )
 
 
+def section_of(figures, rows):
+    run = RunFolder("", {}, figures, {}, {"evaluations": {"word_alignment": rows}})
+    return word_alignment_page.section(run, ())
+
+
 def test_a_table_a_chart_and_pictures_of_found_and_gold_links():
     other = dict(ROW, sure=[[0, 1], [1, 0]], found=[])  # its links cross
-    [made] = word_links.sections(FIGURES, [ROW, other, ROW])
-    assert not data.section_from_json(made).blocks[2].joins
-    [made] = word_links.sections(FIGURES, [dict(kind="right"), ROW])
-    section = data.section_from_json(made)
-    table, chart, found, gold = section.blocks
+    assert not section_of(FIGURES, [ROW, other, ROW]).blocks[2].joins
+    table, chart, found, gold = section_of(FIGURES, [ROW]).blocks
     assert isinstance(table, Table) and isinstance(chart, Chart) and isinstance(found, Picture)
     assert [cell.metric for cell in table.rows[0][1:]][0] == "word_alignment/de-en/aer"
     assert chart.lines[0].metric == "word_alignment/de-en/layer*/aer"
@@ -36,4 +38,4 @@ def test_a_table_a_chart_and_pictures_of_found_and_gold_links():
 
 
 def test_no_section_without_figures():
-    assert word_links.sections({"retrieval/de-en/mean": 0.1}, [ROW]) == []
+    assert section_of({"retrieval/de-en/mean": 0.1}, [ROW]) is None

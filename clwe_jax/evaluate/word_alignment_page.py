@@ -1,28 +1,26 @@
-"""The section on word alignment: error rates, and sentence pairs with their links."""
+"""What the report says of word alignment: its headline and its section."""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Mapping, Sequence
 
-from clwe_jax.report import data
-from clwe_jax.report.data import Block, Chart, Column, Dots, Line, Metric, Picture, Table
+from clwe_jax.report.data import Block, Chart, Column, Dots, Line, Metric, Picture, Section, Table
+from clwe_jax.report.headline import Headline
+from clwe_jax.report.run_folder import RunFolder
 
-_NAME = re.compile(r"word_alignment/([a-z]+-[a-z]+)/(?:aer|layer(\d+)/aer)")
+_NAME = "word_alignment"
+_PATH = re.compile(rf"{_NAME}/([a-z]+-[a-z]+)/(?:aer|layer(\d+)/aer)")
 _FIGURES = {"aer": "AER", "precision": "Precision", "recall": "Recall", "f1": "F1"}
-KIND = "word_alignment"  # of the rows of details that are shown
+HEADLINES = (Headline(f"{_NAME}/*/f1", "Word alignment, F1"),)
 
 
-def sections(figures: Mapping[str, float], rows: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """The section as JSON, for report.json; [] without figures.
-
-    Args:
-      rows: details of evaluators; those of `evaluate.word_alignment` are drawn.
-    """
-    matches = [match for match in map(_NAME.fullmatch, figures) if match]
+def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
+    """Error rates by pair and layer, and sentence pairs with their links."""
+    matches = [match for match in map(_PATH.fullmatch, run.figures) if match]
     pairs = list(dict.fromkeys(match[1] for match in matches))
     if not pairs:
-        return []
+        return None
     columns = [
         Column("Pair"),
         *(Column(head, "percent") for head in _FIGURES.values()),
@@ -31,21 +29,20 @@ def sections(figures: Mapping[str, float], rows: Sequence[Mapping[str, Any]]) ->
     cells = [
         [
             pair.replace("-", " → "),
-            *(Metric(f"word_alignment/{pair}/{x}") for x in _FIGURES),
-            Metric(f"word_alignment/{pair}/sentences"),
+            *(Metric(f"{_NAME}/{pair}/{x}") for x in _FIGURES),
+            Metric(f"{_NAME}/{pair}/sentences"),
         ]
         for pair in pairs
     ]
-    total = ["mean", *(Metric(f"word_alignment/{x}") for x in _FIGURES), ""]
+    total = ["mean", *(Metric(f"{_NAME}/{x}") for x in _FIGURES), ""]
     blocks: list[Block] = [Table(columns, cells, total)]
     if any(match[2] for match in matches):
-        lines = [Line(pair, f"word_alignment/{pair}/layer*/aer", compare=False) for pair in pairs]
+        lines = [Line(pair, f"{_NAME}/{pair}/layer*/aer", compare=False) for pair in pairs]
         title = "Alignment error rate by layer"
         blocks.append(Chart(title, lines, x="layer", form="percent", whole_x=True))
     shown: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        if row.get("kind") == KIND:
-            shown.setdefault("-".join(row["languages"]), []).append(row)
+    for row in run.examples(_NAME):
+        shown.setdefault("-".join(row["languages"]), []).append(row)
     for some in shown.values():
         row = max(some, key=_crossings)
         blocks += [picture(row, "found", "the model's"), picture(row, "sure", "gold, sure")]
@@ -55,7 +52,7 @@ def sections(figures: Mapping[str, float], rows: Sequence[Mapping[str, Any]]) ->
         "The table is of the chosen layers (config.evals); the pictures show a short sentence of "
         "each pair in which the order of words differs most, the source's words on the left."
     )
-    return [data.to_json(data.Section("Word alignment", text, blocks))]
+    return Section("Word alignment", text, blocks)
 
 
 def _crossings(row: Mapping[str, Any]) -> int:

@@ -1,0 +1,217 @@
+"""What the report says of lexicon induction: its headlines, its test sets and its section."""
+
+from __future__ import annotations
+
+import os
+from typing import Iterable, Mapping, Sequence
+
+from clwe_jax.report import figures, floor
+from clwe_jax.report.data import BLUE, GREEN, Cell, Chart, Column, Line, Number, Section, Table
+from clwe_jax.report.figure_tables import Figures, pair_name, table
+from clwe_jax.report.headline import FLOOR, Headline
+from clwe_jax.report.run_folder import RunFolder
+
+_NAME = "bli"
+# Method -> ending of its metrics; and methods in ascending order of preference.
+_METHODS = {"nearest neighbour": "", "CSLS": "_csls", "inverted softmax": "_softmax"}
+_ORDER = ("inverted softmax", "nearest neighbour", "CSLS")
+_SHORT = {"nearest neighbour": "NN", "inverted softmax": "inv. softmax"}  # names in column heads
+_SPLITS = {"frequency": "By frequency rank of the source word", "tag": "By part of speech"}
+_CHANCE = f"{_NAME}/*/chance"
+_COVERAGE = f"{_NAME}/coverage_distinct"
+_OTHER = "that have a translation of another spelling"
+_KEYS = {("_distinct", "CSLS"): "induction"}  # of comparisons
+# Ending of the metrics of a set of test words -> label, words in the verdict, path of the share of covered ones.
+_WORDS = {
+    "": ("Lexicon induction, all test words", "of the words find", ""),
+    "_distinct_covered": ("Lexicon induction, covered words of different spelling", "", _COVERAGE),
+    # A word without a vector counts as its own translation: here no system leads by words that it lacks.
+    "_distinct": ("Lexicon induction", f"of the words {_OTHER} find", _COVERAGE),
+}
+
+
+def _headlines(ending: str) -> Iterable[Headline]:
+    """The headlines of a set of test words, by method."""
+    label, words, coverage = _WORDS[ending]
+    for how in _ORDER:
+        metric = f"{_NAME}/*/p@1{_METHODS[how]}{ending}"
+        yield Headline(
+            metric,
+            f"{label}, {_SHORT.get(how, how)}",
+            floors=(f"{FLOOR}{metric}",),
+            chance=_CHANCE,
+            sentence=words and f"{{}} {words} their translation by {how}",
+            meaning="share of words whose nearest word is a translation; good from 30% on",
+            coverage=coverage,
+            group=label,
+            key=_KEYS.get((ending, how), ""),
+        )
+
+
+HEADLINES = tuple(x for ending in _WORDS for x in _headlines(ending))
+
+
+def describe_tests(run: RunFolder) -> str:
+    """The test sets of all directions: 'muse, 12 directions, 18,000 words, 33,924 pairs'."""
+    pairs = list(figures.pairs_of(run.figures, _NAME))
+    if len(pairs) == 1:
+        return _describe_pair(run, pairs[0])
+    many = f"{len(pairs)} directions" if pairs else ""
+    named = run.test_folder(_NAME), many, _size(run, pairs)
+    return ", ".join(filter(None, named))
+
+
+def _describe_pair(run: RunFolder, pair: str) -> str:
+    """The test set of a direction: 'muse/de-en.5000-6500.txt, 1,500 words, 2,827 pairs'."""
+    folder = run.test_folder(_NAME)
+    place = str(run.option(f"evals.{_NAME}.data") or "")
+    is_vecmap = os.path.isfile(os.path.join(place, f"{pair}.test.txt"))
+    file = f"{pair}.test.txt" if is_vecmap else f"{pair}.5000-6500.txt"
+    name = f"{file} of {folder}" if place == "pocket" else f"{folder}/{file}"
+    return ", ".join(filter(None, (name if folder else "", _size(run, [pair]))))
+
+
+def _size(run: RunFolder, pairs: Sequence[str]) -> str:
+    """The numbers of words and pairs, as far as they were recorded."""
+    by_pair = figures.pairs_of(run.figures, _NAME)
+    counts = {
+        name: sum(by_pair[pair].get(name, 0.0) for pair in pairs) for name in ("words", "pairs")
+    }
+    return ", ".join(f"{figures.count(n)} {name}" for name, n in counts.items() if n)
+
+
+def main_method(results: Mapping[str, float]) -> tuple[str, str]:
+    """(name, ending) of the main method: the most preferred one that was measured."""
+    names = {name for row in figures.by_subject(results, _NAME).values() for name in row}
+    measured = [how for how in _ORDER if f"p@1{_METHODS[how]}" in names]
+    how = measured[-1] if measured else "nearest neighbour"
+    return how, _METHODS[how]
+
+
+def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
+    """Lexicon induction by pair, by frequency and part of speech of the words, and by layer."""
+    by_pair = figures.pairs_of(run.figures, _NAME)
+    measured = {name for row in by_pair.values() for name in row}
+    main, ending = main_method(run.figures)
+    text = (
+        "P@k is the share of source words with a translation of the test dictionary among their k "
+        "nearest words of the other language; MRR is the mean reciprocal rank of the first "
+        "translation (0 beyond ten). NN is the nearest neighbour by cosine; P@5, P@10 and MRR use "
+        f"{main}. The first table has the words that have a vector and a translation of another "
+        "spelling with a vector (covered words): nothing else shows whether the spaces fit. The "
+        "papers count all test words: there a word without a vector translates to itself, and a "
+        "word whose translations have no vector is wrong. Covered columns there: as MUSE's script."
+    )
+    if any(name.endswith("_low") for name in measured):
+        text += " Below a figure: its 95% interval over words."
+    if "isolated" in measured:
+        text += (
+            " A word's vector is the mean of its vectors in context; isolated words do not occur "
+            "in the sample of text and were encoded without context."
+        )
+    pairs = {pair: pair_name(pair) for pair in by_pair}
+    blocks = []
+    if any(x.floor(run.figures) for x in HEADLINES):
+        text += floor.TEXT
+    sets = {x: _describe_pair(run, x) for x in pairs}
+    whole = describe_tests(run)
+    for variant, title, columns, last in (
+        ("_distinct_covered", "Covered words of different spelling", _covered_columns(main), sets),
+        ("", "All test words, the papers' convention", _induction_columns(main, ending), None),
+    ):
+        tables = table(
+            _NAME,
+            pairs,
+            columns,
+            by_pair,
+            "Pair",
+            len(pairs) > 1,
+            last,
+            title=f"{title} ({whole})" if whole else title,
+        )
+        blocks += floor.with_baseline(
+            tables, run, f"{FLOOR}{_NAME}/*/p@1{ending}{variant}", _CHANCE
+        )
+    for split, title in _SPLITS.items():
+        blocks += _parts(by_pair, split, title, ending)
+    levels = floor.levels(run, f"{FLOOR}{_NAME}/*/p@1{ending}", _CHANCE)
+    blocks.append(floor.with_level_lines(_induction_by_layer((run, *others)), levels))
+    endings = {"cosine": "", "CSLS": "_csls"}
+    lines = [Line(how, f"{_NAME}/p@1{x}_distinct_covered") for how, x in endings.items()]
+    title = "Over training, covered words of different spelling"
+    blocks.append(Chart(title, lines, form="percent"))
+    return Section("Lexicon induction", text, blocks) if by_pair else None
+
+
+def _covered_columns(main: str) -> dict[str, Column]:
+    """P@1 of the covered words of different spelling by method, with coverage and size."""
+    names = {name: _SHORT.get(name, name) for name in _METHODS}
+    columns = {
+        f"p@1{x}_distinct_covered": Column(f"P@1 {names[name]}", "percent", name == main)
+        for name, x in _METHODS.items()
+    }
+    return columns | {
+        "coverage_distinct": Column("Covered", "percent"),
+        "words_distinct": Column("Words", "count"),
+    }
+
+
+def _induction_columns(main: str, ending: str) -> dict[str, Column]:
+    compared = ("nearest neighbour", main)
+    names = {name: _SHORT.get(name, name) for name in _METHODS}
+    columns = {
+        f"p@1{x}": Column(f"P@1 {names[name]}", "percent", name in compared)
+        for name, x in _METHODS.items()
+    }
+    columns |= {
+        "p@5": Column("P@5 NN", "percent", main=False),
+        f"p@5{ending}": Column("P@5", "percent", main=False),
+        f"p@10{ending}": Column("P@10", "percent", main=False),
+        f"mrr{ending}": Column("MRR", main=False),
+    }
+    columns |= {
+        f"p@1{x}_covered": Column(f"Covered: P@1 {names[name]}", "percent", name == main)
+        for name, x in _METHODS.items()
+    }
+    return columns | {
+        "coverage": Column("Covered", "percent"),
+        "isolated": Column("Isolated", "percent", main=False),
+        "words": Column("Words", "count", main=False),
+    }
+
+
+def _parts(by_pair: Figures, split: str, title: str, ending: str) -> list[Table]:
+    """P@1 by part of the source words, one column per part, with its number of words."""
+
+    def first_rank(part: str) -> int:
+        first = part.partition("-")[0]
+        return int(first) if first.isdigit() else 0
+
+    names = {x.split("/")[1] for row in by_pair.values() for x in row if x.startswith(f"{split}/")}
+    parts = sorted(names, key=lambda part: (first_rank(part), part))
+    rows = []
+    for pair, row in by_pair.items():
+        cells: list[Cell] = [pair_name(pair)]
+        for part in parts:
+            words = row.get(f"{split}/{part}/words")
+            below = f"{figures.count(words)} words" if words else ""
+            cells.append(Number(row.get(f"{split}/{part}/p@1{ending}"), "percent", below=below))
+        rows.append(cells)
+    heads = [part.replace("-", "–") if split == "frequency" else part for part in parts]
+    columns = [Column("Pair"), *(Column(head, main=False) for head in heads)]
+    return [Table(columns, rows, title=title)] if parts else []
+
+
+def _induction_by_layer(runs: Sequence[RunFolder]) -> Chart:
+    lines = []
+    for dash, run in enumerate(runs):
+        for name, ending, colour in (("cosine", "", BLUE), ("CSLS", "_csls", GREEN)):
+            values: dict[int, list[float]] = {}
+            for row in figures.pairs_of(run.figures, _NAME).values():
+                for layer, value in figures.over_star(row, f"layer*/p@1{ending}").items():
+                    values.setdefault(layer, []).append(value)
+            points = [(layer, sum(some) / len(some)) for layer, some in sorted(values.items())]
+            label = f"{name}, {run.name}" if dash else name
+            lines.append(Line(label, points=points, colour=colour, dash=dash))
+    title = "P@1 by layer, mean over pairs"
+    return Chart(title, lines, x="layer", form="percent", whole_x=True)

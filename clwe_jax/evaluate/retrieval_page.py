@@ -1,0 +1,197 @@
+"""What the report says of sentence retrieval: its headlines, its test sets and its section."""
+
+from __future__ import annotations
+
+import re
+from typing import Mapping, Sequence
+
+from clwe_jax.report import figures, floor
+from clwe_jax.report.data import BLUE, GREEN, Chart, Column, Line, Section, Table
+from clwe_jax.report.figure_tables import pair_name, table
+from clwe_jax.report.headline import FLOOR, Headline
+from clwe_jax.report.run_folder import RunFolder, finite
+
+_NAME = "retrieval"
+_SIF = f"{_NAME}/sif"
+# Method of comparison -> ending of the metric's name, and its name in a sentence.
+_METHODS = {"plain": "", "centered": "_centered", "CSLS": "_csls"}
+_SAID = {"plain": "cosine", "centered": "cosine after centering", "CSLS": "CSLS"}
+_KEYS = {"plain": _NAME, "CSLS": f"{_NAME}_csls"}  # of comparisons
+_CHANCE = f"{_NAME}/*/chance"
+_LAYER = re.compile(r"layer(\d+)/")
+
+
+def _headline(how: str, metric: str, label: str, floors: Sequence[str], **more: str) -> Headline:
+    ending = _METHODS[how]
+    return Headline(
+        f"{_NAME}/*/{metric}{ending}",
+        label if how == "plain" else f"{label}, {how}",
+        floors=[f"{FLOOR}{path}/*/mean{ending}" for path in floors],
+        chance=_CHANCE,
+        sentence=f"{{}} of the sentences find their translation by {_SAID[how]}",
+        meaning="share of sentences that find their translation; good from 50% on",
+        **more,
+    )
+
+
+# Words weigh alike in a static encoder's own sentence vectors and in the floor's. The layers of a language
+# model stand beside the floor whose words are weighted by SIF, where the counts of words are known.
+_OWN = {
+    how: _headline(
+        how, "mean", "Retrieval", (_NAME, _SIF), group="own vectors", key=_KEYS.get(how, "")
+    )
+    for how in _METHODS
+}
+_LAST = {
+    how: _headline(how, "mean_last4", "Retrieval, last four layers", (_SIF, _NAME))
+    for how in _METHODS
+}
+_WEIGHTED = Headline(
+    f"{_SIF}/*/mean_last4_csls",
+    "Retrieval, last four layers, SIF, CSLS",
+    floors=(f"{FLOOR}{_SIF}/*/mean_csls",),
+    chance=_CHANCE,
+)
+HEADLINES = (*_OWN.values(), _WEIGHTED, *_LAST.values())
+
+
+def describe_tests(run: RunFolder) -> str:
+    """The test sets of all pairs: 'tatoeba, 2 language pairs, 2,000 sentence pairs'."""
+    by_pair = figures.pairs_of(run.figures, _NAME)
+    # Both directions of a pair have the same sentences.
+    pairs = {frozenset(pair.split("-")): pair for pair in by_pair}.values()
+    chances = [by_pair[pair].get("chance") for pair in pairs]
+    count = sum(round(1 / chance) for chance in chances if chance)
+    many = f"{len(pairs)} language pairs" if len(pairs) > 1 else ""
+    size = f"{figures.count(count)} sentence pairs" if count else ""
+    return ", ".join(filter(None, (run.test_folder(_NAME), many, size)))
+
+
+def last_layers(results: Mapping[str, float]) -> str:
+    """The layers that 'mean_last4' stands for: 'the last four layers', or fewer."""
+    layers = max(figures.over_star(results, f"{_NAME}/layer*/acc@1"), default=5)
+    names = {0: "the only layer", 1: "the only layer", 2: "both layers", 3: "all three layers"}
+    return names.get(layers, "all four layers" if layers == 4 else "the last four layers")
+
+
+def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
+    """Sentence retrieval by layer (as in Fig. 3 of the DICT-MLM paper), by pair, over training."""
+    by_pair = figures.pairs_of(run.figures, _NAME)
+    pairs = {pair: pair_name(pair) for pair in by_pair}
+    blocks = _by_layer(run, others)
+    last = last_layers(run.figures)
+    text = (
+        "The share of sentences whose nearest neighbour among all sentences of the other language "
+        "is their translation. Plain: by cosine. Centered: after each language's mean vector was "
+        "subtracted. CSLS: by cosine, less the mean similarity to each side's ten nearest. The "
+        "encoder's own sentence vector is, for a language model, the mean of the pieces' vectors "
+        f"in {last}, for a translator that of its encoder and, for static vectors, the mean of the "
+        "words' vectors weighted by inverse document frequency."
+    )
+    if blocks:
+        text += f" By layer: the mean of the pieces' vectors; shaded: {last}."
+    sif = figures.pairs_of(run.figures, _SIF)
+    if sif:
+        text += (
+            " SIF: words weighted by a / (a + p), where p is their share in the run's "
+            "text and a is 0.001."
+        )
+    with_floor = [how for how, x in _LAST.items() if x.floor(run.figures)]
+    if with_floor:
+        text += floor.TEXT
+    how = with_floor[-1] if with_floor else "plain"
+    tests = describe_tests(run)
+    whole = f" ({tests})" if tests else ""
+    note = _note(run, others)
+    own_path, last_path = (x[how].floor(run.figures) for x in (_OWN, _LAST))
+    for name, title, path in (
+        ("mean_last4", f"By language pair, mean of {last}", last_path),
+        ("mean", "By language pair, the encoder's own sentence vector", own_path),
+    ):
+        columns = {f"{name}{x}": Column(method, "percent") for method, x in _METHODS.items()}
+        weighted = []
+        if sif:
+            weighted = table(_SIF, pairs, columns, sif, "Pair", title=f"{title}, SIF{whole}")
+        if name == "mean":
+            columns["mean_csls_k3"] = Column("CSLS, k = 3", "percent", main=False)
+            columns["coverage"] = Column("Words with a vector", "percent", main=False)
+        tables = table(_NAME, pairs, columns, by_pair, "Pair", title=title + whole, note=note)
+        blocks += floor.with_baseline(tables, run, path, _CHANCE, how)
+        blocks += floor.with_baseline(weighted, run, last_path, _CHANCE, how)
+    lines = [Line(method, x.mean) for method, x in _LAST.items()]
+    steps = finite(run.series.get(lines[0].metric, {}))
+    if steps:
+        levels = floor.levels(run, last_path, _CHANCE, how)
+        lines += floor.lines((min(steps), max(steps)), levels)
+    blocks.append(Chart(f"Over training, mean of {last}", lines, form="percent"))
+    weighted = [Line(method, f"{_SIF}/mean_last4{x}") for method, x in _METHODS.items()]
+    blocks.append(Chart(f"Over training, SIF, mean of {last}", weighted, form="percent"))
+    blocks += _every_layer(by_pair, pairs)
+    return Section("Sentence retrieval", text, blocks) if pairs or steps else None
+
+
+def _every_layer(
+    by_pair: Mapping[str, Mapping[str, float]], pairs: Mapping[str, str]
+) -> list[Table]:
+    """A closed table of every pair and layer for each method."""
+    names = {name for row in by_pair.values() for name in row}
+    layers = sorted({int(match[1]) for match in map(_LAYER.match, names) if match})
+    tables = []
+    for how, x in _METHODS.items():
+        columns = {
+            f"layer{k}/acc@1{x}": Column(f"layer {k}", "percent", main=False) for k in layers
+        }
+        closed = f"Every pair and layer, {how}"
+        tables += table(_NAME, pairs, columns, by_pair, "Pair", mean=False, closed=closed)
+    return tables
+
+
+def _by_layer(run: RunFolder, others: Sequence[RunFolder]) -> list[Chart]:
+    """A chart of each method, all with the same y axis."""
+    metrics = {how: f"{_NAME}/layer*/acc@1{x}" for how, x in _METHODS.items()}
+    weighted = {how: f"{_SIF}/layer*/acc@1{x}" for how, x in _METHODS.items()}
+    levels = {how: floor.levels(run, x.floor(run.figures), _CHANCE) for how, x in _LAST.items()}
+    drawn: list[float] = []
+    for how, metric in metrics.items():
+        for each in (run, *others):
+            drawn += figures.over_star(each.figures, metric).values()
+        drawn += figures.over_star(run.figures, weighted[how]).values()
+        drawn += (level or 0.0 for level in levels[how].values())
+    highest = max(drawn, default=0.0)
+    charts = []
+    for how, metric in metrics.items():
+        layers = figures.over_star(run.figures, metric)
+        last = [layer for layer in layers if layer > 0][-4:]
+        if last:
+            sif = figures.over_star(run.figures, weighted[how])
+            charts.append(
+                Chart(
+                    f"Accuracy by layer, {how}",
+                    [
+                        Line("mean" if sif else "", metric=metric, colour=BLUE),
+                        Line("SIF", metric=weighted[how], colour=GREEN, compare=False),
+                        *floor.lines((min(layers), max(layers)), levels[how]),
+                    ],
+                    x="layer",
+                    form="percent",
+                    whole_x=True,
+                    y_range=(0, min(1.02, 1.08 * highest) or 1.0),
+                    band=(last[0] - 0.5, last[-1] + 0.5),
+                )
+            )
+    return charts
+
+
+def _note(run: RunFolder, others: Sequence[RunFolder]) -> str:
+    notes = []
+    if any(name.startswith(f"{_NAME}/") and name.endswith("_low") for name in run.figures):
+        notes.append("Below a figure: its 95% interval for this number of sentences.")
+    if others:
+        notes.append(
+            "Beside another run's figure: by how many percentage points this run is above (+) or "
+            "below (−) it."
+        )
+    cut = run.figures.get(f"{_NAME}/cut", 0.0)
+    if cut > 0:
+        notes.append(f"{figures.percent(cut)} of the sentences were too long and were cut.")
+    return " ".join(notes)

@@ -1,0 +1,49 @@
+"""Tables of figures by subject, such as a pair of languages."""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+from clwe_jax.report.data import Cell, Column, Metric, Table
+
+Figures = Mapping[str, Mapping[str, float]]  # subject, such as a language pair -> metric -> value
+
+
+def pair_name(pair: str) -> str:
+    """'de-en' -> 'de → en', with spaces that do not break."""
+    return pair.replace("-", "\u00a0→\u00a0")
+
+
+def table(
+    prefix: str,
+    subjects: Mapping[str, Cell],
+    columns: Mapping[str, Column],
+    by_subject: Figures,
+    head: str,
+    mean: bool = True,
+    last: Mapping[str, Cell] | None = None,
+    **options: str,
+) -> list[Table]:
+    """A table of the figures PREFIX/SUBJECT/METRIC, one row per subject; [] without figures.
+
+    Args:
+      subjects: subject -> first cell of its row; a subject without figures has no row.
+      columns: metric -> its column; a metric without figures has no column.
+      by_subject: the figures.
+      mean: whether the means PREFIX/METRIC are the last row.
+      last: subject -> its test set, the last cell of its row; None: no such column.
+      **options: the fields title, note and closed of the table.
+    """
+    measured = {name for subject in subjects for name in by_subject[subject]}
+    names = [name for name in columns if name in measured]
+    rows = [
+        [cell, *(Metric(f"{prefix}/{x}/{m}") for m in names), *([last[x]] if last else [])]
+        for x, cell in subjects.items()
+        if by_subject[x].keys() & set(names)
+    ]
+    total = ["mean", *(Metric(f"{prefix}/{m}") for m in names)] if mean else None
+    heads = [Column(head), *(columns[name] for name in names)]
+    if last:
+        heads.append(Column("Test set", main=False))
+        total = total and [*total, ""]
+    return [Table(heads, rows, total, **options)] if names else []

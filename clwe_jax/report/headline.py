@@ -1,0 +1,121 @@
+"""The main figures of a measurement, which its evaluator declares once."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Iterable, Mapping, NamedTuple, Sequence
+
+FLOOR = "floor/"  # beginning of the paths of the dictionary's figures
+
+
+@dataclasses.dataclass(frozen=True)
+class Headline:
+    """A main figure, which the verdict, the tiles, the terminal and comparisons show.
+
+    A path may have a star for the pair of languages: 'bli/*/p@1' is 'bli/de-en/p@1' of each pair and
+    'bli/p@1' of their mean, 'bleu/*' is 'bleu/de-en' and 'bleu/mean'.
+
+    Attributes:
+      path: path of results.json; higher is better.
+      label: the figure's name.
+      form: a key of `figures.FORMS`.
+      floors: paths of figures that it has to beat; the first measured one counts.
+      chance: path of its chance level; '' for none.
+      sentence: of the verdict, with '{}' for the value; '' leaves it out of the verdict.
+      meaning: what its tile says of it, such as values that are good.
+      baseline: the system of its floor.
+      coverage: path of the share of test items that it can be right on; '' for none.
+      group: of the headlines of a group the last measured one is shown; '' shows each.
+      key: its name in a comparison that tests its outcomes by item; '' for none.
+    """
+
+    path: str
+    label: str
+    form: str = "percent"
+    floors: Sequence[str] = ()
+    chance: str = ""
+    sentence: str = ""
+    meaning: str = ""
+    baseline: str = "the dictionary alone without training"
+    coverage: str = ""
+    group: str = ""
+    key: str = ""
+
+    @property
+    def mean(self) -> str:
+        """The path of its mean, or of itself where it is of no pair."""
+        return mean_of(self.path)
+
+    @property
+    def has_dictionary_floor(self) -> bool:
+        """Whether the dictionary's figures are a floor of it."""
+        return any(path.startswith(FLOOR) for path in self.floors)
+
+    def floor(self, figures: Mapping[str, float]) -> str:
+        """The path of its floor; '' where none was measured."""
+        return next((x for x in self.floors if mean_of(x) in figures or pairs_of(x, figures)), "")
+
+
+class Beside(NamedTuple):
+    """A figure and its floor over the same pairs of languages.
+
+    Attributes:
+      value, level: the means of the figure and of the floor.
+      pairs: number of pairs; 0 where only means over pairs are known.
+      whole: whether these are all pairs of the figure.
+    """
+
+    value: float
+    level: float
+    pairs: int
+    whole: bool
+
+
+def mean_of(path: str) -> str:
+    """'bli/*/p@1' -> 'bli/p@1', 'bleu/*' -> 'bleu/mean'; a path without a star stays."""
+    return path[:-1] + "mean" if path.endswith("*") else path.replace("*/", "")
+
+
+def pattern_of(path: str) -> re.Pattern[str]:
+    """The pattern of the paths of a path with a star, with the star's part as its first group."""
+    return re.compile(re.escape(path).replace(re.escape("*"), "([^/]+)"))
+
+
+def pairs_of(path: str, figures: Iterable[str]) -> list[str]:
+    """The pairs of languages, such as 'de-en', that have a figure of a path with a star."""
+    if "*" not in path:
+        return []
+    matches = map(pattern_of(path).fullmatch, figures)
+    return [match[1] for match in matches if match and "-" in match[1]]
+
+
+def measured(headlines: Iterable[Headline], figures: Mapping[str, float]) -> list[Headline]:
+    """The headlines that have a figure, of each group the last one."""
+    shown = {}
+    for headline in headlines:
+        if headline.mean in figures:
+            shown[headline.group or headline.path] = headline
+    return list(shown.values())
+
+
+def leading(headlines: Sequence[Headline], figures: Mapping[str, float]) -> Headline | None:
+    """The one that stands for all: the last one that has a floor, else the last measured one."""
+    there = [x for x in headlines if x.mean in figures]
+    with_floor = [x for x in there if x.floor(figures)]
+    return next(reversed(with_floor or there), None)
+
+
+def beside(headline: Headline, figures: Mapping[str, float]) -> Beside | None:
+    """A figure beside its floor, over the pairs that both have; None where there is no floor."""
+    path = headline.floor(figures)
+    if not path:
+        return None
+    pairs = pairs_of(headline.path, figures)
+    both = [pair for pair in pairs if path.replace("*", pair) in figures] if "*" in path else []
+    if both:
+        values = [figures[headline.path.replace("*", pair)] for pair in both]
+        levels = [figures[path.replace("*", pair)] for pair in both]
+        count = len(both)
+        return Beside(sum(values) / count, sum(levels) / count, count, count == len(pairs))
+    return Beside(figures[headline.mean], figures[mean_of(path)], 0, True)
