@@ -190,17 +190,9 @@ def differing_figures(
     for metric in sorted({*old, *new}):
         if _TIMED.fullmatch(metric):
             continue
-        before, left = _value_and_error(old.get(metric))
-        after, right = _value_and_error(new.get(metric))
+        before, left = rows.value_and_error(old.get(metric))
+        after, right = rows.value_and_error(new.get(metric))
         if before is None or after is None:
             yield metric, before, after
-        elif abs(before - after) > max(math.hypot(left, right), _SAME * abs(before)):
+        elif abs(before - after) > max(math.hypot(left or 0.0, right or 0.0), _SAME * abs(before)):
             yield metric, before, after
-
-
-def _value_and_error(figure: Any) -> tuple[float | None, float]:
-    """A figure of a row, and half of its interval, 0 without one."""
-    if isinstance(figure, list):
-        value, low, high = figure
-        return value, (high - low) / 2
-    return figure, 0.0

@@ -11,9 +11,10 @@ from typing import Any, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from benchmarks.ledger.rows import value_and_error
 from clwe_jax.evaluate import agreement, significance
 from clwe_jax.evaluate.agreement import Gain
-from clwe_jax.evaluate.significance import Sample
+from clwe_jax.evaluate.significance import Observations
 from clwe_jax.runs import record
 
 YES, NO, SAME = "yes", "no", "not significant"
@@ -47,7 +48,7 @@ def figure(rows: Sequence[Row], metric: str) -> Figure | None:
       metric: a metric; a pattern with stars, which stands for the mean of all that fit it; or several with
         ' + ' between them, of which the sum of those that the row has counts.
     """
-    known = [x for x in (_value_and_error(row, metric) for row in rows) if x is not None]
+    known = [x for x in (_mean_and_error(row, metric) for row in rows) if x is not None]
     if not known:
         return None
     values = [value for value, _ in known]
@@ -56,7 +57,7 @@ def figure(rows: Sequence[Row], metric: str) -> Figure | None:
     return Figure(statistics.fmean(values), agreement.half_interval(values), len(values))
 
 
-def _value_and_error(row: Row, metric: str) -> tuple[float, float | None] | None:
+def _mean_and_error(row: Row, metric: str) -> tuple[float, float | None] | None:
     """The value and half of its interval; of a pattern the mean.
 
     Test sets share sentences and words: the interval of a mean is that of the items, or where they are not
@@ -64,18 +65,13 @@ def _value_and_error(row: Row, metric: str) -> tuple[float, float | None] | None
     """
     figures = row["figures"]
     if len(summands := metric.split(" + ")) > 1:
-        known = [x for x in (_value_and_error(row, name) for name in summands) if x is not None]
+        known = [x for x in (_mean_and_error(row, name) for name in summands) if x is not None]
         return (sum(value for value, _ in known), None) if known else None
     names = matching(metric, figures)
     if not names:
         return None
-    values, errors = [], []
-    for name in names:
-        value = figures[name]
-        values.append(value[0] if isinstance(value, list) else value)
-        if isinstance(value, list):
-            errors.append((value[2] - value[1]) / 2)
-    error = statistics.fmean(errors) if len(errors) == len(names) else None
+    values, errors = zip(*(value_and_error(figures[name]) for name in names))
+    error = None if None in errors else statistics.fmean(errors)
     tested = [x for x in (record.outcomes(row, name) for name in names) if x]
     if len(names) > 1 and len(tested) == len(names):
         error = agreement.half_interval_of_items(tested)
@@ -115,7 +111,7 @@ def verdict(better: Sequence[Row], worse: Sequence[Row], metric: str, other: str
     if one is None or two is None:
         return ABSENT
     sides = [
-        {row.get("seed", 0): row for row in rows if _value_and_error(row, name)}
+        {row.get("seed", 0): row for row in rows if _mean_and_error(row, name)}
         for rows, name in ((better, metric), (worse, other or metric))
     ]
     seeds = sorted(sides[0].keys() & sides[1].keys())
@@ -136,8 +132,8 @@ def _compare(pairs: Sequence[tuple[Row, Row]], metric: str, other: str) -> Gain 
     """The test of rows of the same seeds; None of one seed whose items are not known."""
     samples = []
     for rows, name in zip(zip(*pairs), (metric, other)):
-        values = [_value_and_error(row, name)[0] for row in rows]
-        samples.append(Sample(np.array(values), np.zeros(0)))
+        values = [_mean_and_error(row, name)[0] for row in rows]
+        samples.append(Observations(np.array(values), np.zeros(0)))
     items = [_items(pair, metric, other) for pair in pairs]
     if all(items):
         for place in range(2):
@@ -150,7 +146,9 @@ def _compare(pairs: Sequence[tuple[Row, Row]], metric: str, other: str) -> Gain 
     return significance.compare(*samples)
 
 
-def _items(pair: tuple[Row, Row], metric: str, other: str) -> tuple[Sample, Sample] | None:
+def _items(
+    pair: tuple[Row, Row], metric: str, other: str
+) -> tuple[Observations, Observations] | None:
     """Both rows' outcomes of the same test items; None where they are not known."""
     if pair[0].get("data") != pair[1].get("data"):
         return None  # perhaps other test items

@@ -167,6 +167,14 @@ def _rounded(value: Any) -> Any:
     return float(f"{value:.6g}")
 
 
+def value_and_error(figure: Any) -> tuple[float | None, float | None]:
+    """A figure of a row, and half of its interval; None where it has none."""
+    if isinstance(figure, list):
+        value, low, high = figure
+        return value, (high - low) / 2
+    return figure, None
+
+
 def key(row: Mapping[str, Any]) -> tuple[str, int]:
     """Rows with the same key measure the same: the later one replaces the earlier one."""
     return row["name"], row.get("seed", 0)

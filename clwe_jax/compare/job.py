@@ -17,7 +17,7 @@ from clwe_jax import terminal
 from clwe_jax.compare import measured, sections, shared, systems, tasks
 from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.orders import Comparison
-from clwe_jax.compare.place import Place
+from clwe_jax.compare.place import RunPlace
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.section import to_dict
 from clwe_jax.runs.cached import CachedResult
@@ -77,13 +77,13 @@ class Compare(Job):
         return json.loads(json.dumps(values))
 
     @property
-    def _places(self) -> Iterator[Place]:
+    def _places(self) -> Iterator[RunPlace]:
         """The runs: the first seed of all systems, then the next one."""
         first = self.config.seed
         for seed in range(first, first + self.config.compare.seeds):
             for system in self.systems:
                 if system.seeded or seed == first:
-                    yield Place(self.workdir, system, seed)
+                    yield RunPlace(self.workdir, system, seed)
 
     def stages(self) -> Sequence[Stage]:
         about = functools.partial(shared.about, self.config, self.workdir)
@@ -101,7 +101,7 @@ class Compare(Job):
             ),
         ]
 
-    def _about(self, place: Place) -> Iterator[str]:
+    def _about(self, place: RunPlace) -> Iterator[str]:
         system = place.system
         line = f"{system.name}, seed {place.seed}"
         if os.path.exists(place.measured):
@@ -111,7 +111,7 @@ class Compare(Job):
         else:
             yield f"{line}: not trained"
 
-    def _one(self, place: Place, folders: Mapping[str, str]) -> Measured | Failed | object:
+    def _one(self, place: RunPlace, folders: Mapping[str, str]) -> Measured | Failed | object:
         """The measurements of a run, from its process or from an earlier start."""
         config = self.config
         system = place.system
@@ -145,7 +145,7 @@ class Compare(Job):
             logging.warning("%s failed: %s", _name(place), error)
             return Failed(str(error))
 
-    def _start(self, place: Place) -> Measured:
+    def _start(self, place: RunPlace) -> Measured:
         """Trains and measures a run in its process, which a signal to this one stops too."""
         logging.info("%s: its output is in %s", _name(place), place.log)
         os.makedirs(os.path.dirname(place.log), exist_ok=True)
@@ -223,5 +223,5 @@ class _Failure(Exception):
     """The process of a run ended with an error."""
 
 
-def _name(place: Place) -> str:
+def _name(place: RunPlace) -> str:
     return f"{place.system.name}, seed {place.seed}"

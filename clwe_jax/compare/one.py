@@ -20,7 +20,7 @@ from absl import logging
 from clwe_jax import options, registry, terminal
 from clwe_jax.compare import measured, shared, systems, tasks
 from clwe_jax.compare.measured import Measured
-from clwe_jax.compare.place import Place
+from clwe_jax.compare.place import RunPlace
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.evaluate.context import Context
@@ -49,7 +49,7 @@ _TRIAL_VALUES = {
 }
 
 
-def measure(config: CompareRun, place: Place) -> Measured | None:
+def measure(config: CompareRun, place: RunPlace) -> Measured | None:
     """Trains a system, unless it is trained, and measures it; None where a signal stopped it.
 
     Args:
@@ -89,7 +89,7 @@ def _languages(config: CompareRun, run: options.Run | None) -> tuple[str, ...]:
     return options.languages(config if run is None else run)
 
 
-def _with_budget(config: CompareRun, place: Place, folders: Mapping[str, str]) -> options.Run:
+def _with_budget(config: CompareRun, place: RunPlace, folders: Mapping[str, str]) -> options.Run:
     """The run's options, with the steps of the budget."""
     run = systems.run_of(config, place.system, place.seed, folders)
     number, unit = config.compare.amount
@@ -141,7 +141,7 @@ def _cost(folder: str) -> dict[str, float]:
     }
 
 
-def _bytes(place: Place) -> int:
+def _bytes(place: RunPlace) -> int:
     """The bytes of a system's files."""
     kind, _, where = place.encoder.partition(":")
     if kind == "vec":
@@ -154,7 +154,7 @@ def _bytes(place: Place) -> int:
 
 
 def _evaluate(
-    config: CompareRun, place: Place, folders: Mapping[str, str], run: options.Run | None
+    config: CompareRun, place: RunPlace, folders: Mapping[str, str], run: options.Run | None
 ) -> tuple[dict[str, float], dict[str, Any], dict[str, str], dict[str, Any]]:
     """Figures, outcomes, keys and numbers of items of config.evals."""
     languages = _languages(config, run)
@@ -188,7 +188,7 @@ def _evaluate(
 
 
 def _encoder(
-    config: CompareRun, place: Place, folders: Mapping[str, str], corpus: corpora.TextCorpus
+    config: CompareRun, place: RunPlace, folders: Mapping[str, str], corpus: corpora.TextCorpus
 ) -> tuple[Encoder, Normalizer]:
     """The system as an encoder, and how it spells words."""
     normalizer = Normalizer(config.data.lower_case, config.data.simplify_chinese)
@@ -233,7 +233,7 @@ def main() -> None:
     terminal.plain_log()
     config = options.read_config(workdir).resolved()
     [system] = [x for x in systems.chosen(config.compare) if x.name == name]
-    place = Place(workdir, system, int(seed))
+    place = RunPlace(workdir, system, int(seed))
     try:
         measurements = measure(config, place)
     except (ValueError, OSError, ImportError) as error:

@@ -14,7 +14,7 @@ from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.systems import System
 from clwe_jax.evaluate import agreement, significance
 from clwe_jax.evaluate.agreement import Gain
-from clwe_jax.evaluate.significance import LEVEL, Sample
+from clwe_jax.evaluate.significance import LEVEL, Observations
 from clwe_jax.report import evaluations
 
 COSTS = ("minutes", "memory", "disk")
@@ -168,7 +168,7 @@ class Comparison:
         return np.concatenate([run.outcomes[part] for run in self.runs[name]])
 
     @functools.cache
-    def _sample(self, name: str, parts: tuple[str, ...]) -> Sample:
+    def _sample(self, name: str, parts: tuple[str, ...]) -> Observations:
         """The mean over the parts of each seed."""
         own = self.runs[name]
         found = significance.sample([(self._counts(name, x), own[0].numbers(x)) for x in parts])

@@ -10,7 +10,7 @@ from clwe_jax.compare.systems import System
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class RunPlace:
     """The places of one run of a system.
 
     Attributes:

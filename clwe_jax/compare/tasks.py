@@ -25,7 +25,7 @@ _CONFIGS = {
 }
 
 
-class Files(NamedTuple):
+class TaskFiles(NamedTuple):
     """The labelled rows of a task: those of `config.transfer.train` and `tests`, and test languages."""
 
     train: str
@@ -46,7 +46,7 @@ def names(settings: CompareOptions) -> list[str]:
     return tasks if settings.labelled else []
 
 
-def files(config: CompareRun, task: str) -> Files | None:
+def files(config: CompareRun, task: str) -> TaskFiles | None:
     """The rows of a task; None where the folder has none of it.
 
     Raises:
@@ -55,7 +55,7 @@ def files(config: CompareRun, task: str) -> Files | None:
     languages = options.languages(config)
     where = config.compare.labelled
     if where == "pocket":
-        return Files("", "", languages)
+        return TaskFiles("", "", languages)
     folder = os.path.join(where, task)
     if not os.path.isdir(folder):
         return None
@@ -66,7 +66,9 @@ def files(config: CompareRun, task: str) -> Files | None:
             x for name in wanted for x in glob.glob(os.path.join(glob.escape(folder), name))
         )
         if paths:
-            return Files(f"{language}:{paths[0]}", folder, [x for x in languages if x in tested])
+            return TaskFiles(
+                f"{language}:{paths[0]}", folder, [x for x in languages if x in tested]
+            )
     raise ValueError(
         f"config.compare.labelled={where}: {folder} has no training rows: expected en.train.tsv"
     )

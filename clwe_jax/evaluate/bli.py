@@ -22,7 +22,7 @@ from clwe_jax.encoders.encode import Layer, select_layer
 from clwe_jax.evaluate import bli_page, tags
 from clwe_jax.evaluate.agreement import Outcomes, number_texts
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.induced import TOPS, Induced, Places, precision
+from clwe_jax.evaluate.induced import TOPS, WordInduction, Places, precision
 from clwe_jax.options import section
 from clwe_jax.options.evaluators import BliEvaluation
 from clwe_jax.options.section import ByIdentity
@@ -45,7 +45,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
     never added to them.
 
     Attributes:
-      details: one row for each source word of the last run, see `Induced`.
+      details: one row for each source word of the last run, see `WordInduction`.
       outcomes: of the last run, path of a metric p@1* or p@1*_distinct -> whether each of its source
         words is right, [W]; words of one English word share its number.
     """
@@ -148,7 +148,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         self, test: TestSet, source: WordSpace, target: WordSpace, shared: csls.Shared
     ) -> Iterator[tuple[str, float]]:
         known = tags.read(self.tags, test.source, self.context.normalizer) if self.tags else {}
-        induced = Induced(test, source, target, known)
+        induced = WordInduction(test, source, target, known)
         shown = None
         items = number_texts(_shared_words(test))
         for method in self._methods:
@@ -174,7 +174,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
     def _places(
         self,
         method: str,
-        induced: Induced,
+        induced: WordInduction,
         source: WordSpace,
         target: WordSpace,
         layer: Layer,
@@ -197,7 +197,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         return induced.places(ranked)
 
     def _shown(
-        self, induced: Induced, source: WordSpace, target: WordSpace
+        self, induced: WordInduction, source: WordSpace, target: WordSpace
     ) -> tuple[np.ndarray, np.ndarray]:
         """The nearest candidates, by cosine, of the source words that have a vector, and their scores."""
         depth = min(_DEPTH, target.frequent)

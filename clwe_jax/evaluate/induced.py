@@ -29,7 +29,7 @@ class Places(NamedTuple):
     distinct: np.ndarray
 
 
-class Induced:
+class WordInduction:
     """The source words of a test dictionary, the rows of their vectors, and their translations.
 
     A row of the table of errors holds 'pair', 'word', 'rank' (from 1, the most frequent word; None

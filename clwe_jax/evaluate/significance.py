@@ -18,7 +18,7 @@ LEVEL = 0.05
 _SMALLEST_P = 1e-9
 
 
-class Sample(NamedTuple):
+class Observations(NamedTuple):
     """The figure of a system.
 
     Attributes:
@@ -35,7 +35,7 @@ class Sample(NamedTuple):
         return float(self.values.mean())
 
 
-def sample(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> Sample:
+def sample(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> Observations:
     """The mean over the parts of a test (directions, languages) of accuracy or F1.
 
     Args:
@@ -53,10 +53,10 @@ def sample(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> Sample:
         values = values + figures[:, 0] / len(parts)
         moved = ((right - figures * whole) / total).mean(0) / len(parts)
         influence += np.bincount(numbers, moved, size)
-    return Sample(np.asarray(values), influence)
+    return Observations(np.asarray(values), influence)
 
 
-def sample_of_outcomes(parts: Sequence[Outcomes]) -> Sample:
+def sample_of_outcomes(parts: Sequence[Outcomes]) -> Observations:
     """As `sample`, of one seed, of which each item is right or wrong."""
     counts = []
     for right, numbers in parts:
@@ -65,12 +65,12 @@ def sample_of_outcomes(parts: Sequence[Outcomes]) -> Sample:
     return sample(counts)
 
 
-def half_interval(values: Sample, level: float = LEVEL) -> float:
+def half_interval(values: Observations, level: float = LEVEL) -> float:
     """Half of the interval of a system's figure."""
     return _half(values.values, values.influence, level)
 
 
-def compare(first: Sample, second: Sample) -> Gain:
+def compare(first: Observations, second: Observations) -> Gain:
     """The difference of two figures, its interval, and the level at which the interval ends at 0.
 
     The seeds are pairs, in their order; a system of one seed is beside all of the other's.

@@ -142,7 +142,7 @@ def _of_side(view: Any, sentences: Sequence[Words], language: str, level: str) -
 
 
 @dataclasses.dataclass
-class Counts:
+class LinkCounts:
     """Counts over sentences, from which the figures are made."""
 
     links: int = 0
@@ -208,7 +208,7 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
             view = model.pairwise_space(source, target)
             chosen = layers_of(self.layers, view.layers)
             every = {f"layer{k}": [k] for k in range(view.layers)} if view.layers > 1 else {}
-            counts = {name: Counts() for name in ("", *every)}
+            counts = {name: LinkCounts() for name in ("", *every)}
             texts = [row.source for row in rows], [row.target for row in rows]
             pairs = sides(view, *texts, (source, target), self.level)
             for row, (left, right) in zip(rows, pairs):

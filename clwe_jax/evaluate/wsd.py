@@ -20,7 +20,7 @@ import numpy as np
 from clwe_jax.encoders.characters import encoder_of
 from clwe_jax.encoders.encode import Row
 from clwe_jax.evaluate.context import Context, language_model
-from clwe_jax.evaluate.wsd_files import Corpus, first_senses, read
+from clwe_jax.evaluate.wsd_files import AnnotatedCorpus, first_senses, read
 from clwe_jax.options.evaluators import WsdEvaluation
 from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.unpacking import strip_compression
@@ -34,7 +34,7 @@ _AT_ONCE = 512  # sentences encoded, and test instances compared with all senses
 _ROUNDS = 1_000  # resamplings of the bootstrap
 
 
-def instance_vectors(corpus: Corpus, encode: WordEncoder) -> Iterator[np.ndarray | None]:
+def instance_vectors(corpus: AnnotatedCorpus, encode: WordEncoder) -> Iterator[np.ndarray | None]:
     """Yields the mean [layers, D] over the words of each instance; None if they were cut off.
 
     Raises:
@@ -77,7 +77,7 @@ class SenseVectors:
         return {key: row for row, key in enumerate(self.keys)}
 
 
-def train(corpus: Corpus, encode: WordEncoder) -> SenseVectors:
+def train(corpus: AnnotatedCorpus, encode: WordEncoder) -> SenseVectors:
     """The mean representation of every sense of annotated text.
 
     An instance with several keys counts for each of them.
@@ -129,7 +129,10 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def predict(
-    senses: SenseVectors, corpus: Corpus, encode: WordEncoder, first: Mapping[tuple[str, str], str]
+    senses: SenseVectors,
+    corpus: AnnotatedCorpus,
+    encode: WordEncoder,
+    first: Mapping[tuple[str, str], str],
 ) -> tuple[list[list[str | None]], list[list[str | None]], int]:
     """The nearest sense of every instance, in every layer.
 

@@ -46,7 +46,7 @@ class Instance:
 
 
 @dataclasses.dataclass(frozen=True)
-class Corpus:
+class AnnotatedCorpus:
     """Annotated text.
 
     Attributes:
@@ -60,7 +60,7 @@ class Corpus:
     instances: list[Instance]
 
 
-def read(path: str, max_sentences: int = 0) -> Corpus:
+def read(path: str, max_sentences: int = 0) -> AnnotatedCorpus:
     """Reads annotated text, with the keys in NAME.gold.key.txt or NAME.gold.key.txt.gz beside it.
 
     Args:
@@ -99,7 +99,7 @@ def read(path: str, max_sentences: int = 0) -> Corpus:
             "`ID KEY` with its id"
         )
     filled = [dataclasses.replace(i, keys=senses[i.id]) for i in instances]
-    return Corpus(os.path.basename(stem), sentences, filled)
+    return AnnotatedCorpus(os.path.basename(stem), sentences, filled)
 
 
 def _some(ids: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ from clwe_jax.runs import (
     inputs,
     lexica,
     shared_space,
-    shown_words,
+    report_words,
 )
 from clwe_jax.runs.job import STOPPED, Job, Results, Stage
 from clwe_jax.text.dictionary import training_dictionary
@@ -317,7 +317,7 @@ def space_of(run_text: RunText, vectors_of: shared_space.VectorsOf) -> list[dict
 def _hub(run_text: RunText) -> str | None:
     """The language whose words are joined to the others'; None for one language."""
     languages = [x for x, words in run_text.frequent.items() if words]
-    return shown_words.first_language(languages) if len(languages) > 1 else None
+    return report_words.first_language(languages) if len(languages) > 1 else None
 
 
 def _neighbours(
@@ -327,10 +327,10 @@ def _neighbours(
     languages = [language for language in model.languages if frequent.get(language)]
     if not languages:
         return []
-    first = shown_words.first_language(languages)
-    words = shown_words.asked_words(shown.words) or shown_words.content_words(frequent[first])
+    first = report_words.first_language(languages)
+    words = report_words.asked_words(shown.words) or report_words.content_words(frequent[first])
     spelled = run_text.spellings.get(first, {})
-    return shown_words.neighbours(model, [spelled.get(x, x) for x in words], first, languages)
+    return report_words.neighbours(model, [spelled.get(x, x) for x in words], first, languages)
 
 
 def _initial(record: Mapping[str, Any] | None) -> list[Any]:

@@ -19,7 +19,7 @@ from clwe_jax.objectives import projected
 from clwe_jax.options.pretrain import PretrainRun, ProjectionOptions
 from clwe_jax.options.section import nearest
 from clwe_jax.pretrain import project_maps
-from clwe_jax.pretrain.project_maps import Maps, Spaces
+from clwe_jax.pretrain.project_maps import ProjectionMaps, ProjectionSpaces
 from clwe_jax.report import evaluations, tables
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
@@ -86,7 +86,7 @@ class Projection(Job):
         yield f"model: the run in {self.workdir}, projected onto its first language"
         yield from forecast.dictionaries(self.config, self.workdir)
 
-    def _open(self) -> Spaces:
+    def _open(self) -> ProjectionSpaces:
         if options.read_config(self.workdir).job == "project":
             raise ValueError(
                 f"{self.workdir} holds two projected runs: name them again with "
@@ -109,7 +109,7 @@ class Projection(Job):
                 "The projection needs the run's text files and a dictionary: set "
                 "--config.data.source=text:DIR and --config.data.dictionaries=DIR"
             )
-        return Spaces(
+        return ProjectionSpaces(
             dict.fromkeys(model.languages, model),
             dict.fromkeys(model.languages, run_text.corpus),
             run_text.dictionary,
@@ -118,10 +118,10 @@ class Projection(Job):
             inputs.context(self.config.seed, run_text),
         )
 
-    def _fit(self, spaces: Spaces) -> Maps:
+    def _fit(self, spaces: ProjectionSpaces) -> ProjectionMaps:
         return project_maps.fit(self.config, spaces)
 
-    def _evaluate(self, spaces: Spaces, fitted: Maps) -> dict[str, float]:
+    def _evaluate(self, spaces: ProjectionSpaces, fitted: ProjectionMaps) -> dict[str, float]:
         made = evaluators.build(
             self.config.evals, spaces.context, spaces.folders, names=evaluations.have_floor()
         )
@@ -207,7 +207,7 @@ class PairProjection(Projection):
             yield f"model: {language}, the run in {folder}"
         yield from forecast.dictionaries(self.config, self.workdir)
 
-    def _open(self) -> Spaces:
+    def _open(self) -> ProjectionSpaces:
         models = {language: language_model.load(folder) for language, folder in self.runs.items()}
         shapes = {
             language: ModelEncoder(model.objective, model.tokenizer, model.variables).shape
@@ -245,7 +245,7 @@ class PairProjection(Projection):
         )
         texts = {language: run_text.corpus for language, run_text in own.items()}
         counts = frequencies.join_counts(run_text.frequencies for run_text in own.values())
-        return Spaces(models, texts, dictionary, counts, folders, context)
+        return ProjectionSpaces(models, texts, dictionary, counts, folders, context)
 
     def results(self, done: Mapping[str, Any]) -> Results:
         base = super().results(done)
@@ -266,8 +266,8 @@ class PairEvaluation(PairProjection):
 
     writes_config = False
 
-    def _fit(self, spaces: Spaces) -> Maps:
-        return Maps(projected.read(self.path(projected.FILE))[0], {})
+    def _fit(self, spaces: ProjectionSpaces) -> ProjectionMaps:
+        return ProjectionMaps(projected.read(self.path(projected.FILE))[0], {})
 
     def results(self, done: Mapping[str, Any]) -> Results:
         # config.json names the options that the figures were measured with.

@@ -40,7 +40,7 @@ Block = tuple[np.ndarray, np.ndarray, np.ndarray]  # source vectors, target vect
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Spaces:
+class ProjectionSpaces:
     """The models of all languages, and what maps between them are fitted to.
 
     Attributes:
@@ -57,14 +57,14 @@ class Spaces:
     context: Context
 
 
-class Maps(NamedTuple):
+class ProjectionMaps(NamedTuple):
     """The maps of the languages onto the first, by method and language."""
 
     maps: Mapping[str, Mapping[str, np.ndarray]]
     figures: Mapping[str, float]  # numbers of pairs
 
 
-def fit(config: PretrainRun, spaces: Spaces) -> Maps:
+def fit(config: PretrainRun, spaces: ProjectionSpaces) -> ProjectionMaps:
     """The maps of all methods, and the numbers of pairs."""
     target, *sources = spaces.models
     maps: dict[str, dict[str, np.ndarray]] = {name: {} for name in methods(config.projection)}
@@ -85,10 +85,10 @@ def fit(config: PretrainRun, spaces: Spaces) -> Maps:
                     for blocks in layers
                 ]
             )
-    return Maps(maps, figures)
+    return ProjectionMaps(maps, figures)
 
 
-def pairs(config: PretrainRun, spaces: Spaces, source: str, target: str) -> Pairs:
+def pairs(config: PretrainRun, spaces: ProjectionSpaces, source: str, target: str) -> Pairs:
     """The dictionary's pairs, and the tokens of both languages' text, except test words.
 
     The paper adds every such token (footnote 6); `identical_min_count` leaves out tokens whose
@@ -114,7 +114,7 @@ def methods(settings: ProjectionOptions) -> list[str]:
     return settings.methods.split(",")
 
 
-def _tokens(spaces: Spaces, language: str, min_count: int) -> set[str]:
+def _tokens(spaces: ProjectionSpaces, language: str, min_count: int) -> set[str]:
     """The tokens that occur at least `min_count` times in a language's text."""
     tokenizer = spaces.models[language].tokenizer
     counts, _ = spaces.texts[language].count_words(
@@ -124,7 +124,7 @@ def _tokens(spaces: Spaces, language: str, min_count: int) -> set[str]:
 
 
 def _words(
-    settings: ProjectionOptions, spaces: Spaces, chosen: Pairs, source: str, target: str
+    settings: ProjectionOptions, spaces: ProjectionSpaces, chosen: Pairs, source: str, target: str
 ) -> list[Block]:
     """Mean representations of the pairs' words, layer by layer."""
     collected = []

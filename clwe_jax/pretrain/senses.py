@@ -14,7 +14,7 @@ from clwe_jax.encoders.sense_view import Sense, SenseView
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.pretrain import pictures
 from clwe_jax.report import projection
-from clwe_jax.runs import shown_words
+from clwe_jax.runs import report_words
 
 FOLDER = "senses"
 _SHOWN_WORDS = 6  # words shown where config.report.words is empty
@@ -53,7 +53,7 @@ def gather(config: PretrainRun, model: LanguageModel, workdir: str) -> dict[str,
         )
         return {}
     view = model.open_senses()
-    language = shown_words.first_language(model.languages)
+    language = report_words.first_language(model.languages)
     words = [
         {"word": word, "language": language, "directions": _directions(view, word, language)}
         for word in _words(config, view, model, language)
@@ -75,7 +75,7 @@ def gather(config: PretrainRun, model: LanguageModel, workdir: str) -> dict[str,
 def _words(config: PretrainRun, view: SenseView, model: LanguageModel, language: str) -> list[str]:
     """The words of config.report.words that are in the vocabulary; without any, ambiguous words."""
     known = model.vocabulary.words
-    asked = shown_words.asked_words(config.report.words)
+    asked = report_words.asked_words(config.report.words)
     if asked:
         words = [" ".join(model.tokenizer.words(word, language)) for word in asked]
         absent = [word for word in words if word not in known]

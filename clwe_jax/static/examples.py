@@ -10,7 +10,7 @@ import numpy as np
 
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.spaces import StaticSpaces
-from clwe_jax.runs import shared_space, shown_words
+from clwe_jax.runs import shared_space, report_words
 from clwe_jax.text.dictionary.merged import Dictionary
 
 _FREQUENT = 2_000  # words with neighbours are chosen among so many frequent words
@@ -38,7 +38,7 @@ def place_words(
 def list_neighbours(model: StaticSpaces, option: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """The nearest words of those that `config.report.words` lists, or of some content words."""
     known = model.raw[model.hub]
-    asked = shown_words.asked_words(option)
+    asked = report_words.asked_words(option)
     words = []
     for word in asked:
         if model.knows(word, model.hub):
@@ -47,12 +47,12 @@ def list_neighbours(model: StaticSpaces, option: str, names: Sequence[str]) -> l
         else:
             logging.warning("config.report.words: %r has no vector in %s", word, model.hub)
     if not asked:
-        words = shown_words.content_words([w for w in known.words[:_FREQUENT] if w.isalpha()])
+        words = report_words.content_words([w for w in known.words[:_FREQUENT] if w.isalpha()])
     own = (known.index[word] for word in words)
     raw = {language: vectors.top(_SEARCHED) for language, vectors in model.raw.items()}
     rows = [*range(len(raw[model.hub])), *(row for row in own if row >= _SEARCHED)]
     searched = dataclasses.replace(model, raw={**raw, model.hub: known.take(rows)})
-    return shown_words.neighbours(searched, words, model.hub, names)
+    return report_words.neighbours(searched, words, model.hub, names)
 
 
 def choose_errors(rows: Sequence[Mapping[str, Any]], max_errors: int) -> tuple[list[Any], int]:

@@ -12,7 +12,7 @@ import pytest
 
 from clwe_jax import api, options, terminal
 from clwe_jax.compare import job, one, shared, systems
-from clwe_jax.compare.place import Place
+from clwe_jax.compare.place import RunPlace
 from clwe_jax.options.compare import CompareOptions, CompareRun
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.text.dictionary import compared_words
@@ -281,7 +281,7 @@ def test_a_budget_is_a_number_of_three_units(budget):
 def test_a_budget_of_tokens_gives_steps(folder, monkeypatch):
     monkeypatch.chdir(pathlib.Path(__file__).parents[2])
     config = config_of(folder, **{"compare.budget": "20_480 tokens"}).resolved()
-    place = Place(str(folder / "run"), systems.SYSTEMS["mlm"], 0)
+    place = RunPlace(str(folder / "run"), systems.SYSTEMS["mlm"], 0)
     run = one._with_budget(config, place, shared.folders(config, place.workdir))
     assert run.train.steps * run.train.batch_size * run.data.sequence_length == 20_480
     whole = systems.run_of(config, place.system, 0, shared.folders(config, place.workdir))
@@ -295,6 +295,6 @@ def test_a_budget_of_minutes_gives_steps_by_the_speed_of_one_trial(folder, monke
     speeds = iter([2.0])
     monkeypatch.setattr(one, "_measure_speed", lambda run, folder: next(speeds))
     for seed in (0, 1):  # the second seed takes as many steps, without a trial of its own
-        place = Place(str(folder / "run"), systems.SYSTEMS["mlm"], seed)
+        place = RunPlace(str(folder / "run"), systems.SYSTEMS["mlm"], seed)
         run = one._with_budget(config, place, shared.folders(config, place.workdir))
         assert run.train.steps == 120

@@ -12,7 +12,7 @@ from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.evaluate.bli import LexiconInduction
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.induced import Induced
+from clwe_jax.evaluate.induced import WordInduction
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
 from clwe_jax.text.dictionary import test_dictionaries
 from clwe_jax.text.corpus.frequencies import Frequencies
@@ -351,7 +351,7 @@ def test_a_word_and_its_copy_are_two_questions():
     )
     source = WordSpace(["radio", "taxi", "haus"], np.zeros((3, 1, 2)), 3)
     target = WordSpace(["radio", "wireless", "taxi", "house"], np.zeros((4, 1, 2)), 4)
-    induced = Induced(test, source, target, {})
+    induced = WordInduction(test, source, target, {})
     lines, right = induced.questions
     assert lines.tolist() == [0, 1, 2, 0, 1]
     assert right == [{0, 1}, {2}, {3}, {1}, set()]

@@ -10,7 +10,7 @@ from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.evaluate import word_alignment
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.word_alignment import Counts, WordAligner, WordAlignment
+from clwe_jax.evaluate.word_alignment import LinkCounts, WordAligner, WordAlignment
 from clwe_jax.options.evaluators import LEVELS, METHODS
 from clwe_jax.text.corpus.alignment_files import Linked
 from clwe_jax.text.words.normalize import Normalizer
@@ -76,7 +76,7 @@ def test_layers():
 
 
 def test_figures_by_hand():
-    counts = Counts()
+    counts = LinkCounts()
     gold = Linked(
         ["a"] * 3, ["b"] * 3, frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (2, 1)})
     )
@@ -91,7 +91,7 @@ def test_figures_by_hand():
     assert figures["f1"] == pytest.approx(4 / 7)
     counts.add(np.zeros((3, 3), bool), gold)  # sums over the corpus, not means of sentences
     assert counts.figures()["aer"] == pytest.approx(1 - (1 + 2) / (3 + 4))
-    assert Counts().figures()["aer"] == 0.0
+    assert LinkCounts().figures()["aer"] == 0.0
 
 
 def static(words, seed):

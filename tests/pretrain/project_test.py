@@ -32,7 +32,7 @@ def spaces(tmp_path):
     (tests / "de-en.5000-6500.txt").write_text("Name1 name\n")
     (tests / "en-de.5000-6500.txt").write_text("title name2\n")
     tokenizer = Tokenizer(("en", "de"), Normalizer(), Segmenter({}), WordVocabulary(SPECIALS))
-    return project_maps.Spaces(
+    return project_maps.ProjectionSpaces(
         models=dict.fromkeys(("en", "de"), types.SimpleNamespace(tokenizer=tokenizer)),
         texts=dict.fromkeys(("en", "de"), corpora.TextCorpus(str(tmp_path), ("en", "de"))),
         dictionary=Dictionary.from_pairs({("de", "en"): [("haus", "house")]}),

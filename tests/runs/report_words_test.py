@@ -1,6 +1,6 @@
 """The words that a report shows."""
 
-from clwe_jax.runs import shown_words
+from clwe_jax.runs import report_words
 
 
 def test_a_word_is_shown_with_words_of_few_languages():
@@ -12,10 +12,10 @@ def test_a_word_is_shown_with_words_of_few_languages():
             return []
 
     languages = ["en", *(f"q{number}" for number in range(40))]
-    [row] = shown_words.neighbours(Model(), ["dog"], "en", languages)
+    [row] = report_words.neighbours(Model(), ["dog"], "en", languages)
     assert row["word"] == "dog" and asked == languages[1:9]
 
 
 def test_short_words_of_scripts_without_spaces_are_content_words():
     frequent = [*"的了是在有我他这中大来上国个到说们为子和", "银行", "的", "ab"]
-    assert shown_words.content_words(frequent) == ["银行", "的"]
+    assert report_words.content_words(frequent) == ["银行", "的"]
