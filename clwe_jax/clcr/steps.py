@@ -12,7 +12,7 @@ from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier, Predictor
 from clwe_jax.align.sentences import Pieces, Sentences
 from clwe_jax.clcr.vectors import Views
-from clwe_jax.evaluate.word_alignment import Counts, WordAligner
+from clwe_jax.evaluate.word_alignment import LinkCounts, WordAligner
 from clwe_jax.text.corpus.alignment_files import Linked
 
 MAIN = "annealed"  # the row whose map is kept
@@ -82,8 +82,8 @@ def mean_variance(views: Views) -> float:
 
 
 def link_scores(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, float]:
-    """Precision, recall, F1 and alignment error rate of links; see `word_alignment.Counts`."""
-    counts = Counts()
+    """Precision, recall, F1 and alignment error rate of links; see `word_alignment.LinkCounts`."""
+    counts = LinkCounts()
     for pair_links, row in zip(links, rows):
         counts.add(pair_links, row)
     return counts.figures()

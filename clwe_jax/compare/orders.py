@@ -53,7 +53,7 @@ class Comparison:
     @functools.cache
     def parts(self, figure: str, *names: str) -> tuple[str, ...]:
         """The parts of a figure that all of these systems have."""
-        return tuple(measured.parts([run for name in names for run in self.runs[name]], figure))
+        return tuple(measured.parts(itertools.chain(*(self.runs[name] for name in names)), figure))
 
     @functools.cache
     def value(self, figure: str, name: str) -> float:
@@ -132,8 +132,10 @@ class Comparison:
         """The paths of the figures of evaluators that these systems are not compared by."""
         declared = evaluations.headlines().items()
         starts = tuple(f"{name}/" for name, some in declared if not any(x.key for x in some))
-        runs = [run for name in names for run in self.runs[name]]
-        return sorted({x for run in runs for x in run.figures if x.startswith(starts)})
+        runs = itertools.chain(*(self.runs[name] for name in names))
+        return sorted(
+            x for x in set().union(*(run.figures for run in runs)) if x.startswith(starts)
+        )
 
     def figures(self) -> dict[str, float]:
         """The content of results.json: compare/SYSTEM/FIGURE, its interval, costs and orders."""

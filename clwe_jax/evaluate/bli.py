@@ -9,6 +9,7 @@ script.
 
 from __future__ import annotations
 
+import itertools
 import collections
 import dataclasses
 import functools
@@ -127,7 +128,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
             else:
                 empty.append(test.name)
             # Vectors of a language that no later test needs leave the memory.
-            later = {x for t in self._tests[place + 1 :] for x in (t.source, t.target)}
+            later = set(itertools.chain(*((t.source, t.target) for t in self._tests[place + 1 :])))
             spaces = {language: space for language, space in spaces.items() if language in later}
         if empty:
             logging.warning(
@@ -141,7 +142,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
 
     def _space(self, model: Encoder, language: str, sample: WordSample) -> WordSpace:
         # The words of all its tests, so that one space serves them.
-        wanted = {word for t in self._tests if t.source == language for word in t.entries}
+        wanted = set().union(*(t.entries for t in self._tests if t.source == language))
         return model.vocabulary(language, sorted(wanted), sample)
 
     def _measure(
@@ -220,7 +221,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         )
         if context.pairs:
             return tests
-        uses = collections.Counter(lang for t in tests for lang in (t.source, t.target))
+        uses = collections.Counter(itertools.chain(*((t.source, t.target) for t in tests)))
 
         def order(test: TestSet) -> tuple[list[str], str]:
             shared = sorted((test.source, test.target), key=lambda lang: (-uses[lang], lang))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from typing import Iterable, Mapping, Sequence
 
@@ -48,7 +49,7 @@ def _headlines(ending: str) -> Iterable[Headline]:
         )
 
 
-HEADLINES = tuple(x for ending in _WORDS for x in _headlines(ending))
+HEADLINES = tuple(itertools.chain(*map(_headlines, _WORDS)))
 
 
 def describe_tests(run: RunFolder) -> str:
@@ -82,7 +83,7 @@ def _size(run: RunFolder, pairs: Sequence[str]) -> str:
 
 def main_method(results: Mapping[str, float]) -> tuple[str, str]:
     """(name, ending) of the main method: the most preferred one that was measured."""
-    names = {name for row in figures.by_subject(results, _NAME).values() for name in row}
+    names = set().union(*figures.by_subject(results, _NAME).values())
     measured = [how for how in _ORDER if f"p@1{_METHODS[how]}" in names]
     how = measured[-1] if measured else "nearest neighbour"
     return how, _METHODS[how]
@@ -91,7 +92,7 @@ def main_method(results: Mapping[str, float]) -> tuple[str, str]:
 def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """Lexicon induction by pair, by frequency and part of speech of the words, and by layer."""
     by_pair = figures.pairs_of(run.figures, _NAME)
-    measured = {name for row in by_pair.values() for name in row}
+    measured = set().union(*by_pair.values())
     main, ending = main_method(run.figures)
     text = (
         "P@k is the share of source words with a translation of the test dictionary among their k "
@@ -119,7 +120,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         ("_distinct_covered", "Covered words of different spelling", _covered_columns(main), sets),
         ("", "All test words, the papers' convention", _induction_columns(main, ending), None),
     ):
-        tables = table(
+        blocks += table(
             _NAME,
             pairs,
             columns,
@@ -127,10 +128,8 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
             "Pair",
             len(pairs) > 1,
             last,
+            floor.columns(run, f"{FLOOR}{_NAME}/*/p@1{ending}{variant}", _CHANCE),
             title=f"{title} ({whole})" if whole else title,
-        )
-        blocks += floor.with_baseline(
-            tables, run, f"{FLOOR}{_NAME}/*/p@1{ending}{variant}", _CHANCE
         )
     for split, title in _SPLITS.items():
         blocks += _parts(by_pair, split, title, ending)
@@ -187,7 +186,8 @@ def _parts(by_pair: Figures, split: str, title: str, ending: str) -> list[Table]
         first = part.partition("-")[0]
         return int(first) if first.isdigit() else 0
 
-    names = {x.split("/")[1] for row in by_pair.values() for x in row if x.startswith(f"{split}/")}
+    measured = set().union(*by_pair.values())
+    names = {x.split("/")[1] for x in measured if x.startswith(f"{split}/")}
     parts = sorted(names, key=lambda part: (first_rank(part), part))
     rows = []
     for pair, row in by_pair.items():

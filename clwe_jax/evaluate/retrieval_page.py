@@ -109,15 +109,24 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         ("mean", "By language pair, the encoder's own sentence vector", own_path),
     ):
         columns = {f"{name}{x}": Column(method, "percent") for method, x in _METHODS.items()}
-        weighted = []
-        if sif:
-            weighted = table(_SIF, pairs, columns, sif, "Pair", title=f"{title}, SIF{whole}")
+        weighted = dict(columns)
         if name == "mean":
             columns["mean_csls_k3"] = Column("CSLS, k = 3", "percent", main=False)
             columns["coverage"] = Column("Words with a vector", "percent", main=False)
-        tables = table(_NAME, pairs, columns, by_pair, "Pair", title=title + whole, note=note)
-        blocks += floor.with_baseline(tables, run, path, _CHANCE, how)
-        blocks += floor.with_baseline(weighted, run, last_path, _CHANCE, how)
+        blocks += table(
+            _NAME,
+            pairs,
+            columns,
+            by_pair,
+            "Pair",
+            levels=floor.columns(run, path, _CHANCE, how),
+            title=title + whole,
+            note=note,
+        )
+        if sif:
+            levels = floor.columns(run, last_path, _CHANCE, how)
+            title = f"{title}, SIF{whole}"
+            blocks += table(_SIF, pairs, weighted, sif, "Pair", levels=levels, title=title)
     lines = [Line(method, x.mean) for method, x in _LAST.items()]
     steps = finite(run.series.get(lines[0].metric, {}))
     if steps:
@@ -134,7 +143,7 @@ def _every_layer(
     by_pair: Mapping[str, Mapping[str, float]], pairs: Mapping[str, str]
 ) -> list[Table]:
     """A closed table of every pair and layer for each method."""
-    names = {name for row in by_pair.values() for name in row}
+    names = set().union(*by_pair.values())
     layers = sorted({int(match[1]) for match in map(_LAYER.match, names) if match})
     tables = []
     for how, x in _METHODS.items():

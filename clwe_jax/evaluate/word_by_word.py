@@ -25,7 +25,7 @@ def word_by_word(model: Encoder, texts: Sequence[str], source: str, target: str)
     """
     view = model.pairwise_space(source, target)
     cut = [view.words(text, source) for text in texts]
-    used = sorted({word for words in cut for word in words})
+    used = sorted(set().union(*cut))
     known = view.vocabulary(source, used)
     wanted = view.vocabulary(target)
     asked = [word for word in used if word in known.index]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Mapping
 
-from clwe_jax.report.data import Cell, Column, Metric, Table
+from clwe_jax.report.data import Cell, Column, Metric, Number, Table
 
 Figures = Mapping[str, Mapping[str, float]]  # subject, such as a language pair -> metric -> value
 
@@ -22,6 +22,7 @@ def table(
     head: str,
     mean: bool = True,
     last: Mapping[str, Cell] | None = None,
+    levels: Figures = {},
     **options: str,
 ) -> list[Table]:
     """A table of the figures PREFIX/SUBJECT/METRIC, one row per subject; [] without figures.
@@ -31,19 +32,27 @@ def table(
       columns: metric -> its column; a metric without figures has no column.
       by_subject: the figures.
       mean: whether the means PREFIX/METRIC are the last row.
+      levels: head of a further column, of percent, -> subject -> value; other runs share them.
       last: subject -> its test set, the last cell of its row; None: no such column.
       **options: the fields title, note and closed of the table.
     """
-    measured = {name for subject in subjects for name in by_subject[subject]}
+    measured = set().union(*(by_subject[subject] for subject in subjects))
     names = [name for name in columns if name in measured]
+    shown = [x for x in subjects if by_subject[x].keys() & set(names)]
     rows = [
-        [cell, *(Metric(f"{prefix}/{x}/{m}") for m in names), *([last[x]] if last else [])]
-        for x, cell in subjects.items()
-        if by_subject[x].keys() & set(names)
+        [subjects[x], *(Metric(f"{prefix}/{x}/{m}") for m in names), *([last[x]] if last else [])]
+        for x in shown
     ]
     total = ["mean", *(Metric(f"{prefix}/{m}") for m in names)] if mean else None
     heads = [Column(head), *(columns[name] for name in names)]
     if last:
         heads.append(Column("Test set", main=False))
         total = total and [*total, ""]
+    for level, values in levels.items():
+        known = [values[x] for x in shown if x in values]
+        if known:
+            heads.append(Column(level, "percent"))
+            rows = [[*row, Number(values.get(x))] for row, x in zip(rows, shown)]
+            # Of the subjects that the table has: the level may be known of others too.
+            total = total and [*total, Number(sum(known) / len(known))]
     return [Table(heads, rows, total, **options)] if names else []

@@ -35,13 +35,10 @@ def resolve(blocks: Sequence[Block], runs: Sequence[RunFolder]) -> list[Block]:
     Args:
       runs: the page's run, then the runs beside it.
     """
-    made = (_resolve_block(block, runs) for block in blocks)
-    return [
-        part
-        for block in made
-        if block is not None
-        for part in (_fold(block) if isinstance(block, Table) else [block])
-    ]
+    made: list[Block] = []
+    for block in filter(None, (_resolve_block(block, runs) for block in blocks)):
+        made += _fold(block) if isinstance(block, Table) else [block]
+    return made
 
 
 def _fold(table: Table) -> list[Table]:

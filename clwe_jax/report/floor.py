@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import dataclasses
 from typing import Mapping, Sequence
 
-from clwe_jax.report.data import NEUTRAL, ORANGE, Chart, Column, Line, Number, Table
-from clwe_jax.report.headline import mean_of
+from clwe_jax.report.data import NEUTRAL, ORANGE, Chart, Line
+from clwe_jax.report.headline import mean_of, pairs_of
 from clwe_jax.report.run_folder import RunFolder
 
 TEXT = (
@@ -16,39 +17,22 @@ TEXT = (
     "the number of candidates."
 )
 _HEAD = "Dictionary floor"
-_ARROW = "\u00a0→\u00a0"  # of `figure_tables.pair_name`
 
 
-def with_baseline(
-    tables: Sequence[Table], run: RunFolder, path: str, chance: str, method: str = ""
-) -> list[Table]:
-    """The tables of language pairs with a column for the floor and one for chance.
-
-    Other runs add no columns: they share the dictionary and the test set.
+def columns(
+    run: RunFolder, path: str, chance: str, method: str = ""
+) -> dict[str, dict[str, float]]:
+    """The columns of the floor and of chance: head -> pair -> value; see `figure_tables.table`.
 
     Args:
-      tables: tables whose first column has the pairs.
       path, chance: paths of the figures, with a star for the pair.
       method: name of the floor's method, for the column's head.
     """
-    made = []
     named = f"{_HEAD}, {method}" if method else _HEAD
-    for table in tables:
-        for head, figure in ((named, path), ("Chance", chance)):
-            cells = [
-                Number(run.figures.get(figure.replace("*", str(row[0]).replace(_ARROW, "-"))))
-                for row in table.rows
-            ]
-            if all(cell.value is None for cell in cells):
-                continue
-            rows = [[*row, cell] for row, cell in zip(table.rows, cells)]
-            # Of the pairs that the table has: the floor may have been measured on others too.
-            known = [cell.value for cell in cells if cell.value is not None]
-            total = table.total and [*table.total, Number(sum(known) / len(known))]
-            columns = [*table.columns, Column(head, "percent")]
-            table = dataclasses.replace(table, columns=columns, rows=rows, total=total)
-        made.append(table)
-    return made
+    return {
+        head: {x: run.figures[figure.replace("*", x)] for x in pairs_of(figure, run.figures)}
+        for head, figure in ((named, path), ("Chance", chance))
+    }
 
 
 def lines(ends: Sequence[float], values: Mapping[str, float | None]) -> list[Line]:
@@ -73,7 +57,7 @@ def with_level_lines(chart: Chart, values: Mapping[str, float | None]) -> Chart:
       chart: chart; without points it stays as it is.
       values: label -> value; see `lines`.
     """
-    places = [point[0] for line in chart.lines for point in line.points]
+    places = [x for x, _ in itertools.chain(*(line.points for line in chart.lines))]
     if not places:
         return chart
     level = lines((min(places), max(places)), values)

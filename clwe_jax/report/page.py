@@ -62,6 +62,7 @@ class Page:
         found = list(filter(None, self.verdicts(run) or [self.unmeasured(run)]))
         if not found:
             return None
+        found.sort(key=lambda x: bool(x.why))  # the reason follows the figure that it explains
         why, command = next(((x.why, x.command) for x in found if x.why), ("", ""))
         return Verdict(" ".join(filter(None, [*(x.text for x in found), why])), command=command)
 

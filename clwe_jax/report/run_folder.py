@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import dataclasses
 import functools
 import json
@@ -78,7 +79,7 @@ class RunFolder:
     @property
     def step(self) -> int:
         """The last step with a metric; 0 without any metric."""
-        return max((step for series in self.series.values() for step in series), default=0)
+        return max(itertools.chain(*self.series.values()), default=0)
 
     @functools.cached_property
     def figures(self) -> dict[str, float]:

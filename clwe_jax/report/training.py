@@ -85,7 +85,7 @@ def _heldout(run: RunFolder) -> Chart:
 
 def _mean(losses: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
     means = {}
-    for step in sorted({step for series in losses.values() for step in series}):
+    for step in sorted(set().union(*losses.values())):
         values = [series[step] for series in losses.values() if step in series]
         means[step] = sum(values) / len(values)
     return means

@@ -116,7 +116,7 @@ def test_the_evaluator(model, tmp_path):
     found = dict(made.run(model))
     assert found["bleu/en-ja"] == found["bleu/mean"] == pytest.approx(100)
     assert found["chrf/ja-en"] == pytest.approx(100)
-    assert made.details[0]["translation"] == "one two three four"
+    assert made.examples[0]["translation"] == "one two three four"
     assert not Bleu(context=Context(languages=("en",))).has_data
     with pytest.raises(ValueError, match="writes no text"):
         dict(made.run(object()))

@@ -131,7 +131,7 @@ def test_the_embedded_world_is_a_source(encoder):
     # All gold links are sure ones.
     assert layers[1] == pytest.approx(1 - figures["word_alignment/de-en/f1"])
     assert figures["word_alignment/de-en/aer"] == layers[1]  # two thirds of two layers
-    assert made.details and made.details[0]["languages"] == ["de", "en"]
+    assert made.examples and made.examples[0]["languages"] == ["de", "en"]
     assert not WordAlignment(context=Context(languages=("de", "en"))).has_data
 
 

@@ -70,4 +70,4 @@ def test_bleu_of_static_vectors(tmp_path):
     made = Bleu(context=Context(languages=("en", "de")), data=str(tmp_path))
     figures = dict(made.run(encoder(found)))
     assert figures["bleu/en-de"] == figures["bleu/de-en"] == pytest.approx(100)
-    assert made.details[0]["translation"] == "eins zwei drei vier"
+    assert made.examples[0]["translation"] == "eins zwei drei vier"

@@ -8,6 +8,7 @@ from clwe_jax import options
 from clwe_jax.evaluate.context import Context
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.pretrain import evaluate
+from clwe_jax.report import evaluations
 from clwe_jax.runs import dictionary_baseline, evaluators
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.dictionary.merged import Dictionary
@@ -38,7 +39,7 @@ def dictionary(words=WORDS):
 
 def measured(config, found, counts=None):
     context = Context(languages=("en", "de"))
-    made = evaluators.build(config.evals, context, names=dictionary_baseline.EVALUATORS)
+    made = evaluators.build(config.evals, context, names=evaluations.have_floor())
     words = lambda text, language: text.split()  # noqa: E731
     return dictionary_baseline.measure(config, made, found, counts, words)
 
