@@ -7,6 +7,7 @@ for rows whose heads have learned from pivots, such as T + E + R, which is above
 
 from __future__ import annotations
 
+import itertools
 import os
 from typing import Sequence
 
@@ -90,7 +91,7 @@ def _linked_words(
     """The mapped vectors of the source's words as features: of each text the linked words, in the order
     of the row's translation. A text without a link keeps its nearest word."""
     translated = [list(zip(row.texts, others)) for row, others in rows]
-    pairs = list(dict.fromkeys(pair for row in translated for pair in row))
+    pairs = list(dict.fromkeys(itertools.chain.from_iterable(translated)))
     models = mapped.models.items()
     cut = [
         Linked(

@@ -199,7 +199,8 @@ def stamps(config: ClcrRun) -> dict[str, str]:
     paths = []
     if settings.parallel != POCKET:
         found = parallel.find(settings.parallel, pair, "clcr.parallel")
-        paths += [path for files in found for path in files.paths]
+        for files in found:
+            paths += files.paths
     if settings.gold not in ("", POCKET):
         for files in alignment_files.find(settings.gold, pair, "config.clcr.gold"):
             paths += [files.links, *files.sides]
@@ -283,7 +284,7 @@ def gold_rows(config: ClcrRun, pair: Sequence[str]) -> list[Linked]:
         domains = pocket_files.domains(config.data)
         rows = pocket.linked(source, target, count, "links", "heldout", domains)
         if dev:
-            tests = {text for row in rows for text in row[:2]}
+            tests = {*(row[0] for row in rows), *(row[1] for row in rows)}
             # Twice as many as asked for, because sentences of the test set are left out.
             rows = pocket.linked(source, target, 2 * count, _DEV, "heldout", domains)
             rows = [row for row in rows if tests.isdisjoint(row[:2])][:count]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -100,11 +101,10 @@ def figures(
       accuracies: 'xnli/{language}/acc' of both languages, of several heads with '_low' and '_high'.
     """
     source, target = languages
-    result = {
-        f"clcr/entailment/{name}/{language}{end}": accuracies[f"xnli/{language}/acc{end}"]
-        for language in (target, source)
-        for end in ("", "_low", "_high")
-        if f"xnli/{language}/acc{end}" in accuracies
-    }
+    result = {}
+    for language, end in itertools.product((target, source), ("", "_low", "_high")):
+        found = f"xnli/{language}/acc{end}"
+        if found in accuracies:
+            result[f"clcr/entailment/{name}/{language}{end}"] = accuracies[found]
     gap = accuracies[f"xnli/{target}/acc"] - accuracies[f"xnli/{source}/acc"]
     return {**result, f"clcr/entailment/{name}/gap": gap}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
+import itertools
 
 import numpy as np
 
@@ -99,18 +100,21 @@ def _transform(
         blocks.append(
             Table([Column("Aligner on the mapped words"), Column("F1", "percent")], aligner_rows)
         )
-    lines = [
-        Line(f"{_NAMES[name]}, {' → '.join(pair)}", points=match.history)
-        for name in ("flat", steps.MAIN)
-        for pair, match in zip(((source, target), (target, source)), mapped.maps[name])
-    ]
+    lines = []
+    for name in ("flat", steps.MAIN):
+        there, back = mapped.maps[name]
+        lines += [
+            Line(f"{_NAMES[name]}, {source} → {target}", points=there.history),
+            Line(f"{_NAMES[name]}, {target} → {source}", points=back.history),
+        ]
     blocks.append(Chart("Distance on training sentences", lines, y="squared error a dimension"))
     if mapped.phases:
-        tuned = [
-            Line(f"model of {language}, round {number}", points=history.tolist())
-            for language, rounds in mapped.phases.items()
-            for number, history in enumerate(rounds, 1)
-        ]
+        tuned = []
+        for language, rounds in mapped.phases.items():
+            tuned += [
+                Line(f"model of {language}, round {number}", points=history.tolist())
+                for number, history in enumerate(rounds, 1)
+            ]
         blocks.append(
             Chart("Distance while the models learn", tuned, y="squared error a dimension")
         )
@@ -199,14 +203,12 @@ def _extract(
         blocks.append(
             Chart("Precision of pivots by their recall", [line], "recall", "precision", "percent")
         )
-    shown = [
-        row
-        for side, language in enumerate(languages)
-        for place in _chosen(test)[:_SHOWN]
-        for row in _prediction_rows(
-            test, place, side, language, extractions[language], settings.pivot_probability
-        )
-    ]
+    shown = []
+    for side, language in enumerate(languages):
+        for place in _chosen(test)[:_SHOWN]:
+            shown += _prediction_rows(
+                test, place, side, language, extractions[language], settings.pivot_probability
+            )
     blocks.append(Table(["Language", "Pivots", "Words"], shown, title="Pivots of sentences"))
     text = (
         f"Pivots are mutually nearest words whose {_distance(settings.contrast)} is below "
@@ -255,8 +257,7 @@ def _reorder(languages: Sequence[str], test: Split, reordered: Reordered) -> dat
             (f"the order of {source}", "identity"),
             *(
                 (f"{method}, beam {beam}", f"{method}/beam{beam}")
-                for method in ("absolute", "relative")
-                for beam in steps.BEAMS
+                for method, beam in itertools.product(("absolute", "relative"), steps.BEAMS)
             ),
         )
     ]

@@ -37,7 +37,9 @@ def alike(
     weights = []
     for place, word in enumerate(others):
         # Two words have a beginning in common that is long enough for both.
-        near = {row for beginning in beginnings(word) for row in by_beginning.get(beginning, ())}
+        near: set[int] = set()
+        for beginning in beginnings(word):
+            near.update(by_beginning.get(beginning, ()))
         for row in sorted(near):
             same = len(os.path.commonprefix((word, words[row])))
             share = same / max(len(word), len(words[row]))

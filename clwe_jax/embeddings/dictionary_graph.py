@@ -20,11 +20,10 @@ def translations(
       dictionary: merged dictionary.
       counts: language -> word of its text -> occurrences.
     """
-    counted = [
-        counts.get(language, {}).get(word, 0)
-        for language in dictionary.languages
-        for word in dictionary.language_words(language)
-    ]
+    counted = []
+    for language in dictionary.languages:
+        own = counts.get(language, {})
+        counted += [own.get(word, 0) for word in dictionary.language_words(language)]
     weights = (np.array(counted) + 1.0) ** POWER
     source, target = dictionary.edges()
     shape = (len(dictionary),) * 2

@@ -331,12 +331,11 @@ def buckets(word: str) -> np.ndarray:
     # Scripts without spaces have words of one or two characters, whose Latin form says little.
     unspaced = is_unspaced(word)
     marked = f"<{word if unspaced else latin(word) or word}>"
-    numbers = [
-        # crc32 is the same in every process, unlike Python's hash of strings.
-        zlib.crc32(marked[start : start + length].encode("utf-8", errors="replace")) % _BUCKETS
-        for length in range(1 if unspaced else _SHORTEST, _LONGEST + 1)
-        for start in range(len(marked) - length + 1)
-    ]
+    grams: list[str] = []
+    for length in range(1 if unspaced else _SHORTEST, _LONGEST + 1):
+        grams += [marked[start : start + length] for start in range(len(marked) - length + 1)]
+    # crc32 is the same in every process, unlike Python's hash of strings.
+    numbers = [zlib.crc32(x.encode("utf-8", errors="replace")) % _BUCKETS for x in grams]
     return np.array(numbers, np.int64)
 
 

@@ -9,6 +9,7 @@ import collections
 import dataclasses
 import fractions
 import functools
+import itertools
 from typing import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -111,7 +112,7 @@ def reallocate(
                 f"for {', '.join(absent)}"
             )
     if words is None:
-        words = (word for language in languages for word in counts[language])
+        words = itertools.chain.from_iterable(counts[language] for language in languages)
     # Most words occur in few languages: a row of all languages for each word would grow with the square.
     found: dict[str, dict[int, int]] = {word: {} for word in words}
     for i, language in enumerate(languages):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import itertools
 from typing import Callable, Mapping, NamedTuple, Sequence
 
 import numpy as np
@@ -122,7 +123,7 @@ class WordGraph:
         """The n-grams of all words."""
         if self.fixed:
             return self.fixed.ngrams
-        return Ngrams.of(word for words in self.words.values() for word in words)
+        return Ngrams.of(itertools.chain.from_iterable(self.words.values()))
 
     @functools.cached_property
     def meanings(self) -> np.ndarray:
@@ -184,7 +185,7 @@ class WordGraph:
     @functools.cached_property
     def _strings(self) -> dict[str, int]:
         """The strings of several languages' texts -> their numbers."""
-        strings = collections.Counter(word for words in self.counts.values() for word in words)
+        strings = collections.Counter(itertools.chain.from_iterable(self.counts.values()))
         # In sorted order a string has the same number in whatever order the languages come.
         same = sorted(word for word, languages in strings.items() if languages > 1)
         return {word: number for number, word in enumerate(same)}

@@ -7,6 +7,7 @@ import os
 from typing import Callable, Mapping
 import zipfile
 
+from flax import traverse_util
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -59,9 +60,7 @@ def save(path: str, maps: Mapping[str, Mapping[str, np.ndarray]], applied: str) 
       maps: method -> language -> float32 [layers + 1, D, D].
       applied: the method whose maps `load` applies.
     """
-    arrays = {
-        f"{name}/{x}": matrix for name, matrices in maps.items() for x, matrix in matrices.items()
-    }
+    arrays = traverse_util.flatten_dict(maps, sep="/")
     with atomic.writing(path) as file:
         np.savez(file, applied=np.array(applied), **arrays)
 

@@ -282,4 +282,5 @@ def pairs(config: StaticRun) -> list[tuple[str, str]]:
                 f"config.static.pairs: {'-'.join(pair)!r} is not a pair of two of the languages "
                 f"{config.data.languages}; write en-de,en-fr"
             )
-    return list(dict.fromkeys(way for a, b in chosen for way in ((a, b), (b, a))))
+    both = itertools.chain.from_iterable(((a, b), (b, a)) for a, b in chosen)
+    return list(dict.fromkeys(both))

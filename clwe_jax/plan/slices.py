@@ -212,7 +212,7 @@ def _trips(line: str, bodies: dict[str, list[str]]) -> int:
         return int(annotated.group(1))
     condition = re.search(r"condition=%?([\w.\-]+)", line)
     lines = bodies.get(condition.group(1), []) if condition else []
-    bounds = [int(n) for each in lines for n in re.findall(r"constant\((\d+)\)", each)]
+    bounds = map(int, re.findall(r"constant\((\d+)\)", "\n".join(lines)))
     return max(bounds, default=1)
 
 

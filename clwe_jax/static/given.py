@@ -141,11 +141,12 @@ def precision(links: Links, pair: tuple[str, str], tests: Sequence[TestSet]) -> 
     for source, target, count in zip(links.source, links.target, links.counts.tolist()):
         for language, word, other in ((pair[0], source, target), (pair[1], target, source)):
             best[language][word] = max(best[language].get(word, (0.0, "")), (count, other))
-    right = [
-        best[test.source][word][1] in others
-        for test in tests
-        if {test.source, test.target} == set(pair)
-        for word, others in test.entries.items()
-        if word in best[test.source]
-    ]
+    right = []
+    for test in tests:
+        if {test.source, test.target} != set(pair):
+            continue
+        found = best[test.source]
+        right += [
+            found[word][1] in others for word, others in test.entries.items() if word in found
+        ]
     return sum(right) / len(right) if right else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
+import itertools
 import math
 import os
 from typing import Any, Mapping, Sequence
@@ -214,7 +215,7 @@ def _judge_bands(
             bands.setdefault(f"{kind}/{margin}", []).append(row)
     # Evenly over the rows of a band, which begin with the best.
     shown = {x: spread(rows, _JUDGED) for x, rows in bands.items()}
-    every = [row for rows in shown.values() for row in rows]
+    every = list(itertools.chain.from_iterable(shown.values()))
     if len(every) < 2:
         return {}
     sides = [

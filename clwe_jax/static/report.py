@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from clwe_jax.report import data, figures, page, verdict
@@ -156,7 +157,7 @@ def refinement(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
                 value = value[-1]
             if isinstance(value, str) or is_number(value):
                 last[pair][name] = value
-    names = list(dict.fromkeys(name for row in last.values() for name in row))
+    names = list(dict.fromkeys(itertools.chain.from_iterable(last.values())))
     heads = ["Map", *(name.replace("_", " ") for name in names)]
     rows = [[pair_name(pair), *(row.get(x, "–") for x in names)] for pair, row in last.items()]
     charts = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import os
 from typing import Any, Callable, Mapping, Sequence
 
@@ -264,7 +265,7 @@ class Trainer:
     def _covered(self) -> dict[str, int]:
         """language -> running words that are entries of the dictionary, or parts of one."""
         entries = {x: self.dictionary.language_words(x) for x in self._languages}
-        if not any(" " in entry for some in entries.values() for entry in some):
+        if not any(" " in entry for entry in itertools.chain.from_iterable(entries.values())):
             return {x: sum(self.counts[x].get(y, 0) for y in some) for x, some in entries.items()}
         count = lambda x: phrase_counts.count_covered(self.corpus.whole, x, entries[x])
         return self._kept_values("covered.json", lambda: {x: count(x) for x in entries})

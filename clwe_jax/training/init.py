@@ -222,11 +222,9 @@ def _wanted_paths(
     flat = paths.flat(params)
     ours = {path: tuple(array.shape) for path, array in flat.items() if path not in kept}
     known = sorted(ours.keys() | shapes.keys())
-    wanted = {
-        path
-        for pattern in (part.strip() for part in (parts or ".*").split(","))
-        for path in paths.matching(pattern, known, where="config.init.parts")
-    }
+    wanted: set[str] = set()
+    for pattern in (parts or ".*").split(","):
+        wanted.update(paths.matching(pattern.strip(), known, where="config.init.parts"))
     lines = []
     for path in sorted(wanted):
         if path not in shapes:

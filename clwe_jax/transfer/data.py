@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 import os
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from absl import logging
 import numpy as np
@@ -87,9 +88,7 @@ class LabelledData:
 
     def majority(self, language: str) -> float:
         """The accuracy in a language of always answering the training rows' most frequent label."""
-        counts = collections.Counter(
-            label for rows in self.train.values() for row in rows for label in _of(self.task, row)
-        )
+        counts = collections.Counter(_every_label(self.task, self.train.values()))
         [(label, _)] = counts.most_common(1)
         gold = self.gold(self.tests[language])
         answers = [[label] * len(tags) for tags in gold] if self.tags else [label] * len(gold)
@@ -260,11 +259,17 @@ def _of(task: Task, row: Any) -> tuple[str, ...]:
     return row.tags if task.kind == "tags" else (row.label,)
 
 
+def _every_label(task: Task, sets: Iterable[Rows]) -> Iterator[str]:
+    """The labels of all rows, one after the other."""
+    for row in itertools.chain.from_iterable(sets):
+        yield from _of(task, row)
+
+
 def _labels(task: Task, train: Mapping[str, Rows]) -> tuple[str, ...]:
-    labels = {label for rows in train.values() for row in rows for label in _of(task, row)}
+    labels = set(_every_label(task, train.values()))
     if task.metric == "f1" and task.kind == "tags":
         kinds = {tag[2:] for tag in labels if tag[:2] in ("B-", "I-")}
-        labels |= {f"{mark}-{kind}" for kind in kinds for mark in "BI"} | {"O"}
+        labels |= {f"B-{x}" for x in kinds} | {f"I-{x}" for x in kinds} | {"O"}
     if len(labels) < 2:
         raise ValueError(
             f"config.transfer.train: all rows have the label {next(iter(labels), '')!r}; a head "
@@ -277,7 +282,7 @@ def _compare(
     task: Task, labels: Sequence[str], rows: Rows, where: str, skipped: collections.Counter[str]
 ) -> None:
     """Counts labels that the head does not know; raises ValueError where it knows none."""
-    counts = collections.Counter(label for row in rows for label in _of(task, row))
+    counts = collections.Counter(_every_label(task, [rows]))
     names = {label for label in counts if label != "O"}
     strange = sorted(names - set(labels))
     if names and not names & set(labels):

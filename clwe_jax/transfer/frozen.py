@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import json
 import os
 import time
@@ -117,7 +118,7 @@ def _means(workdir: str, tables: Mapping[str, FeatureTable]) -> dict[str, np.nda
     for split in ("test", "dev", "train"):
         for name, table in tables.items():
             if name.startswith(split):
-                words = np.concatenate([x for row in table.rows for x in row])
+                words = np.concatenate(list(itertools.chain.from_iterable(table.rows)))
                 means[name.partition(" ")[2]] = mean(table.values, words)
     os.makedirs(os.path.join(workdir, HEADS), exist_ok=True)
     with atomic.writing(os.path.join(workdir, HEADS, CENTERS)) as file:
@@ -170,7 +171,9 @@ class FrozenTransfer:
         if best.facts["seconds"]:
             rate = best.facts["rows"] / best.facts["seconds"]
             speed["transfer/training_rows_per_second"] = rate
-        cut = {reason: n for x in layers for reason, n in x.facts.get("cut", {}).items()}
+        cut: dict[str, int] = {}
+        for layer in layers:
+            cut |= layer.facts.get("cut", {})
         return Training([dict(enumerate(x, 1)) for x in curves], cut, speed, best.name, layers)
 
     def _bare(self, layers: slice) -> Frozen:
@@ -205,7 +208,7 @@ class FrozenTransfer:
         if isinstance(self.encoder.reader, FeatureReader):
             # On unit vectors of 300 dimensions a BiLSTM-CRF found no name in 7 epochs.
             initial = {"embedder/mix_scale": labelling.unit_scale(table.values), **initial}
-        gold = [label for rows in data.train.values() for label in data.label_ids(rows)]
+        gold = list(itertools.chain.from_iterable(map(data.label_ids, data.train.values())))
         columns, cut = self._columns(table, gold)
         # Batches of all seeds have one width at each step, so that one program trains all heads.
         sources = [
@@ -230,7 +233,7 @@ class FrozenTransfer:
             for table, _ in dev:
                 for mine, labels in zip(predicted, bare.label_table(table, params)):
                     mine += labels
-            gold = [label for _, some in dev for label in some]
+            gold = list(itertools.chain.from_iterable(some for _, some in dev))
             return np.array([data.task.score(gold, mine)[data.task.metric] for mine in predicted])
 
         logging.info(
@@ -311,7 +314,7 @@ def widths(columns: Mapping[str, Any], batch_size: int) -> list[int]:
 
 def _save_table(table: FeatureTable, path: str) -> None:
     sizes = np.array([[len(x) for x in row] for row in table.rows], np.int32)
-    flat = [x for row in table.rows for x in row]
+    flat = list(itertools.chain.from_iterable(table.rows))
     words = np.concatenate(flat) if flat else np.zeros(0, np.int32)
     # Apart and uncompressed, so that `_load_table` can map them.
     with atomic.writing(_values_of(path)) as file:

@@ -34,7 +34,9 @@ _FAMILIES = {
     "Other": "",
 }
 _MIN_RATIO = 2  # of the largest text to the smallest, from which on the sizes are shown
-_FAMILY_OF = {language: name for name, some in _FAMILIES.items() for language in some.split()}
+_FAMILY_OF: dict[str, str] = {}
+for _name, _languages in _FAMILIES.items():
+    _FAMILY_OF |= dict.fromkeys(_languages.split(), _name)
 
 
 def family(language: str) -> str:

@@ -8,6 +8,7 @@ Cross-lingual BERT Transformation for Zero-shot Dependency Parsing).
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 from typing import Any, Iterator, Mapping, Sequence
 
@@ -96,7 +97,7 @@ def _stamps(align: MapsOptions, languages: Sequence[str]) -> dict[str, str]:
         return {}
     target, *sources = languages
     pairs = [_files(align, source, target) for source in sources]
-    paths = [path for files in pairs for path in (*files.sides, files.links)]
+    paths = itertools.chain.from_iterable((*files.sides, files.links) for files in pairs)
     return stamps.stamps(filter(os.path.isfile, paths))  # `sentences` names those that are missing
 
 

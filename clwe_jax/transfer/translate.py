@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 import os
 from typing import Any
 
@@ -82,7 +83,7 @@ def _counts(data: LabelledData, rows: Rows) -> collections.Counter[str]:
 def _sentences(data: LabelledData, rows: Rows, made: Glossary) -> list[Any]:
     if data.tags:
         return [row.words for row in rows]
-    return [made.cut(text) for row in rows for text in row.texts]
+    return list(map(made.cut, itertools.chain.from_iterable(row.texts for row in rows)))
 
 
 def _translate_row(row: Any, made: Glossary) -> Any:

@@ -41,9 +41,8 @@ def tokenizer_of(config: TransferRun, workdir: str, data: LabelledData) -> Token
         counter: collections.Counter[str] = collections.Counter()
         for row in data.train.get(language, ()):
             texts = row.texts if data.task.kind == "texts" else row.words
-            counter.update(
-                x for t in texts for x in segmenter.words(normalizer(t, language), language)
-            )
+            for text in texts:
+                counter.update(segmenter.words(normalizer(text, language), language))
         if source == "pocket" and language in pocket.LANGUAGES:
             sentences = pocket.sentences(language, seed=config.seed)
             for sentence in itertools.islice(sentences, config.data.pocket_sentences):

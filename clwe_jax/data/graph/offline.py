@@ -15,6 +15,7 @@ import functools
 import io
 import json
 import os
+import pathlib
 import posixpath
 import re
 import tempfile
@@ -310,7 +311,7 @@ def _send(job: Job, work: str, dictionary: dictionaries.Dictionary | None) -> No
 
 
 def _files(folder: str) -> list[str]:
-    return [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names]
+    return [str(path) for path in pathlib.Path(folder).rglob("*") if path.is_file()]
 
 
 def copy_folder(folder: str, out: str, last: str) -> None:

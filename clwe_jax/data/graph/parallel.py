@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Sequence
 
 import seqio
@@ -56,9 +57,10 @@ class ParallelSource(sources.BlockSource):
     def sample(self) -> sources.Sample:
         parts = [sources.LineSource([name], self._name, 0, 0).sample() for name in self._files]
         sides = [part.texts for part in parts]
+        languages = ([x] * len(side) for side, x in zip(sides, self.languages))
         return sources.Sample(
-            texts=[text for side in sides for text in side],
-            languages=[x for side, x in zip(sides, self.languages) for _ in side],
+            texts=list(itertools.chain.from_iterable(sides)),
+            languages=list(itertools.chain.from_iterable(languages)),
             times=parts[0].times,
             lines={},
         )

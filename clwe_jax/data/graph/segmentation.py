@@ -289,12 +289,12 @@ class _LongestMatch:
     def __init__(self, words: Iterable[str]):
         lexicon = sorted(set(map(close_clusters, words)))
         # WordPiece makes a run unknown if a part of it has no piece: characters are pieces too.
-        known = sorted({character for word in lexicon for character in word} - set(lexicon))
+        known = sorted(set("".join(lexicon)) - set(lexicon))
         vocabulary = [chr(_ABSENT)] + known + lexicon
         self._lengths = tf.constant([len(piece) for piece in vocabulary], tf.int32)
         self._first_word = 1 + len(known)
         present = np.full(characters.CODE_POINTS, _ABSENT, np.int32)
-        codes = [ord(character) for word in vocabulary for character in word]
+        codes = list(map(ord, "".join(vocabulary)))
         present[codes] = codes
         self._present = tf.constant(present)
         self._marks = tf.constant(characters.stretch_table() == characters.MARK)

@@ -190,7 +190,7 @@ class LineSource(TextSource):
                         _lines_at(file, k * size // _PLACES, part // _PLACES)
                         for k in range(_PLACES)
                     ]
-            here = [line for text in texts for line in text.split(b"\n") if line]
+            here = [line for line in b"\n".join(texts).split(b"\n") if line]
             taken = sum(map(len, texts))
             lines[name] = max(len(here) * size / max(taken, 1), 1.0)
             sampled += here
