@@ -12,8 +12,7 @@ from absl import logging
 
 from clwe_jax import options
 from clwe_jax.align.alignment import Alignment
-from clwe_jax.embeddings import concatenate, dictionary_text, files, word_rows
-from clwe_jax.embeddings.ngrams import Regression
+from clwe_jax.embeddings import files, word_rows
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.encoders import spaces
 from clwe_jax.encoders.spaces import StaticSpaces
@@ -27,6 +26,7 @@ from clwe_jax.runs.cached import CachedResult
 from clwe_jax.runs.evaluators import NamedEvaluator
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
 from clwe_jax.static import examples, given, mined, pictures, provided, refine
+from clwe_jax.static.dictionary_part import DictionaryPart
 from clwe_jax.static.trainer import Trainer
 from clwe_jax.static.vocabularies import Vocabularies
 from clwe_jax.text import run_text
@@ -86,7 +86,7 @@ class Static(Job):
     def check(self) -> None:
         refine.aligner(self.config.align, self.config.seed)  # raises ValueError for wrong options
         inputs.check(self.config, self.workdir, options.pairs(self.config))
-        if self._given and self.config.data.source != "pocket":
+        if self._uses_given_vectors and self.config.data.source != "pocket":
             logging.warning(
                 "config.data.source=%s is not read: the vectors are given", self.config.data.source
             )
@@ -121,36 +121,38 @@ class Static(Job):
         ]
 
     @property
-    def _given(self) -> bool:
-        """Whether the vectors are given."""
+    def _uses_given_vectors(self) -> bool:
         return bool(self.config.align.source_vectors)
 
     @property
-    def _alone(self) -> bool:
-        """Whether the vectors are those of the dictionary alone."""
-        return self.config.static.training == "dictionary" and not self._given
+    def _is_dictionary_alone(self) -> bool:
+        return self.config.static.training == "dictionary" and not self._uses_given_vectors
 
     @property
     def _vectors_stage(self) -> str:
-        return "reading" if self._given else "training"
+        return "reading" if self._uses_given_vectors else "training"
 
     @property
-    def _aligned(self) -> bool:
-        return self._given or self.config.static.refinement
+    def _needs_alignment(self) -> bool:
+        return self._uses_given_vectors or self.config.static.refinement
 
     def _about_alignment(self) -> list[str]:
-        return [forecast.alignment(self.config)] if self._aligned else []
+        return [forecast.alignment(self.config)] if self._needs_alignment else []
 
     def _about_vectors(self) -> Iterator[str]:
         align = self.config.align
-        if self._given:
+        if self._uses_given_vectors:
             yield f"vectors: {forecast.sizes((align.source_vectors, align.target_vectors))}"
         else:
             yield from forecast.text_files(self.config, self.workdir)
             yield from forecast.vectors(self.config)
 
     def _read(self) -> _Dictionaries:
-        config, brought, languages = self.config, self._given, options.languages(self.config)
+        config, brought, languages = (
+            self.config,
+            self._uses_given_vectors,
+            options.languages(self.config),
+        )
         folders = run_text.resolve_folders(config, self.workdir)
         lower_case = config.align.lower_case_dictionary if brought else config.data.lower_case
         normalizer = Normalizer(lower_case, config.data.simplify_chinese)
@@ -203,11 +205,11 @@ class Static(Job):
         hub = options.hub_of(self.config)
         return {
             language: self._alignment(vocabularies, read, language, hub)
-            for language in (vocabularies.raw if self._aligned else ())
+            for language in (vocabularies.raw if self._needs_alignment else ())
             if language != hub
         }
 
-    def _model(
+    def _build_spaces(
         self,
         read: _Dictionaries,
         mining: mined.Written | None,
@@ -215,44 +217,41 @@ class Static(Job):
         alignments: Mapping[str, Alignment],
     ) -> StaticSpaces:
         """The vectors of all languages in one space."""
-        hub, raw, static = options.hub_of(self.config), vocabularies.raw, self.config.static
-        counts = read.trainer.counts if read.trainer else provided.counts(raw)
-        model = StaticSpaces(
-            raw,
+        trainer = read.trainer
+        counts = trainer.counts if trainer else provided.counts(vocabularies.raw)
+        aligned = StaticSpaces(
+            vocabularies.raw,
             vocabularies.shared,
             alignments,
-            hub,
+            options.hub_of(self.config),
             read.context.normalizer,
             frequencies.most_frequent(counts),
-            spellings=read.trainer.spellings if read.trainer else {},
+            spellings=trainer.spellings if trainer else {},
         )
-        alone = self._alone
+        static = self.config.static
+        alone = self._is_dictionary_alone
         dim = self.config.embeddings.dim if alone else static.dictionary_dim
         if not dim:
-            return model
-        if read.trainer:
+            return aligned
+        if trainer:
             links = mining.links if mining else {}
-            known, paired = read.trainer.rows(dim, links), read.trainer.paired(links)
+            part = DictionaryPart(trainer.rows(dim, links), trainer.paired(links))
         else:
-            paired: Mapping[str, Regression] = {}
             graph = WordGraph(read.dictionary, counts, static.words)
-            known = word_rows.rows(graph, dim, self.config.seed)
-        finished, behind = read.trainer.finished if read.trainer else None, 0
-        if not alone:
-            trained = {language: model.vectors(language) for language in model.languages}
-            behind = trained[hub].dim
-            if finished:
-                trained = finished.rotate(trained)
-            # The vectors in the hub's space, each behind the dictionary's vector of the word.
-            joined = concatenate.vectors(
-                dictionary_text.vectors(known, paired), trained, static.trained_length
-            )
-            model = dataclasses.replace(model, raw=joined, shared={}, alignments={})
+            part = DictionaryPart(word_rows.rows(graph, dim, self.config.seed), {})
+        if alone:
+            both = aligned
+            trained_dim = 0
+        else:
+            trained = {language: aligned.vectors(language) for language in aligned.languages}
+            trained_dim = trained[aligned.hub].dim
+            if trainer and trainer.finished:
+                trained = trainer.finished.rotate(trained)
+            both = part.put_before(aligned, trained, static.trained_length)
         if static.words.unknown != "ngrams":
-            return model
-        spelling = dictionary_text.spelling(known, behind, static.compared_share, paired)
-        model = dataclasses.replace(model, spelling=spelling)
-        return finished.extend(model) if finished else model
+            return both
+        spelled = part.spell_unknown(both, trained_dim, static.compared_share)
+        return trainer.finished.extend(spelled) if trainer and trainer.finished else spelled
 
     def _alignment(
         self, vocabularies: Vocabularies, read: _Dictionaries, language: str, hub: str
@@ -296,7 +295,7 @@ class Static(Job):
     ) -> StaticSpaces:
         """The model as the folder holds it: vectors beside a dictionary's are made while they are
         written, and mapped from there on."""
-        model = self._model(read, mining, vocabularies, alignments)
+        model = self._build_spaces(read, mining, vocabularies, alignments)
         model.save(self.workdir, packed=self.config.static.stored == "packed")
         model = dataclasses.replace(model, raw=spaces.load(self.workdir).raw)
         if self.config.static.write_text:
@@ -344,7 +343,7 @@ class Static(Job):
         mining: mined.Written = done.get("mining") or mined.Written()
         vocabularies: Vocabularies = done[self._vectors_stage]
         model: StaticSpaces = done["writing"]
-        if self._alone:  # as they were written: they would be made again
+        if self._is_dictionary_alone:  # as they were written: they would be made again
             vocabularies = dataclasses.replace(vocabularies, raw=model.raw)
         figures, rows = done["evaluation"]
         figures = {**figures, **mining.figures}
