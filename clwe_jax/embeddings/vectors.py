@@ -114,6 +114,10 @@ class Vectors:
             keys=None if self.keys is None else [self.keys[row] for row in rows.tolist()],
         )
 
+    def halved(self) -> Vectors:
+        """The vectors in half precision."""
+        return dataclasses.replace(self, vectors=self.vectors.astype(np.float16))
+
     def top(self, max_words: int | None) -> Vectors:
         """The first `max_words` words, None: all; vectors are not copied."""
         if max_words is None or max_words >= len(self):

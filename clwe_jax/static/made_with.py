@@ -9,7 +9,6 @@ from clwe_jax.options.static import StaticRun
 from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.words.words import RULES
 
-SUBWORDS = "subwords.npz"  # of joint vectors, where they are kept
 # The options that decide which words are counted, and how often.
 _TEXT = (
     "source",
@@ -28,45 +27,59 @@ _TEXT = (
 )
 
 
-def made_with_options(config: StaticRun, name: str) -> dict[str, Any]:
-    """The options that a file depends on, with their values."""
-    # 'separate-de.npz' is of the kind 'separate'.
-    kind = name.partition(".")[0].partition("-")[0]
-    if name == SUBWORDS:
-        kind = config.static.training
+def of_text(config: StaticRun) -> dict[str, Any]:
+    """Of the counts and spellings of the text's words."""
     made_with = {key: getattr(config.data, key) for key in _TEXT}
     made_with |= {"rules": RULES, "split": config.align.split, "seed": config.seed}
     if config.learns_from_pairs:
         made_with |= {"pairs": config.data.pairs, "held_out": config.data.held_out}
-    if kind == "meanings":
-        return made_with | {
-            "words": to_dict(config.static.words),
-            "min_count": config.embeddings.min_count,
-            "training": config.static.training,
-            "tests": training_dictionary.tests_of(config),
-        }
-    if kind in ("mined", "given", "paired"):
-        if kind == "paired":
-            made_with["mine"] = config.static.mine
-        return made_with | {
-            "words": to_dict(config.static.words),
-            "mining": to_dict(config.static.mining),
-            "training": config.static.training,
-            "min_count": config.embeddings.min_count,
-            "tests": training_dictionary.tests_of(config),
-            "add_to": config.static.add_to,
-        }
-    if kind == "covered":
-        return made_with | {"tests": training_dictionary.tests_of(config)}
-    if kind in ("counts", "own_counts", "spellings"):
-        return made_with
-    made_with["temperature"] = config.static.temperature
-    if kind != "balanced_counts":
-        # `max_vocab` cuts the vectors after the training.
-        made_with |= {k: v for k, v in values_of(config.embeddings).items() if k != "max_vocab"}
-    if kind == "replace":
-        made_with["replace_share"] = config.static.replace_share
-    # The dictionary in the training leaves out test words.
-    if kind in ("replace", "duong"):
-        made_with["tests"] = training_dictionary.tests_of(config)
     return made_with
+
+
+def of_entries(config: StaticRun) -> dict[str, Any]:
+    """Of counts that read the dictionary, which leaves out test words."""
+    return of_text(config) | {"tests": training_dictionary.tests_of(config)}
+
+
+def of_meanings(config: StaticRun) -> dict[str, Any]:
+    """Of the vectors of the hub's words by another model."""
+    return of_entries(config) | {
+        "words": to_dict(config.static.words),
+        "min_count": config.embeddings.min_count,
+        "training": config.static.training,
+    }
+
+
+def of_links(config: StaticRun) -> dict[str, Any]:
+    """Of linked words, mined or of given pairs."""
+    return of_meanings(config) | {
+        "mining": to_dict(config.static.mining),
+        "add_to": config.static.add_to,
+    }
+
+
+def of_paired(config: StaticRun) -> dict[str, Any]:
+    """Of what given pairs teach, which begins with the vectors of linked words."""
+    return of_links(config) | {"mine": config.static.mine}
+
+
+def of_balanced_counts(config: StaticRun) -> dict[str, Any]:
+    """Of the counts of the words that vectors are trained on."""
+    return of_text(config) | {"temperature": config.static.temperature}
+
+
+def of_vectors(config: StaticRun) -> dict[str, Any]:
+    """Of vectors that are trained on text alone."""
+    own = values_of(config.embeddings)
+    del own["max_vocab"]  # it cuts the vectors after the training
+    return of_balanced_counts(config) | own
+
+
+def of_taught_vectors(config: StaticRun) -> dict[str, Any]:
+    """Of vectors whose training reads the dictionary."""
+    return of_vectors(config) | of_entries(config)
+
+
+def of_replaced_vectors(config: StaticRun) -> dict[str, Any]:
+    """Of vectors of text in which words are replaced by their translations."""
+    return of_taught_vectors(config) | {"replace_share": config.static.replace_share}

@@ -12,7 +12,6 @@ import numpy as np
 
 from clwe_jax import atomic, options
 from clwe_jax.embeddings import (
-    contexts,
     dictionary_text,
     dictionary_vectors,
     duong,
@@ -28,14 +27,11 @@ from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.grown import Grown
 from clwe_jax.embeddings.linking import WordLinks
 from clwe_jax.embeddings.lazy_vectors import LazyVectors
-from clwe_jax.embeddings.meanings import distil
 from clwe_jax.embeddings.ngrams import Regression
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.embeddings.word_rows import Rows
-from clwe_jax.encoders import load as encoders
-from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.options.embeddings import EmbeddingsOptions
@@ -43,9 +39,8 @@ from clwe_jax.options.static import StaticRun
 from clwe_jax.options.text import PAIRS
 from clwe_jax.runs import cached
 from clwe_jax.runs.cached import CachedResult
-from clwe_jax.static import added, vocabularies
+from clwe_jax.static import added, made_with, meanings, vocabularies
 from clwe_jax.static.added import FinishedSpace
-from clwe_jax.static.made_with import SUBWORDS, made_with_options
 from clwe_jax.static.run_corpus import RunCorpus
 from clwe_jax.static.vocabularies import Vocabularies
 from clwe_jax.text.dictionary import training_dictionary
@@ -55,10 +50,11 @@ from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.words.spellings import Spellings
 from clwe_jax.text.words.words import Segmenter
 
+SUBWORDS = "subwords.npz"  # of joint vectors, where they are kept
 GROWN = "mined.npz"  # what was mined
-# links of given pairs, and what these teach
-GIVEN = "given.npz"
-PAIRED = "paired.npz"
+GIVEN = "given.npz"  # links of given pairs
+PAIRED = "paired.npz"  # what given pairs teach
+RecordOf = Callable[[StaticRun], dict[str, Any]]  # the options that a file depends on
 _CACHED_TEXTS = 1 << 16  # sentences whose words are kept
 
 
@@ -106,11 +102,11 @@ class Trainer:
             rows = self.rows(config.embeddings.dim, links)
             made = dictionary_text.vectors(rows, self.paired(links))
             # Each when it is asked for, in half precision: all languages of such width fill the memory.
-            return Vocabularies(LazyVectors(made, lambda x: _halve(made[x].top(max_words))))
+            return Vocabularies(LazyVectors(made, lambda x: made[x].top(max_words).halved()))
         apart = {"separate": self._separate, "duong": self._duong}
         if kind in apart:
             made = apart[kind]()
-            return Vocabularies({language: made[language].top(max_words) for language in made})
+            return Vocabularies({x: vectors.top(max_words) for x, vectors in made.items()})
         joint = self._joint(replaced=kind == "replace")
         if not config.static.reallocation:
             return vocabularies.shared_by_text(joint, self._balanced_counts, hub, max_words)
@@ -140,7 +136,7 @@ class Trainer:
             seed = self.config.seed
             return mining.grow(self.graph, self.corpus.own, settings, seed, known)
 
-        return self._kept(GROWN, made, Grown.save, Grown.load)
+        return self._kept(GROWN, made_with.of_links, made, Grown.save, Grown.load)
 
     def link_given(self) -> Grown:
         """Links the words of the given pairs; see `embeddings.given_links`."""
@@ -150,7 +146,7 @@ class Trainer:
             seed = self.config.seed
             return Grown(given_links.link_words(self.graph, self.corpus.given, settings, seed))
 
-        return self._kept(GIVEN, made, Grown.save, Grown.load)
+        return self._kept(GIVEN, made_with.of_links, made, Grown.save, Grown.load)
 
     def paired(self, links: WordLinks) -> Mapping[str, Regression]:
         """What the given pairs teach of each language's words; see `embeddings.pair_vectors`.
@@ -169,7 +165,10 @@ class Trainer:
             return pair_vectors.fit(graph.ngrams, self.corpus.given, hub, begin)
 
         if not self._paired:
-            self._paired.update(self._kept(PAIRED, made, pair_vectors.save, pair_vectors.load))
+            kept = self._kept(
+                PAIRED, made_with.of_paired, made, pair_vectors.save, pair_vectors.load
+            )
+            self._paired.update(kept)
         return self._paired
 
     @functools.cached_property
@@ -201,31 +200,18 @@ class Trainer:
         return added.load(self.config) if self.config.static.add_to else None
 
     def _meanings(self, words: Sequence[str]) -> np.ndarray:
-        """The vectors of the hub's words by `static.words.meanings`, float32 [words, M]; zeros for
-        words that it does not know."""
+        """The meanings of the hub's words, float32 [words, M]; zeros for unknown words."""
         wanted = self.config.static.words
         hub = self._graph_hub
-
-        def encoded() -> Vectors:
-            vectors = encoders.load(wanted.meanings, [hub]).encoder().sentences(words, hub)
-            vectors = select_layer(vectors, MEAN_LAST4)
+        if wanted.meanings == "text":
+            seed = self.config.seed
+            make = lambda: meanings.of_text(self.corpus.whole, hub, wanted.meaning_dim, seed)
+        else:
             counts = self.counts.get(hub, {})
-            weights = np.sqrt([counts.get(word, 0) + 1.0 for word in words])
-            return Vectors(words, distil(np.asarray(vectors), weights, wanted.meaning_dim))
-
-        def read() -> Vectors:
-            text = self.corpus.whole
-            return Vectors(
-                *contexts.vectors(
-                    text.words,
-                    text.ids[hub],
-                    text.splits[hub],
-                    wanted.meaning_dim,
-                    self.config.seed,
-                )
+            make = lambda: meanings.of_encoder(
+                wanted.meanings, words, hub, counts, wanted.meaning_dim
             )
-
-        found = self._kept("meanings.npz", read if wanted.meanings == "text" else encoded)
+        found = self._kept("meanings.npz", made_with.of_meanings, make)
         rows = found.rows(words)
         return found.vectors[rows] * (rows >= 0)[:, None]
 
@@ -258,7 +244,6 @@ class Trainer:
             rows[language] = {"words": total}
             if self.dictionary is not None:
                 rows[language]["coverage"] = self._covered[language] / max(1, total)
-        # An earlier start may have kept all results that depend on the text.
         return {"languages": rows, "skipped": self.corpus.mended}
 
     @functools.cached_property
@@ -268,7 +253,8 @@ class Trainer:
         if not any(" " in entry for entry in itertools.chain.from_iterable(entries.values())):
             return {x: sum(self.counts[x].get(y, 0) for y in some) for x, some in entries.items()}
         count = lambda x: phrase_counts.count_covered(self.corpus.whole, x, entries[x])
-        return self._kept_values("covered.json", lambda: {x: count(x) for x in entries})
+        counts = lambda: {x: count(x) for x in entries}
+        return self._kept_values("covered.json", made_with.of_entries, counts)
 
     @functools.cached_property
     def _corpus(self) -> Corpus:
@@ -295,32 +281,42 @@ class Trainer:
         """The words of the text files, beside the given pairs."""
         if self.config.data.source == PAIRS:
             return frozenset()
-        return frozenset(self._kept_counts("own_counts.json", lambda: self.corpus.own)[language])
+        return frozenset(
+            self._kept_counts("own_counts.json", made_with.of_text, lambda: self.corpus.own)[
+                language
+            ]
+        )
 
     @functools.cached_property
     def counts(self) -> dict[str, dict[str, int]]:
         """language -> word -> occurrences in the whole text, most frequent first."""
-        return self._kept_counts("counts.json", lambda: self.corpus.whole)
+        return self._kept_counts("counts.json", made_with.of_text, lambda: self.corpus.whole)
 
     @functools.cached_property
     def spellings(self) -> Spellings:
         """How the language writes the words of the text and, of those that it lacks, the dictionary's."""
-        own = self._kept_values("spellings.json", lambda: self.corpus.whole.spellings)
+        own = self._kept_values(
+            "spellings.json", made_with.of_text, lambda: self.corpus.whole.spellings
+        )
         entries = self.dictionary.spellings if self.dictionary is not None else {}
         return spellings.merge(own, self.counts, entries)
 
     @functools.cached_property
     def _balanced_counts(self) -> dict[str, dict[str, int]]:
         """As `counts`, of the text that vectors are trained on."""
-        return self._kept_counts("balanced_counts.json", lambda: self._corpus)
+        return self._kept_counts(
+            "balanced_counts.json", made_with.of_balanced_counts, lambda: self._corpus
+        )
 
-    def _kept_counts(self, name: str, text: Callable[[], Corpus]) -> dict[str, dict[str, int]]:
+    def _kept_counts(
+        self, name: str, record_of: RecordOf, text: Callable[[], Corpus]
+    ) -> dict[str, dict[str, int]]:
         counts = lambda: {language: text().counts(language) for language in self._languages}
-        return self._kept_values(name, counts)
+        return self._kept_values(name, record_of, counts)
 
-    def _kept_values(self, name: str, made: Callable[[], Any]) -> Any:
+    def _kept_values(self, name: str, record_of: RecordOf, make: Callable[[], Any]) -> Any:
         save = lambda values, path: atomic.write_json(path, values)
-        return self._kept(name, made, save, cached.read_json)
+        return self._kept(name, record_of, make, save, cached.read_json)
 
     def _joint(self, replaced: bool) -> Vectors:
         """One set of vectors, trained on the text of all languages together.
@@ -339,20 +335,24 @@ class Trainer:
                 text = joint_replace.joint_replace(text, self.dictionary, share, seed)
             return train.fasttext_with_subwords(text.sentences(seed), self._settings, seed)
 
+        record_of = made_with.of_replaced_vectors if replaced else made_with.of_vectors
         if self.config.static.keep_subwords:
-            self._kept(SUBWORDS, lambda: made()[1], Subwords.save, Subwords.load)
-        return self._kept("replace.npz" if replaced else "joint.npz", lambda: made()[0])
+            self._kept(SUBWORDS, record_of, lambda: made()[1], Subwords.save, Subwords.load)
+        name = "replace.npz" if replaced else "joint.npz"
+        return self._kept(name, record_of, lambda: made()[0])
 
     def _separate(self) -> dict[str, Vectors]:
         """Vectors of each language, trained on its text alone."""
-        seed = self.config.seed
 
         def one(language: str) -> Vectors:
+            seed = self.config.seed
             text = self._corpus.only(language).sentences(seed)
             return train.fasttext(text, self._settings, seed)
 
         return {
-            language: self._kept(f"separate-{language}.npz", functools.partial(one, language))
+            language: self._kept(
+                f"separate-{language}.npz", made_with.of_vectors, functools.partial(one, language)
+            )
             for language in self._languages
         }
 
@@ -366,36 +366,35 @@ class Trainer:
 
         return {
             language: self._kept(
-                f"duong-{language}.npz", lambda language=language: made()[language]
+                f"duong-{language}.npz",
+                made_with.of_taught_vectors,
+                lambda language=language: made()[language],
             )
             for language in self._languages
         }
 
-    def _stamps_of(self, made_with: Mapping[str, Any]) -> dict[str, str]:
+    def _stamps_of(self, record: Mapping[str, Any]) -> dict[str, str]:
         """The stamps of the files that a file with these options depends on."""
         # The dictionary's words also decide how text without spaces is cut.
-        if "tests" in made_with or any(self.segmenter.lexicons.values()):
+        if "tests" in record or any(self.segmenter.lexicons.values()):
             return self.stamps
         return self.corpus.stamps
 
     def _kept(
         self,
         name: str,
+        record_of: RecordOf,
         make: Callable[[], Any],
         save: Callable[[Any, str], None] = Vectors.save,
         load: Callable[[str], Any] = Vectors.load,
     ) -> Any:
-        made_with = made_with_options(self.config, name)
+        record = record_of(self.config)
         return CachedResult(
             os.path.join(self.folder, name),
-            made_with,
+            record,
             make,
             save,
             load,
             "Delete it, or give another folder with --config.static.trained=DIR",
-            self._stamps_of(made_with),
+            self._stamps_of(record),
         ).result()
-
-
-def _halve(vectors: Vectors) -> Vectors:
-    return dataclasses.replace(vectors, vectors=vectors.vectors.astype(np.float16))
