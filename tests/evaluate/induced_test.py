@@ -208,7 +208,7 @@ def test_means_over_pairs_leave_out_what_one_pair_lacks():
 def test_all_test_words_may_be_out_of_vocabulary(world, measure, warnings):
     source, target, _ = world
     found, _ = measure({"x": {"x", "y"}, "y": {"z"}}, source, target)
-    assert "none of the 2 test words is covered" in warnings()
+    assert "none of the 2" in warnings()
     assert found["p@1"] == 0.5 and found["coverage"] == 0 and "p@1_covered" not in found
     assert found["p@1_distinct"] == 0
 

@@ -91,12 +91,12 @@ def test_chance_grows_with_the_number_of_clusters():
 def test_rare_words_and_words_of_one_sense_are_passed_over():
     found = senses.score(list("aabbbb"), [0] * 6, ["x", "y", "x", "y", "x", "y"], min_uses=3)
     assert found.words == 1 and found.occurrences == 4
-    with pytest.raises(ValueError, match="None of 1 words occurs 2 times and in two senses"):
+    with pytest.raises(ValueError, match="1 words occurs 2 times"):
         senses.score(list("aaa"), [0, 1, 2], ["x"] * 3)
 
 
 def test_lists_of_different_lengths():
-    with pytest.raises(ValueError, match="2 words, 3 assigned senses, 2 gold senses"):
+    with pytest.raises(ValueError, match="2 words, 3 assigned"):
         senses.score(list("ab"), [0, 1, 2], list("xy"))
     with pytest.raises(ValueError, match="1 assigned senses, but 2"):
         senses.contingency([0], [0, 1])

@@ -91,9 +91,7 @@ def test_many_that_disagree_are_counted(tmp_path):
     sentences = [[("bank", "bank|NOUN|bank%1")]] * 6
     path = write(tmp_path, sentences)
     (tmp_path / "toy.gold.key.txt").write_text("d0.s0.t0 bank%1\n")
-    with pytest.raises(
-        ValueError, match="d0.s1.t0, d0.s2.t0, d0.s3.t0 and 2 more are only in the text"
-    ):
+    with pytest.raises(ValueError, match="d0.s3.t0 and 2 more"):
         wsd_files.read(path)
 
 
@@ -132,9 +130,7 @@ def test_files_that_are_not_there(tmp_path):
         wsd_files.read(str(tmp_path / "x.data.xml"))
     path = write(tmp_path, SENTENCES)
     (tmp_path / "toy.gold.key.txt").unlink()
-    with pytest.raises(
-        FileNotFoundError, match="no file of keys beside it: expected .*toy.gold.key.txt"
-    ):
+    with pytest.raises(FileNotFoundError, match="expected .*toy.gold.key.txt"):
         wsd_files.read(path)
     broken = tmp_path / "cut.data.xml.gz"
     broken.write_bytes(gzip.compress(b"<corpus>" * 100)[:30])
@@ -264,7 +260,7 @@ def test_many_instances_are_compared_in_parts(tmp_path, monkeypatch):
 
 def test_an_encoder_that_loses_sentences(tmp_path):
     corpus = corpus_of(tmp_path, TRAINING)
-    with pytest.raises(ValueError, match="toy: the encoder returned 3 sentences, expected 4"):
+    with pytest.raises(ValueError, match="returned 3 sentences, expected 4"):
         wsd.train(corpus, lambda sentences: encode(sentences[:3]))
     with pytest.raises(ValueError, match="has no sense-annotated word"):
         wsd.train(corpus, lambda sentences: (x[:0] for x in encode(sentences)))
