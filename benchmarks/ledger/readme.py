@@ -8,7 +8,7 @@ from typing import Any, Mapping, NamedTuple, Sequence
 
 from benchmarks.ledger import orders
 from clwe_jax.report import evaluations
-from clwe_jax.report.headline import Headline, leading, mean_of
+from clwe_jax.report.headline import Headline, choose_leading, mean_of
 from clwe_jax.runs import forecast
 
 README, MINUTES = "README.md", "configs/minutes.json"
@@ -119,7 +119,7 @@ def _minutes(some: Sequence[Mapping[str, Any]]) -> float:
 
 def _reached(line: Choice, some: Sequence[Mapping[str, Any]]) -> str:
     measured = some[0]["figures"]
-    headline = leading(line.headlines, measured)
+    headline = choose_leading(line.headlines, measured)
     if headline is None:
         return _ABSENT
     scale = 100 if headline.form == "percent" else 1

@@ -82,7 +82,7 @@ class Compare(Job):
         first = self.config.seed
         for seed in range(first, first + self.config.compare.seeds):
             for system in self.systems:
-                if system.seeded or seed == first:
+                if system.has_seeds or seed == first:
                     yield RunPlace(self.workdir, system, seed)
 
     def stages(self) -> Sequence[Stage]:

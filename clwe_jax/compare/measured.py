@@ -84,7 +84,7 @@ def load(path: str) -> Measured:
 
 def outcome_patterns() -> dict[str, re.Pattern[str]]:
     """Figure with test items -> the paths of its outcomes by part: a direction or a language."""
-    return {key: pattern_of(x.path) for key, x in evaluations.compared().items()}
+    return {key: pattern_of(x.path) for key, x in evaluations.headlines_by_key().items()}
 
 
 def outcomes_of_hits(

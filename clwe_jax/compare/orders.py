@@ -40,7 +40,7 @@ class Comparison:
     @functools.cached_property
     def titles(self) -> dict[str, str]:
         """Figure -> its title, of the figures that a system has."""
-        compared = {key: x.label for key, x in evaluations.compared().items()}
+        compared = {key: x.label for key, x in evaluations.headlines_by_key().items()}
         titles = {**compared, **self.tasks}
         return {name: title for name, title in titles.items() if self.measured(name)}
 
@@ -97,7 +97,7 @@ class Comparison:
         """Whether the order of two systems is significant."""
         return self.p_values(figure).get(frozenset((first, second)), 1.0) < LEVEL
 
-    def tied(self, figure: str, first: str, second: str) -> bool:
+    def is_tied(self, figure: str, first: str, second: str) -> bool:
         """Whether two systems have the same test items in a part, and no significant order."""
         compared = bool(self.parts(figure, first, second))
         return compared and not self.is_significant(figure, first, second)
@@ -115,7 +115,7 @@ class Comparison:
     def best(self, figure: str) -> list[str]:
         """The system with the highest figure, and those that do not differ significantly from it."""
         names = self.measured(figure)
-        return [x for x in names if x == names[0] or self.tied(figure, names[0], x)]
+        return [x for x in names if x == names[0] or self.is_tied(figure, names[0], x)]
 
     def cost(self, name: str, kind: str) -> float | None:
         """The mean of a cost over the seeds; None where the system has none."""
@@ -148,7 +148,7 @@ class Comparison:
                     made[path] = self.value(figure, name)
                     made[f"{path}_low"], made[f"{path}_high"] = self.interval(figure, name)
             costs = {kind: self.cost(name, kind) for kind in COSTS}
-            for headline in evaluations.compared().values():
+            for headline in evaluations.headlines_by_key().values():
                 if headline.coverage:
                     costs["coverage"] = self.mean(name, headline.coverage)
             made |= {f"compare/{key}/{x}": y for x, y in costs.items() if y is not None}

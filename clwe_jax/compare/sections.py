@@ -33,7 +33,7 @@ def sections(comparison: Comparison, settings: CompareOptions, budget: str) -> l
 
 
 def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> data.Section:
-    covered = {key: x.coverage for key, x in evaluations.compared().items() if x.coverage}
+    covered = {key: x.coverage for key, x in evaluations.headlines_by_key().items() if x.coverage}
     rows = []
     for name in _systems_by_figure(comparison):
         cells: list[Cell] = [comparison.systems[name].title]
@@ -160,7 +160,7 @@ def _orders(comparison: Comparison, several: bool) -> data.Section:
                 cells += [comparison.systems[after].title, Number(None), Number(None), none]
             else:
                 cells += ["", Number(None), Number(None), ""]
-            same = [x for x in names if x != name and comparison.tied(figure, name, x)]
+            same = [x for x in names if x != name and comparison.is_tied(figure, name, x)]
             cells.append(", ".join(comparison.systems[x].title for x in same))
             rows.append(cells)
         columns = [

@@ -51,7 +51,7 @@ class System:
         return self.title if self.model else self.name
 
     @property
-    def seeded(self) -> bool:
+    def has_seeds(self) -> bool:
         """Whether its runs of different seeds differ."""
         return bool(self.config)
 

@@ -103,7 +103,7 @@ class Bleu(ByIdentity, BleuEvaluation):
             for source, target in ((pair.source, pair.target), (pair.target, pair.source)):
                 if self.context.pairs and (source, target) not in self.context.pairs:
                     continue
-                translations = self._translated(model, sides[source], source, target)
+                translations = self._translate(model, sides[source], source, target)
                 wanted = [join_words(model.words(text, target)) for text in sides[target]]
                 bleu, chrf, signature = scores(translations, wanted, target)
                 yield f"bleu/{source}-{target}", bleu
@@ -124,7 +124,7 @@ class Bleu(ByIdentity, BleuEvaluation):
             yield "bleu/mean", sum(x for x, _ in totals) / len(totals)
             yield "chrf/mean", sum(x for _, x in totals) / len(totals)
 
-    def _translated(
+    def _translate(
         self, model: Encoder, texts: Sequence[str], source: str, target: str
     ) -> list[str]:
         if generates(model):

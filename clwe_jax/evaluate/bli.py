@@ -170,7 +170,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
                 places = self._places(method, induced, source, target, layer, shared)
                 for top in _LAYER_TOPS:
                     yield f"layer{layer}/p@{top}{SUFFIXES[method]}", precision(places.all, top)
-        self.details.extend(induced.rows(*self._shown(induced, source, target), shown))
+        self.details.extend(induced.rows(*self._find_nearest(induced, source, target), shown))
 
     def _places(
         self,
@@ -197,7 +197,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         )
         return induced.places(ranked)
 
-    def _shown(
+    def _find_nearest(
         self, induced: WordInduction, source: WordSpace, target: WordSpace
     ) -> tuple[np.ndarray, np.ndarray]:
         """The nearest candidates, by cosine, of the source words that have a vector, and their scores."""

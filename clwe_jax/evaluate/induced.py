@@ -172,9 +172,9 @@ class WordInduction:
             covered = bool(self._covered[number])
             row = {
                 "pair": self._test.name,
-                "word": _spelled(word, self._source),
+                "word": _spell(word, self._source),
                 "rank": int(self._ranks[number]) or None,
-                "gold": sorted(_spelled(key, self._target) for key in self._gold[number]),
+                "gold": sorted(_spell(key, self._target) for key in self._gold[number]),
                 "distinct": bool(self.other[number]),
                 "found": near,
                 "place": place,
@@ -223,7 +223,7 @@ def _kind(word: str, known: bool, covered: bool, place: int, near: Sequence) -> 
     return "copied" if near and near[0][0] == word else "wrong"
 
 
-def _spelled(key: str, space: WordSpace) -> str:
+def _spell(key: str, space: WordSpace) -> str:
     """A word as it is written, where the space has it."""
     row = space.index.get(key)
     return key if row is None else space.words[row]

@@ -75,9 +75,9 @@ class BitextMining(ByIdentity, MiningEvaluation):
             x = select_layer(view.sentences(source, pair.source), MEAN_LAST4)
             y = select_layer(view.sentences(target, pair.target), MEAN_LAST4)
             half = len(x) // 2
-            first, right, total = self._mixed(x[:half], y[:half])
+            first, right, total = self._mix_halves(x[:half], y[:half])
             threshold = mining.best_threshold(first.scores, right, total)
-            mined, right, total = self._mixed(x[half:], y[half:])
+            mined, right, total = self._mix_halves(x[half:], y[half:])
             precision, recall, f1 = mining.quality(right[mined.scores >= threshold], total)
             name = f"mining/{pair.name}"
             yield f"{name}/precision", precision
@@ -88,7 +88,7 @@ class BitextMining(ByIdentity, MiningEvaluation):
         if scores:
             yield "mining/f1", float(np.mean(scores))
 
-    def _mixed(self, x: np.ndarray, y: np.ndarray) -> tuple[mining.Mined, np.ndarray, int]:
+    def _mix_halves(self, x: np.ndarray, y: np.ndarray) -> tuple[mining.Mined, np.ndarray, int]:
         """The pairs, whether each is a translation, and the number of translations."""
         third = len(x) // 3
         mined = mining.mine(x[: len(x) - third], y[third:], self.neighbourhood)

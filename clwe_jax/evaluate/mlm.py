@@ -74,9 +74,9 @@ class MlmEvaluator(ByIdentity, MlmEvaluation):
                     if sums.weight > 0:
                         value = float(sums.value) / float(sums.weight)
                         by_metric.setdefault(name, []).append(value)
-                        yield from _named(f"eval/mlm/{language}/{name}", value)
+                        yield from _yield_with_perplexity(f"eval/mlm/{language}/{name}", value)
         for name, values in by_metric.items():
-            yield from _named(f"eval/mlm/{name}", float(np.mean(values)))
+            yield from _yield_with_perplexity(f"eval/mlm/{name}", float(np.mean(values)))
 
 
 Score = Callable[[Variables, Batch], tuple[dict[str, Sums], Any]]
@@ -100,7 +100,7 @@ def _fresh(score: Score, variables: Variables, batch: Batch) -> Any:
     return whole(jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), rows), variables)
 
 
-def _named(name: str, value: float) -> Iterator[tuple[str, float]]:
+def _yield_with_perplexity(name: str, value: float) -> Iterator[tuple[str, float]]:
     yield name, value
     if name.endswith("/loss"):
         with np.errstate(over="ignore"):

@@ -131,7 +131,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             y = last[3]
             items = number_texts(target if pair.target == "en" else source)
             for prefix in x:
-                for name, value in self._of_pair(pair, prefix, x[prefix], y[prefix], items):
+                for name, value in self._measure_pair(pair, prefix, x[prefix], y[prefix], items):
                     yield f"{prefix}/{name}", value
                     if not name.endswith(("_low", "_high")):
                         metric = name.split("/", 1)[1]
@@ -154,7 +154,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         if last is not None and SIF not in last[3]:
             logging.info("Retrieval without SIF pooling: the run keeps no counts of its words")
 
-    def _of_pair(
+    def _measure_pair(
         self, pair: parallel.Files, prefix: str, x: np.ndarray, y: np.ndarray, items: np.ndarray
     ) -> Iterator[tuple[str, float]]:
         """The figures of a pair by one way of pooling."""

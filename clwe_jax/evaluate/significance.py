@@ -83,7 +83,7 @@ def compare(first: Observations, second: Observations) -> Gain:
         sides = [values[:pairs] for values in sides]
     apart = sides[0] - sides[1]
     size = max(len(first.influence), len(second.influence))
-    influence = _padded(first.influence, size) - _padded(second.influence, size)
+    influence = _pad(first.influence, size) - _pad(second.influence, size)
     difference = float(np.round(first.value - second.value, 12))
     # As in McNemar's test: few items that differ are far from a normal distribution.
     step = float(np.abs(influence).max(initial=0.0))
@@ -121,5 +121,5 @@ def _p(distance: float, values: np.ndarray, influence: np.ndarray) -> float:
     return math.exp(optimize.brentq(excess, math.log(_SMALLEST_P), 0.0))
 
 
-def _padded(values: np.ndarray, size: int) -> np.ndarray:
+def _pad(values: np.ndarray, size: int) -> np.ndarray:
     return np.pad(values, (0, size - len(values)))

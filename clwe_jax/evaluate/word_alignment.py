@@ -122,11 +122,14 @@ def sides(
     for start in range(0, len(source), _PART):
         part = slice(start, start + _PART)
         yield from zip(
-            *(_of_side(view, text[part], x, level) for text, x in zip((source, target), languages))
+            *(
+                _encode_side(view, text[part], x, level)
+                for text, x in zip((source, target), languages)
+            )
         )
 
 
-def _of_side(view: Any, sentences: Sequence[Words], language: str, level: str) -> list[Side]:
+def _encode_side(view: Any, sentences: Sequence[Words], language: str, level: str) -> list[Side]:
     full = [words for words in sentences if len(words)]
     if not full:
         encoded = []

@@ -123,7 +123,7 @@ class Projection(Job):
 
     def _evaluate(self, spaces: ProjectionSpaces, fitted: ProjectionMaps) -> dict[str, float]:
         made = evaluators.build(
-            self.config.evals, spaces.context, spaces.folders, names=evaluations.have_floor()
+            self.config.evals, spaces.context, spaces.folders, names=evaluations.names_with_floor()
         )
         figures = dict(fitted.figures)
         for name, maps in fitted.maps.items():

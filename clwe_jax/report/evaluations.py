@@ -17,7 +17,7 @@ Builder = Callable[[RunFolder, Sequence[RunFolder]], Section | None]
 
 def headlines() -> dict[str, Sequence[Headline]]:
     """Name of an evaluator -> the headlines that it declares, in ascending order of their weight."""
-    return _declared("headlines", ())
+    return _read_declarations("headlines", ())
 
 
 def every_headline() -> list[Headline]:
@@ -27,21 +27,21 @@ def every_headline() -> list[Headline]:
 
 def sections() -> list[Builder]:
     """The evaluators' sections, in the order of the registry."""
-    return [build for build in _declared("section", None).values() if build]
+    return [build for build in _read_declarations("section", None).values() if build]
 
 
 def prefixes() -> list[str]:
     """Beginnings of the names of figures that sections of evaluators show, those of floors too."""
-    names = [f"{name}/" for name, build in _declared("section", None).items() if build]
+    names = [f"{name}/" for name, build in _read_declarations("section", None).items() if build]
     return [*names, *(headline.FLOOR + name for name in names)]
 
 
-def compared() -> dict[str, Headline]:
+def headlines_by_key() -> dict[str, Headline]:
     """Key of a comparison -> its headline."""
     return {x.key: x for x in every_headline() if x.key}
 
 
-def have_floor() -> list[str]:
+def names_with_floor() -> list[str]:
     """Names of the evaluators with a headline that has a floor of the dictionary."""
     declared = headlines().items()
     return [name for name, some in declared if any(x.has_dictionary_floor for x in some)]
@@ -49,11 +49,11 @@ def have_floor() -> list[str]:
 
 def describe_tests(run: RunFolder, name: str) -> str:
     """The test sets of an evaluator: 'muse, 12 directions, 18,000 words, 33,924 pairs'."""
-    describe = _declared("describe_tests", None).get(name)
+    describe = _read_declarations("describe_tests", None).get(name)
     return describe(run) if describe else run.test_folder(name)
 
 
-def _declared(attribute: str, default: Any) -> Mapping[str, Any]:
+def _read_declarations(attribute: str, default: Any) -> Mapping[str, Any]:
     """Name of an evaluator -> what its class declares."""
     names = registry.TABLES["evaluator"]
     return {name: getattr(registry.lookup("evaluator", name), attribute, default) for name in names}

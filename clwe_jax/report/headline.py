@@ -90,7 +90,7 @@ def pairs_of(path: str, figures: Iterable[str]) -> list[str]:
     return [match[1] for match in matches if match and "-" in match[1]]
 
 
-def measured(headlines: Iterable[Headline], figures: Mapping[str, float]) -> list[Headline]:
+def choose_shown(headlines: Iterable[Headline], figures: Mapping[str, float]) -> list[Headline]:
     """The headlines that have a figure, of each group the last one."""
     shown = {}
     for headline in headlines:
@@ -99,14 +99,14 @@ def measured(headlines: Iterable[Headline], figures: Mapping[str, float]) -> lis
     return list(shown.values())
 
 
-def leading(headlines: Sequence[Headline], figures: Mapping[str, float]) -> Headline | None:
+def choose_leading(headlines: Sequence[Headline], figures: Mapping[str, float]) -> Headline | None:
     """The one that stands for all: the last one that has a floor, else the last measured one."""
     there = [x for x in headlines if x.mean in figures]
     with_floor = [x for x in there if x.floor(figures)]
     return next(reversed(with_floor or there), None)
 
 
-def beside(headline: Headline, figures: Mapping[str, float]) -> Beside | None:
+def compare_with_floor(headline: Headline, figures: Mapping[str, float]) -> Beside | None:
     """A figure beside its floor, over the pairs that both have; None where there is no floor."""
     path = headline.floor(figures)
     if not path:

@@ -10,7 +10,7 @@ from typing import Mapping, Sequence
 
 from clwe_jax.report import evaluations, figures
 from clwe_jax.report.data import Cell, Closed, Column, Facts, Number, Section, Table, Text
-from clwe_jax.report.headline import Headline, beside, mean_of, measured
+from clwe_jax.report.headline import Headline, choose_shown, compare_with_floor, mean_of
 from clwe_jax.report.run_folder import RunFolder
 
 
@@ -34,7 +34,7 @@ def tiles(
     made: list[Tile] = []
     said: set[str] = set()  # of several ways to measure one thing, the first has the sentence
     for name, some in headlines.items():
-        for headline in measured(some, run.figures):
+        for headline in choose_shown(some, run.figures):
             notes = _describe(run, headline, name)
             notes += [_beside_other(run, other, headline) for other in others]
             if headline.meaning not in said:
@@ -55,7 +55,7 @@ def _describe(run: RunFolder, headline: Headline, name: str) -> list[str]:
     if chance:
         notes.append(f"chance {figures.percent(chance, 3 if chance < 0.001 else 1)}")
     notes.append(evaluations.describe_tests(run, name))
-    found = beside(headline, run.figures)
+    found = compare_with_floor(headline, run.figures)
     if found is not None:
         named = "dictionary floor" if headline.has_dictionary_floor else headline.baseline
         notes.append(f"{named} {figures.FORMS[headline.form](found.level)}")

@@ -8,7 +8,7 @@ from typing import Sequence
 
 from clwe_jax.options.text import TextOptions
 from clwe_jax.report import figures, overview
-from clwe_jax.report.headline import Headline, beside, leading, mean_of, pairs_of
+from clwe_jax.report.headline import Headline, choose_leading, compare_with_floor, mean_of, pairs_of
 from clwe_jax.report.run_folder import RunFolder
 
 _BELOW = "this run is below its floor."
@@ -42,13 +42,13 @@ def judge(run: RunFolder, headlines: Sequence[Headline], step: Step) -> Verdict 
     Args:
       step: for a run below its floor.
     """
-    headline = leading([x for x in headlines if x.sentence], run.figures)
+    headline = choose_leading([x for x in headlines if x.sentence], run.figures)
     if headline is None:
         return None
     shown = figures.FORMS[headline.form]
     value = shown(run.figures[headline.mean])
     text = headline.sentence.format(value) + _directions(run, headline) + _chance(run, headline)
-    found = beside(headline, run.figures)
+    found = compare_with_floor(headline, run.figures)
     if found is None:
         return Verdict(f"{text}.")
     dictionary = "dictionary " * headline.has_dictionary_floor

@@ -39,7 +39,9 @@ def measure_run(config: PretrainRun, run_text: RunText, workdir: str) -> dict[st
       workdir: holds the cache of the dictionary.
     """
     context = inputs.context(config.seed, run_text)
-    made = evaluators.build(config.evals, context, run_text.folders, names=evaluations.have_floor())
+    made = evaluators.build(
+        config.evals, context, run_text.folders, names=evaluations.names_with_floor()
+    )
     dictionary = run_text.dictionary
     if dictionary is None:  # that of prepared batches stays where they were made
         try:
@@ -86,10 +88,10 @@ def encoder(
     spaces = _Spaces(dictionary, frequencies, seed)
     phrases = functools.cache(lambda language: Phrases(dictionary.language_words(language)))
 
-    def joined(text: str, language: str) -> list[str]:
+    def join_phrases(text: str, language: str) -> list[str]:
         return phrases(language)(words(text, language))
 
-    return StaticEncoder(spaces, joined, frequencies=frequencies)
+    return StaticEncoder(spaces, join_phrases, frequencies=frequencies)
 
 
 @contextlib.contextmanager
@@ -120,15 +122,15 @@ class _Spaces:
         return self.dictionary.languages
 
     def stored(self, language: str) -> Vectors:
-        return self._made(self.dictionary, language)[0]
+        return self._make_vectors(self.dictionary, language)[0]
 
     def space(self, source: str, target: str) -> tuple[Vectors, Vectors]:
         # The vectors of the other languages follow from those of the hub's words.
         hub = dictionary_vectors.hub(self.dictionary)
         own = self.dictionary.restricted(list(dict.fromkeys((source, target, hub))))
-        return self._made(own, source, target)
+        return self._make_vectors(own, source, target)
 
-    def _made(self, dictionary: Dictionary, *languages: str) -> tuple[Vectors, ...]:
+    def _make_vectors(self, dictionary: Dictionary, *languages: str) -> tuple[Vectors, ...]:
         """The words of each language, the text's most frequent ones first."""
         by_language = dictionary_vectors.vectors(dictionary, languages, _DIM, self.seed)
         made = []

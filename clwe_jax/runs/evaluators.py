@@ -108,7 +108,7 @@ def build(
     """
     made = []
     absent = []
-    for key, evaluator in _made(evals, context, folders or {}, names):
+    for key, evaluator in _make_each(evals, context, folders or {}, names):
         spec = evals[key]
         if evaluator.has_data:
             made.append(NamedEvaluator(evaluator, "" if key == spec.name else f"{key}/", key))
@@ -130,11 +130,11 @@ def check(evals: Mapping[str, Section], context: Context, folders: Mapping[str, 
     Raises:
       ValueError, FileNotFoundError: as of `build`.
     """
-    for _ in _made(evals, context, folders, None):
+    for _ in _make_each(evals, context, folders, None):
         pass
 
 
-def _made(
+def _make_each(
     evals: Mapping[str, Section],
     context: Context,
     folders: Mapping[str, str],

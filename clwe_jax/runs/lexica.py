@@ -82,11 +82,11 @@ def training_pairs(
     ).astype(np.int32)
     rows = rows[(rows >= 0).all(1)]
     if len(pairs) and not len(rows):
-        raise ValueError(_uncovered(pairs, source, target, where))
+        raise ValueError(_find_uncovered(pairs, source, target, where))
     return rows
 
 
-def _uncovered(
+def _find_uncovered(
     pairs: Sequence[tuple[str, str]], source: Vectors, target: Vectors, where: str
 ) -> str:
     """The message on a dictionary without a pair in the vectors."""

@@ -114,7 +114,7 @@ class Recorder:
                 },
                 **more,
                 "figures": with_intervals(figures or {}),
-                **_written(outcomes),
+                **_pack_outcomes(outcomes),
             },
         )
 
@@ -157,7 +157,7 @@ def with_intervals(figures: Mapping[str, float]) -> dict[str, Any]:
     return values
 
 
-def _written(outcomes: Mapping[str, Outcomes]) -> dict[str, Any]:
+def _pack_outcomes(outcomes: Mapping[str, Outcomes]) -> dict[str, Any]:
     """The entries of outcomes: metric -> 'NUMBER:BITS', and the items, which many metrics share."""
     right = {}
     items = {}

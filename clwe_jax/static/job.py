@@ -318,7 +318,7 @@ class Static(Job):
             figures |= given.register_shares(read.trainer, encoder.words, read.evaluators)
         if self.with_floor:
             made = evaluators.build(
-                self.config.evals, read.context, read.folders, names=evaluations.have_floor()
+                self.config.evals, read.context, read.folders, names=evaluations.names_with_floor()
             )
             figures |= dictionary_baseline.measure(
                 self.config, made, read.dictionary, model.frequencies, encoder.words

@@ -51,11 +51,11 @@ def test_sizes_that_were_not_recorded_are_left_out(run):
 
 
 def test_evaluators_with_a_floor_are_those_that_a_dictionary_can_do():
-    assert evaluations.have_floor() == ["retrieval", "bleu", "bli"]
+    assert evaluations.names_with_floor() == ["retrieval", "bleu", "bli"]
 
 
 def test_figures_of_a_comparison():
-    paths = {key: x.path for key, x in evaluations.compared().items()}
+    paths = {key: x.path for key, x in evaluations.headlines_by_key().items()}
     assert paths == {
         "retrieval": "retrieval/*/mean",
         "retrieval_csls": "retrieval/*/mean_csls",

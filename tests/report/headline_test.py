@@ -28,25 +28,25 @@ def test_a_star_is_each_pair_and_their_mean():
 
 
 def test_the_last_measured_one_of_a_group_is_shown():
-    assert headline.measured([PLAIN, BETTER], {"a/acc": 0.5}) == [PLAIN]
-    assert headline.measured([PLAIN, BETTER], {"a/acc": 0.5, "a/acc_csls": 0.6}) == [BETTER]
-    assert headline.measured([PLAIN, BETTER], {}) == []
+    assert headline.choose_shown([PLAIN, BETTER], {"a/acc": 0.5}) == [PLAIN]
+    assert headline.choose_shown([PLAIN, BETTER], {"a/acc": 0.5, "a/acc_csls": 0.6}) == [BETTER]
+    assert headline.choose_shown([PLAIN, BETTER], {}) == []
 
 
 def test_the_verdict_leads_with_a_figure_that_has_a_floor():
     figures = {"a/acc": 0.5, "a/acc_csls": 0.6}
     said = Headline("a/*/acc_csls", "By CSLS", sentence="{}")
-    assert headline.leading([PLAIN, said], figures) == said
-    assert headline.leading([PLAIN, said], {**figures, "floor/a/acc": 0.1}) == PLAIN
-    assert headline.leading([PLAIN], {}) is None
+    assert headline.choose_leading([PLAIN, said], figures) == said
+    assert headline.choose_leading([PLAIN, said], {**figures, "floor/a/acc": 0.1}) == PLAIN
+    assert headline.choose_leading([PLAIN], {}) is None
 
 
 def test_a_figure_and_its_floor_are_of_the_same_pairs():
     figures = {"a/acc": 0.4, "a/de-en/acc": 0.3, "a/fr-en/acc": 0.5, "floor/a/acc": 0.9}
-    assert headline.beside(PLAIN, figures) == (0.4, 0.9, 0, True)
+    assert headline.compare_with_floor(PLAIN, figures) == (0.4, 0.9, 0, True)
     figures["floor/b/de-en/acc"] = 0.1  # the first floor comes first
-    assert headline.beside(PLAIN, figures) == (0.3, 0.1, 1, False)
-    assert headline.beside(BETTER, {"a/acc_csls": 0.6}) is None
+    assert headline.compare_with_floor(PLAIN, figures) == (0.3, 0.1, 1, False)
+    assert headline.compare_with_floor(BETTER, {"a/acc_csls": 0.6}) is None
 
 
 def test_a_tile_names_chance_floor_and_other_runs():

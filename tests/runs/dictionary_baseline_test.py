@@ -39,7 +39,7 @@ def dictionary(words=WORDS):
 
 def measured(config, found, counts=None):
     context = Context(languages=("en", "de"))
-    made = evaluators.build(config.evals, context, names=evaluations.have_floor())
+    made = evaluators.build(config.evals, context, names=evaluations.names_with_floor())
     words = lambda text, language: text.split()  # noqa: E731
     return dictionary_baseline.measure(config, made, found, counts, words)
 

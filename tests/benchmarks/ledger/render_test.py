@@ -191,7 +191,7 @@ def test_the_same_items_are_paired():
     numbers = number_texts(map(str, range(400)))
     interval = [0.5, 0.45, 0.55], [0.46, 0.41, 0.51]
     some = [
-        {**row("x", a=figure), **record._written({"a": Outcomes(items, numbers)})}
+        {**row("x", a=figure), **record._pack_outcomes({"a": Outcomes(items, numbers)})}
         for figure, items in zip(interval, (right, other))
     ]
     assert orders.verdict(some[:1], some[1:], "a") == "yes (one seed)"
@@ -212,7 +212,7 @@ def test_directions_of_the_same_items_are_one_observation():
         share = hits.mean()
         return {
             **row(name, **dict.fromkeys(parts, [share, share - 0.05, share + 0.05])),
-            **record._written(parts),
+            **record._pack_outcomes(parts),
         }
 
     errors = [orders.figure([of("x", right, shared)], "a/*").error for shared in (True, False)]
@@ -242,7 +242,7 @@ def test_a_star_stands_for_a_part_of_a_path():
     for name, hits in (("x", right | (np.arange(400) >= 385)), ("y", right)):
         figures = {"r/de-en/mean": float(hits.mean()), "r/sif/de-en/mean": 0.5}
         own = row(name) | {"figures": figures}
-        sides.append([own | record._written({"r/de-en/mean": Outcomes(hits, numbers)})])
+        sides.append([own | record._pack_outcomes({"r/de-en/mean": Outcomes(hits, numbers)})])
     assert orders.verdict(*sides, "r/*-*/mean") == "yes (one seed)"
 
 
@@ -253,7 +253,7 @@ def test_the_order_is_that_of_the_figures():
     for name, ours in (("x", {"r/a": 40, "r/b": 0}), ("y", {"r/a": 0, "r/b": 16})):
         found = {k: Outcomes(x - x[0] < ours[k], x) for k, x in parts.items()}
         figures = {k: float(x.right.mean()) for k, x in found.items()}
-        sides.append([row(name) | {"figures": figures} | record._written(found)])
+        sides.append([row(name) | {"figures": figures} | record._pack_outcomes(found)])
     assert orders.verdict(*sides, "r/*") == "no (one seed)"
 
 
