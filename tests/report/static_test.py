@@ -249,8 +249,8 @@ BROWSER = next(
 def test_a_browser_filters_and_sorts_the_errors(write, tmp_path):
     markup = html.build(write()).read_text(encoding="utf-8")
     probe = """
-    document.querySelector('#section-4 details').open = true;
-    const shown = () => [...document.querySelectorAll('#section-4 table tbody tr')]
+    document.querySelector('#section-5 details').open = true;
+    const shown = () => [...document.querySelectorAll('#section-5 table tbody tr')]
       .filter(row => row.getBoundingClientRect().height > 0).length;
     const bar = document.querySelector('.filters'), [pair, kind] = bar.querySelectorAll('select');
     const set = (field, value) => {
@@ -263,8 +263,8 @@ def test_a_browser_filters_and_sorts_the_errors(write, tmp_path):
     body.said = bar.querySelector('output').textContent;
     body.word = set(bar.querySelector('input'), 'HAUS5 house');
     set(pair, ''); set(kind, ''); set(bar.querySelector('input'), '');
-    for (const n of [1, 2]) document.querySelectorAll('#section-4 table th button')[2].click();
-    body.first = document.querySelector('#section-4 table tbody tr').cells[2].textContent;
+    for (const n of [1, 2]) document.querySelectorAll('#section-5 table th button')[2].click();
+    body.first = document.querySelector('#section-5 table tbody tr').cells[2].textContent;
     const narrow = document.querySelector('#section-2 .scroll');
     narrow.style.width = '200px';
     dispatchEvent(new Event('resize'));
