@@ -40,7 +40,7 @@ def main() -> None:
         jax.random.normal(key, (options.words, options.dim)) / options.dim**0.5 for key in keys[:2]
     ]
     weights = adversarial.initial_weights(keys[2], options.dim, options.hidden)
-    state = adversarial.State(jnp.eye(options.dim), weights)
+    state = adversarial.AdversarialState(jnp.eye(options.dim), weights)
 
     def ours() -> float:
         nonlocal state

@@ -2,7 +2,7 @@
 
     python benchmarks/attention_matching.py
 
-Sentences of made-up vectors, as wide and as long as those of `configs/clcr.py:paper`, lie in a file that is
+TableSentences of made-up vectors, as wide and as long as those of `configs/clcr.py:paper`, lie in a file that is
 mapped into memory, as in a run. The script times steps of attention matching after the first ones, which
 compile, and prints the hours of the whole training of that config: T and its reverse over 250,000 pairs. The
 paper's took less than 5 hours on one GPU (section 4.1).
@@ -22,14 +22,14 @@ from side_by_side import CLOCKS, record
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from clwe_jax import options as configs  # noqa: E402
 from clwe_jax.align.attention_matching import AttentionMatching  # noqa: E402
-from clwe_jax.align.sentences import Sentences  # noqa: E402
+from clwe_jax.align.sentences import TableSentences  # noqa: E402
 from clwe_jax.runs import environment  # noqa: E402
 from clwe_jax.options.section import values_of  # noqa: E402
 
 _SIDES = 2  # T, and the map back
 
 
-def sentences(path: str, count: int, words: int, width: int, seed: int) -> Sentences:
+def sentences(path: str, count: int, words: int, width: int, seed: int) -> TableSentences:
     """Sentences of random vectors in a file."""
     draw = np.random.default_rng(seed)
     shape = count * words + 1, width
@@ -37,7 +37,7 @@ def sentences(path: str, count: int, words: int, width: int, seed: int) -> Sente
     for start in range(0, len(vectors), 100_000):
         part = vectors[start : start + 100_000]
         part[:] = draw.standard_normal(part.shape, np.float32)
-    return Sentences(vectors, np.arange(1, len(vectors), dtype=np.int32).reshape(count, words))
+    return TableSentences(vectors, np.arange(1, len(vectors), dtype=np.int32).reshape(count, words))
 
 
 def main() -> None:

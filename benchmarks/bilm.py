@@ -95,7 +95,7 @@ def our_step(args: argparse.Namespace, batch: dict[str, Any]) -> compiled_step.S
     """Our side, built with the functions of a training run."""
     import numpy as np
 
-    from clwe_jax.models.bilm import BiLm
+    from clwe_jax.models.bilm import BiLmModel
     from clwe_jax.objectives.bilm import BiLmObjective
     from clwe_jax.options.models import BiLmOptions
     from clwe_jax.options.senses import SenseOptions
@@ -109,7 +109,7 @@ def our_step(args: argparse.Namespace, batch: dict[str, Any]) -> compiled_step.S
         filters=filters(args.features),
     )
     objective = BiLmObjective(
-        model=BiLm(sizes),
+        model=BiLmModel(sizes),
         vocab_size=args.vocab,
         padded_vocab_size=args.vocab,
         negatives=args.negatives,

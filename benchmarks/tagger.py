@@ -123,12 +123,12 @@ def our_epochs(
 
 def our_predictions(args: argparse.Namespace, given: dict[str, Any]) -> Callable[[int], float]:
     """The function epochs -> seconds of labelling the sentences, as a finished run labels them."""
-    from clwe_jax.encoders.features import Table
+    from clwe_jax.encoders.features import FeatureTable
     from clwe_jax.transfer.labeller import Frozen
 
     labeller, params = our_tagger(args, given["table"], 1)
     labels = [str(number) for number in range(args.labels)]
-    table = Table(given["table"], [[row] for row in given["words"]])
+    table = FeatureTable(given["table"], [[row] for row in given["words"]])
     frozen = Frozen(None, labeller, params, labels)
     clock = side_by_side.CLOCKS[args.clock]
 

@@ -20,7 +20,13 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from clwe_jax.encoders import load as encoders
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.word_alignment import Counts, WordAligner, WordAlignment, layers_of, sides
+from clwe_jax.evaluate.word_alignment import (
+    LinkCounts,
+    WordAligner,
+    WordAlignment,
+    layers_of,
+    sides,
+)
 
 _SPECS: tuple[dict, ...] = (
     dict(method="mutual_argmax"),
@@ -59,7 +65,7 @@ def main() -> None:
         runs = [(" ".join(map(str, x.values())), WordAligner(**x), chosen) for x in _SPECS]
         runs += [(f"layer {k}", WordAligner(), [k]) for k in range(model.layers)]
         for name, aligner, layers in runs:
-            counts = Counts()
+            counts = LinkCounts()
             for row, (left, right) in zip(rows, vectors):
                 counts.add(aligner.link_words(left, right, layers), row)
             numbers = " ".join(f"{100 * x:.1f}" for x in counts.figures().values())

@@ -90,7 +90,7 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
             "clwe_jax.models.transformer:Transformer",
             "clwe_jax.options.models:TransformerOptions",
         ),
-        "bilm": ("clwe_jax.models.bilm:BiLm", "clwe_jax.options.models:BiLmOptions"),
+        "bilm": ("clwe_jax.models.bilm:BiLmModel", "clwe_jax.options.models:BiLmOptions"),
         "laser": ("clwe_jax.models.laser:Laser", "clwe_jax.options.models:LaserOptions"),
         "translator": (
             "clwe_jax.models.translator:Translator",

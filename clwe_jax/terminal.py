@@ -148,7 +148,7 @@ def silent() -> Iterator[None]:
             os.close(stderr)
 
 
-class Line:
+class ProgressLine:
     """The last line of the terminal, as long as no later line is open.
 
     Attributes:
@@ -228,7 +228,7 @@ def warnings_only() -> Iterator[None]:
         logging.set_verbosity(before)
 
 
-_open: list[Line] = []  # the line that was opened last is shown
+_open: list[ProgressLine] = []  # the line that was opened last is shown
 _stages: list[str] = []  # names of the stages that have begun, the outer first
 
 
@@ -236,7 +236,7 @@ _stages: list[str] = []  # names of the stages that have begun, the outer first
 def stage(name: str) -> Iterator[None]:
     """Shows the name of a stage, such as 'evaluating bli', also before the tasks within it."""
     logging.info("%s", name)
-    line = Line()
+    line = ProgressLine()
     line.show(name)
     _stages.append(name)
     try:
@@ -257,7 +257,7 @@ def task(unit: str, total: int) -> Iterator[Callable[[int], None]]:
     Yields:
       A function that takes the number of units that were done since its last call.
     """
-    line = Line()
+    line = ProgressLine()
     start = time.monotonic()
     done = 0
     logged = start

@@ -69,7 +69,7 @@ def emit(text):
 
 
 def test_a_line_changes_in_place_below_the_log(screen):
-    line = terminal.Line()
+    line = terminal.ProgressLine()
     line.show("step 1/9", "loss 3")
     emit("a line of the log [red] as it is")
     line.show("step 2/9", "loss 2")
@@ -80,7 +80,7 @@ def test_a_line_changes_in_place_below_the_log(screen):
 
 
 def test_a_line_fits_80_columns(screen):
-    line = terminal.Line()
+    line = terminal.ProgressLine()
     line.show("step 100000/500000", *(f"metric {n} 1.2345" for n in range(9)))
     assert screen.seen() == [
         "step 100000/500000  metric 0 1.2345  metric 1 1.2345  metric 2 1.2345"
@@ -94,7 +94,7 @@ def test_a_line_fits_80_columns(screen):
 def test_frequent_changes_are_drawn_ten_times_a_second(screen, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(terminal.time, "monotonic", lambda: now[0])
-    line = terminal.Line()
+    line = terminal.ProgressLine()
     now[0] = 1.0
     for step in range(1000):
         now[0] += 0.001
@@ -106,7 +106,7 @@ def test_frequent_changes_are_drawn_ten_times_a_second(screen, monkeypatch):
 def test_the_task_that_began_last_is_shown(screen, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(terminal.time, "monotonic", lambda: now[0])
-    line = terminal.Line()
+    line = terminal.ProgressLine()
     line.show("step 5/9")
     with terminal.stage("evaluating bli"):
         assert screen.seen()[-1] == "evaluating bli"

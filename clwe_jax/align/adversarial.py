@@ -20,7 +20,7 @@ _CHUNK = 500  # steps between two checks of the losses
 _MIN_RATE = 1e-6  # learning rate below which training ends
 
 
-class Weights(NamedTuple):
+class Discriminator(NamedTuple):
     """Parameters of the discriminator: two hidden layers of H units over vectors of width D."""
 
     first: Array  # [D, H]
@@ -31,11 +31,11 @@ class Weights(NamedTuple):
     last_bias: Array  # []
 
 
-class State(NamedTuple):
+class AdversarialState(NamedTuple):
     """State of the training."""
 
     matrix: Array  # [D, D], applied to rows: x @ matrix
-    weights: Weights
+    weights: Discriminator
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Adversarial(AdversarialOptions):
         """The map of the epoch with the best criterion, float32 [D, D], and its `info`."""
         start, key = jax.random.split(key)
         width = x.shape[1]
-        state = State(jnp.eye(width), initial_weights(start, width, self.hidden))
+        state = AdversarialState(jnp.eye(width), initial_weights(start, width, self.hidden))
         pools = jnp.asarray(x[: self.most_frequent]), jnp.asarray(y[: self.most_frequent])
         names = ("criterion", "discriminator_loss", "map_loss", "rate")
         info: dict[str, Any] = {name: [] for name in names}
@@ -159,7 +159,7 @@ class Adversarial(AdversarialOptions):
         return induce.criterion(x @ matrix, y, neighbourhood=self.neighbourhood)
 
 
-def initial_weights(key: Array, width: int, hidden: int) -> Weights:
+def initial_weights(key: Array, width: int, hidden: int) -> Discriminator:
     """Weights and biases uniform in +-1 / sqrt(inputs), as in MUSE."""
 
     def draw(key: Array, shape: tuple[int, ...], inputs: int) -> Array:
@@ -168,17 +168,17 @@ def initial_weights(key: Array, width: int, hidden: int) -> Weights:
     keys = jax.random.split(key, 6)
     shapes = ((width, hidden), (hidden,), (hidden, hidden), (hidden,), (hidden,), ())
     inputs = (width, width, hidden, hidden, hidden, hidden)
-    return Weights(*map(draw, keys, shapes, inputs))
+    return Discriminator(*map(draw, keys, shapes, inputs))
 
 
-def logits(weights: Weights, x: Array) -> Array:
+def logits(weights: Discriminator, x: Array) -> Array:
     """The discriminator's log odds, [B], that each row of x [B, D] is a source vector."""
     h = jax.nn.leaky_relu(x @ weights.first + weights.first_bias, _SLOPE)
     h = jax.nn.leaky_relu(h @ weights.second + weights.second_bias, _SLOPE)
     return h @ weights.last + weights.last_bias
 
 
-def loss(weights: Weights, x: Array, source: float) -> Array:
+def loss(weights: Discriminator, x: Array, source: float) -> Array:
     """The mean cross-entropy of a batch (Conneau et al. 2018, Eqs. 1 and 2).
 
     Args:
@@ -199,14 +199,14 @@ def step_towards_orthogonal(matrix: Array, beta: float) -> Array:
     return (1 + beta) * matrix - beta * multiply(matrix, multiply(matrix.T, matrix))
 
 
-def discriminator_step(weights: Weights, x: Array, rate: float, smoothing: float):
+def discriminator_step(weights: Discriminator, x: Array, rate: float, smoothing: float):
     """One step of gradient descent: returns the new weights and the loss before the step."""
     value, slope = jax.value_and_grad(loss)(weights, x, 1 - smoothing)
     return jax.tree.map(lambda w, g: w - rate * g, weights, slope), value
 
 
 def map_step(
-    matrix: Array, weights: Weights, x: Array, rate: Array, smoothing: float, beta: float
+    matrix: Array, weights: Discriminator, x: Array, rate: Array, smoothing: float, beta: float
 ) -> tuple[Array, Array]:
     """One step of the map against the discriminator.
 
@@ -234,14 +234,22 @@ def map_step(
 
 @functools.partial(jax.jit, static_argnames="options", donate_argnames="state")
 def _train(
-    state: State, x: Array, y: Array, key: Array, count: int, rate: float, options: Adversarial
-) -> tuple[State, Array]:
+    state: AdversarialState,
+    x: Array,
+    y: Array,
+    key: Array,
+    count: int,
+    rate: float,
+    options: Adversarial,
+) -> tuple[AdversarialState, Array]:
     """Takes `count` steps of the map; returns the state and the sums of both losses, [2]."""
     batch = options.batch_size
     turns = options.discriminator_steps
     kept = 1 - options.input_dropout
 
-    def step(number: Array, carry: tuple[State, Array]) -> tuple[State, Array]:
+    def step(
+        number: Array, carry: tuple[AdversarialState, Array]
+    ) -> tuple[AdversarialState, Array]:
         (matrix, weights), sums = carry
         keys = jax.random.split(jax.random.fold_in(key, number), 3)
         words = (turns + 1, batch)
@@ -261,7 +269,7 @@ def _train(
         matrix, fooled = map_step(
             matrix, weights, of_x[turns], rate, options.smoothing, options.beta
         )
-        return State(matrix, weights), sums + jnp.stack([losses.sum(), fooled])
+        return AdversarialState(matrix, weights), sums + jnp.stack([losses.sum(), fooled])
 
     # `count` is no static argument, so that the shorter last chunk needs no second compilation.
     return jax.lax.fori_loop(0, count, step, (state, jnp.zeros(2)))

@@ -8,7 +8,7 @@ starts as a mean over the sentence and ends as a choice of one word. Eq. 2 maps 
 here the vectors are mapped first, because queries and keys of two models have no common space
 before. For one-hot attention both are equal.
 
-The vectors are those of pieces of words, as in the paper, or of words. Sentences are rows of a table
+The vectors are those of pieces of words, as in the paper, or of words. TableSentences are rows of a table
 (`align.sentences`), which may be a mapped file: only the sentences of some steps are in memory.
 """
 
@@ -25,7 +25,7 @@ import optax
 
 from clwe_jax.align import descent, pivots, places, procrustes
 from clwe_jax.align.pivots import Mapped
-from clwe_jax.align.sentences import Allocate, Sentences, in_memory
+from clwe_jax.align.sentences import Allocate, TableSentences, in_memory
 from clwe_jax.options.clcr import TransformOptions
 from clwe_jax.types import Array
 
@@ -119,7 +119,7 @@ class Match:
             mapped[part] = _transform(params, x[part])
         return mapped
 
-    def distances(self, source: Sentences, target: Sentences) -> tuple[float, float]:
+    def distances(self, source: TableSentences, target: TableSentences) -> tuple[float, float]:
         """The squared error a dimension and the cosine distance of parallel sentences (Table 1)."""
         total = 0.0
         cosine = 0.0
@@ -166,7 +166,7 @@ class AttentionMatching(TransformOptions):
             }
         return params
 
-    def fit(self, source: Sentences, target: Sentences, seed: int = 0) -> Match:
+    def fit(self, source: TableSentences, target: TableSentences, seed: int = 0) -> Match:
         """Trains the map that brings the source's words to the target's.
 
         Args:
@@ -238,7 +238,7 @@ class AttentionMatching(TransformOptions):
         return _steps.trace(self, params, opt_state, vectors, masks, make(jnp.int32)), size
 
 
-def regression(source: Sentences, target: Sentences, ridge: float = 1e-2) -> Match:
+def regression(source: TableSentences, target: TableSentences, ridge: float = 1e-2) -> Match:
     """The baseline of Table 1: least squares between the mean vectors of parallel sentences.
 
     Args:
@@ -258,7 +258,7 @@ def regression(source: Sentences, target: Sentences, ridge: float = 1e-2) -> Mat
     return Match({"linear": linear, "bias": np.zeros(linear.shape[1], np.float32)}, 1e-6)
 
 
-def in_both_spaces(own: Sentences, mapped: Sentences) -> Sequence[Mapped]:
+def in_both_spaces(own: TableSentences, mapped: TableSentences) -> Sequence[Mapped]:
     """The words of each sentence of a side in both spaces; see `pivots`."""
     return _Both(own, mapped)
 
@@ -267,8 +267,8 @@ def in_both_spaces(own: Sentences, mapped: Sentences) -> Sequence[Mapped]:
 class _Both(Sequence[Mapped]):
     """Reads a sentence from both tables when it is asked for."""
 
-    own: Sentences
-    mapped: Sentences
+    own: TableSentences
+    mapped: TableSentences
 
     def __len__(self) -> int:
         return len(self.own.rows)
@@ -279,7 +279,7 @@ class _Both(Sequence[Mapped]):
         return Mapped(self.own.of(place), self.mapped.of(place))
 
 
-def pivot_map(source: Sentences, target: Sentences) -> np.ndarray:
+def pivot_map(source: TableSentences, target: TableSentences) -> np.ndarray:
     """The Procrustes map of pivots: the mutually nearest words by the maps of linear regression.
 
     Args:

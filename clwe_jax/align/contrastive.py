@@ -89,16 +89,16 @@ class Contrastive(ContrastiveOptions):
             info,
         )
 
-    def _train(self, x: np.ndarray, y: np.ndarray, pairs: np.ndarray, info: dict) -> Maps:
+    def _train(self, x: np.ndarray, y: np.ndarray, pairs: np.ndarray, info: dict) -> SideMaps:
         rng = np.random.default_rng(self.seed)
         learned, aside = self._split(pairs, rng)
         eye = np.eye(x.shape[1], dtype=np.float32)
-        maps = best = Maps(eye, eye)
+        maps = best = SideMaps(eye, eye)
         rule = optax.adam(self.learning_rate)
         state = rule.init(maps)
 
         @jax.jit
-        def step(maps: Maps, state: Any, words: Words) -> tuple[Maps, Any, Array]:
+        def step(maps: SideMaps, state: Any, words: BatchSides) -> tuple[SideMaps, Any, Array]:
             value, slope = jax.value_and_grad(loss)(maps, words, self.temperature)
             updates, state = rule.update(slope, state)
             return optax.apply_updates(maps, updates), state, value
@@ -107,7 +107,7 @@ class Contrastive(ContrastiveOptions):
         # The same batches and negatives for every epoch, so that the losses on them compare.
         others = list(self._batches(x, y, aside, np.random.default_rng(self.seed)))
 
-        def left(maps: Maps) -> float:
+        def left(maps: SideMaps) -> float:
             return float(np.mean([measure(maps, words) for words in others]))
 
         if others:
@@ -126,7 +126,7 @@ class Contrastive(ContrastiveOptions):
             if epoch - info["epoch"] >= self.patience:
                 break
         logging.info("contrastive: epoch %d of %d is the best", info["epoch"], self.epochs)
-        return Maps(*(np.asarray(side) for side in best))
+        return SideMaps(*(np.asarray(side) for side in best))
 
     def _split(self, pairs: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """The pairs to learn from, and those of the source words that are set aside."""
@@ -138,7 +138,7 @@ class Contrastive(ContrastiveOptions):
 
     def _batches(
         self, x: np.ndarray, y: np.ndarray, pairs: np.ndarray, rng: np.random.Generator
-    ) -> Iterator[Words]:
+    ) -> Iterator[BatchSides]:
         """Batches of equally many pairs, each with its negatives; the last few pairs are left out."""
         size = min(self.batch_size, len(pairs))
         for first in range(0, len(pairs) - size + 1, max(size, 1)) if size else ():
@@ -147,10 +147,10 @@ class Contrastive(ContrastiveOptions):
             for vectors, own in ((x, rows[:, 0]), (y, rows[:, 1])):
                 more = rng.integers(0, min(self.max_words, len(vectors)), self.negatives)
                 sides.append(Side(vectors[own], own, vectors[more], more))
-            yield Words(*sides)
+            yield BatchSides(*sides)
 
 
-class Maps(NamedTuple):
+class SideMaps(NamedTuple):
     """The linear maps of both sides, [K, K]."""
 
     x: Array
@@ -173,14 +173,14 @@ class Side(NamedTuple):
     other_ids: Array
 
 
-class Words(NamedTuple):
+class BatchSides(NamedTuple):
     """Both sides of a batch; pair i is row i of either."""
 
     x: Side
     y: Side
 
 
-def loss(maps: Maps, words: Words, temperature: float) -> Array:
+def loss(maps: SideMaps, words: BatchSides, temperature: float) -> Array:
     """InfoNCE in both directions, the mean over the pairs.
 
     A translation of a word is none of its negatives: the negatives of pair i lack the other pairs

@@ -19,7 +19,7 @@ from clwe_jax.options.aligners import METHODS
 from clwe_jax.types import Array
 
 
-class Shared:
+class SharedProducts:
     """The products of two sets that methods share, in both directions: nearly all of their time.
 
     For few queries one product with the pool serves both methods (see `bounded`), for many queries
@@ -87,7 +87,7 @@ def nearest(
     neighbourhood: int = 10,
     beta: float = 30.0,
     memory_bytes: int = MEMORY_BYTES,
-    shared: Shared | None = None,
+    shared: SharedProducts | None = None,
 ) -> tuple[Array, Array]:
     """The k best keys of every query, best first.
 
@@ -129,7 +129,7 @@ def nearest(
         return search.search(queries, search.chunk_keys(keys, 0.0, k), 1.0, k, memory_bytes)
     search.check(pool, keys, k=1)
     if bounded.is_worthwhile(len(queries), len(keys)):
-        shared = shared or Shared((method,))
+        shared = shared or SharedProducts((method,))
         around = shared.around(
             keys, pool, neighbourhood=neighbourhood, beta=beta, memory_bytes=memory_bytes
         )

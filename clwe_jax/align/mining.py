@@ -175,7 +175,7 @@ def has_support(source: np.ndarray, target: np.ndarray, lines: int = 3) -> np.nd
     return near_another
 
 
-class Text(NamedTuple):
+class TextSide(NamedTuple):
     """The sentences of one side in the order of their text.
 
     Attributes:
@@ -196,7 +196,12 @@ class Text(NamedTuple):
 
 
 def grow(
-    pairs: Mined, source: Text, target: Text, lines: int = 2, cosine: float = 0.33, passes: int = 6
+    pairs: Mined,
+    source: TextSide,
+    target: TextSide,
+    lines: int = 2,
+    cosine: float = 0.33,
+    passes: int = 6,
 ) -> Mined:
     """The pairs, and pairs of unused sentences beside them, each sentence once.
 

@@ -21,7 +21,7 @@ _MIN_PROBABILITY = 1e-12  # least probability of a cost
 _DISTANCES = 8  # a larger distance of two words counts as this one
 
 
-class Rows(Protocol):
+class ClassifierRows(Protocol):
     """The rows that a classifier learns from: an array [N, D], or features made when they are read."""
 
     def __len__(self) -> int: ...
@@ -31,7 +31,7 @@ class Rows(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Predictor:
+class TrainedClassifier:
     """A trained classifier.
 
     Attributes:
@@ -63,12 +63,12 @@ class Classifier(PredictorOptions):
 
     def fit(
         self,
-        x: Rows,
+        x: ClassifierRows,
         labels: np.ndarray,
         classes: int = 2,
         weights: np.ndarray | None = None,
         seed: int = 0,
-    ) -> Predictor:
+    ) -> TrainedClassifier:
         """Minimises the weighted cross-entropy.
 
         Args:
@@ -112,7 +112,7 @@ class Classifier(PredictorOptions):
                     f"a predictor diverged before step {first + len(losses)}: lower "
                     f"config.clcr.predictor.learning_rate={self.learning_rate:g}"
                 )
-        return Predictor({name: np.asarray(value) for name, value in params.items()})
+        return TrainedClassifier({name: np.asarray(value) for name, value in params.items()})
 
 
 def confident_weights(
@@ -141,7 +141,7 @@ def confident_weights(
 
 
 class PairRows(NamedTuple):
-    """The input of relative order prediction: pairs of words and their distance (`Rows`).
+    """The input of relative order prediction: pairs of words and their distance (`ClassifierRows`).
 
     A row has 2 D + 8 numbers: both vectors, and a one-hot vector of the distance.
 
@@ -177,7 +177,7 @@ def pair_features(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class PlaceRows(NamedTuple):
-    """The input of absolute order prediction: words and their places (`Rows`), D + `max_places` numbers.
+    """The input of absolute order prediction: words and their places (`ClassifierRows`), D + `max_places` numbers.
 
     Attributes:
       vectors: a table of words, [M, D].

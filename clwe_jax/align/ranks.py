@@ -35,7 +35,7 @@ def ranks_of_answers(
     neighbourhood: int = 10,
     beta: float = 30.0,
     memory_bytes: int = search.MEMORY_BYTES,
-    shared: csls.Shared | None = None,
+    shared: csls.SharedProducts | None = None,
 ) -> np.ndarray:
     """The rank of each query's first right key.
 
@@ -62,7 +62,7 @@ def ranks_of_answers(
         ranks[asked] = first_ranks(np.asarray(found), right)
         return ranks
     csls.check_finite(queries)
-    around = (shared or csls.Shared((method,))).around(keys, pool, **options)
+    around = (shared or csls.SharedProducts((method,))).around(keys, pool, **options)
     ranks[asked] = _ranks_by_bounds(queries, around, right, k, method)
     return ranks
 

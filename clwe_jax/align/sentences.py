@@ -17,7 +17,7 @@ def in_memory(shape: tuple[int, int]) -> np.ndarray:
     return np.zeros(shape, np.float32)
 
 
-class Sentences(NamedTuple):
+class TableSentences(NamedTuple):
     """Sentences as rows of a table of vectors, of words or of pieces of words.
 
     Attributes:
@@ -54,7 +54,7 @@ class Sentences(NamedTuple):
         return means / np.maximum(self.lengths, 1)[:, None]
 
 
-class Pieces(NamedTuple):
+class WordPieces(NamedTuple):
     """The pieces of the words of sentences.
 
     Attributes:
@@ -63,7 +63,7 @@ class Pieces(NamedTuple):
       rows: rows of the words of each sentence in a table of words, int32 [N, W].
     """
 
-    table: Sentences
+    table: TableSentences
     counts: np.ndarray
     rows: np.ndarray
 
@@ -72,7 +72,7 @@ class Pieces(NamedTuple):
         apply: Callable[[np.ndarray], np.ndarray] = np.asarray,
         width: int = 0,
         allocate: Allocate = in_memory,
-    ) -> Sentences:
+    ) -> TableSentences:
         """The sentences as words: a word is the mean of its mapped pieces.
 
         Args:
@@ -89,7 +89,7 @@ class Pieces(NamedTuple):
             # A word without pieces would get the next word's first piece from reduceat.
             sums = np.add.reduceat(pieces, ends[start : start + len(counts)] - first, axis=0)
             vectors[start + 1 : start + 1 + len(counts)] = sums / counts[:, None]
-        return Sentences(vectors, self.rows)
+        return TableSentences(vectors, self.rows)
 
 
 def number_rows(lengths: Sequence[int]) -> np.ndarray:
@@ -101,7 +101,7 @@ def number_rows(lengths: Sequence[int]) -> np.ndarray:
     return np.where(places < lengths[:, None], rows, 0).astype(np.int32)
 
 
-def sentences(vectors: Sequence[np.ndarray]) -> Sentences:
+def sentences(vectors: Sequence[np.ndarray]) -> TableSentences:
     """Sentences of word vectors, float32 [words, D] each, as a table.
 
     Raises:
@@ -111,10 +111,10 @@ def sentences(vectors: Sequence[np.ndarray]) -> Sentences:
         raise ValueError("attention matching needs at least one pair of sentences")
     blank = np.zeros((1, vectors[0].shape[1]), np.float32)
     rows = number_rows([len(x) for x in vectors])
-    return Sentences(np.concatenate([blank, *vectors]).astype(np.float32), rows)
+    return TableSentences(np.concatenate([blank, *vectors]).astype(np.float32), rows)
 
 
-def whole_words(vectors: Sequence[np.ndarray]) -> Pieces:
+def whole_words(vectors: Sequence[np.ndarray]) -> WordPieces:
     """Sentences whose words are one piece each; see `sentences`."""
     table = sentences(vectors)
-    return Pieces(table, np.ones(len(table.words), np.int32), table.rows)
+    return WordPieces(table, np.ones(len(table.words), np.int32), table.rows)

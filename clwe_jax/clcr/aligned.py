@@ -17,7 +17,7 @@ import numpy as np
 from clwe_jax import options
 from clwe_jax.align import pivots
 from clwe_jax.clcr import data, entailment, steps, vectors
-from clwe_jax.clcr.results import Transformed
+from clwe_jax.clcr.results import TransformResult
 from clwe_jax.encoders.features import FeatureTable
 from clwe_jax.evaluate import agreement
 from clwe_jax.options.clcr import ClcrRun
@@ -29,7 +29,7 @@ from clwe_jax.transfer import data as transfer_data, loaded
 BASE = "t"  # the row whose heads are read
 
 
-def measure_aligned(config: ClcrRun, workdir: str, mapped: Transformed) -> dict[str, float]:
+def measure_aligned(config: ClcrRun, workdir: str, mapped: TransformResult) -> dict[str, float]:
     """The figures of the row; {} where the test rows of both languages are not parallel.
 
     Args:
@@ -85,7 +85,7 @@ def parallel_tests(config: ClcrRun, workdir: str) -> list[tuple[Labelled, tuple[
 def _linked_words(
     config: ClcrRun,
     workdir: str,
-    mapped: Transformed,
+    mapped: TransformResult,
     rows: Sequence[tuple[Labelled, tuple[str, ...]]],
 ) -> FeatureTable:
     """The mapped vectors of the source's words as features: of each text the linked words, in the order

@@ -10,7 +10,7 @@ from absl import logging
 
 from clwe_jax import options, pocket, presets
 from clwe_jax.align import whitening
-from clwe_jax.align.sentences import Pieces
+from clwe_jax.align.sentences import WordPieces
 from clwe_jax.clcr import vectors
 from clwe_jax.encoders import clcr_models
 from clwe_jax.encoders import load as encoders
@@ -324,7 +324,7 @@ def fit_spaces(
     rows: Sequence[Linked],
     known: Mapping[str, Space],
     folder: str | None = None,
-) -> tuple[dict[str, Space], list[Pieces]]:
+) -> tuple[dict[str, Space], list[WordPieces]]:
     """Each language's layers and whitening, learned on the training sentences, and the pieces of both
     sides in these spaces. The sentences are encoded once.
 
@@ -352,7 +352,7 @@ def both_sides(
     spaces: Mapping[str, Space],
     rows: Sequence[Linked],
     folder: str | None = None,
-) -> list[Pieces]:
+) -> list[WordPieces]:
     """The pieces of the words of the source and of the target, each in its space."""
     return [one_side(models, spaces, rows, side, folder) for side in (0, 1)]
 
@@ -363,7 +363,7 @@ def one_side(
     rows: Sequence[Linked],
     side: int,
     folder: str | None = None,
-) -> Pieces:
+) -> WordPieces:
     """The pieces of the words of the source (0) or of the target (1), in their space."""
     language, model = list(models.items())[side]
     words = [row[side] for row in rows]

@@ -12,8 +12,8 @@ import numpy as np
 from clwe_jax import options
 from clwe_jax.align import pivots
 from clwe_jax.align.attention_matching import AttentionMatching, Match
-from clwe_jax.align.predictors import Classifier, Predictor
-from clwe_jax.align.sentences import Pieces
+from clwe_jax.align.predictors import Classifier, TrainedClassifier
+from clwe_jax.align.sentences import WordPieces
 from clwe_jax.clcr import (
     aligned,
     data,
@@ -26,7 +26,7 @@ from clwe_jax.clcr import (
     vectors,
 )
 from clwe_jax.clcr.data import ParallelRows
-from clwe_jax.clcr.results import Extracted, Reordered, Split, Transformed
+from clwe_jax.clcr.results import Extracted, Reordered, Split, TransformResult
 from clwe_jax.clcr.steps import MAIN, Extraction, Maps, OrderPredictors
 from clwe_jax.clcr.tune import Tuning
 from clwe_jax.clcr.vectors import Views
@@ -138,7 +138,7 @@ class Clcr(Job):
             path, made_with, make, heads.save, heads.load, stamps=self._stamps
         ).result()
 
-    def _transform(self, rows: ParallelRows) -> Transformed:
+    def _transform(self, rows: ParallelRows) -> TransformResult:
         config = self.config
         folder = self.workdir
         models = data.open_encoders(config, folder)
@@ -191,15 +191,15 @@ class Clcr(Job):
         if rows.gold:
             curve = clcr_steps.pivot_curve(distances, rows.test)
             figures |= figures_of.measure_links(test, distances, curve)
-        return Transformed(
+        return TransformResult(
             made_with, models, spaces, maps, phases, threshold, train, test, curve, figures
         )
 
-    def _views(self, maps: Maps, sides: Sequence[Pieces]) -> Views:
+    def _views(self, maps: Maps, sides: Sequence[WordPieces]) -> Views:
         return vectors.views(maps, sides, vectors.files(self.workdir))
 
     def _measured(
-        self, name: str, maps: Maps, sides: Sequence[Pieces], rows: ParallelRows
+        self, name: str, maps: Maps, sides: Sequence[WordPieces], rows: ParallelRows
     ) -> dict[str, float]:
         """The figures of a row of Table 1 on the test sentences."""
         return clcr_steps.map_figures(
@@ -212,7 +212,7 @@ class Clcr(Job):
             self.config.seed,
         )
 
-    def _maps(self, pieces: Sequence[Pieces], made_with: Mapping[str, Any]) -> dict[str, Maps]:
+    def _maps(self, pieces: Sequence[WordPieces], made_with: Mapping[str, Any]) -> dict[str, Maps]:
         """Row of Table 1 -> the maps that it learns."""
         matching = AttentionMatching(**values_of(self.config.clcr.transform))
         maps = {}
@@ -231,10 +231,10 @@ class Clcr(Job):
         model: LanguageModel,
         space: Space,
         rows: Sequence[Linked],
-        sides: Sequence[Pieces],
+        sides: Sequence[WordPieces],
         match: Match,
         made_with: Mapping[str, Any],
-    ) -> tune.Tuned:
+    ) -> tune.TunedEncoder:
         """The model of a side after its fine-tuning in a round, towards the vectors of the other."""
         language = options.languages(self.config)[side]
 
@@ -253,9 +253,9 @@ class Clcr(Job):
             return {"params": tuned.model.variables["params"], "history": tuned.history}
 
         arrays = self._kept(f"tuned_{number}_{language}", made_with, ("transform", "tune"), fit)
-        return tune.Tuned(model.with_parameters(arrays["params"]), arrays["history"])
+        return tune.TunedEncoder(model.with_parameters(arrays["params"]), arrays["history"])
 
-    def _extract(self, mapped: Transformed) -> Extracted:
+    def _extract(self, mapped: TransformResult) -> Extracted:
         classifier = Classifier(**values_of(self.config.clcr.predictor))
         extractions: dict[str, Extraction] = {}
         figures: dict[str, float] = {}
@@ -275,12 +275,12 @@ class Clcr(Job):
                 _OF_PREDICTORS,
                 lambda fit=fit: _params(fit()),
             )
-            made = Extraction(*(Predictor(arrays[name]) for name in Extraction._fields))
+            made = Extraction(*(TrainedClassifier(arrays[name]) for name in Extraction._fields))
             figures |= dict(clcr_steps.pivot_figures(made, test_x, test_gold, language))
             extractions[language] = made
         return Extracted(extractions, figures)
 
-    def _reorder(self, mapped: Transformed) -> Reordered:
+    def _reorder(self, mapped: TransformResult) -> Reordered:
         settings = self.config.clcr
         test = mapped.test
         moved = data.SIDES.index(settings.reordered)
@@ -293,7 +293,9 @@ class Clcr(Job):
         )
         used = (*_OF_PREDICTORS, "reordered")
         arrays = self._kept("reorder", mapped.made_with, used, lambda: _params(fit()))
-        order = OrderPredictors(*(Predictor(arrays[name]) for name in OrderPredictors._fields))
+        order = OrderPredictors(
+            *(TrainedClassifier(arrays[name]) for name in OrderPredictors._fields)
+        )
         links = clcr_steps.gold_links(test.rows) if test.gold else test.links
         given = clcr_steps.orders(links, moved)
         figures = dict(clcr_steps.order_figures(order, test.words.common(moved), given))
@@ -304,7 +306,7 @@ class Clcr(Job):
         return Reordered(moved, order, given, figures)
 
     def _save(
-        self, mapped: Transformed, extracted: Extracted, reordered: Reordered
+        self, mapped: TransformResult, extracted: Extracted, reordered: Reordered
     ) -> dict[str, float]:
         """Writes the result, and returns the figures of the languages of its hub."""
         settings = self.config.clcr
@@ -338,7 +340,7 @@ class Clcr(Job):
             return {}
         return dict(clcr_hub.hub_figures(self.config, encoders.of_folder(self.workdir)))
 
-    def _entailment(self, mapped: Transformed) -> dict[str, float]:
+    def _entailment(self, mapped: TransformResult) -> dict[str, float]:
         figures: dict[str, float] = {}
         if not self.config.clcr.entailment.seeds:
             return figures

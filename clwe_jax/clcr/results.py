@@ -32,7 +32,7 @@ class Split:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Transformed:
+class TransformResult:
     """The result of the stage 'transform'.
 
     Attributes:

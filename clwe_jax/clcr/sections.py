@@ -10,7 +10,7 @@ import numpy as np
 from clwe_jax import options
 from clwe_jax.align import pivots, reorder
 from clwe_jax.clcr import entailment, steps
-from clwe_jax.clcr.results import Reordered, Split, Transformed
+from clwe_jax.clcr.results import Reordered, Split, TransformResult
 from clwe_jax.clcr.steps import Extraction
 from clwe_jax.options.clcr import ClcrOptions, ClcrRun
 from clwe_jax.evaluate import word_alignment_page
@@ -49,7 +49,7 @@ _WORDS = range(5, 13)  # number of words of a sentence that is shown
 def sections(
     config: ClcrRun,
     figures: Mapping[str, float],
-    mapped: Transformed,
+    mapped: TransformResult,
     extractions: Mapping[str, Extraction],
     reordered: Reordered,
 ) -> list[Any]:
@@ -70,7 +70,7 @@ def sections(
 
 
 def _transform(
-    languages: Sequence[str], figures: Mapping[str, float], mapped: Transformed
+    languages: Sequence[str], figures: Mapping[str, float], mapped: TransformResult
 ) -> data.Section:
     test, (source, target) = mapped.test, languages
     rows = [
@@ -153,7 +153,7 @@ def _transform(
 def _extract(
     languages: Sequence[str],
     settings: ClcrOptions,
-    mapped: Transformed,
+    mapped: TransformResult,
     extractions: Mapping[str, Extraction],
 ) -> data.Section:
     test = mapped.test

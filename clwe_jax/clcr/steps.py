@@ -9,8 +9,8 @@ import numpy as np
 
 from clwe_jax.align import attention_matching, pivots, predictors, reorder, whitening
 from clwe_jax.align.attention_matching import AttentionMatching, Match
-from clwe_jax.align.predictors import Classifier, Predictor
-from clwe_jax.align.sentences import Pieces, Sentences
+from clwe_jax.align.predictors import Classifier, TrainedClassifier
+from clwe_jax.align.sentences import WordPieces, TableSentences
 from clwe_jax.clcr.vectors import Views
 from clwe_jax.evaluate.word_alignment import LinkCounts, WordAligner
 from clwe_jax.text.corpus.alignment_files import Linked
@@ -40,7 +40,7 @@ class Maps(NamedTuple):
     back: Match
 
 
-def fit_maps(name: str, sides: Sequence[Pieces], options: AttentionMatching, seed: int) -> Maps:
+def fit_maps(name: str, sides: Sequence[WordPieces], options: AttentionMatching, seed: int) -> Maps:
     """The maps of a row of Table 1.
 
     Args:
@@ -92,7 +92,7 @@ def link_scores(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str
 def map_figures(
     name: str,
     maps: Maps,
-    sides: Sequence[Pieces],
+    sides: Sequence[WordPieces],
     views: Views,
     gold: Sequence[Linked],
     others: int = 0,
@@ -197,8 +197,8 @@ def labels(links: Sequence[np.ndarray], side: int) -> np.ndarray:
 class Extraction(NamedTuple):
     """A language's predictors of pivots: of the labels as they are, and of confident labels."""
 
-    plain: Predictor
-    confident: Predictor
+    plain: TrainedClassifier
+    confident: TrainedClassifier
 
 
 def train_extraction(x: np.ndarray, gold: np.ndarray, options: Classifier, seed: int) -> Extraction:
@@ -274,12 +274,12 @@ def gold_links(rows: Sequence[Linked]) -> list[np.ndarray]:
 class OrderPredictors(NamedTuple):
     """Predictors of orders: of pairs (stays or not), and of places."""
 
-    relative: Predictor
-    absolute: Predictor
+    relative: TrainedClassifier
+    absolute: TrainedClassifier
 
 
 def order_predictors(
-    source: Sentences, given: Sequence[Order], options: Classifier, seed: int
+    source: TableSentences, given: Sequence[Order], options: Classifier, seed: int
 ) -> OrderPredictors:
     """Learns orders from the pivots of all parallel sentences.
 
@@ -318,7 +318,7 @@ def order_predictors(
 
 
 def order_costs(
-    learned: OrderPredictors, source: Sentences, given: Sequence[Order]
+    learned: OrderPredictors, source: TableSentences, given: Sequence[Order]
 ) -> dict[str, list[np.ndarray]]:
     """'relative' and 'absolute' -> the costs of the words' orders; see `align.reorder`."""
     relative = []
@@ -362,7 +362,7 @@ def lowest_share(costs: Sequence[np.ndarray], orders: Sequence[np.ndarray], pair
 
 
 def order_figures(
-    learned: OrderPredictors, source: Sentences, given: Sequence[Order]
+    learned: OrderPredictors, source: TableSentences, given: Sequence[Order]
 ) -> Iterator[tuple[str, float]]:
     """Yields the figures of Table 3, with the source's own order as the baseline, and how often the
     search finds the order of lowest cost (`lowest_share`)."""

@@ -14,7 +14,7 @@ import optax
 
 from clwe_jax.align import attention_matching, places
 from clwe_jax.align.attention_matching import AttentionMatching, Match, Params
-from clwe_jax.align.sentences import Sentences
+from clwe_jax.align.sentences import TableSentences
 from clwe_jax.encoders.clcr_models import Space
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.options.clcr import TuneOptions
@@ -67,7 +67,7 @@ def optimizer(tuning: Tuning) -> optax.GradientTransformation:
     return optax.adam(optax.linear_schedule(tuning.learning_rate, 0.0, tuning.steps))
 
 
-class Tuned(NamedTuple):
+class TunedEncoder(NamedTuple):
     """A model after its fine-tuning.
 
     Attributes:
@@ -84,12 +84,12 @@ def tune_model(
     texts: tuple[str, Sequence[Sequence[str]]],
     space: Space,
     match: Match,
-    other: Sentences,
+    other: TableSentences,
     longest: int,
     matching: AttentionMatching,
     tuning: Tuning,
     seed: int,
-) -> Tuned:
+) -> TunedEncoder:
     """The model after some steps towards the vectors of the other language.
 
     Args:
@@ -147,4 +147,4 @@ def tune_model(
     )
     ends = [*range(_LOGGED, len(history), _LOGGED), len(history)]
     means = [part.mean() for part in np.split(history, ends[:-1])]
-    return Tuned(model.with_parameters(params), np.array([*zip(ends, means)], np.float64))
+    return TunedEncoder(model.with_parameters(params), np.array([*zip(ends, means)], np.float64))

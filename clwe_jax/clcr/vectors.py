@@ -9,7 +9,7 @@ import numpy as np
 
 from clwe_jax.align import attention_matching
 from clwe_jax.align.pivots import Mapped
-from clwe_jax.align.sentences import Allocate, Pieces, Sentences, number_rows
+from clwe_jax.align.sentences import Allocate, WordPieces, TableSentences, number_rows
 from clwe_jax.encoders.clcr_models import Space
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.part_rows import PartRows
@@ -35,7 +35,7 @@ def encode_pieces(
     words: Sequence[Sequence[str]],
     layers: Sequence[int],
     folder: str | None = None,
-) -> Pieces:
+) -> WordPieces:
     """The pieces of the words of sentences, with the mean of some layers as their vectors.
 
     Args:
@@ -46,7 +46,7 @@ def encode_pieces(
     lengths = []
     width = encoder.shape[1]
     table = PartRows(folder or tempfile.gettempdir())
-    # Row 0 is padding (`Sentences`).
+    # Row 0 is padding (`TableSentences`).
     table.add(np.zeros((1, width), np.float32))
     for start in range(0, len(words), SENTENCES):
         for vectors, owners in encoder.pieces_of_words(words[start : start + SENTENCES], language):
@@ -55,14 +55,14 @@ def encode_pieces(
             counts.append(np.bincount(owners))
             lengths.append(len(owners))
     rows = number_rows([len(x) for x in words])
-    return Pieces(
-        Sentences(table.together(), number_rows(lengths)),
+    return WordPieces(
+        TableSentences(table.together(), number_rows(lengths)),
         np.concatenate(counts).astype(np.int32),
         rows,
     )
 
 
-def into_space(pieces: Pieces, space: Space) -> Pieces:
+def into_space(pieces: WordPieces, space: Space) -> WordPieces:
     """Changes the vectors to those in a space, in their place; returns the pieces."""
     for start in range(0, len(pieces.table.words), _ROWS):
         part = slice(start, start + _ROWS)
@@ -78,8 +78,8 @@ class Views(NamedTuple):
       mapped: the source's words in the target's space, the target's in the source's.
     """
 
-    own: tuple[Sentences, Sentences]
-    mapped: tuple[Sentences, Sentences]
+    own: tuple[TableSentences, TableSentences]
+    mapped: tuple[TableSentences, TableSentences]
 
     @property
     def both(self) -> tuple[Sequence[Mapped], Sequence[Mapped]]:
@@ -87,13 +87,13 @@ class Views(NamedTuple):
         source, target = map(attention_matching.in_both_spaces, self.own, self.mapped)
         return source, target
 
-    def common(self, side: int) -> Sentences:
+    def common(self, side: int) -> TableSentences:
         """The words of the source (0) or of the target (1) in the target's space."""
         return self.own[1] if side else self.mapped[0]
 
 
 def views(
-    maps: Sequence[attention_matching.Match], sides: Sequence[Pieces], allocate: Allocate
+    maps: Sequence[attention_matching.Match], sides: Sequence[WordPieces], allocate: Allocate
 ) -> Views:
     """The words of both sides in both spaces: of each, the mean of its mapped pieces.
 

@@ -98,7 +98,7 @@ def _prepare_by_beam(config, out, rows, heldout_rows, pipeline_options, parts) -
     from clwe_jax.data.graph import offline
 
     _check_new(out, remote_files.exists)
-    job = offline.Job(json.dumps(to_dict(config)), out, parts, rows, pipeline_options)
+    job = offline.CachingJob(json.dumps(to_dict(config)), out, parts, rows, pipeline_options)
     with tempfile.TemporaryDirectory() as work, tempfile.TemporaryDirectory() as folder:
         try:
             meta = _prepare(config, folder, work, rows, heldout_rows, job)

@@ -18,7 +18,7 @@ from clwe_jax.text.vocab.tokenizer import Tokenizer
 
 
 @dataclasses.dataclass(frozen=True)
-class Pieces:
+class TranslationPieces:
     """Sentence pairs or sentences as pieces.
 
     Attributes:
@@ -50,7 +50,7 @@ def targets_of(task: Translation, languages: Sequence[str]) -> tuple[str, ...]:
     return wanted or tuple(languages)
 
 
-def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> Pieces:
+def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> TranslationPieces:
     """Reads parallel text and encodes it. A pair with a side that is longer than a row or has
     no words is left out.
 
@@ -110,7 +110,9 @@ def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> 
     return _pieces(columns, groups, skipped)
 
 
-def sentences(task: Sentences, corpus: TextCorpus, tokenizer: Tokenizer, length: int) -> Pieces:
+def sentences(
+    task: Sentences, corpus: TextCorpus, tokenizer: Tokenizer, length: int
+) -> TranslationPieces:
     """Encodes the lines of text files. A sentence longer than a row or without words is left out.
 
     Args:
@@ -148,13 +150,15 @@ def sentences(task: Sentences, corpus: TextCorpus, tokenizer: Tokenizer, length:
 
 def _pieces(
     columns: Mapping[str, Column], groups: Sequence[str], skipped: dict[str, int]
-) -> Pieces:
+) -> TranslationPieces:
     for what, count in skipped.items():
         logging.warning("%d %s are left out", count, what)
-    return Pieces(Arrays(columns), np.array(groups), collections.Counter(groups), skipped)
+    return TranslationPieces(
+        Arrays(columns), np.array(groups), collections.Counter(groups), skipped
+    )
 
 
-def epoch(pieces: Pieces, temperature: float) -> np.ndarray:
+def epoch(pieces: TranslationPieces, temperature: float) -> np.ndarray:
     """The rows of an epoch, int64 [N]: all of them, those of small groups more than once.
 
     A group's share of the pieces is proportional to (its pieces / all pieces)^(1 / temperature), as
@@ -197,7 +201,7 @@ class TranslationSource(ArraySource):
 
     def __init__(
         self,
-        pieces: Pieces,
+        pieces: TranslationPieces,
         pad: int,
         widths: int,
         batch_size: int,

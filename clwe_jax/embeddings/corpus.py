@@ -136,7 +136,7 @@ class Corpus:
                 )
         return dataclasses.replace(self, ids=ids, splits=splits, places=None)
 
-    def sentences(self, seed: int | None = 0) -> Sentences:
+    def sentences(self, seed: int | None = 0) -> CorpusSentences:
         """The sentences of all languages in a random order; `seed` None keeps their order."""
         starts = np.cumsum([0] + [self.size(language) for language in self.languages])
         first = [self.splits[x][:-1] + start for x, start in zip(self.languages, starts)]
@@ -145,11 +145,11 @@ class Corpus:
         if seed is not None:
             spans = spans[np.random.default_rng(seed).permutation(len(spans))]
         ids = np.concatenate([self.ids[language] for language in self.languages])
-        return Sentences(self.words, ids, spans)
+        return CorpusSentences(self.words, ids, spans)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Sentences:
+class CorpusSentences:
     """A repeatable iterable of sentences, each a list of words.
 
     Attributes:

@@ -14,10 +14,10 @@ from clwe_jax.embeddings.lazy_vectors import LazyVectors
 from clwe_jax.embeddings.ngrams import Regression, Spelling
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import GUESSED_LENGTH, SPELLING_LENGTH
-from clwe_jax.embeddings.word_rows import Rows
+from clwe_jax.embeddings.word_rows import WordRows
 
 
-def vectors(made: Rows, paired: Mapping[str, Regression] = {}) -> LazyVectors[Vectors]:
+def vectors(made: WordRows, paired: Mapping[str, Regression] = {}) -> LazyVectors[Vectors]:
     """Vectors of the dictionary's and the text's words in one space.
 
     Args:
@@ -54,7 +54,7 @@ def vectors(made: Rows, paired: Mapping[str, Regression] = {}) -> LazyVectors[Ve
 
 
 def spelling(
-    made: Rows, behind: int = 0, compared: float = 1.0, paired: Mapping[str, Regression] = {}
+    made: WordRows, behind: int = 0, compared: float = 1.0, paired: Mapping[str, Regression] = {}
 ) -> Spelling:
     """Vectors of any string, in the space of `vectors`.
 

@@ -19,7 +19,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.embeddings.corpus import Corpus
-from clwe_jax.embeddings.joint_replace import Links, links, no_coverage_message
+from clwe_jax.embeddings.joint_replace import ReplacementTable, links, no_coverage_message
 from clwe_jax.embeddings.duong_step import AdaGrad, Batch, choose, gradients, means
 from clwe_jax.embeddings.train import Meter
 from clwe_jax.embeddings.vectors import Vectors
@@ -199,7 +199,7 @@ def train(
     return result
 
 
-def _links(text: _Text, dictionary: Dictionary) -> Links:
+def _links(text: _Text, dictionary: Dictionary) -> ReplacementTable:
     """The translations of all words, by ids."""
     numbers = text.numbers
     size = len(text.counts)
@@ -222,7 +222,7 @@ def _links(text: _Text, dictionary: Dictionary) -> Links:
         listed = {language: dict.fromkeys(words, 1) for language, words in text.words.items()}
         raise ValueError(no_coverage_message(dictionary, listed))
     # No `ends`: translations are chosen, and none is drawn at random.
-    return Links(np.concatenate(starts), joined, np.zeros(0))
+    return ReplacementTable(np.concatenate(starts), joined, np.zeros(0))
 
 
 def _batches(

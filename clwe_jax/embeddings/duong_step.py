@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from clwe_jax.embeddings.joint_replace import Links
+from clwe_jax.embeddings.joint_replace import ReplacementTable
 
 _TINY = 1e-12
 
@@ -138,7 +138,7 @@ def _logistic(x: np.ndarray) -> np.ndarray:
 
 
 def choose(
-    inputs: np.ndarray, words: np.ndarray, hidden: np.ndarray, dictionary: Links
+    inputs: np.ndarray, words: np.ndarray, hidden: np.ndarray, dictionary: ReplacementTable
 ) -> np.ndarray:
     """The translation of each word that fits the word and its context best, int [B].
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from clwe_jax.embeddings import linking, word_rows
 from clwe_jax.embeddings.given_text import GivenText
-from clwe_jax.embeddings.word_graph import Links, WordGraph
+from clwe_jax.embeddings.word_graph import CountedLinks, WordGraph
 from clwe_jax.options.static import MiningOptions
 
 _MAX_PAIRS = 50_000  # of sentences of two languages
@@ -24,7 +24,7 @@ _MAX_PAIRS = 50_000  # of sentences of two languages
 
 def link_words(
     graph: WordGraph, text: GivenText, options: MiningOptions, seed: int
-) -> dict[tuple[str, str], Links]:
+) -> dict[tuple[str, str], CountedLinks]:
     """The counted links of each pair of languages; those with the hub name it second.
 
     A language is linked to the hub; one that shares no sentence with the hub, to all that it does.

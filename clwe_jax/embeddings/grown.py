@@ -10,10 +10,10 @@ import zipfile
 import numpy as np
 
 from clwe_jax import atomic
-from clwe_jax.embeddings.word_graph import Links
+from clwe_jax.embeddings.word_graph import CountedLinks
 
 
-class Pairs(NamedTuple):
+class MinedPairs(NamedTuple):
     """Sentences of two languages that translate each other.
 
     Attributes:
@@ -38,9 +38,9 @@ class Grown:
       files: language -> the text's files and the place of their first line.
     """
 
-    links: Mapping[tuple[str, str], Links] = dataclasses.field(default_factory=dict)
-    pairs: Mapping[tuple[str, str], Pairs] = dataclasses.field(default_factory=dict)
-    refused: Mapping[tuple[str, str], Pairs] = dataclasses.field(default_factory=dict)
+    links: Mapping[tuple[str, str], CountedLinks] = dataclasses.field(default_factory=dict)
+    pairs: Mapping[tuple[str, str], MinedPairs] = dataclasses.field(default_factory=dict)
+    refused: Mapping[tuple[str, str], MinedPairs] = dataclasses.field(default_factory=dict)
     rounds: Sequence[Mapping[str, Any]] = ()
     files: Mapping[str, Sequence[tuple[str, int]]] = dataclasses.field(default_factory=dict)
 
@@ -85,9 +85,9 @@ class Grown:
             first, second = pair.split("-")
             of_pair = by_kind.setdefault(kind, {}).setdefault((first, second), {})
             of_pair[field] = _texts(values) if values.dtype == np.uint8 else values
-        links = {pair: Links(**fields) for pair, fields in by_kind.get("links", {}).items()}
+        links = {pair: CountedLinks(**fields) for pair, fields in by_kind.get("links", {}).items()}
         pairs, refused = (
-            {pair: Pairs(**fields) for pair, fields in by_kind.get(kind, {}).items()}
+            {pair: MinedPairs(**fields) for pair, fields in by_kind.get(kind, {}).items()}
             for kind in ("pairs", "refused")
         )
         files = {x: [tuple(file) for file in some] for x, some in about["files"].items()}

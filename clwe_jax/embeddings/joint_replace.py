@@ -11,7 +11,7 @@ from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.text.dictionary.merged import Dictionary
 
 
-class Links(NamedTuple):
+class ReplacementTable(NamedTuple):
     """A dictionary between word ids; the translations of word w are at starts[w] : starts[w + 1].
 
     Attributes:
@@ -42,7 +42,7 @@ def links(
     source: Mapping[str, int],
     targets: Mapping[str, Mapping[str, int]],
     size: int,
-) -> Links:
+) -> ReplacementTable:
     """The translations of one language's words, by id.
 
     Args:
@@ -76,7 +76,7 @@ def links(
     shares = shares[order]
     starts = np.searchsorted(rows, np.arange(size + 1))
     before = np.concatenate([[0.0], np.cumsum(shares)])
-    return Links(starts, translations, rows + before[1:] - before[starts[rows]])
+    return ReplacementTable(starts, translations, rows + before[1:] - before[starts[rows]])
 
 
 def joint_replace(corpus: Corpus, dictionary: Dictionary, rate: float, seed: int = 0) -> Corpus:

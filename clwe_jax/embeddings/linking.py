@@ -8,7 +8,7 @@ import numpy as np
 
 from clwe_jax.align import ibm1
 from clwe_jax.embeddings.dictionary_vectors import unit
-from clwe_jax.embeddings.word_graph import Links, WordGraph
+from clwe_jax.embeddings.word_graph import CountedLinks, WordGraph
 
 _CHUNK = 2_000  # pairs of words whose cosines are computed at once, in the cache
 # of a link: its count, and of its word's links
@@ -16,7 +16,7 @@ _MIN_COUNT = 0.5
 _MIN_SHARE = 0.05
 
 # (language, other language) -> the links of their words.
-WordLinks = Mapping[tuple[str, str], Links]
+WordLinks = Mapping[tuple[str, str], CountedLinks]
 
 
 def link_words(
@@ -25,7 +25,7 @@ def link_words(
     sentences: Sequence[Sequence[np.ndarray]],
     vectors: Sequence[np.ndarray],
     position: float,
-) -> Links:
+) -> CountedLinks:
     """The links that occur often enough between the words of sentences and of their translations.
 
     Args:
@@ -38,14 +38,14 @@ def link_words(
     totals = np.bincount(linked.source, linked.counts, len(graph.words[pair[0]]))
     kept = linked.counts >= np.maximum(_MIN_COUNT, _MIN_SHARE * totals[linked.source])
     names = [graph.words[language] for language in pair]
-    return Links(
+    return CountedLinks(
         [names[0][i] for i in linked.source[kept].tolist()],
         [names[1][i] for i in linked.target[kept].tolist()],
         linked.counts[kept].astype(np.float32),
     )
 
 
-def add_links(parts: Iterable[WordLinks]) -> dict[tuple[str, str], Links]:
+def add_links(parts: Iterable[WordLinks]) -> dict[tuple[str, str], CountedLinks]:
     """The links of all parts; the counts of a link that several have are added."""
     by_pair: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
     for part in parts:
@@ -54,7 +54,7 @@ def add_links(parts: Iterable[WordLinks]) -> dict[tuple[str, str], Links]:
             for source, target, count in zip(links.source, links.target, links.counts.tolist()):
                 sums[source, target] = sums.get((source, target), 0.0) + count
     return {
-        pair: Links(
+        pair: CountedLinks(
             [source for source, _ in sums],
             [target for _, target in sums],
             np.array(list(sums.values()), np.float32),

@@ -21,12 +21,12 @@ import numpy as np
 from scipy import sparse
 
 from clwe_jax.align import inverted_lists, mining
-from clwe_jax.align.mining import Mined, Text
+from clwe_jax.align.mining import Mined, TextSide
 from clwe_jax.embeddings import linking, word_rows
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.dictionary_vectors import unit
-from clwe_jax.embeddings.grown import Grown, Pairs
-from clwe_jax.embeddings.word_graph import Links, WordGraph
+from clwe_jax.embeddings.grown import Grown, MinedPairs
+from clwe_jax.embeddings.word_graph import CountedLinks, WordGraph
 from clwe_jax.options.embeddings import MiningOptions
 from clwe_jax.text.corpus import frequencies
 
@@ -99,7 +99,7 @@ def grow(
         for a, b in _pairs_to_mine(languages, graph.hub, options)
         if min(len(sentences[a].numbers), len(sentences[b].numbers)) > 1
     ]
-    links: dict[tuple[str, str], Links] = {}
+    links: dict[tuple[str, str], CountedLinks] = {}
     pairs = {}
     refused = {}
     figures = []
@@ -207,7 +207,7 @@ def _sentences(
     return _Sentences(first, places[first], at, matrix, words, ends, distinct[order])
 
 
-def _text(sentences: _Sentences, words: np.ndarray) -> Text:
+def _text(sentences: _Sentences, words: np.ndarray) -> TextSide:
     """The centered vectors of sentences, float16 to hold those of all languages."""
     count = len(sentences.numbers)
     vectors = np.empty((count, words.shape[1]), np.float16)
@@ -223,11 +223,14 @@ def _text(sentences: _Sentences, words: np.ndarray) -> Text:
         # A sentence without a known word stays 0, so that it is near to none.
         centered = vectors[part].astype(np.float32) - mean * known[part, None]
         vectors[part] = unit(centered)
-    return Text(vectors, sentences.places, sentences.at)
+    return TextSide(vectors, sentences.places, sentences.at)
 
 
 def _mine_pairs(
-    texts: Mapping[str, Text], pairs: Sequence[tuple[str, str]], options: MiningOptions, seed: int
+    texts: Mapping[str, TextSide],
+    pairs: Sequence[tuple[str, str]],
+    options: MiningOptions,
+    seed: int,
 ) -> Iterator[tuple[tuple[str, str], Mined]]:
     """The mutual best pairs of each pair of languages."""
 
@@ -283,7 +286,7 @@ def _warn(pair: tuple[str, str], both: Sequence[_Sentences], taken: int) -> None
 
 
 def _judge_by_support(
-    mined: Mined, texts: Sequence[Text], options: MiningOptions
+    mined: Mined, texts: Sequence[TextSide], options: MiningOptions
 ) -> tuple[Mined, Mined, dict[str, Any]]:
     """The pairs that are taken, those that are refused, and the round's figures."""
     places = [text.places[rows] for text, rows in zip(texts, (mined.source, mined.target))]
@@ -323,10 +326,10 @@ def _by_chance(source: np.ndarray, target: np.ndarray, lines: int) -> float:
     return float(np.mean(counts))
 
 
-def _add_places(mined: Mined, sentences: Sequence[_Sentences]) -> Pairs:
+def _add_places(mined: Mined, sentences: Sequence[_Sentences]) -> MinedPairs:
     """The pairs with the places of their sentences in the corpus."""
     source, target = sentences
-    return Pairs(source.places[mined.source], target.places[mined.target], mined.scores)
+    return MinedPairs(source.places[mined.source], target.places[mined.target], mined.scores)
 
 
 def _links(
@@ -336,7 +339,7 @@ def _links(
     sentences: Sequence[_Sentences],
     words: Sequence[np.ndarray],
     options: MiningOptions,
-) -> Links:
+) -> CountedLinks:
     """The links of the words of pairs of sentences."""
     best = mined.take(slice(_ALIGNED))  # supported pairs come first
     both = [

@@ -9,7 +9,7 @@ from typing import Iterator
 from absl import logging
 import numpy as np
 
-from clwe_jax.embeddings.corpus import Sentences
+from clwe_jax.embeddings.corpus import CorpusSentences
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.options.embeddings import FastTextOptions
@@ -54,14 +54,14 @@ class Meter:
 
 
 def fasttext(
-    sentences: Sentences, settings: FastTextOptions = FastTextOptions(), seed: int = 0
+    sentences: CorpusSentences, settings: FastTextOptions = FastTextOptions(), seed: int = 0
 ) -> Vectors:
     """The words' vectors of `fasttext_with_subwords`."""
     return fasttext_with_subwords(sentences, settings, seed)[0]
 
 
 def fasttext_with_subwords(
-    sentences: Sentences, settings: FastTextOptions = FastTextOptions(), seed: int = 0
+    sentences: CorpusSentences, settings: FastTextOptions = FastTextOptions(), seed: int = 0
 ) -> tuple[Vectors, Subwords]:
     """Trains fastText's skip-gram; a word's vector is the mean of its own and its n-grams' vectors.
 
@@ -134,7 +134,7 @@ def fasttext_with_subwords(
 class _Metered:
     """Sentences that advance a meter while they are read."""
 
-    sentences: Sentences
+    sentences: CorpusSentences
     meter: Meter
 
     def __iter__(self) -> Iterator[list[str]]:

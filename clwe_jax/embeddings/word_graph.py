@@ -5,7 +5,7 @@ angles to as many others as there are dimensions; a word of
 another language is the mean of its translations into the hub language. Frequent translations weigh
 more, synonyms of the hub language approach each other, a string that the texts of several languages
 have is one word, and a word that the dictionary lacks follows from its n-grams (`ngrams`): mostly it
-is another form of a known word. Links that were counted in translated sentences (`embeddings.mining`)
+is another form of a known word. CountedLinks that were counted in translated sentences (`embeddings.mining`)
 add to the dictionary. The method is this project's own.
 """
 
@@ -32,7 +32,7 @@ SPELLING_LENGTH = 0.6  # of a word's n-grams, beside the dictionary's part, whic
 GUESSED_LENGTH = 0.7  # of the vector of a word that follows from the spelling of known words
 
 
-class Links(NamedTuple):
+class CountedLinks(NamedTuple):
     """Counted links between the words of two languages.
 
     Attributes:

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from clwe_jax.embeddings.dictionary_vectors import unit
 from clwe_jax.embeddings.ngrams import Regression
-from clwe_jax.embeddings.word_graph import Links, WordGraph
+from clwe_jax.embeddings.word_graph import CountedLinks, WordGraph
 
 _SAME = 0.6  # length of the vector of a string that several languages share
 _KNOWN = 3.0  # links of a word that weigh as much as its entry in the dictionary
@@ -22,8 +22,11 @@ _GUESSED = 1.0  # links that weigh as much as a vector that follows from spellin
 
 
 def rows(
-    graph: WordGraph, dim: int, seed: int, links: Mapping[tuple[str, str], Links] | None = None
-) -> Rows:
+    graph: WordGraph,
+    dim: int,
+    seed: int,
+    links: Mapping[tuple[str, str], CountedLinks] | None = None,
+) -> WordRows:
     """The vectors of all words.
 
     Args:
@@ -46,11 +49,11 @@ def rows(
         )
         for (a, b), found in (links or {}).items()
     }
-    return Rows(graph, dim, seed, matrices)
+    return WordRows(graph, dim, seed, matrices)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Rows:
+class WordRows:
     """Vectors of the words of a graph, made when they are asked for.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import Callable, Mapping, Sequence
 import numpy as np
 
 from clwe_jax.align import predictors, reorder
-from clwe_jax.align.predictors import Predictor
+from clwe_jax.align.predictors import TrainedClassifier
 from clwe_jax.types import Encoder
 
 
@@ -25,8 +25,8 @@ class ClcrSteps:
       beam: beam of the search for an order.
     """
 
-    pivots: Mapping[str, Predictor]
-    orders: Mapping[str, Predictor]
+    pivots: Mapping[str, TrainedClassifier]
+    orders: Mapping[str, TrainedClassifier]
     threshold: float = 0.2
     beam: int = 10
 

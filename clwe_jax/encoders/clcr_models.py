@@ -10,7 +10,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 import numpy as np
 
 from clwe_jax import atomic, options
-from clwe_jax.align.predictors import Predictor
+from clwe_jax.align.predictors import TrainedClassifier
 from clwe_jax.align.whitening import Whitening
 from clwe_jax.encoders.clcr import ClcrEncoder, ClcrSteps
 from clwe_jax.encoders.language_model import LanguageModel
@@ -95,7 +95,7 @@ def save(
     settings: Mapping[str, Any],
     spaces: Mapping[str, Space],
     transform: Mapping[str, np.ndarray],
-    predictors: Mapping[str, Predictor],
+    predictors: Mapping[str, TrainedClassifier],
 ) -> None:
     """Writes the result of a run.
 
@@ -160,8 +160,8 @@ def load(
     source = next(iter(places))
     moved = settings.pop("reordered", source)
     hub = settings.pop("hub", [])
-    pivots = {language: Predictor(arrays["pivots"][language]) for language in places}
-    orders = {moved: Predictor(arrays["order"])}
+    pivots = {language: TrainedClassifier(arrays["pivots"][language]) for language in places}
+    orders = {moved: TrainedClassifier(arrays["order"])}
     models: dict[str, LanguageModel] = {}
     for folder in hub:
         other = load(options.resolve_path(folder, workdir), step, opened)

@@ -107,7 +107,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         """
         self.details.clear()
         self.outcomes.clear()
-        shared = csls.Shared([_RETRIEVAL[method] for method in self._methods])
+        shared = csls.SharedProducts([_RETRIEVAL[method] for method in self._methods])
         limits = self.occurrences, self.min_count, self.max_words or None
         sample = WordSample(self.context.sample, *limits)
         figures: dict[str, float] = {}
@@ -146,7 +146,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         return model.vocabulary(language, sorted(wanted), sample)
 
     def _measure(
-        self, test: TestSet, source: WordSpace, target: WordSpace, shared: csls.Shared
+        self, test: TestSet, source: WordSpace, target: WordSpace, shared: csls.SharedProducts
     ) -> Iterator[tuple[str, float]]:
         known = tags.read(self.tags, test.source, self.context.normalizer) if self.tags else {}
         induced = WordInduction(test, source, target, known)
@@ -179,7 +179,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         source: WordSpace,
         target: WordSpace,
         layer: Layer,
-        shared: csls.Shared,
+        shared: csls.SharedProducts,
     ) -> Places:
         """The places of the right candidates by a method."""
         lines, right = induced.questions

@@ -65,7 +65,7 @@ class BiLmOutput:
     carry: Carry
 
 
-class BiLm(nn.Module):
+class BiLmModel(nn.Module):
     """Both language models; `(batch, carry, train) -> BiLmOutput`."""
 
     options: BiLmOptions

@@ -20,7 +20,7 @@ _SMALLEST = 1e-30  # of a sum of exponentials, whose logarithm is taken
 
 
 @struct.dataclass
-class Labels:
+class ExpectedLabels:
     """K labels of each of N words; labels that a word lacks have weight 0.
 
     Attributes:
@@ -33,7 +33,7 @@ class Labels:
     weights: Array
 
 
-def look_up(table: Mapping[str, Array], entries: Array, most: int) -> Labels:
+def look_up(table: Mapping[str, Array], entries: Array, most: int) -> ExpectedLabels:
     """The labels of words.
 
     Args:
@@ -49,10 +49,10 @@ def look_up(table: Mapping[str, Array], entries: Array, most: int) -> Labels:
     pieces, languages, weights = (
         jnp.take(table[name], places, axis=0) for name in ("pieces", "languages", "weights")
     )
-    return Labels(pieces, languages, jnp.where(exists, weights, 0.0))
+    return ExpectedLabels(pieces, languages, jnp.where(exists, weights, 0.0))
 
 
-def by_language(labels: Labels, values: Array, languages: int) -> Array:
+def by_language(labels: ExpectedLabels, values: Array, languages: int) -> Array:
     """float32 [..., languages]: the sums of the labels' values [..., K] in each language."""
     own = labels.languages[..., None] == jnp.arange(languages)
     return jnp.where(own, values[..., None], 0.0).sum(-2)
@@ -61,7 +61,7 @@ def by_language(labels: Labels, values: Array, languages: int) -> Array:
 def one_by_one(
     score: Callable[[Array, Array, Array], Array],
     hidden: Array,
-    labels: Labels,
+    labels: ExpectedLabels,
     members: Array,
     most: int,
 ) -> tuple[Array, Array]:
@@ -81,7 +81,7 @@ def one_by_one(
         exists = jnp.arange(most) < inside.sum()
         logits = score(hidden, jnp.full(hidden.shape[:-1], language), pieces)
         place = jnp.where(inside, jnp.cumsum(inside) - 1, 0)
-        mine = Labels(
+        mine = ExpectedLabels(
             jnp.take(place, labels.pieces, axis=0),
             jnp.zeros_like(labels.languages),
             jnp.where(labels.languages == language, labels.weights, 0.0),
@@ -95,7 +95,7 @@ def one_by_one(
 
 
 @jax.custom_vjp
-def cross_entropy(logits: Array, labels: Labels, members: Array) -> tuple[Array, Array]:
+def cross_entropy(logits: Array, labels: ExpectedLabels, members: Array) -> tuple[Array, Array]:
     """The weighted cross-entropy of each word's labels, by language.
 
     The gradient is written out: it needs one pass over the logits.

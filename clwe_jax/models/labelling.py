@@ -90,7 +90,7 @@ def mix(module: nn.Module, x: Array) -> Array:
     return scale * jnp.einsum("...ld,l->...d", x, jax.nn.softmax(shares))
 
 
-class Pieces(nn.Module):
+class WordsOfPieces(nn.Module):
     """Vectors of words from their pieces, learned with the head (C4).
 
     Attributes:
@@ -236,7 +236,7 @@ class Labeller(nn.Module):
     """An embedder of words under a head; `(table, batch, train)` of this module's batches.
 
     Attributes:
-      embedder: `Mix` or `Pieces`.
+      embedder: `Mix` or `WordsOfPieces`.
       labelling: the head.
     """
 

@@ -45,7 +45,7 @@ class Memory(NamedTuple):
     mask: Array
 
 
-class State(NamedTuple):
+class DecoderState(NamedTuple):
     """The decoder between two pieces; the first axis of every array is the rows.
 
     Attributes:
@@ -290,13 +290,13 @@ class Translator(nn.Module):
             x, _ = self._of(k, layer(x, read, earlier, seen, seed), language)
         return self._logits(x, language, known)
 
-    def first(self, memory: Memory, language: Array, length: int) -> State:
+    def first(self, memory: Memory, language: Array, length: int) -> DecoderState:
         """The state before the first of at most `length` pieces; see `scores`."""
         # language: int32 [B].
         options = self.options
         shape = (len(language), length, options.heads, options.width // options.heads)
         empty = jnp.zeros(shape, memory.hidden.dtype)
-        return State(
+        return DecoderState(
             kept=tuple((empty, empty) for _ in self.decoder),
             read=tuple(
                 self._of(k, layer.read(memory.hidden), language)
@@ -308,7 +308,7 @@ class Translator(nn.Module):
             place=jnp.zeros(len(language), jnp.int32),
         )
 
-    def next(self, state: State, before: Array, known: int) -> tuple[Array, State]:
+    def next(self, state: DecoderState, before: Array, known: int) -> tuple[Array, DecoderState]:
         """Scores of the next piece, float32 [B, V], and the state after the piece `before`, [B]."""
         place = state.place[0]
         x = self._embedded(before[:, None], state.language, place[None], None)

@@ -67,7 +67,7 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
       ValueError: translations without a dictionary.
     """
 
-    model: bilm.BiLm
+    model: bilm.BiLmModel
     vocab_size: int
     padded_vocab_size: int
     backward: str = "reversed"

@@ -18,7 +18,7 @@ _END = 1e6
 _GONE = 2e6
 
 
-class Draws(NamedTuple):
+class NoiseDraws(NamedTuple):
     """Numbers between 0 and 1 for each word of each text, float32 [B, L].
 
     Attributes:
@@ -32,15 +32,15 @@ class Draws(NamedTuple):
     blank: Array
 
 
-def draws(key: Array, shape: tuple[int, int]) -> Draws:
+def draws(key: Array, shape: tuple[int, int]) -> NoiseDraws:
     """The draws for [B, L] pieces, which have at most L words."""
-    return Draws(*jax.random.uniform(key, (3, *shape)))
+    return NoiseDraws(*jax.random.uniform(key, (3, *shape)))
 
 
 def add_noise(
     ids: Array,
     words: Array,
-    drawn: Draws,
+    drawn: NoiseDraws,
     *,
     shuffle: float,
     drop: float,
@@ -54,7 +54,7 @@ def add_noise(
     Args:
       ids: pieces, the end, padding, int32 [B, L].
       words: number of each piece's word in its text, int32 [B, L]; not read at the end and padding.
-      drawn: see `Draws`.
+      drawn: see `NoiseDraws`.
       shuffle: k; word i gets the place i + shift * (k + 1) before sorting, so that no word moves more
         than k places.
       drop, blank: rates. A text that would lose all words keeps the first one.

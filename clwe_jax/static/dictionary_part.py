@@ -8,7 +8,7 @@ from typing import Mapping, NamedTuple
 from clwe_jax.embeddings import concatenate, dictionary_text
 from clwe_jax.embeddings.ngrams import Regression
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.embeddings.word_rows import Rows
+from clwe_jax.embeddings.word_rows import WordRows
 from clwe_jax.encoders.spaces import StaticSpaces
 
 
@@ -20,7 +20,7 @@ class DictionaryPart(NamedTuple):
       paired: language -> what given pairs teach of its words; {}: there are none.
     """
 
-    rows: Rows
+    rows: WordRows
     paired: Mapping[str, Regression]
 
     def put_before(

@@ -9,7 +9,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.embeddings.linking import WordLinks
-from clwe_jax.embeddings.word_graph import Links
+from clwe_jax.embeddings.word_graph import CountedLinks
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
 from clwe_jax.report import data
 from clwe_jax.report.data import Column, Language, Metric, Number, Section, Table, Word
@@ -135,7 +135,7 @@ def register_shares(
     return figures
 
 
-def precision(links: Links, pair: tuple[str, str], tests: Sequence[TestSet]) -> float | None:
+def precision(links: CountedLinks, pair: tuple[str, str], tests: Sequence[TestSet]) -> float | None:
     """The share of the test words with links whose most frequent link is a translation; None: no test."""
     best: dict[str, dict[str, tuple[float, str]]] = {pair[0]: {}, pair[1]: {}}
     for source, target, count in zip(links.source, links.target, links.counts.tolist()):

@@ -14,9 +14,9 @@ import numpy as np
 from clwe_jax import atomic, pocket
 from clwe_jax.align import mining
 from clwe_jax.embeddings import linking
-from clwe_jax.embeddings.grown import Grown, Pairs
+from clwe_jax.embeddings.grown import Grown, MinedPairs
 from clwe_jax.embeddings.linking import WordLinks
-from clwe_jax.embeddings.word_graph import Links
+from clwe_jax.embeddings.word_graph import CountedLinks
 from clwe_jax.encoders import load as encoders
 from clwe_jax.encoders.encode import select
 from clwe_jax.static import report as page
@@ -38,7 +38,7 @@ _JUDGED = 100  # pairs of each band
 class Written:
     """The links of words that were mined, the figures of mining and its sections of the report."""
 
-    links: Mapping[tuple[str, str], Links] = dataclasses.field(default_factory=dict)
+    links: Mapping[tuple[str, str], CountedLinks] = dataclasses.field(default_factory=dict)
     figures: Mapping[str, float] = dataclasses.field(default_factory=dict)
     sections: Sequence[Any] = ()
 
@@ -82,7 +82,7 @@ def write(
     judging = encoders.load(judge, sorted(grown.files)).encoder() if judge else None
     for pair in dict.fromkeys([*grown.pairs, *grown.refused]):
         name = "-".join(pair)
-        taken, refused = (x.get(pair, Pairs([], [], [])) for x in (grown.pairs, grown.refused))
+        taken, refused = (x.get(pair, MinedPairs([], [], [])) for x in (grown.pairs, grown.refused))
         rows = _rows(lines, pair, taken)
         refused_rows = _rows(lines, pair, refused)
         links = grown.links.get(pair)
@@ -115,7 +115,7 @@ def write_dictionaries(links: WordLinks, folder: str, spellings: Spellings) -> N
         _write(folder, f"{'-'.join(pair)}.txt", lines)
 
 
-def sort_links(links: Links) -> list[tuple[str, str, float]]:
+def sort_links(links: CountedLinks) -> list[tuple[str, str, float]]:
     """The links of words with letters, most frequent first."""
     words = zip(links.source, links.target, links.counts.tolist())
     spelled = [link for link in words if all(any(map(str.isalpha, x)) for x in link[:2])]
@@ -153,7 +153,7 @@ class _Lines:
         return self._wanted[path][number]
 
 
-def _rows(lines: _Lines, pair: tuple[str, str], some: Pairs) -> list[tuple[str, ...]]:
+def _rows(lines: _Lines, pair: tuple[str, str], some: MinedPairs) -> list[tuple[str, ...]]:
     """(margin, place, place, sentence, translation) of each pair."""
     rows = []
     for *places, margin in zip(*map(list, some)):
@@ -183,7 +183,7 @@ def _quality(
     name: str,
     lines: _Lines,
     pair: tuple[str, str],
-    taken: Pairs,
+    taken: MinedPairs,
     gold: Mapping[tuple[int, int], bool],
 ) -> dict[str, float]:
     """Precision over all true pairs, recall over the planted ones."""

@@ -31,7 +31,7 @@ from clwe_jax.embeddings.ngrams import Regression
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
-from clwe_jax.embeddings.word_rows import Rows
+from clwe_jax.embeddings.word_rows import WordRows
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.options.embeddings import EmbeddingsOptions
@@ -81,7 +81,7 @@ class Trainer:
     normalizer: Normalizer
     segmenter: Segmenter
     dictionary: Dictionary | None
-    _rows: dict[int, Rows] = dataclasses.field(default_factory=dict, init=False, repr=False)
+    _rows: dict[int, WordRows] = dataclasses.field(default_factory=dict, init=False, repr=False)
     _paired: dict[str, Regression] = dataclasses.field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -113,7 +113,7 @@ class Trainer:
         separate = self._separate() if config.static.rule == "neighbours" else None
         return vocabularies.reallocate_words(config, joint, self._balanced_counts, hub, separate)
 
-    def rows(self, dim: int, links: WordLinks) -> Rows:
+    def rows(self, dim: int, links: WordLinks) -> WordRows:
         """The dictionary's rows of all words, made once.
 
         Args:

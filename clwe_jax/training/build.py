@@ -9,7 +9,7 @@ import numpy as np
 
 from clwe_jax import options, registry
 from clwe_jax.models import crf, laser
-from clwe_jax.models.labelling import Labeller, Labelling, Mix, Pieces
+from clwe_jax.models.labelling import Labeller, Labelling, Mix, WordsOfPieces
 from clwe_jax.models.tuned import TunedModel
 from clwe_jax.objectives.labelling import LabellingObjective
 from clwe_jax.options.section import Section
@@ -91,7 +91,9 @@ def labeller(
       encoder: the run's `config.encoder`.
       vocab_size: number of pieces, for an embedder that learns.
     """
-    embedder = Pieces(settings.embedder, encoder, vocab_size) if encoder in LEARNED else Mix()
+    embedder = (
+        WordsOfPieces(settings.embedder, encoder, vocab_size) if encoder in LEARNED else Mix()
+    )
     return Labeller(embedder, labelling(settings, labels, tags))
 
 

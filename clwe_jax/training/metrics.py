@@ -12,7 +12,7 @@ from typing import Any, Mapping
 from absl import logging
 
 from clwe_jax import atomic
-from clwe_jax.terminal import Line, duration, thousands
+from clwe_jax.terminal import ProgressLine, duration, thousands
 
 FILE = "metrics.jsonl"
 # Metrics that the terminal shows, in this order, with short names and formats.
@@ -132,7 +132,7 @@ class Progress:
         """
         self._steps = steps
         self._active = active
-        self._line = Line(terminal if active else False)
+        self._line = ProgressLine(terminal if active else False)
         self._parts: list[str] = []
         self._line.show(f"step {step}/{steps}", "compiling")
 

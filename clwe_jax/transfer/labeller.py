@@ -25,7 +25,7 @@ _ROWS = 64  # rows that are labelled at once
 Labels = list[Any]
 
 
-class Predictor(Protocol):
+class Labellers(Protocol):
     """Labellers of several seeds."""
 
     def label_sentences(self, sentences: Sequence[Sequence[str]], language: str) -> list[Labels]:
@@ -37,7 +37,7 @@ class Predictor(Protocol):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Frozen:
-    """Heads on features that do not change (`Predictor`).
+    """Heads on features that do not change (`Labellers`).
 
     Attributes:
       source: makes the features.
@@ -109,8 +109,8 @@ class Frozen:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Tuned:
-    """Fine-tuned models (`Predictor`).
+class TunedLabellers:
+    """Fine-tuned models (`Labellers`).
 
     Attributes:
       objective: the model.

@@ -21,7 +21,7 @@ from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.words.words import Segmenter
 from clwe_jax.training import build, fine_tuned, heads
-from clwe_jax.transfer.labeller import Frozen, Predictor, Tuned
+from clwe_jax.transfer.labeller import Frozen, Labellers, TunedLabellers
 
 JOINT = "joint"  # the encoder in WORKDIR/encoder
 ENCODER = "encoder"
@@ -55,7 +55,7 @@ class TrainedLabeller:
     labels: tuple[str, ...]
     kind: str
     texts: int
-    predictor: Predictor
+    predictor: Labellers
     seed: int
     encoder: LoadedEncoder | None
     tokenizer: Tokenizer | None
@@ -286,7 +286,7 @@ def _tuned_labeller(
     described: dict[str, Any],
     model: LoadedEncoder | None,
     tokenizer: Tokenizer | None,
-) -> tuple[Tuned, int]:
+) -> tuple[TunedLabellers, int]:
     base = encoders.tunable(model, config.encoder).objective
     objective = build.tuned_objective(config.transfer, described["labels"], described["tags"], base)
     metric = f"dev/{described['metric']}"
@@ -296,4 +296,4 @@ def _tuned_labeller(
     length = min(config.transfer.length, objective.max_length)
     variables = [fine_tuned.best(folders[seed], objective, metric)]  # the seed that answers alone
     types = described["texts"] == 2 and objective.model.backbone.options.types > 1
-    return Tuned(objective, tokenizer, variables, described["labels"], length, types), 0
+    return TunedLabellers(objective, tokenizer, variables, described["labels"], length, types), 0

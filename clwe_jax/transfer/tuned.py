@@ -20,7 +20,7 @@ from clwe_jax.runs.job import STOPPED
 from clwe_jax.training import build, fine_tuned, init, optim, train
 from clwe_jax.transfer.data import LabelledData, Rows
 from clwe_jax.transfer.frozen import seeds_of
-from clwe_jax.transfer.labeller import Labels, Tuned
+from clwe_jax.transfer.labeller import Labels, TunedLabellers
 from clwe_jax.transfer.results import OpenedEncoder, Predicted, Training
 from clwe_jax.types import Variables
 
@@ -168,8 +168,8 @@ class TunedTransfer:
             labels[language] = self._predict(predictor, rows, spoken)
         return {"": labels}, cut
 
-    def _predictor(self, variables: list[Variables]) -> Tuned:
-        return Tuned(
+    def _predictor(self, variables: list[Variables]) -> TunedLabellers:
+        return TunedLabellers(
             self._objective,
             self._model.tokenizer,
             variables,
@@ -178,7 +178,7 @@ class TunedTransfer:
             self._types,
         )
 
-    def _predict(self, predictor: Tuned, rows: Rows, language: str) -> list[Labels]:
+    def _predict(self, predictor: TunedLabellers, rows: Rows, language: str) -> list[Labels]:
         """For each seed the labels of rows of a language."""
         given = self._data.inputs(rows)
         if self._data.tags:

@@ -97,7 +97,7 @@ def test_many_steps_equal_steps_one_by_one():
     """The compiled loop draws words of the pools, drops inputs and takes turns as it should."""
     options = adversarial.Adversarial(batch_size=6, hidden=7, input_dropout=0.0)
     x, y = batches(count=1)  # pools of one word: every draw is known
-    state = adversarial.State(np.eye(5, dtype="f4"), discriminator())
+    state = adversarial.AdversarialState(np.eye(5, dtype="f4"), discriminator())
     matrix, weights = state.matrix.copy(), state.weights
     sums = np.zeros(2)
     many = [np.repeat(side, 6, 0) for side in (x, y)]

@@ -199,7 +199,7 @@ def test_methods_share_what_they_compute_of_a_key(small, monkeypatch, check, mad
     )
     monkeypatch.setattr(bounded, "_MIN_KEYS", 100)
     queries, keys, pool = made_up(8, 40, 300, 200)
-    shared = csls.Shared()
+    shared = csls.SharedProducts()
     for method in ("csls", "inverted_softmax", "csls"):
         options = dict(pool=pool.copy(), beta=BETA, shared=shared)
         found = csls.nearest(queries, keys.copy(), 5, method, **options)

@@ -7,7 +7,7 @@ import pytest
 
 from clwe_jax import registry
 from clwe_jax.align import contrastive, csls
-from clwe_jax.align.contrastive import Contrastive, Maps, Side, Words
+from clwe_jax.align.contrastive import Contrastive, SideMaps, Side, BatchSides
 from clwe_jax.align.procrustes import Procrustes
 
 
@@ -22,11 +22,11 @@ def words(seed=0, pairs=5, others=3, width=4):
     for ids, more in ((x_ids, 50 + np.arange(others)), (y_ids, other_y)):
         vectors = r.standard_normal((100, width)).astype("f4")
         sides.append(Side(vectors[ids], ids, vectors[more], more))
-    return Words(*sides)
+    return BatchSides(*sides)
 
 
 def random_maps(width=4, seed=1):
-    return Maps(*np.random.RandomState(seed).standard_normal((2, width, width)).astype("f4"))
+    return SideMaps(*np.random.RandomState(seed).standard_normal((2, width, width)).astype("f4"))
 
 
 def numpy_loss(maps, words, temperature):
@@ -66,14 +66,14 @@ def test_the_gradient_equals_finite_differences():
         batch = jax.tree.map(
             lambda x: jnp.asarray(x, "f8" if x.dtype == "f4" else x.dtype), words()
         )
-        maps = Maps(*(np.asarray(x, "f8") for x in random_maps()))
-        direction = Maps(*np.random.RandomState(2).standard_normal((2, 4, 4)))
+        maps = SideMaps(*(np.asarray(x, "f8") for x in random_maps()))
+        direction = SideMaps(*np.random.RandomState(2).standard_normal((2, 4, 4)))
         slope = jax.grad(contrastive.loss)(maps, batch, 0.1)
         along = sum(float((a * b).sum()) for a, b in zip(slope, direction))
         ends = [
             float(
                 contrastive.loss(
-                    Maps(*(m + way * 1e-6 * d for m, d in zip(maps, direction))), batch, 0.1
+                    SideMaps(*(m + way * 1e-6 * d for m, d in zip(maps, direction))), batch, 0.1
                 )
             )
             for way in (1, -1)

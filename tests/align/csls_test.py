@@ -186,7 +186,7 @@ def test_both_directions_of_a_method_take_one_product(monkeypatch, method, modul
     x, y = r.standard_normal((20, 6)), r.standard_normal((30, 6))
     products, product = [], getattr(module, name)
     monkeypatch.setattr(module, name, lambda *a, **k: products.append(1) or product(*a, **k))
-    both = csls.Shared()
+    both = csls.SharedProducts()
     for asked, keys, pool in ((x[:5], y, x), (y[:7], x, y), (y[:7], x.copy(), y)):
         options = dict(k=3, method=method, pool=pool)
         found = csls.nearest(asked, keys, shared=both, **options)

@@ -89,7 +89,7 @@ def _text(vectors):
     """A text with an empty line behind each sentence."""
     at = np.full(2 * len(vectors), -1)
     at[::2] = np.arange(len(vectors))
-    return mining.Text(np.asarray(vectors, np.float32), 2 * np.arange(len(vectors)), at)
+    return mining.TextSide(np.asarray(vectors, np.float32), 2 * np.arange(len(vectors)), at)
 
 
 def test_pairs_grow_along_both_texts_until_nothing_fits():

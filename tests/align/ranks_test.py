@@ -86,7 +86,7 @@ def test_of_equal_keys_the_first_one_comes_first(small, method):
 def test_far_fewer_keys_are_settled_than_for_lists(small, made_up):
     x, y, pool = map(np.float32, made_up(5, 100, 2000, 1500, width=64))
     right = answers(5, 100, 2000, most=1)
-    lists = csls.Shared(("csls",))
+    lists = csls.SharedProducts(("csls",))
     csls.nearest(x, y, 10, "csls", pool=pool, shared=lists)
     of_lists = sum(small)
     small.clear()

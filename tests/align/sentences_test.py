@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.align import sentences as tables
-from clwe_jax.align.sentences import Pieces
+from clwe_jax.align.sentences import WordPieces
 
 
 def test_rows_follow_the_lengths():
@@ -18,7 +18,7 @@ def test_words_are_the_means_of_their_mapped_pieces(monkeypatch, part):
     monkeypatch.setattr(tables, "_ROWS", part)
     r = np.random.default_rng(0)
     found = tables.sentences([r.normal(size=(n, 3)) for n in (4, 3)])
-    pieces = Pieces(found, np.array([1, 3, 1, 2]), tables.number_rows([2, 2]))
+    pieces = WordPieces(found, np.array([1, 3, 1, 2]), tables.number_rows([2, 2]))
     square = lambda x: np.square(x[:, :2])
     words = pieces.words(square, 2)
     mapped = square(found.words)

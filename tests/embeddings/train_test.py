@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 
 from clwe_jax.embeddings import train
-from clwe_jax.embeddings.corpus import Sentences
+from clwe_jax.embeddings.corpus import CorpusSentences
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.options.embeddings import FastTextOptions
 
 SMALL = FastTextOptions(dim=8, epochs=2, min_count=2, buckets=200)
 
 
-def topics(sentences=400, seed=0) -> Sentences:
+def topics(sentences=400, seed=0) -> CorpusSentences:
     """Two sets of words that never meet in a sentence, and one word that occurs once."""
     random = np.random.default_rng(seed)
     names = [f"sun{chr(97 + i)}" for i in range(10)] + [f"moon{chr(97 + i)}" for i in range(10)]
     rows = [random.integers(10, size=8) + 10 * (i % 2) for i in range(sentences)]
     rows[0][0] = 20
     spans = np.arange(0, 8 * sentences, 8)[:, None] + [0, 8]
-    return Sentences([*names, "rare"], np.concatenate(rows).astype(np.int32), spans)
+    return CorpusSentences([*names, "rare"], np.concatenate(rows).astype(np.int32), spans)
 
 
 def test_words_by_frequency_with_their_counts():

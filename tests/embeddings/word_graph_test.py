@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.embeddings import beginnings, word_rows
-from clwe_jax.embeddings.word_graph import Links, WordGraph
+from clwe_jax.embeddings.word_graph import CountedLinks, WordGraph
 from clwe_jax.text.dictionary.merged import Dictionary
 
 _PAIRS = {
@@ -29,7 +29,7 @@ def _rows(links=None, dim=64):
 
 def _links(*rows):
     source, target, counts = zip(*rows)
-    return Links(source, target, np.array(counts, np.float32))
+    return CountedLinks(source, target, np.array(counts, np.float32))
 
 
 def _unit(x):

@@ -26,7 +26,7 @@ CONFIG = BiLmOptions(
     highways=1,
 )
 ROWS, LENGTH, WORDS, FRAME = 3, 8, 11, 6
-MODEL = bilm.BiLm(CONFIG)
+MODEL = bilm.BiLmModel(CONFIG)
 apply = jax.jit(MODEL.apply)
 
 
@@ -278,7 +278,7 @@ def test_defaults_are_elmos():
     assert sum(count for _, count in config.filters) == 2048
     assert (config.width, config.cells, config.layers) == (512, 4096, 2)
     batch = dict(make_batch(), characters=jnp.zeros((4, 50), int))
-    shapes = jax.eval_shape(bilm.BiLm(config).init, jax.random.key(0), batch)
+    shapes = jax.eval_shape(bilm.BiLmModel(config).init, jax.random.key(0), batch)
     # 93.6 million, as the published model has without its softmax.
     count = sum(x.size for x in jax.tree.leaves(shapes))
     assert 93.5e6 < count < 93.7e6
@@ -290,7 +290,7 @@ if __name__ == "__main__":
 
 def test_gradient_of_a_frequent_word_is_summed_in_float32():
     """A sum in bfloat16 stops at 256: it would lose most of what a frequent word gets."""
-    model = bilm.BiLm(dataclasses.replace(CONFIG, dtype="bfloat16", dropout=0.0))
+    model = bilm.BiLmModel(dataclasses.replace(CONFIG, dtype="bfloat16", dropout=0.0))
     spelling = np.zeros((ROWS, 200), np.int32)
     batch = dict(make_batch(), spelling=spelling, spelling_reverse=spelling)
     variables = make_variables()

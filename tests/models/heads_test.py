@@ -237,7 +237,7 @@ IDS = np.array([[1, 2, 0], [3, 0, 0]], np.int32)
 
 @pytest.mark.parametrize("kind", ["bow", "gru", "lstm"])
 def test_embedders_read_the_pieces_of_real_words(kind):
-    module = labelling.Pieces(SIZES, kind, vocab_size=5)
+    module = labelling.WordsOfPieces(SIZES, kind, vocab_size=5)
     params = params_of(module.init, jax.random.key(0), TABLE, IDS)
     found = np.asarray(applied(module, params, TABLE, IDS))
     assert found.shape == (2, 3, 6)
@@ -257,7 +257,7 @@ def test_embedders_read_the_pieces_of_real_words(kind):
 @pytest.mark.parametrize("kind", ["bow", "gru", "lstm"])
 def test_embedders_start_without_linear_algebra_of_several_members(kind):
     """jaxlib's batched QR waits for threads of the pool that it runs in: on two cores it hung."""
-    module = labelling.Pieces(SIZES, kind, vocab_size=5)
+    module = labelling.WordsOfPieces(SIZES, kind, vocab_size=5)
     start = jax.vmap(lambda key: module.init(key, TABLE, IDS))
     keys = jax.random.split(jax.random.key(0), 3)
     assert "lapack" not in jax.jit(start).lower(keys).as_text()
@@ -267,7 +267,7 @@ def test_the_lstm_reads_every_piece_of_long_words():
     """Eight words of five pieces: a limit on the pieces of a row would leave words without any."""
     table = np.concatenate([np.full((1, 5), -1), np.arange(40).reshape(8, 5) % 9]).astype(np.int32)
     words = np.arange(1, 9, dtype=np.int32)[None]
-    module = labelling.Pieces(SIZES, "lstm", vocab_size=9)
+    module = labelling.WordsOfPieces(SIZES, "lstm", vocab_size=9)
     params = params_of(module.init, jax.random.key(0), table, words)
     found = np.asarray(applied(module, params, table, words))
     assert np.abs(found).max(-1).min() > 0

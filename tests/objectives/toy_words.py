@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from clwe_jax.models.bilm import BiLm
+from clwe_jax.models.bilm import BiLmModel
 from clwe_jax.models.senses import selection, translation
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.bilm import BiLmObjective
@@ -68,7 +68,7 @@ def bilm(senses=SENSES, dropout=0.0, **options):
         highways=1,
     )
     return BiLmObjective(
-        model=BiLm(sizes),
+        model=BiLmModel(sizes),
         vocab_size=WORDS,
         padded_vocab_size=PADDED,
         senses=senses,

@@ -9,7 +9,7 @@ import pytest
 from clwe_jax import api, options
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.embeddings.word_graph import Links
+from clwe_jax.embeddings.word_graph import CountedLinks
 from clwe_jax.encoders import load, spaces
 from clwe_jax.options import systems
 from clwe_jax.static import given, job as static
@@ -179,7 +179,9 @@ def test_the_text_of_pairs_needs_a_run_that_learns_from_them(folder):
 
 
 def test_precision_is_that_of_the_most_frequent_link_in_both_directions():
-    links = Links(["a", "a", "b", "c"], ["x", "y", "y", "z"], np.array([2, 1, 5, 1], np.float32))
+    links = CountedLinks(
+        ["a", "a", "b", "c"], ["x", "y", "y", "z"], np.array([2, 1, 5, 1], np.float32)
+    )
     tests = [
         TestSet("xx", "en", {"a": frozenset("y"), "b": frozenset("y"), "q": frozenset("x")}),
         TestSet("en", "xx", {"y": frozenset("b"), "x": frozenset("a")}),

@@ -56,7 +56,7 @@ Part = Callable[[int, int], tf.data.Dataset]
 
 
 @dataclasses.dataclass(frozen=True)
-class Job:
+class CachingJob:
     """What a worker must know; it is small, because every task carries it.
 
     Attributes:
@@ -88,7 +88,7 @@ class Job:
         return self.rows // self.parts + (part < self.rows % self.parts)
 
 
-def run_text(job: Job, config: PretrainRun, work: str) -> RunText:
+def run_text(job: CachingJob, config: PretrainRun, work: str) -> RunText:
     """The text side of a run, as `run_text.build` makes it, from counts of the whole text.
 
     Repaired lines are counted, lines with Windows line ends are not.
@@ -113,7 +113,7 @@ def run_text(job: Job, config: PretrainRun, work: str) -> RunText:
 
 
 def write_rows(
-    job: Job, work: str, text: RunText
+    job: CachingJob, work: str, text: RunText
 ) -> tuple[list[int], prepared.Form, dict[str, float]]:
     """Writes files of rows to the output, as `prepared` reads them.
 
@@ -134,7 +134,7 @@ def write_rows(
     return [file["rows"] for file in kept], kept[0]["form"] if kept else {}, stats
 
 
-def _run(job: Job, names: Sequence[str], words: bool) -> None:
+def _run(job: CachingJob, names: Sequence[str], words: bool) -> None:
     """Runs tasks, whose results go to a file each."""
     import apache_beam as beam
     from seqio import beam_utils
@@ -158,7 +158,7 @@ def _run(job: Job, names: Sequence[str], words: bool) -> None:
             _ = results | f"{name}: results" >> beam_utils.WriteJson(path, prettify=False)
 
 
-def _results(job: Job, name: str) -> Iterator[Any]:
+def _results(job: CachingJob, name: str) -> Iterator[Any]:
     return map(json.loads, remote_files.read(job.path(f"{name}.json")).splitlines())
 
 
@@ -178,7 +178,7 @@ class _Parts(seqio.DataSource):
 
     supports_arbitrary_sharding = False
 
-    def __init__(self, job: Job, part: Part | None = None):
+    def __init__(self, job: CachingJob, part: Part | None = None):
         super().__init__(splits=("train",))
         self._count = job.parts
         self._part = part
@@ -192,13 +192,13 @@ class _Parts(seqio.DataSource):
         return self._part(shard_info.index, shard_info.num_shards)
 
 
-def _set_up(job: Job, words: bool) -> None:
+def _set_up(job: CachingJob, words: bool) -> None:
     with _LOCK:
         _register(job, words)
 
 
 @functools.cache
-def _register(job: Job, words: bool) -> None:
+def _register(job: CachingJob, words: bool) -> None:
     """Registers the job's tasks in this worker."""
     _FOLDERS.append(tempfile.TemporaryDirectory())
     work = _FOLDERS[-1].name
@@ -259,7 +259,7 @@ def _word_counts(example: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], 
 
 
 def _row_parts(
-    job: Job, config: PretrainRun, work: str, dictionary: dictionaries.Dictionary | None
+    job: CachingJob, config: PretrainRun, work: str, dictionary: dictionaries.Dictionary | None
 ) -> dict[str, Part]:
     """A function that makes batches of rows, each of which fills a file."""
     text = RunText(
@@ -277,7 +277,7 @@ def _row_parts(
     return {"rows": part}
 
 
-def _write(job: Job, example: Mapping[str, Any]) -> dict[str, Any]:
+def _write(job: CachingJob, example: Mapping[str, Any]) -> dict[str, Any]:
     """Writes a batch to a file, always the same one, so that a repeated try does no harm."""
     from seqio import beam_utils
 
@@ -298,7 +298,7 @@ def _write(job: Job, example: Mapping[str, Any]) -> dict[str, Any]:
     return {"path": path, "rows": rows, "form": prepared.form_of(batch), "sums": sums}
 
 
-def _send(job: Job, work: str, dictionary: dictionaries.Dictionary | None) -> None:
+def _send(job: CachingJob, work: str, dictionary: dictionaries.Dictionary | None) -> None:
     """Sends the folder `work` and the dictionary to the workers."""
     if dictionary is not None:
         dictionaries.to_cache(dictionary, os.path.join(work, _DICTIONARY))

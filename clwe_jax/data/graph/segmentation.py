@@ -28,7 +28,7 @@ _ABSENT = 0xE000
 _LONGEST_RUN = 1 << 30  # bytes; the tokenizer makes longer runs unknown
 _APOSTROPHE, _MIDDLE_DOT, _DOUBLE_QUOTE = map(ord, "'·\"")
 _LETTER_APOSTROPHE = ord(characters.LETTER_APOSTROPHE)
-# Words, letters, apostrophes and Tibetan in the syntax of RE2. Clitics stand at the edge of a word: not
+# LineWords, letters, apostrophes and Tibetan in the syntax of RE2. Clitics stand at the edge of a word: not
 # behind a mark inside one.
 _APOSTROPHES = "".join(map(chr, characters.apostrophes()))
 _WORD = r"\pL\pM\pN"
@@ -38,7 +38,7 @@ _BEHIND = f"([^{_WORD}]|$)"
 _TIBETAN = "".join(f"\\x{{{a:x}}}-\\x{{{b:x}}}" for a, b in characters.TIBETAN)
 
 
-class Words(NamedTuple):
+class LineWords(NamedTuple):
     """The words of a list of lines, in order; W words.
 
     Attributes:
@@ -95,7 +95,7 @@ class GraphSegmenter:
             if language in languages and words and not normalizer.bert
         }
 
-    def __call__(self, lines: tf.Tensor, languages: tf.Tensor) -> Words:
+    def __call__(self, lines: tf.Tensor, languages: tf.Tensor) -> LineWords:
         """The words of lines, [N] string, in languages, [N] int32."""
         if self._marks is not None:
             lines = tf.strings.regex_replace(lines, f"[{characters.SPACED_APOSTROPHES}]", "'")
@@ -156,7 +156,7 @@ class GraphSegmenter:
         broken = tf.concat([breaks[1:] > breaks[:-1], [False]], 0)[: tf.size(at)]
         # Decoding puts U+FFFD in the place of bytes that are not UTF-8.
         bad = select(line, tf.equal(raw, 0xFFFD))
-        return Words(
+        return LineWords(
             text=text,
             line=tf.gather(line, at),
             ends_sentence=tf.logical_or(ends, broken),

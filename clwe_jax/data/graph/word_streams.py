@@ -29,7 +29,7 @@ from clwe_jax.data.graph.word_chunks import (
     assemble,
     frame,
 )
-from clwe_jax.data.graph.word_windows import BatchMaker, Rows
+from clwe_jax.data.graph.word_windows import BatchMaker, WindowRows
 from clwe_jax.text.vocab.word_vocab import WordVocabulary
 from clwe_jax.types import Batch
 
@@ -70,7 +70,7 @@ class WordPipeline(texts.Pipeline):
             self.stamps,
             vocabulary=vocabulary,
             spellings=spellings,
-            rows=Rows(self.batch_size, self.data.sequence_length, vocabulary.pad_id),
+            rows=WindowRows(self.batch_size, self.data.sequence_length, vocabulary.pad_id),
             maker=self._maker(spellings),
             seed=draws.fold("texts", self.seed, self.process_index),
         )
@@ -82,7 +82,7 @@ class WordPipeline(texts.Pipeline):
         maker = self._maker(spellings)
         first = self.process_index * self.batch_size
         # Every host cuts the windows of the whole batch, and keeps its own rows.
-        rows = Rows(
+        rows = WindowRows(
             self.batch_size * self.process_count, self.data.sequence_length, vocabulary.pad_id
         )
         framed = self._framed(self._heldout_chunks(number, text), spellings)
@@ -176,7 +176,7 @@ class WordStream(GraphSource):
         *stream: Any,
         vocabulary: WordVocabulary,
         spellings: Spellings,
-        rows: Rows,
+        rows: WindowRows,
         maker: BatchMaker,
         seed: int,
     ):

@@ -11,7 +11,7 @@ from clwe_jax.text.vocab.word_vocab import WordVocabulary
 from clwe_jax.types import Batch
 
 
-class Rows:
+class WindowRows:
     """Distributes texts to rows: a row takes the next text when its own ends."""
 
     def __init__(self, rows: int, length: int, padding: int):
