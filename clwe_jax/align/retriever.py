@@ -5,8 +5,6 @@ The results are those of `csls.nearest`, which is faster for many queries.
 
 from __future__ import annotations
 
-from typing import Sequence
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -90,15 +88,16 @@ class Retriever:
             values = values - _mean_of_largest(cosines[None], self._neighbourhood)
         return best, values
 
-    def cosines(self, query: np.ndarray, places: Sequence[int]) -> np.ndarray:
-        """The cosines of a query [D] with some keys, float32 [places]."""
-        query = np.asarray(query, np.float32)
-        return self._cosines(query * _inverse(query[None]))[np.asarray(places)]
+    def compare(self, query: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A query [D] beside some keys.
 
-    def scores(self, query: np.ndarray, places: Sequence[int]) -> np.ndarray:
-        """The scores of a query [D] with some keys, as of `nearest`, float32 [places]."""
+        Args:
+          places: int [n], of keys.
+
+        Returns:
+          float32 [n] each: their scores, as of `nearest`, and their cosines.
+        """
         query = np.asarray(query, np.float32)
-        places = np.asarray(places)
         cosines = self._cosines(query * _inverse(query[None]))
         wanted = places[~self._exact[places]]
         self._numbers[wanted] = self._numbers_of(wanted, slice(None))
@@ -106,7 +105,7 @@ class Retriever:
         scores = self._scale * cosines[places] - self._numbers[places]
         if self._method == "csls":
             scores -= _mean_of_largest(cosines[None], self._neighbourhood)
-        return scores
+        return scores, cosines[places]
 
     def _look_around(self, query: np.ndarray, cosines: np.ndarray, k: int) -> None:
         """Bounds the numbers of all keys, and better those of the candidates of a query.

@@ -183,7 +183,7 @@ class Model:
     ) -> list[Neighbour]:
         """The words nearest to a word without context, among the frequent words of each language.
 
-        The first call for a language is slow. A language model's vectors are centered by language.
+        A static run gives a word's entries in its training dictionary first. The first call is slow.
 
         Args:
           word, lang: a word (for a language model also several, which are averaged), its language.
@@ -209,7 +209,7 @@ class Model:
     def translate_word(
         self, word: str, lang: str, to: str, k: int = 5, method: str = "csls"
     ) -> list[WordTranslation]:
-        """The words of another language nearest to a word, without context, best first.
+        """The words of another language nearest to a word, without context, best first; see `neighbours`.
 
         Args:
           lang, to: the word's language, and that of the translations.

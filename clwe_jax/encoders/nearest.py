@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Mapping, NamedTuple, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
 from clwe_jax.align.retriever import Retriever
+from clwe_jax.embeddings.vectors import Vectors
 
 
 class Neighbour(NamedTuple):
@@ -23,6 +24,48 @@ class Neighbour(NamedTuple):
     word: str
     language: str
     score: float
+
+
+# Neighbours sort by the first part: entries of a dictionary before other words.
+Ranked = tuple[tuple[bool, float], Neighbour]
+
+
+def rank(
+    retriever: Retriever,
+    query: np.ndarray,
+    k: int,
+    searched: Vectors,
+    language: str,
+    entries: Iterable[str],
+    own: int | None,
+) -> list[Ranked]:
+    """The entries of a word in a dictionary by their cosine, then the k nearest words by score.
+
+    Args:
+      retriever: searches the words.
+      query: the word's vector [D].
+      searched, language: the words and their language.
+      entries: keys of the word's translations.
+      own: the row of the word itself, which is left out; None: it is not among those that are searched.
+    """
+    places, scores = retriever.nearest(query, min(k + (own is not None), len(searched)))
+    found = dict(zip(places.tolist(), scores.tolist()))
+    cosines: dict[int, float] = {}
+    known = searched.rows(entries)
+    known = known[known >= 0]
+    if len(known):
+        scores, nearness = retriever.compare(query, known)
+        found |= zip(known.tolist(), scores.tolist())
+        cosines = dict(zip(known.tolist(), nearness.tolist()))
+    ranked = [
+        (
+            (row not in cosines, -cosines.get(row, score)),
+            Neighbour(searched.words[row], language, score),
+        )
+        for row, score in found.items()
+        if row != own
+    ]
+    return sorted(ranked, key=lambda x: x[0])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,11 +18,12 @@ from clwe_jax.embeddings import vectors as stored
 from clwe_jax.embeddings.ngrams import Spelling
 from clwe_jax.embeddings.packed import Packed
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.encoders import phrase_order
+from clwe_jax.encoders import dictionary_entries
 from clwe_jax.encoders.checks import check_languages, check_search, check_strings
+from clwe_jax.encoders.dictionary_entries import DictionaryEntries
 from clwe_jax.encoders.encode import Layer, select
 from clwe_jax.encoders.loaded import BATCH, LoadedEncoder
-from clwe_jax.encoders.nearest import Neighbour
+from clwe_jax.encoders.nearest import Neighbour, Ranked, rank
 from clwe_jax.encoders.static import StaticEncoder, known_parts
 from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.corpus.frequencies import Frequencies
@@ -56,6 +57,7 @@ class StaticSpaces(LoadedEncoder):
       frequencies: counts of the words of the text, for the pooling 'sif'; None where none was read.
       spelling: vectors of words that the model lacks, from their n-grams; None: they have none.
       spellings: how words are written, where `raw` has their keys alone.
+      entries: of the dictionary that the vectors were trained with.
     """
 
     raw: Mapping[str, Vectors]
@@ -66,6 +68,7 @@ class StaticSpaces(LoadedEncoder):
     frequencies: Frequencies | None = None
     spelling: Spelling | None = None
     spellings: Spellings = dataclasses.field(default_factory=dict)
+    entries: DictionaryEntries = dataclasses.field(default_factory=DictionaryEntries)
     described = "Static vectors"
     tokenizer = None
     _phrases: dict[str, Phrases] = dataclasses.field(default_factory=dict, init=False, repr=False)
@@ -158,38 +161,33 @@ class StaticSpaces(LoadedEncoder):
     ) -> list[Neighbour]:
         """The words nearest to a word, without itself; the first call for two languages is slow.
 
-        The scores of 'csls' and 'inverted_softmax' are not comparable between languages.
+        The entries of a word in the dictionary that the vectors were trained with come first, by their
+        cosine. The scores of 'csls' and 'inverted_softmax' are not comparable between languages.
 
         Raises:
           ValueError: an unknown method, a word without a vector (the message names similar words),
             or a layer other than 0.
         """
         select(np.zeros((1, 1)), layer)
-        neighbours: list[Neighbour] = []
+        found: list[Ranked] = []
         for other in self.languages if to is None else (to,):
-            neighbours += self._nearest(word, lang, other, k, method)
-        return sorted(neighbours, key=lambda near: -near.score)[:k]
+            found += self._nearest(word, lang, other, k, method)
+        return [near for _, near in sorted(found, key=lambda x: x[0])[:k]]
 
-    def _nearest(self, word: str, lang: str, to: str, k: int, method: str) -> list[Neighbour]:
-        """The words of a language nearest to a word, without the word itself."""
+    def _nearest(self, word: str, lang: str, to: str, k: int, method: str) -> list[Ranked]:
+        """The entries of a word in a language and the nearest words, without the word itself."""
         chosen = check_search(k, method)
         x, y = self.space(lang, to)
         if not len(y):
             return []
         query = self.as_words(self._vector(word, lang, x)[None])[0]
         row = self._find(word, lang, x)
-        own = lang == to and row is not None
         if (lang, to, chosen) not in self._retrievers:
             pool, keys = self.word_space(lang, to)
             self._retrievers[lang, to, chosen] = Retriever(keys.vectors, pool.vectors, chosen)
         retriever = self._retrievers[lang, to, chosen]
-        places, scores = phrase_order.nearest(retriever, y, self.phrases(to), query, k + own)
-        near = [
-            Neighbour(y.words[place], to, float(score))
-            for place, score in zip(places, scores)
-            if not own or place != row
-        ]
-        return near[:k]
+        entries = self.entries.translations(x.own_keys[row], lang, to) if row is not None else ()
+        return rank(retriever, query, k, y, to, entries, row if lang == to else None)
 
     def as_words(self, vectors: np.ndarray | Packed) -> np.ndarray:
         """The vectors by which single words are compared, float32, made from those of `space`."""
@@ -252,7 +250,7 @@ class StaticSpaces(LoadedEncoder):
         return found
 
     def save(self, workdir: str, packed: bool = False) -> None:
-        """Writes spaces/{lang}.npz, alignments/{lang}-{hub}.npz, counts.json, then spaces.json.
+        """Writes spaces/{lang}.npz, alignments/{lang}-{hub}.npz and the other parts, then spaces.json.
 
         Args:
           workdir: the run's folder.
@@ -271,6 +269,7 @@ class StaticSpaces(LoadedEncoder):
             self.frequencies.save(workdir)
         if self.spelling is not None:
             self.spelling.save(os.path.join(workdir, _SPELLING))
+        self.entries.save(workdir)
         description: dict[str, Any] = {
             "languages": list(self.languages),
             "hub": self.hub,
@@ -385,16 +384,17 @@ def load(
             normalizer = Normalizer(description["lower_case"], description["simplify_chinese"])
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise ValueError(f"{path} is damaged: {error!r}. Delete it and run again") from error
-    raw = os.path.join(workdir, _RAW)
+    folder = os.path.join(workdir, _RAW)
     maps = os.path.join(workdir, _ALIGNMENTS)
+    spelled = os.path.join(workdir, _SPELLING)
+    raw = {x: stored.load(os.path.join(folder, f"{x}.npz"), narrow=True)[0] for x in languages}
     return StaticSpaces(
-        raw={x: stored.load(os.path.join(raw, f"{x}.npz"), narrow=True)[0] for x in languages},
+        raw=raw,
         shared=shared,
         alignments={x: Alignment.load(os.path.join(maps, f"{x}-{hub}.npz")) for x in aligned},
         hub=hub,
         normalizer=normalizer,
         frequencies=frequencies.load(workdir),
-        spelling=Spelling.load(os.path.join(workdir, _SPELLING))
-        if description.get("spelling")
-        else None,
+        spelling=Spelling.load(spelled) if description.get("spelling") else None,
+        entries=dictionary_entries.load(workdir, raw),
     )

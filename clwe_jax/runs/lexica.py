@@ -8,9 +8,8 @@ from typing import Mapping, Sequence
 import numpy as np
 
 from clwe_jax import atomic, options
-from clwe_jax.align import induce
+from clwe_jax.align import induce, search
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.encoders import phrase_order
 from clwe_jax.options.static import StaticRun
 from clwe_jax.text.dictionary import test_dictionaries, training_dictionary
 from clwe_jax.text.dictionary.merged import Dictionary
@@ -19,6 +18,7 @@ from clwe_jax.text.spread import spread
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.words.words import Segmenter
 
+_TOGETHER = 10_000  # pairs whose cosines are computed at once
 _EXAMPLES = 3  # words of either side, in the message on an uncovered dictionary
 
 
@@ -119,19 +119,37 @@ def _examples(words: Sequence[str]) -> str:
     return ", ".join(map(repr, spread(words, _EXAMPLES)))
 
 
-def induce_pairs(source: Vectors, target: Vectors) -> list[tuple[str, str]]:
-    """Pairs of words that are each other's nearest by CSLS, most frequent source word first.
+def induce_pairs(source: Vectors, target: Vectors, entries: np.ndarray) -> list[tuple[str, str]]:
+    """Pairs of words that are each other's nearest, most frequent source word first.
 
+    The nearest of a word with entries is that with the largest cosine; of another word it is that by CSLS.
     Pairs in which a word has no letter are left out.
 
     Args:
       source: vectors of the source language, most frequent word first.
       target: vectors of the target language in the same space and order.
+      entries: int [P, 2], rows of a dictionary's pairs, which may be of more words; see
+        `DictionaryEntries.between`.
     """
     rows = induce.induce(source.vectors, target.vectors, method="csls", max_words=None)
-    rows = phrase_order.without_phrases_ahead(rows, source, target)
-    pairs = [(source.words[a], target.words[b]) for a, b in rows]
+    entries = entries[(entries < [len(source), len(target)]).all(1)]
+    has_entry = np.isin(rows[:, 0], entries[:, 0]) | np.isin(rows[:, 1], entries[:, 1])
+    rows = np.concatenate([rows[~has_entry], _mutual_nearest(entries, source, target)])
+    rows = rows[np.argsort(rows[:, 0])]
+    pairs = [(source.words[a], target.words[b]) for a, b in rows.tolist()]
     return [pair for pair in pairs if all(any(map(str.isalpha, word)) for word in pair)]
+
+
+def _mutual_nearest(pairs: np.ndarray, source: Vectors, target: Vectors) -> np.ndarray:
+    """Those of some pairs of rows, int [P, 2], in which each word has the largest cosine of all its pairs."""
+    x = np.asarray(search.unit(source.vectors))
+    y = np.asarray(search.unit(target.vectors))
+    parts = (pairs[start : start + _TOGETHER] for start in range(0, len(pairs), _TOGETHER))
+    cosines = [np.einsum("pd,pd->p", x[some[:, 0]], y[some[:, 1]]) for some in parts]
+    # The best pair first: the first one of each word is that of its largest cosine.
+    pairs = pairs[np.argsort(-np.concatenate([*cosines, np.empty(0, np.float32)]), kind="stable")]
+    first = [np.unique(pairs[:, side], return_index=True)[1] for side in (0, 1)]
+    return pairs[np.intersect1d(*first)]
 
 
 def write(path: str, pairs: Sequence[tuple[str, str]]) -> None:

@@ -293,11 +293,13 @@ class Static(Job):
         vocabularies: Vocabularies,
         alignments: Mapping[str, Alignment],
     ) -> StaticSpaces:
-        """The model as the folder holds it: vectors beside a dictionary's are made while they are
-        written, and mapped from there on."""
+        """The model with the folder's vectors: those beside a dictionary's are made while it is written."""
         model = self._build_spaces(read, mining, vocabularies, alignments)
+        entries = model.entries.with_dictionary(read.dictionary, model.raw)
+        model = dataclasses.replace(model, entries=entries)
         model.save(self.workdir, packed=self.config.static.stored == "packed")
-        model = dataclasses.replace(model, raw=spaces.load(self.workdir).raw)
+        written = spaces.load(self.workdir)
+        model = dataclasses.replace(model, raw=written.raw, entries=written.entries)
         if self.config.static.write_text:
             os.makedirs(self.path("vectors"), exist_ok=True)
             for language in model.languages:
@@ -330,12 +332,12 @@ class Static(Job):
         sizes: dict[str, int] = {}
         max_words = self.config.static.induced_words
         for source, target in options.pairs(self.config) if max_words else ():
-            if f"{target}-{source}" in sizes:
-                continue
-            name = f"{source}-{target}"
-            pairs = lexica.induce_pairs(*model.word_space(source, target, max_words))
-            lexica.write(self.path("induced", f"{name}.txt"), pairs)
-            sizes[name] = len(pairs)
+            if f"{target}-{source}" not in sizes:
+                name = f"{source}-{target}"
+                both = model.word_space(source, target, max_words)
+                pairs = lexica.induce_pairs(*both, model.entries.between(source, target))
+                lexica.write(self.path("induced", f"{name}.txt"), pairs)
+                sizes[name] = len(pairs)
         return sizes
 
     def results(self, done: Mapping[str, Any]) -> Results:

@@ -173,7 +173,8 @@ def files(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     if not induced:
         return None
     text = (
-        "Pairs of words that are each other's nearest by CSLS, in MUSE's format: "
+        "Pairs of words that are each other's best, an entry of the dictionary or else the nearest by "
+        "CSLS, in MUSE's format: "
         "--config.data.dictionaries=WORKDIR/induced pretrains DICT-MLM on them."
     )
     title = "Induced dictionaries"

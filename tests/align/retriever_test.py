@@ -34,6 +34,12 @@ def test_the_results_are_those_of_many_queries(sides, method, few, monkeypatch):
         found, score = retriever.nearest(query, 5)
         assert found.tolist() == expected.tolist()
         np.testing.assert_allclose(score, values, rtol=1e-4, atol=1e-5)
+        again, cosines = retriever.compare(query, expected)
+        np.testing.assert_allclose(again, values, rtol=1e-4, atol=1e-5)
+        lengths = np.linalg.norm(keys[expected], axis=1) * np.linalg.norm(query)
+        np.testing.assert_allclose(
+            cosines, keys[expected] @ query / np.maximum(lengths, 1e-9), atol=1e-5
+        )
     assert len(retriever.nearest(queries[0], 700)[0]) == 700
 
 

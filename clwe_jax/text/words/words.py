@@ -301,10 +301,6 @@ class Phrases:
             lengths = {*self._lengths.get(first, ()), len(others) + 1}
             self._lengths[first] = tuple(sorted(lengths, reverse=True))
 
-    def __bool__(self) -> bool:
-        """Whether there is any phrase."""
-        return bool(self._entries)
-
     def __call__(self, words: Sequence[str]) -> list[str]:
         """The words, with a space inside those that are joined."""
         if not self._entries:
