@@ -12,7 +12,7 @@ from clwe_jax.align import both_sides
 from clwe_jax.encoders.concatenated import ConcatenatedEncoder
 from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
 from clwe_jax.options.transfer import BESIDE
-from clwe_jax.text.corpus.parallel import Pairs
+from clwe_jax.text.corpus.parallel import SentencePairs
 from clwe_jax.types import Encoder
 
 _TRIED = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
@@ -22,7 +22,7 @@ _NEIGHBOURS = 10
 
 
 def choose_weights(
-    first: Encoder, second: Encoder, languages: tuple[str, str], pairs: Pairs
+    first: Encoder, second: Encoder, languages: tuple[str, str], pairs: SentencePairs
 ) -> np.ndarray | None:
     """The weights by which most verses find their translation by CSLS, in both directions.
 

@@ -132,7 +132,7 @@ class Bleu(ByIdentity, BleuEvaluation):
         return word_by_word(model, texts, source, target)
 
     @functools.cached_property
-    def _pairs(self) -> list[tuple[parallel.Files, parallel.Pairs]]:
+    def _pairs(self) -> list[tuple[parallel.Bitext, parallel.SentencePairs]]:
         all_files = parallel.find(self.data, self.context.languages, "evals.bleu.data")
         reader = parallel.Reader()
         return [(files, reader.read(files, self.max_sentences)) for files in all_files]

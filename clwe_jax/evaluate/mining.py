@@ -96,7 +96,7 @@ class BitextMining(ByIdentity, MiningEvaluation):
         return mined, mined.source == mined.target + third, len(x) - 2 * third
 
     @functools.cached_property
-    def _pairs(self) -> list[tuple[parallel.Files, list[str], list[str]]]:
+    def _pairs(self) -> list[tuple[parallel.Bitext, list[str], list[str]]]:
         texts = []
         reader = parallel.Reader()
         for files in parallel.test_pairs(self.data, self.context.languages, "evals.mining.data"):

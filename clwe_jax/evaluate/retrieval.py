@@ -155,7 +155,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             logging.info("Retrieval without SIF pooling: the run keeps no counts of its words")
 
     def _measure_pair(
-        self, pair: parallel.Files, prefix: str, x: np.ndarray, y: np.ndarray, items: np.ndarray
+        self, pair: parallel.Bitext, prefix: str, x: np.ndarray, y: np.ndarray, items: np.ndarray
     ) -> Iterator[tuple[str, float]]:
         """The figures of a pair by one way of pooling."""
         for name, value in self._by_layer(x, y):
@@ -184,7 +184,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             yield from _with_interval(f"mean_last4{suffix}", mean, len(x))
 
     @functools.cached_property
-    def _pairs(self) -> list[tuple[parallel.Files, list[str], list[str]]]:
+    def _pairs(self) -> list[tuple[parallel.Bitext, list[str], list[str]]]:
         """Each pair with its source and target sentences, read once."""
         languages = self.context.languages
         pairs = parallel.test_pairs(self.data, languages, "evals.retrieval.data")

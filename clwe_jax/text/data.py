@@ -77,7 +77,7 @@ def _tatoeba(out: str, languages: Sequence[str]) -> None:
 
 
 def _muse(out: str, languages: Sequence[str]) -> None:
-    known = {language for pair in download.PAIRS for language in pair.split("-")}
+    known = set().union(*(pair.split("-") for pair in download.PAIRS))
     chosen = _find_names(languages, known, "MUSE").values()
     pairs = [x for x in download.PAIRS if set(x.split("-")) <= {*chosen, "en"}]
     download.download(out, pairs, splits=True)

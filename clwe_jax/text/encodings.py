@@ -59,7 +59,7 @@ def guess(lines: Sequence[bytes]) -> str:
       lines: lines that are not UTF-8.
     """
     # ASCII is the same in all of them; beside English words Cyrillic ones look like Polish.
-    words = [word for line in lines for word in line.split() if not word.isascii()]
+    words = [word for word in b" ".join(lines).split() if not word.isascii()]
     matches = charset_normalizer.from_bytes(b" ".join(words), cp_isolation=list(_ENCODINGS))
     best = max(
         matches,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import itertools
 import os
 from typing import Any, Callable, Mapping, Sequence
 
@@ -72,7 +73,7 @@ class RunText:
         tally = Tally(self.tokenizer.normalizer)
         totals = {}
         for language, lines in self.sample.items():
-            tokens = collections.Counter(token for line in lines for token in line.split())
+            tokens = collections.Counter(itertools.chain.from_iterable(map(str.split, lines)))
             counts: collections.Counter[str] = collections.Counter()
             for token, count in tokens.items():
                 words = self.tokenizer.words(token, language)

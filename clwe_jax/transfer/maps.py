@@ -190,11 +190,13 @@ def sentences(align: MapsOptions, encoder: Encoder, source: str, target: str) ->
                 f"config.transfer.align.parallel={align.parallel}: {path} is missing, the sentences of a "
                 "language of the labelled rows; test fewer languages, or give them"
             )
-    files = parallel.Files(source, target, linked.sides)
+    files = parallel.Bitext(source, target, linked.sides)
     return list(_cut(encoder, files, parallel.read(files, align.sentences)))
 
 
-def _cut(encoder: Encoder, files: parallel.Files, pairs: parallel.Pairs) -> Iterator[Linked]:
+def _cut(
+    encoder: Encoder, files: parallel.Bitext, pairs: parallel.SentencePairs
+) -> Iterator[Linked]:
     """The pairs as words; those with a side without words are left out."""
     none: frozenset[tuple[int, int]] = frozenset()
     for source, target in zip(pairs.source, pairs.target):

@@ -14,7 +14,7 @@ from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
 from clwe_jax.options.transfer import encoder_parts
-from clwe_jax.text.corpus.parallel import Pairs
+from clwe_jax.text.corpus.parallel import SentencePairs
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.types import Encoder, Truncates
 
@@ -97,11 +97,14 @@ def test_the_weight_is_that_by_which_most_verses_find_their_translation(noise, l
     words = [f"w{n}" for n in range(60)]
     pair = "de", "en"
     first, second = map(_static, sides)
-    weights = beside_weights.choose_weights(first, second, pair, Pairs(words, words))
+    weights = beside_weights.choose_weights(first, second, pair, SentencePairs(words, words))
     assert weights.shape == (2,)
     # Where every weight finds all, the usual one is taken.
     assert low - 1e-6 <= weights[0] <= high + 1e-6
-    assert beside_weights.choose_weights(first, second, pair, Pairs(words[:9], words[:9])) is None
+    assert (
+        beside_weights.choose_weights(first, second, pair, SentencePairs(words[:9], words[:9]))
+        is None
+    )
 
 
 def test_words_in_context_have_the_vectors_of_both(parts):

@@ -158,7 +158,7 @@ def read(files: AlignmentFiles, limit: int = 0) -> list[Linked]:
     return linked[: limit or None]
 
 
-class _Row(NamedTuple):
+class _SentenceLinks(NamedTuple):
     """The links of a sentence, with the number that the file gives it, '' for none, and the line."""
 
     number: str
@@ -166,20 +166,20 @@ class _Row(NamedTuple):
     links: list[tuple[int, str, int]]
 
 
-def _read_links(path: str) -> list[_Row]:
+def _read_links(path: str) -> list[_SentenceLinks]:
     lines = _lines(path)
     if lines and all(map(_NAACL_LINK.fullmatch, filter(None, lines))):
-        by_number: dict[str, _Row] = {}
+        by_number: dict[str, _SentenceLinks] = {}
         for line, text in enumerate(lines, 1):
             if match := _NAACL_LINK.fullmatch(text):
                 number = str(int(match[1]))
                 kind = "p" if match[4] in ("P", "p") else "-"
-                row = by_number.setdefault(number, _Row(number, line, []))
+                row = by_number.setdefault(number, _SentenceLinks(number, line, []))
                 row.links.append((int(match[2]), kind, int(match[3])))
         return list(by_number.values())
     numbers, texts = _split_numbers(lines)
     return [
-        _Row(number, line, _links(text, path, line))
+        _SentenceLinks(number, line, _links(text, path, line))
         for line, (number, text) in enumerate(zip(numbers, texts), 1)
     ]
 
@@ -194,7 +194,7 @@ def _split_numbers(lines: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _join(
-    files: AlignmentFiles, rows: Sequence[_Row], sentences: Mapping[str, _Both]
+    files: AlignmentFiles, rows: Sequence[_SentenceLinks], sentences: Mapping[str, _Both]
 ) -> list[_Both]:
     """The sentences of both sides for each row of links: by their numbers, else line by line."""
     if all(row.number in sentences for row in rows) and rows and rows[0].number:
@@ -220,7 +220,9 @@ def _first_place(
     """
     if files.first is not None:
         return files.first
-    links = [(i, j, both) for row, both in rows for i, _, j in row]
+    links: list[tuple[int, int, _Both]] = []
+    for row, both in rows:
+        links += [(i, j, both) for i, _, j in row]
     zeros = sum(min(i, j) == 0 for i, j, _ in links)
     lasts = sum(i == len(both[0]) or j == len(both[1]) for i, j, both in links)
     if zeros:

@@ -7,6 +7,7 @@ which are licensed CC BY-NC 4.0: not for commercial use. `text.data` has the oth
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import socket
@@ -31,7 +32,7 @@ _OTHERS = (
 ).split()
 # MUSE counts 110: these, and English to itself twice.
 PAIRS = tuple(
-    [f"{a}-{b}" for a in _EUROPEAN for b in _EUROPEAN if a != b]
+    list(map("-".join, itertools.permutations(_EUROPEAN, 2)))
     + [f"en-{other}" for other in _OTHERS]
     + [f"{other}-en" for other in _OTHERS]
 )
@@ -63,7 +64,7 @@ def download(
       ValueError, OSError: as of `download_files`.
     """
     ends = (".txt", ".0-5000.txt", ".5000-6500.txt") if splits else (".txt",)
-    names = [pair + end for pair in pairs for end in ends]
+    names = list(map("".join, itertools.product(pairs, ends)))
     download_files(directory, names, address=address, attempts=attempts, timeout=timeout)
     return names
 

@@ -103,10 +103,12 @@ def join_counts(parts: Iterable[Frequencies | None]) -> Frequencies | None:
     counts = list(parts)
     if None in counts:
         return None
-    return Frequencies(
-        {language: total for part in counts for language, total in part.totals.items()},
-        {language: words for part in counts for language, words in part.words.items()},
-    )
+    totals: dict[str, int] = {}
+    words: dict[str, Mapping[str, int]] = {}
+    for part in counts:
+        totals |= part.totals
+        words |= part.words
+    return Frequencies(totals, words)
 
 
 def of_ranks(words: Sequence[str]) -> dict[str, int]:

@@ -25,7 +25,7 @@ import numpy as np
 from clwe_jax import atomic
 from clwe_jax.text import stamps
 from clwe_jax.text.corpus import parallel_files, tmx, verse_files
-from clwe_jax.text.corpus.parallel_files import COLUMNS, HELP, LINES, UNITS, VERSES, Files
+from clwe_jax.text.corpus.parallel_files import COLUMNS, HELP, LINES, UNITS, VERSES, Bitext
 from clwe_jax.text.corpus.verse_files import Faults, Verses
 from clwe_jax.text.corpus.verse_references import Selection
 from clwe_jax.text.lines import LineCounts, iterate_lines, warn_of_repairs
@@ -34,11 +34,10 @@ from clwe_jax.text.words.languages import code_of
 
 _SAMPLED = 1_000  # lines of a table that show which columns are text
 _NO_TEXT = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?|(https?|file)://\S+|", re.IGNORECASE)
-__all__ = ["HELP", "Files", "Given", "Pairs", "Reader", "find", "read", "read_all", "test_pairs"]
 
 
 @dataclasses.dataclass
-class Pairs:
+class SentencePairs:
     """Sentences and their translations.
 
     Attributes:
@@ -71,7 +70,7 @@ class Given:
     files: tuple[str, ...]
 
 
-def find(place: str, languages: Sequence[str], option: str) -> list[Files]:
+def find(place: str, languages: Sequence[str], option: str) -> list[Bitext]:
     """The language pairs at a place; the log names those of other languages.
 
     Raises:
@@ -86,13 +85,13 @@ def find(place: str, languages: Sequence[str], option: str) -> list[Files]:
     return pairs
 
 
-def test_pairs(place: str, languages: Sequence[str], option: str) -> list[Files]:
+def test_pairs(place: str, languages: Sequence[str], option: str) -> list[Bitext]:
     """The language pairs of an evaluation: each once, sorted by name; there may be none.
 
     Raises:
       FileNotFoundError, ValueError: as of `find`.
     """
-    by_name: dict[str, Files] = {}
+    by_name: dict[str, Bitext] = {}
     for files in parallel_files.find(place, languages, option)[0]:
         first = by_name.setdefault(files.name, files)
         if first is not files:
@@ -102,7 +101,7 @@ def test_pairs(place: str, languages: Sequence[str], option: str) -> list[Files]
     return [by_name[name] for name in sorted(by_name)]
 
 
-def read(files: Files, limit: int = 0) -> Pairs:
+def read(files: Bitext, limit: int = 0) -> SentencePairs:
     """The sentence pairs of a language pair; see `Reader.read`."""
     return Reader().read(files, limit)
 
@@ -121,7 +120,7 @@ def read_all(place: str, languages: Sequence[str], option: str) -> Given:
     skipped: dict[str, int] = {}
     parts: dict[tuple[str, str], list[np.ndarray]] = {}
 
-    def add(files: Files, pairs: Pairs) -> None:
+    def add(files: Bitext, pairs: SentencePairs) -> None:
         skipped.update(pairs.skipped)
         sides = {files.source: pairs.source, files.target: pairs.target}
         both = tuple(language for language in rows if language in sides)
@@ -144,11 +143,11 @@ def read_all(place: str, languages: Sequence[str], option: str) -> Given:
         texts=texts,
         pairs={both: np.concatenate(tables) for both, tables in parts.items()},
         skipped=skipped,
-        files=tuple(sorted({path for files in found for path in files.paths})),
+        files=tuple(sorted(set().union(*(files.paths for files in found)))),
     )
 
 
-def as_lines(files: Files, reader: Reader) -> Files:
+def as_lines(files: Bitext, reader: Reader) -> Bitext:
     """The same pairs in two files that TensorFlow reads line by line.
 
     Those of other formats are written to the user's cache, under the stamps of what they come from.
@@ -166,7 +165,7 @@ def as_lines(files: Files, reader: Reader) -> Files:
                 lines = (" ".join(text.split("\n")) + "\n" for text in texts)
                 atomic.write(os.path.join(made, name), "".join(lines))
     paths = tuple(os.path.join(folder, name) for name in names)
-    return Files(files.source, files.target, paths)
+    return Bitext(files.source, files.target, paths)
 
 
 class Reader:
@@ -190,7 +189,7 @@ class Reader:
             self._verses[key] = known
         return self._verses[key]
 
-    def read(self, files: Files, limit: int = 0) -> Pairs:
+    def read(self, files: Bitext, limit: int = 0) -> SentencePairs:
         """The sentence pairs of a language pair, without those that have an empty side.
 
         Byte order marks and Windows line ends are accepted; invalid UTF-8 is replaced.
@@ -220,9 +219,11 @@ class Reader:
                 + ". A table has a tab between the two" * (files.kind == COLUMNS)
                 + (" in the verses that are selected" if files.selection.parts else "")
             )
-        return Pairs([a for a, _ in pairs], [b for _, b in pairs], skipped)
+        return SentencePairs([a for a, _ in pairs], [b for _, b in pairs], skipped)
 
-    def _read_units(self, files: Files, limit: int) -> tuple[list[tuple[str, str]], dict[str, int]]:
+    def _read_units(
+        self, files: Bitext, limit: int
+    ) -> tuple[list[tuple[str, str]], dict[str, int]]:
         [path] = files.paths
         if path not in self._units:
             with open_binary(path) as file:
@@ -235,7 +236,7 @@ class Reader:
         return both[: limit or None], skipped
 
     def _read_verses(
-        self, files: Files, limit: int
+        self, files: Bitext, limit: int
     ) -> tuple[list[tuple[str, str]], dict[str, int]]:
         first, second = (self.verses(path, files.selection) for path in files.paths)
         skipped = {**first.skipped, **second.skipped}

@@ -51,7 +51,7 @@ _MARK = "@"  # between a place and the verses that are selected
 
 
 @dataclasses.dataclass(frozen=True)
-class Files:
+class Bitext:
     """The text of a language pair.
 
     Attributes:
@@ -81,7 +81,7 @@ def split_place(place: str) -> tuple[str, Selection]:
     return folder, verse_references.select(selected)
 
 
-def find(place: str, languages: Sequence[str], option: str) -> tuple[list[Files], list[str]]:
+def find(place: str, languages: Sequence[str], option: str) -> tuple[list[Bitext], list[str]]:
     """The pairs of the languages, and the names of what is there in others.
 
     Args:
@@ -120,7 +120,7 @@ def _log_left_out(place: str, names: str) -> None:
     logging.info("%s: left out, as the model has other languages: %s", place, names)
 
 
-def _in_folder(folder: str, languages: Sequence[str]) -> tuple[list[Files], list[str]]:
+def _in_folder(folder: str, languages: Sequence[str]) -> tuple[list[Bitext], list[str]]:
     """The pairs in a folder, and the languages of verses that are none of `languages`."""
     sides: dict[str, dict[str, str]] = {}
     translations: dict[str, list[str]] = {}
@@ -143,11 +143,11 @@ def _in_folder(folder: str, languages: Sequence[str]) -> tuple[list[Files], list
         # Each of several translations of a language stands beside one of the other.
         for number in range(max(len(first), len(second))):
             paths = first[number % len(first)], second[number % len(second)]
-            pairs.append(Files(source, target, paths, VERSES))
+            pairs.append(Bitext(source, target, paths, VERSES))
     return pairs, sorted(translations.keys() - set(known))
 
 
-def _with_beginning(stem: str, languages: Sequence[str]) -> list[Files]:
+def _with_beginning(stem: str, languages: Sequence[str]) -> list[Bitext]:
     """The pairs of the files STEM.xx."""
     folder, begin = os.path.split(stem)
     files: dict[str, str] = {}
@@ -165,10 +165,10 @@ def _with_beginning(stem: str, languages: Sequence[str]) -> list[Files]:
             )
     if len(files) == 1:
         raise ValueError(f"{next(iter(files.values()))} has no other side: {HELP}")
-    return [Files(a, b, (files[a], files[b])) for a, b in itertools.combinations(files, 2)]
+    return [Bitext(a, b, (files[a], files[b])) for a, b in itertools.combinations(files, 2)]
 
 
-def _of_two(begin: str, paths: dict[str, str], languages: Sequence[str]) -> Iterator[Files]:
+def _of_two(begin: str, paths: dict[str, str], languages: Sequence[str]) -> Iterator[Bitext]:
     """The pairs of files xx-yy.xx, xx-yy.yy and xx-yy.tsv."""
     first, second = _PAIR.fullmatch(begin).groups()
     there = [side for side in (first, second) if side in paths]
@@ -176,22 +176,22 @@ def _of_two(begin: str, paths: dict[str, str], languages: Sequence[str]) -> Iter
         return  # another kind of file
     source, target = _two_languages(begin, next(iter(paths.values())), languages)
     if "tsv" in paths:
-        yield Files(source, target, (paths["tsv"],), COLUMNS)
+        yield Bitext(source, target, (paths["tsv"],), COLUMNS)
     if len(there) == 1:
         missing = second if there == [first] else first
         raise ValueError(f"{paths[there[0]]} has no other side: {begin}.{missing} is missing")
     if there:
-        yield Files(source, target, (paths[first], paths[second]))
+        yield Bitext(source, target, (paths[first], paths[second]))
 
 
-def _of_units(begin: str, path: str, languages: Sequence[str]) -> list[Files]:
+def _of_units(begin: str, path: str, languages: Sequence[str]) -> list[Bitext]:
     """The pairs of a TMX file: those of its name, else every two of its languages."""
     if _PAIR.fullmatch(begin):
         names = list(_two_languages(begin, path, languages))
     else:
         with open_binary(path) as file:
             names = [name_in(code, languages) for code in tmx.languages(path, file)]
-    return [Files(a, b, (path,), UNITS) for a, b in itertools.combinations(names, 2)]
+    return [Bitext(a, b, (path,), UNITS) for a, b in itertools.combinations(names, 2)]
 
 
 def _two_languages(begin: str, path: str, languages: Sequence[str]) -> tuple[str, str]:

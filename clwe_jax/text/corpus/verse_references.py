@@ -23,7 +23,9 @@ PHP Phi Phil Philippians; COL Colossians; 1TH 1Thess 1Thessalonians; 2TH 2Thess 
 REV Revelation; TOB Tob Tobit; JDT Judith; ESG; WIS Wisdom; SIR Sirach; BAR Baruch; LJE; S3Y; SUS; BEL;
 1MA 1Macc; 2MA 2Macc; 3MA 3Macc; 4MA 4Macc; 1ES 1Esd; 2ES 2Esd; MAN; PS2; ODA; PSS; EZA; JUB; ENO
 """
-_BOOKS = {name.lower(): names.split()[0] for names in _NAMES.split(";") for name in names.split()}
+_BOOKS: dict[str, str] = {}
+for _book, *_others in map(str.split, _NAMES.split(";")):
+    _BOOKS |= dict.fromkeys(map(str.lower, [_book, *_others]), _book)
 # Also as bible-corpus has it, 'b.MAT.5.12'; a verse may be a part (12a) or several (12-13).
 _REFERENCE = re.compile(
     r"(?:b\.)?(?P<book>[1-6]? ?[A-Za-z][A-Za-z0-9 ]*?)[ ._]+(?P<chapter>\d+)[:._]"
@@ -63,12 +65,11 @@ def of_vref() -> tuple[str, ...]:
     table = importlib.resources.files("clwe_jax.text.corpus").joinpath("versification.txt")
     lines = table.read_text(encoding="utf-8").splitlines()
     books = [line.split() for line in lines if not line.startswith("#")]
-    return tuple(
-        f"{book} {chapter}:{verse}"
-        for book, *chapters in books
-        for chapter, verses in enumerate(chapters, 1)
-        for verse in _verses_of(verses)
-    )
+    references: list[str] = []
+    for book, *chapters in books:
+        for chapter, verses in enumerate(chapters, 1):
+            references += [f"{book} {chapter}:{verse}" for verse in _verses_of(verses)]
+    return tuple(references)
 
 
 def _verses_of(chapter: str) -> list[int]:

@@ -7,6 +7,7 @@ The files are MUSE's, `xx-yy.txt` and its parts, JMdict, `JMdict*`, and Wiktiona
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import zipfile
@@ -124,7 +125,7 @@ def test_words(
     """
     merger = Merger(normalizer)
     _held(merger, dictionary_files.tests(exclude, (source, target)))
-    return {word for numbers in merger.numbers.values() for word in numbers}
+    return set(itertools.chain.from_iterable(merger.numbers.values()))
 
 
 def _max_translations(clean: Sequence[str]) -> int:

@@ -66,7 +66,9 @@ def _show(options: argparse.Namespace) -> None:
         synonyms = dictionary.synonyms(word, language)
         if synonyms:
             known = True
-            listed = [f"{name}:{each}" for name, several in synonyms.items() for each in several]
+            listed: list[str] = []
+            for name, several in synonyms.items():
+                listed += [f"{name}:{each}" for each in several]
             print(f"{language}: {word}   {', '.join(listed)}")
     if not known:
         where = f" as a word in {options.lang}" if options.lang else ""

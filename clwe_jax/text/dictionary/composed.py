@@ -22,7 +22,7 @@ def compose(
         pivot that is tested with one language still leads to another.
     """
     direct = {frozenset(edge[:2]) for edge in edges}
-    languages = sorted({x for edge in edges for x in edge[:2]} - {pivot})
+    languages = sorted(set().union(*direct) - {pivot})
     to_pivot = {language: _to(edges, language, pivot, left_out) for language in languages}
     composed = []
     for one, other in itertools.combinations(languages, 2):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from typing import Mapping, Sequence
+from typing import Iterator, Mapping, Sequence
 
 from absl import logging
 
@@ -70,7 +71,7 @@ def find(
     if through := pivot or _choose_pivot(files, wanted, languages):
         wanted = _between(files, [*languages, through])
     if not wanted:
-        there = sorted({"-".join(x) for file in files for x in _pairs_of(file, languages)})
+        there = sorted(set(map("-".join, _pairs_of_all(files, languages))))
         raise ValueError(
             f"{name_of(directory_or_files)} holds no dictionary between any two of "
             f"{','.join(languages)}; it has {', '.join(there)}. {_describe_others(paths)}Change "
@@ -116,7 +117,7 @@ def pivot_of(files: Sequence[PairFile], languages: Sequence[str] | None, pivot: 
 
 def _paths(directory_or_files: str | Sequence[str]) -> list[str]:
     if isinstance(directory_or_files, str):
-        return [path for folder in directory_or_files.split(",") for path in _listed(folder)]
+        return list(itertools.chain.from_iterable(map(_listed, directory_or_files.split(","))))
     for path in directory_or_files:
         if not os.path.isfile(path):
             raise FileNotFoundError(f"There is no dictionary file {path}. {_HINT}")
@@ -143,6 +144,10 @@ def _pairs_of(file: PairFile, languages: Sequence[str]) -> set[tuple[str, str]]:
     return {(name_in(x, languages), english) for x in kaikki.languages_of(file.path)}
 
 
+def _pairs_of_all(files: Sequence[PairFile], languages: Sequence[str]) -> Iterator[tuple[str, str]]:
+    return itertools.chain.from_iterable(_pairs_of(file, languages) for file in files)
+
+
 def _between(files: Sequence[PairFile], languages: Sequence[str]) -> list[PairFile]:
     """The files with pairs between some languages."""
     return [
@@ -156,13 +161,8 @@ def _between(files: Sequence[PairFile], languages: Sequence[str]) -> list[PairFi
 
 def _lacking(wanted: Sequence[PairFile], languages: Sequence[str]) -> list[str]:
     """The languages that no file pairs with another one."""
-    there = {
-        x
-        for file in wanted
-        for pair in _pairs_of(file, languages)
-        if set(pair) <= set(languages)
-        for x in pair
-    }
+    pairs = _pairs_of_all(wanted, languages)
+    there = set().union(*(pair for pair in pairs if set(pair) <= set(languages)))
     return [language for language in languages if language not in there]
 
 
@@ -172,8 +172,8 @@ def _choose_pivot(
     """A language of no text that has dictionaries with all languages that have none with another one,
     and with one language more; English before others; '' where there is none."""
     lacking = _lacking(wanted, languages)
-    pairs = {frozenset(pair) for file in files for pair in _pairs_of(file, languages)}
-    others = {x for pair in pairs for x in pair}.difference(languages)
+    pairs = set(map(frozenset, _pairs_of_all(files, languages)))
+    others = set(itertools.chain.from_iterable(pairs)).difference(languages)
     for other in sorted(others, key=lambda x: (x != _ENGLISH, x)):
         paired = [x for x in languages if frozenset((x, other)) in pairs]
         if lacking and len(paired) > 1 and set(lacking) <= set(paired):
@@ -222,9 +222,8 @@ def without_pairs(
 ) -> str:
     """The message on dictionaries that have no pair to train on."""
     lost = [f"{count} lines of {name} are no pair of words" for name, count in skipped.items()]
-    lost += [
-        bad for file in files if file.target for bad in pair_files.read_pairs(file.path).bad[:1]
-    ]
+    first_bad = (pair_files.read_pairs(file.path).bad[:1] for file in files if file.target)
+    lost += itertools.chain.from_iterable(first_bad)
     lost += [f"{left_out} pairs contain test words (config.data.exclude_tests)"] * bool(left_out)
     lost += [f"config.data.dictionary_clean={','.join(clean)} removes pairs"] * bool(clean)
     return (

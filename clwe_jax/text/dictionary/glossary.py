@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Iterable, Mapping, Sequence
 
 from clwe_jax.text.dictionary.merged import Dictionary
@@ -40,7 +41,8 @@ class Glossary:
 
     def coverage(self, sentences: Iterable[Sequence[str]]) -> float:
         """The share of running words with letters that have a translation, in [0, 1]."""
-        translated = [self._key(w) in self.entries for x in sentences for w in x if _strip_marks(w)]
+        words = itertools.chain.from_iterable(sentences)
+        translated = [self._key(word) in self.entries for word in words if _strip_marks(word)]
         return sum(translated) / max(1, len(translated))
 
     def _key(self, word: str) -> str:

@@ -126,7 +126,7 @@ class Dictionary:
             [word for word, keep in zip(part, used[first:last].tolist()) if keep]
             for part, first, last in zip(words, splits[:-1], splits[1:])
         ]
-        encoded = [word.encode("utf-8") for part in kept for word in part]
+        encoded = [word.encode("utf-8") for word in itertools.chain.from_iterable(kept)]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         language_splits = np.concatenate([[0], np.cumsum([len(part) for part in kept])])
         groups = _groups(source, target, language_splits)
@@ -153,7 +153,7 @@ class Dictionary:
     ) -> "Dictionary":
         """Makes a dictionary of normalised word pairs, listed by (language, language)."""
         if languages is None:
-            languages = sorted({language for both in pairs for language in both})
+            languages = sorted(set(itertools.chain.from_iterable(pairs)))
         numbers: dict[str, dict[str, int]] = {language: {} for language in languages}
         listed = []
         for (left, right), several in pairs.items():

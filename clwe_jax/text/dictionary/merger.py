@@ -10,7 +10,7 @@ import numpy as np
 from absl import logging
 
 from clwe_jax.text.dictionary import composed, jmdict, kaikki
-from clwe_jax.text.dictionary.pair_files import PairFile, Pairs, read_pairs
+from clwe_jax.text.dictionary.pair_files import ListedPairs, PairFile, read_pairs
 from clwe_jax.text.words.languages import name_in
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.words.spellings import Tally, written
@@ -63,7 +63,7 @@ class Merger:
             {x: dict(zip(self.numbers[x], counts.tolist())) for x, counts in totals.items()}
         )
 
-    def looks_swapped(self, left: str, right: str, pairs: Pairs) -> bool:
+    def looks_swapped(self, left: str, right: str, pairs: ListedPairs) -> bool:
         """Whether the columns, exchanged, fit the words read so far better."""
         seen = [self.numbers.get(language, {}) for language in (left, right)]
         step = max(1, len(pairs.left) // _SAMPLE)

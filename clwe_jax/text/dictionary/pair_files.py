@@ -87,7 +87,7 @@ def find(directory: str, languages: Sequence[str] | None = None) -> list[PairFil
 
 
 @dataclasses.dataclass
-class Pairs:
+class ListedPairs:
     """The pairs of a file.
 
     Attributes:
@@ -108,7 +108,7 @@ class Pairs:
             self.bad.append(f"line {line!r}: {what}")
 
 
-def read_pairs(path: str) -> Pairs:
+def read_pairs(path: str) -> ListedPairs:
     """The raw pairs of a file in MUSE's format, in the order of the file.
 
     A line has two columns, separated by a tab or, where it has no tab, by spaces. A third column
@@ -121,7 +121,7 @@ def read_pairs(path: str) -> Pairs:
     """
     data = read_bytes(path)
     refuse_wide(path, data)
-    pairs = Pairs([], [], windows=data.count(b"\r\n") + data.endswith(b"\r"))
+    pairs = ListedPairs([], [], windows=data.count(b"\r\n") + data.endswith(b"\r"))
     try:
         lines: Iterable[str] = data.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError:
@@ -154,7 +154,7 @@ def read_pairs(path: str) -> Pairs:
     return pairs
 
 
-def _decode(data: bytes, path: str, pairs: Pairs) -> Iterator[str]:
+def _decode(data: bytes, path: str, pairs: ListedPairs) -> Iterator[str]:
     """The lines of a file; one that is not UTF-8 is skipped, and empty here."""
     counts = LineCounts()
     decode_lines(data.removesuffix(b"\n"), counts)
@@ -163,7 +163,7 @@ def _decode(data: bytes, path: str, pairs: Pairs) -> Iterator[str]:
     return _skip_undecodable(data.removeprefix(BOM).split(b"\n"), pairs)
 
 
-def _skip_undecodable(lines: Sequence[bytes], pairs: Pairs) -> Iterator[str]:
+def _skip_undecodable(lines: Sequence[bytes], pairs: ListedPairs) -> Iterator[str]:
     for number, line in enumerate(lines, 1):
         try:
             yield line.decode("utf-8")

@@ -127,12 +127,10 @@ def tests(config: options.Run, folders: Mapping[str, str]) -> list[str]:
     # MUSE's folder holds whole dictionaries and splits.
     places += [place for place in folders["dictionaries"].split(",") if os.path.isdir(place)]
     # Files, not their folder: training dictionaries may be in it too.
-    return paths + [
-        file.path
-        for folder in dict.fromkeys(places)
-        for file in test_dictionaries.files(folder, languages).values()
-        if file.source in languages and file.target in languages
-    ]
+    for folder in dict.fromkeys(places):
+        found = test_dictionaries.files(folder, languages).values()
+        paths += [x.path for x in found if x.source in languages and x.target in languages]
+    return paths
 
 
 def test_folders(evals: Mapping[str, Any], folders: Mapping[str, str]) -> list[str]:
@@ -151,7 +149,9 @@ def count_tested(
     counts = {}
     for test in tests if dictionary is not None else ():
         pairs = set(dictionary.pairs(test.source, test.target))
-        asked = {(word, other) for word, others in test.entries.items() for other in others}
+        asked: set[tuple[str, str]] = set()
+        for word, others in test.entries.items():
+            asked |= {(word, other) for other in others}
         counts[test.name] = len(pairs & asked), len(asked)
         if pairs & asked:
             logging.warning(

@@ -48,7 +48,8 @@ class _Edges:
     def read(self, path: str, language: str) -> Examples:
         lines = [(number, line) for number, line in read_lines(path) if line.strip()]
         if lines and lines[0][1].lstrip().startswith("{"):
-            rows = [row for number, line in lines for row in self._targets(path, number, line)]
+            targets = (self._targets(path, number, line) for number, line in lines)
+            rows = list(itertools.chain.from_iterable(targets))
             skipped: dict[str, int] = {}
         else:
             rows, skipped = self._tagged(path, language)
@@ -113,8 +114,9 @@ class _Edges:
         sentences = pocket.SPANS[self.name](
             language, split, seed, pocket.join_domains(self.domains)
         )
-        targets = (Spanned(words, x, (y,)) for words, pairs in sentences for x, y in pairs)
-        return Examples(tuple(itertools.islice(targets, rows)))
+        targets = ([Spanned(words, x, (y,)) for x, y in pairs] for words, pairs in sentences)
+        first = itertools.islice(itertools.chain.from_iterable(targets), rows)
+        return Examples(tuple(first))
 
     def score(
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
@@ -175,11 +177,12 @@ class Dependencies(_Edges):
     title = "Edges: dependencies"
 
     def _tagged(self, path, language):
-        rows = [
-            Spanned(words, ((place, place + 1), (head, head + 1)), (relation,))
-            for words, heads in arcs(path)
-            for place, (head, relation) in enumerate(heads)
-        ]
+        rows: list[Spanned] = []
+        for words, heads in arcs(path):
+            rows += [
+                Spanned(words, ((place, place + 1), (head, head + 1)), (relation,))
+                for place, (head, relation) in enumerate(heads)
+            ]
         return rows, {}
 
 

@@ -44,7 +44,7 @@ def split_name(name: str) -> tuple[str, int]:
     codes = [next(filter(_is_language, part.split("_")), "") for part in between]
     code = min(filter(None, reversed(codes)), key=len, default="")
     language = _THREE.get(code, code)
-    parts = [part for some in between for part in some.split("_")]
+    parts = "_".join(between).split("_")
     ranks = [_RANK[part] for part in parts if part in _RANK]
     return language, max(ranks) if ranks else _UNNAMED
 

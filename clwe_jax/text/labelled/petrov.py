@@ -8,6 +8,7 @@ nl-alpino, es-eagles).
 from __future__ import annotations
 
 import re
+from typing import Mapping
 
 TAGS = tuple(". ADJ ADP ADV CONJ DET NOUN NUM PRON PRT VERB X".split())
 
@@ -71,10 +72,16 @@ _EAGLES = {
     "Y": "X",
     "Z": "NUM",
 }
-_MAPS = {
-    language: {tag: name for name, tags in given.items() for tag in tags.split()}
-    for language, given in (("en", _PENN), ("de", _STTS), ("nl", _DUTCH))
-}
+
+
+def _names_by_tag(given: Mapping[str, str]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for name, tags in given.items():
+        names |= dict.fromkeys(tags.split(), name)
+    return names
+
+
+_MAPS = {"en": _names_by_tag(_PENN), "de": _names_by_tag(_STTS), "nl": _names_by_tag(_DUTCH)}
 
 
 def universal_tag(tag: str, language: str) -> str:

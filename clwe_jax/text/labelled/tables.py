@@ -22,7 +22,9 @@ _MEANINGS = {
     "label": "label gold_label category score similarity_score",
     "language": "language lang",
 }
-_NAMES = {name: meaning for meaning, names in _MEANINGS.items() for name in names.split()}
+_NAMES: dict[str, str] = {}
+for _meaning, _names in _MEANINGS.items():
+    _NAMES |= dict.fromkeys(_names.split(), _meaning)
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 

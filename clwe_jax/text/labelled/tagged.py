@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 import re
 from typing import Callable, NamedTuple, NoReturn, Sequence
 
@@ -47,12 +48,12 @@ _CONLLU = 10  # columns
 _TYPES = "PER,LOC,ORG,MISC"
 
 
-class _Row(NamedTuple):
+class _Line(NamedTuple):
     number: int
     columns: list[str]
 
 
-def _sentences(path: str, is_known: Callable[[str], bool]) -> list[list[_Row]]:
+def _sentences(path: str, is_known: Callable[[str], bool]) -> list[list[_Line]]:
     """The lines of a file with words, by sentence; comments and document marks are left out.
 
     Tabs or spaces separate the columns, and there are so many, as in most lines of words.
@@ -65,7 +66,7 @@ def _sentences(path: str, is_known: Callable[[str], bool]) -> list[list[_Row]]:
     """
     lines = read_lines(path)
     separator, width = _layout([line for _, line in lines])
-    sentences: list[list[_Row]] = [[]]
+    sentences: list[list[_Line]] = [[]]
     for number, line in lines:
         if not line.strip(" \t\r"):
             sentences.append([])
@@ -86,7 +87,7 @@ def _sentences(path: str, is_known: Callable[[str], bool]) -> list[list[_Row]]:
                 f"expected {max(width, 2)} columns with {marks} between them, as in most lines of "
                 f"the file, found {len(columns)}: {quote_line(line)}{describe_json(line)}",
             )
-        sentences[-1].append(_Row(number, columns))
+        sentences[-1].append(_Line(number, columns))
     sentences = [rows for rows in sentences if rows]
     if not sentences:
         raise ValueError(f"{path} holds no tagged word: expected a word and its tag on each line")
@@ -108,24 +109,26 @@ def _cells(line: str, separator: str) -> list[str]:
     return re.split(" +", line.strip(" \r"))
 
 
-def _drop_header(sentences: list[list[_Row]], is_known: Callable[[str], bool]) -> list[list[_Row]]:
+def _drop_header(
+    sentences: list[list[_Line]], is_known: Callable[[str], bool]
+) -> list[list[_Line]]:
     """The sentences without a first line that names the columns: it has no tag, and the next has."""
-    first, *others = [row for rows in sentences for row in rows[:2]][:2]
+    first, *others = itertools.islice(itertools.chain.from_iterable(sentences), 2)
     has_tag = [any(map(is_known, row.columns[1:])) for row in (first, *others)]
     if has_tag != [False, True]:
         return sentences
     return [rows for rows in (sentences[0][1:], *sentences[1:]) if rows]
 
 
-def _tag_column(sentences: list[list[_Row]], is_known: Callable[[str], bool], first: bool) -> int:
+def _tag_column(sentences: list[list[_Line]], is_known: Callable[[str], bool], first: bool) -> int:
     """The column after the word's with the most known tags; of equal ones the first or last."""
-    rows = [row.columns for sentence in sentences for row in sentence]
+    rows = [row.columns for row in itertools.chain.from_iterable(sentences)]
     counts = {c: sum(is_known(row[c]) for row in rows) for c in range(1, len(rows[0]))}
     order = sorted(counts) if first else sorted(counts, reverse=True)
     return max(order, key=counts.__getitem__)
 
 
-def _word_column(sentences: list[list[_Row]], tag: int) -> int:
+def _word_column(sentences: list[list[_Line]], tag: int) -> int:
     """1 where the first column numbers the words of each sentence from 0 or 1, else 0."""
     if tag < 2:
         return 0
@@ -136,7 +139,7 @@ def _word_column(sentences: list[list[_Row]], tag: int) -> int:
     return 1
 
 
-def universal(path: str, language: str) -> tuple[list[list[_Row]], int, int]:
+def universal(path: str, language: str) -> tuple[list[list[_Line]], int, int]:
     """The lines with words of a file, by sentence, and the columns of the words and of their universal
     tags; where these are a minority in theirs, that of the language's own tags.
 
@@ -148,17 +151,17 @@ def universal(path: str, language: str) -> tuple[list[list[_Row]], int, int]:
     if len(sentences[0][0].columns) == _CONLLU:
         return [[r for r in rows if r.columns[0].isdigit()] for rows in sentences], 1, 3
     column = _tag_column(sentences, _UNIVERSAL.__contains__, first=True)
-    rows = [row.columns for sentence in sentences for row in sentence]
+    rows = [row.columns for row in itertools.chain.from_iterable(sentences)]
     if 2 * sum(row[column] in _UNIVERSAL for row in rows) <= len(rows):
         column = _tag_column(sentences, lambda tag: own(tag) or tag in _UNIVERSAL, first=True)
     return sentences, _word_column(sentences, column), column
 
 
-def _words(sentences: list[list[_Row]], column: int, language: str) -> list[list[str]]:
+def _words(sentences: list[list[_Line]], column: int, language: str) -> list[list[str]]:
     """The words, without PAN-X's prefix `de:` where every word has it."""
     words = [[row.columns[column] for row in rows] for rows in sentences]
     prefix = f"{language}:"
-    if all(word.startswith(prefix) for row in words for word in row):
+    if all(word.startswith(prefix) for word in itertools.chain.from_iterable(words)):
         words = [[word[len(prefix) :] for word in row] for row in words]
     return words
 
@@ -241,26 +244,27 @@ class Ner:
         ignored = set(self.ignored.split(","))
         tag_column = self._choose_column(path, sentences, (known | ignored) - {""})
         tags = [[row.columns[tag_column] for row in rows] for rows in sentences]
-        for tag in dict.fromkeys(tag for row in tags for tag in row):
+        for tag in dict.fromkeys(itertools.chain.from_iterable(tags)):
             if not is_tag(tag) or tag[2:] and tag[2:] not in known | ignored:
                 self._refuse(path, sentences, tag_column, tag)
         skipped: collections.Counter[str] = collections.Counter()
         tag_scheme = scheme(tags)
         converted = [to_iob2(row) for row in tags]
         if tag_scheme == "IOB2":
-            skipped["I- without B- before it, read as B-"] = sum(
-                a != b for row, new in zip(tags, converted) for a, b in zip(row, new)
-            )
+            before = itertools.chain.from_iterable(tags)
+            after = itertools.chain.from_iterable(converted)
+            changed = sum(a != b for a, b in zip(before, after))
+            skipped["I- without B- before it, read as B-"] = changed
         converted = [["O" if tag[2:] in ignored else tag for tag in row] for row in converted]
         column = _word_column(sentences, tag_column)
         return _rows(_words(sentences, column, language), converted, skipped)
 
-    def _choose_column(self, path: str, sentences: list[list[_Row]], types: set[str]) -> int:
+    def _choose_column(self, path: str, sentences: list[list[_Line]], types: set[str]) -> int:
         """The column of names: of those whose cells are tags, the one with most names, else the last.
 
         CoNLL's phrases (B-NP) are tags of other types; GermEval's second column has nested names.
         """
-        rows = [row.columns for sentence in sentences for row in sentence]
+        rows = [row.columns for row in itertools.chain.from_iterable(sentences)]
         columns = range(1, len(rows[0]))
         tags = {c: sum(is_tag(row[c]) for row in rows) for c in columns}
         names = {c: sum(is_tag(row[c]) and row[c][2:] in types for row in rows) for c in columns}
@@ -276,9 +280,10 @@ class Ner:
                 )
         return column
 
-    def _refuse(self, path: str, sentences: list[list[_Row]], column: int, tag: str) -> NoReturn:
+    def _refuse(self, path: str, sentences: list[list[_Line]], column: int, tag: str) -> NoReturn:
         """Raises ValueError on the first line with a tag."""
-        number = next(r.number for rows in sentences for r in rows if r.columns[column] == tag)
+        rows = itertools.chain.from_iterable(sentences)
+        number = next(row.number for row in rows if row.columns[column] == tag)
         if not is_tag(tag):
             fault(
                 path,

@@ -7,6 +7,7 @@ of a special piece in the text, such as "[MASK]", is text.
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import os
 from typing import Any, Iterable, Mapping, Sequence
@@ -285,7 +286,7 @@ def _steps(step: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
     if step["type"] != "Sequence":
         return [step]
     inner = step.get("normalizers") or step.get("pretokenizers") or ()
-    return [leaf for one in inner for leaf in _steps(one)]
+    return list(itertools.chain.from_iterable(map(_steps, inner)))
 
 
 def _sentencepiece_model(path: str) -> bytes:

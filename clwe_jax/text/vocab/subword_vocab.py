@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 import io
+import itertools
 import json
 import os
 import re
@@ -70,7 +71,8 @@ class WordPieceVocabulary(Vocabulary):
     def _encode(self, word: str) -> list[int]:
         if not self.split_han:
             return self._longest_match(word)
-        return [i for part in _han_pattern().findall(word) for i in self._longest_match(part)]
+        parts = _han_pattern().findall(word)
+        return list(itertools.chain.from_iterable(map(self._longest_match, parts)))
 
     def _longest_match(self, word: str) -> list[int]:
         if len(word) > LONGEST_WORD or word in SPECIALS:

@@ -7,6 +7,7 @@ The data graph has no twin of them, so that runs train with other vocabularies.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 import re
@@ -129,12 +130,12 @@ class FastBpeVocabulary(Vocabulary):
                 merged.append("".join(best) if joined else parts[place])
                 place += 2 if joined else 1
             parts = merged
-        return [number for part in parts for number in self._known(part)]
+        return list(itertools.chain.from_iterable(map(self._known, parts)))
 
     def _known(self, part: str) -> list[int]:
         if part in self._ids or part not in self._parts:
             return [self._ids.get(part, self.unk_id)]
-        return [number for half in self._parts[part] for number in self._known(half)]
+        return list(itertools.chain.from_iterable(map(self._known, self._parts[part])))
 
     def save(self, directory: str) -> None:
         os.makedirs(directory, exist_ok=True)

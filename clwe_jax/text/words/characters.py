@@ -8,6 +8,7 @@ scripts that put no spaces between words.
 from __future__ import annotations
 
 import functools
+import itertools
 import unicodedata
 
 import numpy as np
@@ -259,7 +260,8 @@ def sentence_end_table() -> np.ndarray:
 def marked_scripts() -> str:
     """The characters of the scripts without spaces that have combining marks: Thai, Tibetan and others."""
     ranges = (range(first, last + 1) for first, last in (*_OTHER_UNSPACED, *TIBETAN))
-    own = [code for some in ranges for code in some if class_table()[code] == UNSPACED]
+    codes = itertools.chain.from_iterable(ranges)
+    own = [code for code in codes if class_table()[code] == UNSPACED]
     return "".join(map(chr, own)) + TSHEG
 
 

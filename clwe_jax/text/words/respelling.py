@@ -123,9 +123,10 @@ def _pairs(
             translations[source - start].append(target)
             if source - start in known:
                 by_target[target].append(source - start)
-    found = {
-        (row, near) for row in foreign for target in translations[row] for near in by_target[target]
-    }
+    found: set[tuple[int, int]] = set()
+    for row in foreign:
+        for target in translations[row]:
+            found |= {(row, near) for near in by_target[target]}
     return [(words[a], words[b]) for a, b in sorted(found) if " " not in words[a] + words[b]]
 
 
