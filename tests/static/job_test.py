@@ -110,6 +110,13 @@ def test_a_run_leaves_everything(whole):
     )
     induced = dictionaries.load(os.path.join(whole, "induced"))
     assert len(induced.pairs("de", "en"))
+    assert os.path.exists(os.path.join(whole, "entries.npy"))
+    known = model.loaded.raw["de"].own_keys
+    row, other = model.loaded.entries.between("de", "en")[0]
+    entries = model.loaded.entries.translations(known[row], "de", "en")
+    assert model.loaded.raw["en"].own_keys[other] in entries
+    first = model.translate_word(known[row], "de", "en", k=len(entries))
+    assert {found.word for found in first} == set(entries)
 
 
 @pytest.mark.parametrize("training", ["joint", "separate", "duong"])
