@@ -76,13 +76,8 @@ class Retriever:
         # Bounds make scores too high: k leaders with exact numbers are the best.
         while not self._exact[best := _best(scores, k)].all():
             wider = _best(scores, min(k + _TOGETHER, len(scores)))
-            # Equal keys get one number: rounding would set them apart.
-            wanted = np.unique(self._first[wider[~self._exact[wider]][:_TOGETHER]])
-            self._numbers[wanted] = self._numbers_of(wanted, slice(None))
-            wanted = np.flatnonzero(np.isin(self._first, wanted))
-            self._numbers[wanted] = self._numbers[self._first[wanted]]
-            self._exact[wanted] = True
-            scores[wanted] = self._scale * cosines[self._first[wanted]] - self._numbers[wanted]
+            known = self._complete(wider[~self._exact[wider]][:_TOGETHER])
+            scores[known] = self._scale * cosines[self._first[known]] - self._numbers[known]
         values = scores[best]
         if self._method == "csls":
             values = values - _mean_of_largest(cosines[None], self._neighbourhood)
@@ -99,13 +94,24 @@ class Retriever:
         """
         query = np.asarray(query, np.float32)
         cosines = self._cosines(query * _inverse(query[None]))
-        wanted = places[~self._exact[places]]
-        self._numbers[wanted] = self._numbers_of(wanted, slice(None))
-        self._exact[wanted] = True
-        scores = self._scale * cosines[places] - self._numbers[places]
+        self._complete(places[~self._exact[places]])
+        found = cosines[self._first[places]]
+        scores = self._scale * found - self._numbers[places]
         if self._method == "csls":
             scores -= _mean_of_largest(cosines[None], self._neighbourhood)
-        return scores, cosines[places]
+        return scores, found
+
+    def _complete(self, wanted: np.ndarray) -> np.ndarray:
+        """Computes the numbers of keys: int [n], these and their equals.
+
+        Equal keys get one number: rounding would set them apart.
+        """
+        wanted = np.unique(self._first[wanted])
+        self._numbers[wanted] = self._numbers_of(wanted, slice(None))
+        known = np.flatnonzero(np.isin(self._first, wanted))
+        self._numbers[known] = self._numbers[self._first[known]]
+        self._exact[known] = True
+        return known
 
     def _look_around(self, query: np.ndarray, cosines: np.ndarray, k: int) -> None:
         """Bounds the numbers of all keys, and better those of the candidates of a query.

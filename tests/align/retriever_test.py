@@ -81,3 +81,12 @@ def test_a_first_query_computes_the_numbers_of_few_keys(monkeypatch):
 def test_bad_queries(sides, query, k, said):
     with pytest.raises(ValueError, match=said):
         Retriever(*sides).nearest(np.array(query), k)
+
+
+def test_equal_keys_have_one_number(sides, monkeypatch):
+    keys, pool = sides
+    retriever = Retriever(keys, pool, "csls")
+    one, _ = retriever.compare(pool[0], np.array([12]))
+    monkeypatch.setattr(retriever, "_numbers_of", lambda wanted, part: np.full(len(wanted), np.nan))
+    both, _ = retriever.compare(pool[0], np.array([11, 12]))
+    assert both.tolist() == [one[0], one[0]]
