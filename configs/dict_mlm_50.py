@@ -16,7 +16,7 @@ Command:
 words are predicted, most of which can be read, and the loss is the expectation over the draw: all
 languages at once, x = .5. One command draws there as well:
   --config.task.labels=drawn --config.model.condition_on_language=True --config.objective.dense=True \\
-  --config.model.language_embeddings=True --config.objective.hold=0
+  --config.model.language_embeddings=True --config.objective.stay_near_embeddings=0
 
 Your own text at :laptop, in minutes; whole words as pieces, all parts of the dictionaries:
   --config.data.source=text:DIR --config.data.languages=en,de --config.data.dictionaries=DIR \\
@@ -64,6 +64,6 @@ def get_config(scale: str = "laptop"):
         # One product scores the labels of all languages. The layers stay in the labels' space without a
         # dense layer between and without languages, where words that are only read are held.
         config.model.update(norm="pre", language_embeddings=False, condition_on_language=False)
-        config.objective.update(dense=False, hold=1.0)
+        config.objective.update(dense=False, stay_near_embeddings=1.0)
         config.vocab.dictionary_share = pick(0.0, 0.5, 0.0, 0.0)
     return config

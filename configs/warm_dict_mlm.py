@@ -14,7 +14,7 @@ them and stays as it is: training would wash the common space away. DICT-MLM tra
 it: nine of ten masked words are labelled with a translation, layers are normalised before
 attention, and the output has a table of its own that starts from the same vectors. The head knows
 the target's language, the input does not: its language embedding would move the languages apart.
-Words that are read and not predicted are held near the table's vectors (`objective.hold`), so that
+Words that are read and not predicted are held near the table's vectors (`objective.stay_near_embeddings`), so that
 the layers stay in the common space. A short contrastive finish then brings sentences and their
 code-switched copies together.
 
@@ -26,10 +26,10 @@ Variants, by override:
                            --config.init.mine=True
   a finish on these        --config.finish.pairs=mined
   on given parallel text   --config.finish.pairs=DIR
-  layers that move freely  --config.objective.hold=0
+  layers that move freely  --config.objective.stay_near_embeddings=0
   no finish                --config.finish.steps=0
   a table that learns      --config.optimizer.groups.table.frozen=False
-  one that is held         the same with --config.optimizer.groups.table.pull=10
+  one that is held         the same with --config.optimizer.groups.table.decay_to_start=10
   a tied output            --config.objective.tied=True
 
 Expected: layers above the dictionary floor, in fewer steps than dict_mlm_50.py:
@@ -67,7 +67,7 @@ def get_config(scale: str = "laptop"):
     # Pieces of words find fewer sentences than whole words.
     config.vocab.dictionary_share = 0.8
     config.model.update(norm="pre", language_embeddings=False)
-    config.objective.update(tied=False, hold=3.0)
+    config.objective.update(tied=False, stay_near_embeddings=3.0)
     # The vectors are centered and of comparable length already: rows take them as they are.
     config.init.update(embeddings="joint+dictionary", method="mean", center=False, scale=4.0)
     config.init.joint.dim = 100
@@ -76,7 +76,7 @@ def get_config(scale: str = "laptop"):
             pattern="backbone/token_embedding",
             learning_rate=config.optimizer.learning_rate / 10,
             warmup_steps=config.optimizer.warmup_steps,
-            pull=0.0,
+            decay_to_start=0.0,
             frozen=True,
         )
     )

@@ -41,7 +41,7 @@ def link_words(
         kept = [n for n, some in enumerate(zip(*sides)) if all(map(len, some))]
         sides = [[side[n] for n in kept] for side in sides]
         vectors = [hub if x == graph.hub else rows.of(x) for x in (a, b)]
-        links[a, b] = linking.link_words(graph, (a, b), sides, vectors, options.position)
+        links[a, b] = linking.link_words(graph, (a, b), sides, vectors, options.position_weight)
     logging.info(
         "Given pairs: %s links of words, %.0f s",
         f"{sum(len(x.counts) for x in links.values()):,}",

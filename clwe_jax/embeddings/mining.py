@@ -346,4 +346,4 @@ def _links(
         [side.known_words(row) for row in rows.tolist()]
         for side, rows in zip(sentences, (best.source, best.target))
     ]
-    return linking.link_words(graph, pair, both, words, options.position)
+    return linking.link_words(graph, pair, both, words, options.position_weight)

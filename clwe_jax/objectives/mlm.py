@@ -142,7 +142,7 @@ class MlmObjective(MlmOptions):
           'monolingual_loss', 'cross_lingual_loss': over positions whose target is in the text's own
             or in another language; 'cross_lingual_share': the share of the latter positions.
           'predictions_per_row', 'padding', 'overflow': see `row_sums`.
-          'drift': with `hold`, see `models.mlm.drift`; training adds its mean, times `hold`, to the
+          'drift': with `stay_near_embeddings`, see `models.mlm.drift`; training adds its mean, times `stay_near_embeddings`, to the
             loss of every position.
         """
         params = {"params": variables["params"]}
@@ -155,11 +155,11 @@ class MlmObjective(MlmOptions):
         optimised = found.loss
         drift = {}
         # Without it training washes a common space of the table away (docs/lessons.md).
-        if self.hold:
+        if self.stay_near_embeddings:
             drift = {"drift": output.drift}
             # Times the weight, by which the step divides the sum.
             # In evaluation, `train` = 0, the loss is the cross-entropy alone.
-            held = train * self.hold * output.drift.mean() * found.loss.weight
+            held = train * self.stay_near_embeddings * output.drift.mean() * found.loss.weight
             optimised = Sums(found.loss.value + held, found.loss.weight)
         return {
             "loss": optimised,

@@ -103,7 +103,9 @@ class MiningOptions(Section):
         "margin from which a pair counts without support, for text whose lines are in no "
         "order; 0: never",
     )
-    position: Amount = option(4.0, "how much rather words link to the same place of a sentence")
+    position_weight: Amount = option(
+        4.0, "how much rather words link to the same place of a sentence"
+    )
     dim: Size = option(256, "random dimensions of words and sentences")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from typing import Any
+from typing import Any, Mapping
 
 from clwe_jax import __version__, atomic
 from clwe_jax.options.section import to_dict
@@ -28,6 +28,12 @@ _GONE = (
     "transfer.align.discount",
     "transfer.constrained",
 )
+# Options of earlier releases that have another name now: section -> old name -> new name.
+_RENAMED = {
+    "objective": {"hold": "stay_near_embeddings"},
+    "optimizer": {"pull": "decay_to_start"},
+    "static.mining": {"position": "position_weight"},
+}
 # The key of config.json for the folder that relative paths of options begin in, as seen from WORKDIR.
 _STARTED_IN = "started_in"
 
@@ -158,10 +164,24 @@ def _read_values(workdir: str | os.PathLike[str]) -> dict[str, Any]:
     for evaluator in values.get("evals", {}).values():
         evaluator.pop("bootstrap", None)  # an option of 0.2.0, which decides nothing that is loaded
     for path in _GONE:
-        *sections, name = path.split(".")
-        section = functools.reduce(lambda node, key: node.get(key, {}), sections, values)
-        section.pop(name, None)
+        section, _, name = path.rpartition(".")
+        _section_of(values, section).pop(name, None)
+    for path, names in _RENAMED.items():
+        _rename(_section_of(values, path), names)
+    for group in _section_of(values, "optimizer.groups").values():
+        _rename(group, _RENAMED["optimizer"])
     return values
+
+
+def _section_of(values: dict[str, Any], path: str) -> dict[str, Any]:
+    """The values of a section; {} where there is none."""
+    return functools.reduce(lambda node, name: node.get(name) or {}, path.split("."), values)
+
+
+def _rename(section: dict[str, Any], names: Mapping[str, str]) -> None:
+    for old, new in names.items():
+        if old in section:
+            section[new] = section.pop(old)
 
 
 def write_config(config: Run, workdir: str, started_in: str = "") -> None:

@@ -34,7 +34,7 @@ class MlmOptions(Section):
         "whether pieces are scored with the table that reads them (BERT), not with one of its own",
     )
     dense: bool = option(True, "whether a dense layer comes before the scores (BERT); XLM has none")
-    hold: Amount = option(
+    stay_near_embeddings: Amount = option(
         0.0,
         "weight of the distance between each layer's output and the embedding output, at "
         "positions that are not predicted. With a common space in the token table, the layers"

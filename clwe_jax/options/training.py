@@ -55,7 +55,7 @@ class GroupOptions(Section):
         None, "share of the highest rate that a 'linear' schedule ends with"
     )
     weight_decay: float | None = option(None, "decoupled decay")
-    pull: float | None = option(None, "decoupled decay towards the values at the start")
+    decay_to_start: float | None = option(None, "decoupled decay towards the values at the start")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +78,7 @@ class OptimizerOptions(Section):
     weight_decay: Amount = option(
         0.01, "decoupled decay of adamw and lamb, without biases and normalisation scales"
     )
-    pull: Amount = option(
+    decay_to_start: Amount = option(
         0.0,
         "decoupled decay, in the place of `weight_decay`, towards the values from which the "
         "parameters began to learn (Li et al. 2018, L2-SP, decoupled as in AdamW)",

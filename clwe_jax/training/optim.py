@@ -112,8 +112,8 @@ class Optimizer(OptimizerOptions):
             parts = [optax.scale_by_rss(self.initial_accumulator, self.eps)]
         else:
             parts = [optax.scale_by_adam(self.b1, self.b2, self.eps)]
-        if self.pull:
-            parts.append(optax.masked(pull_to_start(self.pull), is_matrix))
+        if self.decay_to_start:
+            parts.append(optax.masked(pull_to_start(self.decay_to_start), is_matrix))
         elif self.name in ("adamw", "lamb") and self.weight_decay:
             parts.append(optax.add_decayed_weights(self.weight_decay, mask=is_matrix))
         # After the decay, which the ratio includes; optax's LAMB would scale biases, too.

@@ -125,7 +125,7 @@ def test_a_head_without_a_dense_layer_reads_no_language():
 
 def test_hold_equals_numpy(objective, variables):
     batch = make_batch(6)
-    held = dataclasses.replace(objective, hold=3.0)
+    held = dataclasses.replace(objective, stay_near_embeddings=3.0)
     plain, _ = objective.loss(variables, batch, step=0, train=False)
     sums, _ = held.loss(variables, batch, step=0, train=False)
     hidden = objective.encode(variables, batch)
@@ -150,7 +150,7 @@ def test_hold_equals_numpy(objective, variables):
 def test_hold_keeps_the_layers_at_the_embeddings(objective, variables):
     """Steps along the gradient of the drift alone bring the layers back, and not the embeddings."""
     batch = make_batch(6)
-    held = dataclasses.replace(objective, hold=1.0)
+    held = dataclasses.replace(objective, stay_near_embeddings=1.0)
 
     def drift(variables):
         return held.loss(variables, batch, step=0, train=False)[0]["drift"].mean()
@@ -164,7 +164,7 @@ def test_layers_that_add_nothing_do_not_drift(objective):
     batch = make_batch(6)
     sizes = dataclasses.replace(objective.model.options, norm="pre")
     model = objective.model.clone(options=sizes)
-    pre = dataclasses.replace(objective, model=model, hold=1.0)
+    pre = dataclasses.replace(objective, model=model, stay_near_embeddings=1.0)
     params = nn.unbox(jax.jit(pre.init)(jax.random.key(0), batch))
     params["params"]["backbone"]["layer_0"] = jax.tree.map(
         jnp.zeros_like, params["params"]["backbone"]["layer_0"]

@@ -251,7 +251,7 @@ def test_wrong_groups_are_answered(groups, message):
 @pytest.mark.parametrize("name", ["adam", "adamw", "lamb"])
 def test_a_group_is_pulled_to_its_start(name):
     """The distance from the start takes the place of the parameter in AdamW's decay."""
-    group = GroupOptions(pattern="dense/kernel", pull=3.0, learning_rate=0.05)
+    group = GroupOptions(pattern="dense/kernel", decay_to_start=3.0, learning_rate=0.05)
     optimizer = optim.Optimizer(
         name=name,
         learning_rate=0.1,
@@ -281,8 +281,8 @@ def test_a_group_is_pulled_to_its_start(name):
 
 def test_where_entries_are_copied_their_start_is_too():
     """Else a sense that inherits a word's vector would be pulled to its own random start."""
-    group = dict(pattern="dense/kernel", pull=3.0)
-    for given in (dict(pull=3.0), dict(groups=dict(table=group))):
+    group = dict(pattern="dense/kernel", decay_to_start=3.0)
+    for given in (dict(decay_to_start=3.0), dict(groups=dict(table=group))):
         state = made(**given).build(10).init(tree(0))
         mapped = optim.map_kept(lambda x: jax.tree.map(lambda y: y + 7.0, x), state)
         shape = flat(tree(0))["dense/kernel"].shape

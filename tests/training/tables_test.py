@@ -183,7 +183,7 @@ def test_a_resumed_run_equals_a_whole_one(toy, tmp_path):
     """Also of a table that is pulled to its start, which the optimizer's state keeps."""
     values, known = vectors(64, 16)
     start = tables.TokenVectors(values, known, record={"source": "made up"})
-    group = GroupOptions(pattern="backbone/token_embedding", pull=5.0, learning_rate=0.01)
+    group = GroupOptions(pattern="backbone/token_embedding", decay_to_start=5.0, learning_rate=0.01)
     options = dict(optimizer=dict(name="adamw", schedule="constant", groups=dict(table=group)))
     whole = toy.fit(tmp_path / "whole", steps=6, initial=init.Initial(start=start), **options)
     toy.fit(tmp_path / "parts", steps=3, initial=init.Initial(start=start), **options)
