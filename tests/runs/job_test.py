@@ -343,6 +343,17 @@ def test_a_folder_with_an_option_that_is_gone_is_read(config, tmp_path):
     assert options.read_config(tmp_path) == config
 
 
+def test_a_folder_with_former_names_of_options_is_read(tmp_path):
+    run = options.parse(presets.start_from("warm_dict_mlm", "laptop"))
+    options.write_config(run, str(tmp_path), ".")
+    text = (tmp_path / "config.json").read_text()
+    for new, old in (("stay_near_embeddings", "hold"), ("decay_to_start", "pull")):
+        assert new in text
+        text = text.replace(f'"{new}"', f'"{old}"')
+    (tmp_path / "config.json").write_text(text)
+    assert options.read_config(tmp_path) == run
+
+
 @pytest.mark.parametrize("job", registry.TABLES["job"])
 def test_every_job_is_an_option_and_what_it_leaves_is_loaded(job):
     assert (job in systems.JOBS) != (job in systems._KINDS)
