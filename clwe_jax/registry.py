@@ -90,6 +90,10 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
             "clwe_jax.models.transformer:Transformer",
             "clwe_jax.options.models:TransformerOptions",
         ),
+        "rotary": (
+            "clwe_jax.models.rotary:RotaryTransformer",
+            "clwe_jax.options.models:RotaryOptions",
+        ),
         "bilm": ("clwe_jax.models.bilm:BiLmModel", "clwe_jax.options.models:BiLmOptions"),
         "laser": ("clwe_jax.models.laser:Laser", "clwe_jax.options.models:LaserOptions"),
         "translator": (

@@ -207,7 +207,9 @@ class RowEncoder:
         for place, row in enumerate(rows):
             end = len(row.ids) + 2
             arrays["inputs"][place, :end] = [vocabulary.cls_id, *row.ids, vocabulary.sep_id]
-            arrays["segment_ids"][place, :end] = 1
+            # A place that the tokenizer leaves empty belongs to no text.
+            first, last = int(not vocabulary.begins), end - int(not vocabulary.ends)
+            arrays["segment_ids"][place, first:last] = 1
             arrays["positions"][place, :end] = np.arange(end)
             arrays["language_ids"][place, :end] = row.language
             arrays["source_language_ids"][place, :end] = row.language

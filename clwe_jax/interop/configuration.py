@@ -14,9 +14,10 @@ from typing import Any, Mapping
 from absl import logging
 
 from clwe_jax import options
+from clwe_jax.interop import rotary_names
 from clwe_jax.options.models import TransformerOptions
 from clwe_jax.options.pretrain import PretrainRun
-from clwe_jax.options.section import OptionError
+from clwe_jax.options.section import OptionError, options_of
 from clwe_jax.text.vocab import hf_tokenizer
 
 CONFIG = "config.json"
@@ -24,7 +25,7 @@ PREFIX = "hf:"  # of a folder of Hugging Face, where an option or argument may n
 LASER = "laser:"  # of a folder with LASER's released encoder; see `interop.laser`
 TYPE_LANGUAGES = "token_type_languages"  # key of an export of ours whose token types are languages
 LASER_WEIGHTS = "bilstm.*.pt"
-KINDS = ("bert", "xlm-roberta", "roberta-prelayernorm", "xlm")
+KINDS = ("bert", "xlm-roberta", "roberta-prelayernorm", "xlm", *rotary_names.LAYOUTS)
 _ANY_LAYER = "backbone/layer_0/mlp/in_kernel"
 # The options of a model that its architecture decides.
 _DECIDED = (
@@ -84,6 +85,8 @@ def describe(directory: str) -> Description:
             f"{path}: the architecture {kind!r} is unknown here; expected one of {', '.join(KINDS)}"
         )
     try:
+        if kind in rotary_names.LAYOUTS:
+            return _rotary(path, kind, config)
         return _xlm(path, config) if kind == "xlm" else _bert(path, kind, config)
     except KeyError as error:
         raise ValueError(f"{path} has no {error}, which a model of this kind needs") from None
@@ -111,6 +114,18 @@ def _bert(path: str, kind: str, config: Mapping[str, Any]) -> Description:
     )
     positions = config["max_position_embeddings"] - first
     return Description(kind, model, config["vocab_size"], positions, languages, first)
+
+
+def _rotary(path: str, kind: str, config: Mapping[str, Any]) -> Description:
+    _demand(path, config, **rotary_names.demanded(kind))
+    try:
+        model = rotary_names.options_of(kind, config)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    if kind == "gemma3_text":
+        _demand(path, config, query_pre_attn_scalar=model.head_size)
+    positions = config["max_position_embeddings"]
+    return Description(kind, model, config["vocab_size"], positions)
 
 
 def _xlm(path: str, config: Mapping[str, Any]) -> Description:
@@ -196,13 +211,23 @@ def adopt_options(run: PretrainRun) -> PretrainRun:
             f"config.data.sequence_length={run.data.sequence_length}: {directory} has "
             f"{described.positions} positions"
         )
-    shown = ", ".join(f"{name}={getattr(described.options, name)}" for name in _DECIDED)
+    decided = _decided(described.options)
+    shown = ", ".join(f"{name}={getattr(described.options, name)}" for name in decided)
     logging.info("config.model follows %s: %s", os.path.join(directory, CONFIG), shown)
     return with_architecture(options.with_values(run, values), described)
 
 
+def _decided(model: TransformerOptions) -> list[str]:
+    """The options of a model that its architecture decides; of a rotary encoder, also its own."""
+    own = (x.name for x in options_of(type(model)))
+    return [x for x in own if x in _DECIDED or x not in TransformerOptions.__dataclass_fields__]
+
+
 def with_architecture(run: PretrainRun, described: Description) -> PretrainRun:
     """The run with the options of model and objective that an architecture decides."""
-    decided = {name: getattr(described.options, name) for name in _DECIDED}
-    values = {"model": decided, "objective": {"dense": described.dense}}
+    decided = {name: getattr(described.options, name) for name in _decided(described.options)}
+    values = {
+        "model": {"name": described.options.name, **decided},
+        "objective": {"dense": described.dense},
+    }
     return options.with_values(run, values)

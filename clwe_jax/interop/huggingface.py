@@ -1,4 +1,4 @@
-"""Models of Hugging Face (BERT, multilingual BERT, XLM-R, XLM) as ours.
+"""Models of Hugging Face (BERT, XLM-R, ModernBERT, Gemma 3, ...) as ours.
 
     objective, tokenizer, variables = huggingface.load("mbert", languages=("en", "de"))
     encoder = ModelEncoder(objective, tokenizer, variables)
@@ -10,7 +10,7 @@ hidden states of all layers and the scores of the MLM head equal those of transf
 from __future__ import annotations
 
 import dataclasses
-from typing import Mapping, NamedTuple, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from absl import logging
 from flax import traverse_util
@@ -19,9 +19,8 @@ import numpy as np
 
 from clwe_jax import registry
 from clwe_jax.interop import arrays as files
-from clwe_jax.interop import names
+from clwe_jax.interop import names, rotary_names
 from clwe_jax.interop.configuration import CONFIG, PREFIX, Description, describe
-from clwe_jax.models.transformer import Transformer
 from clwe_jax.options.models import TransformerOptions
 from clwe_jax.options.section import suggestion
 from clwe_jax.text.words.languages import hint
@@ -33,6 +32,7 @@ TOKENS = "backbone/token_embedding"
 POSITIONS = "backbone/position_embedding"
 TYPES = "backbone/type_embedding"
 LANGUAGES = "backbone/language_embedding"
+LAYOUTS = names.LAYOUTS | rotary_names.LAYOUTS
 BIAS = "head/output_bias"
 OUTPUT = "output_embedding"
 _PREDICTED_SHARE = 5  # a fifth of a row's pieces, at most, is masked
@@ -67,7 +67,7 @@ def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
         says.
     """
     described = describe(directory)
-    layout = names.LAYOUTS[described.kind]
+    layout = LAYOUTS[described.kind]
     weights = _rename_weights(files.read(directory))
     prefix = next((x for x in layout.prefixes if x + layout.tokens in weights), None)
     if prefix is None:
@@ -79,30 +79,47 @@ def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
     sizes = described.options
     rows = described.rows
     width = sizes.width
-    first = described.first_position
     ours = {TOKENS: taken(prefix + layout.tokens, (rows, width))}
-    places = taken(prefix + layout.positions, (described.positions + first, width))[first:]
-    ours[POSITIONS] = places[: max_length or None]
-    if described.languages:
-        table = prefix + (layout.languages or layout.types)
-        ours[LANGUAGES] = taken(table, (len(described.languages), width))
-    elif layout.types:
-        types = taken(prefix + layout.types, (max(1, sizes.types), width))
-        if sizes.types:
-            ours[TYPES] = types
-        else:
-            ours[POSITIONS] = ours[POSITIONS] + types[0]
-    pooler = bool(layout.pooler) and f"{prefix}{layout.pooler}.weight" in weights
-    for pair in names.pairs(layout, dataclasses.replace(sizes, pooler=pooler), prefix):
-        ours[pair.ours] = taken.pair(pair, sizes)
+    head: Iterable[tuple[str, np.ndarray]]
+    if isinstance(layout, rotary_names.RotaryLayout):
+        ours |= rotary_names.parameters(layout, sizes, prefix, taken)
+        head = rotary_names.head_parameters(layout, width, taken)
+    else:
+        ours |= _positions(described, layout, prefix, taken, max_length)
+        pooler = bool(layout.pooler) and f"{prefix}{layout.pooler}.weight" in weights
+        for pair in names.pairs(layout, dataclasses.replace(sizes, pooler=pooler), prefix):
+            ours[pair.ours] = taken.pair(pair, sizes)
+        head = ((pair.ours, taken.pair(pair, sizes)) for pair in names.head_pairs(layout))
     if layout.bias in weights:
         ours[BIAS] = taken(layout.bias, (rows,))
-        for pair in names.head_pairs(layout):
-            ours[pair.ours] = taken.pair(pair, sizes)
+        ours |= head
         scores = weights.get(layout.scores, ours[TOKENS])
         if scores.shape != (rows, width) or not np.array_equal(scores, ours[TOKENS]):
             ours[OUTPUT] = taken(layout.scores, (rows, width))
+    if described.kind == "gemma3_text":  # it multiplies them where it reads them
+        ours[TOKENS] = ours[TOKENS] * np.float32(width**0.5)
     return ours
+
+
+def _positions(
+    described: Description, layout: names.Layout, prefix: str, taken: _Taken, max_length: int
+) -> dict[str, np.ndarray]:
+    """The tables of positions, and of languages or types."""
+    sizes = described.options
+    width = sizes.width
+    first = described.first_position
+    places = taken(prefix + layout.positions, (described.positions + first, width))[first:]
+    tables = {POSITIONS: places[: max_length or None]}
+    if described.languages:
+        table = prefix + (layout.languages or layout.types)
+        tables[LANGUAGES] = taken(table, (len(described.languages), width))
+    elif layout.types:
+        types = taken(prefix + layout.types, (max(1, sizes.types), width))
+        if sizes.types:
+            tables[TYPES] = types
+        else:
+            tables[POSITIONS] = tables[POSITIONS] + types[0]
+    return tables
 
 
 class _Taken:
@@ -204,13 +221,13 @@ def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loade
         arrays[LANGUAGES] = arrays[LANGUAGES][_rows(directory, described, languages)]
     sizes = dataclasses.replace(described.options, pooler="backbone/pooler_kernel" in arrays)
     length = max_length or described.positions
-    encoder = Transformer(sizes, vocabulary.size, len(languages), length)
+    encoder = registry.lookup("model", sizes.name)(sizes, vocabulary.size, len(languages), length)
     objective = registry.lookup("objective", "mlm")(
         model=encoder,
         vocab_size=len(vocabulary),
         max_predictions=max(1, length // _PREDICTED_SHARE),
         tied=OUTPUT not in arrays,
-        dense=bool(names.LAYOUTS[described.kind].dense),
+        dense=described.dense,
     )
     params = {path: jnp.asarray(array) for path, array in arrays.items()}
     return Loaded(objective, tokenizer, {"params": traverse_util.unflatten_dict(params, sep="/")})

@@ -163,6 +163,29 @@ class Transformer(nn.Module):
     vocab_size: int
     languages: int
     max_length: int = 512
+    layer_class = EncoderLayer
+
+    def layer_fields(self, number: int, implementation: str) -> dict[str, object]:
+        """The fields of a layer, numbered from 0."""
+        options = self.options
+        return dict(
+            heads=options.heads,
+            mlp_dim=options.mlp_dim,
+            dropout=options.dropout,
+            norm=options.norm,
+            implementation=implementation,
+            init_std=options.init_std,
+            salt=2 * number + 1,  # 0 is the embeddings'; a layer drops twice
+            epsilon=options.epsilon,
+        )
+
+    def norm(self) -> nn.Module:
+        """A normalisation of the embeddings, or after the last layer."""
+        return LayerNorm(self.options.epsilon)
+
+    def make_mask(self, batch: Batch) -> Array:
+        """bool [B, 1, L, L]: whether a query reads a key."""
+        return attention.segment_mask(batch["segment_ids"])
 
     def setup(self) -> None:
         options = self.options
@@ -171,9 +194,10 @@ class Transformer(nn.Module):
         self.token_table = parameter(
             self, "token_embedding", ("vocab", "embed"), init, (self.vocab_size, width)
         )
-        self.position_table = parameter(
-            self, "position_embedding", ("position", "embed"), init, (self.max_length, width)
-        )
+        if options.position_table:
+            self.position_table = parameter(
+                self, "position_embedding", ("position", "embed"), init, (self.max_length, width)
+            )
         if options.language_embeddings or options.condition_on_language:
             self.language_table = parameter(
                 self, "language_embedding", ("language", "embed"), init, (self.languages, width)
@@ -189,26 +213,20 @@ class Transformer(nn.Module):
             self.pooler_bias = parameter(
                 self, "pooler_bias", ("norm",), nn.initializers.zeros, (width,)
             )
-        self.embedding_norm = LayerNorm(options.epsilon)
-        shared = nn.remat(EncoderLayer) if options.remat else EncoderLayer
+        if options.input_norm:
+            self.embedding_norm = self.norm()
+        shared = nn.remat(self.layer_class) if options.remat else self.layer_class
         own = private.private(shared, self.languages)
         self.encoder_layers = [
             (own if k < options.private_layers else shared)(
-                heads=options.heads,
-                mlp_dim=options.mlp_dim,
-                dropout=options.dropout,
-                norm=options.norm,
                 # JAX's cuDNN attention fails under the vmap of a language's own layers.
-                implementation="xla" if k < options.private_layers else options.attention,
-                init_std=options.init_std,
-                salt=2 * k + 1,  # 0 is the embeddings'; a layer drops twice
-                epsilon=options.epsilon,
+                **self.layer_fields(k, "xla" if k < options.private_layers else options.attention),
                 name=f"layer_{k}",
             )
             for k in range(options.layers)
         ]
         if options.norm == "pre":
-            self.final_norm = LayerNorm(options.epsilon)
+            self.final_norm = self.norm()
 
     def __call__(self, batch: Batch, train: bool = False) -> Hidden:
         """Encodes a batch.
@@ -228,7 +246,8 @@ class Transformer(nn.Module):
         if train and self.options.dropout > 0:
             seed = dropout.seed_of(self.make_rng("dropout"))
         x = jnp.take(self.token_table, batch["inputs"], axis=0)
-        x += jnp.take(self.position_table, batch["positions"], axis=0)
+        if self.options.position_table:
+            x += jnp.take(self.position_table, batch["positions"], axis=0)
         # It moves all vectors of a language one way, which harms a start from aligned vectors.
         if self.options.language_embeddings:
             x += jnp.take(self.language_table, batch["language_ids"], axis=0)
@@ -236,14 +255,16 @@ class Transformer(nn.Module):
             kinds = batch.get("type_ids")
             x += self.type_table[0] if kinds is None else jnp.take(self.type_table, kinds, axis=0)
         # Tables, their sum and its norm are float32; the layers compute in `dtype`.
-        x = self.embedding_norm(x).astype(compute_dtype(self.options.dtype))
+        x = self.embedding_norm(x) if self.options.input_norm else x
+        x = x.astype(compute_dtype(self.options.dtype))
         x = dropout.dropout(x, self.options.dropout, seed, 0)
         x = nn.with_logical_constraint(x, ACTIVATION)
 
-        mask = attention.segment_mask(batch["segment_ids"])
+        mask = self.make_mask(batch)
+        turned = () if self.options.position_table else (batch["positions"],)
         outputs = [x]
         for k, layer in enumerate(self.encoder_layers):
-            x = layer(outputs[-1], mask, seed)
+            x = layer(outputs[-1], mask, seed, *turned)
             if k < self.options.private_layers:
                 x = private.chosen(x, batch["language_ids"][:, 0])  # a row has one language
             outputs.append(x)

@@ -37,6 +37,8 @@ class TransformerOptions(ModelOptions):
     """The encoder; `(batch, train) -> Hidden`."""
 
     name = "transformer"
+    position_table: ClassVar[bool] = True  # else positions turn queries and keys
+    input_norm: ClassVar[bool] = True
     layers: Size = option(12, "number of layers")
     width: Size = option(768, "dimensions of a layer's output")
     heads: Annotated[Size, Divides("width")] = option(
@@ -76,6 +78,54 @@ class TransformerOptions(ModelOptions):
     private_layers: Annotated[Count, AtMost("layers")] = option(
         0, "first layers of which each language has its own; a row has one language"
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class RotaryOptions(TransformerOptions):
+    """A Transformer with rotary positions and gated layers, such as ModernBERT's."""
+
+    name = "rotary"
+    position_table = False
+    kv_heads: Count = option(
+        0, "heads of keys and values, each for heads / kv_heads of queries; 0: heads"
+    )
+    head_dim: Count = option(0, "dimensions of a head, an even number; 0: width / heads")
+    activation: Annotated[str, OneOf("gelu", "gelu_tanh", "silu")] = option(
+        "gelu", "function of the gate"
+    )
+    rms: bool = option(
+        False, "whether normalisation leaves the mean, and divides by the root mean square"
+    )
+    input_norm: bool = option(
+        True, "whether the embeddings are normalised, and the first attention's input not again"
+    )
+    output_norms: bool = option(
+        False, "whether the outputs of sublayers are normalised too (Gemma 3)"
+    )
+    query_norm: bool = option(False, "whether queries and keys are normalised (Gemma 3, Qwen 3)")
+    causal: bool = option(False, "whether a piece reads only itself and those before it")
+    local_layers: Sequence[int] = option(
+        (), "numbers, from 0, of the layers that read near positions alone"
+    )
+    window: Count = option(64, "positions before and behind that local layers read")
+    theta: Amount = option(160_000.0, "base of the rotations' wavelengths")
+    local_theta: Amount = option(10_000.0, "base of the rotations' wavelengths in local layers")
+
+    @property
+    def head_size(self) -> int:
+        """Dimensions of a head."""
+        return self.head_dim or self.width // self.heads
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.head_size % 2:
+            raise OptionError(
+                f"{AT}.head_dim={self.head_size}: rotations turn pairs of dimensions; make it even"
+            )
+        if self.kv_heads and self.heads % self.kv_heads:
+            raise OptionError(
+                f"{AT}.kv_heads={self.kv_heads} does not divide {AT}.heads={self.heads}"
+            )
 
 
 @dataclasses.dataclass(frozen=True)

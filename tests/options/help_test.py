@@ -41,7 +41,7 @@ def test_every_option_is_described(path):
         ("clcr", "data.languages", "the source, which is mapped and reordered, and the target"),
         ("saelmo", "train.batch_size", "rows, over all hosts"),
         ("saelmo", "model.cells", "C, LSTM cells of a layer and direction"),
-        ("saelmo", "model.name", "one of transformer, bilm, laser, translator"),
+        ("saelmo", "model.name", "one of transformer, rotary, bilm, laser, translator"),
         (
             "clcr",
             "clcr.contrast",

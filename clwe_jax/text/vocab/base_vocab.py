@@ -25,9 +25,12 @@ class Vocabulary(abc.ABC):
       kind: 'wordpiece', 'sentencepiece' or 'word'.
       size: len(pieces) rounded up to a multiple of 128; ids from len(pieces) on never occur.
       specials: name of each special piece -> its id.
+      begins, ends: whether a text begins with [CLS], and whether it ends with [SEP].
     """
 
     kind: str
+    begins = True
+    ends = True
 
     def __init__(self, pieces: Sequence[str], specials: Mapping[str, int]):
         self.pieces = list(pieces)

@@ -1,4 +1,4 @@
-"""Tokenizers of Hugging Face's folders: BERT's WordPiece, XLM-R's SentencePiece, XLM's fastBPE.
+"""Tokenizers of Hugging Face's folders: WordPiece, SentencePiece, XLM's fastBPE, any tokenizer.json.
 
 The piece ids of raw text equal those of `transformers.AutoTokenizer`, with one exception: the name
 of a special piece in the text, such as "[MASK]", is text.
@@ -14,7 +14,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from absl import logging
 
-from clwe_jax.text.vocab import xlm
+from clwe_jax.text.vocab import json_vocab, xlm
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.vocab.subword_vocab import (
     INSIDE_MARK,
@@ -26,6 +26,7 @@ from clwe_jax.text.words.words import Segmenter
 
 TOKENIZER_FILE = "tokenizer.json"
 CONFIG_FILE = "tokenizer_config.json"
+SPECIALS_FILE = "special_tokens_map.json"  # of older folders
 WORDPIECE_FILE = "vocab.txt"
 SENTENCEPIECE_FILE = "sentencepiece.bpe.model"
 OWN = "clwe_jax"  # the folder with our tokenizer in an export of ours
@@ -63,7 +64,7 @@ def normalizer(path: str) -> Normalizer:
     if own := _own(path):
         return own.normalizer
     spec = _optional(path, TOKENIZER_FILE)
-    if spec is not None and _kind(path, spec) != "WordPiece":
+    if spec is not None and (_is_read_by_library(spec) or _kind(path, spec) != "WordPiece"):
         return Normalizer(lower_case=False)
     if spec is None and not os.path.exists(os.path.join(path, WORDPIECE_FILE)):
         lower = is_xlm(path) and _lower_case_of_xlm(path)
@@ -115,6 +116,11 @@ def tokenizer(
     spec = _optional(path, TOKENIZER_FILE)
     sentencepiece = os.path.join(path, SENTENCEPIECE_FILE)
     text = os.path.join(path, WORDPIECE_FILE)
+    if spec is not None and _is_read_by_library(spec):
+        vocabulary = _json_vocabulary(path)
+        return Tokenizer(
+            languages, normalizer(path), Segmenter(lexicons), vocabulary, whole_text=True
+        )
     if spec is not None and _kind(path, spec) == "Unigram":
         model = _unigram_model(os.path.join(path, TOKENIZER_FILE), spec)
     elif spec is not None or os.path.exists(text):
@@ -157,12 +163,27 @@ def _optional(path: str, name: str) -> dict[str, Any] | None:
     return read_json(whole) if os.path.exists(whole) else None
 
 
+def _is_read_by_library(spec: Mapping[str, Any]) -> bool:
+    """Whether a tokenizer.json is neither BERT's nor XLM-R's."""
+    return (spec.get("model") or {}).get("type") == "BPE"
+
+
+def _json_vocabulary(path: str) -> json_vocab.JsonVocabulary:
+    names = (_optional(path, SPECIALS_FILE) or {}) | (_optional(path, CONFIG_FILE) or {})
+    with open(os.path.join(path, TOKENIZER_FILE), encoding="utf-8") as file:
+        spec = file.read()
+    try:
+        return json_vocab.read(spec, names)
+    except (RuntimeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
 def _kind(path: str, spec: Mapping[str, Any]) -> str:
     kind = (spec.get("model") or {}).get("type", "without a type")
     if kind not in ("WordPiece", "Unigram"):
         raise ValueError(
             f"{os.path.join(path, TOKENIZER_FILE)} is a tokenizer of the kind {kind}; expected "
-            "WordPiece (BERT) or Unigram (XLM-R)"
+            "WordPiece (BERT), Unigram (XLM-R) or BPE"
         )
     return kind
 

@@ -128,9 +128,12 @@ class SentencePieceVocabulary(Vocabulary):
     def _encode(self, word: str) -> list[int]:
         return self.processor.encode(word)
 
-    def encode_text(self, text: str) -> list[int]:
-        """The piece ids of raw text, which the model itself normalises and cuts at spaces."""
-        return self.processor.encode(text)
+    def encode_text(self, text: str) -> tuple[list[int], list[int]]:
+        """The piece ids of raw text, and the number of each piece's string between spaces."""
+        ids = self.processor.encode(text)
+        begins = [self.pieces[i].startswith(SPACE_MARK) for i in ids]
+        # Pieces before the first space mark join word 0.
+        return ids, [max(0, number - 1) for number in itertools.accumulate(begins)]
 
     def save(self, directory: str) -> None:
         os.makedirs(directory, exist_ok=True)

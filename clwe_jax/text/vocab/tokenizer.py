@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import itertools
 import json
 import os
 from typing import Iterable, Mapping, Sequence
@@ -17,7 +16,8 @@ from clwe_jax.text.vocab import base_vocab, vocab
 from clwe_jax.text.vocab.laser import LaserSegmenter
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words.normalize import Normalizer
-from clwe_jax.text.vocab.subword_vocab import SPACE_MARK, SentencePieceVocabulary
+from clwe_jax.text.vocab.json_vocab import JsonVocabulary
+from clwe_jax.text.vocab.subword_vocab import SentencePieceVocabulary
 from clwe_jax.text.words.words import Segmenter
 from clwe_jax.text.vocab.xlm import MosesSegmenter
 
@@ -46,10 +46,12 @@ class Tokenizer:
         whole_text: bool = False,
     ):
         """Raises:
-        ValueError: `whole_text` with a vocabulary that is no SentencePiece model.
+        ValueError: `whole_text` with a vocabulary that reads single words alone.
         """
-        if whole_text and not isinstance(vocabulary, SentencePieceVocabulary):
-            raise ValueError(f"Only SentencePiece encodes whole texts, not {vocabulary.kind}")
+        if whole_text and not isinstance(vocabulary, (SentencePieceVocabulary, JsonVocabulary)):
+            raise ValueError(
+                f"Only SentencePiece and tokenizer.json encode whole texts, not {vocabulary.kind}"
+            )
         self.whole_text = whole_text
         self.languages = tuple(languages)
         self.normalizer = normalizer
@@ -90,10 +92,7 @@ class Tokenizer:
         With `whole_text` the words of the index are those between spaces.
         """
         if self.whole_text:
-            ids = self.vocabulary.encode_text(text)
-            begins = [self.vocabulary.pieces[i].startswith(SPACE_MARK) for i in ids]
-            # Pieces before the first space mark join word 0.
-            return ids, [max(0, number - 1) for number in itertools.accumulate(begins)]
+            return self.vocabulary.encode_text(text)
         return self.encode_words(self.words(text, language))
 
     def save(self, directory: str) -> None:

@@ -12,12 +12,18 @@ import os
 from typing import Iterable, Mapping
 
 from clwe_jax.text.corpus import corpora
-from clwe_jax.text.vocab import laser, subword_vocab, whole_words, word_vocab, xlm
+from clwe_jax.text.vocab import json_vocab, laser, subword_vocab, whole_words, word_vocab, xlm
 from clwe_jax.text.vocab.base_vocab import LONGEST_WORD, SPECIALS, Vocabulary
 
 _CODES = ".fcodes"
 KINDS = (*subword_vocab.KINDS, "word")
-_FILES = (subword_vocab.WORDPIECE_FILE, subword_vocab.SENTENCEPIECE_FILE, word_vocab.FILE, xlm.FILE)
+_FILES = (
+    subword_vocab.WORDPIECE_FILE,
+    subword_vocab.SENTENCEPIECE_FILE,
+    json_vocab.FILE,
+    word_vocab.FILE,
+    xlm.FILE,
+)
 
 
 def load(path: str) -> Vocabulary:
@@ -55,6 +61,8 @@ def load(path: str) -> Vocabulary:
     try:
         if os.path.basename(path) == xlm.FILE:
             return xlm.load(path)
+        if os.path.basename(path) == json_vocab.FILE:
+            return json_vocab.read(content.decode())
         if path.endswith(".model"):
             return subword_vocab.SentencePieceVocabulary(content)
         lines = [x.removesuffix("\r") for x in content.decode("utf-8-sig").split("\n")]

@@ -167,7 +167,10 @@ def test_both_files_of_xlm_r_are_one_tokenizer(sentencepiece, tmp_path):
 @pytest.mark.parametrize(
     "change, message",
     [
-        (lambda x: x["model"].update(type="BPE"), "of the kind BPE; expected WordPiece .* Unigram"),
+        (
+            lambda x: x["model"].update(type="WordLevel"),
+            "of the kind WordLevel; expected WordPiece .* Unigram",
+        ),
         (lambda x: x["model"].update(unk_id=None), "unk_id=None: expected the id of a piece"),
         (lambda x: x["model"].update(byte_fallback=True), "byte_fallback is no part of XLM-R"),
         (lambda x: x.update(normalizer={"type": "Lowercase"}), "Lowercase is no part of XLM-R"),

@@ -1,0 +1,165 @@
+"""A Transformer with rotary positions and gated layers: ModernBERT, Gemma 3 and Qwen 3 are its options.
+
+Positions turn queries and keys (RoPE; Su et al. 2021, section 3.4), the inner layer is gated (GLU; Shazeer
+2020), nothing has a bias, and some layers attend to near positions alone.
+"""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from flax import linen as nn
+import jax
+import jax.numpy as jnp
+
+from clwe_jax.models import attention, dropout
+from clwe_jax.models.transformer import ACTIVATION, Transformer, gelu, parameter
+from clwe_jax.options.models import RotaryOptions
+from clwe_jax.types import Array, Batch, Hidden
+
+_ACTIVATIONS = {"gelu": gelu, "gelu_tanh": jax.nn.gelu, "silu": jax.nn.silu}
+
+
+class ScaleNorm(nn.Module):
+    """Normalisation over the last axis with a scale and no bias, in float32.
+
+    Attributes:
+      rms: whether the mean stays, so that only the root of the mean square is divided by.
+    """
+
+    epsilon: float
+    rms: bool
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        # x: [..., D].
+        scale = parameter(self, "scale", ("norm",), nn.initializers.ones, (x.shape[-1],))
+        y = x.astype(jnp.float32)
+        if not self.rms:
+            y = y - y.mean(-1, keepdims=True)
+        square = jnp.square(y).mean(-1, keepdims=True)
+        return (y * (jax.lax.rsqrt(square + self.epsilon) * scale)).astype(x.dtype)
+
+
+def rotate(x: Array, positions: Array, theta: float) -> Array:
+    """Turns each pair (k, k + K / 2) of dimensions by the angle position * theta^(-2 k / K).
+
+    Args:
+      x: [B, L, H, K].
+      positions: int [B, L].
+    """
+    half = x.shape[-1] // 2
+    angles = positions[..., None] * theta ** (-jnp.arange(half, dtype=jnp.float32) / half)
+    cosines, sines = jnp.cos(angles)[:, :, None], jnp.sin(angles)[:, :, None]
+    first, second = jnp.split(x.astype(jnp.float32), 2, -1)
+    turned = [first * cosines - second * sines, second * cosines + first * sines]
+    return jnp.concatenate(turned, -1).astype(x.dtype)
+
+
+class RotaryAttention(nn.Module):
+    """Attention within a mask; a head of keys and values may serve several heads of queries."""
+
+    options: RotaryOptions
+    implementation: str
+    theta: float
+
+    @nn.compact
+    def __call__(self, x: Array, mask: Array, positions: Array) -> Array:
+        # x: [B, L, D]; mask: bool [B, 1, L, L]; positions: int [B, L].
+        options = self.options
+        width = x.shape[-1]
+        heads = options.heads
+        size = options.head_size
+        shared = options.kv_heads or heads
+        init = nn.initializers.truncated_normal(options.init_std)
+        axes = ("embed", "heads", "kv")
+        w_qkv = parameter(self, "qkv_kernel", axes, init, (width, heads + 2 * shared, size))
+        w_out = parameter(self, "out_kernel", ("heads", "kv", "embed"), init, (heads, size, width))
+        qkv = jnp.einsum("bld,dhk->blhk", x, w_qkv.astype(x.dtype))
+        q, k, v = jnp.split(qkv, (heads, heads + shared), axis=2)
+        if options.query_norm:
+            q = ScaleNorm(options.epsilon, options.rms, name="query_norm")(q)
+            k = ScaleNorm(options.epsilon, options.rms, name="key_norm")(k)
+        q, k = (rotate(y, positions, self.theta) for y in (q, k))
+        y = attention.attend(q, k, v, mask, self.implementation)
+        return jnp.einsum("blhk,hkd->bld", y, w_out.astype(x.dtype))
+
+
+class GatedFeedForward(nn.Module):
+    """(activation(x A) * x B) C."""
+
+    options: RotaryOptions
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        # x: [B, L, D].
+        width = x.shape[-1]
+        units = self.options.mlp_dim
+        init = nn.initializers.truncated_normal(self.options.init_std)
+        w_in = parameter(self, "in_kernel", ("embed", None, "mlp"), init, (width, 2, units))
+        w_out = parameter(self, "out_kernel", ("mlp", "embed"), init, (units, width))
+        gate, y = jnp.unstack(jnp.einsum("bld,dtm->tblm", x, w_in.astype(x.dtype)))
+        return (_ACTIVATIONS[self.options.activation](gate) * y) @ w_out.astype(x.dtype)
+
+
+class RotaryLayer(nn.Module):
+    """Attention and gated feed-forward with residual connections; norm='post' or 'pre'.
+
+    Attributes:
+      number: of the layer, from 0.
+    """
+
+    options: RotaryOptions
+    implementation: str
+    number: int
+
+    @nn.compact
+    def __call__(self, x: Array, mask: Array, seed: Array | None, positions: Array) -> Array:
+        # x: [B, L, D]; mask: bool [B, 1, L, L]; seed: uint32 [2]; positions: int [B, L].
+        options = self.options
+
+        def norm(name: str, y: Array) -> Array:
+            return ScaleNorm(options.epsilon, options.rms, name=name)(y)
+
+        def add(x: Array, name: str, sublayer: Callable[[Array], Array], place: int) -> Array:
+            # With normalised embeddings the first attention needs no norm of its own.
+            bare = name == "attention" and options.input_norm and not self.number
+            before = options.norm == "pre" and not bare
+            y = sublayer(norm(f"{name}_norm", x) if before else x)
+            y = norm(f"{name}_output_norm", y) if options.output_norms else y
+            x = x + dropout.dropout(y, options.dropout, seed, 2 * self.number + 1 + place)
+            return norm(f"{name}_norm", x) if options.norm == "post" else x
+
+        near = self.number in options.local_layers
+        if near:
+            distance = jnp.abs(positions[:, None, :, None] - positions[:, None, None, :])
+            mask = mask & (distance <= options.window)
+        theta = options.local_theta if near else options.theta
+        attend = RotaryAttention(options, self.implementation, theta, name="attention")
+        x = add(x, "attention", lambda y: attend(y, mask, positions), 0)
+        x = add(x, "mlp", GatedFeedForward(options, name="mlp"), 1)
+        return nn.with_logical_constraint(x, ACTIVATION)
+
+
+class RotaryTransformer(Transformer):
+    """`Transformer` with rotary layers; the last of `Hidden.layers` is normalised."""
+
+    options: RotaryOptions
+    layer_class = RotaryLayer
+
+    def layer_fields(self, number: int, implementation: str) -> dict[str, object]:
+        return dict(options=self.options, implementation=implementation, number=number)
+
+    def norm(self) -> nn.Module:
+        return ScaleNorm(self.options.epsilon, self.options.rms)
+
+    def make_mask(self, batch: Batch) -> Array:
+        mask = super().make_mask(batch)
+        if self.options.causal:
+            place = jnp.arange(mask.shape[-1])
+            mask = mask & (place[:, None] >= place[None, :])
+        return mask
+
+    def __call__(self, batch: Batch, train: bool = False) -> Hidden:
+        hidden = super().__call__(batch, train)
+        return hidden.replace(layers=(*hidden.layers[:-1], hidden.last))
