@@ -25,7 +25,16 @@ PREFIX = "hf:"  # of a folder of Hugging Face, where an option or argument may n
 LASER = "laser:"  # of a folder with LASER's released encoder; see `interop.laser`
 TYPE_LANGUAGES = "token_type_languages"  # key of an export of ours whose token types are languages
 LASER_WEIGHTS = "bilstm.*.pt"
-KINDS = ("bert", "xlm-roberta", "roberta-prelayernorm", "xlm", *rotary_names.LAYOUTS)
+_ROBERTAS = ("xlm-roberta", "roberta", "camembert", "roberta-prelayernorm")
+KINDS = ("bert", "distilbert", "electra", *_ROBERTAS, "xlm", *rotary_names.LAYOUTS)
+# DistilBERT's name of an entry -> BERT's
+_DISTIL = {
+    "dim": "hidden_size",
+    "n_layers": "num_hidden_layers",
+    "n_heads": "num_attention_heads",
+    "hidden_dim": "intermediate_size",
+    "activation": "hidden_act",
+}
 _ANY_LAYER = "backbone/layer_0/mlp/in_kernel"
 # The options of a model that its architecture decides.
 _DECIDED = (
@@ -95,9 +104,14 @@ def describe(directory: str) -> Description:
 
 
 def _bert(path: str, kind: str, config: Mapping[str, Any]) -> Description:
+    if kind == "distilbert":
+        renamed = {bert: config[distil] for distil, bert in _DISTIL.items()}
+        config = {**config, **renamed, "type_vocab_size": 0}
+    elif kind == "electra":
+        _demand(path, config, embedding_size=config["hidden_size"])
     _demand(path, config, hidden_act="gelu", position_embedding_type="absolute", is_decoder=False)
     # RoBERTa's first position is the one after the id of the padding.
-    first = 0 if kind == "bert" else config.get("pad_token_id", 1) + 1
+    first = config.get("pad_token_id", 1) + 1 if kind in _ROBERTAS else 0
     types = config.get("type_vocab_size", 2)
     languages = tuple(config.get(TYPE_LANGUAGES, ()))
     model = TransformerOptions(

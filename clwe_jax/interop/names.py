@@ -1,5 +1,4 @@
-"""The names and layouts of parameters in Hugging Face's BERT, XLM-R, XLM and pre-norm RoBERTa, and in
-ours."""
+"""The names and layouts of parameters in BERT, its relatives and XLM of Hugging Face, and in ours."""
 
 from __future__ import annotations
 
@@ -105,6 +104,37 @@ _PRE_NORM_LAYER = tuple(
 LAYOUTS: dict[str, Layout] = {
     "bert": _BERT,
     "xlm-roberta": _ROBERTA,
+    "roberta": _ROBERTA,
+    "camembert": _ROBERTA,
+    "electra": dataclasses.replace(
+        _BERT,
+        prefixes=("electra.", ""),
+        dense="generator_predictions.dense",
+        head_norm="generator_predictions.LayerNorm",
+        bias="generator_lm_head.bias",
+        scores="generator_lm_head.weight",
+        pooler="",
+    ),
+    "distilbert": dataclasses.replace(
+        _BERT,
+        prefixes=("distilbert.", ""),
+        types="",
+        layer=(
+            "transformer.layer.{}.attention.q_lin",
+            "transformer.layer.{}.attention.k_lin",
+            "transformer.layer.{}.attention.v_lin",
+            "transformer.layer.{}.attention.out_lin",
+            "transformer.layer.{}.sa_layer_norm",
+            "transformer.layer.{}.ffn.lin1",
+            "transformer.layer.{}.ffn.lin2",
+            "transformer.layer.{}.output_layer_norm",
+        ),
+        dense="vocab_transform",
+        head_norm="vocab_layer_norm",
+        bias="vocab_projector.bias",
+        scores="vocab_projector.weight",
+        pooler="",
+    ),
     "roberta-prelayernorm": dataclasses.replace(
         _ROBERTA,
         prefixes=("roberta_prelayernorm.", ""),

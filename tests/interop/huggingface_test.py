@@ -192,7 +192,7 @@ def spoil(folders, tmp_path, change):
     [
         (
             lambda a, c: c.update(model_type="gpt2"),
-            "architecture 'gpt2'.*bert, xlm-roberta, roberta-prelayernorm, xlm",
+            "architecture 'gpt2'.*bert, distilbert, electra, .*, qwen3",
         ),
         (lambda a, c: c.update(hidden_act="relu"), "hidden_act='relu' is not supported; .*'gelu'"),
         (lambda a, c: c.update(position_embedding_type="relative_key"), "expected 'absolute'"),

@@ -1,4 +1,4 @@
-"""Encoders with rotary positions and tokenizers of byte pairs: equal to transformers and tokenizers."""
+"""Encoders of many architectures with tokenizers of byte pairs: equal to transformers and tokenizers."""
 
 import dataclasses
 import json
@@ -65,6 +65,14 @@ KINDS = {
         dict(SHARED, query_pre_attn_scalar=16, sliding_window=6, use_bidirectional_attention=True),
     ),
     "qwen3": ("Qwen3", "", dict(SHARED, rope_theta=1e6)),
+    "roberta": ("Roberta", "MaskedLM", dict(SMALL, type_vocab_size=1)),
+    "camembert": ("Camembert", "MaskedLM", dict(SMALL, type_vocab_size=1)),
+    "electra": ("Electra", "MaskedLM", dict(SMALL, embedding_size=32)),
+    "distilbert": (
+        "DistilBert",
+        "MaskedLM",
+        dict(dim=32, n_layers=4, n_heads=4, hidden_dim=48, max_position_embeddings=64),
+    ),
 }
 
 
@@ -158,7 +166,7 @@ def test_hidden_states_equal_those_of_transformers(kind, tmp_path):
     assert len(ours.layers) == len(theirs.hidden_states) == 5
     for x, y in zip(ours.layers, theirs.hidden_states):
         np.testing.assert_allclose(x[:, skip:][there[:, skip:]], y[there[:, skip:]], atol=1e-4)
-    if kind == "modernbert":
+    if KINDS[kind][1]:
         score = objective.module.apply(variables, ours.last, batch["language_ids"], method="score")
         pieces = len(vocabulary)
         np.testing.assert_allclose(
@@ -180,6 +188,7 @@ def test_a_run_takes_the_sizes_of_the_folder(tmp_path):
 @pytest.mark.parametrize(
     "change, message",
     [
+        (dict(model_type="electra", embedding_size=16), "embedding_size=16 is not supported"),
         (dict(norm_bias=True), "norm_bias=True is not supported"),
         (dict(hidden_activation="relu"), "activation 'relu' is unknown"),
         (dict(rope_scaling={"factor": 2}), "scaled rotary positions"),
