@@ -72,7 +72,7 @@ class Adversarial(AdversarialOptions):
         best: tuple[np.ndarray, dict[str, Any]] | None = None
         criteria = []
         for key in jax.random.split(jax.random.key(self.seed), self.restarts):
-            refined = self._refined(x, y, *self._trained(x, y, key))
+            refined = self._refine_map(x, y, *self._train_map(x, y, key))
             criteria.append(refined[1]["best_criterion"])
             if best is None or criteria[-1] > best[1]["best_criterion"]:
                 best = refined
@@ -80,7 +80,7 @@ class Adversarial(AdversarialOptions):
         info = {"aligner": "adversarial", **best[1], "restart_criteria": criteria}
         return alignment.Alignment(best[0], None, *steps, info)
 
-    def _trained(
+    def _train_map(
         self, x: np.ndarray, y: np.ndarray, key: Array
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """The map of the epoch with the best criterion, float32 [D, D], and its `info`."""
@@ -128,7 +128,7 @@ class Adversarial(AdversarialOptions):
         info["kept"] = f"epoch {int(np.argmax(info['criterion'])) + 1}"
         return best, info
 
-    def _refined(
+    def _refine_map(
         self, x: np.ndarray, y: np.ndarray, matrix: np.ndarray, info: dict[str, Any]
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """The map with the best criterion among the given one and the refinement rounds."""

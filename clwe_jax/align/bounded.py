@@ -241,7 +241,7 @@ def _sums(keys, vectors, bias, part=None, *, beta, k, mass):
 
 @jax.jit
 def _far(keys, means, centers, logs, near, beta):
-    """See `Around._far`; `logs` are the logarithms of the numbers of vectors in the groups."""
+    """See `Neighbourhoods._far`; `logs` are the logarithms of the numbers of vectors in the groups."""
     cosines = search.products(search.unit(keys), centers, 0.0, 1.0)
     own = search.top_k(cosines, 1)[1][:, 0]
     # Jensen's bound over beta: log(n exp(beta m y)) / beta, m y as a cosine times the length of m.

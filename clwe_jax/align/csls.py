@@ -44,13 +44,13 @@ class SharedProducts:
 
     def means(self, keys: Array, pool: Array, neighbourhood: int, memory_bytes: int) -> Array:
         """The same as `search.means`."""
-        return self._both(both_sides.means, keys, pool, neighbourhood, memory_bytes)
+        return self._find_both(both_sides.means, keys, pool, neighbourhood, memory_bytes)
 
     def masses(self, keys: Array, pool: Array, beta: float, memory_bytes: int) -> Array:
         """The same as `search.log_mass`."""
-        return self._both(search.log_masses, keys, pool, beta, memory_bytes)
+        return self._find_both(search.log_masses, keys, pool, beta, memory_bytes)
 
-    def _both(self, function: Callable, keys: Array, pool: Array, *options: float) -> Array:
+    def _find_both(self, function: Callable, keys: Array, pool: Array, *options: float) -> Array:
         """The function's array of the keys; that of the pool belongs to the other direction."""
         asked = (function, *options)
         of_keys = self._find(asked, keys, pool)

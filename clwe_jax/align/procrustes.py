@@ -37,10 +37,12 @@ class Procrustes(ProcrustesOptions):
         matrix = orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
         info: dict = {"aligner": "procrustes", "pairs": [len(pairs)]}
         if self.refinements:
-            matrix = self._refined(x, y, matrix, info)
+            matrix = self._refine_map(x, y, matrix, info)
         return alignment.Alignment(matrix.astype(np.float32), None, *steps, info)
 
-    def _refined(self, x: np.ndarray, y: np.ndarray, matrix: np.ndarray, info: dict) -> np.ndarray:
+    def _refine_map(
+        self, x: np.ndarray, y: np.ndarray, matrix: np.ndarray, info: dict
+    ) -> np.ndarray:
         size = {"neighbourhood": self.neighbourhood}
         mapped, best, info["round"] = x @ matrix.astype(np.float32), matrix, 0
         info["criterion"] = [induce.criterion(mapped, y, **size)]

@@ -44,7 +44,7 @@ class SelfLearning(SelfLearningOptions):
             pairs = self._initial(x, y)
         info: dict = {"aligner": "self_learning", "initial_pairs": len(pairs)}
         if self.self_learning:
-            pairs = self._learned(x[: self.max_words], y[: self.max_words], pairs, info)
+            pairs = self._learn_dictionary(x[: self.max_words], y[: self.max_words], pairs, info)
         info["pairs"] = len(pairs)
         ends = x[pairs[:, 0]], y[pairs[:, 1]]
         if self.reweight is None:
@@ -77,7 +77,9 @@ class SelfLearning(SelfLearningOptions):
             profiles.append(preprocess.fit(similarity, self.preprocess)[0])
         return stochastic.induce(*profiles, neighbourhood=self.neighbourhood).pairs
 
-    def _learned(self, x: np.ndarray, y: np.ndarray, pairs: np.ndarray, info: dict) -> np.ndarray:
+    def _learn_dictionary(
+        self, x: np.ndarray, y: np.ndarray, pairs: np.ndarray, info: dict
+    ) -> np.ndarray:
         """The last dictionary of self-learning."""
         rng = np.random.default_rng(self.seed)
         info["objective"], info["keep"] = [], []

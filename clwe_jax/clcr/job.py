@@ -123,7 +123,7 @@ class Clcr(Job):
     def _stamps(self) -> dict[str, str]:
         return data.stamps(self.config)
 
-    def _kept(
+    def _keep_arrays(
         self,
         name: str,
         made_with: Mapping[str, Any],
@@ -156,13 +156,13 @@ class Clcr(Job):
         maps = self._maps(pieces, made_with)
         figures: dict[str, float] = {}
         for name, pair in maps.items():
-            figures |= self._measured(name, pair, tested, rows)
+            figures |= self._measure_maps(name, pair, tested, rows)
         phases: dict[str, list[np.ndarray]] = {}
         for number in range(config.clcr.tune.rounds):
             # Phases 2 and 3: the second model learns towards those of the first after its turn.
             for side, language in enumerate(models):
                 # The new model and vectors take the place of the old: neither memory nor disk holds both.
-                models[language], history = self._tuned(
+                models[language], history = self._tune_model(
                     number,
                     side,
                     models[language],
@@ -176,7 +176,7 @@ class Clcr(Job):
                 phases.setdefault(language, []).append(history)
         if config.clcr.tune.rounds:
             tested = data.both_sides(models, spaces, rows.test, folder)
-            figures |= self._measured(clcr_steps.TUNED, maps[MAIN], tested, rows)
+            figures |= self._measure_maps(clcr_steps.TUNED, maps[MAIN], tested, rows)
         views = [self._views(maps[MAIN], sides) for sides in (pieces, tested)]
         threshold = config.clcr.threshold
         if not config.clcr.contrast:  # then the option counts in mean distances
@@ -198,7 +198,7 @@ class Clcr(Job):
     def _views(self, maps: Maps, sides: Sequence[WordPieces]) -> Views:
         return vectors.views(maps, sides, vectors.files(self.workdir))
 
-    def _measured(
+    def _measure_maps(
         self, name: str, maps: Maps, sides: Sequence[WordPieces], rows: ParallelRows
     ) -> dict[str, float]:
         """The figures of a row of Table 1 on the test sentences."""
@@ -218,13 +218,13 @@ class Clcr(Job):
         maps = {}
         for name in clcr_steps.ROWS:
             fit = functools.partial(clcr_steps.fit_maps, name, pieces, matching, self.config.seed)
-            arrays = self._kept(
+            arrays = self._keep_arrays(
                 f"transform_{name}", made_with, ("transform",), lambda fit=fit: _arrays(fit())
             )
             maps[name] = Maps(*(_match(arrays[side]) for side in Maps._fields))
         return maps
 
-    def _tuned(
+    def _tune_model(
         self,
         number: int,
         side: int,
@@ -252,7 +252,9 @@ class Clcr(Job):
             )
             return {"params": tuned.model.variables["params"], "history": tuned.history}
 
-        arrays = self._kept(f"tuned_{number}_{language}", made_with, ("transform", "tune"), fit)
+        arrays = self._keep_arrays(
+            f"tuned_{number}_{language}", made_with, ("transform", "tune"), fit
+        )
         return tune.TunedEncoder(model.with_parameters(arrays["params"]), arrays["history"])
 
     def _extract(self, mapped: TransformResult) -> Extracted:
@@ -269,7 +271,7 @@ class Clcr(Job):
             fit = functools.partial(
                 clcr_steps.train_extraction, x, gold, classifier, self.config.seed
             )
-            arrays = self._kept(
+            arrays = self._keep_arrays(
                 f"extract_{language}",
                 mapped.made_with,
                 _OF_PREDICTORS,
@@ -292,7 +294,7 @@ class Clcr(Job):
             self.config.seed,
         )
         used = (*_OF_PREDICTORS, "reordered")
-        arrays = self._kept("reorder", mapped.made_with, used, lambda: _params(fit()))
+        arrays = self._keep_arrays("reorder", mapped.made_with, used, lambda: _params(fit()))
         order = OrderPredictors(
             *(TrainedClassifier(arrays[name]) for name in OrderPredictors._fields)
         )

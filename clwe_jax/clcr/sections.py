@@ -129,7 +129,7 @@ def _transform(
             }
         )
     )
-    for place in _chosen(test)[:1]:
+    for place in _choose_places(test)[:1]:
         row = test.rows[place]
         shown = {
             "languages": languages,
@@ -205,7 +205,7 @@ def _extract(
         )
     shown = []
     for side, language in enumerate(languages):
-        for place in _chosen(test)[:_SHOWN]:
+        for place in _choose_places(test)[:_SHOWN]:
             shown += _prediction_rows(
                 test, place, side, language, extractions[language], settings.pivot_probability
             )
@@ -280,7 +280,7 @@ def _reorder(languages: Sequence[str], test: Split, reordered: Reordered) -> dat
             }
         ),
     ]
-    places = _chosen(test)[:_SHOWN]
+    places = _choose_places(test)[:_SHOWN]
     given = [reordered.given[place] for place in places]
     every = test.words.common(reordered.moved)
     vectors = every._replace(rows=every.rows[places])
@@ -356,7 +356,7 @@ def _distance(others: int) -> str:
     )
 
 
-def _chosen(test: Split) -> Sequence[int]:
+def _choose_places(test: Split) -> Sequence[int]:
     """Test sentences of moderate length, those whose pivots cross most first."""
     fitting = [
         place

@@ -64,14 +64,14 @@ class Compare(Job):
 
     def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
         kept = report.get("compare", {})
-        if not figures or kept.get("failed") or kept.get("asked") != self._asked():
+        if not figures or kept.get("failed") or kept.get("asked") != self._report_options():
             return ""
         return (
             "This comparison is finished. More systems or seeds join it with the same --workdir: "
             "--config.compare.systems=..., --config.compare.seeds=..."
         )
 
-    def _asked(self) -> dict[str, Any]:
+    def _report_options(self) -> dict[str, Any]:
         """The options that decide the report."""
         values = {"compare": to_dict(self.config.compare), "evals": to_dict(self.config)["evals"]}
         return json.loads(json.dumps(values))
@@ -206,7 +206,7 @@ class Compare(Job):
             "notes": [*self.notes, *(f"{name} failed: {why}" for name, why in failed.items())],
             "sections": sections.sections(comparison, settings, shared.budget(settings)),
             "compare": {
-                "asked": self._asked(),
+                "asked": self._report_options(),
                 "failed": failed,
                 "seconds": self.seconds,
                 "systems": {name: len(some) for name, some in runs.items()},

@@ -116,7 +116,7 @@ def _hold_out(config: CompareRun, source: str, target: str) -> None:
     CachedResult(
         target,
         made_with,
-        lambda: list(_chosen(config, source)),
+        lambda: list(_choose_pairs(config, source)),
         write,
         lambda path: [],
         f"{source} holds other dictionaries than at the first start: give this one a new "
@@ -124,7 +124,7 @@ def _hold_out(config: CompareRun, source: str, target: str) -> None:
     ).result()
 
 
-def _chosen(config: CompareRun, source: str) -> Iterator[tuple[str, list[str]]]:
+def _choose_pairs(config: CompareRun, source: str) -> Iterator[tuple[str, list[str]]]:
     dictionaries: dict[str, list[tuple[str, str]]] = {}
     for file in dictionary_files.find(source, options.languages(config)):
         # JMdict's entries are no pairs of words; a language of no text has no test words.

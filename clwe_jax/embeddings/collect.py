@@ -113,7 +113,7 @@ class Collector:
             if self.full:
                 break
             if isinstance(word, bytes):
-                word = self._decoded(word, places[row])
+                word = self._decode_word(word, places[row])
             if self._language:
                 own = self._of_language(word)
                 if own is None:
@@ -139,7 +139,7 @@ class Collector:
         if counts is not None:
             self._counts += [counts[row] for row in rows]
 
-    def _decoded(self, word: bytes, place: int) -> str:
+    def _decode_word(self, word: bytes, place: int) -> str:
         try:
             return word.decode("utf-8")
         except UnicodeDecodeError:

@@ -77,7 +77,7 @@ class WordRows:
         if language == self.graph.hub:
             return self._hub
         rows = self._seeds(language, self._hub)
-        linked, sums = self._linked(language)
+        linked, sums = self._sum_links(language)
         known = linked < self.graph._known[language]
         prior = np.where(known, _KNOWN, _GUESSED).astype(np.float32)[:, None]
         # The vector that a word has without links counts as so many links.
@@ -85,7 +85,7 @@ class WordRows:
         rows[linked] = unit(sums, sums)
         return rows
 
-    def _linked(self, language: str) -> tuple[np.ndarray, np.ndarray]:
+    def _sum_links(self, language: str) -> tuple[np.ndarray, np.ndarray]:
         """The words that have links, and the sums of the linked words' vectors."""
         matrices = {
             b if language == a else a: matrix if language == a else matrix.T.tocsr()
@@ -107,9 +107,9 @@ class WordRows:
     @functools.cached_property
     def _draws(self) -> np.ndarray:
         """The directions of strings that several languages share, float32 [strings, dim]."""
-        return self._drawn(len(self.graph._strings), 1)
+        return self._draw_directions(len(self.graph._strings), 1)
 
-    def _drawn(self, count: int, number: int) -> np.ndarray:
+    def _draw_directions(self, count: int, number: int) -> np.ndarray:
         """Random directions, float32 [count, dim]; those beside a fixed hub are others than its own."""
         seed = [self.seed + number]
         if self.graph.fixed:
@@ -135,8 +135,8 @@ class WordRows:
         rows = np.empty((known + len(places), self.width), np.float32)
         drawn = rows[:, : self.dim]
         meant = rows[:, self.dim :]
-        drawn[:known] = self._drawn(known, 0)
-        drawn[known:] = self._drawn(len(places), 2)
+        drawn[:known] = self._draw_directions(known, 0)
+        drawn[known:] = self._draw_directions(len(places), 2)
         # A string of several texts has one direction in all of them.
         drawn[known:][places >= 0] = self._draws[places[places >= 0]]
         meant[:] = graph.meanings

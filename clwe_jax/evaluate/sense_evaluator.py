@@ -144,7 +144,7 @@ class SenseFigures:
         numbers = self._ids(self._occurrences)
         labelled = None
         if "translations" in variables and states:
-            labelled = self._inputs(variables, self._labelled)
+            labelled = self._inputs(variables, self._labelled_occurrences)
             number = self.tokenizer.language_id
             languages = np.array([number(x.word[0]) for x in self._occurrences])
             ids, language_ids = _candidates(variables["translations"]["ids"], numbers, languages)
@@ -189,9 +189,9 @@ class SenseFigures:
 
     def _meanings(self, state: SenseState, h: np.ndarray) -> dict[tuple[Word, int], str]:
         """The meanings of one direction's senses, from the labelled occurrences."""
-        slots = np.asarray(_assign(state, {"words": self._ids(self._labelled), "h": h}))
-        words = [x.word for x in self._labelled]
-        return scores.meanings(words, slots, [x.meant for x in self._labelled])
+        slots = np.asarray(_assign(state, {"words": self._ids(self._labelled_occurrences), "h": h}))
+        words = [x.word for x in self._labelled_occurrences]
+        return scores.meanings(words, slots, [x.meant for x in self._labelled_occurrences])
 
     def _translations(
         self,
@@ -272,7 +272,7 @@ class SenseFigures:
         return self._occurrences_in(self._gold)
 
     @functools.cached_property
-    def _labelled(self) -> list[Occurrence]:
+    def _labelled_occurrences(self) -> list[Occurrence]:
         """The occurrences that label the meanings of senses."""
         options = self._domains, self.options.seed, self.options.labelled, self.tokenizer
         languages = self.tokenizer.languages

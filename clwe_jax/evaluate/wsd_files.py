@@ -88,12 +88,12 @@ def read(path: str, max_sentences: int = 0) -> AnnotatedCorpus:
     if len(ids) < len(instances):
         seen: set[str] = set()
         double = [i.id for i in instances if i.id in seen or seen.add(i.id)]
-        raise ValueError(f"{path}: {_some(double)} more than one instance")
+        raise ValueError(f"{path}: {_name_some(double)} more than one instance")
     without = [instance.id for instance in instances if instance.id not in senses]
     extra = [name for name in senses if name not in ids] if whole else []
     if without or extra:
-        parts = [f"{_some(without)} only in the text"] if without else []
-        parts += [f"{_some(extra)} only in the keys"] if extra else []
+        parts = [f"{_name_some(without)} only in the text"] if without else []
+        parts += [f"{_name_some(extra)} only in the keys"] if extra else []
         raise ValueError(
             f"{path} and {keys_path} do not match: {'; '.join(parts)}. Each <instance> needs a line "
             "`ID KEY` with its id"
@@ -102,7 +102,7 @@ def read(path: str, max_sentences: int = 0) -> AnnotatedCorpus:
     return AnnotatedCorpus(os.path.basename(stem), sentences, filled)
 
 
-def _some(ids: Sequence[str]) -> str:
+def _name_some(ids: Sequence[str]) -> str:
     named = ", ".join(ids[:_NAMED])
     more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
     return f"{named}{more} {'is' if len(ids) == 1 else 'are'}"

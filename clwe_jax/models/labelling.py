@@ -198,7 +198,7 @@ class Labelling(nn.Module):
         scores = self.head(texts, train).astype(jnp.float32)
         labelled = gold >= 0
         if self.head.options.ending == "sigmoid":
-            weights = (labelled & _seen(texts)).astype(jnp.float32)
+            weights = (labelled & _has_words(texts)).astype(jnp.float32)
             losses = optax.sigmoid_binary_cross_entropy(scores, jnp.maximum(gold, 0)) * weights
             right = ((scores > 0) == (gold == 1)) * weights
             total = weights.sum()
@@ -221,13 +221,13 @@ class Labelling(nn.Module):
         """The best labels, int32 [B, W] or [B]; with 'sigmoid' 1 at every label that holds, [B, K]."""
         scores = self.head(texts, False).astype(jnp.float32)
         if self.head.options.ending == "sigmoid":
-            return ((scores > 0) & _seen(texts)).astype(jnp.int32)
+            return ((scores > 0) & _has_words(texts)).astype(jnp.int32)
         if self.head.options.ending == "crf":
             return crf.viterbi(scores, self._weights(), texts[0][1])[0]
         return scores.argmax(-1).astype(jnp.int32)
 
 
-def _seen(texts: Texts) -> Array:
+def _has_words(texts: Texts) -> Array:
     """Whether every span of a row has a word, bool [B, 1]."""
     return jnp.stack([mask.any(1) for _, mask in texts]).all(0)[:, None]
 

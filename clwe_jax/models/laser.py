@@ -67,7 +67,7 @@ class LaserEncoder(nn.Module):
         """
         del source
         seed = self._seed(train)
-        x = self._embedded(self.source_pieces, ids, seed, 0)
+        x = self._embed_ids(self.source_pieces, ids, seed, 0)
         layers = self.encoder(x, mask, seed)
         return x, *(layer.reshape(*ids.shape, -1) for layer in layers)
 
@@ -76,7 +76,7 @@ class LaserEncoder(nn.Module):
         last = jnp.where(mask[..., None], layers[-1], -jnp.inf).max(1)
         return jnp.where(mask.any(1)[:, None], last, 0)
 
-    def _embedded(self, table: Array, ids: Array, seed: Array | None, salt: int) -> Array:
+    def _embed_ids(self, table: Array, ids: Array, seed: Array | None, salt: int) -> Array:
         # table: [V, E]; ids: int32 [B, L]; seed: uint32 [2] -> [B, L, E].
         x = jnp.take(table, ids, axis=0).astype(compute_dtype(self.options.dtype))
         return dropout.dropout(x, self.options.dropout, seed, salt)
@@ -175,7 +175,7 @@ class Laser(LaserEncoder):
           train: as of `encode`.
         """
         seed = self._seed(train)
-        x = self._embedded(self.target_pieces, before, seed, 100)
+        x = self._embed_ids(self.target_pieces, before, seed, 100)
         outputs, _ = self._run(x, sentence, language, self._start(sentence))
         return dropout.dropout(outputs, self.options.dropout, seed, 101)
 
@@ -193,7 +193,7 @@ class Laser(LaserEncoder):
     def next(self, state: State, before: Array, known: int) -> tuple[Array, State]:
         """Scores of the next piece (`logits`), and the state after the piece `before`, int32 [B]."""
         sentence, language, cells = state
-        x = self._embedded(self.target_pieces, before[:, None], None, 0)
+        x = self._embed_ids(self.target_pieces, before[:, None], None, 0)
         outputs, cells = self._run(x, sentence, language, cells)
         return self.logits(outputs[:, 0], known), (sentence, language, cells)
 

@@ -282,7 +282,7 @@ class Translator(nn.Module):
         if train and self.options.dropout > 0:
             seed = dropout.seed_of(self.make_rng("dropout"))
         length = before.shape[1]
-        x = self._embedded(before, language, jnp.arange(length), seed)
+        x = self._embed_ids(before, language, jnp.arange(length), seed)
         earlier = jnp.tril(jnp.ones((length, length), bool))[None, None]  # [1, 1, L, L]
         seen = memory.mask[:, None, None]  # [B, 1, 1, S]
         for k, layer in enumerate(self.decoder):
@@ -311,7 +311,7 @@ class Translator(nn.Module):
     def next(self, state: DecoderState, before: Array, known: int) -> tuple[Array, DecoderState]:
         """Scores of the next piece, float32 [B, V], and the state after the piece `before`, [B]."""
         place = state.place[0]
-        x = self._embedded(before[:, None], state.language, place[None], None)
+        x = self._embed_ids(before[:, None], state.language, place[None], None)
         earlier = (jnp.arange(state.kept[0][0].shape[1]) <= place)[None, None, None]
         seen = state.mask[:, None, None]
         kept = []
@@ -326,7 +326,7 @@ class Translator(nn.Module):
         # language: int32 [B].
         return results if layer < self.options.shared_layers else private.chosen(results, language)
 
-    def _embedded(self, ids: Array, language: Array, places: Array, seed: Array | None) -> Array:
+    def _embed_ids(self, ids: Array, language: Array, places: Array, seed: Array | None) -> Array:
         # ids: int32 [B, n]; language: int32 [B]; places: int32 [n]; seed: uint32 [2].
         x = jnp.take(self.backbone.token_table, ids, axis=0)
         x += jnp.take(self.backbone.position_table, places, axis=0)

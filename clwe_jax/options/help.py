@@ -31,7 +31,7 @@ def text(run: Run, title: str) -> str:
         if head != section:
             lines += [""]
             section = head
-        name = f"  {path}={_written(value)}"
+        name = f"  {path}={_shorten_value(value)}"
         lines += _wrap_lines(f"{name:<{_COLUMN - 2}}  {help}")
     return "\n".join(lines)
 
@@ -60,7 +60,7 @@ def _wrap_lines(line: str) -> list[str]:
     )
 
 
-def _written(value: Any) -> str:
+def _shorten_value(value: Any) -> str:
     """A value; of a long one the beginning and the end."""
     text = "''" if value == "" else str(value)
     return text if len(text) <= _LONG else f"{text[: _LONG - 6]}...{text[-6:]}"

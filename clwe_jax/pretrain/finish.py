@@ -65,7 +65,10 @@ class Finish:
         steps = finish.steps(self.config)
         complete = checkpoint.complete_steps(os.path.join(self.folder, "checkpoints"))
         return (
-            not steps or bool(self._before().stored()) and bool(complete) and complete[-1] >= steps
+            not steps
+            or bool(self._result_before().stored())
+            and bool(complete)
+            and complete[-1] >= steps
         )
 
     def begin(self) -> dict[str, Any]:
@@ -73,7 +76,7 @@ class Finish:
 
         A finish that was made with other options is removed.
         """
-        before = self._before().stored() or {}
+        before = self._result_before().stored() or {}
         # No host may still read the record when the first one removes it.
         _all_hosts("the record of the finish is read")
         if finish.steps(self.config) and not before and os.path.isdir(self.folder):
@@ -100,7 +103,9 @@ class Finish:
         """
         config = self.config
         if jax.process_index() == 0:
-            self._before(lambda: {name: getattr(pretrained, name) for name in _FIELDS}).result()
+            self._result_before(
+                lambda: {name: getattr(pretrained, name) for name in _FIELDS}
+            ).result()
         _all_hosts("the record of the finish is written")
         kept = CheckpointOptions(config.checkpoint.every_steps, config.checkpoint.keep)
         settings = finish.train_options(config, partition.make_mesh(config.mesh))
@@ -186,7 +191,9 @@ class Finish:
         )
         return [data.to_json(data.Section("Contrastive finish", text, [*tables, *charts]))]
 
-    def _before(self, make: Callable[[], dict[str, Any]] = dict) -> CachedResult[dict[str, Any]]:
+    def _result_before(
+        self, make: Callable[[], dict[str, Any]] = dict
+    ) -> CachedResult[dict[str, Any]]:
         """before.json, of a finish with these options; more steps go on with the same finish."""
         key = {name: value for name, value in self.record.items() if name != "steps"}
         return CachedResult(os.path.join(self.folder, "before.json"), key, make)

@@ -144,7 +144,7 @@ class Job:
                 self._publish(figures)
                 logging.info("%s", advice)
             return True
-        with self._claimed(first_host), _warnings_into(self.notes):
+        with self._claim_folder(first_host), _warnings_into(self.notes):
             if first_host:
                 self.recorder.write()
             done = self._do_stages(first_host)
@@ -182,7 +182,7 @@ class Job:
             return {}
 
     @contextlib.contextmanager
-    def _claimed(self, first_host: bool) -> Iterator[None]:
+    def _claim_folder(self, first_host: bool) -> Iterator[None]:
         """Locks the folder and writes config.json. A new run that stops before its training leaves nothing behind.
 
         Its files would be those of the wrong options, and the folder would refuse the right ones.

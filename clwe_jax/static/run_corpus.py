@@ -57,7 +57,7 @@ class RunCorpus:
     @functools.cached_property
     def given(self) -> GivenText:
         """The sentences of `config.data.pairs`."""
-        return GivenText.cut(self._given, self.normalizer, self.segmenter)
+        return GivenText.cut(self._given_pairs, self.normalizer, self.segmenter)
 
     @functools.cached_property
     def stamps(self) -> dict[str, str]:
@@ -67,7 +67,7 @@ class RunCorpus:
             paths = itertools.chain(*self._files.files.values())
             found |= stamps.stamps(paths, self.folders["text"])
         if self.config.learns_from_pairs:
-            found |= stamps.stamps(self._given.files)
+            found |= stamps.stamps(self._given_pairs.files)
         return found
 
     @property
@@ -78,7 +78,7 @@ class RunCorpus:
         return {**(read[0] if read else {}), **given}
 
     @functools.cached_property
-    def _given(self) -> Given:
+    def _given_pairs(self) -> Given:
         return parallel.read_all(
             self.folders["pairs"], options.languages(self.config), "data.pairs"
         )

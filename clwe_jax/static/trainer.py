@@ -131,22 +131,22 @@ class Trainer:
           known: links that are there before.
         """
 
-        def made() -> Grown:
+        def make() -> Grown:
             settings = self.config.static.mining
             seed = self.config.seed
             return mining.grow(self.graph, self.corpus.own, settings, seed, known)
 
-        return self._kept(GROWN, made_with.of_links, made, Grown.save, Grown.load)
+        return self._keep(GROWN, made_with.of_links, make, Grown.save, Grown.load)
 
     def link_given(self) -> Grown:
         """Links the words of the given pairs; see `embeddings.given_links`."""
 
-        def made() -> Grown:
+        def make() -> Grown:
             settings = self.config.static.mining
             seed = self.config.seed
             return Grown(given_links.link_words(self.graph, self.corpus.given, settings, seed))
 
-        return self._kept(GIVEN, made_with.of_links, made, Grown.save, Grown.load)
+        return self._keep(GIVEN, made_with.of_links, make, Grown.save, Grown.load)
 
     def paired(self, links: WordLinks) -> Mapping[str, Regression]:
         """What the given pairs teach of each language's words; see `embeddings.pair_vectors`.
@@ -157,7 +157,7 @@ class Trainer:
         if not self.config.learns_from_pairs:
             return {}
 
-        def made() -> Mapping[str, Regression]:
+        def make() -> Mapping[str, Regression]:
             hub = self._graph_hub
             graph = self.graph
             start = word_rows.rows(graph, pair_vectors.DIM, self.config.seed, links).of(hub)
@@ -165,10 +165,10 @@ class Trainer:
             return pair_vectors.fit(graph.ngrams, self.corpus.given, hub, begin)
 
         if not self._paired:
-            kept = self._kept(
-                PAIRED, made_with.of_paired, made, pair_vectors.save, pair_vectors.load
+            found = self._keep(
+                PAIRED, made_with.of_paired, make, pair_vectors.save, pair_vectors.load
             )
-            self._paired.update(kept)
+            self._paired.update(found)
         return self._paired
 
     @functools.cached_property
@@ -211,7 +211,7 @@ class Trainer:
             make = lambda: meanings.of_encoder(
                 wanted.meanings, words, hub, counts, wanted.meaning_dim
             )
-        found = self._kept("meanings.npz", made_with.of_meanings, make)
+        found = self._keep("meanings.npz", made_with.of_meanings, make)
         rows = found.rows(words)
         return found.vectors[rows] * (rows >= 0)[:, None]
 
@@ -254,7 +254,7 @@ class Trainer:
             return {x: sum(self.counts[x].get(y, 0) for y in some) for x, some in entries.items()}
         count = lambda x: phrase_counts.count_covered(self.corpus.whole, x, entries[x])
         counts = lambda: {x: count(x) for x in entries}
-        return self._kept_values("covered.json", made_with.of_entries, counts)
+        return self._keep_json("covered.json", made_with.of_entries, counts)
 
     @functools.cached_property
     def _corpus(self) -> Corpus:
@@ -282,7 +282,7 @@ class Trainer:
         if self.config.data.source == PAIRS:
             return frozenset()
         return frozenset(
-            self._kept_counts("own_counts.json", made_with.of_text, lambda: self.corpus.own)[
+            self._keep_counts("own_counts.json", made_with.of_text, lambda: self.corpus.own)[
                 language
             ]
         )
@@ -290,12 +290,12 @@ class Trainer:
     @functools.cached_property
     def counts(self) -> dict[str, dict[str, int]]:
         """language -> word -> occurrences in the whole text, most frequent first."""
-        return self._kept_counts("counts.json", made_with.of_text, lambda: self.corpus.whole)
+        return self._keep_counts("counts.json", made_with.of_text, lambda: self.corpus.whole)
 
     @functools.cached_property
     def spellings(self) -> Spellings:
         """How the language writes the words of the text and, of those that it lacks, the dictionary's."""
-        own = self._kept_values(
+        own = self._keep_json(
             "spellings.json", made_with.of_text, lambda: self.corpus.whole.spellings
         )
         entries = self.dictionary.spellings if self.dictionary is not None else {}
@@ -304,19 +304,19 @@ class Trainer:
     @functools.cached_property
     def _balanced_counts(self) -> dict[str, dict[str, int]]:
         """As `counts`, of the text that vectors are trained on."""
-        return self._kept_counts(
+        return self._keep_counts(
             "balanced_counts.json", made_with.of_balanced_counts, lambda: self._corpus
         )
 
-    def _kept_counts(
+    def _keep_counts(
         self, name: str, record_of: RecordOf, text: Callable[[], Corpus]
     ) -> dict[str, dict[str, int]]:
         counts = lambda: {language: text().counts(language) for language in self._languages}
-        return self._kept_values(name, record_of, counts)
+        return self._keep_json(name, record_of, counts)
 
-    def _kept_values(self, name: str, record_of: RecordOf, make: Callable[[], Any]) -> Any:
+    def _keep_json(self, name: str, record_of: RecordOf, make: Callable[[], Any]) -> Any:
         save = lambda values, path: atomic.write_json(path, values)
-        return self._kept(name, record_of, make, save, cached.read_json)
+        return self._keep(name, record_of, make, save, cached.read_json)
 
     def _joint(self, replaced: bool) -> Vectors:
         """One set of vectors, trained on the text of all languages together.
@@ -328,7 +328,7 @@ class Trainer:
 
         # One training gives the words' and the n-grams' vectors, which are two files.
         @functools.cache
-        def made() -> tuple[Vectors, Subwords]:
+        def make() -> tuple[Vectors, Subwords]:
             text = self._corpus
             if replaced:
                 share = self.config.static.replace_share
@@ -337,9 +337,9 @@ class Trainer:
 
         record_of = made_with.of_replaced_vectors if replaced else made_with.of_vectors
         if self.config.static.keep_subwords:
-            self._kept(SUBWORDS, record_of, lambda: made()[1], Subwords.save, Subwords.load)
+            self._keep(SUBWORDS, record_of, lambda: make()[1], Subwords.save, Subwords.load)
         name = "replace.npz" if replaced else "joint.npz"
-        return self._kept(name, record_of, lambda: made()[0])
+        return self._keep(name, record_of, lambda: make()[0])
 
     def _separate(self) -> dict[str, Vectors]:
         """Vectors of each language, trained on its text alone."""
@@ -350,7 +350,7 @@ class Trainer:
             return train.fasttext(text, self._settings, seed)
 
         return {
-            language: self._kept(
+            language: self._keep(
                 f"separate-{language}.npz", made_with.of_vectors, functools.partial(one, language)
             )
             for language in self._languages
@@ -361,14 +361,14 @@ class Trainer:
 
         # One training gives all languages; it runs if the file of any is missing.
         @functools.cache
-        def made() -> dict[str, Vectors]:
+        def make() -> dict[str, Vectors]:
             return duong.train(self._corpus, self.dictionary, self._settings, self.config.seed)
 
         return {
-            language: self._kept(
+            language: self._keep(
                 f"duong-{language}.npz",
                 made_with.of_taught_vectors,
-                lambda language=language: made()[language],
+                lambda language=language: make()[language],
             )
             for language in self._languages
         }
@@ -380,7 +380,7 @@ class Trainer:
             return self.stamps
         return self.corpus.stamps
 
-    def _kept(
+    def _keep(
         self,
         name: str,
         record_of: RecordOf,

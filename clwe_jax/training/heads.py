@@ -163,7 +163,7 @@ def fit(
             losses.append(value / np.maximum(weight, 1e-9))
             history.append(np.asarray(measure(params), np.float64))
             gain = active & (history[-1] > highest)
-            best = jax.tree.map(lambda new, old: _chosen(gain, new, old), params, best)
+            best = jax.tree.map(lambda new, old: _choose_better(gain, new, old), params, best)
             best_at[gain], highest[gain] = epoch, history[-1][gain]
             # A tagger finds no name at first: its F1 of 0 is no reason to stop.
             worse = np.where(gain | (highest <= 0), 0, worse + 1)
@@ -284,7 +284,7 @@ def step(labeller: Labeller, recipe: Recipe, steps: int) -> Callable[..., tuple[
     return jax.jit(members, donate_argnums=(1,))
 
 
-def _chosen(gain: np.ndarray, new: Array, old: Array) -> Array:
+def _choose_better(gain: np.ndarray, new: Array, old: Array) -> Array:
     return jnp.where(gain.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
 

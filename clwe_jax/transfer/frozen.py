@@ -43,7 +43,7 @@ def features(
     config: TransferRun, workdir: str, data: LabelledData, encoder: OpenedEncoder
 ) -> Features:
     """Computes the features of all rows; those of an earlier start are read."""
-    made_with = _made_with(config, data, encoder)
+    made_with = _features_record(config, data, encoder)
     tables = {}
     for split, sets in (("train", data.train), ("dev", data.dev), ("test", data.tests)):
         for language, rows in sets.items():
@@ -80,7 +80,9 @@ def test(
     return labels
 
 
-def _made_with(config: TransferRun, data: LabelledData, encoder: OpenedEncoder) -> dict[str, Any]:
+def _features_record(
+    config: TransferRun, data: LabelledData, encoder: OpenedEncoder
+) -> dict[str, Any]:
     """The options and data of the features, for the records of what is kept."""
     settings = config.transfer
     # 'pool' names the way in which this code pools: features of another way are made again.
@@ -147,7 +149,7 @@ class FrozenTransfer:
     def made_with(self) -> dict[str, Any]:
         """The options and data of the trained heads, for the records of what is kept."""
         return {
-            **_made_with(self.config, self.data, self.encoder),
+            **_features_record(self.config, self.data, self.encoder),
             "recipe": to_dict(self.config.recipe),
             "mix": "scaled",
             "transfer": to_dict(self.config.transfer),

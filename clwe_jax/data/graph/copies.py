@@ -35,7 +35,7 @@ class CopyMaker(ExampleMaker):
         plain = self._switch(words, everywhere, 0.0, random)
         rate = 0.0 if self._pairs else self._task.copy_switch_rate
         copy = self._switch(words, everywhere, rate, random)
-        wholes = _translations(words) if self._pairs else _switched(words, copy)
+        wholes = _translations(words) if self._pairs else _find_switched(words, copy)
 
         features = {}
         cut = 0
@@ -82,7 +82,7 @@ class CopyMaker(ExampleMaker):
 _Whole = tuple[tf.Tensor, tf.Tensor]
 
 
-def _switched(words: Encoded, copy: Masked) -> tuple[_Whole, _Whole]:
+def _find_switched(words: Encoded, copy: Masked) -> tuple[_Whole, _Whole]:
     """For the sentences and for their copies: the words that are used, bool [W], and the row of each
     of these, int32, ascending without gaps."""
     sentence = _sentences(words)
@@ -93,7 +93,7 @@ def _switched(words: Encoded, copy: Masked) -> tuple[_Whole, _Whole]:
 
 
 def _translations(words: Encoded) -> tuple[_Whole, _Whole]:
-    """As `_switched`, for the first and the second sentences of pairs, where both are long enough."""
+    """As `_find_switched`, for the first and the second sentences of pairs, where both are long enough."""
     pair = words.line // 2
     second = tf.equal(words.line % 2, 1)
     pairs = tf.reduce_max(tf.concat([pair, [-1]], 0)) + 1

@@ -108,7 +108,7 @@ class TextSource(BlockSource):
         lines = self.lines(shuffle, seed, shard).batch(self.block_lines)
         return tf.data.Dataset.zip({"lines": lines, "language": repeat_number(self._language)})
 
-    def _shuffled(self, lines: tf.data.Dataset, seed: int) -> tf.data.Dataset:
+    def _shuffle_lines(self, lines: tf.data.Dataset, seed: int) -> tf.data.Dataset:
         return lines.shuffle(self._buffer, seed=seed) if self._buffer > 1 else lines
 
 
@@ -143,7 +143,7 @@ class LineSource(TextSource):
                 files = files[shard.index :: shard.num_shards]
         if shuffle and 1 < len(files) <= _MIXED_FILES:
             # All files end at about the same time, so that an epoch does not end with one file.
-            weights = [self._sampled.lines[name] for name in files]
+            weights = [self._take_sample.lines[name] for name in files]
             order = np.random.default_rng(seed).choice(
                 len(files), _DRAWS, p=np.array(weights) / sum(weights)
             )
@@ -164,13 +164,13 @@ class LineSource(TextSource):
         if by_line:
             # The order before is the same on all hosts, so that their lines are disjoint.
             dataset = dataset.shard(shard.num_shards, shard.index)
-        return self._shuffled(dataset, seed) if shuffle else dataset
+        return self._shuffle_lines(dataset, seed) if shuffle else dataset
 
     def sample(self) -> Sample:
-        return self._sampled
+        return self._take_sample
 
     @functools.cached_property
-    def _sampled(self) -> Sample:
+    def _take_sample(self) -> Sample:
         # Plain files are sampled at several places, compressed ones at their beginning.
         sizes = [os.path.getsize(name) for name in self._files]
         sampled = []
@@ -267,7 +267,7 @@ class DocumentSource(TextSource):
         if by_document:
             dataset = dataset.shard(shard.num_shards, shard.index)
         dataset = dataset.map(lambda example: example["text"])
-        return self._shuffled(dataset, seed) if shuffle else dataset
+        return self._shuffle_lines(dataset, seed) if shuffle else dataset
 
 
 def repeat_number(number: int) -> tf.data.Dataset:

@@ -87,13 +87,13 @@ class GraphSource:
     def __next__(self) -> Batch:
         batch = {name: value.numpy() for name, value in next(self._iterator).items()}
         self._add_counters(batch.pop("counters").sum(axis=0))
-        return self._counted(batch)
+        return self._count_batch(batch)
 
     def _add_counters(self, counters: np.ndarray) -> None:
         """Adds a row of 'counters' to the sums."""
         self._sums.update(dict(zip(self._counters, counters.tolist())))
 
-    def _counted(self, batch: Batch) -> Batch:
+    def _count_batch(self, batch: Batch) -> Batch:
         """The batch, after its figures are added to the sums."""
         self.batches += 1
         self._sums.update(self._counts.count(batch))

@@ -85,14 +85,16 @@ class WordPipeline(texts.Pipeline):
         rows = WindowRows(
             self.batch_size * self.process_count, self.data.sequence_length, vocabulary.pad_id
         )
-        framed = self._framed(self._heldout_chunks(number, text), spellings)
+        framed = self._frame_lines(self._heldout_chunks(number, text), spellings)
         heldout: list[Batch] = []
         while len(heldout) < batches and (window := rows.window(framed)) is not None:
             mine = {name: x[first : first + self.batch_size] for name, x in window.items()}
             heldout.append(maker(mine))
         return heldout
 
-    def _framed(self, lines: Iterator[chunks.Chunk], spellings: Spellings) -> Iterator[np.ndarray]:
+    def _frame_lines(
+        self, lines: Iterator[chunks.Chunk], spellings: Spellings
+    ) -> Iterator[np.ndarray]:
         for chunk in lines:
             arrays = {name: x.numpy() for name, x in self._chunk_encoder(*chunk).items()}
             yield from frame(arrays, spellings, self.vocabulary.cls_id, self.vocabulary.sep_id)[0]
@@ -212,7 +214,7 @@ class WordStream(GraphSource):
                 "are spelt <UNK>. Raise --config.data.distinct_words",
                 len(batch["characters"]),
             )
-        return self._counted(batch)
+        return self._count_batch(batch)
 
     def _texts(self) -> Iterator[np.ndarray]:
         """Yields the texts from the current place on; a new call continues at that place."""
