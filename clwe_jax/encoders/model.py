@@ -123,7 +123,7 @@ class ModelEncoder:
         if self._own:
             program = self.objective.sentence_vectors
             return reduce(self._rows().whole(program, self.variables, rows)[:, None])
-        return self._pool_rows(rows, 1, reduce)[0]
+        return self._pool(rows, 1, reduce)[0]
 
     def pooled(
         self, texts: Sequence[str], language: str, reduce: Reduce = np.asarray
@@ -132,11 +132,9 @@ class ModelEncoder:
         if self._own:
             return {"own": self.sentences(texts, language, reduce)}
         rows = self._sentence_rows(texts, language, weighted="sif" in self.pools)
-        return dict(zip(self.pools, self._pool_rows(rows, len(self.pools), reduce)))
+        return dict(zip(self.pools, self._pool(rows, len(self.pools), reduce)))
 
-    def _pool_rows(
-        self, rows: Sequence[Row], means: int, reduce: Reduce = np.asarray
-    ) -> np.ndarray:
+    def _pool(self, rows: Sequence[Row], means: int, reduce: Reduce = np.asarray) -> np.ndarray:
         """float32 [means, N, ...]: the reduced means over each row, zeros for a row without pieces."""
         shape = reduce(np.zeros(self.shape, np.float32)).shape
         result = np.zeros((means, len(rows), *shape), np.float32)
@@ -388,7 +386,7 @@ class ModelEncoder:
         alone = np.flatnonzero(counts == 0)
         if len(alone):
             rows = self._sentence_rows([words[i] for i in alone], language)
-            sums[alone] = self._pool_rows(rows, 1)[0]
+            sums[alone] = self._pool(rows, 1)[0]
         return sums, counts
 
 
