@@ -64,8 +64,9 @@ def load(
       workdir: the run's folder, with or without 'run:' before it; or files of word vectors in one
         space, 'wiki.de.vec' or 'vec:en=FILE,de=FILE'. A language model needs config.json, vocab/ and checkpoints/, and
         words.json for `neighbours`; static vectors need config.json, spaces.json, spaces/ and
-        alignments/. A model of Hugging Face (BERT, multilingual BERT, XLM-R, XLM) is the folder that
-        `save_pretrained` writes, with or without 'hf:' before it; see `interop.huggingface`. LASER's
+        alignments/. A model of Hugging Face (BERT, XLM-R, ModernBERT, ...) is the folder that
+        `save_pretrained` writes, with or without 'hf:' before it; see `interop.huggingface`, and of how
+        its sentences are read, 'hf:DIR?pool=mean', `encoders.reading`. LASER's
         released encoder is a folder with bilstm.*.pt; see `interop.laser`. Two of these with their kinds,
         'hf:DIR+run:DIR', stand beside each other; see `encoders.concatenated`.
       step: step of a checkpoint of the pretraining; None: the final parameters, of the newest

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from clwe_jax.encoders.checks import check_languages
+from clwe_jax.encoders.encode import by_layer
 from clwe_jax.encoders.loaded import BATCH, Labels, LoadedEncoder, PoolsTexts
 
 _SENSES = (
@@ -47,7 +48,7 @@ class Capabilities:
     def __init__(self, loaded: LoadedEncoder | Labels):
         self._loaded = loaded
         # Batch size -> encoder: each counts the sentences that it cut, and warns of them once.
-        self._encoders: dict[int, PoolsTexts] = {}
+        self._encoders: dict[tuple[int, bool], PoolsTexts] = {}
 
     def need(self, capability: type[_Capability], method: str, **languages: Any) -> _Capability:
         """The loaded model, which has the capability.
@@ -65,13 +66,20 @@ class Capabilities:
         check_languages(self._loaded.languages, **languages)
         return self._loaded
 
-    def encoder(self, method: str, batch_size: int = BATCH, **languages: Any) -> PoolsTexts:
+    def encoder(
+        self, method: str, batch_size: int = BATCH, own: bool = True, **languages: Any
+    ) -> PoolsTexts:
         """The model's encoder, made once for each size of a batch.
+
+        Args:
+          own: whether sentences may have the one vector that a downloaded model's folder describes;
+            else they have one in every layer.
 
         Raises:
           ValueError: as of `need`.
         """
         loaded = self.need(LoadedEncoder, method, **languages)
-        if batch_size not in self._encoders:
-            self._encoders[batch_size] = loaded.encoder(batch_size)
-        return self._encoders[batch_size]
+        if (batch_size, own) not in self._encoders:
+            made = loaded.encoder(batch_size)
+            self._encoders[batch_size, own] = made if own else by_layer(made)
+        return self._encoders[batch_size, own]

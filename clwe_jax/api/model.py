@@ -89,7 +89,7 @@ class Model:
         texts: Iterable[str],
         lang: str,
         layer: Layer | None = None,
-        pool: str | None = "mean",
+        pool: str | None = "own",
         normalize: bool = False,
         batch_size: int = kinds.BATCH,
         show_progress: bool | None = None,
@@ -98,14 +98,14 @@ class Model:
 
         Args:
           texts, lang: sentences and their language.
-          layer: number of a layer, 0 for the embeddings; 'mean_last4' (or None): the mean over the
-            last four layers; 'all': the vectors of all layers. Static vectors have the layer 0.
-          pool: 'mean': one vector for each sentence, the mean over its pieces (static vectors: over
-            its words with a vector; zeros where it has none), or that of a model's own pooling; 'sif':
-            the mean in which a piece weighs a / (a + p), with a = 1e-3 and p its share in the run's
-            text, often better for retrieval; None: one vector for each piece (or word with a vector).
-          normalize: whether vectors have length 1, so that inner products are cosines.
-          batch_size: rows that a language model computes at once; static vectors have no such rows.
+          layer: number of a layer, 0 for the embeddings; 'mean_last4' (or None, but see `pool`): the mean
+            over the last four; 'all': the vectors of all layers. Static vectors have the layer 0.
+          pool: 'own', without `layer`: a sentence's vector as a downloaded model's folder says; else
+            'mean': one vector for each sentence, the mean over its pieces (static vectors: its words),
+            or a model's own pooling; 'sif': the mean in which a piece weighs a / (a + p), with a = 1e-3
+            and p its share in the run's text; None: a vector for each piece (or word with a vector).
+          normalize: whether vectors have length 1.
+          batch_size: rows that a language model computes at once.
           show_progress: whether a line on stderr shows how many texts are done; None: on a terminal.
 
         Returns:
@@ -117,15 +117,15 @@ class Model:
             'sif' for a run that has kept no counts of words.
         """
         check_count(batch_size=batch_size)
-        encoder = self._can.encoder("encode", batch_size, lang=lang)
+        own = layer is None and pool == "own"
+        encoder = self._can.encoder("encode", batch_size, own, lang=lang)
+        how = "mean" if pool == "own" else pool
         chosen = functools.partial(select, layer=layer)
         with terminal.progress(show_progress):
-            encoded = encoder.pool_texts(check_texts(texts), lang, pool, chosen)
-        if not normalize:
-            return encoded
-        if pool is None:
+            encoded = encoder.pool_texts(check_texts(texts), lang, how, chosen)
+        if normalize and pool is None:
             return [np.asarray(search.unit(vectors)) for vectors in encoded]
-        return np.asarray(search.unit(encoded))
+        return np.asarray(search.unit(encoded)) if normalize else encoded
 
     def words(
         self, text: str, lang: str, layer: Layer | None = None

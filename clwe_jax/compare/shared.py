@@ -10,7 +10,7 @@ from typing import Iterator
 from clwe_jax import atomic, options
 from clwe_jax.compare import systems, tasks
 from clwe_jax.options.compare import CompareOptions, CompareRun
-from clwe_jax.options.transfer import ENCODER_FOLDERS, encoder_parts
+from clwe_jax.options.transfer import ENCODER_FOLDERS, encoder_folder, encoder_parts
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.text import run_text, stamps as file_stamps
 from clwe_jax.text.corpus import corpora, parallel
@@ -41,7 +41,7 @@ def check(config: CompareRun, workdir: str) -> None:
             systems.run_of(config, system, config.seed, place)
         for part in encoder_parts(system.model)[0]:
             kind, _, where = part.partition(":")
-            if kind in ENCODER_FOLDERS and not os.path.isdir(where):
+            if kind in ENCODER_FOLDERS and not os.path.isdir(encoder_folder(where)):
                 raise FileNotFoundError(f"config.compare.systems: {where} is no folder of a model")
     if config.compare.labelled not in ("", "pocket") and not os.path.isdir(config.compare.labelled):
         raise FileNotFoundError(

@@ -54,6 +54,8 @@ def choose_weights(
     distances = np.abs(np.log(np.array(_TRIED) / BESIDE))[:, None]
     chosen = np.where(found >= best - errors, distances, np.inf).argmin(0)
     weights = np.array(_TRIED, np.float32)[chosen]
+    # An encoder with one vector of a sentence has more layers for words.
+    weights = np.pad(weights, (first.layers + 1 - len(weights), 0), "edge")
     logging.info(
         "%s-%s: weight %.2g of the second encoder, %.2g beside the last layer, chosen on %d verses, %.0f s",
         *languages,
@@ -72,7 +74,7 @@ def _accuracies(
     both = ConcatenatedEncoder(*views, weight)
     x, y = (both.join(*parts) for parts in zip(own, beside))
     shares = []
-    for layer in (*range(both.layers), MEAN_LAST4):
+    for layer in (*range(x.shape[1]), MEAN_LAST4):
         sides = (np.asarray(select_layer(vectors, layer)) for vectors in (x, y))
         [_, nearest] = both_sides.best(*sides, (_NEIGHBOURS,))
         shares.append(np.mean([rows == np.arange(len(x)) for rows in nearest]))

@@ -14,7 +14,7 @@ import numpy as np
 
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.checks import check_pool, check_strings
-from clwe_jax.encoders.encode import MEAN_LAST4, Layer, Reduce, select, select_layer
+from clwe_jax.encoders.encode import MEAN_LAST4, Layer, Reduce, by_layer, select, select_layer
 from clwe_jax.encoders.features import ComparesWords
 from clwe_jax.encoders.loaded import BATCH, LoadedEncoder
 from clwe_jax.text.words.words import Segmenter
@@ -72,6 +72,11 @@ class ConcatenatedEncoder:
         reverse = self._by_pair.get((target, source), self._weights)
         return ConcatenatedEncoder(*parts, self._by_pair.get((source, target), reverse))
 
+    def by_layer(self) -> ConcatenatedEncoder:
+        """See `encode.ReadsSentences`."""
+        parts = map(by_layer, (self._first, self._second))
+        return ConcatenatedEncoder(*parts, self._weights, self._by_pair)
+
     def words(self, text: str, language: str) -> list[str]:
         """The words of a text, as the first encoder cuts it."""
         return self._first.words(text, language)
@@ -120,7 +125,8 @@ class ConcatenatedEncoder:
 
     def join(self, own: np.ndarray, beside: np.ndarray) -> JoinedVectors:
         """[..., layers, D + E], of [..., layers, D] and the second encoder's [..., its layers, E]."""
-        lengths = np.sqrt(self._weights[:-1, None])
+        # One vector of a sentence, as its model's authors make it, has the weight of the last layer.
+        lengths = np.sqrt(self._weights[-1 - own.shape[-2] : -1, None])
         beside = _unit(select_layer(beside, MEAN_LAST4))[..., None, :] * lengths
         joined = np.concatenate([own, _stretch(beside, own)], -1, dtype=np.float32)
         joined = joined.view(JoinedVectors)

@@ -6,7 +6,7 @@ import collections
 import dataclasses
 import functools
 import numbers
-from typing import Callable, Iterator, Protocol, Sequence, runtime_checkable
+from typing import Any, Callable, Iterator, Protocol, Sequence, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from clwe_jax.encoders import batching
 from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.models.pooling import last_layers
 from clwe_jax.text.vocab.tokenizer import Tokenizer
-from clwe_jax.types import Array, Batch, EncodeFn, Hidden, Variables, piece_batch
+from clwe_jax.types import Array, Batch, EncodeFn, Encoder, Hidden, Variables, piece_batch
 
 _SHORTEST = 8  # positions of the shortest row
 _FEW = 8  # batch size for at most this many rows
@@ -44,6 +44,19 @@ class EncodesSentences(Protocol):
 
     def sentence_vectors(self, variables: Variables, batch: Batch) -> Array:
         """float32 [B, D], for a batch of `types.Encodes.encode`."""
+
+
+@runtime_checkable
+class ReadsSentences(Protocol):
+    """An encoder of text that makes sentences' vectors as its model's authors do; see `reading`."""
+
+    def by_layer(self) -> Encoder:
+        """The encoder that does not, whose sentences have a vector in every layer."""
+
+
+def by_layer(encoder: Any) -> Any:
+    """The encoder, or the one by layer of an encoder that `ReadsSentences`."""
+    return encoder.by_layer() if isinstance(encoder, ReadsSentences) else encoder
 
 
 def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:
@@ -90,12 +103,19 @@ class Row:
       groups: group of each piece, numbered from 0; -1: no group.
       language: language id.
       weights: weight of each piece in a second mean; None: there is no second mean.
+      ends: groups of [CLS] and of [SEP].
     """
 
     ids: Sequence[int]
     groups: Sequence[int]
     language: int
     weights: Sequence[float] | None = None
+    ends: tuple[int, int] = (-1, -1)
+
+    @property
+    def count(self) -> int:
+        """The number of groups."""
+        return max(*self.ends, max(self.groups, default=-1)) + 1
 
 
 def group_by_word(owners: Sequence[int], pool: str) -> list[int]:
@@ -207,13 +227,12 @@ class RowEncoder:
         for place, row in enumerate(rows):
             end = len(row.ids) + 2
             arrays["inputs"][place, :end] = [vocabulary.cls_id, *row.ids, vocabulary.sep_id]
-            # A place that the tokenizer leaves empty belongs to no text.
-            first, last = int(not vocabulary.begins), end - int(not vocabulary.ends)
-            arrays["segment_ids"][place, first:last] = 1
+            arrays["segment_ids"][place, :end] = vocabulary.filled(end)
             arrays["positions"][place, :end] = np.arange(end)
             arrays["language_ids"][place, :end] = row.language
             arrays["source_language_ids"][place, :end] = row.language
-            arrays["groups"][place, 1 : end - 1] = row.groups
+            arrays["groups"][place, :end] = [row.ends[0], *row.groups, row.ends[1]]
+            arrays["groups"][place, :end][arrays["segment_ids"][place, :end] == 0] = -1
         # Nothing is masked: each piece is its own target.
         arrays["targets"] = arrays["inputs"]
         return self._with_weights(arrays, rows)
@@ -292,4 +311,4 @@ def _fetch(
     vectors = reduce(np.asarray(vectors))
     for row, place in enumerate(places):
         # Slots behind the row's last group are padding: [1 or 2, groups, ...].
-        yield place, vectors[row, :, : max(rows[place].groups, default=-1) + 1]
+        yield place, vectors[row, :, : rows[place].count]

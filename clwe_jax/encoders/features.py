@@ -14,6 +14,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.encoders import batching
+from clwe_jax.encoders.encode import by_layer
 from clwe_jax.encoders.part_rows import PartRows
 from clwe_jax.models.pooling import select
 from clwe_jax.text.vocab.tokenizer import Tokenizer
@@ -227,7 +228,9 @@ class FeatureReader:
         distinct = list(dict.fromkeys(itertools.chain.from_iterable(texts)))
         number = {text: place for place, text in enumerate(distinct)}
         if self.whole:
-            vectors = select(self.encoder.sentences(distinct, language), self.layers)[:, None]
+            # The layers are chosen here, not by the authors of a downloaded model.
+            vectors = by_layer(self.encoder).sentences(distinct, language)
+            vectors = select(vectors, self.layers)[:, None]
         else:
             words = (self.encoder.words(x, language) for x in distinct)
             vectors = self._of_words(words, language)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Mapping, Sequence
 
+from absl import logging
+
 from clwe_jax import options
+from clwe_jax.encoders import reading
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.interop import configuration, huggingface, laser
 from clwe_jax.options.pretrain import PretrainRun
@@ -16,19 +20,24 @@ def load(
 ) -> LanguageModel:
     """The model in a folder of Hugging Face, or of LASER's release; see `api.load`."""
     config = PretrainRun()
+    how = None
     if configuration.is_laser(directory):
         chosen = tuple(languages or options.MBERT_LANGUAGES.split(","))
         loaded = laser.load(directory, chosen)
     else:
-        directory = directory.removeprefix(configuration.PREFIX)
+        directory, _, query = directory.removeprefix(configuration.PREFIX).partition("?")
         described = configuration.describe(directory)
         # A folder does not say which languages a model was trained on, except XLM's and ours.
         known = described.languages or own_languages(directory)
         chosen = tuple(languages or known or options.MBERT_LANGUAGES.split(","))
+        how = reading.read(directory, query)
         loaded = huggingface.load(directory, chosen)
         start = {"init": {"parameters": f"{configuration.PREFIX}{directory}"}}
         config = options.with_values(configuration.with_architecture(config, described), start)
-    return _model(config, loaded, chosen, words or {})
+    model = _model(config, loaded, chosen, words or {})
+    if how is not None:
+        logging.info("sentences of %s: %s", directory, how)
+    return dataclasses.replace(model, reading=how)
 
 
 def _model(

@@ -16,10 +16,11 @@ from clwe_jax import options
 from clwe_jax.align import search
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.checks import check_search, check_strings
-from clwe_jax.encoders.encode import MEAN_LAST4, Layer, select
+from clwe_jax.encoders.encode import MEAN_LAST4, Layer, by_layer, select
 from clwe_jax.encoders.loaded import BATCH, LoadedEncoder
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.nearest import Index, Neighbour
+from clwe_jax.encoders.reading import Reading, ReadingEncoder
 from clwe_jax.encoders.sense_view import SenseView
 from clwe_jax.encoders.texts import Texts, texts_of
 from clwe_jax.models import laser
@@ -56,6 +57,7 @@ class LanguageModel(LoadedEncoder):
       frequencies: counts of the words of the run's text, which the pooling 'sif' needs; None where
         the run has kept none.
       spellings: how words are written that differ from their keys.
+      reading: how the authors of a downloaded model make a sentence's vector, where they say it.
     """
 
     config: options.Run
@@ -67,8 +69,9 @@ class LanguageModel(LoadedEncoder):
     projection: projected.Projected | None = None
     frequencies: Frequencies | None = None
     spellings: Spellings = dataclasses.field(default_factory=dict)
+    reading: Reading | None = None
     described = "Language models"
-    _indices: dict[tuple[str, Layer], Index] = dataclasses.field(
+    _indices: dict[tuple[str, Layer | None], Index] = dataclasses.field(
         default_factory=dict, init=False, repr=False
     )
 
@@ -97,25 +100,27 @@ class LanguageModel(LoadedEncoder):
 
     def encoder(self, batch_size: int = BATCH) -> ModelEncoder:
         """The model as an encoder of text, which computes `batch_size` rows at once."""
-        return ModelEncoder(
-            self.projection or self.objective,
-            self.tokenizer,
-            self.variables,
-            frequencies=self.frequencies,
-            batch_size=batch_size,
-        )
+        parts = self.projection or self.objective, self.tokenizer, self.variables
+        if self.reading is not None:
+            return ReadingEncoder(*parts, reading=self.reading, batch_size=batch_size)
+        return ModelEncoder(*parts, frequencies=self.frequencies, batch_size=batch_size)
 
     @functools.cached_property
     def _encoder(self) -> ModelEncoder:
         return self.encoder()
 
+    @functools.cached_property
+    def _layer_encoder(self) -> ModelEncoder:
+        return by_layer(self._encoder)
+
     def sentences(self, texts: Sequence[str], lang: str, layer: Layer | None) -> np.ndarray:
         """Vectors of sentences in a layer, float32 [N, D]; see `encode.select`."""
-        return self._encoder.sentences(texts, lang, functools.partial(select, layer=layer))
+        encoder = self._encoder if layer is None else self._layer_encoder
+        return encoder.sentences(texts, lang, functools.partial(select, layer=layer))
 
     def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
         """The frequent words of a language with their vectors without context."""
-        index = self.index(lang, MEAN_LAST4 if layer is None else layer)
+        index = self.index(lang, layer)
         # The index is centered for its search; users get the vectors of `encode`.
         return Vectors(index.words, index.vectors + index.mean).with_spellings(index.spellings)
 
@@ -144,7 +149,7 @@ class LanguageModel(LoadedEncoder):
         own = dict.fromkeys(self.languages, self)
         return nearest_words(own, word, lang, k, to, layer, method)
 
-    def index(self, language: str, layer: Layer) -> Index:
+    def index(self, language: str, layer: Layer | None) -> Index:
         """The frequent words of a language with their vectors in a layer, computed once."""
         if (language, layer) not in self._indices:
             words = self.frequent.get(language)
@@ -225,7 +230,6 @@ def nearest_words(
       word, lang, k, to, layer, method: as for `LanguageModel.neighbours`.
     """
     method = check_search(k, method)
-    layer = MEAN_LAST4 if layer is None else layer
     if layer == "all":
         raise ValueError(
             f"layer='all': neighbours are one layer's, by its number or {MEAN_LAST4!r}"

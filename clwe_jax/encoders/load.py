@@ -17,7 +17,7 @@ from clwe_jax.encoders.concatenated import ConcatenatedModels
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.loaded import LoadedEncoder, Reduces
 from clwe_jax.encoders.spaces import StaticSpaces
-from clwe_jax.options.transfer import BESIDE, ENCODERS, encoder_parts
+from clwe_jax.options.transfer import BESIDE, ENCODERS, encoder_folder, encoder_parts
 from clwe_jax.text.corpus import parallel
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.types import Encoder
@@ -117,7 +117,7 @@ def _find_part(part: str, encoder: str, workdir: str) -> str:
     files = options.named_files(where) if kind == "vec" else [("", where)]
     files = [(language, options.resolve_path(path, workdir)) for language, path in files]
     for _, path in files:
-        if not os.path.exists(path):
+        if not os.path.exists(encoder_folder(path)):
             raise FileNotFoundError(
                 f"{workdir} needs its encoder, config.encoder={encoder}, and {path} is missing: move the "
                 f"run and its encoder together, or copy {os.path.basename(path)} into {workdir}"

@@ -113,7 +113,7 @@ class _Maker:
         row = {
             "inputs": ids,
             "positions": np.arange(len(ids)),
-            "segment_ids": np.ones(len(ids), np.int64),
+            "segment_ids": self._vocabulary.filled(len(ids)),
             "language_ids": np.full(len(ids), self._language),
         }
         if words is not None:

@@ -36,6 +36,11 @@ def encoder_parts(encoder: str) -> tuple[list[str], float | None]:
     return [first, *others[1:]], float(others[0]) if others and others[0] else None
 
 
+def encoder_folder(where: str) -> str:
+    """The folder of DIR?pool=mean&prompt=TEXT, a downloaded model and how it is read."""
+    return where.partition("?")[0]
+
+
 @dataclasses.dataclass(frozen=True)
 class SearchOptions(Section):
     """A search of hyperparameters on the development rows (C6)."""

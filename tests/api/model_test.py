@@ -93,7 +93,7 @@ def test_the_size_of_a_batch_changes_no_vector(model):
     np.testing.assert_allclose(model.encode(texts, "en", batch_size=2), whole, atol=1e-5)
     assert model.dim == whole.shape[1]
     model.encode(texts, "en", batch_size=2)
-    assert sorted(model._can._encoders) == [2, 64]
+    assert sorted(model._can._encoders) == [(2, True), (64, True)]
 
 
 def test_encode_equals_the_objective(model, by_hand):

@@ -9,7 +9,13 @@ from typing import Sequence
 
 from clwe_jax import registry
 from clwe_jax.options import shipped
-from clwe_jax.options.transfer import ENCODER_FOLDERS, TransferOptions, TransferRun, encoder_parts
+from clwe_jax.options.transfer import (
+    ENCODER_FOLDERS,
+    TransferOptions,
+    TransferRun,
+    encoder_folder,
+    encoder_parts,
+)
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.labelled import Task
 
@@ -87,7 +93,7 @@ def check(config: TransferRun, workdir: str) -> None:
 def _check_folder(encoder: str) -> None:
     """Raises FileNotFoundError where an encoder in a folder is not there."""
     kind, _, where = encoder.partition(":")
-    if kind not in ENCODER_FOLDERS or os.path.isdir(where):
+    if kind not in ENCODER_FOLDERS or os.path.isdir(encoder_folder(where)):
         return
     # A run without --workdir is in runs/ and has its config's name.
     of_config = next((name for name in shipped.configs() if where == f"runs/{name}"), "")

@@ -6,6 +6,8 @@ import abc
 import hashlib
 from typing import Mapping, Sequence
 
+import numpy as np
+
 from clwe_jax.options.derived import padded_rows
 
 PAD = "[PAD]"
@@ -57,6 +59,13 @@ class Vocabulary(abc.ABC):
             if len(self._cache) < _CACHED_WORDS:
                 self._cache[word] = ids
         return ids
+
+    def filled(self, length: int) -> np.ndarray:
+        """int32 [length]: 1 at the places of a row, 0 at that of a [CLS] or [SEP] that texts lack."""
+        places = np.ones(length, np.int32)
+        places[0] = self.begins
+        places[-1] = self.ends
+        return places
 
     def fingerprint(self) -> str:
         """Sixteen hexadecimal digits of a hash of the kind and the pieces."""

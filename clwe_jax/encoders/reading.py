@@ -1,0 +1,265 @@
+"""How the authors of a downloaded encoder make a sentence's vector: the files of sentence-transformers."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+from typing import Any, Mapping, Sequence
+from urllib import parse
+
+from absl import logging
+
+import numpy as np
+
+from clwe_jax.align import search
+from clwe_jax.encoders.encode import Reduce, select_layer
+from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.interop import arrays
+from clwe_jax.text.vocab.base_vocab import Vocabulary
+from clwe_jax.text.vocab.hf_tokenizer import read_json
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.types import Objective, Variables
+
+MODULES = "modules.json"
+POOLS = ("mean", "cls", "last")
+_PROMPTS = "config_sentence_transformers.json"
+_LENGTH = "sentence_bert_config.json"
+# Entries of a Pooling module's config.json, or their values -> our names.
+_POOLS = {
+    "mean_tokens": "mean",
+    "cls_token": "cls",
+    "lasttoken": "last",
+    "mean": "mean",
+    "cls": "cls",
+}
+_ACTIVATIONS = {"Identity": np.asarray, "Tanh": np.tanh, "ReLU": lambda x: np.maximum(x, 0)}
+_KNOWN = re.compile(
+    r"\be5\b|\bgte\b|\bbge\b|labse|embed|minilm|harrier|sentence|sbert", re.IGNORECASE
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class DenseModule:
+    """A dense layer behind the pooling: its matrix [D, E], bias [E] and activation."""
+
+    kernel: np.ndarray
+    bias: np.ndarray
+    activation: str
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        # x: [N, D].
+        return _ACTIVATIONS[self.activation](x @ self.kernel + self.bias)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Reading:
+    """The steps from a text to its vector.
+
+    Attributes:
+      pool: 'mean', of all positions, special pieces included; 'cls', the first; 'last', the last one.
+      layer: 'last', 'mean_last4' or a layer's number.
+      prompt: what stands before every text.
+      lower: whether text is put into lower case.
+      max_length: pieces of a text, special ones included; 0: as many as the model takes.
+      dense: layers behind the pooling.
+      normalize: whether vectors have length 1.
+    """
+
+    pool: str = "mean"
+    layer: str = "last"
+    prompt: str = ""
+    lower: bool = False
+    max_length: int = 0
+    dense: Sequence[DenseModule] = ()
+    normalize: bool = False
+
+    def __str__(self) -> str:
+        parts = [f"pool={self.pool}", f"layer={self.layer}", f"prompt={self.prompt!r}"]
+        parts += ["dense"] * len(self.dense) + ["length 1"] * self.normalize
+        return ", ".join(parts)
+
+    def text(self, text: str) -> str:
+        """The text as the model reads it."""
+        text = self.prompt + text
+        return text.lower() if self.lower else text
+
+    def groups(self, pieces: int, vocabulary: Vocabulary) -> tuple[list[int], tuple[int, int]]:
+        """The groups of a row's pieces, and of its first and last special piece; see `encode.Row`."""
+        if self.pool == "mean":
+            return [0] * pieces, (0, 0)
+        own = [-1] * pieces
+        end = self.pool == "last"
+        if vocabulary.ends if end else vocabulary.begins:
+            return own, (-1, 0) if end else (0, -1)
+        if pieces:
+            own[-1 if end else 0] = 0
+        return own, (-1, -1)
+
+    def finish(self, pooled: np.ndarray) -> np.ndarray:
+        """The vectors of pooled ones, [N, D]."""
+        for module in self.dense:
+            pooled = module(pooled)
+        return np.asarray(search.unit(pooled)) if self.normalize else pooled
+
+
+def read(directory: str, query: str = "") -> Reading | None:
+    """How the vectors of the model in a folder of Hugging Face are made; None: nothing says it.
+
+    Args:
+      query: 'pool=mean&layer=last&prompt=query: &length=512': what goes before the folder's files;
+        a prompt is one of the folder's by its name, or text.
+
+    Raises:
+      ValueError: a step, an option or a pooling that is unknown here.
+    """
+    given = dict(parse.parse_qsl(query, keep_blank_values=True))
+    prompts: Mapping[str, Any] = {}
+    found: dict[str, Any] = {}
+    if os.path.exists(os.path.join(directory, MODULES)):
+        settings = _optional(directory, _PROMPTS)
+        prompts = settings.get("prompts") or {}
+        found = _modules(directory)
+        found["prompt"] = prompts.get(settings.get("default_prompt_name") or "", "")
+    elif not given:
+        name = str(_optional(directory, "config.json").get("_name_or_path") or "")
+        if _KNOWN.search(name) or _KNOWN.search(os.path.basename(os.path.abspath(directory))):
+            logging.warning(
+                "%s seems to be a model of sentence vectors, and has no %s that says how they are made: "
+                "they are the mean of the last four layers, which is worse than its authors' way; "
+                "name it, such as hf:%s?pool=mean&layer=last&prompt=query: ",
+                directory,
+                MODULES,
+                directory,
+            )
+        return None
+    unknown = sorted(set(given) - {"pool", "layer", "prompt", "length", "normalize"})
+    if unknown or given.get("pool", "mean") not in POOLS:
+        raise ValueError(
+            f"hf:{directory}?{query}: expected pool={'|'.join(POOLS)}, layer=last|mean_last4|NUMBER, "
+            "prompt=NAME|TEXT, length=NUMBER or normalize=1, with & between them"
+        )
+    if "prompt" in given:
+        found["prompt"] = prompts.get(given["prompt"], given["prompt"])
+    found |= {name: given[name] for name in ("pool", "layer") if name in given}
+    if "length" in given:
+        found["max_length"] = int(given["length"])
+    if "normalize" in given:
+        found["normalize"] = given["normalize"] not in ("0", "")
+    if found.pop("excludes_prompt", False) and found["prompt"] and found["pool"] == "mean":
+        raise ValueError(
+            f"{directory}: include_prompt=false, a mean without the prompt's pieces, is not supported: "
+            f"hf:{directory}?prompt="
+        )
+    return Reading(**found)
+
+
+def _modules(directory: str) -> dict[str, Any]:
+    """The fields of `Reading` by modules.json and the folders that it names."""
+    path = os.path.join(directory, MODULES)
+    found: dict[str, Any] = {"dense": []}
+    for module in sorted(_read_list(path), key=lambda x: x["idx"]):
+        kind = module["type"].rpartition(".")[2]
+        folder = os.path.join(directory, module.get("path") or "")
+        if kind == "Transformer":
+            settings = _optional(folder, _LENGTH)
+            found["max_length"] = settings.get("max_seq_length") or 0
+            found["lower"] = bool(settings.get("do_lower_case"))
+        elif kind == "Pooling":
+            settings = _optional(folder, "config.json")
+            names = [x.removeprefix("pooling_mode_") for x, on in settings.items() if on is True]
+            names = [settings["pooling_mode"]] if "pooling_mode" in settings else names
+            names = [x for x in names if x != "include_prompt"]
+            if len(names) != 1 or names[0] not in _POOLS:
+                raise ValueError(
+                    f"{folder}: the pooling {', '.join(names)} is unknown here; one of {', '.join(_POOLS)}"
+                )
+            found["pool"] = _POOLS[names[0]]
+            found["excludes_prompt"] = settings.get("include_prompt") is False
+        elif kind == "Dense":
+            found["dense"].append(_dense(folder))
+        elif kind == "Normalize":
+            found["normalize"] = True
+        else:
+            raise ValueError(f"{path}: the module {kind} is unknown here")
+    return found
+
+
+def _dense(folder: str) -> DenseModule:
+    settings = _optional(folder, "config.json")
+    weights = arrays.read(folder)
+    activation = settings.get("activation_function", "Identity").rpartition(".")[2]
+    if activation not in _ACTIVATIONS:
+        raise ValueError(f"{folder}: the activation {activation} is unknown here")
+    kernel = weights["linear.weight"].T
+    return DenseModule(
+        kernel, weights.get("linear.bias", np.zeros(kernel.shape[1], np.float32)), activation
+    )
+
+
+def _optional(directory: str, name: str) -> Mapping[str, Any]:
+    path = os.path.join(directory, name)
+    return read_json(path) if os.path.exists(path) else {}
+
+
+def _read_list(path: str) -> list[Mapping[str, Any]]:
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+class ReadingEncoder(ModelEncoder):
+    """A downloaded model whose sentences have one vector, as its authors make it (`encode.ReadsSentences`).
+
+    Words and pieces have vectors by layer, as of `ModelEncoder`.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        tokenizer: Tokenizer,
+        variables: Variables,
+        step: int = 0,
+        *,
+        reading: Reading,
+        batch_size: int = 64,
+    ):
+        """Args:
+        reading: how the vectors are made; the other arguments are those of `ModelEncoder`.
+        """
+        most = objective.max_length
+        if reading.max_length:
+            # A row has a place for both special pieces, also for one that the tokenizer lacks.
+            lacks = 2 - tokenizer.vocabulary.begins - tokenizer.vocabulary.ends
+            most = min(most, reading.max_length + lacks)
+        super().__init__(
+            objective, tokenizer, variables, step, max_length=most, batch_size=batch_size
+        )
+        self._options = dict(reading=reading, batch_size=batch_size)
+        self.reading = reading
+        self.pools = ("own",)
+
+    def by_layer(self) -> ModelEncoder:
+        """See `encode.ReadsSentences`."""
+        batch_size = self._options["batch_size"]
+        parts = self.objective, self.tokenizer, self.variables, self.step
+        return ModelEncoder(*parts, batch_size=batch_size)
+
+    def sentences(
+        self, texts: Sequence[str], language: str, reduce: Reduce = np.asarray
+    ) -> np.ndarray:
+        """float32 [N, 1, E], reduced."""
+        rows = self._sentence_rows([self.reading.text(text) for text in texts], language)
+        vocabulary = self.tokenizer.vocabulary
+        for place, row in enumerate(rows):
+            groups, ends = self.reading.groups(len(row.ids), vocabulary)
+            rows[place] = dataclasses.replace(row, groups=groups, ends=ends)
+        layer = self.reading.layer
+        chosen = self.layers - 1 if layer == "last" else int(layer) if layer.isdigit() else layer
+        [pooled] = self._pooled(rows, 1, lambda vectors: select_layer(vectors, chosen))
+        return reduce(self.reading.finish(pooled)[:, None])
+
+    def pooled(
+        self, texts: Sequence[str], language: str, reduce: Reduce = np.asarray
+    ) -> dict[str, np.ndarray]:
+        return {"own": self.sentences(texts, language, reduce)}
