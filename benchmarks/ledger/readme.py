@@ -41,14 +41,15 @@ _VECTORS = "vectors of words and sentences"
 LINES = (
     Choice("text, a dictionary", _VECTORS, "joint_dictionary", *_SENTENCES),
     Choice("a New Testament alone", _VECTORS, "bible", *_SENTENCES),
+    Choice("a dictionary, no time to train", _VECTORS, "dictionary_vectors", *_SENTENCES),
     Choice(
-        "a dictionary, no time", "the same, without training", "dictionary_vectors", *_SENTENCES
-    ),
-    Choice(
-        "texts that share documents", "also the translations in them", "mined_vectors", *_SENTENCES
+        "texts that share documents",
+        "vectors, and the translations in the texts",
+        "mined_vectors",
+        *_SENTENCES,
     ),
     Choice("text, a dictionary", "a language model, in minutes", "warm_dict_mlm", *_SENTENCES),
-    Choice("the same", "DICT-MLM from random parameters", "dict_mlm_50", *_SENTENCES),
+    Choice("text, a dictionary", "DICT-MLM from random parameters", "dict_mlm_50", *_SENTENCES),
     Choice(
         "vectors of each language",
         "one space of them",
@@ -58,7 +59,7 @@ LINES = (
     ),
     Choice(
         "labels in one language",
-        "names in the others",
+        "named entities in the others",
         "ner_bilstm_crf",
         "F1",
         [Headline("zero_shot/ner/mean_f1", "F1")],
