@@ -1,4 +1,4 @@
-"""The types that rooms share: batches, sums, hidden states and protocols."""
+"""The types that the packages share: batches, sums of metrics, hidden states and protocols."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ import numpy as np
 Array = jax.Array | np.ndarray
 Variables = Mapping[str, Any]
 
-# [rows, length] arrays. Positions with `loss_weights` > 0 have a loss; segment 0 is padding.
+# Key -> array. All but `SHARED_KEYS` are [rows, ...], most of them [rows, length].
 Batch = dict[str, Array]
 
 
 def piece_batch(rows: int, length: int, entries: bool = False) -> dict[str, jax.ShapeDtypeStruct]:
-    """Keys, shapes and types of a batch of masked pieces, in the order of `data.graph.rows`.
+    """Keys, shapes and types of a batch of masked pieces (subwords); `data.graph.rows` keeps the order.
 
     Returns:
       All [rows, length]:
       inputs: int32, piece ids after masking.
       targets: int32, the piece to predict where loss_weights > 0.
-      loss_weights: float32, 1 at every piece of a masked word, else 0; with an entry at its first piece.
+      loss_weights: float32, 1 at each piece of a masked word (the first alone if it has an entry), else 0.
       positions: int32, starting at 0 in every segment.
       segment_ids: int32, 1, 2, ... within a row; 0 is padding.
-      language_ids: int32, the language of the target where a piece is masked, else of the piece.
-      source_language_ids: int32, the language of the text that the piece stands in.
-      entries (with `entries`): int32, 1 + the entry whose labels are predicted here; 0: `targets` is.
+      language_ids: int32, the target's language at masked pieces, the piece's own at others.
+      source_language_ids: int32, the language of the text that contains the piece.
+      entries (if asked for): int32, 1 + the dictionary entry whose labels are all predicted, or 0.
     """
-    integers = jax.ShapeDtypeStruct((rows, length), np.int32)
     keys = "inputs targets loss_weights positions segment_ids language_ids source_language_ids"
-    shapes = {key: integers for key in [*keys.split(), *["entries"] * entries]}
+    keys += " entries" if entries else ""
+    shapes = dict.fromkeys(keys.split(), jax.ShapeDtypeStruct((rows, length), np.int32))
     return {**shapes, "loss_weights": jax.ShapeDtypeStruct((rows, length), np.float32)}
 
 
-# Keys of a batch of sentences with their code-switched copies: `COPY + key` is the copy's `key`.
+# In a batch with code-switched copies, key `COPY + key` holds the copies' array of `key`.
 COPY = "copy_"
 
-# Keys whose arrays have no axis of rows: every microbatch gets the whole array.
+# Keys of arrays without an axis of rows: every microbatch gets the whole array.
 SHARED_KEYS = ("characters",)
 
 
@@ -49,8 +49,7 @@ SHARED_KEYS = ("characters",)
 class Sums:
     """A metric as numerator and denominator.
 
-    Sums are added over microbatches and hosts and divided once, so that every position counts
-    equally in parts of uneven weight.
+    They are added over microbatches and hosts, and divided once: every position counts equally.
     """
 
     value: Array
@@ -101,14 +100,14 @@ class BatchSource(Protocol):
 class Objective(Protocol):
     """A training objective: predictions and their loss.
 
-    Its further capabilities are the protocols below, asked for with isinstance.
+    An objective may also satisfy the protocols below, which callers check with isinstance.
 
-    Collections other than 'params' are never differentiated. The first axis of the arrays in the
-    collection 'rows' is the rows of the batch; a microbatch gets the entries of its own rows.
+    Collections other than 'params' are never differentiated. Arrays in the collection 'rows' are
+    [rows of the batch, ...], and a microbatch gets the part of its own rows.
     """
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Keys, shapes and types of a batch [rows, length]; no other place knows them."""
+        """Keys, shapes and types of a batch of `rows` rows; the only place that defines them."""
 
     def init(self, rng: Array, batch: Batch) -> Variables:
         """Variables for batches like `batch`, boxed with their logical axis names."""
@@ -125,25 +124,26 @@ class Objective(Protocol):
         """The sums of every metric, and the observations of the batch.
 
         Args:
-          variables, batch: 'params' and the collections; the arrays that `batch_shapes` describes.
+          variables: 'params' and the collections.
+          batch: the arrays that `batch_shapes` describes.
           step: int32 [], number of steps before this one, for losses that change over time.
-          rngs: name -> PRNG key; required where `train`.
+          rngs: name -> PRNG key; required if `train`.
           train: whether dropout and sampling are on.
 
         Returns:
-          Metric -> sums ('loss' is optimised), and a tree of arrays, their first axis the rows of
-          the batch: the input of `Stateful.update`.
+          Metric -> sums, of which 'loss' is optimised; and the observations, a tree of arrays
+          [rows of the batch, ...] that `Stateful.update` reads.
         """
 
 
 @runtime_checkable
 class Stateful(Protocol):
-    """An objective whose collections change with every step: an LSTM's carry, senses."""
+    """An objective whose collections change with every step, such as an LSTM's carry or word senses."""
 
     def update(
         self, variables: Variables, observed: Any, step: Array
     ) -> tuple[Variables, Callable[[Any], Any] | None]:
-        """The collections that a step changes. Called once a step, unless it was not finite.
+        """The collections that a step changes; not called if its loss or gradients are not finite.
 
         Args:
           variables: 'params' after the optimizer's update, collections before the step.
@@ -151,10 +151,10 @@ class Stateful(Protocol):
           step: int32 [], number of steps before this one.
 
         Returns:
-          The changed collections, and a function that copies entries of a tree like 'params' to others;
-          None: nothing is copied. It is applied to the parameters and to each tree that the optimizer
-          keeps of them, moments and a start: without these the next step of a copied row would be far
-          off. There an `optax.MaskedNode` stands for a frozen parameter or one of another group.
+          The changed collections, and a function that copies rows within the arrays of a tree like
+          'params' (None: nothing is copied). It is also applied to the optimizer's moments and start,
+          since another row's moments would spoil a copied row's next update. In these trees an
+          `optax.MaskedNode` replaces a parameter that is frozen or of another group.
         """
 
 
@@ -163,7 +163,7 @@ class Encodes(Protocol):
     """An objective whose model represents text.
 
     Attributes:
-      max_length: maximum number of positions of a row.
+      max_length: maximum number of positions in a row.
     """
 
     max_length: int
@@ -180,8 +180,8 @@ class HasSenses(Protocol):
     """An objective that assigns senses to words.
 
     Attributes:
-      senses: the `options.senses.SenseOptions` of all sense states.
-      directions: name of each sense state -> the slice of a representation that it clusters.
+      senses: the `options.senses.SenseOptions` that all directions share.
+      directions: direction ('forward', ...) -> its slice of a word's representation, which is clustered.
       sense_input: the input of sense selection: 'own', a word's own representation, or 'context',
         the representations that predict it.
     """
@@ -191,7 +191,7 @@ class HasSenses(Protocol):
     sense_input: str
 
     def sense_vectors(self, variables: Variables, direction: str, ids: np.ndarray) -> Array:
-        """float32 [N, S, d], the output vectors of words' senses."""
+        """The output vectors of the S senses of N words, float32 [N, S, d]."""
 
     def encode_for_senses(self, variables: Variables, batch: Batch) -> Hidden:
         """As `Encodes.encode`; the last layer at a word is the input of sense selection."""
@@ -207,12 +207,12 @@ class Generates(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class WordSample:
-    """The text that contextual vectors of words are averaged over; static vectors need no text.
+    """The text over which contextual vectors of words are averaged; static vectors need none.
 
     Attributes:
       lines: language -> lines of raw text.
-      occurrences: maximum number of occurrences that a word's vector is the mean of.
-      min_count: minimum occurrences of a frequent word in the text (in the lines, without counts).
+      occurrences: maximum number of occurrences that are averaged for a word.
+      min_count: minimum count of a frequent word, by the encoder's own counts, else in `lines`.
       max_words: maximum number of frequent words of a language; None: all.
     """
 
@@ -223,24 +223,25 @@ class WordSample:
 
 
 def row_index(words: Sequence[str], keys: Sequence[str] = ()) -> dict[str, int]:
-    """Word or key -> its first row; a word that is its own key goes before others with the key."""
-    rows = range(len(words) - 1, -1, -1)
-    index = dict(zip(reversed(words), rows))
-    exact = {x: row for x, row in index.items() if keys and keys[row] == x}
-    return index | dict(zip(reversed(keys), rows)) | exact
+    """Word or key -> its first row; a word that equals its key goes before others with this key."""
+    rows = range(len(words) - 1, -1, -1)  # in reverse, because a dict keeps the last row of a word
+    by_word = dict(zip(reversed(words), rows))
+    by_key = dict(zip(reversed(keys), rows))
+    equal_to_key = {word: row for word, row in by_word.items() if keys and keys[row] == word}
+    return by_word | by_key | equal_to_key
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class WordSpace:
-    """Words of one language with vectors by layer.
+    """Words of one language, with a vector of each layer.
 
     Attributes:
-      words: words as they are written; the first `frequent` of them are candidates, most frequent first.
+      words: words as they are written, the `frequent` ones first, by descending frequency.
       vectors: float32 [N, layers, D].
-      frequent: number of candidates; they stand for the language in CSLS.
-      counts: int [N], number of occurrences that each vector is the mean of; 0 where the word was
-        encoded alone; None for static vectors.
-      keys: what the words are looked up by; (): the words themselves.
+      frequent: number of frequent words; only these can be neighbours, also in the means of CSLS.
+      counts: int [N], number of occurrences averaged in each vector, 0 if the word was encoded without
+        context; None for static vectors.
+      keys: normalised words, by which they are looked up; (): the words themselves.
     """
 
     words: Sequence[str]
@@ -257,7 +258,7 @@ class WordSpace:
 
 @runtime_checkable
 class Encoder(Protocol):
-    """A run, a projected run, static vectors or foreign weights: text to vectors by layer.
+    """Text to vectors of each layer, by a run, a projected run, static vectors or another program's model.
 
     Attributes:
       languages: the languages that the encoder knows.
@@ -300,13 +301,13 @@ class Pools(Protocol):
     """An encoder that pools the words of a sentence in several ways.
 
     Attributes:
-      pools: their names: first that of `Encoder.sentences`; 'sif', where word counts are known.
+      pools: names of the ways, first that of `Encoder.sentences`; has 'sif' if word counts are known.
     """
 
     pools: tuple[str, ...]
 
     def pooled(self, texts: Sequence[str], language: str) -> Mapping[str, np.ndarray]:
-        """Pool -> sentence vectors as of `Encoder.sentences`, all from one pass of encoding."""
+        """Pool -> sentence vectors like those of `Encoder.sentences`, from one pass of encoding."""
 
 
 @runtime_checkable
@@ -348,11 +349,11 @@ class Covers(Protocol):
 
 
 class Evaluator(Protocol):
-    """A measurement. The `name` in an entry of config.evals chooses the class; the key is free.
+    """A measurement. In config.evals an entry's `name` chooses the class, and its key is arbitrary.
 
     Attributes:
       every_steps: training steps between two runs; 0: at the end only.
-      has_data: whether its options name data; without data it is left out of a run.
+      has_data: whether its options name data; a run skips it otherwise.
     """
 
     every_steps: int
@@ -396,4 +397,4 @@ class HasExamples(Protocol):
     examples: Sequence[Mapping[str, Any]]
 
 
-EncodeFn = Callable[[Variables, Batch], Hidden]
+EncodeFn = Callable[[Variables, Batch], Hidden]  # `Encodes.encode`, perhaps jitted

@@ -1,30 +1,32 @@
-"""DICT-MLM-50: half of the masked words are labelled with a cross-lingual synonym (D1-D5).
+r"""DICT-MLM-50: half of the masked words are labelled with a cross-lingual synonym.
 
 Command:
   python -m clwe_jax.main --config=configs/dict_mlm_50.py
 
   :laptop (default)  the embedded world, two cores, minutes.
-  :small             6 x 384, minutes on one GPU, from prepared batches:
+  :small             6 layers, width 384, minutes on one GPU, from prepared batches:
                        python -m clwe_jax.data.prepare --config=configs/dict_mlm_50.py:small --out=DIR
-                       python -m clwe_jax.main --config=configs/dict_mlm_50.py:small \\
+                       python -m clwe_jax.main --config=configs/dict_mlm_50.py:small \
                          --config.data.source=batches:DIR
-  :base              12 x 768, Wikipedia, one accelerator for days.
-  :paper             12 x 768, 104 languages, batch 8,192 x 512, LAMB, 500k steps, a v3 slice of 256
-                     cores; --plan=v3:8x16 compiles and costs it without one.
+  :base              12 layers, width 768, Wikipedia, one accelerator for days.
+  :paper             12 layers, width 768, 104 languages, batches of 8,192 rows of 512 pieces, LAMB, 500k
+                     steps on 256 cores of TPU v3; --plan=v3:8x16 compiles it and forecasts its cost
+                     without a TPU.
 
-:base and :paper draw a label for 15% of the words, as the paper does. At :laptop and :small 80% of the
-words are predicted, most of which can be read, and the loss is the expectation over the draw: all
-languages at once, x = .5. One command draws there as well:
-  --config.task.labels=drawn --config.model.condition_on_language=True --config.objective.dense=True \\
+:base and :paper predict 15% of the words, and draw one label of each, as the paper does. :laptop and
+:small predict 80% of the words, show most of these unchanged in the input, and take the expectation of
+the loss over the draw: the labels of all languages at once, with probability .5 of a synonym. These
+options draw one label at those scales too:
+  --config.task.labels=drawn --config.model.condition_on_language=True --config.objective.dense=True \
   --config.model.language_embeddings=True --config.objective.stay_near_embeddings=0
 
-Your own text at :laptop, in minutes; whole words as pieces, all parts of the dictionaries:
-  --config.data.source=text:DIR --config.data.languages=en,de --config.data.dictionaries=DIR \\
-  --config.vocab.size=16384 --config.vocab.dictionary_share=.8 --config.optimizer.learning_rate=2e-3 \\
+These train on your own text at :laptop, in minutes, with whole words as pieces:
+  --config.data.source=text:DIR --config.data.languages=en,de --config.data.dictionaries=DIR \
+  --config.vocab.size=16384 --config.vocab.dictionary_share=.8 --config.optimizer.learning_rate=2e-3 \
   --config.train.steps=400 --config.data.max_predictions=32
 
-Expected: Table 1 of the paper: NER 71.3, POS 70.4, XNLI 67.9, PAWS-X 84.2, MLDoc 66.1, Tatoeba 46.4.
-At :laptop, in three minutes of one core: seven sentences of ten by CSLS (docs/results.md).
+Expected at :paper (Table 1 of DICT-MLM): NER 71.3, POS 70.4, XNLI 67.9, PAWS-X 84.2, MLDoc 66.1, Tatoeba
+46.4. Expected at :laptop, in three minutes of one core: seven of ten sentences are found by CSLS.
 """
 
 from clwe_jax import options, presets
@@ -33,8 +35,7 @@ from clwe_jax import options, presets
 def get_config(scale: str = "laptop"):
     config = presets.bert(scale)
     config.system = "DICT-MLM-50"
-    # At laptop, small, base, paper:
-    pick = presets.pick_for(scale)
+    pick = presets.pick_for(scale)  # pick(laptop, small, base, paper) is the value of the scale
     config.vocab.size = pick(8_192, 49_152, 119_552, 119_552)
     config.data.sequence_length = pick(64, 128, 128, 512)
     config.model.update(
@@ -44,7 +45,7 @@ def get_config(scale: str = "laptop"):
         mlp_dim=pick(512, 1_536, 3_072, 3_072),
         dropout=pick(0.0, 0.1, 0.1, 0.1),
     )
-    # LAMB is made for batches of thousands of rows; AdamW is as good below.
+    # LAMB is made for batches of thousands of rows; AdamW is as good for smaller ones.
     config.optimizer.update(
         name=pick("adamw", "adamw", "adamw", "lamb"),
         learning_rate=pick(3e-3, 1e-3, 5e-4, 1.6e-3),
@@ -57,12 +58,13 @@ def get_config(scale: str = "laptop"):
     config.task = options.section_of("task", "dict_mlm", cross_lingual_share=0.5)
     config.task.kept = pick("text", "text", "text", "label")
     if scale in ("laptop", "small"):
-        # All labels at once. Most words are predicted, and most of these can be read (docs/lessons.md).
+        # More is learned from each batch: all labels count, and most words are predicted. Most of these
+        # stay visible (keep_share), as the text's word and not the label (kept), or the model copies.
         config.task.labels = "expected"
         config.task.update(masking_rate=0.8, mask_share=0.2, keep_share=0.75, random_share=0.05)
         config.data.max_predictions = pick(48, 96, 0, 0)
-        # One product scores the labels of all languages. The layers stay in the labels' space without a
-        # dense layer between and without languages, where words that are only read are held.
+        # The layers must stay in the space of the token table, which scores the labels of all languages:
+        # no dense layer before the scores, no language embeddings, and `stay_near_embeddings` on words not predicted.
         config.model.update(norm="pre", language_embeddings=False, condition_on_language=False)
         config.objective.update(dense=False, stay_near_embeddings=1.0)
         config.vocab.dictionary_share = pick(0.0, 0.5, 0.0, 0.0)

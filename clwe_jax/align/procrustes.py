@@ -24,7 +24,7 @@ class Procrustes(ProcrustesOptions):
 
     W = U V^T with U S V^T = X^T Y (Schoenemann 1966; Xing et al. 2015). Every refinement round
     induces a dictionary of mutual nearest neighbours and solves again (Conneau et al. 2018,
-    section 2.2). The result is the map of the round with the best unsupervised criterion.
+    section 2.2). The result is the map of the round with the highest `induce.criterion`.
     """
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
@@ -43,11 +43,14 @@ class Procrustes(ProcrustesOptions):
     def _refine_map(
         self, x: np.ndarray, y: np.ndarray, matrix: np.ndarray, info: dict
     ) -> np.ndarray:
-        size = {"neighbourhood": self.neighbourhood}
-        mapped, best, info["round"] = x @ matrix.astype(np.float32), matrix, 0
-        info["criterion"] = [induce.criterion(mapped, y, **size)]
+        """The best map among `matrix` and those of the rounds, whose facts are added to `info`."""
+        csls = {"neighbourhood": self.neighbourhood}
+        mapped = x @ matrix.astype(np.float32)
+        best = matrix
+        info["round"] = 0
+        info["criterion"] = [induce.criterion(mapped, y, **csls)]
         for number in range(1, self.refinements + 1):
-            pairs = induce.induce(mapped, y, method=self.method, max_words=self.max_words, **size)
+            pairs = induce.induce(mapped, y, method=self.method, max_words=self.max_words, **csls)
             if not len(pairs):
                 logging.warning(
                     "procrustes: round %d induced no pairs; the refinement ends", number
@@ -56,9 +59,10 @@ class Procrustes(ProcrustesOptions):
             matrix = orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
             mapped = x @ matrix.astype(np.float32)
             info["pairs"].append(len(pairs))
-            info["criterion"].append(induce.criterion(mapped, y, **size))
+            info["criterion"].append(induce.criterion(mapped, y, **csls))
             if info["criterion"][-1] > info["criterion"][info["round"]]:
-                best, info["round"] = matrix, number
+                best = matrix
+                info["round"] = number
         return best
 
 
@@ -74,17 +78,17 @@ class LeastSquares(LeastSquaresOptions):
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """See `alignment.Aligner`; the map is [D, D'].
 
-        `info` also has 'residual', the mean squared length of the rows of X W - Y.
+        `info` also has 'residual', the mean squared length of the rows of X W - Y over the pairs.
         """
         x, y, pairs, steps = alignment.prepare(
             "least_squares", source, target, pairs, self.preprocess, one_width=False
         )
         matrix = least_squares(x[pairs[:, 0]], y[pairs[:, 1]], self.ridge)
-        left = x[pairs[:, 0]] @ matrix - y[pairs[:, 1]]
+        residuals = x[pairs[:, 0]] @ matrix - y[pairs[:, 1]]
         info = {
             "aligner": "least_squares",
             "pairs": [len(pairs)],
-            "residual": float(np.square(left).sum(1).mean()),
+            "residual": float(np.square(residuals).sum(1).mean()),
         }
         return alignment.Alignment(matrix.astype(np.float32), None, *steps, info)
 
@@ -95,12 +99,12 @@ def orthogonal(x: Array, y: Array) -> np.ndarray:
 
 
 def polar(matrix: np.ndarray) -> np.ndarray:
-    """U V^T of the singular value decomposition U S V^T: the orthogonal matrix nearest to one.
+    """The orthogonal matrix nearest to `matrix`: U V^T of its singular value decomposition U S V^T.
 
-    Of a matrix that is not square, the nearest one with orthonormal rows or columns.
+    For a `matrix` that is not square, the nearest one with orthonormal rows or columns.
     """
-    left, _, right = np.linalg.svd(matrix, full_matrices=False)
-    return left @ right
+    u, _, v_transposed = np.linalg.svd(matrix, full_matrices=False)
+    return u @ v_transposed
 
 
 def least_squares(x: Array, y: Array, ridge: float = 0.0) -> np.ndarray:
@@ -111,12 +115,12 @@ def least_squares(x: Array, y: Array, ridge: float = 0.0) -> np.ndarray:
       y: outputs, [P, D'].
       ridge: weight of the squared norm, at least 0.
     """
-    # Directions in which x holds only rounding errors would get huge weights.
+    # Smaller singular values of x are rounding errors; dividing by them would give huge weights.
     rounding = np.finfo(np.result_type(x.dtype, np.float32)).eps * max(x.shape)
     x = np.asarray(x, np.float64)
     y = np.asarray(y, np.float64)
-    # Rows sqrt(ridge) I with outputs of 0 add ridge ||W||^2 to the squared error.
     if ridge:
+        # Rows sqrt(ridge) I with outputs of 0 add ridge ||W||^2 to the squared error.
         x = np.concatenate([x, np.sqrt(ridge) * np.eye(x.shape[1])])
         y = np.concatenate([y, np.zeros((x.shape[1], y.shape[1]))])
     return np.linalg.lstsq(x, y, rcond=rounding)[0]

@@ -25,28 +25,28 @@ from clwe_jax.text.corpus import parallel
 from clwe_jax.text.corpus.repeats import drop_repeats
 from clwe_jax.types import Covers, Encoder, Pools, Truncates
 
-# Neighbours of a further CSLS figure: a sentence has one translation among its candidates, and the ten
-# nearest of the papers reach far beyond it.
-_FEW_NEIGHBOURS = 3
-# Suffixes of metrics: of the papers' comparisons, and of that one.
+# Suffixes of the metrics that the papers compare.
 _COMPARED = ("", "_centered", "_csls")
+# A second CSLS averages over fewer neighbours than the papers' ten, because only one candidate is the
+# translation of a sentence.
+_FEW_NEIGHBOURS = 3
 _FEW = f"_csls_k{_FEW_NEIGHBOURS}"
-SIF = "retrieval/sif"  # beginning of the metrics of sentences pooled by SIF
+SIF = "retrieval/sif"  # prefix of the metrics of sentences pooled by SIF
 
 
 def matches(
     source: np.ndarray, target: np.ndarray, neighbourhoods: Sequence[int] = (10,)
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Whether the nearest target of source n is target n, and the reverse.
+    """Whether each row's nearest row on the other side is its translation, the row of the same number.
 
     Args:
       source, target: [N, D].
-      neighbourhoods: numbers of neighbours that CSLS averages over.
+      neighbourhoods: numbers of neighbours; CSLS is computed with each.
 
     Returns:
-      Suffix of a metric -> bool [N] of the sources and bool [N] of the targets. '': by cosine;
-      '_centered': after subtraction of each side's mean; '_csls': over the first number of
-      neighbours; '_csls_k3': over three, if that is a further number.
+      Suffix of a metric -> bool [N] for the sources and bool [N] for the targets. '': by cosine;
+      '_centered': by cosine after subtraction of each side's mean; '_csls': by CSLS with the first
+      number of neighbours; '_csls_k3', ...: by CSLS with each further number.
 
     Raises:
       ValueError: a value that is not finite.
@@ -54,12 +54,12 @@ def matches(
     csls.check_finite(source)
     csls.check_finite(target)
     plain, *by_csls = both_sides.best(source, target, neighbourhoods)
-    # The mean vector of a language outweighs the meaning where the languages lie apart.
+    # If languages form separate clusters, their mean vectors outweigh meaning in the cosine.
     [centered] = both_sides.best(source - source.mean(0), target - target.mean(0))
     suffixes = ["_csls", *(f"_csls_k{count}" for count in neighbourhoods[1:])]
     nearest = {"": plain, "_centered": centered, **dict(zip(suffixes, by_csls))}
-    own = np.arange(len(source))
-    return {suffix: (ahead == own, back == own) for suffix, (ahead, back) in nearest.items()}
+    rows = np.arange(len(source))
+    return {suffix: (found == rows, back == rows) for suffix, (found, back) in nearest.items()}
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,8 +67,8 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
     """Accuracy of sentence retrieval by language pair, for any encoder.
 
     Attributes:
-      outcomes: of the last run, path of a metric mean* -> whether each source sentence is right, [N];
-        pairs of one English sentence share its number.
+      outcomes: path of each metric mean* of the last run -> whether each source sentence found its
+        translation; pairs with the same English sentence have the same item number.
     """
 
     headlines = retrieval_page.HEADLINES
@@ -90,97 +90,96 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
 
     @property
     def texts(self) -> dict[str, list[str]]:
-        """language -> the sentences of all its pairs."""
-        found: dict[str, list[str]] = {}
+        """language -> its sentences in all pairs."""
+        texts: dict[str, list[str]] = {}
         for pair, source, target in self._pairs if self.has_data else ():
-            for language, some in ((pair.source, source), (pair.target, target)):
-                found.setdefault(language, []).extend(some)
-        return found
+            texts.setdefault(pair.source, []).extend(source)
+            texts.setdefault(pair.target, []).extend(target)
+        return texts
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         """Yields metrics as fractions; * is '' (cosine), '_centered' or '_csls':
 
         retrieval/{src}-{trg}/chance: one over the number of sentences.
-        retrieval/{src}-{trg}/mean*: accuracy with the encoder's own sentence vector (for several
-          layers the mean of the last four layers' vectors), in both directions; *_low and *_high:
+        retrieval/{src}-{trg}/mean*: accuracy with the encoder's own sentence vector (the mean of the
+          last four layers' vectors, if it has several layers), in both directions; *_low and *_high:
           its 95% interval.
         retrieval/{src}-{trg}/mean_csls_k3: the same by CSLS over three neighbours.
         retrieval/{src}-{trg}/coverage: the share of the source's running words that have a vector,
           for encoders that cover some words only.
-        retrieval/{src}-{trg}/layer{k}/acc@1*: accuracy of every layer, where a model has several,
-          in the files' direction; layer 0 is the embedding output.
+        retrieval/{src}-{trg}/layer{k}/acc@1*: accuracy of every layer, if the encoder has several, in
+          the direction of the files' names; layer 0 is the embedding output.
         retrieval/{src}-{trg}/mean_last4*: the mean of the accuracies of the last four layers (of
-          all layers where there are fewer), in the files' direction; *_low and *_high: its 95%
-          interval.
+          all layers if there are fewer), in the same direction; *_low and *_high: its 95% interval.
         retrieval/mean*, retrieval/layer{k}/acc@1*, retrieval/mean_last4*, retrieval/chance: means
           over the pairs.
         retrieval/sif/...: the same figures of sentences whose words are weighted by SIF,
           for encoders that know how often words occur.
         retrieval/cut: the share of sentences that were too long for the model.
         """
-        totals: dict[str, list[float]] = {}
+        by_metric: dict[str, list[float]] = {}
         self.outcomes.clear()
-        # The encoder counts all its sentences, those of earlier runs too.
-        counts = _lengths(model)
-        last = None  # many pairs share their English side
+        # The encoder's counts also include the sentences of earlier runs.
+        counts_before = _count_sentences(model)
+        last = None  # (space, language, texts) of the last target side, which many pairs share
         for pair, source, target in self._pairs:
-            view = model.pairwise_space(pair.source, pair.target)
-            x = _encode_pools(view, source, pair.source)
-            if last is None or last[:3] != (view, pair.target, target):
-                last = view, pair.target, target, _encode_pools(view, target, pair.target)
-            y = last[3]
+            space = model.pairwise_space(pair.source, pair.target)
+            x = _encode_pools(space, source, pair.source)
+            if last != (space, pair.target, target):
+                last = space, pair.target, target
+                y = _encode_pools(space, target, pair.target)
             items = number_texts(target if pair.target == "en" else source)
             for prefix in x:
                 for name, value in self._measure_pair(pair, prefix, x[prefix], y[prefix], items):
                     yield f"{prefix}/{name}", value
                     if not name.endswith(("_low", "_high")):
-                        metric = name.split("/", 1)[1]
-                        totals.setdefault(f"{prefix}/{metric}", []).append(value)
-            if isinstance(view, Covers):
-                for language, other, texts in (
-                    (pair.source, pair.target, source),
-                    (pair.target, pair.source, target),
-                ):
-                    share = view.coverage(texts, language)
-                    yield f"retrieval/{language}-{other}/coverage", share
-            for name in (pair.name, f"{pair.target}-{pair.source}"):
-                yield f"retrieval/{name}/chance", 1 / len(source)
-            totals.setdefault("retrieval/chance", []).append(1 / len(source))
-        for metric, values in totals.items():
+                        _, metric = name.split("/", 1)  # without the languages
+                        by_metric.setdefault(f"{prefix}/{metric}", []).append(value)
+            if isinstance(space, Covers):
+                sides = (source, pair.source), (target, pair.target)
+                for direction, side in zip(_directions(pair), sides):
+                    yield f"retrieval/{direction}/coverage", space.coverage(*side)
+            for direction in _directions(pair):
+                yield f"retrieval/{direction}/chance", 1 / len(source)
+            by_metric.setdefault("retrieval/chance", []).append(1 / len(source))
+        for metric, values in by_metric.items():
             yield metric, float(np.mean(values))
-        seen, cut = _lengths(model) - counts
+        seen, cut = _count_sentences(model) - counts_before
         if seen:
             yield "retrieval/cut", float(cut / seen)
-        if last is not None and SIF not in last[3]:
+        if last is not None and SIF not in y:
             logging.info("Retrieval without SIF pooling: the run keeps no counts of its words")
 
     def _measure_pair(
         self, pair: parallel.Bitext, prefix: str, x: np.ndarray, y: np.ndarray, items: np.ndarray
     ) -> Iterator[tuple[str, float]]:
-        """The figures of a pair by one way of pooling."""
-        for name, value in self._by_layer(x, y):
+        """The figures of a pair by one way of pooling; x and y are [N, layers, D]."""
+        for name, value in self._measure_layers(x, y):
             yield f"{pair.name}/{name}", value
-        own = select_layer(x, MEAN_LAST4), select_layer(y, MEAN_LAST4)
-        found = matches(*own, (self.neighbourhood, _FEW_NEIGHBOURS))
-        for place, name in enumerate((pair.name, f"{pair.target}-{pair.source}")):
+        x = select_layer(x, MEAN_LAST4)
+        y = select_layer(y, MEAN_LAST4)
+        right = matches(x, y, (self.neighbourhood, _FEW_NEIGHBOURS))
+        for side, direction in enumerate(_directions(pair)):
             for suffix in _COMPARED:
-                right = found[suffix][place]
-                self.outcomes[f"{prefix}/{name}/mean{suffix}"] = Outcomes(right, items)
-                yield from _with_interval(f"{name}/mean{suffix}", float(right.mean()), len(right))
-            yield f"{name}/mean{_FEW}", float(found[_FEW][place].mean())
+                metric = f"{direction}/mean{suffix}"
+                self.outcomes[f"{prefix}/{metric}"] = Outcomes(right[suffix][side], items)
+                yield from _with_interval(metric, float(right[suffix][side].mean()), len(x))
+            yield f"{direction}/mean{_FEW}", float(right[_FEW][side].mean())
 
-    def _by_layer(self, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, float]]:
+    def _measure_layers(self, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, float]]:
+        """The accuracy of each layer from source to target, and the mean of the last four."""
         layers = x.shape[1]
         if layers == 1:
             return  # the only layer is the encoder's own sentence vector
-        found = [
+        by_layer = [
             matches(x[:, layer], y[:, layer], (self.neighbourhood,)) for layer in range(layers)
         ]
         for suffix in _COMPARED:
-            shares = [float(right[suffix][0].mean()) for right in found]
-            for layer, share in enumerate(shares):
-                yield f"layer{layer}/acc@1{suffix}", share
-            mean = float(np.mean([shares[layer] for layer in last_layers(layers - 1)]))
+            accuracies = [float(right[suffix][0].mean()) for right in by_layer]
+            for layer, accuracy in enumerate(accuracies):
+                yield f"layer{layer}/acc@1{suffix}", accuracy
+            mean = float(np.mean([accuracies[layer] for layer in last_layers(layers - 1)]))
+            # Of N sentences and not 4 N: the layers' results on a sentence are not independent.
             yield from _with_interval(f"mean_last4{suffix}", mean, len(x))
 
     @functools.cached_property
@@ -202,8 +201,13 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         ]
 
 
+def _directions(pair: parallel.Files) -> tuple[str, str]:
+    """Both directions of a pair in the names of metrics, such as 'de-en' and 'en-de'."""
+    return pair.name, f"{pair.target}-{pair.source}"
+
+
 def _encode_pools(model: Encoder, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
-    """Beginning of the metrics' names -> float32 [N, layers, D], by every pool of the encoder."""
+    """Prefix of metrics -> sentence vectors, float32 [N, layers, D], by each pool of the encoder."""
     if not isinstance(model, Pools):
         return {"retrieval": model.sentences(texts, language)}
     by_pool = model.pooled(texts, language)
@@ -215,8 +219,8 @@ def _with_interval(name: str, share: float, count: int) -> list[tuple[str, float
     return [(name, share), (f"{name}_low", low), (f"{name}_high", high)]
 
 
-def _lengths(model: Encoder) -> np.ndarray:
-    """The numbers of sentences that the encoder has seen and has cut, int [2]."""
+def _count_sentences(model: Encoder) -> np.ndarray:
+    """The numbers of sentences that the encoder has encoded and has cut so far, int [2]."""
     if not isinstance(model, Truncates):
         return np.zeros(2, int)
     return np.array([sum(model.seen.values()), sum(model.cut.values())])

@@ -1,8 +1,10 @@
 """Masked language modelling: the loss of MLM, DICT-MLM, DICT-TLM and TLM.
 
-The four differ only in their batches (`options.tasks`). The loss is the cross-entropy of the target
-piece at every weighted position (Devlin et al. 2019, section 3.1; DICT-MLM, section 2.1), or of all
-labels of a word at once, each with its probability (`models.expected_labels`).
+The four differ only in their batches (`options.tasks`). The loss is a cross-entropy at every weighted
+position: that of the target piece (Devlin et al. 2019, section 3.1; DICT-MLM, section 2.1), or the
+expectation over all labels of a dictionary entry (`models.expected_labels`).
+
+Suffixes of names are shapes: B rows, P predicted positions of a row, V pieces, N languages.
 """
 
 from __future__ import annotations
@@ -22,12 +24,12 @@ from clwe_jax.options.objectives import MlmOptions
 from clwe_jax.text.dictionary.label_table import LabelTable
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
 
-LABELS = "labels"  # the collection with the arrays of a `LabelTable`
+LABELS = "labels"  # name of the collection that holds a `LabelTable`
 
 
 @jax.custom_vjp
 def cross_entropy(logits: Array, targets: Array) -> tuple[Array, Array]:
-    """Negative log-likelihood of each target, and whether it has the highest score.
+    """Negative log-likelihood of each target, and whether no score is higher than the target's.
 
     The gradient is written out: it needs one pass over the logits and no scatter.
 
@@ -36,7 +38,7 @@ def cross_entropy(logits: Array, targets: Array) -> tuple[Array, Array]:
       targets: int [...].
 
     Returns:
-      float32 [...], bool [...].
+      float32 [...] in nats, bool [...].
     """
     return _cross_entropy_forward(logits, targets)[0]
 
@@ -50,26 +52,26 @@ def _cross_entropy_forward(logits, targets):
 
 def _cross_entropy_backward(residuals, gradients):
     logits, log_z, targets = residuals
+    loss_gradient, _ = gradients  # the second output is a bool and has no gradient
     is_target = jnp.arange(logits.shape[-1], dtype=targets.dtype) == targets[..., None]
-    # Softmax minus one-hot; the second output is a bool and has no gradient.
-    difference = jnp.exp(logits - log_z[..., None]) - is_target
-    return difference * gradients[0][..., None], None
+    softmax_minus_one_hot = jnp.exp(logits - log_z[..., None]) - is_target
+    return softmax_minus_one_hot * loss_gradient[..., None], None
 
 
 cross_entropy.defvjp(_cross_entropy_forward, _cross_entropy_backward)
 
 
 def row_sums(segment_ids: Array, predicted: Array, left_out: Array) -> dict[str, Sums]:
-    """The sums of metrics of rows.
+    """The sums of the metrics that say how full the rows of a batch are.
 
     Args:
       segment_ids: int [B, L].
-      predicted: weight of the scored positions, [].
-      left_out: weight of masked positions beyond the first P of their row, [].
+      predicted: total weight of the scored positions, [].
+      left_out: total weight of the masked positions that exceed max_predictions in their row, [].
 
     Returns:
       'predictions_per_row'; 'padding', the share of positions without a piece; 'overflow', the
-      share of masked positions that were left out, which is 0 with the batches of `data`.
+      share of masked positions that were left out, which is 0 for the batches that `data` makes.
     """
     padding = (segment_ids == 0).sum(dtype=jnp.float32)
     return {
@@ -79,14 +81,13 @@ def row_sums(segment_ids: Array, predicted: Array, left_out: Array) -> dict[str,
     }
 
 
-class Scored(NamedTuple):
-    """The sums of a batch's loss: of all labels, of those in the text's own and in other languages, and
-    how many positions are predicted right."""
+class MlmSums(NamedTuple):
+    """The sums of a batch's loss and accuracy, and of its loss by the language of the label."""
 
     loss: Sums
     correct: Sums
-    within: Sums
-    cross: Sums
+    monolingual: Sums  # the loss of labels in the language of the text
+    cross_lingual: Sums  # the loss of labels in other languages
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -95,9 +96,10 @@ class MlmObjective(MlmOptions):
 
     Attributes:
       model: the backbone.
-      vocab_size: number of pieces; the backbone's table may have more rows, for padding.
-      max_predictions: P, maximum number of masked pieces of a row.
-      labels: the labels of the entries that batches name; None where the batches have the labels.
+      vocab_size: number of pieces; the backbone's table may have more rows, which no piece uses.
+      max_predictions: P, maximum number of masked pieces in a row.
+      labels: all labels of the dictionary entries in `batch["entries"]`; None: `batch["targets"]` holds
+        one label of each position.
     """
 
     model: Transformer
@@ -121,8 +123,8 @@ class MlmObjective(MlmOptions):
         variables = self.module.init(rng, batch, self.max_predictions)
         if self.labels is None:
             return variables
-        rows = self.model.vocab_size - len(self.labels.members)
-        members = np.pad(self.labels.members, ((0, rows), (0, 0)))
+        unused_rows = self.model.vocab_size - len(self.labels.members)
+        members = np.pad(self.labels.members, ((0, unused_rows), (0, 0)))
         return {**variables, LABELS: self.labels._replace(members=members)._asdict()}
 
     def loss(
@@ -137,81 +139,87 @@ class MlmObjective(MlmOptions):
         """The sums of every metric; nothing is observed.
 
         Returns:
-          'loss', 'accuracy': over all weighted positions. Of several labels of a position one must
-            have the highest score.
-          'monolingual_loss', 'cross_lingual_loss': over positions whose target is in the text's own
-            or in another language; 'cross_lingual_share': the share of the latter positions.
+          'loss', 'accuracy': over all weighted positions. A position with several labels is correct
+            if one of them has the highest score.
+          'monolingual_loss', 'cross_lingual_loss': over the labels in the language of the text, and in
+            other languages; 'cross_lingual_share': the share of the latter.
           'predictions_per_row', 'padding', 'overflow': see `row_sums`.
-          'drift': with `stay_near_embeddings`, see `models.mlm.drift`; training adds its mean, times `stay_near_embeddings`, to the
-            loss of every position.
+          'drift': with `stay_near_embeddings`, see `models.mlm.drift`; training adds its mean, times
+            `stay_near_embeddings`, to the loss of every position.
         """
         params = {"params": variables["params"]}
         apply = functools.partial(self.module.apply, params, train=train, rngs=rngs)
         output = apply(batch, self.max_predictions, method="gather")
         if self.labels is None:
-            found = self._drawn(params, output)
+            sums = self._score_drawn_labels(params, output)
         else:
-            found = self._expected(params, output, variables[LABELS])
-        optimised = found.loss
+            sums = self._score_all_labels(params, output, variables[LABELS])
+        loss = sums.loss
         drift = {}
-        # Without it training washes a common space of the table away (docs/lessons.md).
+        # Without `stay_near_embeddings` training moves the layers out of the token table's space (docs/lessons.md).
         if self.stay_near_embeddings:
             drift = {"drift": output.drift}
-            # Times the weight, by which the step divides the sum.
-            # In evaluation, `train` = 0, the loss is the cross-entropy alone.
-            held = train * self.stay_near_embeddings * output.drift.mean() * found.loss.weight
-            optimised = Sums(found.loss.value + held, found.loss.weight)
+            # The step divides the loss by its weight. Evaluation (train=False) measures no penalty.
+            penalty = train * self.stay_near_embeddings * output.drift.mean() * loss.weight
+            loss = Sums(loss.value + penalty, loss.weight)
         return {
-            "loss": optimised,
-            "accuracy": found.correct,
-            "monolingual_loss": found.within,
-            "cross_lingual_loss": found.cross,
-            "cross_lingual_share": Sums(found.cross.weight, found.loss.weight),
+            "loss": loss,
+            "accuracy": sums.correct,
+            "monolingual_loss": sums.monolingual,
+            "cross_lingual_loss": sums.cross_lingual,
+            "cross_lingual_share": Sums(sums.cross_lingual.weight, loss.weight),
             **row_sums(batch["segment_ids"], output.weights.sum(), output.left_out),
             **drift,
         }, {}
 
-    def _drawn(self, params: Variables, output: Predictions) -> Scored:
-        """The loss of one label of each position."""
+    def _score_drawn_labels(self, params: Variables, output: Predictions) -> MlmSums:
+        """The loss of the one label of each position."""
         score = functools.partial(self.module.apply, params, method="score")
-        loss, correct = cross_entropy(score(output.hidden, output.languages), output.targets)
-        weights = output.weights
-        cross = weights * (output.languages != output.source_languages)
-        within = weights - cross
-        total = weights.sum()
-        return Scored(
-            loss=Sums((loss * weights).sum(), total),
-            correct=Sums((correct * weights).sum(), total),
-            within=Sums((loss * within).sum(), within.sum()),
-            cross=Sums((loss * cross).sum(), cross.sum()),
+        logits_BPV = score(output.hidden, output.languages)
+        loss_BP, correct_BP = cross_entropy(logits_BPV, output.targets)
+        weights_BP = output.weights
+        cross_lingual_BP = weights_BP * (output.languages != output.source_languages)
+        monolingual_BP = weights_BP - cross_lingual_BP
+        total = weights_BP.sum()
+        return MlmSums(
+            loss=Sums((loss_BP * weights_BP).sum(), total),
+            correct=Sums((correct_BP * weights_BP).sum(), total),
+            monolingual=Sums((loss_BP * monolingual_BP).sum(), monolingual_BP.sum()),
+            cross_lingual=Sums((loss_BP * cross_lingual_BP).sum(), cross_lingual_BP.sum()),
         )
 
-    def _expected(
+    def _score_all_labels(
         self, params: Variables, output: Predictions, table: Mapping[str, Array]
-    ) -> Scored:
-        """The loss of all labels of each position."""
+    ) -> MlmSums:
+        """The expected loss over all labels of each position's dictionary entry."""
+        weights_BP = output.weights
         labels = expected_labels.look_up(table, output.entries, self.labels.most)
-        labels = labels.replace(weights=labels.weights * output.weights[..., None])
-        members = table["members"].astype(jnp.float32)
+        labels = labels.replace(weights=labels.weights * weights_BP[..., None])
+        members_VN = table["members"]
+        languages = members_VN.shape[1]
         score = functools.partial(self.module.apply, params, method="score")
         if self.model.options.condition_on_language:
-            # The head reads each language in turn, and scores its pieces alone.
-            most = int(self.labels.members.sum(0).max())
-            losses, correct = expected_labels.one_by_one(
-                score, output.hidden, labels, table["members"], most
+            # The logits depend on the language, so that each language's pieces are scored in turn.
+            most_pieces = int(self.labels.members.sum(0).max())
+            losses_BPN, correct_BP = expected_labels.one_by_one(
+                score, output.hidden, labels, members_VN, most_pieces
             )
         else:
-            logits = score(output.hidden, output.languages)
-            losses, correct = expected_labels.cross_entropy(logits, labels, members)
-        languages = members.shape[1]
-        weights = expected_labels.by_language(labels, labels.weights, languages)
-        own = output.source_languages[..., None] == jnp.arange(languages)
-        sums = lambda chosen: Sums((losses * chosen).sum(), (weights * chosen).sum())
-        return Scored(
-            loss=sums(jnp.ones_like(own)),
-            correct=Sums((correct * output.weights).sum(), output.weights.sum()),
-            within=sums(own),
-            cross=sums(~own),
+            logits_BPV = score(output.hidden, output.languages)
+            losses_BPN, correct_BP = expected_labels.cross_entropy(
+                logits_BPV, labels, members_VN.astype(jnp.float32)
+            )
+        weights_BPN = expected_labels.by_language(labels, labels.weights, languages)
+        is_own_BPN = output.source_languages[..., None] == jnp.arange(languages)
+
+        def sum_chosen(chosen_BPN: Array) -> Sums:
+            return Sums((losses_BPN * chosen_BPN).sum(), (weights_BPN * chosen_BPN).sum())
+
+        return MlmSums(
+            loss=sum_chosen(jnp.ones_like(is_own_BPN)),
+            correct=Sums((correct_BP * weights_BP).sum(), weights_BP.sum()),
+            monolingual=sum_chosen(is_own_BPN),
+            cross_lingual=sum_chosen(~is_own_BPN),
         )
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:

@@ -16,7 +16,7 @@ Metrics = dict[str, Sums]
 StepFn = Callable[[TrainState, Batch], tuple[TrainState, Metrics]]
 # (variables, batch, step, key) -> gradients of the summed loss, sums of the metrics, observations.
 Gradients = Callable[[Variables, Batch, Array, Array], tuple[Any, Metrics, Any]]
-# The parameters with an `optax.MaskedNode` in the place of each frozen one.
+# parameters -> the same tree with an `optax.MaskedNode` in the place of each frozen parameter.
 Learning = Callable[[Any], Any]
 
 
@@ -30,21 +30,21 @@ def make_step(
     """The function (state, batch) -> (state, metrics), to be jitted with the state donated.
 
     The loss is sum(loss) / sum(weight) over the whole batch, for any number of microbatches: sums
-    are added and divided once. Where the loss or the gradient is not finite, parameters, optimizer
+    are added and divided once. If the loss or the gradient is not finite, parameters, optimizer
     and collections do not change, and the step counts as skipped.
 
     Args:
       objective: the objective. `update` of a `Stateful` one is called once a step with the
-        observations of the whole batch, so that collections do not depend on microbatches either.
+        observations of the whole batch, so that microbatches do not affect the collections.
       tx: the optimizer; its `update` gets the gradient's global `norm` as an extra argument.
       learning_rate: number of applied steps -> rate, for the metrics.
-      microbatches: number of parts of the batch that are processed one after the other.
+      microbatches: number of parts into which the batch is split, to be processed in turn.
       learns: parameters -> a tree of bool, False for frozen parameters, which have no gradient and
         never change. None: all parameters learn.
 
     Returns:
-      A function whose metrics are the objective's, and 'grad_norm', 'learning_rate', 'skipped',
-      'skipped_in_row' (weight 1).
+      A function whose metrics are the objective's, and 'grad_norm' (weight 0 if skipped),
+      'learning_rate', 'skipped' and 'skipped_in_row' (all of weight 1).
     """
     tx = optax.with_extra_args_support(tx)
 
@@ -56,14 +56,14 @@ def make_step(
     gradients = microbatched(gradients_of(objective, learning), microbatches)
 
     def step(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
-        # Derived from the step and not carried, so that a resumed run draws the same numbers.
+        # The key is derived from the step, so that a resumed run draws the same numbers.
         key = jax.random.fold_in(jax.random.wrap_key_data(state.seed, impl=KEY_TYPE), state.step)
         grads, sums, observed = gradients(state.variables, batch, state.step, key)
         weight = jnp.maximum(sums["loss"].weight, 1.0)  # 0 for a batch without predictions
         norm = optax.tree.norm(grads) / weight
         finite = jnp.isfinite(norm) & jnp.isfinite(sums["loss"].value)
 
-        # A product, because XLA fuses it into its uses, and writes a quotient to memory.
+        # A product, which XLA fuses into its uses; a quotient it would write to memory first.
         grads = jax.tree.map(lambda g: g * (1.0 / weight), grads)
         params = learning(state.params)
         updates, opt_state = tx.update(grads, state.opt_state, params, norm=norm)
@@ -74,16 +74,16 @@ def make_step(
             applied = updated(objective, learning, applied, observed, finite)
 
         skipped = 1 - finite.astype(jnp.int32)
-        in_row = (state.skipped_in_row + skipped) * skipped
+        in_row = (state.skipped_in_row + skipped) * skipped  # 0 after an applied step
         one = jnp.ones((), jnp.float32)
-        # A skipped step does not count in the averages.
+        # A skipped step adds nothing to the averages of the metrics.
         metrics = jax.tree.map(lambda x: jnp.where(finite, x, 0.0), dict(sums))
         metrics["grad_norm"] = Sums(jnp.where(finite, norm, 0.0), 1.0 - skipped)
         # A skipped step does not move the optimizer's schedule.
         metrics["learning_rate"] = Sums(learning_rate(state.step - state.skipped), one)
         metrics["skipped"] = Sums(skipped.astype(jnp.float32), one)
         metrics["skipped_in_row"] = Sums(in_row.astype(jnp.float32), one)
-        # A skipped step counts, so that a run always ends after the same number of batches.
+        # A skipped step still advances `step`, so that a run ends after the same number of batches.
         counts = dict(step=state.step + 1, skipped=state.skipped + skipped, skipped_in_row=in_row)
         return applied.replace(**counts), metrics
 
@@ -91,7 +91,7 @@ def make_step(
 
 
 def gradients_of(objective: Objective, learning: Learning) -> Gradients:
-    """The gradients of the parameters that learn, over a whole batch."""
+    """The function that computes gradients of the parameters that learn, over a whole batch."""
 
     def gradients(variables: Variables, batch: Batch, step: Array, key: Array):
         def total(params: Any):
@@ -108,9 +108,9 @@ def gradients_of(objective: Objective, learning: Learning) -> Gradients:
 
 
 def microbatched(gradients: Gradients, parts: int) -> Gradients:
-    """The same sums, one of `parts` parts of the batch after the other, with less memory.
+    """A function like `gradients`, which processes `parts` parts of the batch in turn to save memory.
 
-    Row r belongs to part r % parts, so that every device keeps its own rows.
+    Row r belongs to part r % parts, so that each part has rows of every device, and none moves.
     """
     if parts == 1:
         return gradients
@@ -118,7 +118,7 @@ def microbatched(gradients: Gradients, parts: int) -> Gradients:
     def deal(x: Array) -> Array:  # [B, ...] -> [parts, B / parts, ...]
         return jnp.swapaxes(x.reshape(-1, parts, *x.shape[1:]), 0, 1)
 
-    def collect(x: Array) -> Array:
+    def collect(x: Array) -> Array:  # the inverse of `deal`
         return jnp.swapaxes(x, 0, 1).reshape(-1, *x.shape[2:])
 
     def summed(variables: Variables, batch: Batch, step: Array, key: Array):
@@ -140,7 +140,7 @@ def microbatched(gradients: Gradients, parts: int) -> Gradients:
         shapes = jax.eval_shape(one, *first)[:2]
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
         (grads, sums), observed = jax.lax.scan(add, zeros, indexed)
-        # In the order of the batch, which is that of the collection 'rows'.
+        # Observations return to the order of the batch, which the collection 'rows' has too.
         return grads, sums, jax.tree.map(collect, observed)
 
     return summed
@@ -149,7 +149,7 @@ def microbatched(gradients: Gradients, parts: int) -> Gradients:
 def updated(
     objective: Stateful, learning: Learning, state: TrainState, observed: Any, finite: Array
 ) -> TrainState:
-    """The state after `Stateful.update`, where the step was finite; frozen parameters stay."""
+    """The state after `Stateful.update`, unchanged if the step was not finite; frozen parameters stay."""
 
     def update_collections(params: Any, opt_state: Any):
         variables = {"params": params, **state.collections}
@@ -170,7 +170,7 @@ def updated(
 
 
 def _filled(learning: Any, params: Any) -> Any:
-    """The tree `learning` with the parameters of `params` in its masked places."""
+    """The tree of parameters `learning`, its masked places filled from `params`."""
 
     def masked(x: Any) -> bool:
         return isinstance(x, optax.MaskedNode)
