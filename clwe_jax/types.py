@@ -49,7 +49,7 @@ SHARED_KEYS = ("characters",)
 class Sums:
     """A metric as numerator and denominator.
 
-    They are added over microbatches and hosts, and divided once: every position counts equally.
+    Sums are added over microbatches and hosts, and divided once: every position counts equally.
     """
 
     value: Array
@@ -152,8 +152,8 @@ class Stateful(Protocol):
 
         Returns:
           The changed collections, and a function that copies rows within the arrays of a tree like
-          'params' (None: nothing is copied). It is also applied to the optimizer's moments and start,
-          since another row's moments would spoil a copied row's next update. In these trees an
+          'params' (None: nothing is copied). It is also applied to the optimizer's moments, and the start
+          of its `pull`: those of the old row would spoil the copy's next update. In these trees an
           `optax.MaskedNode` replaces a parameter that is frozen or of another group.
         """
 
@@ -238,7 +238,7 @@ class WordSpace:
     Attributes:
       words: words as they are written, the `frequent` ones first, by descending frequency.
       vectors: float32 [N, layers, D].
-      frequent: number of frequent words; only these can be neighbours, also in the means of CSLS.
+      frequent: number of frequent words: the candidates of retrieval, also for the means of CSLS.
       counts: int [N], number of occurrences averaged in each vector, 0 if the word was encoded without
         context; None for static vectors.
       keys: normalised words, by which they are looked up; (): the words themselves.

@@ -20,7 +20,8 @@ options draw one label at those scales too:
   --config.task.labels=drawn --config.model.condition_on_language=True --config.objective.dense=True \
   --config.model.language_embeddings=True --config.objective.stay_near_embeddings=0
 
-These train on your own text at :laptop, in minutes, with whole words as pieces:
+These train on your own text at :laptop, in minutes, with whole words as pieces and all parts of the
+dictionaries:
   --config.data.source=text:DIR --config.data.languages=en,de --config.data.dictionaries=DIR \
   --config.vocab.size=16384 --config.vocab.dictionary_share=.8 --config.optimizer.learning_rate=2e-3 \
   --config.train.steps=400 --config.data.max_predictions=32
@@ -64,7 +65,7 @@ def get_config(scale: str = "laptop"):
         config.task.update(masking_rate=0.8, mask_share=0.2, keep_share=0.75, random_share=0.05)
         config.data.max_predictions = pick(48, 96, 0, 0)
         # The layers must stay in the space of the token table, which scores the labels of all languages:
-        # no dense layer before the scores, no language embeddings, and `stay_near_embeddings` on words not predicted.
+        # no dense layer before the scores, no language embeddings, and words not predicted stay near theirs.
         config.model.update(norm="pre", language_embeddings=False, condition_on_language=False)
         config.objective.update(dense=False, stay_near_embeddings=1.0)
         config.vocab.dictionary_share = pick(0.0, 0.5, 0.0, 0.0)

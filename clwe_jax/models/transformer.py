@@ -76,18 +76,19 @@ class SelfAttention(nn.Module):
         )
         b_out = parameter(self, "out_bias", ("norm",), zeros, (width,))
 
-        rows = x.shape[:2]
-        flat = x.reshape(-1, width)  # as in `FeedForward`
-        qkv = add_bias(jnp.einsum("nd,dthk->nthk", flat, w_qkv.astype(x.dtype)), b_qkv)
-        q, k, v = (qkv[:, i].reshape(*rows, self.heads, size) for i in range(3))
-        y = attention.attend(q, k, v, mask, self.implementation)
-        y = y.reshape(-1, self.heads, size)
-        y = add_bias(jnp.einsum("nhk,hkd->nd", y, w_out.astype(x.dtype)), b_out)
-        return y.reshape(x.shape)
+        # N = B * L, as in `FeedForward`; T: query, key, value; H heads of size K.
+        x_ND = x.reshape(-1, width)
+        qkv_NTHK = add_bias(jnp.einsum("nd,dthk->nthk", x_ND, w_qkv.astype(x.dtype)), b_qkv)
+        shape_BLHK = (*x.shape[:2], self.heads, size)
+        q_BLHK, k_BLHK, v_BLHK = (qkv_NTHK[:, i].reshape(shape_BLHK) for i in range(3))
+        y_BLHK = attention.attend(q_BLHK, k_BLHK, v_BLHK, mask, self.implementation)
+        y_NHK = y_BLHK.reshape(-1, self.heads, size)
+        y_ND = add_bias(jnp.einsum("nhk,hkd->nd", y_NHK, w_out.astype(x.dtype)), b_out)
+        return y_ND.reshape(x.shape)
 
 
 class FeedForward(nn.Module):
-    """Two dense layers with a (exact) GELU between them."""
+    """Two dense layers with an exact GELU between them."""
 
     mlp_dim: int
     init_std: float
@@ -102,7 +103,7 @@ class FeedForward(nn.Module):
         b_in = parameter(self, "in_bias", ("mlp",), zeros, (self.mlp_dim,))
         w_out = parameter(self, "out_kernel", ("mlp", "embed"), init, (self.mlp_dim, width))
         b_out = parameter(self, "out_bias", ("norm",), zeros, (width,))
-        # On CPU the gradient of a product of [B, L, D] transposes the array; of [B * L, D] not.
+        # On CPU the gradient of a product of [B, L, D] transposes the array; that of [B * L, D] does not.
         y = gelu(add_bias(x.reshape(-1, width) @ w_in.astype(x.dtype), b_in))
         y = add_bias(y @ w_out.astype(x.dtype), b_out)
         return y.reshape(x.shape)
@@ -138,8 +139,8 @@ class EncoderLayer(nn.Module):
             # y: [B, L, D].
             return dropout.dropout(y, self.dropout, seed, self.salt + place)
 
-        # Plain MLM on a million words leaves the unigram plateau within 1,000 steps with pre-norm;
-        # with post-norm it stands there for 6,000.
+        # Plain MLM on a million words leaves the unigram plateau within 1,000 steps with pre-norm, and
+        # stays there for 6,000 with post-norm.
         if self.norm == "post":
             x = norm_1(x + drop(attend(x, mask), 0))
             x = norm_2(x + drop(feed_forward(x), 1))
@@ -248,12 +249,12 @@ class Transformer(nn.Module):
         x = jnp.take(self.token_table, batch["inputs"], axis=0)
         if self.options.position_table:
             x += jnp.take(self.position_table, batch["positions"], axis=0)
-        # It moves all vectors of a language one way, which harms a start from aligned vectors.
+        # The term shifts all vectors of a language alike, which harms a start from aligned vectors.
         if self.options.language_embeddings:
             x += jnp.take(self.language_table, batch["language_ids"], axis=0)
         if self.options.types:
-            kinds = batch.get("type_ids")
-            x += self.type_table[0] if kinds is None else jnp.take(self.type_table, kinds, axis=0)
+            ids = batch.get("type_ids")
+            x += self.type_table[0] if ids is None else jnp.take(self.type_table, ids, axis=0)
         # Tables, their sum and its norm are float32; the layers compute in `dtype`.
         x = self.embedding_norm(x) if self.options.input_norm else x
         x = x.astype(compute_dtype(self.options.dtype))

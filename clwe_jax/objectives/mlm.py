@@ -156,7 +156,7 @@ class MlmObjective(MlmOptions):
             sums = self._score_all_labels(params, output, variables[LABELS])
         loss = sums.loss
         drift = {}
-        # Without `stay_near_embeddings` training moves the layers out of the token table's space (docs/lessons.md).
+        # Otherwise training moves the layers out of the token table's space (docs/lessons.md).
         if self.stay_near_embeddings:
             drift = {"drift": output.drift}
             # The step divides the loss by its weight. Evaluation (train=False) measures no penalty.
