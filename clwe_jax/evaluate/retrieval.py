@@ -171,9 +171,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         layers = x.shape[1]
         if layers == 1:
             return  # the only layer is the encoder's own sentence vector
-        by_layer = [
-            matches(x[:, layer], y[:, layer], (self.neighbourhood,)) for layer in range(layers)
-        ]
+        by_layer = [matches(x[:, k], y[:, k], (self.neighbourhood,)) for k in range(layers)]
         for suffix in _COMPARED:
             accuracies = [float(right[suffix][0].mean()) for right in by_layer]
             for layer, accuracy in enumerate(accuracies):
@@ -202,7 +200,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
 
 
 def _directions(pair: parallel.Files) -> tuple[str, str]:
-    """Both directions of a pair in the names of metrics, such as 'de-en' and 'en-de'."""
+    """The names of a pair's directions in metrics, such as 'de-en' and 'en-de'."""
     return pair.name, f"{pair.target}-{pair.source}"
 
 

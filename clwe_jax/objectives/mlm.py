@@ -98,8 +98,7 @@ class MlmObjective(MlmOptions):
       model: the backbone.
       vocab_size: number of pieces; the backbone's table may have more rows, which no piece uses.
       max_predictions: P, maximum number of masked pieces in a row.
-      labels: all labels of the dictionary entries in `batch["entries"]`; None: `batch["targets"]` holds
-        one label of each position.
+      labels: all labels of each dictionary entry; None: `batch["targets"]` has one for each position.
     """
 
     model: Transformer
@@ -206,9 +205,8 @@ class MlmObjective(MlmOptions):
             )
         else:
             logits_BPV = score(output.hidden, output.languages)
-            losses_BPN, correct_BP = expected_labels.cross_entropy(
-                logits_BPV, labels, members_VN.astype(jnp.float32)
-            )
+            members = members_VN.astype(jnp.float32)
+            losses_BPN, correct_BP = expected_labels.cross_entropy(logits_BPV, labels, members)
         weights_BPN = expected_labels.by_language(labels, labels.weights, languages)
         is_own_BPN = output.source_languages[..., None] == jnp.arange(languages)
 
