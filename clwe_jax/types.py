@@ -40,7 +40,6 @@ def piece_batch(rows: int, length: int, entries: bool = False) -> dict[str, jax.
 
 # In a batch with code-switched copies, key `COPY + key` holds the copies' array of `key`.
 COPY = "copy_"
-
 # Keys of arrays without an axis of rows: every microbatch gets the whole array.
 SHARED_KEYS = ("characters",)
 

@@ -27,8 +27,7 @@ from clwe_jax.types import Covers, Encoder, Pools, Truncates
 
 # Suffixes of the metrics that the papers compare.
 _COMPARED = ("", "_centered", "_csls")
-# A second CSLS averages over fewer neighbours than the papers' ten, because only one candidate is the
-# translation of a sentence.
+# A second CSLS has fewer neighbours than the papers' ten, as one candidate alone is the translation.
 _FEW_NEIGHBOURS = 3
 _FEW = f"_csls_k{_FEW_NEIGHBOURS}"
 SIF = "retrieval/sif"  # prefix of the metrics of sentences pooled by SIF

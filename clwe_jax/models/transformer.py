@@ -76,8 +76,7 @@ class SelfAttention(nn.Module):
         )
         b_out = parameter(self, "out_bias", ("norm",), zeros, (width,))
 
-        # N = B * L, as in `FeedForward`; T: query, key, value; H heads of size K.
-        x_ND = x.reshape(-1, width)
+        x_ND = x.reshape(-1, width)  # N = B * L, as in `FeedForward`; T = 3; H heads of size K
         qkv_NTHK = add_bias(jnp.einsum("nd,dthk->nthk", x_ND, w_qkv.astype(x.dtype)), b_qkv)
         shape_BLHK = (*x.shape[:2], self.heads, size)
         q_BLHK, k_BLHK, v_BLHK = (qkv_NTHK[:, i].reshape(shape_BLHK) for i in range(3))

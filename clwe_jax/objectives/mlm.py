@@ -3,7 +3,6 @@
 The four differ only in their batches (`options.tasks`). The loss is a cross-entropy at every weighted
 position: that of the target piece (Devlin et al. 2019, section 3.1; DICT-MLM, section 2.1), or the
 expectation over all labels of a dictionary entry (`models.expected_labels`).
-
 Suffixes of names are shapes: B rows, P predicted positions of a row, V pieces, N languages.
 """
 
@@ -209,15 +208,12 @@ class MlmObjective(MlmOptions):
             losses_BPN, correct_BP = expected_labels.cross_entropy(logits_BPV, labels, members)
         weights_BPN = expected_labels.by_language(labels, labels.weights, languages)
         is_own_BPN = output.source_languages[..., None] == jnp.arange(languages)
-
-        def sum_chosen(chosen_BPN: Array) -> Sums:
-            return Sums((losses_BPN * chosen_BPN).sum(), (weights_BPN * chosen_BPN).sum())
-
+        sums = lambda chosen: Sums((losses_BPN * chosen).sum(), (weights_BPN * chosen).sum())
         return MlmSums(
-            loss=sum_chosen(jnp.ones_like(is_own_BPN)),
+            loss=sums(jnp.ones_like(is_own_BPN)),
             correct=Sums((correct_BP * weights_BP).sum(), weights_BP.sum()),
-            monolingual=sum_chosen(is_own_BPN),
-            cross_lingual=sum_chosen(~is_own_BPN),
+            monolingual=sums(is_own_BPN),
+            cross_lingual=sums(~is_own_BPN),
         )
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
