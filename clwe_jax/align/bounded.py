@@ -18,12 +18,6 @@ Aggregation Algorithms for Middleware). One product with the pool yields both nu
 
 from __future__ import annotations
 
-import functools
-import math
-from typing import Callable, Iterator, Sequence
-
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax.align import search
@@ -36,7 +30,7 @@ _ROUNDS = 3  # rounds of spherical k-means
 _SAMPLE = 20_000  # pool vectors that k-means clusters
 _PART = 2_048  # pool vectors around a key that its bounds are computed with
 _CANDIDATES = 64  # keys per query that are examined beyond the k requested keys
-_SLABS = (1_024, 256, 64)  # keys compared at once: three shapes to compile
+_SLAB = 1_024  # keys compared at once
 _ROUNDING = 1e-6  # largest rounding error of a mean cosine
 _ROWS = 4_096  # vectors that are compared with the centers at once
 _MIN_KEYS = 20_000  # keys below which all cosines are faster
@@ -44,7 +38,7 @@ _MIN_KEYS = 20_000  # keys below which all cosines are faster
 
 def is_worthwhile(queries: int, keys: int) -> bool:
     """Whether `nearest` is faster than all cosines, which accelerators compute quickly."""
-    return jax.default_backend() == "cpu" and keys >= _MIN_KEYS and 4 * queries <= keys
+    return search.uses_numpy() and keys >= _MIN_KEYS and 4 * queries <= keys
 
 
 def nearest(queries: Array, around: Neighbourhoods, k: int, method: str) -> tuple[Array, Array]:
@@ -71,8 +65,8 @@ def nearest(queries: Array, around: Neighbourhoods, k: int, method: str) -> tupl
         width = 4 * width
     if method == CSLS:
         own = search.means(queries, around.keys, around.neighbourhood, around.memory_bytes)
-        scores = scores - np.asarray(own)[:, None]
-    return jnp.asarray(best), jnp.asarray(scores)
+        scores = scores - own[:, None]
+    return best, scores
 
 
 class Neighbourhoods:
@@ -109,12 +103,8 @@ class Neighbourhoods:
         self.neighbourhood = neighbourhood
         self.beta = beta
         self.memory_bytes = memory_bytes
-        self._sums = functools.partial(
-            _sums,
-            beta=beta,
-            k=min(neighbourhood, len(self.pool)) if CSLS in methods else 0,
-            mass=INVERTED_SOFTMAX in methods,
-        )
+        self._k = min(neighbourhood, len(self.pool)) if CSLS in methods else 0
+        self._has_mass = INVERTED_SOFTMAX in methods
         self.exact = np.zeros(len(self.keys), bool)
         self.first = first_equals(self.keys)
         self._repeated = np.flatnonzero(self.first != np.arange(len(self.first)))
@@ -136,7 +126,7 @@ class Neighbourhoods:
     def settle(self, wanted: np.ndarray, whole: search.Keys) -> None:
         """Computes the numbers of the keys in these distinct rows, int [n], and of the keys that equal them."""
         wanted = np.unique(self.first[wanted])
-        self._write(wanted, lambda keys: self._sums(keys, *whole[:2]))
+        self._write(wanted, whole)
         self.exact[wanted] = True
         if len(self._repeated):
             self._copy_numbers(self._repeated[np.isin(self.first[self._repeated], wanted)])
@@ -151,7 +141,7 @@ class Neighbourhoods:
         part_size = min(len(self.pool), max(_PART, self.neighbourhood))
         homes, means, sizes = _group_by_center(self.pool, _centers(self.pool))
         members = np.split(np.argsort(homes, kind="stable"), sizes.cumsum()[:-1])
-        centers = np.asarray(search.unit(means))
+        centers = search.unit(means)
         following = np.argsort(-(centers @ centers.T), axis=1, kind="stable")
         # The groups whose members are the part of a key in each group; of the last one, some.
         enough = 1 + (sizes[following].cumsum(1) < part_size).sum(1)
@@ -159,13 +149,12 @@ class Neighbourhoods:
         for number, (order, count) in enumerate(zip(following, enough)):
             near[number, order[:count]] = True
         own, far = self._far(means, centers, sizes, near)
-        pool = jnp.asarray(self.pool)[None]
         # Keys of one group have the same part of the pool, so that one product bounds them all.
         for number in np.unique(own):
             order = following[number, : enough[number]]
             part = np.concatenate([members[group] for group in order])[:part_size]
             rows = np.flatnonzero(own == number)
-            self._write(rows, lambda keys: self._sums(keys, pool, None, part=part))
+            self._write(rows, search.Keys([search.unit(self.pool[part])], [np.zeros(len(part))]))
         np.logaddexp(self.bounds[INVERTED_SOFTMAX], far, out=self.bounds[INVERTED_SOFTMAX])
 
     def _far(
@@ -177,20 +166,33 @@ class Neighbourhoods:
         # An empty group has the logarithm minus infinity and adds nothing to the bound.
         with np.errstate(divide="ignore"):
             logs = np.log(sizes).astype(np.float32)
-        for part in _pieces(self.keys):
-            group, bound = _far(part, means, centers, logs, near, self.beta)
-            own.append(np.asarray(group))
-            far.append(np.asarray(bound))
-        count = len(self.keys)
-        return np.concatenate(own)[:count], np.concatenate(far)[:count]
+        for start in range(0, len(self.keys), _ROWS):
+            cosines = search.unit(self.keys[start : start + _ROWS]) @ centers.T
+            group = cosines.argmax(1)
+            # Jensen's bound: log(n exp(beta m y)), m y as a cosine times the length of m.
+            of_means = self.beta * np.linalg.norm(means, axis=1) * cosines + logs
+            own.append(group)
+            far.append(search.log_sum(np.where(near[group], -np.inf, of_means), 1))
+        return np.concatenate(own), np.concatenate(far)
 
-    def _write(self, wanted: np.ndarray, numbers: Callable[[np.ndarray], Sequence]) -> None:
-        """Computes the numbers of some keys."""
-        for rows, slab in _slabs(wanted):
-            computed = numbers(self.keys[np.pad(rows, (0, slab - len(rows)), mode="edge")])
-            for method, values in zip(METHODS, computed, strict=True):
-                if values is not None:
-                    self.bounds[method][rows] = np.asarray(values)[: len(rows)]
+    def _write(self, wanted: np.ndarray, pool: search.Keys) -> None:
+        """Computes the numbers of some keys by vectors of the pool."""
+        for start in range(0, len(wanted), _SLAB):
+            rows = wanted[start : start + _SLAB]
+            keys = search.unit(self.keys[rows])
+            best = None
+            masses = []
+            for vectors in pool.vectors:
+                cosines = keys @ vectors.T
+                if self._k:
+                    near = search.top_k(cosines, min(self._k, len(vectors)))
+                    best = search.merge(best, near, 0, self._k)
+                if self._has_mass:
+                    masses.append(search.log_sum(self.beta * cosines, 1))
+            if self._k:
+                self.bounds[CSLS][rows] = best[0].mean(1)
+            if self._has_mass:
+                self.bounds[INVERTED_SOFTMAX][rows] = np.logaddexp.reduce(masses)
 
 
 def first_equals(rows: np.ndarray) -> np.ndarray:
@@ -205,54 +207,6 @@ def first_equals(rows: np.ndarray) -> np.ndarray:
     for row in np.flatnonzero(counts[place] > 1).tolist():
         first[row] = seen.setdefault(bits[row].tobytes(), row)
     return first
-
-
-@functools.partial(jax.jit, static_argnames=("k", "mass"))
-def _sums(keys, vectors, bias, part=None, *, beta, k, mass):
-    """The mean of the k largest cosines of each key, and its log mass, each None where not wanted.
-
-    Args:
-      keys: [q, D].
-      vectors, bias: see `search.Keys`; they hold vectors of the pool.
-      part: rows of the pool that count, [n]; the vectors are then the pool, [1, P, D], as it is.
-      beta: inverse temperature.
-      k: number of cosines; 0: no mean.
-      mass: whether the log mass is wanted.
-    """
-    keys = search.unit(keys)
-    if part is not None:
-        vectors = search.unit(vectors[0][part])[None]
-        bias = jnp.zeros((1, len(part)))
-
-    def step(carry, chunk):
-        best, total = carry
-        cosines = search.products(keys, *chunk, 1.0)
-        if k:
-            values, _ = search.top_k(cosines, min(k, cosines.shape[1]))
-            best, _ = jax.lax.top_k(jnp.concatenate([best, values], 1), k)
-        if mass:
-            total = jnp.logaddexp(total, _log_sum(cosines, beta))
-        return (best, total), None
-
-    nothing = jnp.full((len(keys), k), -jnp.inf), jnp.full((len(keys),), -jnp.inf)
-    (best, total), _ = jax.lax.scan(step, nothing, (vectors, bias))
-    return best.mean(1) if k else None, total if mass else None
-
-
-@jax.jit
-def _far(keys, means, centers, logs, near, beta):
-    """See `Neighbourhoods._far`; `logs` are the logarithms of the numbers of vectors in the groups."""
-    cosines = search.products(search.unit(keys), centers, 0.0, 1.0)
-    own = search.top_k(cosines, 1)[1][:, 0]
-    # Jensen's bound over beta: log(n exp(beta m y)) / beta, m y as a cosine times the length of m.
-    of_means = cosines * jnp.linalg.norm(means, axis=1) + logs / beta
-    return own, _log_sum(jnp.where(near[own], -jnp.inf, of_means), beta)
-
-
-def _log_sum(cosines: Array, beta: Array) -> Array:
-    """log sum exp(beta c) of each row."""
-    top = jnp.maximum(cosines.max(1), -1.0)  # finite, where all groups are left out
-    return beta * top + jnp.log(jnp.exp(beta * (cosines - top[:, None])).sum(1))
 
 
 def _search(
@@ -270,8 +224,6 @@ def _search(
     candidates, limits = search.search(queries, keys, scale, width, around.memory_bytes)
     del keys  # frees memory for the pool
     whole = around.pool_keys()
-    candidates = np.asarray(candidates)
-    limits = np.asarray(limits)
     cosines = limits + bound[candidates]  # times the scale
     # Bounds make scores too high: k leaders with exact numbers are the best.
     while True:
@@ -292,25 +244,14 @@ def _search(
     return best, values, values[:, -1] > limits[:, -1]
 
 
-def _slabs(rows: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-    """Yields slices of the rows and the size to which each one is padded."""
-    start = 0
-    while start < len(rows):
-        left = len(rows) - start
-        # The largest shape that is filled; the last rows are padded to the smallest one.
-        slab = next((size for size in _SLABS if size <= left), _SLABS[-1])
-        yield rows[start : start + slab], slab
-        start += slab
-
-
 def _centers(pool: np.ndarray) -> np.ndarray:
     """Centers of the pool's directions, by spherical k-means: float32 [C, D]."""
     sample = pool[:: max(1, len(pool) // _SAMPLE)]
     count = max(1, min(_CENTERS, len(pool) // _MEMBERS))
-    centers = np.asarray(search.unit(sample[:: max(1, len(sample) // count)][:count]))
+    centers = search.unit(sample[:: max(1, len(sample) // count)][:count])
     for _ in range(_ROUNDS):
         _, means, sizes = _group_by_center(sample, centers)
-        centers = np.asarray(search.unit(np.where(sizes[:, None] > 0, means, centers)))
+        centers = search.unit(np.where(sizes[:, None] > 0, means, centers))
     return centers
 
 
@@ -322,30 +263,14 @@ def _group_by_center(
     Returns:
       Centers int [N], means of the groups' vectors of length 1, float32 [C, D], and their sizes [C].
     """
-    homes = []
-    sums = jnp.zeros_like(centers)
-    for part in _pieces(x):
-        left = len(x) - sum(map(len, homes))
-        own, sums = _assign(part, centers, sums, left)
-        homes.append(np.asarray(own)[:left])
-    assigned = np.concatenate(homes)
-    sizes = np.bincount(assigned, minlength=len(centers))
-    return assigned, np.asarray(sums) / np.maximum(sizes, 1)[:, None], sizes
-
-
-@jax.jit
-def _assign(x, centers, sums, count):
-    """The nearest center of each vector, and the sums of the centers' first `count` vectors."""
-    x = search.unit(x)
-    own = search.top_k(search.products(x, centers, 0.0, 1.0), 1)[1][:, 0]
-    # Padding must not draw a center towards 0.
-    there = jnp.arange(len(x)) < count
-    return own, sums.at[own].add(jnp.where(there[:, None], x, 0.0))
-
-
-def _pieces(x: np.ndarray) -> Iterator[np.ndarray]:
-    """Yields slices of equal length; zeros fill up the last one."""
-    rows = math.ceil(len(x) / math.ceil(len(x) / _ROWS))
-    for start in range(0, len(x), rows):
-        part = x[start : start + rows]
-        yield np.pad(part, ((0, rows - len(part)), (0, 0)))
+    homes = np.empty(len(x), int)
+    sums = np.zeros_like(centers)
+    for start in range(0, len(x), _ROWS):
+        part = search.unit(x[start : start + _ROWS])
+        own = (part @ centers.T).argmax(1)
+        homes[start : start + len(part)] = own
+        order = np.argsort(own)
+        groups, starts = np.unique(own[order], return_index=True)
+        sums[groups] += np.add.reduceat(part[order], starts)
+    sizes = np.bincount(homes, minlength=len(centers))
+    return homes, sums / np.maximum(sizes, 1)[:, None], sizes

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax.align import both_sides, bounded, search
@@ -47,7 +46,7 @@ class SharedProducts:
         return self._find_both(both_sides.means, keys, pool, neighbourhood, memory_bytes)
 
     def masses(self, keys: Array, pool: Array, beta: float, memory_bytes: int) -> Array:
-        """The same as `search.log_mass`."""
+        """The keys' part of `search.log_masses`."""
         return self._find_both(search.log_masses, keys, pool, beta, memory_bytes)
 
     def _find_both(self, function: Callable, keys: Array, pool: Array, *options: float) -> Array:
@@ -140,8 +139,11 @@ def nearest(
         best = search.search(queries, search.chunk_keys(keys, hubness, k), 2.0, k, memory_bytes)
         # r(x) is the same for all keys of a query: it belongs to the score, not to the choice.
         own = search.means(queries, keys, neighbourhood, memory_bytes)
-        return best[0], jnp.asarray(np.asarray(best[1]) - own[:, None])
-    mass = (shared.masses if shared else search.log_mass)(keys, pool, beta, memory_bytes)
+        return best[0], best[1] - own[:, None]
+    if shared:
+        mass = shared.masses(keys, pool, beta, memory_bytes)
+    else:
+        mass, _ = search.log_masses(keys, pool, beta, memory_bytes)
     return search.search(queries, search.chunk_keys(keys, mass, k), beta, k, memory_bytes)
 
 
@@ -152,11 +154,8 @@ def _array(x: Array) -> Array:
 
 def check_finite(queries: Array) -> None:
     """Raises ValueError for queries that hold NaN or infinity; the error names the first row."""
-    if isinstance(queries, jax.Array):
-        finite = np.asarray(search.finite(queries))
-    else:
-        # A sum of float32 in float64 cannot overflow: it is finite exactly if all its terms are.
-        finite = np.isfinite(queries.sum(1, dtype=np.float64))
+    # A sum of float32 in float64 cannot overflow: it is finite exactly if all its terms are.
+    finite = np.isfinite(np.asarray(queries).sum(1, dtype=np.float64))
     if not finite.all():
         raise ValueError(
             f"{np.count_nonzero(~finite)} of {len(finite)} queries hold NaN or infinity, the first "

@@ -59,7 +59,7 @@ def ranks_of_answers(
     options = dict(neighbourhood=neighbourhood, beta=beta, memory_bytes=memory_bytes)
     if method == "cosine" or not bounded.is_worthwhile(len(queries), len(keys)):
         found, _ = csls.nearest(queries, keys, k, method, pool=pool, shared=shared, **options)
-        ranks[asked] = first_ranks(np.asarray(found), right)
+        ranks[asked] = first_ranks(found, right)
         return ranks
     csls.check_finite(queries)
     around = (shared or csls.SharedProducts((method,))).around(keys, pool, **options)
@@ -115,7 +115,7 @@ def _score_answers(
         known, places = np.unique(answers[part][there], return_inverse=True)
         x = search.unit(queries[part])
         y = search.unit(around.keys[known])
-        cosines = np.asarray(search.products(x, y, 0.0, around.scale(method)))
+        cosines = search.products(x, y, 0.0, around.scale(method))
         found[part][there] = cosines[np.nonzero(there)[0], places]
     return answers, found
 
@@ -138,9 +138,7 @@ def _settle_some(
     bound = around.bounds[method]
     scale = around.scale(method)
     keys = search.chunk_keys(around.keys, bound, width)
-    rivals, limits = map(
-        np.asarray, search.search(queries, keys, scale, width, around.memory_bytes)
-    )
+    rivals, limits = search.search(queries, keys, scale, width, around.memory_bytes)
     del keys
     cosines = limits + bound[rivals]  # times the scale
     # Keys that are not among the rivals score at most this.

@@ -100,12 +100,13 @@ class Neighbours:
     def __init__(self, vectors: Array, k: int):
         self._k = min(k, len(vectors))
         # The loss compares inner products, so that the keys keep their lengths.
-        self._keys = search.chunk_keys(jnp.asarray(vectors), 0.0, self._k, scaled=False)
+        self._vectors = jnp.asarray(vectors)
+        self._keys = search.chunk_keys(self._vectors, 0.0, self._k, scaled=False)
 
     def mean(self, queries: Array) -> Array:
         """The mean of each query's k vectors: [P, D] for queries [P, D]."""
         nearest, _ = search.search(queries, self._keys, 1.0, self._k, search.MEMORY_BYTES)
-        return _mean_rows(self._keys.vectors, nearest)
+        return _mean_rows(self._vectors, nearest)
 
 
 @jax.jit
@@ -116,8 +117,6 @@ def _queries(matrix, x, y):
 
 @jax.jit
 def _mean_rows(vectors, rows):
-    vectors = vectors.reshape(-1, vectors.shape[-1])
-
     # Adding one neighbour at a time avoids an array [P, k, D].
     def add(number, total):
         return total + vectors[rows[:, number]]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import NamedTuple, Sequence
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax.align import search
@@ -78,9 +75,6 @@ def induce(
     return Induced(pairs, float(sum(sides) / 2))
 
 
-Best = tuple[Array, Array]  # scores, best first, and their rows or columns: [n, k]
-
-
 def _best_of_both(
     slabs: Sequence[Array],
     y: Array,
@@ -88,42 +82,33 @@ def _best_of_both(
     of_x: Array | float,
     of_y: Array | float,
     k: int,
-) -> tuple[Best, Best]:
+) -> tuple[search.Best, search.Best]:
     """The k best y of each x by c(x, y) - of_y, and the k best x of each y by c(x, y) - of_x."""
-    total = sum(map(len, slabs))
     start = 0
-    of_x = jnp.broadcast_to(jnp.float32(of_x), (total,))
+    of_x = np.broadcast_to(np.float32(of_x), sum(map(len, slabs)))
+    of_y = np.float32(of_y)
     forward = []
-    backward = jnp.full((len(y), 0), -jnp.inf), jnp.zeros((len(y), 0), jnp.int32)
+    backward = None
     for slab in slabs:
         scores, transposed = _similarities(slab, y) if kept is None else kept  # [n, M] and [M, n]
-        forward.append(_best_rows(scores, of_y, min(k, len(y))))
-        part = _best_rows(transposed, of_x[start : start + len(slab)], min(k, len(slab)))
-        backward = _better(backward, part, start, min(k, total))
+        best = _best_rows(scores, of_y, k=min(k, len(y)))
+        part = _best_rows(transposed, of_x[start : start + len(slab)], k=min(k, len(slab)))
+        backward = search.merge(backward, part, start, k)
         start += len(slab)
-        jax.block_until_ready(backward)  # keeps the other slabs out of memory
-    return jax.tree.map(lambda *parts: jnp.concatenate(parts), *forward), backward
+        forward.append([np.asarray(some) for some in best])  # keeps the other slabs out of memory
+    return tuple(np.concatenate(some) for some in zip(*forward)), backward
 
 
-@jax.jit
+@search.on_device()
 def _similarities(x: Array, y: Array) -> tuple[Array, Array]:
     """Cosines [n, m] and their transpose: top-k over columns would take longer than a copy."""
-    scores = jnp.dot(x, y.T, precision=jax.lax.Precision.HIGHEST)
-    return scores, scores.T
+    scores = x @ y.T
+    return scores, search.module_of(x).array(scores.T)
 
 
-@functools.partial(jax.jit, static_argnames=("k",))
-def _best_rows(scores: Array, penalty: Array, k: int) -> Best:
+@search.on_device("k")
+def _best_rows(scores: Array, penalty: Array, k: int) -> search.Best:
     return search.top_k(scores - penalty, k)
-
-
-@functools.partial(jax.jit, static_argnames=("k",))
-def _better(best: Best, more: Best, start: Array, k: int) -> Best:
-    """The k best of `best` and `more`; the rows of `more` are numbered from `start`."""
-    values = jnp.concatenate([best[0], more[0]], 1)
-    places = jnp.concatenate([best[1], more[1] + start], 1)
-    values, order = jax.lax.top_k(values, min(k, values.shape[1]))
-    return values, jnp.take_along_axis(places, order, 1)
 
 
 def _draw_candidates(

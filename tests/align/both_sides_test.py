@@ -18,7 +18,7 @@ def numpy_best(x, y, neighbourhood):
 
 
 @pytest.mark.parametrize("n, m, rows", [(37, 23, 5), (50, 203, 64), (5, 9, 64), (1, 3, 64)])
-def test_equals_numpy(monkeypatch, same_ranking, n, m, rows):
+def test_equals_numpy(device, monkeypatch, same_ranking, n, m, rows):
     monkeypatch.setattr(search, "_CHUNK", 64)
     r = np.random.RandomState(n)
     x, y = 1 + r.standard_normal((n, 6)), r.standard_normal((m, 6))
@@ -31,7 +31,7 @@ def test_equals_numpy(monkeypatch, same_ranking, n, m, rows):
         same_ranking(best_x[:, None], scores.T)
 
 
-def test_means_are_those_of_each_direction():
+def test_means_are_those_of_each_direction(device):
     r = np.random.RandomState(0)
     x, y = r.standard_normal((37, 6)), r.standard_normal((5, 6))
     of_x, of_y = both_sides.means(x, y, 7, search.MEMORY_BYTES)
@@ -39,7 +39,7 @@ def test_means_are_those_of_each_direction():
     np.testing.assert_allclose(of_y, search.means(y, x, 7, search.MEMORY_BYTES), atol=1e-6)
 
 
-def test_the_lowest_index_wins_ties(monkeypatch):
+def test_the_lowest_index_wins_ties(device, monkeypatch):
     monkeypatch.setattr(search, "_CHUNK", 16)
     x = np.tile(np.eye(4), (30, 1))
     for best_y, best_x in both_sides.best(x, x[:60], [3], 4 * search._COPIES * 20 * 32):

@@ -27,7 +27,7 @@ def small(monkeypatch):
     monkeypatch.setattr(bounded, "_CENTERS", 12)
     monkeypatch.setattr(bounded, "_MEMBERS", 4)
     monkeypatch.setattr(bounded, "_CANDIDATES", 3)
-    monkeypatch.setattr(bounded, "_SLABS", (16, 4))
+    monkeypatch.setattr(bounded, "_SLAB", 16)
 
 
 def around(keys, pool, neighbourhood, **options):

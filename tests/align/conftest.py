@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from clwe_jax.align import search
+
 
 def check_ranking(found, scores, tolerance=1e-5, most=0.01):
     """Fails unless `found` holds the best columns of each row, best first.
@@ -48,3 +50,9 @@ def clusters(seed, queries, keys, pool, width=16, topics=30):
 def made_up():
     """The function `clusters`."""
     return clusters
+
+
+@pytest.fixture(params=["NumPy", "compiled"])
+def device(request, monkeypatch):
+    """Runs a test on searches of a CPU, and on those of accelerators."""
+    monkeypatch.setattr(search, "uses_numpy", lambda: request.param == "NumPy")

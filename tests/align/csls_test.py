@@ -1,5 +1,7 @@
 """Retrieval against NumPy, ties, chunks, and planted sets that only some methods can match."""
 
+import tracemalloc
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -29,7 +31,7 @@ def numpy_scores(queries, keys, pool, method, neighbourhood, beta):
 @pytest.mark.parametrize("pooled", [False, True])
 @pytest.mark.parametrize("method", csls.METHODS)
 @pytest.mark.parametrize("n, m, k", [(7, 5, 5), (40, 333, 1), (33, 700, 10), (2, 64, 3)])
-def test_equals_numpy(same_ranking, method, n, m, k, pooled):
+def test_equals_numpy(device, same_ranking, method, n, m, k, pooled):
     r = np.random.RandomState(n)
     queries, keys = r.standard_normal((n, 12)), 5 + 3 * r.standard_normal((m, 12))
     pool = r.standard_normal((51, 12)) if pooled else queries
@@ -44,13 +46,11 @@ def test_equals_numpy(same_ranking, method, n, m, k, pooled):
 
 
 @pytest.mark.parametrize("method", csls.METHODS)
-def test_chunks_change_nothing(same_ranking, method, monkeypatch):
+def test_chunks_change_nothing(device, same_ranking, method, monkeypatch):
     r = np.random.RandomState(0)
     queries, keys = r.standard_normal((50, 6)), r.standard_normal((203, 6))
     whole = csls.nearest(queries, keys, 7, method)
-    block = search._block
     monkeypatch.setattr(search, "_CHUNK", 64)
-    monkeypatch.setattr(search, "_block", lambda size, k, platform: block(size, k, "gpu"))
     parts = csls.nearest(queries, keys, 7, method, memory_bytes=4 * search._COPIES * 64 * 8)
     scores = numpy_scores(queries, keys, queries, method, 10, 30.0)
     same_ranking(whole[0], scores, tolerance=3e-5)
@@ -60,7 +60,7 @@ def test_chunks_change_nothing(same_ranking, method, monkeypatch):
 
 @pytest.mark.parametrize("chunk", [16, 8_192])
 @pytest.mark.parametrize("k", [1, 3, 20])
-def test_lowest_index_wins_ties(k, chunk, monkeypatch):
+def test_lowest_index_wins_ties(device, k, chunk, monkeypatch):
     # Axes have exact cosines: every fourth key is the same vector.
     monkeypatch.setattr(search, "_CHUNK", chunk)
     keys = np.tile(np.eye(4), (50, 1))
@@ -69,21 +69,28 @@ def test_lowest_index_wins_ties(k, chunk, monkeypatch):
     np.testing.assert_array_equal(scores, np.ones((2, k)))
 
 
-@pytest.mark.parametrize("block", [1, 2, 8])
-def test_blocks_find_what_sorting_finds(block):
+@pytest.mark.parametrize("array", [np.asarray, jnp.asarray])
+@pytest.mark.parametrize("k", [1, 5, 63, 64])
+def test_bounds_find_what_sorting_finds(array, k):
     # Few distinct values, the larger the rarer: ties inside blocks and between them everywhere.
     r = np.random.RandomState(1)
     scores = r.choice([0, 1, 2, 3], (200, 64), p=[0.85, 0.1, 0.04, 0.01]).astype(np.float32)
-    values, places = search._top_k(jnp.asarray(scores), 5, block)
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :5]
+    values, places = search.top_k(array(scores), k)
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     np.testing.assert_array_equal(places, order)
     np.testing.assert_array_equal(values, np.take_along_axis(scores, order, 1))
 
 
-@pytest.mark.parametrize("size, k", [(1, 1), (9, 9), (100, 3), (16_384, 10), (8_192, 8_192)])
-def test_there_are_as_many_blocks_as_are_chosen(size, k):
-    block = search._block(size, k, "gpu")
-    assert block == 1 or size / block >= k
+@pytest.mark.parametrize("array", [np.asarray, jnp.asarray])
+def test_rows_with_numbers_that_are_none_leave_the_others_right(array):
+    scores = np.random.RandomState(2).standard_normal((4, 40)).astype(np.float32)
+    scores[1] = np.nan
+    scores[2] = -np.inf
+    scores[3, ::2] = np.nan
+    values, places = search.top_k(array(scores), 5)
+    np.testing.assert_array_equal(places[0], np.argsort(-scores[0])[:5])
+    np.testing.assert_array_equal(values[0], -np.sort(-scores[0])[:5])
+    np.testing.assert_array_equal(places[2], np.arange(5))
 
 
 def test_csls_sees_past_a_hub():
@@ -115,19 +122,26 @@ def test_extreme_lengths_and_zeros():
     assert np.isfinite(scores).all()
 
 
-def test_memory_is_bounded():
-    # The compiled program's temporaries stay within the budget.
+def test_memory_is_bounded(monkeypatch):
     budget = 4 * 2**20
-    keys = search.chunk_keys(search.unit(np.ones((40_000, 16))), 0.0, 10)
-    rows = search.rows_that_fit(keys.vectors.shape[1], budget)
-    compiled = search._best.lower(
-        np.ones((rows, 16), np.float32), keys.vectors, keys.bias, 1.0, k=10, block=keys.block
-    ).compile()
-    assert compiled.memory_analysis().temp_size_in_bytes < budget
+    keys = search.chunk_keys(np.random.RandomState(0).standard_normal((40_000, 16)), 0.0, 10)
+    rows = search.rows_that_fit(keys.size, budget)
+    queries = np.random.RandomState(1).standard_normal((rows, 16)).astype(np.float32)
+    arguments = queries, keys.vectors[0], keys.bias[0], 1.0
+    tracemalloc.start()
+    search._best(*arguments, k=10)
+    assert tracemalloc.get_traced_memory()[1] < budget
+    tracemalloc.stop()
+    # The compiled program's temporaries stay within the budget too.
+    monkeypatch.setattr(search, "uses_numpy", lambda: False)
+    program = jax.jit(search._best, static_argnames="k").lower(*arguments, k=10).compile()
+    assert program.memory_analysis().temp_size_in_bytes < budget
 
 
-def test_pieces_have_few_sizes_and_fit_the_memory():
+def test_pieces_have_few_sizes_and_fit_the_memory(monkeypatch):
     counts = range(1, 8_193)
+    assert [search.piece(count, 3_000) for count in (0, 7, 3_000, 3_001)] == [1, 7, 3_000, 1_501]
+    monkeypatch.setattr(search, "uses_numpy", lambda: False)
     sizes = [search.piece(count, 100_000) for count in counts]
     assert sorted(set(sizes)) == [2**n for n in range(12)]
     assert all(size >= count for count, size in zip(counts, sizes) if count <= 2_048)
@@ -157,13 +171,15 @@ def test_bad_input(call, message):
         call(np.eye(3))
 
 
-def test_takes_device_arrays_and_returns_them():
+def test_takes_device_arrays(device):
     found, scores = csls.nearest(jnp.eye(4), jnp.eye(4), 2, "csls")
-    assert isinstance(found, jax.Array) and found.dtype == jnp.int32
-    assert isinstance(scores, jax.Array) and scores.dtype == jnp.float32
+    expected = csls.nearest(np.eye(4), np.eye(4), 2, "csls")
+    assert found.dtype == np.int32 and scores.dtype == np.float32
+    np.testing.assert_array_equal(found, expected[0])
+    np.testing.assert_array_equal(scores, expected[1])
 
 
-def test_both_masses_are_those_of_each_direction(monkeypatch):
+def test_both_masses_are_those_of_each_direction(device, monkeypatch):
     r = np.random.RandomState(0)
     x, y = r.standard_normal((37, 6)), r.standard_normal((23, 6))
     monkeypatch.setattr(search, "_CHUNK", 8)
@@ -184,13 +200,16 @@ def test_both_masses_are_those_of_each_direction(monkeypatch):
 def test_both_directions_of_a_method_take_one_product(monkeypatch, method, module, name, other):
     r = np.random.RandomState(1)
     x, y = r.standard_normal((20, 6)), r.standard_normal((30, 6))
+    calls = [
+        ((asked, keys), dict(k=3, method=method, pool=pool))
+        for asked, keys, pool in ((x[:5], y, x), (y[:7], x, y), (y[:7], x.copy(), y))
+    ]
+    alone = [csls.nearest(*sets, **options) for sets, options in calls]
     products, product = [], getattr(module, name)
     monkeypatch.setattr(module, name, lambda *a, **k: products.append(1) or product(*a, **k))
     both = csls.SharedProducts()
-    for asked, keys, pool in ((x[:5], y, x), (y[:7], x, y), (y[:7], x.copy(), y)):
-        options = dict(k=3, method=method, pool=pool)
-        found = csls.nearest(asked, keys, shared=both, **options)
-        expected = csls.nearest(asked, keys, **options)
+    for (sets, options), expected in zip(calls, alone):
+        found = csls.nearest(*sets, shared=both, **options)
         np.testing.assert_array_equal(found[0], expected[0])
         np.testing.assert_allclose(found[1], expected[1], atol=1e-4)
     assert len(products) == 1

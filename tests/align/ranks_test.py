@@ -10,9 +10,7 @@ from clwe_jax.align.retriever import Retriever
 @pytest.fixture
 def small(monkeypatch):
     """Limits so small that every step is needed; returns the numbers of keys that were settled."""
-    for name, value in dict(
-        _PART=20, _CENTERS=12, _MEMBERS=4, _SLABS=(16, 4), _MIN_KEYS=50
-    ).items():
+    for name, value in dict(_PART=20, _CENTERS=12, _MEMBERS=4, _SLAB=16, _MIN_KEYS=50).items():
         monkeypatch.setattr(bounded, name, value)
     monkeypatch.setattr(ranks, "_WIDTH", 3)
     settled, settle = [], bounded.Neighbourhoods.settle
