@@ -13,7 +13,6 @@ _NAMES = {
     "backports": "backports.zstd",
     "orbax": "orbax-checkpoint",
     "MeCab": "mecab-python3",
-    "adjustText": "adjusttext",
     "tensorflow_datasets": "tensorflow-datasets",
     "tensorflow_text": "tensorflow-text",
 }

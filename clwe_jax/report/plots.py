@@ -37,6 +37,11 @@ _DASHES = ("-", (0, (4, 2.5)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
 _MAX_POINTS = 300  # points of a line; longer lines are averaged in bins
 _MARKED_POINTS = 25  # a line of fewer points shows each of them
 
+# Places of a label beside its dot, the nearest first: directions and points of distance.
+_ANGLES = np.arange(16) * np.pi / 8
+_DISTANCES = np.repeat([1.0, 5, 10, 16, 24, 34, 46, 60], len(_ANGLES))[:, None]
+_DIRECTIONS = np.tile(np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], 1), (8, 1))
+
 # The dots of one colour, each with its style.
 _DOTS = re.compile(r'<g( clip-path="[^"]*")>((?:\s*<use [^>]*style="[^"]*"/>)+)')
 _STYLED = re.compile(r' style="([^"]*)"')
@@ -175,31 +180,26 @@ def picture(block: Picture, titled: bool = False) -> Figure:
 
 
 def _spread(figure: Figure, axes: Any, labels: list[Any], groups: Sequence[Dots]) -> None:
-    import adjustText  # and pyplot, in half a second: only this picture needs them
-
+    """Puts each label where it covers least of the dots and of the labels before it, near its own dot."""
     # Labels are placed in the final layout, which must not change after that.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
-    edges = []  # edges of the dots, which no label may cover
-    for dots in groups:
-        reach = 7 if dots.strong else 3
-        sides = reach * np.array([(1, 0), (-1, 0), (0, 1), (0, -1)])
-        edges += [
-            centre + side for centre in axes.transData.transform(dots.points) for side in sides
-        ]
-    x, y = axes.transData.inverted().transform(edges).T
-    # A limit in steps, not in seconds, makes the same picture on every machine. At the edge of the
-    # axes, or where lines to the dots would cross, adjustText can put two labels in one place.
-    adjustText.adjust_text(
-        labels,
-        x,
-        y,
-        ax=axes,
-        expand=(1.1, 1.5),
-        iter_lim=100,
-        ensure_inside_axes=False,
-        prevent_crossings=False,
+    centres = axes.transData.transform([point for dots in groups for point in dots.points])
+    reach = np.array([6 if dots.strong else 3 for dots in groups for _ in dots.points])[:, None]
+    covered = np.concatenate([centres - reach, centres + reach], 1)  # left, bottom, right, top
+    places = np.flatnonzero(
+        [i < len(dots.labels) for dots in groups for i in range(len(dots.points))]
     )
+    for label, place in zip(labels, places):
+        extent = label.get_window_extent()
+        half = np.array([extent.width, extent.height]) / 2
+        middles = centres[place] + _DIRECTIONS * (half + reach[place] + _DISTANCES)
+        boxes = np.concatenate([middles - half, middles + half], 1)[:, None]
+        sides = np.minimum(boxes, covered)[..., 2:] - np.maximum(boxes, covered)[..., :2]
+        best = np.maximum(sides, 0).prod(-1).sum(1).argmin()
+        covered = np.concatenate([covered, boxes[best]])
+        x, y = axes.transData.inverted().transform(middles[best])
+        label.set(x=x, y=y, ha="center", va="center")
 
 
 def thin_points(points: Points) -> tuple[list[float], list[float]]:
