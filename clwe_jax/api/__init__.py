@@ -83,7 +83,7 @@ def load(
         a string instead of a list.
     """
     from clwe_jax.api.model import Model
-    from clwe_jax.encoders import hf_model, load as encoders
+    from clwe_jax.encoders import load as encoders
     from clwe_jax.interop.configuration import is_downloaded
     from clwe_jax.options.transfer import encoder_parts
 
@@ -101,6 +101,8 @@ def load(
             raise ValueError("words: files of vectors hold their own words")
         return Model(encoders.of_vectors(workdir.removeprefix("vec:"), languages))
     if is_downloaded(workdir):
+        from clwe_jax.encoders import hf_model
+
         return Model(hf_model.load(workdir, languages, words))
     if languages or words:
         raise ValueError(

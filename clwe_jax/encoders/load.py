@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from absl import logging
 import numpy as np
 
 from clwe_jax import options, registry
 from clwe_jax.embeddings import files
-from clwe_jax.encoders import hf_model
 from clwe_jax.encoders.beside_weights import choose_weights
 from clwe_jax.encoders.concatenated import ConcatenatedModels
-from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.loaded import LoadedEncoder, Reduces
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.options.transfer import BESIDE, ENCODERS, encoder_folder, encoder_parts
 from clwe_jax.text.corpus import parallel
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.types import Encoder
+
+if TYPE_CHECKING:
+    from clwe_jax.encoders.language_model import LanguageModel
 
 
 def load(encoder: str, languages: Sequence[str]) -> LoadedEncoder:
@@ -49,6 +50,8 @@ def load(encoder: str, languages: Sequence[str]) -> LoadedEncoder:
     if kind == "vec":
         return of_vectors(where, languages, "config.encoder")
     if kind in ("hf", "laser"):
+        from clwe_jax.encoders import hf_model  # imports optax and orbax, which vectors do without
+
         return hf_model.load(encoder, languages)
     return of_folder(where)
 
@@ -156,6 +159,8 @@ def tunable(model: LoadedEncoder, encoder: str) -> LanguageModel:
     Raises:
       ValueError: the model is neither a masked language model nor LASER's.
     """
+    from clwe_jax.encoders.language_model import LanguageModel
+
     if isinstance(model, LanguageModel) and model.tunable:
         return model
     raise ValueError(

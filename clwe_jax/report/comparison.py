@@ -78,10 +78,11 @@ def other_figures(
       elsewhere: beginnings of the names of results that further sections show.
     """
     shown = set(_metrics(run.extras.get("sections")))
+    elsewhere = *_TRAINING, *evaluations.prefixes(), *elsewhere
     names = [
         name
         for name in sorted(run.results)
-        if not name.startswith((*_TRAINING, *evaluations.prefixes(), *elsewhere))
+        if not name.startswith(elsewhere)
         and name.removesuffix("_low").removesuffix("_high") not in shown
     ]
     return Section("Other figures", "", [_table(run, names)]) if names else None

@@ -18,8 +18,6 @@ from clwe_jax.options.training import MAX_START_DIM
 from clwe_jax.text import run_text as run_texts
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.dictionary import training_dictionary
-from clwe_jax.training import build, optim, partition, phases, train, train_state
-from clwe_jax.types import Objective
 
 _WORD_BYTES = 6  # bytes of a word and its space, roughly
 _SENTENCE_WORDS = 8  # words of a sentence of the embedded world, roughly
@@ -76,10 +74,15 @@ def evaluations(config: options.Run, workdir: str) -> Iterator[str]:
 
 def model(config: PretrainRun) -> Iterator[str]:
     """The model, its training and its checkpoints, without a step."""
+    # They import optax and orbax, which static vectors do without.
+    from clwe_jax.training import build, optim, partition, phases, train, train_state
+
     cfg = config.train
     length = config.data.sequence_length
     mesh = partition.make_mesh(config.mesh)
-    objective = _objective(config)
+    size = config.vocab.size
+    no_translations = np.full((size, len(options.languages(config)), 1), -1, np.int32)
+    objective = build.build_objective(config, size, options.padded_rows(size), no_translations)
     optimizer = optim.from_config(config.optimizer, length)
     compiled = train.CompiledSteps(
         objective, optimizer, cfg, mesh, objective.batch_shapes(cfg.batch_size, length), config.seed
@@ -89,7 +92,7 @@ def model(config: PretrainRun) -> Iterator[str]:
     megabytes = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state)) / 1e6
     yield (
         f"model: {config.model.name}, {parameters / 1e6:,.1f} million parameters with a vocabulary "
-        f"of {config.vocab.size:,} ({config.vocab.kind})"
+        f"of {size:,} ({config.vocab.kind})"
     )
     tokens = cfg.steps * cfg.batch_size * length
     yield (
@@ -105,13 +108,6 @@ def finishing(config: PretrainRun) -> Iterator[str]:
     yield (
         f"finish: {settings.steps:,} contrastive steps of {settings.batch_size:,} pairs of sentences"
     )
-
-
-def _objective(config: PretrainRun) -> Objective:
-    """The run's objective, without translations."""
-    size = config.vocab.size
-    nothing = np.full((size, len(options.languages(config)), 1), -1, np.int32)
-    return build.build_objective(config, size, options.padded_rows(size), nothing)
 
 
 def vectors(config: StaticRun) -> Iterator[str]:

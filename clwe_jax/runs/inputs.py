@@ -25,7 +25,7 @@ from clwe_jax.text.dictionary.label_table import LabelTable
 from clwe_jax.text import run_text as run_texts
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.run_text import RunText
-from clwe_jax.training import finish, partition
+from clwe_jax.training import partition
 from clwe_jax.types import Batch, BatchSource
 
 _PREPARED = "batches:"
@@ -162,6 +162,7 @@ def build(config: PretrainRun, run_text: RunText) -> Inputs:
 def copies(config: PretrainRun, run_text: RunText) -> BatchSource:
     """This host's batches of sentences and their copies or translations, for the contrastive finish."""
     from clwe_jax.data.graph import pipeline
+    from clwe_jax.training import finish  # imports optax and orbax, which static vectors do without
 
     host, rows = _host_share(config.mesh, config.finish.batch_size)
     task = Copies(
