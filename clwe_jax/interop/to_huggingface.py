@@ -117,6 +117,11 @@ def _parts(objective: Objective, variables: Variables) -> tuple[Transformer, dic
             f"{type(objective).__name__}: transformers has no such model. Export masked language "
             "models, or the vectors of frequent words: --format=vec"
         )
+    if not objective.model.options.position_table:
+        raise ValueError(
+            "config.model.name='rotary' is not exported for transformers: its head has biases that "
+            "ModernBERT lacks. --format=vec writes the vectors of frequent words"
+        )
     flat = traverse_util.flatten_dict(params, sep="/")
     return objective.model, {path: np.asarray(array) for path, array in flat.items()}
 

@@ -7,8 +7,10 @@ import pathlib
 import numpy as np
 import pytest
 
-from clwe_jax import api
-from clwe_jax.interop import configuration
+from clwe_jax import api, registry
+from clwe_jax.interop import configuration, to_huggingface
+from clwe_jax.models import rotary
+from clwe_jax.options.models import RotaryOptions
 from clwe_jax.text.vocab import hf_tokenizer, json_vocab, vocab
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 
@@ -208,3 +210,10 @@ def test_a_tokenizer_without_a_piece_for_padding_is_refused(tmp_path):
         json_vocab.read(spec, {})
     with pytest.raises(ValueError, match="damaged"):
         json_vocab.read("{}", {})
+
+
+def test_a_rotary_encoder_is_not_exported(tmp_path):
+    model = rotary.RotaryTransformer(RotaryOptions(), 128, 1)
+    objective = registry.lookup("objective", "mlm")(model=model, vocab_size=9, max_predictions=2)
+    with pytest.raises(ValueError, match="'rotary' is not exported"):
+        to_huggingface.write(objective, None, {"params": {}}, str(tmp_path / "out"))
