@@ -25,6 +25,7 @@ COMMANDS = {
     "tag": ("clwe_jax.api.over_files", "label the words of a file"),
     "export": ("clwe_jax.interop.export", "write a model for other programs"),
     "teach": ("clwe_jax.interop.teach", "teach a downloaded encoder the words of a dictionary"),
+    "trim": ("clwe_jax.interop.trim", "drop the pieces of a downloaded encoder that a text lacks"),
     "guide": ("clwe_jax.guide", "list the guides, or read one"),
 }
 _HELP = """Cross-lingual words and sentences: trains, aligns, measures and uses models.

@@ -1,0 +1,183 @@
+"""Trims a downloaded encoder to the pieces that a text uses: the same vectors of that text, a smaller table.
+
+    clwe-jax trim --encoder=hf:DIR --languages=hsb,de --text=DIR --out=NEW [--prompt='query: ']
+
+Most of a small multilingual encoder is its table of tokens. The pieces of the text, the special ones and single
+characters stay, with their rows, so that other text is still read, in more pieces. NEW is a folder like DIR,
+for this program and for transformers; its weights are float32.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import sys
+from typing import Any, Iterable, Sequence
+
+from absl import app, flags, logging
+import numpy as np
+from safetensors.numpy import save
+
+from clwe_jax import atomic, terminal
+from clwe_jax.interop import arrays, configuration, huggingface
+from clwe_jax.text.corpus import corpora
+from clwe_jax.text.vocab import hf_tokenizer
+from clwe_jax.text.vocab.subword_vocab import INSIDE_MARK, SPACE_MARK
+
+# Files of vocabularies beside tokenizer.json, which their rows would contradict.
+_REPLACED = (hf_tokenizer.WORDPIECE_FILE, hf_tokenizer.MERGES_FILE, hf_tokenizer.FASTBPE_FILE)
+_PROMPTS = "config_sentence_transformers.json"
+_WEIGHTS = (".safetensors", ".bin", ".json.index", ".model", ".onnx", ".h5", ".msgpack")
+
+
+def trim(
+    directory: str, texts: Iterable[str], out: str, prompts: Sequence[str] = ()
+) -> tuple[int, int]:
+    """Writes the encoder without the pieces that no text uses.
+
+    Args:
+      directory: a folder of Hugging Face with tokenizer.json.
+      out: the folder to write, a new one.
+      prompts: what may stand before a text, beside the prompts that the folder names.
+
+    Returns:
+      The numbers of pieces that stay and that there were.
+
+    Raises:
+      ValueError, FileNotFoundError: as of `configuration.describe`; no tokenizer.json, or `out` exists.
+    """
+    if os.path.exists(out):
+        raise ValueError(f"--out={out} exists: name a new folder")
+    described = configuration.describe(directory)
+    path = os.path.join(directory, hf_tokenizer.TOKENIZER_FILE)
+    if not os.path.exists(path):
+        raise FileNotFoundError(
+            f"{path} is missing: AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) of transformers writes it"
+        )
+    spec = hf_tokenizer.read_json(path)
+    tokenizer = hf_tokenizer.tokenizer(directory, ("en",))
+    pieces = tokenizer.vocabulary.pieces
+    used = {*tokenizer.vocabulary.special_ids, *(x["id"] for x in spec.get("added_tokens") or ())}
+    used |= {n for n, piece in enumerate(pieces) if len(piece.removeprefix(INSIDE_MARK)) == 1}
+    used |= {n for n, piece in enumerate(pieces) if len(piece) == 2 and piece[0] == SPACE_MARK}
+    named = os.path.join(directory, _PROMPTS)
+    if os.path.exists(named):
+        prompts = [*prompts, *(hf_tokenizer.read_json(named).get("prompts") or {}).values()]
+    for text in texts:
+        begins = (prompt + text.partition(" ")[0] for prompt in prompts)
+        for each in (text, *begins):
+            used.update(tokenizer.encode(each, "en")[0])
+    if spec["model"]["type"] == "BPE":
+        used = _with_parts(spec["model"], used)
+    kept = sorted(used)
+    numbers = {old: new for new, old in enumerate(kept)}
+    config = hf_tokenizer.read_json(os.path.join(directory, configuration.CONFIG))
+    config["vocab_size"] = len(kept)
+    for name, value in config.items():
+        if name.endswith("_token_id") and value in numbers:
+            config[name] = numbers[value]
+    weights = save(_rows(directory, described, kept), metadata={"format": "pt"})
+    with atomic.making_folder(out) as folder:
+        _copy(directory, folder)
+        renumbered = _renumber(spec, numbers)
+        for name, content in (
+            (hf_tokenizer.TOKENIZER_FILE, renumbered),
+            (configuration.CONFIG, config),
+        ):
+            atomic.write(os.path.join(folder, name), json.dumps(content, ensure_ascii=False))
+        atomic.write(os.path.join(folder, arrays.SAFETENSORS), weights)
+    return len(kept), len(pieces)
+
+
+def _copy(directory: str, folder: str) -> None:
+    """Copies what stays as it is: all except the weights and vocabularies of the model."""
+    left_out = (*_WEIGHTS, arrays.INDEX)
+    for above, _, names in os.walk(directory):
+        target = os.path.join(folder, os.path.relpath(above, directory))
+        os.makedirs(target, exist_ok=True)
+        for name in names:
+            if above == directory and (name in _REPLACED or name.endswith(left_out)):
+                continue
+            with open(os.path.join(above, name), "rb") as file:
+                atomic.write(os.path.join(target, name), file.read())
+
+
+def _with_parts(model: dict[str, Any], used: set[int]) -> set[int]:
+    """The pieces of byte pairs, with all those that a merge on the way to one of them makes."""
+    ids = model["vocab"]
+    halves: dict[int, list[int]] = {}
+    for left, right in map(_pair, model["merges"]):
+        halves.setdefault(ids[left + right], []).extend((ids[left], ids[right]))
+    open_ids = list(used)
+    while open_ids:
+        new = set(halves.get(open_ids.pop(), ())) - used
+        used |= new
+        open_ids += new
+    return used
+
+
+def _pair(merge: str | Sequence[str]) -> Sequence[str]:
+    return merge.split(" ") if isinstance(merge, str) else merge
+
+
+def _renumber(spec: dict[str, Any], numbers: dict[int, int]) -> dict[str, Any]:
+    """The content of tokenizer.json with the pieces that stay, under their new ids."""
+    model = dict(spec["model"])
+    if model["type"] == "Unigram":
+        model["vocab"] = [x for n, x in enumerate(model["vocab"]) if n in numbers]
+        model["unk_id"] = numbers[model["unk_id"]]
+    else:
+        model["vocab"] = {x: numbers[n] for x, n in model["vocab"].items() if n in numbers}
+    if model["type"] == "BPE":
+        pairs = map(_pair, model["merges"])
+        there = model["vocab"]
+        model["merges"] = [[x, y] for x, y in pairs if x in there and y in there and x + y in there]
+    added = [{**x, "id": numbers[x["id"]]} for x in spec.get("added_tokens") or ()]
+    after = json.loads(json.dumps(spec.get("post_processor")))
+    for special in ((after or {}).get("special_tokens") or {}).values():
+        special["ids"] = [numbers[n] for n in special["ids"]]
+    for end in ("cls", "sep"):
+        if isinstance((after or {}).get(end), list):
+            after[end] = [after[end][0], numbers[after[end][1]]]
+    return {**spec, "model": model, "added_tokens": added, "post_processor": after}
+
+
+def _rows(
+    directory: str, described: configuration.Description, kept: Sequence[int]
+) -> dict[str, np.ndarray]:
+    """The weights, of the tables of pieces the rows that stay."""
+    layout = huggingface.LAYOUTS[described.kind]
+    tables = tuple(x for x in (layout.tokens, layout.scores, layout.bias, "decoder.bias") if x)
+    return {
+        name: array[kept] if name.endswith(tables) and len(array) == described.rows else array
+        for name, array in arrays.read(directory).items()
+    }
+
+
+def main(argv: list[str]) -> None:
+    """The command line."""
+    given = flags.FLAGS
+    if len(argv) > 1 or not (given.encoder and given.languages and given.text and given.out):
+        sys.exit("usage: clwe-jax trim --encoder=hf:DIR --languages=CODES --text=DIR --out=NEW")
+    logging.set_verbosity(logging.INFO)
+    terminal.plain_log()
+    languages = given.languages.split(",")
+    directory = given.encoder.removeprefix(configuration.PREFIX)
+    try:
+        corpus = corpora.TextCorpus(given.text, languages)
+        texts = itertools.chain.from_iterable(map(corpus.lines, languages))
+        kept, all_pieces = trim(directory, texts, given.out, given.prompt)
+    except (ValueError, OSError) as error:
+        sys.exit(f"error: {error}")
+    print(f"{given.out}: {kept:,} of {all_pieces:,} pieces stay.")
+
+
+if __name__ == "__main__":
+    # Here, so that one process can import two commands that share the name of a flag.
+    flags.DEFINE_string("encoder", None, "hf:DIR, a folder of Hugging Face with tokenizer.json.")
+    flags.DEFINE_string("languages", None, "Codes of the languages of the text, with commas.")
+    flags.DEFINE_string("text", None, "A folder with xx.txt or xx/, whose pieces stay.")
+    flags.DEFINE_multi_string("prompt", [], "What stands before every text, such as 'query: '.")
+    flags.DEFINE_string("out", None, "The folder to write.")
+    app.run(main)

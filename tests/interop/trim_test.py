@@ -1,0 +1,78 @@
+"""An encoder without the pieces that a text lacks has the same vectors of that text."""
+
+import json
+
+import numpy as np
+import pytest
+
+from clwe_jax import api
+from clwe_jax.interop import trim
+
+tokenizers = pytest.importorskip("tokenizers")
+TEXTS = ["the bank is closed.", "die Bank ist zu", "банк"]
+OTHERS = ["he walked along the river to the banks", "Flussufer und Ufer", "река и берег", "河岸"]
+SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+UNIGRAM_SPECIALS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+
+
+def make_tokenizer(kind):
+    models, cut = tokenizers.models, tokenizers.pre_tokenizers
+    options = dict(vocab_size=220, show_progress=False)
+    specials = UNIGRAM_SPECIALS if kind == "Unigram" else SPECIALS
+    if kind == "BPE":
+        made = tokenizers.Tokenizer(models.BPE())
+        made.pre_tokenizer = cut.ByteLevel(add_prefix_space=False)
+        options |= dict(vocab_size=400, initial_alphabet=cut.ByteLevel.alphabet())
+        trainer = tokenizers.trainers.BpeTrainer(special_tokens=specials, **options)
+    elif kind == "WordPiece":
+        made = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        made.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=False)
+        made.pre_tokenizer = cut.BertPreTokenizer()
+        trainer = tokenizers.trainers.WordPieceTrainer(special_tokens=specials, **options)
+    else:
+        made = tokenizers.Tokenizer(models.Unigram())
+        made.pre_tokenizer = cut.Sequence([cut.WhitespaceSplit(), cut.Metaspace()])
+        trainer = tokenizers.trainers.UnigramTrainer(
+            special_tokens=specials, unk_token="<unk>", **options
+        )
+    made.train_from_iterator([*TEXTS, *OTHERS] * 5, trainer)
+    start, end = (specials[0], specials[2]) if kind == "Unigram" else ("[CLS]", "[SEP]")
+    ends = [(x, made.token_to_id(x)) for x in (start, end)]
+    made.post_processor = tokenizers.processors.TemplateProcessing(
+        single=f"{start} $A {end}", special_tokens=ends
+    )
+    return made, dict(zip(("pad", "unk", "cls", "sep", "mask"), SPECIALS))
+
+
+@pytest.mark.parametrize("kind", ["BPE", "WordPiece", "Unigram"])
+def test_the_text_keeps_its_vectors(kind, folders, tmp_path):
+    made, names = make_tokenizer(kind)
+    rows = made.get_vocab_size() + 3
+    config = folders.make_config("bert", rows) | {"max_position_embeddings": 40, "pad_token_id": 0}
+    arrays = folders.make_arrays("bert", rows)
+    table = "bert.embeddings.position_embeddings.weight"
+    arrays[table] = np.random.RandomState(0).randn(40, 8).astype(np.float32)
+    folder = folders.write(tmp_path / "model", arrays=arrays, config=config)
+    (tmp_path / "model" / "vocab.txt").unlink()
+    made.save(f"{folder}/tokenizer.json")
+    settings = {f"{name}_token": piece for name, piece in names.items()} | {"do_lower_case": False}
+    (tmp_path / "model" / "tokenizer_config.json").write_text(
+        json.dumps(settings), encoding="utf-8"
+    )
+    (tmp_path / "model" / "1_Pooling").mkdir()
+    out = str(tmp_path / "small")
+    kept, before = trim.trim(folder, TEXTS, out, ["to "])
+    assert kept < before < rows and (tmp_path / "small" / "1_Pooling").is_dir()
+    one, two = (api.load(f"hf:{x}", languages=("en",)) for x in (folder, out))
+    assert (
+        len(two.tokenizer.vocabulary) == kept == json.load(open(f"{out}/config.json"))["vocab_size"]
+    )
+    for texts in (TEXTS, [f"to {x}" for x in TEXTS]):
+        vectors = [x.encode(texts, "en", layer="all") for x in (one, two)]
+        np.testing.assert_allclose(*vectors, atol=1e-6)
+    assert len(two.tokenizer.encode(OTHERS[0], "en")[0]) > len(
+        one.tokenizer.encode(OTHERS[0], "en")[0]
+    )
+    assert two.encode(OTHERS, "en").any(-1).all()
+    with pytest.raises(ValueError, match="exists"):
+        trim.trim(folder, TEXTS, out)
