@@ -256,7 +256,7 @@ class ReadingEncoder(ModelEncoder):
             rows[place] = dataclasses.replace(row, groups=groups, ends=ends)
         layer = self.reading.layer
         chosen = self.layers - 1 if layer == "last" else int(layer) if layer.isdigit() else layer
-        [pooled] = self._pooled(rows, 1, lambda vectors: select_layer(vectors, chosen))
+        [pooled] = self._pool(rows, 1, lambda vectors: select_layer(vectors, chosen))
         return reduce(self.reading.finish(pooled)[:, None])
 
     def pooled(
