@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import json
 import os
 import subprocess
@@ -198,11 +199,10 @@ class Compare(Job):
         titled = {x.name: x for x in self.systems if x.name in runs}
         comparison = Comparison(titled, runs, tasks.titles(settings))
         figures = comparison.figures()
+        every = list(itertools.chain.from_iterable(runs.values()))
         made = {
-            "device": next((x.device for some in runs.values() for x in some), ""),
-            "speed": {
-                "seconds": 60 * sum(x.cost["all_minutes"] for some in runs.values() for x in some)
-            },
+            "device": every[0].device if every else "",
+            "speed": {"seconds": 60 * sum(x.cost["all_minutes"] for x in every)},
             "notes": [*self.notes, *(f"{name} failed: {why}" for name, why in failed.items())],
             "sections": sections.sections(comparison, settings, shared.budget(settings)),
             "compare": {

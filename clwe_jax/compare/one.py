@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pathlib
 import shutil
 import sys
 import time
@@ -146,11 +147,7 @@ def _bytes(place: RunPlace) -> int:
     kind, _, where = place.encoder.partition(":")
     if kind == "vec":
         return sum(os.path.getsize(path) for _, path in options.named_files(where))
-    return sum(
-        os.path.getsize(os.path.join(folder, name))
-        for folder, _, names in os.walk(where)
-        for name in names
-    )
+    return sum(x.stat().st_size for x in pathlib.Path(where).rglob("*") if x.is_file())
 
 
 def _evaluate(

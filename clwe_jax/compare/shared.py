@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import shutil
 from typing import Iterator
@@ -77,14 +78,15 @@ def _read_files(config: CompareRun, workdir: str) -> CachedResult[list[str]]:
     yours = {x: "" if run_text.in_pocket(path, workdir) else path for x, path in place.items()}
     stamps: dict[str, str] = {}
     if yours["text"]:
-        paths = [path for x in languages for path in corpora.files_of(yours["text"], x)]
+        files = (corpora.files_of(yours["text"], x) for x in languages)
+        paths = list(itertools.chain.from_iterable(files))
         stamps |= file_stamps.stamps(paths, yours["text"])
     # Without the test sets of evaluators, which may change between two starts.
     left_out = [yours["tests"]] if yours["tests"] else []
     stamps |= training_dictionary.stamps(config, yours, left_out)
     if config.compare.parallel not in _NO_FILES:
         found = parallel.find(config.compare.parallel, languages, "compare.parallel")
-        stamps |= file_stamps.stamps(path for files in found for path in files.paths)
+        stamps |= file_stamps.stamps(itertools.chain.from_iterable(x.paths for x in found))
     return CachedResult(
         os.path.join(workdir, "files.json"),
         {},

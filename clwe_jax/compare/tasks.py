@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 from typing import Mapping, NamedTuple, Sequence
 
@@ -62,9 +63,8 @@ def files(config: CompareRun, task: str) -> TaskFiles | None:
     tested = registry.lookup("transfer_task", task)().files(folder)
     for language in dict.fromkeys(["en", *languages]):
         wanted = [f"{language}.train.*", f"train.{language}.*", f"{language}_*.train.*"]
-        paths = sorted(
-            x for name in wanted for x in glob.glob(os.path.join(glob.escape(folder), name))
-        )
+        found = (glob.glob(os.path.join(glob.escape(folder), name)) for name in wanted)
+        paths = sorted(itertools.chain.from_iterable(found))
         if paths:
             return TaskFiles(
                 f"{language}:{paths[0]}", folder, [x for x in languages if x in tested]

@@ -102,9 +102,11 @@ def fit(
 
 def save(fitted: Mapping[str, Regression], path: str) -> None:
     """Writes an .npz file that `load` reads, in half precision."""
-    arrays = [regression_arrays("", language, one) for language, one in fitted.items()]
+    arrays: dict[str, np.ndarray] = {}
+    for language, one in fitted.items():
+        arrays |= regression_arrays("", language, one)
     with atomic.writing(path) as file:
-        np.savez(file, **{name: values for part in arrays for name, values in part.items()})
+        np.savez(file, **arrays)
 
 
 def load(path: str) -> dict[str, Regression]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 from typing import Any, Iterable, NamedTuple, Sequence
 import zlib
 
@@ -140,9 +141,8 @@ def marks_confusion(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
 ) -> np.ndarray:
     """Counts of B, I and O in the gold tags (rows) against the predicted ones, int [3, 3] (C8, Fig. 5)."""
-    pairs = collections.Counter(
-        (x[:1], y[:1]) for a, b in zip(gold, predicted) for x, y in zip(a, b)
-    )
+    tags = itertools.chain.from_iterable(map(zip, gold, predicted))
+    pairs = collections.Counter((x[:1], y[:1]) for x, y in tags)
     return np.array([[pairs[x, y] for y in MARKS] for x in MARKS])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from typing import Any, Iterator, Mapping, Sequence
 
 import jax
@@ -225,11 +226,10 @@ class SenseFigures:
         ]
         slots = cosines.shape[-1]
         # Directions are numbered as in `sense`, slots within them.
-        learned = {
-            (word, number * slots + slot): concept
-            for number, (_, known) in enumerate(choices.values())
-            for (word, slot), concept in known.items()
-        }
+        learned = {}
+        for number, (_, known) in enumerate(choices.values()):
+            for (word, slot), concept in known.items():
+                learned[word, number * slots + slot] = concept
         meant = [x.meant if language in (None, x.word[0]) else None for x in self._occurrences]
         accuracies = scores.score_translations(
             chosen, meant, self._concepts, self._only, learned, candidates
@@ -276,18 +276,20 @@ class SenseFigures:
         """The occurrences that label the meanings of senses."""
         options = self._domains, self.options.seed, self.options.labelled, self.tokenizer
         languages = self.tokenizer.languages
-        return self._occurrences_in(
-            [x for each in languages for x in gold.occurrences(each, *options)]
-        )
+        found = (gold.occurrences(each, *options) for each in languages)
+        return self._occurrences_in(list(itertools.chain.from_iterable(found)))
 
     def _occurrences_in(self, sentences: Sequence[gold.GoldSentence]) -> list[Occurrence]:
         room = self._encoder.max_length - 2
-        return [
-            Occurrence((sentence.language, word), sense, sentence.words, number, place)
-            for number, sentence in enumerate(sentences)
-            for place, (word, sense) in enumerate(zip(sentence.words, sentence.senses))
-            if sense is not None and place < room
-        ]
+        found = []
+        for number, sentence in enumerate(sentences):
+            senses = zip(sentence.words[:room], sentence.senses)
+            found += [
+                Occurrence((sentence.language, word), sense, sentence.words, number, place)
+                for place, (word, sense) in enumerate(senses)
+                if sense is not None
+            ]
+        return found
 
     def _ids(self, occurrences: Sequence[Occurrence]) -> np.ndarray:
         vocabulary = self.tokenizer.vocabulary
@@ -295,11 +297,11 @@ class SenseFigures:
 
     @functools.cached_property
     def _concepts(self) -> Mapping[Word, tuple[str, ...]]:
-        return {
-            (language, word): concepts
-            for language in self.tokenizer.languages
-            for word, concepts in pocket.concepts(language).items()
-        }
+        found = {}
+        for language in self.tokenizer.languages:
+            for word, concepts in pocket.concepts(language).items():
+                found[language, word] = concepts
+        return found
 
     @functools.cached_property
     def _only(self) -> Mapping[Word, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import os
 import re
 
@@ -42,7 +43,8 @@ def read(directory: str, language: str, normalizer: Normalizer = Normalizer()) -
             continue
         path = os.path.join(directory, match[0])
         sentences, form, tag = tagged.universal(path, language)
-        tokens = [(row.columns[form], row.columns[tag]) for rows in sentences for row in rows]
+        rows = itertools.chain.from_iterable(sentences)
+        tokens = [(row.columns[form], row.columns[tag]) for row in rows]
         tokens = [(word, tag) for word, tag in tokens if tag in tagged.UPOS]
         if not tokens:
             raise ValueError(

@@ -48,6 +48,8 @@ def _cut(
 
     cut = []
     for tokens in sentences:
-        words = [(place, word) for place, token in enumerate(tokens) for word in words_of(token)]
+        words = []
+        for place, token in enumerate(tokens):
+            words += [(place, word) for word in words_of(token)]
         cut.append(([word for _, word in words], np.array([place for place, _ in words], int)))
     return cut

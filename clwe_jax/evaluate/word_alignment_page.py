@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any, Mapping, Sequence
 
@@ -57,7 +58,8 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
 
 def _crossings(row: Mapping[str, Any]) -> int:
     """The number of pairs of sure links that cross."""
-    return sum(a < c and b > d for a, b in row["sure"] for c, d in row["sure"])
+    links = itertools.product(row["sure"], repeat=2)
+    return sum(a < c and b > d for (a, b), (c, d) in links)
 
 
 def picture(row: Mapping[str, Any], kind: str, name: str) -> Picture:

@@ -236,10 +236,13 @@ class PairProjection(Projection):
         for language, run_text in own.items():
             if run_text.corpus is None:
                 raise ValueError(f"The projection needs the text files of {self.runs[language]}")
+        sample = {}
+        for run_text in own.values():
+            sample |= run_text.sample
         context = Context(
             languages=tuple(models),
             normalizer=normalizer,
-            sample={x: line for run_text in own.values() for x, line in run_text.sample.items()},
+            sample=sample,
             domains=next(iter(own.values())).domains,
             seed=self.config.seed,
         )

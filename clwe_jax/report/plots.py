@@ -6,6 +6,7 @@ Text stays text, and its colours follow the page's light or dark scheme.
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import warnings
 from typing import Any, Sequence
@@ -151,7 +152,7 @@ def picture(block: Picture, titled: bool = False) -> Figure:
     axes.margins(*((0.12, 0.14) if labelled else (0.04, 0.04)))
     # One path for all lines: a path each would make the page several times larger.
     ends = [(*line, (np.nan, np.nan)) for line in block.joins]
-    xs, ys = zip(*(point for line in ends for point in line)) if ends else ((), ())
+    xs, ys = zip(*itertools.chain.from_iterable(ends)) if ends else ((), ())
     axes.plot(xs, ys, color=_GREY, linewidth=0.7, alpha=0.5, zorder=1)
     labels = []
     for dots in block.dots:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 from typing import Mapping, Any, Iterable, Iterator, Sequence
 
@@ -180,7 +181,8 @@ def count_words(values: Mapping[str, Any]) -> int:
     if not data["source"].startswith("text:"):
         return 0
     files = corpora.TextCorpus(data["source"].removeprefix("text:"), languages).files
-    return sum(os.path.getsize(path) for paths in files.values() for path in paths) // _WORD_BYTES
+    paths = itertools.chain.from_iterable(files.values())
+    return sum(map(os.path.getsize, paths)) // _WORD_BYTES
 
 
 def count_work(values: Mapping[str, Any]) -> int:

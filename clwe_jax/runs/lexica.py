@@ -37,11 +37,10 @@ def tests(config: options.Run, folders: Mapping[str, str], normalizer: Normalize
     pairs = (
         options.pairs(config) if isinstance(config, StaticRun) else ()
     )  # of language models: all
-    return [
-        test
-        for folder in training_dictionary.test_folders(config.evals, folders)
-        for test in test_dictionaries.find(folder, options.languages(config), normalizer, pairs)
-    ]
+    found: list[TestSet] = []
+    for folder in training_dictionary.test_folders(config.evals, folders):
+        found += test_dictionaries.find(folder, options.languages(config), normalizer, pairs)
+    return found
 
 
 def segmenter(
