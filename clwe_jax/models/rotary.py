@@ -75,14 +75,17 @@ class RotaryAttention(nn.Module):
         axes = ("embed", "heads", "kv")
         w_qkv = parameter(self, "qkv_kernel", axes, init, (width, heads + 2 * shared, size))
         w_out = parameter(self, "out_kernel", ("heads", "kv", "embed"), init, (heads, size, width))
-        qkv = jnp.einsum("bld,dhk->blhk", x, w_qkv.astype(x.dtype))
+        flat = x.reshape(-1, width)  # as in `GatedFeedForward`
+        qkv = jnp.einsum("nd,dhk->nhk", flat, w_qkv.astype(x.dtype))
+        qkv = qkv.reshape(*x.shape[:2], -1, size)
         q, k, v = jnp.split(qkv, (heads, heads + shared), axis=2)
         if options.query_norm:
             q = ScaleNorm(options.epsilon, options.rms, name="query_norm")(q)
             k = ScaleNorm(options.epsilon, options.rms, name="key_norm")(k)
         q, k = (rotate(y, positions, self.theta) for y in (q, k))
         y = attention.attend(q, k, v, mask, self.implementation)
-        return jnp.einsum("blhk,hkd->bld", y, w_out.astype(x.dtype))
+        y = jnp.einsum("nhk,hkd->nd", y.reshape(-1, heads, size), w_out.astype(x.dtype))
+        return y.reshape(x.shape)
 
 
 class GatedFeedForward(nn.Module):
@@ -98,8 +101,12 @@ class GatedFeedForward(nn.Module):
         init = nn.initializers.truncated_normal(self.options.init_std)
         w_in = parameter(self, "in_kernel", ("embed", None, "mlp"), init, (width, 2, units))
         w_out = parameter(self, "out_kernel", ("mlp", "embed"), init, (units, width))
-        gate, y = jnp.unstack(jnp.einsum("bld,dtm->tblm", x, w_in.astype(x.dtype)))
-        return (_ACTIVATIONS[self.options.activation](gate) * y) @ w_out.astype(x.dtype)
+        # A product of [B * L, D] needs no transposed array, on CPU.
+        flat = x.reshape(-1, width)
+        gate = flat @ w_in[:, 0].astype(x.dtype)
+        y = flat @ w_in[:, 1].astype(x.dtype)
+        y = (_ACTIVATIONS[self.options.activation](gate) * y) @ w_out.astype(x.dtype)
+        return y.reshape(x.shape)
 
 
 class RotaryLayer(nn.Module):
