@@ -15,6 +15,7 @@ import numpy as np
 import opencc
 
 CODE_POINTS = 0x110000
+CHANGING = range(0x20000)  # the code points that have another case or compose with others
 
 # The classes of `class_table`.
 SPACE = 0  # white space, controls, U+FFFD: separates words
@@ -240,7 +241,7 @@ def lower_table() -> np.ndarray:
     Unlike `str.lower` it ignores neighbouring characters (no final sigma) and keeps the length.
     """
     table = np.arange(CODE_POINTS, dtype=np.int32)
-    for code in range(CODE_POINTS):
+    for code in CHANGING:
         low = chr(code).lower()
         if len(low) == 1:
             table[code] = ord(low)

@@ -201,7 +201,7 @@ def _segments(text: str) -> list[str]:
 def _composing() -> np.ndarray:
     """bool [0x110000]: whether normalisation may compose the character with the one before it."""
     table = np.zeros(characters.CODE_POINTS, np.bool_)
-    for code in range(characters.CODE_POINTS):
+    for code in characters.CHANGING:
         character = chr(code)
         if unicodedata.combining(character):
             table[code] = True

@@ -172,3 +172,10 @@ def test_simplified():
     table = characters.simplified_table()
     assert "".join(chr(table[ord(c)]) for c in "銀行發展漢語") == "银行发展汉语"
     assert chr(table[ord("a")]) == "a"
+
+
+def test_no_other_characters_have_another_case_or_compose():
+    for character in map(chr, range(characters.CHANGING.stop, characters.CODE_POINTS)):
+        assert character.lower() == character and not unicodedata.combining(character)
+        # The compatibility ideographs of plane 2 are of one other character, which composes with none.
+        assert " " not in unicodedata.decomposition(character)
