@@ -33,6 +33,10 @@ if os.environ["JAX_PLATFORMS"] == "cpu":
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 os.environ.setdefault("MPLBACKEND", "agg")
 
+# The processes of pytest-xdist take all cores: a second thread of OpenBLAS waits in a loop, which makes small
+# products several times slower.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Many tests and processes compile the same programs. The processes of pytest-xdist inherit the variables.
 if not compiled.keep("tests"):
     _temporary = tempfile.TemporaryDirectory(prefix="clwe_jax_compiled_")
