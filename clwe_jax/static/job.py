@@ -295,11 +295,11 @@ class Static(Job):
     ) -> StaticSpaces:
         """The model with the folder's vectors: those beside a dictionary's are made while it is written."""
         model = self._build_spaces(read, mining, vocabularies, alignments)
-        entries = model.entries.with_dictionary(read.dictionary, model.raw)
-        model = dataclasses.replace(model, entries=entries)
         model.save(self.workdir, packed=self.config.static.stored == "packed")
-        written = spaces.load(self.workdir)
-        model = dataclasses.replace(model, raw=written.raw, entries=written.entries)
+        raw = spaces.load(self.workdir).raw
+        entries = model.entries.with_dictionary(read.dictionary, raw)
+        entries.save(self.workdir)
+        model = dataclasses.replace(model, raw=raw, entries=entries)
         if self.config.static.write_text:
             os.makedirs(self.path("vectors"), exist_ok=True)
             for language in model.languages:
