@@ -40,32 +40,13 @@ from clwe_jax import options, presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.bert(scale)
+    config = presets.start_from("mbert", scale)
     config.system = "Warm DICT-MLM"
-    # At laptop, small, base, paper:
-    pick = presets.pick_for(scale)
-    config.vocab.size = pick(32_768, 32_768, 119_552, 119_552)
-    config.data.sequence_length = pick(64, 128, 128, 512)
-    config.model.update(
-        layers=pick(2, 6, 12, 12),
-        width=pick(256, 384, 768, 768),
-        heads=pick(4, 6, 12, 12),
-        mlp_dim=pick(512, 1_536, 3_072, 3_072),
-        dropout=pick(0.0, 0.1, 0.1, 0.1),
-    )
-    # LAMB is made for batches of thousands of rows; AdamW is as good below.
-    config.optimizer.update(
-        name=pick("adamw", "adamw", "adamw", "lamb"),
-        learning_rate=pick(3e-3, 1e-3, 5e-4, 1.6e-3),
-        warmup_steps=pick(100, 1_000, 10_000, 10_000),
-    )
-    config.train.update(
-        steps=pick(600, 20_000, 500_000, 500_000), batch_size=pick(32, 256, 256, 8_192)
-    )
     config.data.simplify_chinese = True  # texts and dictionaries mix both ways of writing
     config.task = options.section_of("task", "dict_mlm", cross_lingual_share=0.9)
+    config.data.max_predictions = 0
     # Pieces of words find fewer sentences than whole words.
-    config.vocab.dictionary_share = 0.8
+    config.vocab.update(size=max(config.vocab.size, 32_768), dictionary_share=0.8)
     config.model.update(norm="pre", language_embeddings=False)
     config.objective.update(tied=False, stay_near_embeddings=3.0)
     # The vectors are centered and of comparable length already: rows take them as they are.
@@ -82,6 +63,8 @@ def get_config(scale: str = "laptop"):
     )
     config.finish.update(drop=0.6, pool="sif", against="table")
     if scale == "laptop":
+        config.model.width = 256
+        config.train.steps = 600
         config.checkpoint.every_steps = 500
         config.finish.update(steps=40, batch_size=128)
         config.evals.mlm.every_steps = 0

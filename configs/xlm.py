@@ -23,29 +23,13 @@ from clwe_jax import options, presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.bert(scale)
+    config = presets.start_from("mbert", scale)
     config.system = "XLM"
-    # At laptop, small, base, paper:
-    pick = presets.pick_for(scale)
-    config.vocab.size = pick(8_192, 32_768, 119_552, 119_552)
-    config.data.sequence_length = pick(64, 128, 128, 512)
-    config.model.update(
-        layers=pick(2, 6, 12, 12),
-        width=pick(128, 384, 768, 768),
-        heads=pick(4, 6, 12, 12),
-        mlp_dim=pick(512, 1_536, 3_072, 3_072),
-        dropout=pick(0.0, 0.1, 0.1, 0.1),
-    )
-    # LAMB is made for batches of thousands of rows; AdamW is as good below.
-    config.optimizer.update(
-        name=pick("adamw", "adamw", "adamw", "lamb"),
-        learning_rate=pick(3e-3, 1e-3, 5e-4, 1.6e-3),
-        warmup_steps=pick(100, 1_000, 10_000, 10_000),
-    )
-    config.train.update(
-        steps=pick(3_000, 20_000, 500_000, 500_000), batch_size=pick(32, 256, 256, 8_192)
-    )
-
+    # mBERT's sizes; the masks of the paper, and rows for both sentences of a pair.
     config.task = options.section_of("task", "tlm", parallel_share=0.5)
-    config.checkpoint.every_steps = pick(500, 2_000, 5_000, 2_000)
+    config.data.max_predictions = 0
+    config.model.norm = "post"
+    if scale == "laptop":
+        config.train.steps = 3_000
+        config.checkpoint.every_steps = 500
     return config
