@@ -18,7 +18,7 @@ from clwe_jax.encoders.encode import Reduce, select_layer
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.interop import arrays
 from clwe_jax.text.vocab.base_vocab import Vocabulary
-from clwe_jax.text.vocab.hf_tokenizer import read_json
+from clwe_jax.text.vocab.hf_tokenizer import read_optional
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
 
@@ -118,12 +118,12 @@ def read(directory: str, query: str = "") -> Reading | None:
     prompts: Mapping[str, Any] = {}
     found: dict[str, Any] = {}
     if os.path.exists(os.path.join(directory, MODULES)):
-        settings = _optional(directory, _PROMPTS)
+        settings = read_optional(directory, _PROMPTS) or {}
         prompts = settings.get("prompts") or {}
         found = _modules(directory)
         found["prompt"] = prompts.get(settings.get("default_prompt_name") or "", "")
     elif not given:
-        name = str(_optional(directory, "config.json").get("_name_or_path") or "")
+        name = str((read_optional(directory, "config.json") or {}).get("_name_or_path") or "")
         if _KNOWN.search(name) or _KNOWN.search(os.path.basename(os.path.abspath(directory))):
             logging.warning(
                 "%s seems to be a model of sentence vectors, and has no %s that says how they are made: "
@@ -163,11 +163,11 @@ def _modules(directory: str) -> dict[str, Any]:
         kind = module["type"].rpartition(".")[2]
         folder = os.path.join(directory, module.get("path") or "")
         if kind == "Transformer":
-            settings = _optional(folder, _LENGTH)
+            settings = read_optional(folder, _LENGTH) or {}
             found["max_length"] = settings.get("max_seq_length") or 0
             found["lower"] = bool(settings.get("do_lower_case"))
         elif kind == "Pooling":
-            settings = _optional(folder, "config.json")
+            settings = read_optional(folder, "config.json") or {}
             names = [x.removeprefix("pooling_mode_") for x, on in settings.items() if on is True]
             names = [settings["pooling_mode"]] if "pooling_mode" in settings else names
             names = [x for x in names if x != "include_prompt"]
@@ -187,7 +187,7 @@ def _modules(directory: str) -> dict[str, Any]:
 
 
 def _dense(folder: str) -> DenseModule:
-    settings = _optional(folder, "config.json")
+    settings = read_optional(folder, "config.json") or {}
     weights = arrays.read(folder)
     activation = settings.get("activation_function", "Identity").rpartition(".")[2]
     if activation not in _ACTIVATIONS:
@@ -196,11 +196,6 @@ def _dense(folder: str) -> DenseModule:
     return DenseModule(
         kernel, weights.get("linear.bias", np.zeros(kernel.shape[1], np.float32)), activation
     )
-
-
-def _optional(directory: str, name: str) -> Mapping[str, Any]:
-    path = os.path.join(directory, name)
-    return read_json(path) if os.path.exists(path) else {}
 
 
 def _read_list(path: str) -> list[Mapping[str, Any]]:

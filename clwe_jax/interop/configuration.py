@@ -131,7 +131,7 @@ def _bert(path: str, kind: str, config: Mapping[str, Any]) -> Description:
 
 
 def _rotary(path: str, kind: str, config: Mapping[str, Any]) -> Description:
-    _demand(path, config, **rotary_names.demanded(kind))
+    _demand(path, config, **rotary_names.list_demands(kind))
     try:
         model = rotary_names.options_of(kind, config)
     except ValueError as error:
@@ -225,13 +225,13 @@ def adopt_options(run: PretrainRun) -> PretrainRun:
             f"config.data.sequence_length={run.data.sequence_length}: {directory} has "
             f"{described.positions} positions"
         )
-    decided = _decided(described.options)
+    decided = _list_decided(described.options)
     shown = ", ".join(f"{name}={getattr(described.options, name)}" for name in decided)
     logging.info("config.model follows %s: %s", os.path.join(directory, CONFIG), shown)
     return with_architecture(options.with_values(run, values), described)
 
 
-def _decided(model: TransformerOptions) -> list[str]:
+def _list_decided(model: TransformerOptions) -> list[str]:
     """The options of a model that its architecture decides; of a rotary encoder, also its own."""
     own = (x.name for x in options_of(type(model)))
     return [x for x in own if x in _DECIDED or x not in TransformerOptions.__dataclass_fields__]
@@ -239,7 +239,7 @@ def _decided(model: TransformerOptions) -> list[str]:
 
 def with_architecture(run: PretrainRun, described: Description) -> PretrainRun:
     """The run with the options of model and objective that an architecture decides."""
-    decided = {name: getattr(described.options, name) for name in _decided(described.options)}
+    decided = {name: getattr(described.options, name) for name in _list_decided(described.options)}
     values = {
         "model": {"name": described.options.name, **decided},
         "objective": {"dense": described.dense},

@@ -207,7 +207,7 @@ def head_parameters(
     yield "head/norm/bias", np.zeros(width, np.float32)
 
 
-def demanded(kind: str) -> dict[str, Any]:
+def list_demands(kind: str) -> dict[str, Any]:
     """Entries of config.json -> the only values that ours can hold."""
     if kind == "modernbert":
         biases = ("norm_bias", "attention_bias", "mlp_bias", "classifier_bias")

@@ -8,6 +8,7 @@ Japanese, Thai) that our segmenter finds in a dictionary's lexicon are cut as if
 from __future__ import annotations
 
 import base64
+import itertools
 from typing import Any, Mapping, Sequence
 
 import numpy as np
@@ -181,10 +182,11 @@ def _normalizer(lower_case: bool, languages: Sequence[str]) -> dict[str, Any]:
     ignored = characters.class_table() == characters.IGNORED
     alike = characters.one_of_each_table()
     changed = np.flatnonzero(alike != np.arange(len(alike)))
+    sara_am = itertools.chain.from_iterable(itertools.starmap(_sara_am, characters.SARA_AM))
     steps: list[Mapping[str, Any]] = [
         _replace(f"[{characters.SPACED_APOSTROPHES}]", "'"),
         dict(type="NFKC"),
-        *(_replace(*step) for parts in characters.SARA_AM for step in _sara_am(*parts)),
+        *itertools.starmap(_replace, sara_am),
         _replace(words.among(ignored), ""),
     ]
     for one in np.unique(alike[changed]).tolist():

@@ -50,7 +50,8 @@ def rotate(x: Array, positions: Array, theta: float) -> Array:
     """
     half = x.shape[-1] // 2
     angles = positions[..., None] * theta ** (-jnp.arange(half, dtype=jnp.float32) / half)
-    cosines, sines = jnp.cos(angles)[:, :, None], jnp.sin(angles)[:, :, None]
+    cosines = jnp.cos(angles)[:, :, None]
+    sines = jnp.sin(angles)[:, :, None]
     first, second = jnp.split(x.astype(jnp.float32), 2, -1)
     turned = [first * cosines - second * sines, second * cosines + first * sines]
     return jnp.concatenate(turned, -1).astype(x.dtype)

@@ -185,13 +185,14 @@ def _spread(figure: Figure, axes: Any, labels: list[Any], groups: Sequence[Dots]
     # Labels are placed in the final layout, which must not change after that.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
-    centres = axes.transData.transform([point for dots in groups for point in dots.points])
-    reach = np.array([6 if dots.strong else 3 for dots in groups for _ in dots.points])[:, None]
+    points = list(itertools.chain.from_iterable(dots.points for dots in groups))
+    centres = axes.transData.transform(points)
+    sizes = [len(dots.points) for dots in groups]
+    reach = np.repeat([6 if dots.strong else 3 for dots in groups], sizes)[:, None]
     covered = np.concatenate([centres - reach, centres + reach], 1)  # left, bottom, right, top
-    places = np.flatnonzero(
-        [i < len(dots.labels) for dots in groups for i in range(len(dots.points))]
-    )
-    for label, place in zip(labels, places):
+    starts = np.cumsum([0, *sizes])
+    places = [start + np.arange(len(dots.labels)) for start, dots in zip(starts, groups)]
+    for label, place in zip(labels, itertools.chain.from_iterable(places)):
         extent = label.get_window_extent()
         half = np.array([extent.width, extent.height]) / 2
         middles = centres[place] + _DIRECTIONS * (half + reach[place] + _DISTANCES)

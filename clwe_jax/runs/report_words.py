@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Iterable, Protocol, Sequence
 
 from clwe_jax.text.spread import spread
@@ -40,18 +41,15 @@ def neighbours(
       others: the languages to search, the first of them; `language` does not count.
     """
     others = [other for other in others if other != language][:_LANGUAGES]
-    return [
-        {
-            "word": word,
-            "language": language,
-            "neighbours": [
-                {"word": near.word, "language": near.language, "score": near.score}
-                for other in others
-                for near in model.neighbours(word, language, _NEIGHBOURS, to=other)
-            ],
-        }
-        for word in words
-    ]
+    rows = []
+    for word in words:
+        found = (model.neighbours(word, language, _NEIGHBOURS, to=other) for other in others)
+        near = [
+            {"word": x.word, "language": x.language, "score": x.score}
+            for x in itertools.chain.from_iterable(found)
+        ]
+        rows.append({"word": word, "language": language, "neighbours": near})
+    return rows
 
 
 def asked_words(option: str) -> list[str]:

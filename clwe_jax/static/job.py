@@ -148,11 +148,9 @@ class Static(Job):
             yield from forecast.vectors(self.config)
 
     def _read(self) -> _Dictionaries:
-        config, brought, languages = (
-            self.config,
-            self._uses_given_vectors,
-            options.languages(self.config),
-        )
+        config = self.config
+        brought = self._uses_given_vectors
+        languages = options.languages(config)
         folders = run_text.resolve_folders(config, self.workdir)
         lower_case = config.align.lower_case_dictionary if brought else config.data.lower_case
         normalizer = Normalizer(lower_case, config.data.simplify_chinese)

@@ -117,14 +117,14 @@ def pivot_of(files: Sequence[PairFile], languages: Sequence[str] | None, pivot: 
 
 def _paths(directory_or_files: str | Sequence[str]) -> list[str]:
     if isinstance(directory_or_files, str):
-        return list(itertools.chain.from_iterable(map(_listed, directory_or_files.split(","))))
+        return list(itertools.chain.from_iterable(map(_list_files, directory_or_files.split(","))))
     for path in directory_or_files:
         if not os.path.isfile(path):
             raise FileNotFoundError(f"There is no dictionary file {path}. {_HINT}")
     return list(directory_or_files)
 
 
-def _listed(folder: str) -> list[str]:
+def _list_files(folder: str) -> list[str]:
     """The paths of a folder's files, sorted by name."""
     if not os.path.isdir(folder):
         fault = f"There is no dictionary directory {folder}"

@@ -63,7 +63,7 @@ def normalizer(path: str) -> Normalizer:
     """The normalizer of the text that `tokenizer` reads; see there."""
     if own := _own(path):
         return own.normalizer
-    spec = _optional(path, TOKENIZER_FILE)
+    spec = read_optional(path, TOKENIZER_FILE)
     if spec is not None and (_is_read_by_library(spec) or _kind(path, spec) != "WordPiece"):
         return Normalizer(lower_case=False)
     if spec is None and not os.path.exists(os.path.join(path, WORDPIECE_FILE)):
@@ -93,7 +93,9 @@ def is_xlm(path: str) -> bool:
 
 
 def _lower_case_of_xlm(path: str) -> bool:
-    lower_case = (_optional(path, CONFIG_FILE) or {}).get("do_lowercase_and_remove_accent", True)
+    lower_case = (read_optional(path, CONFIG_FILE) or {}).get(
+        "do_lowercase_and_remove_accent", True
+    )
     return bool(lower_case)
 
 
@@ -113,7 +115,7 @@ def tokenizer(
     """
     if own := _own(path):
         return Tokenizer(languages, own.normalizer, own.segmenter, own.vocabulary, own.whole_text)
-    spec = _optional(path, TOKENIZER_FILE)
+    spec = read_optional(path, TOKENIZER_FILE)
     sentencepiece = os.path.join(path, SENTENCEPIECE_FILE)
     text = os.path.join(path, WORDPIECE_FILE)
     if spec is not None and _is_read_by_library(spec):
@@ -158,7 +160,8 @@ def read_json(path: str) -> dict[str, Any]:
     return content
 
 
-def _optional(path: str, name: str) -> dict[str, Any] | None:
+def read_optional(path: str, name: str) -> dict[str, Any] | None:
+    """The object in a JSON file of a folder; None where the folder has no such file."""
     whole = os.path.join(path, name)
     return read_json(whole) if os.path.exists(whole) else None
 
@@ -169,7 +172,7 @@ def _is_read_by_library(spec: Mapping[str, Any]) -> bool:
 
 
 def _json_vocabulary(path: str) -> json_vocab.JsonVocabulary:
-    names = (_optional(path, SPECIALS_FILE) or {}) | (_optional(path, CONFIG_FILE) or {})
+    names = (read_optional(path, SPECIALS_FILE) or {}) | (read_optional(path, CONFIG_FILE) or {})
     with open(os.path.join(path, TOKENIZER_FILE), encoding="utf-8") as file:
         spec = file.read()
     try:
@@ -196,7 +199,7 @@ def _basic(path: str, spec: Mapping[str, Any]) -> Normalizer:
             f"{os.path.join(path, TOKENIZER_FILE)}: the normalizer {step.get('type')} with "
             f"clean_text={step.get('clean_text', True)} is not BERT's; expected BertNormalizer"
         )
-    settings = _optional(path, CONFIG_FILE) or {}
+    settings = read_optional(path, CONFIG_FILE) or {}
 
     def option(name: str, other: str, default: Any) -> Any:
         value = settings.get(name)

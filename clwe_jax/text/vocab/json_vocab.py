@@ -54,7 +54,8 @@ class JsonVocabulary(Vocabulary):
         text = self._processor.encode("a", add_special_tokens=False).ids
         whole = self._processor.encode("a").ids
         first = next(k for k in range(len(whole)) if whole[k : k + len(text)] == text)
-        start, end = whole[:first], whole[first + len(text) :]
+        start = whole[:first]
+        end = whole[first + len(text) :]
         if max(len(start), len(end)) > 1 or known[PAD] is None:
             raise ValueError(
                 f"{FILE} puts {len(start)} special pieces before and {len(end)} after a text, and its "
