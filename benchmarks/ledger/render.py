@@ -1,4 +1,4 @@
-"""The generated pages: docs/results.md, small_languages.md, speed.md, reproduction.md, and README's table."""
+"""The generated pages: docs/results.md, small_languages.md, clcr_results.md, speed.md, reproduction.md, and README's table."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from clwe_jax.options import shipped
 TABLES = {
     "docs/results.md": "results.toml",
     "docs/small_languages.md": "small_languages.toml",
+    "docs/clcr_results.md": "clcr_results.toml",
     "docs/speed.md": "speed.toml",
 }
 PAGES = (*TABLES, "docs/reproduction.md", readme.README, readme.MINUTES)
