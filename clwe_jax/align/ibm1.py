@@ -59,7 +59,7 @@ def align(
     Args:
       source, target: for each pair of sentences, the numbers of either side's words.
       similarity: function (source words [K], target words [K]) -> similarities [K]; negative ones
-        count as 0.
+        count as 0, and words of the similarity -inf are never linked.
       iterations: of expectation maximisation.
       position: a place d (in shares of the sentences) away weighs exp(-position |d|).
       flat: added to the similarities in the first table.
@@ -67,9 +67,11 @@ def align(
       min_posterior: posterior below which a link is dropped.
     """
     cells, words = _cells(source, target, position)
-    near = np.maximum(similarity(*words), 0).astype(np.float64)
-    ahead = _posteriors(cells, words[0], cells.target, near, iterations, flat, pseudo_count)
-    back = _posteriors(cells, words[1], cells.source, near, iterations, flat, pseudo_count)
+    similarities = similarity(*words)
+    near = np.maximum(similarities, 0).astype(np.float64)
+    known = near, np.isneginf(similarities), iterations, flat, pseudo_count
+    ahead = _posteriors(cells, words[0], cells.target, *known)
+    back = _posteriors(cells, words[1], cells.source, *known)
     both = np.sqrt(ahead * back)
     both[both < min_posterior] = 0
     return WordPairs(*words, np.bincount(cells.pair, both, len(near)))
@@ -113,6 +115,7 @@ def _posteriors(
     given: np.ndarray,
     generated: np.ndarray,
     near: np.ndarray,
+    barred: np.ndarray,
     iterations: int,
     flat: float,
     pseudo_count: float,
@@ -123,12 +126,13 @@ def _posteriors(
       given: the word of each pair that the other is generated from, [K].
       generated: number of the running word that a cell generates, [C].
       near: similarity of each pair of words, [K].
+      barred: whether a pair of words is never linked, bool [K].
     """
 
     def normalised(counts: np.ndarray) -> np.ndarray:
         return counts / np.maximum(np.bincount(given, counts)[given], _TINY)
 
-    table = normalised(flat + near)
+    table = normalised(np.where(barred, 0, flat + near))
     for _ in range(iterations):
         # Expectation, then maximisation with the similarities as pseudo-counts.
         counts = np.bincount(cells.pair, _shares(table, cells, generated), len(near))

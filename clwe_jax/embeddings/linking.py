@@ -15,6 +15,7 @@ _CHUNK = 2_000  # pairs of words whose cosines are computed at once, in the cach
 _MIN_COUNT = 0.5
 _MIN_SHARE = 0.05
 
+Similarity = Callable[[np.ndarray, np.ndarray], np.ndarray]
 # (language, other language) -> the links of their words.
 WordLinks = Mapping[tuple[str, str], CountedLinks]
 
@@ -28,13 +29,16 @@ def link_words(
 ) -> CountedLinks:
     """The links that occur often enough between the words of sentences and of their translations.
 
+    A link that `graph.dictionary.rejected` names is none: its words link to others.
+
     Args:
       pair: the two languages.
       sentences: for each of them, the rows of each sentence's words in the graph.
       vectors: for each of them, the vectors of the graph's words, whose cosines are the prior.
       position: see `ibm1.align`.
     """
-    linked = ibm1.align(*sentences, _cosines(*vectors), position=position)
+    similarity = _barring(_cosines(*vectors), graph, pair)
+    linked = ibm1.align(*sentences, similarity, position=position)
     totals = np.bincount(linked.source, linked.counts, len(graph.words[pair[0]]))
     kept = linked.counts >= np.maximum(_MIN_COUNT, _MIN_SHARE * totals[linked.source])
     names = [graph.words[language] for language in pair]
@@ -43,6 +47,19 @@ def link_words(
         [names[1][i] for i in linked.target[kept].tolist()],
         linked.counts[kept].astype(np.float32),
     )
+
+
+def _barring(similarity: Similarity, graph: WordGraph, pair: tuple[str, str]) -> Similarity:
+    """The similarities of words, -inf between those whose link is rejected."""
+    a, b = (graph.index[language] for language in pair)
+    rejected = graph.dictionary.rejected_pairs(*pair)
+    numbers = [a[x] * len(b) + b[y] for x, y in rejected if x in a and y in b]
+
+    def barring(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        barred = np.isin(source * np.int64(len(b)) + target, numbers)
+        return np.where(barred, -np.inf, similarity(source, target))
+
+    return barring if numbers else similarity
 
 
 def add_links(parts: Iterable[WordLinks]) -> dict[tuple[str, str], CountedLinks]:
@@ -63,7 +80,7 @@ def add_links(parts: Iterable[WordLinks]) -> dict[tuple[str, str], CountedLinks]
     }
 
 
-def _cosines(x: np.ndarray, y: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+def _cosines(x: np.ndarray, y: np.ndarray) -> Similarity:
     """Returns the function (rows of x [K], rows of y [K]) -> their cosines, float32 [K]."""
 
     def cosines(source: np.ndarray, target: np.ndarray) -> np.ndarray:

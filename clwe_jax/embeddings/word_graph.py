@@ -68,6 +68,7 @@ class WordGraph:
       index: language -> word -> its row.
       counts: language of a text -> word -> occurrences.
       options: see `WordsOptions`.
+      dictionary: as it was given.
       fixed: the hub's vectors, where they are given.
     """
 
@@ -88,6 +89,7 @@ class WordGraph:
         fixed: vectors of the hub that stay as they are; its other words are new beside them.
         """
         self.hub = dictionary_vectors.hub(dictionary)
+        self.dictionary = dictionary
         dictionary = respelling.respell_entries(dictionary, counts)
         self._dictionary = dictionary
         self.counts = counts

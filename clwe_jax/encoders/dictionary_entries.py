@@ -1,7 +1,8 @@
-"""The entries of the dictionary that static vectors were trained with, which go before their neighbours.
+"""What a dictionary says of the words of static vectors: entries, which go before neighbours, and rejected pairs.
 
 The vector of a phrase is near to those of its words, so that "water closet" may come before "water". What
-the dictionary says of a word is known and need not be found again.
+the dictionary says of a word is known and need not be found again. A pair that a person has rejected is
+never an answer.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import dataclasses
 import functools
 import itertools
 import os
-from typing import Mapping
+from typing import Iterable, Mapping
 
 import numpy as np
 
@@ -19,11 +20,12 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.text.dictionary.merged import Dictionary
 
 _FILE = "entries.npy"
+_REJECTED = "rejected.npy"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class DictionaryEntries:
-    """The pairs of a dictionary whose words both have vectors; by default none.
+class WordPairs:
+    """Pairs of words that both have vectors; by default none.
 
     Attributes:
       words: language -> its words.
@@ -33,35 +35,25 @@ class DictionaryEntries:
     words: Mapping[str, Vectors] = dataclasses.field(default_factory=dict)
     pairs: np.ndarray = dataclasses.field(default_factory=lambda: np.empty((0, 2), np.int32))
 
-    def with_dictionary(
-        self, dictionary: Dictionary | None, words: Mapping[str, Vectors]
-    ) -> DictionaryEntries:
-        """These pairs and those of a dictionary.
+    def add(self, more: Iterable[np.ndarray], words: Mapping[str, Vectors]) -> WordPairs:
+        """These pairs and others.
 
         Args:
-          dictionary: None: no further pairs.
+          more: of rows that count through `words`, int [P, 2] each; -1: a word without a vector.
           words: language -> its words, the first of which are those here.
         """
         here = _first_rows(self.words)
         starts = _first_rows(words)
         shifts = [np.full(len(some), starts[x] - here[x]) for x, some in self.words.items()]
-        pairs = self.pairs + np.concatenate([np.empty(0, np.int64), *shifts])[self.pairs]
-        if dictionary is not None:
-            rows = np.full(len(dictionary), -1, np.int64)
-            splits = itertools.pairwise(dictionary.language_splits.tolist())
-            for language, (first, last) in zip(dictionary.languages, splits):
-                if language in words:
-                    own = words[language].rows(dictionary.language_words(language))
-                    rows[first:last] = np.where(own < 0, -1, own + starts[language])
-            more = np.stack([rows[some] for some in dictionary.edges()], 1)
-            pairs = np.concatenate([pairs, more[(more >= 0).all(1)]])
+        own = self.pairs + np.concatenate([np.empty(0, np.int64), *shifts])[self.pairs]
+        pairs = np.concatenate([own, *(some[(some >= 0).all(1)] for some in more)])
         # One number a pair, for either of its directions.
         count = max(1, sum(map(len, words.values())))
         numbers = np.unique(pairs.min(1) * count + pairs.max(1))
-        return DictionaryEntries(words, np.stack(np.divmod(numbers, count), 1).astype(np.int32))
+        return WordPairs(words, np.stack(np.divmod(numbers, count), 1).astype(np.int32))
 
-    def translations(self, key: str, language: str, to: str) -> list[str]:
-        """The keys of a word's entries in another language; [] for a word without one."""
+    def of(self, key: str, language: str, to: str) -> list[str]:
+        """The keys of the words that a word is paired with in another language; [] without one."""
         row = self.words[language].index.get(key) if len(self.pairs) else None
         if row is None:
             return []
@@ -86,30 +78,86 @@ class DictionaryEntries:
 
     @functools.cached_property
     def _both_ways(self) -> np.ndarray:
-        """int32 [2, 2P]: words, rising, and the entries of each."""
+        """int32 [2, 2P]: words, rising, and those that each is paired with."""
         both = np.concatenate([self.pairs, self.pairs[:, ::-1]]).T
         return both[:, np.lexsort((both[1], both[0]))]
 
-    def save(self, workdir: str) -> None:
-        """Writes WORKDIR/entries.npy, if there is a pair."""
+    def save(self, path: str) -> None:
+        """Writes a file, if there is a pair."""
         if len(self.pairs):
-            with atomic.writing(os.path.join(workdir, _FILE)) as file:
+            with atomic.writing(path) as file:
                 np.save(file, self.pairs)
+        elif os.path.exists(path):
+            os.remove(path)
+
+    @classmethod
+    def load(cls, path: str, words: Mapping[str, Vectors]) -> WordPairs:
+        """The pairs in a file, read when they are asked for; none where there is no file.
+
+        Raises:
+          ValueError: a damaged file.
+        """
+        return cls(words, np.load(path, mmap_mode="r")) if os.path.exists(path) else cls()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DictionaryEntries:
+    """What a dictionary says of pairs of words that have vectors; by default nothing.
+
+    Attributes:
+      known: its entries.
+      rejected: the pairs that a person has rejected.
+    """
+
+    known: WordPairs = WordPairs()
+    rejected: WordPairs = WordPairs()
+
+    def with_dictionary(
+        self, dictionary: Dictionary | None, words: Mapping[str, Vectors]
+    ) -> DictionaryEntries:
+        """These pairs and those of a dictionary.
+
+        Args:
+          dictionary: None: no further pairs.
+          words: language -> its words, the first of which are those here.
+        """
+        if dictionary is None:
+            return DictionaryEntries(self.known.add([], words), self.rejected.add([], words))
+        starts = _first_rows(words)
+        rows = np.full(len(dictionary), -1, np.int64)
+        splits = itertools.pairwise(dictionary.language_splits.tolist())
+        for language, (first, last) in zip(dictionary.languages, splits):
+            if language in words:
+                own = words[language].rows(dictionary.language_words(language))
+                rows[first:last] = np.where(own < 0, -1, own + starts[language])
+
+        def row_of(language: str, word: str) -> int:
+            own = words[language].index.get(word, -1) if language in words else -1
+            return -1 if own < 0 else own + starts[language]
+
+        rejected = [(row_of(x, a), row_of(y, b)) for x, a, y, b in dictionary.rejected]
+        return DictionaryEntries(
+            self.known.add([np.stack([rows[some] for some in dictionary.edges()], 1)], words),
+            self.rejected.add([np.array(rejected, np.int64).reshape(-1, 2)], words),
+        )
+
+    def save(self, workdir: str) -> None:
+        """Writes WORKDIR/entries.npy and rejected.npy, each if it has a pair."""
+        self.known.save(os.path.join(workdir, _FILE))
+        self.rejected.save(os.path.join(workdir, _REJECTED))
 
 
 def load(workdir: str, words: Mapping[str, Vectors]) -> DictionaryEntries:
-    """The entries in a folder, which are read when they are asked for; none where it has no file.
+    """The pairs in a folder; none where it has no file.
 
     Args:
-      words: those that the entries were saved with.
+      words: those that the pairs were saved with.
 
     Raises:
       ValueError: a damaged file.
     """
-    path = os.path.join(workdir, _FILE)
-    if not os.path.exists(path):
-        return DictionaryEntries()
-    return DictionaryEntries(words, np.load(path, mmap_mode="r"))
+    paths = (os.path.join(workdir, name) for name in (_FILE, _REJECTED))
+    return DictionaryEntries(*(WordPairs.load(path, words) for path in paths))
 
 
 def _first_rows(words: Mapping[str, Vectors]) -> dict[str, int]:

@@ -37,6 +37,7 @@ def rank(
     searched: Vectors,
     language: str,
     entries: Iterable[str],
+    rejected: Iterable[str],
     own: int | None,
 ) -> list[Ranked]:
     """The entries of a word in a dictionary by their cosine, then the k nearest words by score.
@@ -46,9 +47,11 @@ def rank(
       query: the word's vector [D].
       searched, language: the words and their language.
       entries: keys of the word's translations.
+      rejected: keys of words that are none, which are left out.
       own: the row of the word itself, which is left out; None: it is not among those that are searched.
     """
-    places, scores = retriever.nearest(query, min(k + (own is not None), len(searched)))
+    never = {*searched.rows(rejected).tolist(), own}
+    places, scores = retriever.nearest(query, min(k + len(never), len(searched)))
     found = dict(zip(places.tolist(), scores.tolist()))
     cosines: dict[int, float] = {}
     known = searched.rows(entries)
@@ -63,7 +66,7 @@ def rank(
             Neighbour(searched.words[row], language, score),
         )
         for row, score in found.items()
-        if row != own
+        if row not in never
     ]
     return sorted(ranked, key=lambda x: x[0])
 

@@ -57,7 +57,7 @@ class StaticSpaces(LoadedEncoder):
       frequencies: counts of the words of the text, for the pooling 'sif'; None where none was read.
       spelling: vectors of words that the model lacks, from their n-grams; None: they have none.
       spellings: how words are written, where `raw` has their keys alone.
-      entries: of the dictionary that the vectors were trained with.
+      entries: of the dictionary that the vectors were trained with, and pairs that it rejects.
     """
 
     raw: Mapping[str, Vectors]
@@ -162,7 +162,7 @@ class StaticSpaces(LoadedEncoder):
         """The words nearest to a word, without itself; the first call for two languages is slow.
 
         The entries of a word in the dictionary that the vectors were trained with come first, by their
-        cosine. The scores of 'csls' and 'inverted_softmax' are not comparable between languages.
+        cosine; a pair that it rejects is left out. The scores of 'csls' and 'inverted_softmax' are not comparable between languages.
 
         Raises:
           ValueError: an unknown method, a word without a vector (the message names similar words),
@@ -186,8 +186,11 @@ class StaticSpaces(LoadedEncoder):
             pool, keys = self.word_space(lang, to)
             self._retrievers[lang, to, chosen] = Retriever(keys.vectors, pool.vectors, chosen)
         retriever = self._retrievers[lang, to, chosen]
-        entries = self.entries.translations(x.own_keys[row], lang, to) if row is not None else ()
-        return rank(retriever, query, k, y, to, entries, row if lang == to else None)
+        judged: list[list[str]] = [[], []]
+        if row is not None:
+            sides = self.entries.known, self.entries.rejected
+            judged = [pairs.of(x.own_keys[row], lang, to) for pairs in sides]
+        return rank(retriever, query, k, y, to, *judged, row if lang == to else None)
 
     def as_words(self, vectors: np.ndarray | Packed) -> np.ndarray:
         """The vectors by which single words are compared, float32, made from those of `space`."""

@@ -118,7 +118,9 @@ def _examples(words: Sequence[str]) -> str:
     return ", ".join(map(repr, spread(words, _EXAMPLES)))
 
 
-def induce_pairs(source: Vectors, target: Vectors, entries: np.ndarray) -> list[tuple[str, str]]:
+def induce_pairs(
+    source: Vectors, target: Vectors, entries: np.ndarray, rejected: np.ndarray
+) -> list[tuple[str, str]]:
     """Pairs of words that are each other's nearest, most frequent source word first.
 
     The nearest of a word with entries is that with the largest cosine; of another word it is that by CSLS.
@@ -127,13 +129,15 @@ def induce_pairs(source: Vectors, target: Vectors, entries: np.ndarray) -> list[
     Args:
       source: vectors of the source language, most frequent word first.
       target: vectors of the target language in the same space and order.
-      entries: int [P, 2], rows of a dictionary's pairs, which may be of more words; see
-        `DictionaryEntries.between`.
+      entries, rejected: int [P, 2], rows of a dictionary's pairs and of those that it rejects, which may be
+        of more words; see `WordPairs.between`.
     """
     rows = induce.induce(source.vectors, target.vectors, method="csls", max_words=None)
     entries = entries[(entries < [len(source), len(target)]).all(1)]
     has_entry = np.isin(rows[:, 0], entries[:, 0]) | np.isin(rows[:, 1], entries[:, 1])
     rows = np.concatenate([rows[~has_entry], _mutual_nearest(entries, source, target)])
+    never = set(map(tuple, rejected.tolist()))
+    rows = rows[[pair not in never for pair in map(tuple, rows.tolist())]]
     rows = rows[np.argsort(rows[:, 0])]
     pairs = [(source.words[a], target.words[b]) for a, b in rows.tolist()]
     return [pair for pair in pairs if all(any(map(str.isalpha, word)) for word in pair)]

@@ -333,7 +333,9 @@ class Static(Job):
             if f"{target}-{source}" not in sizes:
                 name = f"{source}-{target}"
                 both = model.word_space(source, target, max_words)
-                pairs = lexica.induce_pairs(*both, model.entries.between(source, target))
+                judged = model.entries.known, model.entries.rejected
+                rows = (pairs.between(source, target) for pairs in judged)
+                pairs = lexica.induce_pairs(*both, *rows)
                 lexica.write(self.path("induced", f"{name}.txt"), pairs)
                 sizes[name] = len(pairs)
         return sizes

@@ -87,3 +87,17 @@ def test_no_sentences_have_no_links():
     assert len(ibm1.align([], [], lambda x, y: x).counts) == 0
     empty = np.zeros(0, np.int64)
     assert ibm1.align([empty], [np.array([1])], lambda x, y: np.zeros(0)).counts.sum() == 0
+
+
+def test_barred_words_are_never_linked_and_link_to_others():
+    sentences = [np.array([0, 1]), np.array([0])]
+    free = ibm1.align(sentences, sentences, lambda x, y: np.zeros(len(x)))
+    barred = ibm1.align(
+        sentences, sentences, lambda x, y: np.where((x == 0) & (y == 0), -np.inf, 0)
+    )
+    counts = [
+        dict(zip(zip(some.source.tolist(), some.target.tolist()), some.counts))
+        for some in (free, barred)
+    ]
+    assert counts[0][0, 0] > 1.5 and counts[1][0, 0] == 0
+    assert counts[1][0, 1] > counts[0][0, 1]

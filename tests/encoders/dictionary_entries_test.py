@@ -1,5 +1,7 @@
 """A word's entries in the dictionary go before its neighbours."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -78,17 +80,17 @@ def test_a_folder_without_entries_answers_as_before_and_measurements_do_not_read
 
 def test_pairs_of_two_languages_and_of_languages_that_are_added():
     model = model_of(PAIRS)
-    assert model.entries.between("uk", "en").tolist() == [[0, 3], [1, 0], [1, 3]]
-    assert model.entries.between("en", "fa").tolist() == []
+    assert model.entries.known.between("uk", "en").tolist() == [[0, 3], [1, 0], [1, 3]]
+    assert model.entries.known.between("en", "fa").tolist() == []
     first = model_of({("en", "uk"): PAIRS["en", "uk"]}, ("en", "uk"))
     grown = dict(model.raw)
     grown["en"] = Vectors([*ENGLISH, "new"], np.float32([*ROWS, [1, 1, 1]]))
     more = Dictionary.from_pairs({("en", "fa"): [("new", "ab")], ("en", "uk"): [("water", "вода")]})
     both = first.entries.with_dictionary(more, grown)
-    assert both.translations("new", "en", "fa") == ["ab"]
-    assert both.translations("вода", "uk", "en") == ["water", "river"]
-    assert len(both.pairs) == 4
-    assert first.entries.with_dictionary(None, grown).translations("ріка", "uk", "en") == ["river"]
+    assert both.known.of("new", "en", "fa") == ["ab"]
+    assert both.known.of("вода", "uk", "en") == ["water", "river"]
+    assert len(both.known.pairs) == 4
+    assert first.entries.with_dictionary(None, grown).known.of("ріка", "uk", "en") == ["river"]
 
 
 def test_induced_pairs_are_the_best_entries_and_other_words_are_as_before():
@@ -98,10 +100,31 @@ def test_induced_pairs_are_the_best_entries_and_other_words_are_as_before():
     target = Vectors([f"t{x}" for x in "abcdef"], own + 0.01)
     none = np.empty((0, 2), np.int32)
     pairs = [(f"s{x}", f"t{x}") for x in "abcdef"]
-    assert lexica.induce_pairs(source, target, none) == pairs
+    assert lexica.induce_pairs(source, target, none, none) == pairs
     # a: the entry b; b: its entry f; the pair of c is out of reach.
     entries = np.array([[0, 1], [1, 5], [2, 9]])
-    found = lexica.induce_pairs(source, target, entries)
+    found = lexica.induce_pairs(source, target, entries, none)
     assert found == [("sa", "tb"), ("sb", "tf"), *pairs[2:5]]
     entries = np.array([[3, 4], [3, 3], [4, 3]])
-    assert lexica.induce_pairs(source, target, entries) == [*pairs[:4], pairs[5]]
+    assert lexica.induce_pairs(source, target, entries, none) == [*pairs[:4], pairs[5]]
+
+
+@pytest.mark.parametrize("method", ["csls", "cosine"])
+def test_a_rejected_pair_is_no_answer_in_a_run_and_in_its_folder(method, tmp_path):
+    model = model_of({})
+    rejected = [("en", "water closet", "uk", "вода"), ("en", "unseen", "uk", "вода")]
+    judged = Dictionary.empty(["en", "uk"], rejected)
+    model = dataclasses.replace(
+        model, entries=DictionaryEntries().with_dictionary(judged, model.raw)
+    )
+    model.save(str(tmp_path))
+    before = words(model_of({}).neighbours("вода", "uk", 5, "en", method=method))
+    for some in (model, spaces.load(tmp_path)):
+        near = words(some.neighbours("вода", "uk", 4, "en", method=method))
+        assert near == [x for x in before if x != "water closet"]
+        assert words(some.neighbours("water closet", "en", 3, "uk", method=method)) == ["ріка"]
+    both = model.word_space("uk", "en")
+    rows = model.entries.rejected.between("uk", "en")
+    assert rows.tolist() == [[1, 1]]
+    pairs = lexica.induce_pairs(*both, np.empty((0, 2), int), rows)
+    assert ("Вода", "water closet") not in pairs

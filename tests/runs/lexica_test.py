@@ -54,7 +54,7 @@ def test_an_induced_dictionary_is_read_again(tmp_path):
     x = r.randn(6, 8).astype(np.float32)
     source = Vectors(words=["haus", "baum", "!", "12", "new york", "katze"], vectors=x)
     target = Vectors(words=["house", "tree", "!", "12", "new york", "dog"], vectors=x)
-    pairs = lexica.induce_pairs(source.top(5), target.top(5), np.empty((0, 2), int))
+    pairs = lexica.induce_pairs(source.top(5), target.top(5), *[np.empty((0, 2), int)] * 2)
     assert pairs == [("haus", "house"), ("baum", "tree"), ("new york", "new york")]
     lexica.write(str(tmp_path / "induced" / "de-en.txt"), pairs)
     assert (tmp_path / "induced" / "de-en.txt").read_text().splitlines()[0] == "haus house"

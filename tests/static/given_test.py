@@ -108,6 +108,22 @@ def test_links_are_files_and_a_section(run):
     assert "Given pairs" in page and "revirxho" in page
 
 
+def test_a_rejected_link_never_comes_back(run, folder, tmp_path):
+    (tmp_path / "xho-en.txt").write_text("")
+    (tmp_path / "xho-en.not.txt").write_text("Revirxho\tRiver\nnusxho moon\n")
+    workdir = str(tmp_path / "run")
+    static.run(_config(folder, **{"data.dictionaries": str(tmp_path)}), workdir)
+    for some, there in ((run, True), (workdir, False)):
+        pairs = []
+        for name in ("mined/dictionary/xho-en.txt", "induced/en-xho.txt"):
+            with open(os.path.join(some, name), encoding="utf-8") as file:
+                words = [frozenset(line.split()[:2]) for line in file]
+            pairs.append(frozenset(("revirxho", "river")) in words)
+        answers = api.load(some).translate_word("revirxho", "xho", "en", k=50)
+        assert [*pairs, "river" in [x.word for x in answers]] == [there] * 3
+    assert _read(workdir, "results.json")["retrieval/xho-en/mean_csls"] > 0.8
+
+
 def test_a_word_that_no_verse_has_gets_a_vector_by_its_spelling(run):
     model = api.load(run)
     [near] = model.neighbours("revirakxho", "xho", k=1, to="en")

@@ -27,7 +27,7 @@ __all__ = ["CLEANINGS", "Dictionary", "from_cache", "load", "read_pairs", "test_
 
 CLEANINGS = ("identical", "one_to_many")
 _MAX_TRANSLATIONS = 8  # default number of one_to_many
-_CACHE_VERSION = 5
+_CACHE_VERSION = 6
 _ABOUT = (
     "languages",
     "skipped",
@@ -35,6 +35,7 @@ _ABOUT = (
     "left_out",
     "windows",
     "spellings",
+    "rejected",
 )  # cached beside the arrays
 
 
@@ -54,7 +55,7 @@ def load(
       directory_or_files: directories, with commas between them, whose files `xx-yy.txt`,
         `xx-yy.0-5000.txt` (MUSE's training part), `xx-yy.train.txt` (VecMap's), `JMdict*` and `*.jsonl`
         (of kaikki.org) are read, plain or compressed, or paths of such files. The log counts and names
-        other files.
+        other files. Pairs of `xx-yy.not.txt` are removed and kept in `Dictionary.rejected`.
       languages: languages whose pairs are read, in the order of the result; None means all
         languages of the file names, sorted.
       normalizer: normalizer of each word; the text needs the same.
@@ -81,9 +82,10 @@ def load(
     dictionary_files.log_unread(directory_or_files)
     pivot = dictionary_files.pivot_of(files, languages, pivot)
     tests = dictionary_files.tests(exclude, languages)
+    judged = dictionary_files.find_rejected(directory_or_files, languages)
     options = [normalizer.lower_case, normalizer.simplify_chinese, languages, sorted(clean)]
     options += [pivot] * bool(pivot)
-    path = _cache_path(cache_dir, files, tests, options)
+    path = _cache_path(cache_dir, files + judged, tests, options)
     dictionary = from_cache(path) if path else None
     if dictionary is None:
         merger = Merger(normalizer)
@@ -92,11 +94,12 @@ def load(
         if pivot:
             compose(merger, pivot, languages, _tested(merger, tests))
         left_out = _leave_out(merger, tests)
+        notes["rejected"] = _leave_out_rejected(merger, judged)
         if any(option.startswith("identical") for option in clean):
             _leave_out_identical(merger)
         notes["spellings"] = merger.spellings()
         dictionary = _merge(merger, languages, max_translations, left_out=left_out, **notes)
-        if not dictionary.pair_count:
+        if not dictionary.pair_count and not dictionary.rejected:
             raise ValueError(
                 dictionary_files.without_pairs(files, notes["skipped"], left_out, clean)
             )
@@ -169,6 +172,40 @@ def _leave_out(merger: Merger, tests: Sequence[PairFile]) -> int:
     before = _distinct(merger)
     _filter(merger, keep)
     return before - _distinct(merger)
+
+
+def _leave_out_rejected(
+    merger: Merger, files: Sequence[PairFile]
+) -> list[tuple[str, str, str, str]]:
+    """Removes the pairs that a person has rejected, and returns them; see `Dictionary.rejected`."""
+    rejected: list[tuple[str, str, str, str]] = []
+    numbers: dict[tuple[str, str], list[np.ndarray]] = {}
+    for path, left, right, _ in files:
+        pairs = read_pairs(path)
+        sides = merger.intern(pairs.left, left), merger.intern(pairs.right, right)
+        whole = np.minimum(*sides) >= 0
+        a, b = (side[whole] for side in sides)
+        words = [list(merger.numbers[language]) for language in (left, right)]
+        rejected += [
+            (left, words[0][i], right, words[1][j]) for i, j in zip(a.tolist(), b.tolist())
+        ]
+        numbers.setdefault((left, right), []).append(_paired(a, b))
+        numbers.setdefault((right, left), []).append(_paired(b, a))
+        for fault in pairs.bad:
+            logging.warning("%s: skipped %s", path, fault)
+
+    def keep(left, right, a, b):
+        return ~np.isin(_paired(a, b), np.concatenate(numbers.get((left, right), [a[:0]])))
+
+    if rejected:
+        _filter(merger, keep)
+        logging.info("%s pairs of words are rejected by *.not.txt", f"{len(rejected):,}")
+    return rejected
+
+
+def _paired(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """One number a pair of words."""
+    return (a.astype(np.int64) << 32) + b
 
 
 def _held(merger: Merger, tests: Sequence[PairFile]) -> dict[tuple[str, str], np.ndarray]:

@@ -90,13 +90,26 @@ def _training_file(path: str, languages: Sequence[str] | None) -> PairFile | Non
     return PairFile(path, "", "", "") if kaikki.is_kaikki(path) else None
 
 
+def find_rejected(
+    directory_or_files: str | Sequence[str], languages: Sequence[str] | None
+) -> list[PairFile]:
+    """The files of rejected pairs `xx-yy.not.txt` between some languages; None: all.
+
+    Raises:
+      FileNotFoundError: a folder or a file is missing.
+    """
+    files = (pair_files.parse_name(path, languages) for path in _paths(directory_or_files))
+    found = [file for file in files if file and file.split == pair_files.REJECTED]
+    return found if languages is None else _between(found, languages)
+
+
 def log_unread(directory_or_files: str | Sequence[str]) -> None:
     """Counts and names the files that are neither dictionaries nor tests by their names."""
     unread = []
     for path in _paths(directory_or_files):
         file = pair_files.parse_name(path)
-        is_test = file and _TEST_SPLIT.fullmatch(file.split)
-        if not is_test and not _training_file(path, None):
+        is_other = file and (file.split == pair_files.REJECTED or _TEST_SPLIT.fullmatch(file.split))
+        if not is_other and not _training_file(path, None):
             unread.append(os.path.basename(path))
     if unread:
         logging.info(

@@ -36,6 +36,7 @@ class Dictionary:
       left_out: number of undirected pairs that were removed because of their test words.
       spellings: language -> key -> its most frequent spelling in the files, of the words that are
         written otherwise than their key; see `words.spellings`.
+      rejected: pairs that a person has rejected: (language, word, other language, other word).
     """
 
     ARRAYS = (
@@ -57,7 +58,9 @@ class Dictionary:
         left_out: int = 0,
         windows: Mapping[str, int] | None = None,
         spellings: Spellings | None = None,
+        rejected: Iterable[Sequence[str]] = (),
     ):
+        self.rejected = tuple(sorted(set(map(tuple, rejected))))
         self.spellings = {x: dict(some) for x, some in (spellings or {}).items()}
         self.languages = tuple(languages)
         self.skipped = dict(skipped or {})
@@ -70,9 +73,12 @@ class Dictionary:
             setattr(self, name, array)
 
     @classmethod
-    def empty(cls, languages: Sequence[str]) -> "Dictionary":
+    def empty(
+        cls, languages: Sequence[str], rejected: Iterable[Sequence[str]] = ()
+    ) -> "Dictionary":
         """A dictionary without pairs."""
-        return cls.from_edges(languages, [[]] * len(languages), np.zeros(0), np.zeros(0))
+        words: list[list[str]] = [[]] * len(languages)
+        return cls.from_edges(languages, words, np.zeros(0), np.zeros(0), rejected=rejected)
 
     @classmethod
     def from_edges(
@@ -86,6 +92,7 @@ class Dictionary:
         left_out: int = 0,
         windows: Mapping[str, int] | None = None,
         spellings: Spellings | None = None,
+        rejected: Iterable[Sequence[str]] = (),
     ) -> "Dictionary":
         """Makes a dictionary of pairs of words, in both directions and without duplicates.
 
@@ -95,7 +102,7 @@ class Dictionary:
           source, target: integers [pairs]; word numbers of two different languages.
           max_translations: largest number of translations of a word into one language; the pairs
             of words with more are removed. 0 removes none.
-          skipped, left_out, windows, spellings: see the class.
+          skipped, left_out, windows, spellings, rejected: see the class.
         """
         sizes = np.array([len(part) for part in words], np.int64)
         splits = np.concatenate([[0], np.cumsum(sizes)])
@@ -143,7 +150,7 @@ class Dictionary:
             "blob": np.frombuffer(b"".join(encoded), np.uint8),
             "offsets": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         }
-        return cls(languages, arrays, skipped, unpaired, left_out, windows, spellings)
+        return cls(languages, arrays, skipped, unpaired, left_out, windows, spellings, rejected)
 
     @classmethod
     def from_pairs(
@@ -252,6 +259,11 @@ class Dictionary:
             for a, b in zip((sources[chosen] - first).tolist(), (targets[chosen] - second).tolist())
         ]
 
+    def rejected_pairs(self, source: str, target: str) -> set[tuple[str, str]]:
+        """The rejected pairs (word of `source`, word of `target`)."""
+        ahead = {(a, b) for x, a, y, b in self.rejected if (x, y) == (source, target)}
+        return ahead | {(b, a) for x, a, y, b in self.rejected if (y, x) == (source, target)}
+
     def pairs_per_word(self) -> np.ndarray:
         """int32 [words]: number of synonyms of each word, over all languages."""
         return np.diff(self.group_splits[self.entry_splits])
@@ -281,6 +293,7 @@ class Dictionary:
             number[targets[kept]],
             skipped=self.skipped,
             spellings=self.spellings,
+            rejected=self.rejected,
         )
 
 

@@ -1,7 +1,8 @@
 """Files of word pairs in the format of MUSE (Conneau et al. 2017): a pair a line, in two columns.
 
 The columns are separated by a space, or by a tab where a word or its translation has spaces.
-`xx-yy.txt` is a dictionary, and `xx-yy.wiktionary.txt` one that is merged with it; `xx-yy.0-5000.txt`
+`xx-yy.txt` is a dictionary, and `xx-yy.wiktionary.txt` one that is merged with it; `xx-yy.not.txt` has
+pairs that a person has rejected, which no dictionary and no link may have; `xx-yy.0-5000.txt`
 and `xx-yy.5000-6500.txt` are its training and test split, `xx-yy.train.txt` and `xx-yy.test.txt` those
 of VecMap. Each may be compressed.
 """
@@ -30,6 +31,7 @@ WIKTIONARY = (
     "wiktionary"  # in the name of a dictionary beside another one; see `text.dictionary.wiktionary`
 )
 _TRAINED = re.compile(rf"({WIKTIONARY}|0-\d+|train)?")  # of MUSE, of VecMap
+REJECTED = "not"  # in the name of a file of rejected pairs
 TEST_SPLITS = "5000-6500|test"  # in names of test dictionaries: of MUSE, of VecMap
 _NAMED_LINES = 3  # bad lines of a file that the log describes
 _MORE_COLUMNS = (

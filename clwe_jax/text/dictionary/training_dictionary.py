@@ -89,7 +89,9 @@ def files(config: options.Run, directory: str) -> list[str]:
         return _split_files(config, directory)
     languages = options.languages(config)
     pivot = config.data.dictionary_pivot
-    return [file.path for file in dictionary_files.find(directory, languages, pivot)]
+    found = dictionary_files.find(directory, languages, pivot)
+    found += dictionary_files.find_rejected(directory, languages)
+    return [file.path for file in found]
 
 
 def stamps(

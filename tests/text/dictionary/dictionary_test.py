@@ -384,3 +384,24 @@ def test_a_dictionary_in_another_encoding_is_named(folder):
     text = "прийшов came\nвін he\nдощ rain\nзавтра tomorrow\n".encode("cp1251")
     with pytest.raises(ValueError, match="uk-en.txt:1: not UTF-8 .4 of 4 lines.*WINDOWS-1251"):
         dictionary.load(folder({"uk-en.txt": text}))
+
+
+def test_rejected_pairs_leave_the_dictionary_and_are_kept(folder, warnings, tmp_path_factory):
+    path = folder(
+        {
+            "en-de.txt": "bank bank\nbank ufer\nhouse haus\n",
+            "de-en.not.txt": "Ufer\tBank\nhaus\tmouse\n",
+            "de-fr.not.txt": "haus maison\n",
+        }
+    )
+    cache = str(tmp_path_factory.mktemp("cache"))
+    for _ in range(2):  # the second comes from the cache
+        found = dictionary.load(path, ["en", "de"], cache_dir=cache)
+        assert found.pairs("en", "de") == [("bank", "bank"), ("house", "haus")]
+        assert found.rejected_pairs("en", "de") == {("bank", "ufer"), ("mouse", "haus")}
+        assert found.restricted(["de", "en"]).rejected == found.rejected
+    assert not warnings
+    # Another judgement is another dictionary; one that leaves no pair is no error.
+    folder({"de-en.not.txt": "Ufer\tBank\nBank\tBank\nHaus\tHouse\n"})
+    found = dictionary.load(path, ["en", "de"], cache_dir=cache)
+    assert not found.pair_count and len(found.rejected) == 3
