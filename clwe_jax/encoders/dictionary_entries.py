@@ -141,6 +141,10 @@ class DictionaryEntries:
             self.rejected.add([np.array(rejected, np.int64).reshape(-1, 2)], words),
         )
 
+    def of(self, key: str, language: str, to: str) -> tuple[list[str], list[str]]:
+        """The keys of a word's entries in another language, and of words that are rejected for it."""
+        return self.known.of(key, language, to), self.rejected.of(key, language, to)
+
     def save(self, workdir: str) -> None:
         """Writes WORKDIR/entries.npy and rejected.npy, each if it has a pair."""
         self.known.save(os.path.join(workdir, _FILE))

@@ -186,10 +186,7 @@ class StaticSpaces(LoadedEncoder):
             pool, keys = self.word_space(lang, to)
             self._retrievers[lang, to, chosen] = Retriever(keys.vectors, pool.vectors, chosen)
         retriever = self._retrievers[lang, to, chosen]
-        judged: list[list[str]] = [[], []]
-        if row is not None:
-            sides = self.entries.known, self.entries.rejected
-            judged = [pairs.of(x.own_keys[row], lang, to) for pairs in sides]
+        judged = self.entries.of(x.own_keys[row], lang, to) if row is not None else ((), ())
         return rank(retriever, query, k, y, to, *judged, row if lang == to else None)
 
     def as_words(self, vectors: np.ndarray | Packed) -> np.ndarray:
