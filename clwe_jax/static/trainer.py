@@ -187,11 +187,8 @@ class Trainer:
     @functools.cached_property
     def _known_dictionary(self) -> Dictionary:
         """The dictionary; without a pair, an empty one of the run's languages, the hub first."""
-        if self.dictionary:
-            return self.dictionary
-        rejected = () if self.dictionary is None else self.dictionary.rejected
-        hub = options.hub_of(self.config)
-        return Dictionary.empty(list(dict.fromkeys([hub, *self._languages])), rejected)
+        order = list(dict.fromkeys([options.hub_of(self.config), *self._languages]))
+        return self.dictionary or Dictionary.empty(order, getattr(self.dictionary, "rejected", ()))
 
     @property
     def _graph_hub(self) -> str:
