@@ -57,6 +57,11 @@ SYSTEMS = {
 --config.data.sequence_length=32 --config.model.layers=2 --config.model.width=64
 --config.model.heads=2 --config.model.mlp_dim=128 --config.model.dropout=0.1
 """,
+    # At its own size, with the labels of all languages at once.
+    "dict_mlm_all": """
+--config.train.steps=300 --config.train.log_every_steps=20 --config.checkpoint.every_steps=30
+--config.evals.mlm.batches=1 --config.evals.bli.data=
+""",
     # With a contrastive finish, in which it is killed too.
     "mbert": _LANGUAGE_MODEL
     + """

@@ -45,7 +45,7 @@ def programs() -> dict[str, tuple[str, list[str]]]:
         step: list[Any] = [run.model, run.objective, run.optimizer, run.mesh, run.finish]
         step += [run.train.batch_size, run.train.microbatches, run.train.steps, run.vocab.size]
         step += [run.data.sequence_length, options.max_predictions(run.data)]
-        step += [len(options.languages(run))]
+        step += [len(options.languages(run)), run.task.labels]
         groups.setdefault(repr(step), []).append(path.stem)
         slices[path.stem] = "v3:8x16" if run.objective.name == "mlm" else "v3:4x8"
     return {names[0]: (slices[names[0]], names) for names in groups.values()}
