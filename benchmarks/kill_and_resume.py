@@ -32,9 +32,8 @@ compiled.keep()  # before jax is imported; a start takes seconds of compiling ot
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
 
-from clwe_jax import atomic  # noqa: E402
+from clwe_jax import atomic, cached  # noqa: E402
 from clwe_jax.runs import data_hashes  # noqa: E402
-from clwe_jax.runs import cached  # noqa: E402
 from clwe_jax.training import checkpoint, finish  # noqa: E402
 from side_by_side import record  # noqa: E402
 

@@ -27,6 +27,7 @@ GROUND = (
     "options",
     "presets",
     "atomic",
+    "cached",
     "terminal",
     "time_parts",
     "compiled",

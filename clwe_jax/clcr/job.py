@@ -14,6 +14,7 @@ from clwe_jax.align import pivots
 from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier, TrainedClassifier
 from clwe_jax.align.sentences import WordPieces
+from clwe_jax.cached import CachedResult
 from clwe_jax.clcr import (
     aligned,
     data,
@@ -35,7 +36,6 @@ from clwe_jax.encoders.clcr_models import Space
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.options.section import to_dict, values_of
-from clwe_jax.runs.cached import CachedResult
 from clwe_jax.runs.job import STOPPED, Job, Results, Stage
 from clwe_jax.text.corpus.alignment_files import Linked
 from clwe_jax.training import heads

@@ -15,13 +15,13 @@ from absl import logging
 import jax
 
 from clwe_jax import terminal
+from clwe_jax.cached import CachedResult
 from clwe_jax.compare import measured, sections, shared, systems, tasks
 from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.compare.place import RunPlace
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.section import to_dict
-from clwe_jax.runs.cached import CachedResult
 from clwe_jax.runs.job import STOPPED, Job, Results, Stage
 
 _DATA = "shared data"

@@ -19,6 +19,7 @@ from typing import Any, Mapping
 from absl import logging
 
 from clwe_jax import options, registry, terminal
+from clwe_jax.cached import CachedResult, read_json
 from clwe_jax.compare import measured, shared, systems, tasks
 from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.place import RunPlace
@@ -31,7 +32,6 @@ from clwe_jax.options.objectives import SenseLossOptions
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.static import StaticRun
 from clwe_jax.runs import dictionary_baseline, evaluators, lexica
-from clwe_jax.runs.cached import CachedResult, read_json
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.dictionary import test_dictionaries, training_dictionary
 from clwe_jax.text.corpus.frequencies import Frequencies

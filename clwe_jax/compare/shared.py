@@ -9,10 +9,10 @@ import shutil
 from typing import Iterator
 
 from clwe_jax import atomic, options
+from clwe_jax.cached import CachedResult
 from clwe_jax.compare import systems, tasks
 from clwe_jax.options.compare import CompareOptions, CompareRun
 from clwe_jax.options.transfer import ENCODER_FOLDERS, encoder_folder, encoder_parts
-from clwe_jax.runs.cached import CachedResult
 from clwe_jax.text import run_text, stamps as file_stamps
 from clwe_jax.text.corpus import corpora, parallel
 from clwe_jax.text.dictionary import files as dictionary_files, training_dictionary

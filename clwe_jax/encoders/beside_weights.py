@@ -2,23 +2,99 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+import os
 import time
-from typing import Sequence
+from typing import Iterator, Sequence
 
 from absl import logging
 import numpy as np
 
+from clwe_jax import options
 from clwe_jax.align import both_sides
+from clwe_jax.cached import CachedResult
 from clwe_jax.encoders.concatenated import ConcatenatedEncoder
 from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
-from clwe_jax.options.transfer import BESIDE
+from clwe_jax.encoders.loaded import LoadedEncoder
+from clwe_jax.options.transfer import BESIDE, encoder_folder
+from clwe_jax.text import stamps
+from clwe_jax.text.corpus import parallel
 from clwe_jax.text.corpus.parallel import SentencePairs
+from clwe_jax.text.corpus.parallel_files import Bitext
 from clwe_jax.types import Encoder
 
 _TRIED = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 _MAX_VERSES = 300  # the shortest ones: they are the hardest and the most like other sentences
 _MIN_VERSES = 30
 _NEIGHBOURS = 10
+_KEPT = "beside"  # folder of a run for the weights that were chosen for it beside other encoders
+_PAGES = (".json", ".html", ".txt", ".log")  # they change when a run is only measured again
+
+
+def of_run(
+    first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]
+) -> dict[tuple[str, str], np.ndarray]:
+    """The weights of a run beside another encoder, for the run's first language with each other one.
+
+    They are chosen on the verses that the run has left out, and kept in its folder.
+
+    Args:
+      names: of both, as config.encoder has them.
+
+    Returns:
+      two languages -> weights, as of `choose_weights`; {} where the run has left out no verses.
+    """
+    kind, _, workdir = names[1].partition(":")
+    config = options.read_config(workdir) if kind == "run" else None
+    if not getattr(getattr(config, "data", None), "held_out", ""):
+        return {}
+    place = options.resolve_path(config.data.pairs, workdir)
+    if not os.path.exists(place):
+        logging.warning("%s is missing: the weight of %s is %.2g", place, workdir, BESIDE)
+        return {}
+    hub = options.languages(config)[0]
+    languages = [x for x in second.languages if x in first.languages]
+    encoders = first.encoder(), second.encoder()
+    where = names[0].partition(":")[2]
+    folder = encoder_folder(where)
+    name = os.path.basename(os.path.normpath(folder))
+    arrays = stamps.stamps(itertools.chain.from_iterable(map(_arrays, names)))
+    chosen: dict[tuple[str, str], np.ndarray] = {}
+    for files in parallel.test_pairs(f"{place}@{config.data.held_out}", languages, "data.pairs"):
+        if hub not in (files.source, files.target):
+            continue
+        weights = CachedResult(
+            os.path.join(workdir, _KEPT, name, f"{files.name}.json"),
+            {
+                "encoder": name + where[len(folder) :],
+                "held_out": config.data.held_out,
+                "tried": _TRIED,
+            },
+            functools.partial(_choose, *encoders, files),
+            stamps=arrays | stamps.stamps(files.paths),
+            required=False,
+        ).result()
+        if weights:
+            chosen[files.source, files.target] = np.array(weights, np.float32)
+    return chosen
+
+
+def _choose(first: Encoder, second: Encoder, files: Bitext) -> list[float]:
+    """`choose_weights` on files, as JSON; [] where there are too few verses."""
+    weights = choose_weights(first, second, (files.source, files.target), parallel.read(files))
+    return [] if weights is None else [round(float(weight), 4) for weight in weights]
+
+
+def _arrays(encoder: str) -> Iterator[str]:
+    """The files that hold an encoder's parameters or vectors."""
+    kind, _, where = encoder.partition(":")
+    named = options.named_files(where) if kind == "vec" else [("", encoder_folder(where))]
+    for _, place in named:
+        if os.path.isfile(place):
+            yield place
+        for folder, _, files in os.walk(place):
+            yield from (os.path.join(folder, x) for x in files if not x.endswith(_PAGES))
 
 
 def choose_weights(

@@ -6,17 +6,13 @@ import functools
 import os
 from typing import TYPE_CHECKING, Sequence
 
-from absl import logging
-import numpy as np
-
 from clwe_jax import options, registry
 from clwe_jax.embeddings import files
-from clwe_jax.encoders.beside_weights import choose_weights
+from clwe_jax.encoders import beside_weights
 from clwe_jax.encoders.concatenated import ConcatenatedModels
 from clwe_jax.encoders.loaded import LoadedEncoder, Reduces
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.options.transfer import BESIDE, ENCODERS, encoder_folder, encoder_parts
-from clwe_jax.text.corpus import parallel
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.types import Encoder
 
@@ -39,7 +35,9 @@ def load(encoder: str, languages: Sequence[str]) -> LoadedEncoder:
         first, second = (load(part, languages) for part in parts)
         if weight is not None:
             return ConcatenatedModels(first, second, weight)
-        return ConcatenatedModels(first, second, BESIDE, _choose_weights(first, second, parts[1]))
+        return ConcatenatedModels(
+            first, second, BESIDE, beside_weights.of_run(first, second, parts)
+        )
     kind, _, where = encoder.partition(":")
     if kind not in ENCODERS or not where:
         hint = f", such as --config.encoder=run:{encoder}" if os.path.isdir(encoder) else ""
@@ -127,30 +125,6 @@ def _find_part(part: str, encoder: str, workdir: str) -> str:
             )
     places = (f"{language}={path}" if language else path for language, path in files)
     return f"{kind}:{','.join(places)}"
-
-
-def _choose_weights(
-    first: LoadedEncoder, second: LoadedEncoder, name: str
-) -> dict[tuple[str, str], np.ndarray]:
-    """The weights of a run beside another encoder, for the run's first language with each other one.
-
-    They are chosen on the verses that the run has left out; {} where it has left out none.
-    """
-    kind, _, workdir = name.partition(":")
-    config = options.read_config(workdir) if kind == "run" else None
-    if not getattr(getattr(config, "data", None), "held_out", ""):
-        return {}
-    place = options.resolve_path(config.data.pairs, workdir)
-    if not os.path.exists(place):
-        logging.warning("%s is missing: the weight of %s is %.2g", place, workdir, BESIDE)
-        return {}
-    hub = options.languages(config)[0]
-    languages = [x for x in second.languages if x in first.languages]
-    encoders = first.encoder(), second.encoder()
-    files = parallel.test_pairs(f"{place}@{config.data.held_out}", languages, "data.pairs")
-    read = {(x.source, x.target): parallel.read(x) for x in files if hub in (x.source, x.target)}
-    chosen = {pair: choose_weights(*encoders, pair, verses) for pair, verses in read.items()}
-    return {pair: weights for pair, weights in chosen.items() if weights is not None}
 
 
 def tunable(model: LoadedEncoder, encoder: str) -> LanguageModel:

@@ -11,12 +11,12 @@ from absl import logging
 import jax
 from jax.experimental import multihost_utils
 
+from clwe_jax.cached import CachedResult
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import to_dict
 from clwe_jax.options.training import CheckpointOptions
 from clwe_jax.report import data, evaluations, run_folder
 from clwe_jax.runs import inputs
-from clwe_jax.runs.cached import CachedResult
 from clwe_jax.text.run_text import RunText
 from clwe_jax.training import checkpoint, finish, partition, train
 from clwe_jax.training.train import FitResult

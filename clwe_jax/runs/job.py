@@ -14,12 +14,12 @@ from absl import logging
 import jax
 from jax.experimental import multihost_utils
 
-from clwe_jax import atomic, options, time_parts
+from clwe_jax import atomic, cached, options, time_parts
 from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.runs import environment, record
 from clwe_jax.options.section import to_dict
 from clwe_jax.report import html, tables
-from clwe_jax.runs import cached, lock
+from clwe_jax.runs import lock
 from clwe_jax.training import metrics
 
 FIGURES = "results.json"

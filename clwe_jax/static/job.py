@@ -12,6 +12,7 @@ from absl import logging
 
 from clwe_jax import options
 from clwe_jax.align.alignment import Alignment
+from clwe_jax.cached import CachedResult
 from clwe_jax.embeddings import files, word_rows
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.encoders import spaces
@@ -22,7 +23,6 @@ from clwe_jax.options.static import StaticRun
 from clwe_jax.options.text import PAIRS
 from clwe_jax.report import evaluations
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs, lexica
-from clwe_jax.runs.cached import CachedResult
 from clwe_jax.runs.evaluators import NamedEvaluator
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
 from clwe_jax.static import examples, given, mined, pictures, provided, refine

@@ -10,7 +10,8 @@ from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
-from clwe_jax import atomic, options
+from clwe_jax import atomic, cached, options
+from clwe_jax.cached import CachedResult
 from clwe_jax.embeddings import (
     dictionary_text,
     dictionary_vectors,
@@ -37,8 +38,6 @@ from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.options.embeddings import EmbeddingsOptions
 from clwe_jax.options.static import StaticRun
 from clwe_jax.options.text import PAIRS
-from clwe_jax.runs import cached
-from clwe_jax.runs.cached import CachedResult
 from clwe_jax.static import added, made_with, meanings, vocabularies
 from clwe_jax.static.added import FinishedSpace
 from clwe_jax.static.run_corpus import RunCorpus

@@ -15,6 +15,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax import atomic
+from clwe_jax.cached import CachedResult
 from clwe_jax.data.arrays import ArraySource
 from clwe_jax.encoders.features import (
     FeatureReader,
@@ -28,7 +29,6 @@ from clwe_jax.encoders.features import (
 from clwe_jax.models import labelling
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.transfer import TransferRun
-from clwe_jax.runs.cached import CachedResult
 from clwe_jax.training import build, heads
 from clwe_jax.training.heads import Recipe
 from clwe_jax.transfer.data import LabelledData, Rows

@@ -17,6 +17,7 @@ import numpy as np
 
 from clwe_jax import pocket
 from clwe_jax.align import procrustes
+from clwe_jax.cached import CachedResult
 from clwe_jax.encoders import features
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.loaded import LoadedEncoder
@@ -25,7 +26,6 @@ from clwe_jax.evaluate.word_alignment import WordAligner
 from clwe_jax.objectives import projected
 from clwe_jax.options.section import to_dict
 from clwe_jax.options.transfer import MapsOptions, TransferOptions, TransferRun
-from clwe_jax.runs.cached import CachedResult
 from clwe_jax.text import stamps
 from clwe_jax.text.corpus import alignment_files, parallel
 from clwe_jax.text.corpus.alignment_files import AlignmentFiles, Linked

@@ -13,10 +13,10 @@ from typing import Sequence
 from absl import logging
 
 from clwe_jax import options
+from clwe_jax.cached import CachedResult
 from clwe_jax.options.section import Section, values_of
 from clwe_jax.report import data
 from clwe_jax.report.data import Column, Number, Table
-from clwe_jax.runs.cached import CachedResult
 from clwe_jax.text.labelled import Task
 from clwe_jax.transfer.frozen import FrozenTransfer
 from clwe_jax.transfer.results import Trial

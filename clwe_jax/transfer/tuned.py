@@ -9,13 +9,13 @@ from absl import logging
 import jax
 import numpy as np
 
+from clwe_jax import cached
 from clwe_jax.data.arrays import ArraySource
 from clwe_jax.encoders import piece_rows
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.training import CheckpointOptions, TrainOptions
 from clwe_jax.options.transfer import TransferRun
-from clwe_jax.runs import cached
 from clwe_jax.runs.job import STOPPED
 from clwe_jax.training import build, fine_tuned, init, optim, train
 from clwe_jax.transfer.data import LabelledData, Rows

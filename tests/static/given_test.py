@@ -10,7 +10,7 @@ from clwe_jax import api, options
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import CountedLinks
-from clwe_jax.encoders import load, spaces
+from clwe_jax.encoders import beside_weights, load, spaces
 from clwe_jax.options import systems
 from clwe_jax.static import given, job as static
 from clwe_jax.text.dictionary.test_dictionaries import TestSet
@@ -80,7 +80,7 @@ def test_held_out_verses_find_their_translations(run):
     assert near.word == "reviryor"
 
 
-def test_beside_another_encoder_the_held_out_verses_choose_the_weight(run, tmp_path):
+def test_beside_another_encoder_the_held_out_verses_choose_the_weight(run, tmp_path, monkeypatch):
     """The other encoder knows nothing: every language has directions of its own."""
     own = spaces.load(run)
     random = np.random.default_rng(0)
@@ -95,6 +95,15 @@ def test_beside_another_encoder_the_held_out_verses_choose_the_weight(run, tmp_p
     }
     assert all((weights >= found.weight).all() for weights in found.by_pair.values())
     assert load.load(f"{first}+2*run:{run}", ("en", "xho", "yor")).by_pair == {}
+    # They are kept with the run, until one of the encoders changes.
+    asked = []
+    monkeypatch.setattr(beside_weights, "choose_weights", lambda *args: asked.append(args[2]))
+    again = load.load(f"{first}+run:{run}", ("en", "xho", "yor")).by_pair
+    assert not asked and again.keys() == found.by_pair.keys()
+    assert all(np.allclose(weights, found.by_pair[pair]) for pair, weights in again.items())
+    files.write(str(tmp_path / "yor.vec"), Vectors(words, rows + 1))
+    assert load.load(f"{first}+run:{run}", ("en", "xho", "yor")).by_pair == {}
+    assert {frozenset(pair) for pair in asked} == {frozenset(pair) for pair in again}
 
 
 def test_links_are_files_and_a_section(run):

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from clwe_jax.runs.cached import CachedResult, claim
+from clwe_jax.cached import CachedResult, claim
 
 
 class Counter:
@@ -14,13 +14,14 @@ class Counter:
     def __init__(self, folder):
         self.path, self.calls = str(folder / "kept" / "result.json"), 0
 
-    def __call__(self, made_with, otherwise="", save=None, stamps={}):
+    def __call__(self, made_with, otherwise="", save=None, stamps={}, required=True):
         def make():
             self.calls += 1
             return {"call": self.calls}
 
         given = {"stamps": stamps} | ({"save": save} if save else {})
-        return CachedResult(self.path, made_with, make, otherwise=otherwise, **given).result()
+        given |= {"otherwise": otherwise, "required": required}
+        return CachedResult(self.path, made_with, make, **given).result()
 
 
 @pytest.fixture
@@ -85,6 +86,16 @@ def test_a_file_that_was_not_finished_is_not_taken_for_another(counted):
     with pytest.raises(KeyboardInterrupt):
         counted({"seed": 1}, save=stopped)
     assert os.path.exists(counted.path)
+    assert counted({"seed": 0}) == {"call": 3}
+
+
+def test_where_nothing_can_be_written_it_is_an_error_or_not_kept(counted):
+    def fail(result, path):
+        raise PermissionError(f"{path} is read-only")
+
+    with pytest.raises(PermissionError, match="read-only"):
+        counted({"seed": 0}, save=fail)
+    assert counted({"seed": 0}, save=fail, required=False) == {"call": 2}
     assert counted({"seed": 0}) == {"call": 3}
 
 

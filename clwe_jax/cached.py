@@ -41,6 +41,7 @@ class CachedResult(Generic[T]):
       load: function that reads it and raises ValueError for a damaged file.
       otherwise: advice in the error for a file made with other options; '': no error, such a file
         is made again.
+      required: whether a folder that cannot be written to is an error; else the result is not kept.
       stamps: name -> `text.stamps.stamp` of each file that the result was made of, {} for none. A
         result of an earlier release, whose record has none, is read with a warning.
     """
@@ -51,6 +52,7 @@ class CachedResult(Generic[T]):
     save: Callable[[T, str], None] = lambda result, path: atomic.write_json(path, result)
     load: Callable[[str], T] = read_json
     otherwise: str = ""
+    required: bool = True
     stamps: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def result(self) -> T:
@@ -59,18 +61,28 @@ class CachedResult(Generic[T]):
         Raises:
           ValueError: the file was made with other options or of other files, and `otherwise` is not
             empty.
+          OSError: it cannot be written, and is required.
         """
         result = self.stored()
         if result is None:
             result = self.make()
-            record = self.path + RECORD
-            os.makedirs(os.path.dirname(self.path), exist_ok=True)
-            with contextlib.suppress(FileNotFoundError):
-                os.remove(record)  # an interruption while saving must not leave the old record
-            self.save(result, self.path)
-            stamps = {_STAMPS: dict(self.stamps)} if self.stamps else {}
-            atomic.write_json(record, {**self.made_with, **stamps})
+            try:
+                self._write(result)
+            except OSError as error:
+                if self.required:
+                    raise
+                logging.info("%s is not kept: %s", self.path, error)
         return result
+
+    def _write(self, result: T) -> None:
+        """Writes the file, and then its record."""
+        record = self.path + RECORD
+        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(record)  # an interruption while saving must not leave the old record
+        self.save(result, self.path)
+        stamps = {_STAMPS: dict(self.stamps)} if self.stamps else {}
+        atomic.write_json(record, {**self.made_with, **stamps})
 
     def stored(self) -> T | None:
         """The result in the file if it was made with `made_with` and `stamps`, else None.
