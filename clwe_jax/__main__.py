@@ -22,6 +22,10 @@ COMMANDS = {
         "clwe_jax.api.over_files",
         "pair the sentences of two translated documents",
     ),
+    "lexicon": (
+        "clwe_jax.static.lexicon_command",
+        "a page on which a person judges proposed entries of a dictionary",
+    ),
     "tag": ("clwe_jax.api.over_files", "label the words of a file"),
     "export": ("clwe_jax.interop.export", "write a model for other programs"),
     "teach": ("clwe_jax.interop.teach", "teach a downloaded encoder the words of a dictionary"),

@@ -15,6 +15,7 @@ from clwe_jax.options.folder import (
     claim_workdir,
     differences,
     resolve_path,
+    start_folder,
     read_config,
     write_config,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "pairs",
     "parse",
     "resolve_path",
+    "start_folder",
     "read_config",
     "to_dict",
     "vector_files",

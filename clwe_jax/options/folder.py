@@ -134,11 +134,17 @@ def resolve_path(path: str, workdir: str | os.PathLike[str]) -> str:
     `workdir`, so that both may be moved together. Where nothing is there, a copy in the run's own
     folder counts, under the path's last name; without one the path stays as it is.
     """
-    started_in = "" if os.path.isabs(path) else _read_values(workdir).get(_STARTED_IN, "")
-    joined = os.path.normpath(os.path.join(os.path.abspath(workdir), started_in, path))
+    joined = path if os.path.isabs(path) else os.path.join(start_folder(workdir), path)
+    joined = os.path.normpath(joined)
     name = os.path.basename(os.path.normpath(path))
     inside = os.path.join(os.path.abspath(workdir), name)
     return next((place for place in (joined, path, inside) if os.path.exists(place)), path)
+
+
+def start_folder(workdir: str | os.PathLike[str]) -> str:
+    """The folder in which a run was started, where relative paths of its options begin; see `resolve_path`."""
+    started_in = _read_values(workdir).get(_STARTED_IN, "")
+    return os.path.normpath(os.path.join(os.path.abspath(workdir), started_in))
 
 
 def _read_values(workdir: str | os.PathLike[str]) -> dict[str, Any]:

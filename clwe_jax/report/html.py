@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import functools
-import hashlib
 import itertools
 import math
 import os
-import re
 from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence
 
@@ -21,6 +18,7 @@ from clwe_jax.report import (
     comparison,
     figures,
     fill_metrics,
+    offline,
     overview,
     pages,
     plots,
@@ -34,9 +32,6 @@ from clwe_jax.text.words.languages import is_right_to_left
 
 # Errors that figures of an unexpected type raise.
 _DAMAGED = (AttributeError, IndexError, KeyError, TypeError, ValueError, jinja2.TemplateError)
-_TEMPLATES = Path(__file__).parent / "templates"
-# Characters that HTML forbids even as references.
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _OPEN_ROWS = 24  # longer tables start closed
 
 
@@ -103,7 +98,6 @@ def page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
         (f"Compared with {other.name}, but under other conditions", comparison.fairness(run, other))
         for other in others
     ]
-    style, script = ((_TEMPLATES / f"page.{x}").read_text(encoding="utf-8") for x in ("css", "js"))
     return _ENVIRONMENT.get_template("page.html").render(
         title=run.option("report.title") or run.name,
         lead=lead or run.name,
@@ -114,9 +108,7 @@ def page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
         command=overview.command(run),
         first=first,
         sections=list(filter(None, made)),
-        style=markupsafe.Markup(style),
-        script=markupsafe.Markup(script),
-        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        **offline.assets("tokens", "shared", "page"),
     )
 
 
@@ -151,21 +143,6 @@ def _page_functions(run: RunFolder) -> dict[str, Callable[..., Any]]:
         "hue": functools.partial(_hue, run.languages),
         "svg": lambda block, small: plots.svg(block, f"drawing{next(drawings)}", small),
     }
-
-
-def _clean(value: Any) -> Any:
-    """An expression's value as the template writes it, before it is escaped."""
-    if value is None:
-        return ""
-    if isinstance(value, (markupsafe.Markup, jinja2.Undefined)):
-        return value
-    return _FORBIDDEN.sub("\ufffd", str(value))
-
-
-def _clip(value: Any, length: int = 60) -> str:
-    """Text of at most `length` characters, the last one an ellipsis where it is cut."""
-    value = "" if value is None else str(value)
-    return value if len(value) <= length else value[: length - 1] + "…"
 
 
 def _reading_direction(cells: Sequence[Any]) -> str:
@@ -203,16 +180,7 @@ def _numeric(table: Table) -> list[bool]:
     return [any(isinstance(cell, Number) for cell in cells) for cells in zip(*table.rows)]
 
 
-# To compile the templates takes longer than to fill them: all pages of a process share them.
-_ENVIRONMENT = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(_TEMPLATES),
-    autoescape=True,
-    finalize=_clean,
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-_ENVIRONMENT.filters["clip"] = _clip
+_ENVIRONMENT = offline.environment()
 _ENVIRONMENT.globals |= {
     "change": _change,
     "colour": plots.colour,

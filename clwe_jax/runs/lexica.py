@@ -10,6 +10,7 @@ import numpy as np
 from clwe_jax import atomic, options
 from clwe_jax.align import induce, search
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.options.static import StaticRun
 from clwe_jax.text.dictionary import test_dictionaries, training_dictionary
 from clwe_jax.text.dictionary.merged import Dictionary
@@ -116,6 +117,28 @@ def lower_case_helps(pairs: Sequence[tuple[str, str]], source: Vectors, target: 
 def _examples(words: Sequence[str]) -> str:
     # Words from the whole list, because the most frequent ones are punctuation.
     return ", ".join(map(repr, spread(words, _EXAMPLES)))
+
+
+def induce_all(
+    model: StaticSpaces, wanted: Sequence[tuple[str, str]], max_words: int, workdir: str
+) -> dict[str, int]:
+    """Writes WORKDIR/induced/xx-yy.txt for each pair of languages, in one direction.
+
+    Args:
+      max_words: frequent words of each language; 0: none.
+
+    Returns:
+      'de-en' -> number of pairs in its dictionary.
+    """
+    sizes: dict[str, int] = {}
+    for source, target in wanted if max_words else ():
+        if f"{target}-{source}" not in sizes:
+            both = model.word_space(source, target, max_words)
+            judged = model.entries.known, model.entries.rejected
+            pairs = induce_pairs(*both, *(some.between(source, target) for some in judged))
+            write(os.path.join(workdir, "induced", f"{source}-{target}.txt"), pairs)
+            sizes[f"{source}-{target}"] = len(pairs)
+    return sizes
 
 
 def induce_pairs(

@@ -12,7 +12,7 @@ from clwe_jax.embeddings.linking import WordLinks
 from clwe_jax.embeddings.word_graph import CountedLinks
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
 from clwe_jax.report import data
-from clwe_jax.report.data import Column, Language, Metric, Number, Section, Table, Word
+from clwe_jax.report.data import Column, Language, Metric, Number, Section, Table
 from clwe_jax.report.figure_tables import pair_name
 from clwe_jax.runs.evaluators import NamedEvaluator
 from clwe_jax.static.mined import Written, sort_links
@@ -20,12 +20,11 @@ from clwe_jax.static.trainer import Trainer
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.dictionary.test_dictionaries import TestSet
 
-_EXAMPLES = 24  # links of a pair of languages in the report
-_MAX_PAIRS = 6  # of languages with examples
 _MANY_UNSEEN = 0.2  # of a test's words
 _ABOUT = (
     "Words of given pairs of sentences are linked to the words of their translations, and the links take "
-    "part in the vectors of words. mined/dictionary/ has all links with their counts. Precision: of the "
+    "part in the vectors of words. mined/dictionary/ has all links with their counts; lexicon-xx-yy.html, which "
+    "`clwe-jax lexicon RUN --languages=xx,yy` writes, proposes entries of them, with sentences. Precision: of the "
     "test dictionaries' words that have links, the share whose most frequent link is a translation there."
 )
 
@@ -48,16 +47,14 @@ def write(
     """
     figures = {}
     rows = []
-    examples = []
     given = trainer.corpus.given.given
     for pair, found in links.items():
         name = "-".join(pair)
         known = set(dictionary.pairs(*pair)) if dictionary is not None else set()
         words = sort_links(found)
-        new = [link for link in words if link[:2] not in known]
+        new = sum(link[:2] not in known for link in words)
         count = len(given.pairs.get(pair, given.pairs.get(pair[::-1], ())))
-        rows.append([pair_name(name), Number(count), Number(len(words)), Number(len(new))])
-        examples.append((len(words), pair, new[:_EXAMPLES]))
+        rows.append([pair_name(name), Number(count), Number(len(words)), Number(new)])
         share = precision(found, pair, tests)
         if share is not None:
             figures[f"given/{name}/precision"] = share
@@ -69,10 +66,6 @@ def write(
             [*row, Metric(f"given/{'-'.join(pair)}/precision")] for row, pair in zip(rows, links)
         ]
     blocks: list[data.Block] = [Table(columns, rows)]
-    for _, (source, target), some in sorted(examples, key=lambda x: -x[0])[:_MAX_PAIRS]:
-        cells = [[Word(a, source), Word(b, target), Number(count)] for a, b, count in some]
-        title = f"{pair_name(f'{source}-{target}')}: links that the dictionary lacks"
-        blocks.append(Table([source, target, Column("Links", "count")], cells, closed=title))
     if tested:
         blocks.append(_coverage(tested))
     return Written(links, figures, [data.to_json(Section("Given pairs", _ABOUT, blocks))])

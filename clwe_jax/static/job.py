@@ -25,7 +25,7 @@ from clwe_jax.report import evaluations
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs, lexica
 from clwe_jax.runs.evaluators import NamedEvaluator
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
-from clwe_jax.static import examples, given, mined, pictures, provided, refine
+from clwe_jax.static import examples, given, lexicon, mined, pictures, provided, refine
 from clwe_jax.static.dictionary_part import DictionaryPart
 from clwe_jax.static.trainer import Trainer
 from clwe_jax.static.vocabularies import Vocabularies
@@ -106,7 +106,12 @@ class Static(Job):
         read, model = ("dictionaries",), ("writing",)
         mine = Stage("mining", self._mine, read, lambda: _about_links(config))
         return [
-            Stage("dictionaries", self._read, (), lambda: forecast.dictionaries(config, workdir)),
+            Stage(
+                "dictionaries",
+                self.read_dictionaries,
+                (),
+                lambda: forecast.dictionaries(config, workdir),
+            ),
             *([mine] if config.static.mine or config.learns_from_pairs else []),
             Stage(vectors, self._vectors, (*read, "mining"), self._about_vectors),
             Stage("alignment", self._align, (*read, vectors), self._about_alignment),
@@ -118,6 +123,7 @@ class Static(Job):
                 lambda: forecast.evaluations(config, workdir),
             ),
             Stage("induced dictionaries", self._induce, model),
+            Stage("proposed entries", self._propose, (*read, *model)),
         ]
 
     @property
@@ -147,7 +153,8 @@ class Static(Job):
             yield from forecast.text_files(self.config, self.workdir)
             yield from forecast.vectors(self.config)
 
-    def _read(self) -> _Dictionaries:
+    def read_dictionaries(self) -> _Dictionaries:
+        """The first stage, also for commands on a finished run."""
         config = self.config
         brought = self._uses_given_vectors
         languages = options.languages(config)
@@ -327,18 +334,11 @@ class Static(Job):
 
     def _induce(self, model: StaticSpaces) -> dict[str, int]:
         """'de-en' -> number of pairs in its dictionary, which is written."""
-        sizes: dict[str, int] = {}
-        max_words = self.config.static.induced_words
-        for source, target in options.pairs(self.config) if max_words else ():
-            if f"{target}-{source}" not in sizes:
-                name = f"{source}-{target}"
-                both = model.word_space(source, target, max_words)
-                judged = model.entries.known, model.entries.rejected
-                rows = (pairs.between(source, target) for pairs in judged)
-                pairs = lexica.induce_pairs(*both, *rows)
-                lexica.write(self.path("induced", f"{name}.txt"), pairs)
-                sizes[name] = len(pairs)
-        return sizes
+        wanted = options.pairs(self.config)
+        return lexica.induce_all(model, wanted, self.config.static.induced_words, self.workdir)
+
+    def _propose(self, read: _Dictionaries, model: StaticSpaces) -> dict[str, int]:
+        return lexicon.write_pages(read.trainer, model, self.workdir)
 
     def results(self, done: Mapping[str, Any]) -> Results:
         read: _Dictionaries = done["dictionaries"]
@@ -358,6 +358,7 @@ class Static(Job):
                 for language, alignment in model.alignments.items()
             },
             "induced": done["induced dictionaries"],
+            "proposed": done["proposed entries"],
             "errors": errors,
             "errors_left_out": left_out,
             "vocabulary": vocabularies.description_as_written(model.spellings),

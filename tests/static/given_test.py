@@ -114,7 +114,7 @@ def test_links_are_files_and_a_section(run):
     [section] = [x for x in _read(run, "report.json")["sections"] if x["title"] == "Given pairs"]
     assert "120" in json.dumps(section)
     page = open(os.path.join(run, "report.html"), encoding="utf-8").read()
-    assert "Given pairs" in page and "revirxho" in page
+    assert "Given pairs" in page and "lexicon-xx-yy.html" in page
 
 
 def test_a_rejected_link_never_comes_back(run, folder, tmp_path):

@@ -10,6 +10,7 @@ The tables are those of langcodes (ISO 639, CLDR).
 from __future__ import annotations
 
 import functools
+import pathlib
 import re
 from typing import Iterable, NamedTuple, Sequence
 
@@ -101,6 +102,21 @@ def default_script(name: str) -> str:
 def is_right_to_left(name: str) -> bool:
     """Whether a language is mostly written from the right."""
     return default_script(name) in _RIGHT_TO_LEFT
+
+
+@functools.cache
+def _names() -> dict[str, str]:
+    """Our code -> the language's name in English (CLDR)."""
+    path = pathlib.Path(__file__).with_name("language_names.tsv")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return dict(line.split("\t") for line in lines)
+
+
+def name_of(code: str) -> str:
+    """A language's name in English, 'Kabyle'; the code itself where no name is known."""
+    tag = parse_tag(code)
+    name = _names().get(tag.code, code)
+    return f"{name} ({tag.script})" if tag.script and name != code else name
 
 
 def find_name(wanted: str, names: Iterable[str]) -> str:

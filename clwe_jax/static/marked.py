@@ -1,0 +1,122 @@
+"""Example sentences of a word and its translation, in which both are marked."""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from typing import Callable, Mapping, Sequence
+
+import numpy as np
+
+from clwe_jax.embeddings.given_text import GivenText
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import Segmenter
+
+EXAMPLES = 2  # of a word
+_FEWEST = 4  # words of a sentence that shows something
+_LOOKED_AT = 400  # sentences of a word that are looked at, the shortest first
+
+# Parts of a sentence: text, a marked word, text, a marked word, ...
+Parts = list[str]
+Cut = Callable[[str, str], Sequence[str]]  # (piece of text, language) -> keys of its words
+
+
+class Examples:
+    """Sentences of two languages that translate each other, looked up by their words.
+
+    A sentence is shown in parts, of which every second one is marked.
+    """
+
+    def __init__(
+        self, text: GivenText, pair: tuple[str, str], normalizer: Normalizer, segmenter: Segmenter
+    ) -> None:
+        """Args:
+        text: the sentences as text and as words.
+        pair: the two languages.
+        normalizer, segmenter: with which the words were cut.
+        """
+        self._cut = lambda piece, language: segmenter.words(normalizer(piece, language), language)
+        self._pair = pair
+        given = text.given
+        rows = given.pairs.get(pair)
+        if rows is None:
+            rows = given.pairs.get(pair[::-1], np.zeros((0, 2), np.int64))[:, ::-1]
+        self._rows = rows
+        self._sentences = [given.sentences.get(language, ()) for language in pair]
+        self._words = [_words_of(text, language) for language in pair]
+
+    @functools.cached_property
+    def _places(self) -> dict[str, list[int]]:
+        """Word of the first language -> the pairs of sentences that have it, the shortest first."""
+        lengths = [len(self._words[0].get(row, ())) for row in self._rows[:, 0].tolist()]
+        found: dict[str, list[int]] = {}
+        for place in np.argsort(lengths, kind="stable").tolist():
+            if lengths[place] >= _FEWEST:
+                for word in dict.fromkeys(self._words[0][int(self._rows[place, 0])]):
+                    found.setdefault(word, []).append(place)
+        return found
+
+    def find(self, word: str, translations: Sequence[str]) -> list[tuple[Parts, Parts]]:
+        """Short sentences with a word whose translations have one of its translations.
+
+        Args:
+          word, translations: their keys; an earlier translation is looked for first.
+        """
+        found: dict[int, str] = {}
+        for other in translations:
+            for place in self._places.get(word, ())[:_LOOKED_AT]:
+                if len(found) < EXAMPLES and place not in found:
+                    if other in self._words[1].get(int(self._rows[place, 1]), ()):
+                        found[place] = other
+        return [
+            (self._mark(0, place, word), self._mark(1, place, other))
+            for place, other in found.items()
+        ]
+
+    def _mark(self, side: int, place: int, word: str) -> Parts:
+        sentence = self._sentences[side][int(self._rows[place, side])]
+        return mark(sentence, word, self._pair[side], self._cut)
+
+
+def mark(sentence: str, word: str, language: str, cut: Cut) -> Parts:
+    """The parts of a sentence in which a word is marked: text, word, text, ...
+
+    Args:
+      sentence: as it is written.
+      word: its key.
+    """
+    parts = [""]
+    for piece in re.split(r"(\s+)", sentence):
+        if word not in cut(piece, language):
+            parts[-1] += piece
+            continue
+        # Of a piece of several words, the word alone; where it is written otherwise, all but punctuation.
+        at = piece.lower().find(word)
+        end = at + len(word)
+        if at < 0 or len(piece.lower()) != len(piece):
+            letters = [place for place, x in enumerate(piece) if _is_letter(x)] or [0]
+            at = letters[0]
+            end = letters[-1] + 1
+        parts[-1] += piece[:at]
+        parts += [piece[at:end], piece[end:]]
+    return parts
+
+
+def _is_letter(character: str) -> bool:
+    """Whether a character is no punctuation; a combining mark is a part of its letter."""
+    return unicodedata.category(character)[0] in "LMN"
+
+
+def _words_of(text: GivenText, language: str) -> Mapping[int, list[str]]:
+    """The row of each sentence -> its words."""
+    own = text.corpus
+    if language not in own.ids:
+        return {}
+    splits = own.splits[language].tolist()
+    ids = own.ids[language].tolist()
+    places = own.places[language].tolist()
+    return {
+        place: [own.words[i] for i in ids[first:last]]
+        for place, first, last in zip(places, splits[:-1], splits[1:])
+    }

@@ -1,0 +1,208 @@
+"""Proposed entries of a dictionary: the frequent words that lack one, with their likely translations.
+
+A translation's score joins how often the two words are linked, of all that they occur, with the cosine of
+their vectors; it orders a word's translations, and the words. Of the measures that were tried on halves of
+three dictionaries (links of a word's occurrences, Dice, CSLS, with and without cosines) this one was among the
+best in all of them.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import difflib
+import math
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+
+import numpy as np
+
+from clwe_jax.align import search
+from clwe_jax.embeddings.beginnings import beginnings
+from clwe_jax.embeddings.linking import WordLinks
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders.spaces import StaticSpaces
+from clwe_jax.static.marked import Examples
+from clwe_jax.text.words.words import latin
+
+TRANSLATIONS = 5  # of a word
+_MIN_COUNT = 3  # occurrences of a word that is proposed
+_MAX_PROPOSALS = 2_000
+_DOUBT = 2  # occurrences that are added to those of both words: few links say little
+_COSINE = 0.5  # weight of a cosine beside the share of links, which is at most 1
+_NEAR = 8  # nearest words that are candidates beside the linked ones
+# score of a translation that is worth a look, and its share of the first one's
+_LEAST = 0.12
+_LEAST_SHARE = 0.25
+_ALIKE = 0.6  # likeness of two words in Latin letters from which they are spelled alike
+_ROWS = 1_000  # words that are compared at once
+
+
+class Translation(NamedTuple):
+    """A proposed translation.
+
+    Attributes:
+      word: as it is written.
+      count: of its links.
+      score: between 0 and 1.
+      source: 'verses', 'mined', 'spelling' or 'contexts'; several with ' + '.
+    """
+
+    word: str
+    count: float
+    score: float
+    source: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Proposal:
+    """A word without an entry.
+
+    Attributes:
+      word: as it is written.
+      count: its occurrences.
+      translations: the best first.
+      forms: words that begin alike and have the same first translation, with their occurrences.
+      examples: two sentences and their translations, see `Examples`.
+    """
+
+    word: str
+    count: int
+    translations: Sequence[Translation]
+    forms: Sequence[tuple[str, int]] = ()
+    examples: Sequence[Any] = ()
+
+
+def propose(
+    model: StaticSpaces,
+    pair: tuple[str, str],
+    links: Mapping[str, WordLinks],
+    examples: Examples | None,
+) -> list[Proposal]:
+    """The proposed entries of two languages, the best first.
+
+    Args:
+      model: has the entries and the rejected pairs, which are not proposed.
+      pair: the language whose words lack entries, and that of the translations.
+      links: source, such as 'verses' -> links of words.
+      examples: finds sentences; None: there are none.
+    """
+    source, target = pair
+    counts = [_counts(model, language) for language in pair]
+    spaces = model.word_space(*pair)
+    has_entry = set(model.entries.known.between(*pair)[:, 0].tolist())
+    rows = [
+        row
+        for row, key in enumerate(spaces[0].own_keys)
+        if row not in has_entry and counts[0].get(key, 0) >= _MIN_COUNT and _is_word(key)
+    ]
+    linked = {kind: _of_words(some, pair) for kind, some in links.items()}
+    made = []
+    for row, translations in _translations(spaces, rows, linked, counts, model, pair):
+        key = spaces[0].own_keys[row]
+        if translations and translations[0][1].score >= _LEAST:
+            made.append((key, row, translations))
+    made.sort(key=lambda x: (-x[2][0][1].score, x[1]))
+    heads = _group(made, counts[0])
+    proposals = []
+    for (key, row, translations), forms in heads[:_MAX_PROPOSALS]:
+        targets = [other for other, _ in translations]
+        proposals.append(
+            Proposal(
+                spaces[0].words[row],
+                counts[0][key],
+                [translation for _, translation in translations],
+                [(spaces[0].words[other], counts[0][form]) for form, other in forms],
+                examples.find(key, targets) if examples else (),
+            )
+        )
+    return proposals
+
+
+def _counts(model: StaticSpaces, language: str) -> Mapping[str, int]:
+    if model.frequencies is None:
+        raise ValueError("This run has kept no counts of words, by which entries are proposed")
+    return model.frequencies.words.get(language, {})
+
+
+def _is_word(key: str) -> bool:
+    return any(map(str.isalpha, key)) and not any(map(str.isdigit, key))
+
+
+def _of_words(links: WordLinks, pair: tuple[str, str]) -> dict[str, dict[str, float]]:
+    """Word -> translation -> the count of their link."""
+    found: dict[str, dict[str, float]] = collections.defaultdict(dict)
+    for turn in (1, -1):
+        some = links.get(pair[::turn])
+        for a, b, count in zip(some.source, some.target, some.counts.tolist()) if some else ():
+            word, other = (a, b)[::turn]
+            found[word][other] = count
+    return found
+
+
+def _translations(
+    spaces: tuple[Vectors, Vectors],
+    rows: Sequence[int],
+    linked: Mapping[str, Mapping[str, Mapping[str, float]]],
+    counts: Sequence[Mapping[str, int]],
+    model: StaticSpaces,
+    pair: tuple[str, str],
+) -> Iterator[tuple[int, list[tuple[str, Translation]]]]:
+    """Yields the row of each word, and the keys and translations of its best candidates."""
+    x, y = spaces
+    keys = search.unit(y.vectors)
+    is_word = np.array([_is_word(key) for key in y.own_keys])
+    for start in range(0, len(rows), _ROWS):
+        some = rows[start : start + _ROWS]
+        cosines = np.asarray(search.unit(x.vectors[some]) @ keys.T)
+        cosines[:, ~is_word] = -1
+        near = np.argpartition(-cosines, min(_NEAR, len(y) - 1), 1)[:, :_NEAR]
+        for row, own, places in zip(some, cosines, near.tolist()):
+            key = x.own_keys[row]
+            by_kind = {kind: found.get(key, {}) for kind, found in linked.items()}
+            candidates = {y.own_keys[place] for place in places}
+            candidates.update(*by_kind.values())
+            candidates -= set(model.entries.rejected.of(key, *pair))
+            ranked = []
+            for other in candidates:
+                place = y.index.get(other)
+                if place is None or not is_word[place]:
+                    continue
+                count = sum(some.get(other, 0.0) for some in by_kind.values())
+                both = (counts[0][key] + _DOUBT) * (counts[1].get(other, 0) + _DOUBT)
+                share = min(1.0, count / math.sqrt(both))
+                score = (share + _COSINE * max(0.0, float(own[place]))) / (1 + _COSINE)
+                kinds = [kind for kind, some in by_kind.items() if other in some]
+                alike = difflib.SequenceMatcher(None, latin(key), latin(other), False)
+                kinds += ["spelling"] * (alike.ratio() >= _ALIKE)
+                kinds = kinds or ["contexts"]
+                shown = Translation(y.words[place], count, score, " + ".join(kinds))
+                ranked.append((other, shown))
+            ranked.sort(key=lambda pair: (-pair[1].score, pair[0]))
+            least = max(_LEAST, _LEAST_SHARE * ranked[0][1].score) if ranked else 0
+            yield row, [best for best in ranked if best[1].score >= least][:TRANSLATIONS]
+
+
+def _group(
+    made: Sequence[tuple[str, int, list[tuple[str, Translation]]]], counts: Mapping[str, int]
+) -> list[tuple[Any, list[tuple[str, int]]]]:
+    """Each head word, best first, and the keys and rows of its forms, most frequent first.
+
+    Forms begin alike and have the same first translation; their most frequent one is the head.
+    """
+    groups: dict[tuple[str, str], list[Any]] = {}
+    found: list[list[Any]] = []
+    for one in made:
+        key, _, translations = one
+        names = [(beginning, translations[0][0]) for beginning in beginnings(key)]
+        group = next((groups[name] for name in names if name in groups), None)
+        if group is None:
+            group = []
+            found.append(group)
+            # Forms begin like the best one, not like each other, or a chain would join many.
+            groups |= dict.fromkeys(names, group)
+        group.append(one)
+    heads = []
+    for group in found:
+        head, *forms = sorted(group, key=lambda one: -counts[one[0]])
+        heads.append((head, [(key, row) for key, row, _ in forms]))
+    return heads

@@ -1,0 +1,174 @@
+"""Proposed entries and the page on which they are judged, of a run on verses of invented languages."""
+
+import json
+import pathlib
+import re
+import sys
+import xml.etree.ElementTree as xml
+
+import numpy as np
+import pytest
+
+from clwe_jax import options
+from clwe_jax.options import systems
+from clwe_jax.static import job as static, lexicon_command, marked, proposals
+from clwe_jax.text import dictionary
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import browser  # noqa: E402
+
+_STEMS = "sun moon star tree river stone bird fish house road king child bread water fire".split()
+
+
+def _verses(language):
+    """Verses in which Arabic-like 'ar' writes each word from the right, and has two forms of one."""
+    draws, lines = np.random.default_rng(0), []
+    for number in range(1, 160):
+        words = draws.permutation(_STEMS)[:6].tolist()
+        if language == "ar":
+            words = [
+                "بيتبيت" + "ان" * (number % 3 == 0) if w == "house" else _arabic(w) for w in words
+            ]
+        lines.append(f"MAT {1 + number // 30}:{number}\t{' '.join(words).title()}.\n")
+    return "".join(lines)
+
+
+def _arabic(word):
+    return "".join(chr(0x627 + (ord(letter) * 7) % 36) for letter in word)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run whose dictionary has one entry and one rejected pair."""
+    folder = tmp_path_factory.mktemp("lexicon")
+    (folder / "verses").mkdir()
+    for language in ("en", "ar"):
+        (folder / "verses" / f"{language}.tsv").write_text(_verses(language))
+    (folder / "dictionary").mkdir()
+    (folder / "dictionary" / "ar-en.txt").write_text(f"{_arabic('sun')}\tsun\n")
+    (folder / "dictionary" / "ar-en.not.txt").write_text(f"{_arabic('moon')}\tmoon\n")
+    config = systems.load("configs/bible.py:small")
+    values = {
+        "data.pairs": str(folder / "verses"),
+        "data.held_out": "",
+        "data.languages": "en,ar",
+        "data.dictionaries": str(folder / "dictionary"),
+        "evals.retrieval.data": "",
+        "evals.similarity.data": "",
+        "embeddings.dim": 64,
+        "static.words.meaning_dim": 16,
+    }
+    made = options.with_values(options.parse(config), values).resolved()
+    made.check_all()
+    static.run(made, str(folder / "run"))
+    return folder
+
+
+def _data(path):
+    text = pathlib.Path(path).read_text(encoding="utf-8")
+    return json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def test_words_without_an_entry_are_proposed_with_sentences(run):
+    found = _data(run / "run" / "lexicon-ar-en.html")
+    assert found["languages"] == ["ar", "en"] and found["names"] == ["Arabic", "English"]
+    best = {word: rows[0][0] for word, _, rows, _, _ in found["proposals"]}
+    assert _arabic("sun") not in best, "it has an entry"
+    assert "moon" not in [x[0] for p in found["proposals"] if p[0] == _arabic("moon") for x in p[2]]
+    stems = [stem for stem in _STEMS if stem not in ("sun", "moon", "house")]
+    assert sum(best.get(_arabic(stem)) == stem for stem in stems) >= len(stems) - 2
+    [house] = [p for p in found["proposals"] if p[0] == "بيتبيت"]
+    assert [form for form, _ in house[3]] == ["بيتبيتان"] and house[2][0][0] == "house"
+    word, count, rows, _, examples = house
+    assert rows[0][3] == "verses" and 0 < rows[0][2] <= 1 and rows[0][1] > 20
+    assert len(examples) == marked.EXAMPLES
+    for own, other in examples:
+        assert word in own[1::2] and "house" in [x.lower() for x in other[1::2]]
+        assert "".join(own).endswith(".")
+    scores = [p[2][0][2] for p in found["proposals"]]
+    assert scores[:3] == sorted(scores[:3], reverse=True)
+
+
+def test_the_command_writes_the_same_page_from_any_folder(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = lexicon_command.write(str(run / "run"), ["ar", "en"], "page.html")
+    assert path == str(tmp_path / "page.html")
+    assert _data(path) == _data(run / "run" / "lexicon-ar-en.html")
+    back = lexicon_command.write(str(run / "run"), ["en", "ar"])
+    assert _data(back)["languages"] == ["en", "ar"]
+    with pytest.raises(ValueError, match="expected two of en, ar"):
+        lexicon_command.write(str(run / "run"), ["ar", "de"])
+
+
+def test_a_word_is_marked_where_it_stands():
+    cut = lambda piece, language: [x.lower() for x in re.findall(r"\w+", piece)]
+    parts = marked.mark("“The House, house-boat.", "house", "en", cut)
+    assert parts == ["“The ", "House", ", ", "house", "-boat."]
+
+
+def _saved(page, kind):
+    return page.run(f"FILES['{kind}'][1]()")
+
+
+def test_a_person_judges_saves_and_goes_on(run, tmp_path):
+    path = str(run / "run" / "lexicon-ar-en.html")
+    with browser.opened(path) as page:
+        words = page.run("WORDS.map(x => x.word)")
+        first = {x[0]: [t[0] for t in x[2]] for x in _data(path)["proposals"]}
+        assert page.run("document.querySelector('#card h2').textContent") == words[0]
+        assert page.run("getComputedStyle(document.querySelector('#card h2')).direction") == "rtl"
+        page.press("a")
+        page.press("r")
+        page.press("s")
+        page.press("c")
+        page.run("document.querySelector('.own').value = 'own word, other'")
+        page.press(["Enter"])
+        page.press("1a")  # right, and accepted
+        page.press("11a")  # wrong: the next one is accepted, if there is one
+        page.press("u")  # which is undone
+        right = f"{words[0]}\t{first[words[0]][0]}\n{words[3]}\town word\n{words[3]}\tother\n"
+        right += f"{words[4]}\t{first[words[4]][0]}\n"
+        wrong = "".join(f"{words[1]}\t{x}\n" for x in first[words[1]])
+        assert _saved(page, "txt") == right and _saved(page, "not") == wrong
+        counts = page.run("document.getElementById('counts').textContent")
+        assert counts.endswith("3 accepted, 1 rejected, 1 skipped")
+        assert _saved(page, "csv").count("\r\n") == 1 + 4 + len(first[words[1]])
+        lift = xml.fromstring(_saved(page, "lift"))
+        assert [x.text for x in lift.iter("gloss") for x in x][:2] == [
+            first[words[0]][0],
+            "own word",
+        ]
+        # It is kept in the browser, and a saved file goes on elsewhere.
+        page.command("Page.reload")
+        while not page.run("document.readyState === 'complete' && typeof judged !== 'undefined'"):
+            pass
+        assert _saved(page, "txt") == right
+        page.run("judged = {}; keep(); show()")
+        page.run(f"read({json.dumps(right)}, 'right'); read({json.dumps(wrong)}, 'wrong')")
+        assert _saved(page, "txt") == right and _saved(page, "not") == wrong
+        page.run("$('search').value = 'house'; $('state').value = ''; $('search').oninput()")
+        assert page.run("document.querySelector('#card h2').textContent") == "بيتبيت"
+        page.press("x")
+        page.run("ACTIONS.forms(); ACTIONS.accept()")
+        assert "بيتبيتان\thouse\n" in _saved(page, "txt")
+    # What the page saves is a dictionary of this program.
+    (tmp_path / "ar-en.txt").write_text(right)
+    (tmp_path / "ar-en.not.txt").write_text(wrong)
+    found = dictionary.load(str(tmp_path), ["ar", "en"])
+    assert found.pair_count == 4 and len(found.rejected) == len(first[words[1]])
+
+
+def test_groups_are_of_words_that_begin_alike_and_mean_the_same():
+    translation = lambda word, score: [(word, proposals.Translation(word, 1, score, "verses"))]
+    made = [
+        ("walked", 0, translation("go", 0.9)),
+        ("walker", 1, translation("go", 0.8)),
+        ("walking", 2, translation("stay", 0.7)),
+        ("rock", 3, translation("go", 0.6)),
+    ]
+    heads = proposals._group(made, {"walked": 1, "walker": 5, "walking": 1, "rock": 1})
+    assert [(head[0], forms) for head, forms in heads] == [
+        ("walker", [("walked", 0)]),
+        ("walking", []),
+        ("rock", []),
+    ]
