@@ -27,7 +27,7 @@ def piece_batch(rows: int, length: int, entries: bool = False) -> dict[str, jax.
       targets: int32, the piece to predict where loss_weights > 0.
       loss_weights: float32, 1 at each piece of a masked word (the first alone if it has an entry), else 0.
       positions: int32, starting at 0 in every segment.
-      segment_ids: int32, 1, 2, ... within a row; 0 is padding.
+      segment_ids: int32, 1, 2, ... within a row; 0 is padding. No segment reads another.
       language_ids: int32, the target's language at masked pieces, the piece's own at others.
       source_language_ids: int32, the language of the text that contains the piece.
       entries (if asked for): int32, 1 + the dictionary entry whose labels are all predicted, or 0.

@@ -3,7 +3,43 @@
 from __future__ import annotations
 
 import bisect
+import dataclasses
 from typing import Any, Iterable, Iterator, Sequence
+
+
+@dataclasses.dataclass(frozen=True)
+class Spot:
+    """Where a text stands in a batch.
+
+    Attributes:
+      row: of the batch.
+      start: its first position.
+      segment: its number in the row, from 1.
+      group: its first group in the row.
+    """
+
+    row: int
+    start: int = 0
+    segment: int = 1
+    group: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """A batch to compute.
+
+    Attributes:
+      places: indices of the texts.
+      spots: where each of them stands.
+      size, length: rows and positions of the batch.
+      slots: groups of a row, at most.
+    """
+
+    places: Sequence[int]
+    spots: Sequence[Spot]
+    size: int
+    length: int
+    slots: int
 
 
 def width(length: int, shortest: int, longest: int) -> int:
@@ -50,3 +86,43 @@ def group_rows(keys: Iterable[Any], size: int) -> Iterator[tuple[Any, list[int]]
     for key, some in sorted(places.items()):
         for start in range(0, len(some), size):
             yield key, some[start : start + size]
+
+
+def pack(
+    lengths: Sequence[int], width: int, longest: int, each: int
+) -> Iterator[tuple[int, list[int]]]:
+    """Texts in rows of few widths; the longest text that fits is always the next one.
+
+    Args:
+      lengths: of the texts.
+      width: positions of a row; a longer text has a power of two, at most `longest`.
+      each: a row holds a text for every so many positions, at most.
+
+    Yields:
+      The width of a row and the places of its texts.
+    """
+    places: dict[int, list[int]] = {}
+    for place, length in enumerate(lengths):
+        places.setdefault(length, []).append(place)
+    known = sorted(places)
+    while known:
+        wide = max(width, min(1 << (known[-1] - 1).bit_length(), longest))
+        room = wide
+        row: list[int] = []
+        while len(row) < wide // each and (number := bisect.bisect_right(known, room)):
+            length = known[number - 1]
+            row.append(places[length].pop())
+            room -= length
+            if not places[length]:
+                del known[number - 1]
+        yield wide, row
+
+
+def spots(rows: Iterable[Iterable[tuple[int, int]]]) -> Iterator[Spot]:
+    """Where the texts of a batch's rows stand, given the positions and the groups of each."""
+    for number, row in enumerate(rows):
+        start = group = 0
+        for segment, (length, groups) in enumerate(row, 1):
+            yield Spot(number, start, segment, group)
+            start += length
+            group += groups

@@ -7,6 +7,7 @@ from typing import Sequence
 
 import numpy as np
 
+from clwe_jax.encoders.batching import Spot
 from clwe_jax.encoders.encode import Row, RowEncoder
 from clwe_jax.text.vocab import spelling
 from clwe_jax.text.vocab.tokenizer import Tokenizer
@@ -68,18 +69,25 @@ class CharacterEncoder(RowEncoder):
         tokenizer.vocabulary = _Words(tokenizer.vocabulary)
         super().__init__(encode_fn, tokenizer, max_length, batch_size)
 
-    def batch(self, rows: Sequence[Row], size: int, length: int) -> Batch:
+    def batch(
+        self, rows: Sequence[Row], size: int, length: int, spots: Sequence[Spot] | None = None
+    ) -> Batch:
+        del spots  # every row has a row of the batch of its own
         vocabulary = self.tokenizer.vocabulary
         words = np.full((size, length), vocabulary.pad_id, np.int32)
         groups = np.full((size, length), -1, np.int32)
         filled = np.zeros((size, length), np.float32)
         languages = np.zeros((size, length), np.int32)
+        weighted = bool(rows) and rows[0].weights is not None
+        weights = np.zeros((size, length), np.float32) if weighted else None
         for place, row in enumerate(rows):
             end = len(row.ids) + 2
             words[place, :end] = [vocabulary.cls_id, *row.ids, vocabulary.sep_id]
             groups[place, 1 : end - 1] = row.groups
             filled[place, :end] = 1.0
             languages[place] = row.language
+            if weights is not None:
+                weights[place, 1 : end - 1] = row.weights
         # A word's characters are read once a batch; its positions refer to their row.
         distinct, spelled = np.unique(words, return_inverse=True)
         count = _MIN_DISTINCT
@@ -94,7 +102,7 @@ class CharacterEncoder(RowEncoder):
             "language_ids": languages,
             "groups": groups,
         }
-        return self._with_weights(batch, rows)
+        return batch if weights is None else {**batch, "weights": weights}
 
     def _spell(self, numbers: np.ndarray) -> np.ndarray:
         vocabulary = self.tokenizer.vocabulary
@@ -127,7 +135,10 @@ def encoder_of(
       batch_size: rows computed at once.
       for_senses: whether to call the objective's `encode_for_senses` instead of its `encode`.
     """
-    cls = CharacterEncoder if reads_characters(objective) else RowEncoder
     # The two functions differ for a projected model.
     encode = objective.encode_for_senses if for_senses else objective.encode
-    return cls(encode, tokenizer, max_length or objective.max_length, batch_size)
+    most = max_length or objective.max_length
+    if reads_characters(objective):
+        return CharacterEncoder(encode, tokenizer, most, batch_size)
+    packs = "segment_ids" in objective.batch_shapes(1, _SHORT)
+    return RowEncoder(encode, tokenizer, most, batch_size, packs)

@@ -14,12 +14,14 @@ import numpy as np
 
 from clwe_jax import terminal
 from clwe_jax.encoders import batching
+from clwe_jax.encoders.batching import Plan, Spot
 from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.models.pooling import last_layers
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Array, Batch, EncodeFn, Encoder, Hidden, Variables, piece_batch
 
 _SHORTEST = 8  # positions of the shortest row
+_SHARED = 64  # positions of a batch's row that several rows share
 _FEW = 8  # batch size for at most this many rows
 _WORTH = 1_024  # rows of a further width, from which on it saves more than its compilation costs
 _AHEAD = 2  # batches in flight while another one is fetched
@@ -132,12 +134,18 @@ class RowEncoder:
     """Encodes rows in batches of few distinct shapes, so that few programs are compiled."""
 
     def __init__(
-        self, encode_fn: EncodeFn, tokenizer: Tokenizer, max_length: int, batch_size: int = 64
+        self,
+        encode_fn: EncodeFn,
+        tokenizer: Tokenizer,
+        max_length: int,
+        batch_size: int = 64,
+        packs: bool = False,
     ):
         """Args:
         encode_fn: function from variables and a batch to hidden states.
         max_length: pieces of the longest row, [CLS] and [SEP] included; at most the model's.
         batch_size: rows computed at once.
+        packs: whether short rows share a row of the batch, in segments of which none reads another.
 
         Raises:
           ValueError: a length that leaves no room for a piece.
@@ -147,6 +155,7 @@ class RowEncoder:
         self.tokenizer = tokenizer
         self.max_length = max_length
         self.batch_size = batch_size
+        self._packs = packs
         self._encode_fn = encode_fn
         self._pool = _program(encode_fn)
 
@@ -170,14 +179,15 @@ class RowEncoder:
         Args:
           reduce: function of a batch's vectors, [..., layers + 1, D], that keeps their first axes.
         """
-        pending: collections.deque[tuple[list[int], Array]] = collections.deque()
+        pending: collections.deque[tuple[Plan, Array]] = collections.deque()
         with terminal.task("texts", len(rows)) as advance:
-            for places, length, slots, size in self._batches(rows):
-                batch = self.batch([rows[i] for i in places], size, length)
-                pending.append((places, self._pool(variables, batch, slots=slots)))
+            for plan in self._shared(rows) if self._packs else self._apart(rows):
+                own = [rows[i] for i in plan.places]
+                batch = self.batch(own, plan.size, plan.length, plan.spots)
+                pending.append((plan, self._pool(variables, batch, slots=plan.slots)))
                 if len(pending) > _AHEAD:
                     yield from _fetch(rows, reduce, *pending.popleft())
-                advance(len(places))
+                advance(len(own))
             while pending:
                 yield from _fetch(rows, reduce, *pending.popleft())
 
@@ -190,21 +200,20 @@ class RowEncoder:
         """
         row_vectors = np.zeros((len(rows), self.shape(variables)[1]), np.float32)
         call = _whole_program(program)
-        for places, length, _, size in self._batches(rows):
-            batch = self.batch([rows[i] for i in places], size, length)
+        for plan in self._apart(rows):
+            batch = self.batch([rows[i] for i in plan.places], plan.size, plan.length)
             # The key is this module's own; a model reads those of `batch_shapes`.
             batch.pop("groups")
             vectors = np.asarray(call(variables, batch))
-            for row, place in enumerate(places):
+            for row, place in enumerate(plan.places):
                 if len(rows[place].ids):
                     row_vectors[place] = vectors[row]
         return row_vectors
 
-    def _batches(self, rows: Sequence[Row]) -> Iterator[tuple[list[int], int, int, int]]:
-        """Groups rows of similar length: yields indices of rows, length, slots and batch size.
+    def _apart(self, rows: Sequence[Row]) -> Iterator[Plan]:
+        """Batches of rows of similar length, whose lengths are `batching.widths`.
 
-        A length is one of `batching.widths`. The slots of a row hold its means: 1 slot, or one for
-        every position.
+        The slots of a row hold its means: 1 slot, or one for every position.
         """
         size = min(_FEW, self.batch_size) if len(rows) <= _FEW else self.batch_size
         taken = [len(row.ids) + 2 for row in rows]
@@ -215,35 +224,75 @@ class RowEncoder:
             for row, length in zip(rows, lengths)
         ]
         for (length, slots), places in batching.group_rows(shapes, size):
-            yield places, length, slots, size
+            yield Plan(places, [Spot(row) for row in range(len(places))], size, length, slots)
 
-    def batch(self, rows: Sequence[Row], size: int, length: int) -> Batch:
-        """A batch of `size` rows of `length` pieces, padded, with the 'groups' of the pieces."""
+    def _shared(self, rows: Sequence[Row]) -> Iterator[Plan]:
+        """Batches whose rows of `_SHARED` positions, or of those of a longer text, hold several texts.
+
+        Little is padding then, and texts of most lengths share one program.
+        """
+        if len(rows) <= _FEW:
+            yield from self._apart(rows)
+            return
+        by_language: dict[int, list[int]] = {}
+        for place, row in enumerate(rows):
+            by_language.setdefault(row.language, []).append(place)
+        # A row of the batch holds four rows or more, mostly.
+        size = max(1, self.batch_size // 4)
+        several = any(row.count > 1 for row in rows)
+        total = sum(len(row.ids) + 2 for row in rows)
+        each = 8 if total >= 8 * len(rows) else 3  # positions of a row, at least
+        bins = []
+        for own in by_language.values():
+            taken = [len(rows[place].ids) + 2 for place in own]
+            packed = batching.pack(taken, _SHARED, self.max_length, 1 if several else each)
+            bins += [(width, [own[k] for k in some]) for width, some in packed]
+        few = max(1, size // 4)
+        full = 0  # the width of the last program for `size` rows, which serves the rest too
+        for width, chosen in batching.group_rows((width for width, _ in bins), size):
+            slots = width if several else width // each
+            shared = [bins[number][1] for number in chosen]
+            steps = few if len(shared) <= 2 * few and width != full else size
+            full = width if steps == size else full
+            for start in range(0, len(shared), steps):
+                some = shared[start : start + steps]
+                own = [place for places in some for place in places]
+                sizes = [[(len(rows[x].ids) + 2, rows[x].count) for x in places] for places in some]
+                yield Plan(own, list(batching.spots(sizes)), steps, width, slots)
+
+    def batch(
+        self, rows: Sequence[Row], size: int, length: int, spots: Sequence[Spot] | None = None
+    ) -> Batch:
+        """A batch of `size` rows of `length` pieces, padded, with the 'groups' of the pieces.
+
+        Args:
+          spots: where each of the rows stands; None: each in a row of the batch of its own.
+        """
         vocabulary = self.tokenizer.vocabulary
         shapes = piece_batch(size, length)
         arrays = {key: np.zeros(x.shape, x.dtype) for key, x in shapes.items()}
         arrays["inputs"][:] = vocabulary.pad_id
         arrays["groups"] = np.full((size, length), -1, np.int32)
-        for place, row in enumerate(rows):
-            end = len(row.ids) + 2
-            arrays["inputs"][place, :end] = [vocabulary.cls_id, *row.ids, vocabulary.sep_id]
-            arrays["segment_ids"][place, :end] = vocabulary.filled(end)
-            arrays["positions"][place, :end] = np.arange(end)
-            arrays["language_ids"][place, :end] = row.language
-            arrays["source_language_ids"][place, :end] = row.language
-            arrays["groups"][place, :end] = [row.ends[0], *row.groups, row.ends[1]]
-            arrays["groups"][place, :end][arrays["segment_ids"][place, :end] == 0] = -1
+        weighted = bool(rows) and rows[0].weights is not None
+        if weighted:
+            arrays["weights"] = np.zeros((size, length), np.float32)
+        for row, spot in zip(rows, spots or [Spot(place) for place in range(len(rows))]):
+            taken = len(row.ids) + 2
+            here = spot.row, slice(spot.start, spot.start + taken)
+            filled = vocabulary.filled(taken)
+            arrays["inputs"][here] = [vocabulary.cls_id, *row.ids, vocabulary.sep_id]
+            arrays["segment_ids"][here] = spot.segment * filled
+            arrays["positions"][here] = np.arange(taken)
+            arrays["language_ids"][here] = row.language
+            arrays["source_language_ids"][here] = row.language
+            groups = np.array([row.ends[0], *row.groups, row.ends[1]])
+            groups[groups >= 0] += spot.group
+            arrays["groups"][here] = np.where(filled, groups, -1)
+            if weighted:
+                arrays["weights"][here] = [0.0, *row.weights, 0.0]
         # Nothing is masked: each piece is its own target.
         arrays["targets"] = arrays["inputs"]
-        return self._with_weights(arrays, rows)
-
-    def _with_weights(self, batch: Batch, rows: Sequence[Row]) -> Batch:
-        """The batch with 'weights' of its pieces, where rows have weights."""
-        if rows and rows[0].weights is not None:
-            batch["weights"] = np.zeros(batch["groups"].shape, np.float32)
-            for place, row in enumerate(rows):
-                batch["weights"][place, 1 : len(row.ids) + 1] = row.weights
-        return batch
+        return arrays
 
     def shape(self, variables: Variables) -> tuple[int, int]:
         """(layers + 1, D); nothing is computed."""
@@ -306,9 +355,9 @@ def _sums(member: Array, hidden: Hidden) -> Array:
 
 
 def _fetch(
-    rows: Sequence[Row], reduce: Reduce, places: list[int], vectors: Array
+    rows: Sequence[Row], reduce: Reduce, plan: Plan, vectors: Array
 ) -> Iterator[tuple[int, np.ndarray]]:
     vectors = reduce(np.asarray(vectors))
-    for row, place in enumerate(places):
-        # Slots behind the row's last group are padding: [1 or 2, groups, ...].
-        yield place, vectors[row, :, : rows[place].count]
+    for place, spot in zip(plan.places, plan.spots):
+        # Slots behind the row's last group are another row's or padding: [1 or 2, groups, ...].
+        yield place, vectors[spot.row, :, spot.group : spot.group + rows[place].count]

@@ -27,3 +27,15 @@ def test_rows_of_equal_keys_stand_together():
     keys = [16, 8, 16, 16, 8]
     assert list(batching.group_rows(keys, 2)) == [(8, [1, 4]), (16, [0, 2]), (16, [3])]
     assert list(batching.group_rows([(8, 2), (8, 1)], 4)) == [((8, 1), [1]), ((8, 2), [0])]
+
+
+def test_texts_share_rows_of_few_widths():
+    lengths = [5, 40, 3, 9, 4, 16, 2]
+    rows = list(batching.pack(lengths, 16, 48, 1))
+    assert rows == [(48, [1, 0, 2]), (16, [5]), (16, [3, 4, 6])]
+    assert list(batching.pack([2] * 5, 16, 48, 8)) == [(16, [4, 3]), (16, [2, 1]), (16, [0])]
+    assert list(batching.spots([[(5, 1), (3, 2)], [(2, 1)]])) == [
+        batching.Spot(0, 0, 1, 0),
+        batching.Spot(0, 5, 2, 1),
+        batching.Spot(1, 0, 1, 0),
+    ]

@@ -19,7 +19,7 @@ WIDTH = 24
 
 @dataclasses.dataclass(frozen=True)
 class ToyObjective:
-    """A table of pieces and one of languages; layer k mixes a row's pieces and adds positions."""
+    """A table of pieces and one of languages; layer k mixes a segment's pieces and adds positions."""
 
     layers: int = 2
     max_length: int = 16
@@ -29,9 +29,10 @@ class ToyObjective:
     def encode(self, variables, batch):
         x = variables["pieces"][batch["inputs"]] + variables["languages"][batch["language_ids"]]
         outputs = [x]
-        here = (batch["segment_ids"] > 0)[..., None]
+        segments = batch["segment_ids"]
+        read = (segments[:, :, None] == segments[:, None]) & (segments > 0)[:, None]
         for layer in range(1, self.layers + 1):
-            mean = (x * here).sum(1, keepdims=True) / here.sum(1, keepdims=True).clip(1)
+            mean = read @ x / read.sum(2, keepdims=True).clip(1)
             outputs.append(layer * x + mean + 0.1 * batch["positions"][..., None])
         return Hidden(last=outputs[-1], layers=tuple(outputs))
 
