@@ -24,7 +24,7 @@ from clwe_jax.encoders.dictionary_entries import DictionaryEntries
 from clwe_jax.encoders.encode import Layer, select
 from clwe_jax.encoders.loaded import BATCH, LoadedEncoder
 from clwe_jax.encoders.nearest import Neighbour, Ranked, rank
-from clwe_jax.encoders.static import StaticEncoder, known_parts
+from clwe_jax.encoders.static import LastSpelled, StaticEncoder, known_parts
 from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.words.normalize import Normalizer
@@ -208,7 +208,7 @@ class StaticSpaces(LoadedEncoder):
             self,
             split or self._split,
             frequencies=self.frequencies,
-            spelled=self._spell_words if self.spelling else None,
+            spelled=LastSpelled(self._spell_words) if self.spelling else None,
             as_words=self.as_words,
         )
 

@@ -57,10 +57,6 @@ class StaticEncoder:
     frequencies: Frequencies | None = None
     spelled: Callable[[Sequence[str], str], np.ndarray] | None = None
     as_words: Callable[[np.ndarray], np.ndarray] = lambda rows: np.asarray(rows, np.float32)
-    # language -> the words that were asked for last, and those of them that have a vector.
-    _asked: dict[str, tuple[frozenset[str], Vectors]] = dataclasses.field(
-        default_factory=dict, init=False, repr=False
-    )
     layers = 1
 
     @property
@@ -189,15 +185,36 @@ class StaticEncoder:
         vectors = self._vectors(language)
         if self.spelled is None:
             return vectors
-        words = frozenset(itertools.chain.from_iterable(sentences))
-        # Retrieval asks for the vectors of texts, then for the coverage of the same texts.
-        if language not in self._asked or self._asked[language][0] != words:
-            asked = add_spelled(vectors, words, lambda some: self.spelled(some, language))
-            self._asked[language] = words, asked
-        return self._asked[language][1]
+        words = itertools.chain.from_iterable(sentences)
+        return add_spelled(vectors, words, lambda some: self.spelled(some, language))
 
     def _vectors(self, language: str) -> Vectors:
         return self.spaces.stored(language) if self.pair is None else self.pair[language]
+
+
+@dataclasses.dataclass(frozen=True)
+class LastSpelled:
+    """Vectors of words by their spelling, which keeps those of the last words of each language.
+
+    An evaluation asks for the same sentences, or nearly the same, with every other language.
+
+    Attributes:
+      make: (words, language) -> vectors, float32 [words, D].
+    """
+
+    make: Callable[[Sequence[str], str], np.ndarray]
+    _last: dict[str, dict[str, np.ndarray]] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    def __call__(self, words: Sequence[str], language: str) -> np.ndarray:
+        """float32 [words, D], of one word at least."""
+        last = self._last.get(language, {})
+        new = [word for word in words if word not in last]
+        if new:
+            last = last | dict(zip(new, self.make(new, language)))
+        self._last[language] = {word: last[word] for word in words}
+        return np.stack([last[word] for word in words])
 
 
 def known_parts(word: str, index: Container[str]) -> list[str]:

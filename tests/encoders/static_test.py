@@ -8,7 +8,7 @@ import pytest
 
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import static as static_encoder
-from clwe_jax.encoders.static import StaticEncoder
+from clwe_jax.encoders.static import LastSpelled, StaticEncoder
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
 from clwe_jax.text.corpus.frequencies import Frequencies
@@ -72,6 +72,21 @@ def test_words_with_a_vector_by_their_spelling_have_it_in_text_and_not_in_labell
     np.testing.assert_array_equal(part[0], [0.5, 0.5, 0])
     [(_, none)] = model.in_context(["!"], "de")
     np.testing.assert_array_equal(none, np.zeros((1, 1, 3)))
+
+
+def test_words_by_their_spelling_are_made_once_for_two_nearly_equal_texts():
+    made = []
+
+    def make(words, language):
+        made.append((language, *words))
+        return np.array([[len(word)] for word in words], np.float32)
+
+    spelled = LastSpelled(make)
+    for words in (["a", "bb"], ["bb", "a"], ["ccc", "bb"], ["a"]):
+        np.testing.assert_array_equal(spelled(words, "de")[:, 0], [len(word) for word in words])
+    assert spelled(["a"], "en") == [[1]]
+    # Those of the texts before the last one are not kept.
+    assert made == [("de", "a", "bb"), ("de", "ccc"), ("de", "a"), ("en", "a")]
 
 
 def test_two_languages_are_compared_where_their_aligner_does():
