@@ -22,6 +22,7 @@ COMMANDS = {
         "clwe_jax.api.over_files",
         "pair the sentences of two translated documents",
     ),
+    "explore": ("clwe_jax.static.explore", "a page that asks a run's space offline"),
     "lexicon": (
         "clwe_jax.static.lexicon_command",
         "a page on which a person judges proposed entries of a dictionary",

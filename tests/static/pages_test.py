@@ -1,4 +1,4 @@
-"""Proposed entries and the page on which they are judged, of a run on verses of invented languages."""
+"""The pages for people who do not program: proposed entries and the space, of a run on invented verses."""
 
 import json
 import pathlib
@@ -9,9 +9,9 @@ import xml.etree.ElementTree as xml
 import numpy as np
 import pytest
 
-from clwe_jax import options
+from clwe_jax import api, options
 from clwe_jax.options import systems
-from clwe_jax.static import job as static, lexicon_command, marked, proposals
+from clwe_jax.static import explore, job as static, lexicon_command, marked, proposals
 from clwe_jax.text import dictionary
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -172,3 +172,72 @@ def test_groups_are_of_words_that_begin_alike_and_mean_the_same():
         ("walking", []),
         ("rock", []),
     ]
+
+
+def test_the_space_page_answers_as_the_model_does(run, tmp_path):
+    folder = str(run / "run")
+    path = explore.write(folder, str(tmp_path / "explore.html"))
+    model = api.load(folder)
+    with browser.opened(path) as page:
+        for lang, to in (("ar", "en"), ("en", "ar")):
+            for word in model.vectors(lang).words:
+                for method in ("csls", "cosine"):
+                    expected = model.neighbours(word, lang, 5, to, method=method)
+                    found = page.run(
+                        f"nearest({json.dumps(word)}, '{lang}', '{to}', '{method}', 5)"
+                    )
+                    scores = {
+                        near.word: near.score
+                        for near in model.neighbours(word, lang, 30, to, method=method)
+                    }
+                    assert [x["score"] for x in found] == pytest.approx(
+                        [scores[x["word"]] for x in found], abs=0.01
+                    ), word
+                    assert found[0]["word"] == expected[0].word
+                    for near, other in zip(
+                        expected, found
+                    ):  # words that are equally near may change places
+                        assert near.score == pytest.approx(other["score"], abs=0.01)
+            own = page.run(f"nearest({json.dumps(word)}, '{lang}', '{lang}', 'cosine', 5)")
+            assert word not in [x["word"] for x in own]
+        # The dictionary's entry is marked, and the rejected pair is never shown.
+        [sun, *_] = page.run(f"nearest({json.dumps(_arabic('sun'))}, 'ar', 'en', 'csls')")
+        assert sun["entry"] and sun["word"] == "sun"
+        moon = page.run(f"nearest({json.dumps(_arabic('moon'))}, 'ar', 'en', 'csls', 40)")
+        assert "moon" not in [x["word"] for x in moon] and len(moon) > 10
+        english = "Bird, fish and star."
+        arabic = " ".join(map(_arabic, ("star", "bird", "fish"))) + "."
+        texts = json.dumps([english, arabic])
+        links = model.align(english, arabic, lang="en", to="ar")
+        found = page.run(f"align(...{texts}, 'en', 'ar')")
+        assert (
+            sorted(found) == [[x.source_place, x.target_place] for x in links] and len(found) == 4
+        )
+        x, y = (
+            model.encode([text], lang, pool="sif", normalize=True)[0]
+            for text, lang in ((english.replace("and ", ""), "en"), (arabic, "ar"))
+        )
+        near = page.run(f"similarity(...{texts}, 'en', 'ar')")
+        assert near == pytest.approx(float(x @ y), abs=0.01)
+        # A person types; a word from the right is shown so; an unknown word has others beside it.
+        page.run(
+            "$('language').value = 'ar'; $('text').value = 'بيتبيت'; $('ask').onsubmit(new Event('x'))"
+        )
+        assert "house" in page.run("$('answer').textContent")
+        assert page.run("document.querySelectorAll('#map circle').length") > 10
+        page.run("ask('housse', 'en')")
+        assert "house" in page.run("$('answer').textContent")
+        page.run(f"[$('source').value, $('target').value] = {texts}; $('from').value = 'en'")
+        page.run("$('to').value = 'ar'; link()")
+        assert page.run("document.querySelectorAll('#links path').length") == 4
+        assert page.run("getComputedStyle($('links').children[2]).direction") == "rtl"
+
+
+def test_a_page_of_few_bytes_has_the_frequent_words(run):
+    model = api.load(str(run / "run")).loaded
+    whole = explore.collect(model)
+    assert whole["left"] == {"en": 0, "ar": 0}
+    few = explore.collect(model, explore._ASIDE_BYTES + 12_000)
+    assert 0 < len(few["words"]["en"]) < len(whole["words"]["en"])
+    assert few["words"]["en"] == whole["words"]["en"][: len(few["words"]["en"])]
+    assert sum(len(x) for x in few["vectors"].values()) < 12_000
