@@ -85,11 +85,7 @@ EMBEDDED: dict[str, dict[str, tuple[str, str, Options]]] = {
     "topics": {"linear": ("classify_topics", "joint_align", _TAGS)},
     "static-names": {x: ("ner_bilstm_crf", x, _TAGS) for x in ("align_procrustes", "joint_align")},
     "mapped-names": {
-        "warm_dict_mlm, no maps": (
-            "ner_mapped",
-            "warm_dict_mlm",
-            {**_TAGS, "transfer.align.parallel": ""},
-        ),
+        "warm_dict_mlm, no maps": ("ner_mapped", "warm_dict_mlm", {**_TAGS, "data.pairs": ""}),
         "warm_dict_mlm, mapped by aligned words": ("ner_mapped", "warm_dict_mlm", _TAGS),
     },
     "projected-names": {

@@ -14,7 +14,7 @@ Command:
 Other encoders, by override:
   a finished run       --config.encoder=run:DIR (language models, projected pairs, static vectors)
   mBERT, XLM-R, XLM    --config.encoder=hf:DIR; with E9's features and recipe, without maps:
-                         --config=configs/ner_mapped.py:paper --config.transfer.align.parallel=''
+                         --config=configs/ner_mapped.py:paper --config.data.pairs=''
   no pretraining       --config.encoder=bow (gru, lstm)
   each layer alone     --config.transfer.layers=each
 

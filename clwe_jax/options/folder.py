@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from typing import Any, Mapping
+from typing import Any
 
 from clwe_jax import __version__, atomic
 from clwe_jax.options.section import to_dict
@@ -28,11 +28,12 @@ _GONE = (
     "transfer.align.discount",
     "transfer.constrained",
 )
-# Options of earlier releases that have another name now: section -> old name -> new name.
+# Options of earlier releases that have another name now.
 _RENAMED = {
-    "objective": {"hold": "stay_near_embeddings"},
-    "optimizer": {"pull": "decay_to_start"},
-    "static.mining": {"position": "position_weight"},
+    "objective.hold": "objective.stay_near_embeddings",
+    "optimizer.pull": "optimizer.decay_to_start",
+    "static.mining.position": "static.mining.position_weight",
+    "transfer.align.parallel": "data.pairs",
 }
 # The key of config.json for the folder that relative paths of options begin in, as seen from WORKDIR.
 _STARTED_IN = "started_in"
@@ -172,10 +173,10 @@ def _read_values(workdir: str | os.PathLike[str]) -> dict[str, Any]:
     for path in _GONE:
         section, _, name = path.rpartition(".")
         _section_of(values, section).pop(name, None)
-    for path, names in _RENAMED.items():
-        _rename(_section_of(values, path), names)
+    for old, new in _RENAMED.items():
+        _move(values, old, new)
     for group in _section_of(values, "optimizer.groups").values():
-        _rename(group, _RENAMED["optimizer"])
+        _move({"optimizer": group}, "optimizer.pull", _RENAMED["optimizer.pull"])
     return values
 
 
@@ -184,10 +185,13 @@ def _section_of(values: dict[str, Any], path: str) -> dict[str, Any]:
     return functools.reduce(lambda node, name: node.get(name) or {}, path.split("."), values)
 
 
-def _rename(section: dict[str, Any], names: Mapping[str, str]) -> None:
-    for old, new in names.items():
-        if old in section:
-            section[new] = section.pop(old)
+def _move(values: dict[str, Any], old: str, new: str) -> None:
+    """Gives an option another path."""
+    section, _, name = old.rpartition(".")
+    before = _section_of(values, section)
+    if name in before:
+        section, _, new_name = new.rpartition(".")
+        _section_of(values, section)[new_name] = before.pop(name)
 
 
 def write_config(config: Run, workdir: str, started_in: str = "") -> None:

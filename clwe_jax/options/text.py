@@ -16,7 +16,7 @@ PAIRS = "pairs"
 
 @dataclasses.dataclass(frozen=True)
 class TextOptions(Section):
-    """Text and dictionaries, as every kind of run reads them."""
+    """Text, dictionaries and parallel text, as every kind of run reads them."""
 
     source: str = option(
         "pocket",
@@ -30,12 +30,6 @@ class TextOptions(Section):
     lower_case: bool = option(True, "whether text and dictionaries become lower case")
     simplify_chinese: bool = option(False, "whether Chinese characters become simplified ones")
     pocket_sentences: Size = option(60_000, "sentences of a language, when the source is pocket")
-
-
-@dataclasses.dataclass(frozen=True)
-class WorldOptions(TextOptions):
-    """Text and parallel text, of which the embedded world's domains and shared lines can be chosen."""
-
     pairs: str = option(
         "",
         "parallel text to learn from: a folder, or the beginning of its files' names (DIR/train) | pocket | "
@@ -46,6 +40,12 @@ class WorldOptions(TextOptions):
         "verses of config.data.pairs that training leaves out, such as JHN or 'JHN,LUK 3'; an evaluator's "
         "data=pairs tests them",
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class WorldOptions(TextOptions):
+    """Text, of which the embedded world's domains and shared lines can be chosen."""
+
     pocket_domains: str = option(
         "", "domains of the embedded world, with commas between them; '' for all"
     )

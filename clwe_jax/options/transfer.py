@@ -53,11 +53,8 @@ class SearchOptions(Section):
 
 @dataclasses.dataclass(frozen=True)
 class MapsOptions(WordAlignerOptions):
-    """Orthogonal maps of a language model's layers onto English (E9)."""
+    """Orthogonal maps of a language model's layers onto English by config.data.pairs (E9)."""
 
-    parallel: str = option(
-        "", "STEM of parallel files STEM.en, STEM.de, ... | pocket | '': no maps"
-    )
     links: str = option(
         "",
         "STEM of files STEM.de-en with links `0-0 1-2` of these sentences | gold, with pocket | '': the "

@@ -117,8 +117,8 @@ class Transfer(Job):
             yield f"encoder: {encoder}, {model!r}"
             if self.tunes:
                 encoders.tunable(model, encoder)
-        if self.config.transfer.align.parallel:
-            yield f"mapped by word-aligned sentences: {self.config.transfer.align.parallel}"
+        if self.config.data.pairs:
+            yield f"mapped by word-aligned sentences: {self.config.training_pairs}"
 
     def _about_training(self) -> Iterator[str]:
         settings = self.config.transfer

@@ -25,10 +25,11 @@ from clwe_jax.evaluate import word_alignment
 from clwe_jax.evaluate.word_alignment import WordAligner
 from clwe_jax.objectives import projected
 from clwe_jax.options.section import to_dict
-from clwe_jax.options.transfer import MapsOptions, TransferOptions, TransferRun
+from clwe_jax.options.transfer import TransferRun
 from clwe_jax.text import stamps
-from clwe_jax.text.corpus import alignment_files, parallel
+from clwe_jax.text.corpus import alignment_files, parallel, parallel_files
 from clwe_jax.text.corpus.alignment_files import AlignmentFiles, Linked
+from clwe_jax.text.corpus.parallel_files import LINES, Bitext
 from clwe_jax.types import Encoder
 
 POCKET = "pocket"
@@ -42,7 +43,7 @@ Maps = Mapping[str, Mapping[str, np.ndarray]]  # 'orthogonal' -> language -> [la
 def map_model(
     config: TransferRun, workdir: str, model: LoadedEncoder, languages: Sequence[str]
 ) -> tuple[LoadedEncoder, dict[str, Any]]:
-    """The model with maps of all languages but the first, which `config.transfer.align` asks for.
+    """The model with maps of all languages but the first, which `config.data.pairs` asks for.
 
     The maps are kept in WORKDIR/projection.npz, which `api.load` reads.
 
@@ -57,16 +58,17 @@ def map_model(
       FileNotFoundError: a language has no parallel sentences.
     """
     settings = config.transfer.align
-    if not settings.parallel:
+    if not config.data.pairs:
         return model, {}
     if not isinstance(model, LanguageModel) or model.projection is not None:
         raise ValueError(
             f"config.encoder={config.encoder} is not one language model with its own layers: "
-            "--config.transfer.align.parallel=''"
+            "--config.data.pairs=''"
         )
     target, *sources = languages
     given = {
         **to_dict(settings),
+        "pairs": config.training_pairs,
         "encoder": config.encoder,
         "words": config.transfer.words,
         "languages": list(languages),
@@ -75,7 +77,7 @@ def map_model(
 
     def make() -> Maps:
         encoder = model.encoder()
-        return {"orthogonal": {x: _fit_maps(config.transfer, encoder, x, target) for x in sources}}
+        return {"orthogonal": {x: _fit_maps(config, encoder, x, target) for x in sources}}
 
     maps = CachedResult(
         os.path.join(workdir, projected.FILE),
@@ -83,7 +85,7 @@ def map_model(
         make,
         lambda made, path: projected.save(path, made, "orthogonal"),
         lambda path: projected.read(path)[0],
-        stamps=_stamps(settings, languages),
+        stamps=_stamps(config, languages),
     ).result()["orthogonal"]
     objective = projected.Projected(
         model.objective, {model.tokenizer.language_id(x): matrices for x, matrices in maps.items()}
@@ -91,31 +93,46 @@ def map_model(
     return dataclasses.replace(model, projection=objective), {"align": given}
 
 
-def _stamps(align: MapsOptions, languages: Sequence[str]) -> dict[str, str]:
+def _stamps(config: TransferRun, languages: Sequence[str]) -> dict[str, str]:
     """Name -> stamp of the files of sentences and links; the embedded world has none."""
-    if align.parallel == POCKET:
+    if config.data.pairs == POCKET:
         return {}
     target, *sources = languages
-    pairs = [_files(align, source, target) for source in sources]
-    paths = itertools.chain.from_iterable((*files.sides, files.links) for files in pairs)
-    return stamps.stamps(filter(os.path.isfile, paths))  # `sentences` names those that are missing
+    pairs = [(source, _bitext(config, source, target)) for source in sources]
+    links = (_links(config, source, target) for source, _ in pairs)
+    paths = itertools.chain(*(files.paths for _, files in pairs), links)
+    return stamps.stamps(filter(os.path.isfile, paths))  # the reader names links that are missing
 
 
-def _files(align: MapsOptions, source: str, target: str) -> AlignmentFiles:
-    """The files of a pair of languages; without links, the path of their file is ''."""
-    sides = f"{align.parallel}.{source}", f"{align.parallel}.{target}"
-    links = f"{align.links}.{source}-{target}" if align.links else ""
-    return AlignmentFiles(source, target, links, sides)
+def _bitext(config: TransferRun, source: str, target: str) -> Bitext:
+    """The sentences of a pair of languages in config.data.pairs.
+
+    Raises:
+      FileNotFoundError: there are none.
+    """
+    found, _ = parallel_files.find(config.training_pairs, (source, target), "data.pairs")
+    if not found:
+        raise FileNotFoundError(
+            f"config.data.pairs={config.data.pairs} has no sentences of {source}-{target}, languages of the "
+            "labelled rows: test fewer languages, or give them"
+        )
+    return found[0]
 
 
-def _fit_maps(settings: TransferOptions, encoder: Encoder, source: str, target: str) -> np.ndarray:
+def _links(config: TransferRun, source: str, target: str) -> str:
+    """The path of a pair's links; '' for none."""
+    links = config.transfer.align.links
+    return f"{links}.{source}-{target}" if links else ""
+
+
+def _fit_maps(config: TransferRun, encoder: Encoder, source: str, target: str) -> np.ndarray:
     """The maps of a language's layers into those of `target`, float32 [layers, D, D]."""
-    align = settings.align
+    align = config.transfer.align
     names = [field.name for field in dataclasses.fields(WordAligner)]
     aligner = WordAligner(**{name: getattr(align, name) for name in names})
-    rows = sentences(align, encoder, source, target)
+    rows = sentences(config, encoder, source, target)
     products, pairs = cross_products(
-        encoder, rows, (source, target), aligner, bool(align.links), settings.words
+        encoder, rows, (source, target), aligner, bool(align.links), config.transfer.words
     )
     logging.info(
         "%s-%s: %s pairs of words from %s sentences", source, target, f"{pairs:,}", f"{len(rows):,}"
@@ -172,34 +189,39 @@ def cross_products(
     return (np.zeros((encoder.layers, 1, 1)) if total is None else total), count
 
 
-def sentences(align: MapsOptions, encoder: Encoder, source: str, target: str) -> list[Linked]:
-    """Parallel sentences of `align.parallel`, cut into words; links where given.
+def sentences(config: TransferRun, encoder: Encoder, source: str, target: str) -> list[Linked]:
+    """Sentences of config.data.pairs, cut into words; links where given.
 
     Raises:
       FileNotFoundError, ValueError: absent files, or files that do not fit each other.
     """
-    if align.parallel == POCKET:
+    align = config.transfer.align
+    if config.data.pairs == POCKET:
         rows = pocket.linked(source, target, align.sentences, _SEED, "train")
         return [Linked(*row) for row in rows]
-    linked = _files(align, source, target)
-    if align.links:
-        return alignment_files.read(linked, align.sentences)
-    for path in linked.sides:
-        if not os.path.isfile(path):
-            raise FileNotFoundError(
-                f"config.transfer.align.parallel={align.parallel}: {path} is missing, the sentences of a "
-                "language of the labelled rows; test fewer languages, or give them"
-            )
-    files = parallel.Bitext(source, target, linked.sides)
-    return list(_cut(encoder, files, parallel.read(files, align.sentences)))
+    files = _bitext(config, source, target)
+    if not align.links:
+        return list(_cut(encoder, files, (source, target), align.sentences))
+    if files.kind != LINES:
+        raise ValueError(
+            f"config.transfer.align.links={align.links} are links of the lines of two files, such as "
+            f"train.{source} and train.{target}: config.data.pairs={config.data.pairs} has {files.paths[0]}"
+        )
+    sides = dict(zip((files.source, files.target), files.paths))
+    given = AlignmentFiles(
+        source, target, _links(config, source, target), (sides[source], sides[target])
+    )
+    return alignment_files.read(given, align.sentences)
 
 
 def _cut(
-    encoder: Encoder, files: parallel.Bitext, pairs: parallel.SentencePairs
+    encoder: Encoder, files: Bitext, languages: tuple[str, str], limit: int
 ) -> Iterator[Linked]:
-    """The pairs as words; those with a side without words are left out."""
+    """The pairs as words, the sides in the order of `languages`; pairs with a side without words are left out."""
     none: frozenset[tuple[int, int]] = frozenset()
-    for source, target in zip(pairs.source, pairs.target):
-        words = encoder.words(source, files.source), encoder.words(target, files.target)
+    pairs = parallel.read(files, limit)
+    sides = {files.source: pairs.source, files.target: pairs.target}
+    for texts in zip(*(sides[language] for language in languages)):
+        words = [encoder.words(text, x) for text, x in zip(texts, languages)]
         if all(words):
             yield Linked(*words, none, none)

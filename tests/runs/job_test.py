@@ -354,6 +354,15 @@ def test_a_folder_with_former_names_of_options_is_read(tmp_path):
     assert options.read_config(tmp_path) == run
 
 
+def test_an_option_that_stood_in_another_section_is_read(tmp_path):
+    run = options.parse(presets.start_from("ner_mapped", "small"))
+    options.write_config(run, str(tmp_path), ".")
+    kept = json.loads((tmp_path / "config.json").read_text())
+    kept["transfer"]["align"]["parallel"] = kept["data"].pop("pairs")
+    (tmp_path / "config.json").write_text(json.dumps(kept))
+    assert options.read_config(tmp_path) == run and run.data.pairs == "parallel/train"
+
+
 @pytest.mark.parametrize("job", registry.TABLES["job"])
 def test_every_job_is_an_option_and_what_it_leaves_is_loaded(job):
     assert (job in systems.JOBS) != (job in systems._KINDS)

@@ -115,14 +115,15 @@ def model():
     return LanguageModel(config_of("x"), tokenizer, objective, variables)
 
 
-def config_of(encoder, **align):
+def config_of(encoder, pairs="pocket", **align):
     config = presets.transfer("laptop", "ner", "linear")
     config.encoder = f"run:{encoder}"
     config.data.languages = "en,de"
     config.transfer.update(
         seeds=1, embedded_rows=40, embedded_tests=20, layers="sum4", words="first"
     )
-    config.transfer.align.update(dict(parallel="pocket", sentences=60) | align)
+    config.data.pairs = pairs
+    config.transfer.align.update(dict(sentences=60) | align)
     config.recipe.epochs = 1
     return options.parse(config)
 
@@ -141,7 +142,7 @@ def test_a_mapped_model_and_its_maps(model, tmp_path):
     np.testing.assert_array_equal(*english)
     again, _ = transfer_maps.map_model(config, folder, model, LANGUAGES)  # from the folder
     np.testing.assert_array_equal(again.projection.maps[1], found.projection.maps[1])
-    config = config_of(str(tmp_path), parallel="")
+    config = config_of(str(tmp_path), pairs="")
     assert transfer_maps.map_model(config, folder, model, LANGUAGES) == (model, {})
 
 
@@ -178,7 +179,7 @@ def test_wrong_options_are_named_at_once(tmp_path):
         "maps the layers of a": {"encoder": f"run:{folder}+run:{folder}"},
         "'gold' links are those of": {"transfer.align.links": "x"},
         r"sentences=0: .*at least 1": {"transfer.align.sentences": 0},
-        "no.en is no file": {"transfer.align.parallel": "no"},
+        "config.data.pairs=no names no parallel text": {"data.pairs": "no"},
         "config.transfer.align.method": {"transfer.align.method": "itermx"},
     }
     for message, values in cases.items():
@@ -189,15 +190,15 @@ def test_wrong_options_are_named_at_once(tmp_path):
 def test_maps_of_links_in_a_file_are_those_of_gold_links(tmp_path, model, monkeypatch):
     """Links in Pharaoh's format, `STEM.de-en` beside `STEM.de` and `STEM.en`."""
     config, stem = config_of(str(tmp_path), links="gold"), str(tmp_path / "train")
-    gold = transfer_maps.sentences(config.transfer.align, model.encoder(), "de", "en")
+    gold = transfer_maps.sentences(config, model.encoder(), "de", "en")
     for end, lines in {
         "de": [" ".join(row.source) for row in gold],
         "en": [" ".join(row.target) for row in gold],
         "de-en": [" ".join(f"{i}-{j}" for i, j in sorted(row.sure)) for row in gold],
     }.items():
         pathlib.Path(f"{stem}.{end}").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    config = config_of(str(tmp_path), parallel=stem, links=stem)
-    read = transfer_maps.sentences(config.transfer.align, model.encoder(), "de", "en")
+    config = config_of(str(tmp_path), pairs=stem, links=stem)
+    read = transfer_maps.sentences(config, model.encoder(), "de", "en")
     assert [row.sure for row in read] == [row.sure for row in gold]
     maps = []
     for name, given in (("file", config), ("gold", config_of(str(tmp_path), links="gold"))):
@@ -218,16 +219,32 @@ def test_maps_of_links_in_a_file_are_those_of_gold_links(tmp_path, model, monkey
     assert fitted == ["de"]
 
 
+def test_sides_stand_in_the_order_that_is_asked_for(tmp_path, model):
+    """A folder of verses pairs its languages in an order of its own, and leaves out what is held out."""
+    for language, verses in (("en", "the\ta man\tx"), ("de", "der\tein mann\ty")):
+        lines = zip(("MAT 1:1", "MAT 1:2", "JHN 1:1"), verses.split("\t"))
+        text = "".join(f"{reference}\t{verse}\n" for reference, verse in lines)
+        (tmp_path / f"{language}.tsv").write_text(text)
+    config = config_of(str(tmp_path), pairs=str(tmp_path))
+    config = options.with_values(config, {"data.held_out": "JHN"})
+    for source, target, first in (("de", "en", "der"), ("en", "de", "the")):
+        rows = transfer_maps.sentences(config, model.encoder(), source, target)
+        assert len(rows) == 2 and rows[0].source == [first]
+    links = options.with_values(config, {"transfer.align.links": "x"})
+    with pytest.raises(ValueError, match="links of the lines of two files"):
+        transfer_maps.sentences(links, model.encoder(), "de", "en")
+
+
 def test_files_that_do_not_fit_are_named(tmp_path, model):
     stem = str(tmp_path / "train")
-    config = config_of(str(tmp_path), parallel=stem)
+    config = config_of(str(tmp_path), pairs=stem)
     (tmp_path / "train.en").write_text("a\nb\n")
-    with pytest.raises(FileNotFoundError, match="train.de is missing"):
-        transfer_maps.sentences(config.transfer.align, model.encoder(), "de", "en")
+    with pytest.raises(ValueError, match="train.en has no other side"):
+        transfer_maps.sentences(config, model.encoder(), "de", "en")
     (tmp_path / "train.de").write_text("a\n")
     with pytest.raises(ValueError, match="train.de has 1 lines and .*train.en 2:"):
-        transfer_maps.sentences(config.transfer.align, model.encoder(), "de", "en")
+        transfer_maps.sentences(config, model.encoder(), "de", "en")
     (tmp_path / "train.de").write_text("a\n\n")
-    assert len(transfer_maps.sentences(config.transfer.align, model.encoder(), "de", "en")) == 1
+    assert len(transfer_maps.sentences(config, model.encoder(), "de", "en")) == 1
     with pytest.raises(ValueError, match="have 1 links; a map needs 100"):
         transfer_maps.map_model(config, str(tmp_path), model, ("en", "de"))

@@ -151,10 +151,13 @@ def _with_beginning(stem: str, languages: Sequence[str]) -> list[Bitext]:
     """The pairs of the files STEM.xx."""
     folder, begin = os.path.split(stem)
     files: dict[str, str] = {}
-    for name in sorted(os.listdir(folder or ".")) if os.path.isdir(folder or ".") else ():
-        first, _, end = strip_compression(name).rpartition(".")
-        if first != begin:
-            continue
+    names = sorted(os.listdir(folder or ".")) if os.path.isdir(folder or ".") else []
+    parts = (strip_compression(name).rpartition(".") for name in names)
+    ends = {name: end for name, (first, _, end) in zip(names, parts) if first == begin}
+    for name, end in ends.items():
+        pair = _PAIR.fullmatch(end)
+        if pair and set(pair.groups()) <= set(ends.values()):
+            continue  # the links of two of these files
         path = os.path.join(folder, name)
         language = name_in(end, languages)
         other = files.setdefault(language, path)

@@ -16,6 +16,7 @@ from clwe_jax.options.transfer import (
     encoder_folder,
     encoder_parts,
 )
+from clwe_jax.text.corpus import parallel_files
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.labelled import Task
 
@@ -65,8 +66,8 @@ def check(config: TransferRun, workdir: str) -> None:
             f"config.transfer.dev={settings.dev!r} needs training files: "
             "--config.transfer.train=en:FILE"
         )
-    if settings.align.parallel:
-        _check_maps(settings, encoders, learned)
+    if config.data.pairs:
+        _check_maps(config, encoders, learned)
     if not given:
         return
     for option in ("train", "dev"):
@@ -119,28 +120,25 @@ def task_of(settings: TransferOptions) -> Task:
     return made(**{name: getattr(settings, name) for name in names})
 
 
-def _check_maps(settings: TransferOptions, encoders: Sequence[str], learned: Sequence[str]) -> None:
+def _check_maps(config: TransferRun, encoders: Sequence[str], learned: Sequence[str]) -> None:
     """Checks the maps from word-aligned sentences."""
+    settings = config.transfer
     align = settings.align
-    where = f"config.transfer.align.parallel={align.parallel}"
+    where = f"config.data.pairs={config.data.pairs}"
     kinds = [encoder.partition(":")[0] for encoder in encoders]
     if kinds not in (["run"], ["hf"]) or settings.mode == "tune":
         raise ValueError(
             f"{where} maps the layers of a frozen language model: set --config.encoder=run:DIR or "
             "hf:DIR and --config.transfer.mode=frozen"
         )
-    pocket = align.parallel == "pocket"
+    pocket = config.data.pairs == "pocket"
     if align.links and (align.links == "gold") != pocket:
         raise ValueError(
             f"{where}, config.transfer.align.links={align.links}: 'gold' links are those of "
-            "'pocket', and a STEM of files of links belongs to a STEM of parallel files"
+            "'pocket', and a STEM of files of links belongs to parallel files"
         )
-    for path in () if pocket else [f"{align.parallel}.{x}" for x in learned]:
-        if not os.path.isfile(path):
-            raise FileNotFoundError(
-                f"{where}: {path} is no file; expected the beginning of the paths of parallel files, "
-                "which end in .en, .de, ..."
-            )
+    if not pocket:
+        parallel_files.find(config.training_pairs, learned, "data.pairs")
 
 
 def has_files(train: str) -> bool:
