@@ -58,7 +58,7 @@ SYSTEMS = {
 """,
     # At its own size, with the labels of all languages at once.
     "dict_mlm_all": """
---config.train.steps=150 --config.train.log_every_steps=20 --config.checkpoint.every_steps=15
+--config.train.steps=300 --config.train.log_every_steps=20 --config.checkpoint.every_steps=30
 --config.evals.mlm.batches=1 --config.evals.bli.data=
 """,
     # With a contrastive finish, in which it is killed too.

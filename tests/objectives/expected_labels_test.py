@@ -83,11 +83,11 @@ def start(objective, batch):
     return {**tree, "params": params}
 
 
-def loss_and_gradient(objective, train=False):
+def loss_and_gradient(objective):
     """The function (variables, batch) -> loss, sums, gradient, compiled once."""
 
     def loss(params, variables, batch):
-        sums, _ = objective.loss({**variables, "params": params}, batch, step=0, train=train)
+        sums, _ = objective.loss({**variables, "params": params}, batch, step=0, train=False)
         return sums["loss"].value, sums
 
     compiled = jax.jit(jax.value_and_grad(loss, has_aux=True))
@@ -202,26 +202,3 @@ def test_the_heaviest_labels_stay_and_weigh_as_much_as_all(monkeypatch):
     whole = np.add.reduceat(table.weights, table.splits[:-1])
     np.testing.assert_allclose(whole, 1, rtol=1e-6)
     assert table.most == 2
-
-
-def test_the_distance_of_the_labels_equals_numpy():
-    table = make_table()
-    objective = make_objective(table, condition_on_language=False)
-    batch = make_batch()
-    variables = start(objective, batch)
-    aligned = dataclasses.replace(objective, align_labels=2.0)
-    found, sums, gradient = loss_and_gradient(aligned, train=True)(variables, batch)
-
-    plain, _, before = loss_and_gradient(objective)(variables, batch)
-    vectors = np.asarray(variables["params"]["backbone"]["token_embedding"], np.float64)
-    vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
-    distance = sum(
-        chance * (1 - vectors[PIECES[word]] @ vectors[piece])
-        for word, language in MASKED.values()
-        for chance, piece, _ in draws(word, language)
-    )
-    assert float(sums["label_distance"].value) == pytest.approx(distance, rel=1e-5)
-    assert float(sums["label_distance"].weight) == pytest.approx(len(MASKED))
-    assert found == pytest.approx(plain + 2.0 * distance, rel=1e-5)
-    moved = np.abs(gradient["backbone"]["token_embedding"] - before["backbone"]["token_embedding"])
-    assert moved[[PIECES[word] for word in WORDS]].max(-1).min() > 1e-3
