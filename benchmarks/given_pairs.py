@@ -5,12 +5,17 @@ Commands:
   python benchmarks/given_pairs.py --part=together    # configs/bible.py for all of them
   python benchmarks/given_pairs.py --part=tatoeba     # configs/joint_dictionary.py with pairs, four languages
   python benchmarks/given_pairs.py --part=verses      # configs/bible.py with a dictionary, these four
+  python benchmarks/given_pairs.py --part=proposals   # the entries that this run proposes (clwe-jax lexicon)
 
 A run alone takes less than a minute of one core, that of all languages some minutes, one beside text
 three. John is left out of all of them. Finished runs stay in --out and are not repeated, so that a
 command that was stopped goes on. Figures are fractions of the verses of John (of the sentences of
 Tatoeba) by CSLS and by plain cosine, of the dictionary's covered test words, and processor seconds from
 the files to the report.
+
+Proposals are judged by the held-out test dictionaries, those of Kabyle, which has none, by the half of its dictionary that
+the run does not see. Of the first 500 proposals, of all words that are tested: how often the first translation,
+and one of the five, is in the test. A right translation that the test lacks counts as wrong.
 """
 
 from __future__ import annotations
@@ -18,19 +23,31 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 from side_by_side import record
 
 from low_resource import corpora
-from clwe_jax.static import job
+from clwe_jax.static import job, lexicon
+from clwe_jax.text.dictionary import pair_files
+from clwe_jax.text.words.normalize import Normalizer
 
 LANGUAGES = "acu,ake,cak,ch,chr,din,djk,dop,ee,eu,gbi,gu,gv,hy,jiv,kab,nah,qu,quc,rom,sw,uma,wo,zu"
 _TESTED = "kab,sw,hy,eu"  # with a dictionary, text and Tatoeba
-PARTS = {"alone": LANGUAGES, "together": LANGUAGES, "tatoeba": _TESTED, "verses": _TESTED}
+PARTS = {
+    "alone": LANGUAGES,
+    "together": LANGUAGES,
+    "tatoeba": _TESTED,
+    "verses": _TESTED,
+    "proposals": _TESTED,
+}
+_FIRST = 500  # proposals that are judged
+_UNTESTED = "kab"
 _SECONDS = "processor.json"  # of a run, beside its figures
 
 
@@ -47,9 +64,12 @@ def command(part: str, languages: str, folder: str, data: str, out: str, seed: i
         f"--config.data.languages=en,{languages}",
         "--config.static.induced_words=0",
     ]
-    if part in ("tatoeba", "verses"):
+    if part in ("tatoeba", "verses", "proposals"):
+        known = f"{low}/dictionaries"
+        if part == "proposals" and languages == _UNTESTED:
+            known, _ = halve(f"{low}/dictionaries", languages, out)
         options += [
-            f"--config.data.dictionaries={low}/dictionaries",
+            f"--config.data.dictionaries={known}",
             f"--config.data.exclude_dictionaries={low}/dictionary_tests",
             f"--config.evals.bli.data={low}/dictionary_tests",
             f"--config.evals.retrieval.data={low}/tatoeba",
@@ -57,6 +77,49 @@ def command(part: str, languages: str, folder: str, data: str, out: str, seed: i
     if part == "tatoeba":
         options.append(f"--config.data.source=text:{corpora(data, out, languages.split(','))}")
     return [sys.executable, "-m", "clwe_jax.main", *options]
+
+
+def halve(dictionaries: str, language: str, out: str) -> tuple[str, str]:
+    """Writes the two halves of a dictionary, all pairs of a word in one of them: folders in `out`."""
+    pairs = pair_files.read_pairs(f"{dictionaries}/en-{language}.txt")
+    folders = tuple(os.path.join(out, x) for x in ("half", "held"))
+    for number, folder in enumerate(folders):
+        os.makedirs(folder, exist_ok=True)
+        with open(f"{folder}/en-{language}.txt", "w", encoding="utf-8") as file:
+            for english, word in zip(pairs.left, pairs.right):
+                if zlib.crc32(word.encode()) % 2 == number:
+                    file.write(f"{english}\t{word}\n")
+    return folders
+
+
+def judge(folder: str, language: str, data: str, out: str) -> dict[str, float]:
+    """The precision of a run's first proposals, and how many of them are tested."""
+    normalizer = Normalizer(True, False)
+    if language == _UNTESTED:
+        _, held = halve(f"{data}/low_resource/dictionaries", language, out)
+        test = f"{held}/en-{language}.txt"
+    else:
+        test = f"{data}/low_resource/dictionary_tests/en-{language}.5000-6500.txt"
+    pairs = pair_files.read_pairs(test)
+    right: dict[str, set[str]] = {}
+    for english, word in zip(pairs.left, pairs.right):
+        known = right.setdefault(normalizer.key(word, language), set())
+        known.add(normalizer.key(english, "en"))
+    with open(os.path.join(folder, lexicon.file_name((language, "en"))), encoding="utf-8") as file:
+        page = re.search(r'id="data">(.*?)</script>', file.read(), re.DOTALL)[1]
+    first = best = tested = 0
+    for word, _, translations, *_ in json.loads(page)["proposals"][:_FIRST]:
+        known = right.get(normalizer.key(word, language))
+        if known:
+            tested += 1
+            keys = [normalizer.key(x[0], "en") for x in translations]
+            first += keys[0] in known
+            best += not known.isdisjoint(keys)
+    return {
+        f"{language}, tested proposals": tested,
+        f"{language}, first translation": first / max(1, tested),
+        f"{language}, one of five": best / max(1, tested),
+    }
 
 
 def measured(part: str, languages: str, data: str, out: str, seed: int) -> dict[str, float]:
@@ -87,6 +150,8 @@ def measured(part: str, languages: str, data: str, out: str, seed: int) -> dict[
         figures[f"{language}, plain"] = found[f"{pair}/mean"]
         if f"bli/en-{language}/p@1_csls_covered" in found:
             figures[f"{language}, induction"] = found[f"bli/en-{language}/p@1_csls_covered"]
+        if part == "proposals":
+            figures |= judge(folder, language, data, out)
     return figures
 
 
