@@ -9,9 +9,12 @@ from clwe_jax.report.data import Cell, Column, Metric, Number, Table
 Figures = Mapping[str, Mapping[str, float]]  # subject, such as a language pair -> metric -> value
 
 
+ARROW = "\u00a0→\u00a0"  # with spaces that do not break
+
+
 def pair_name(pair: str) -> str:
-    """'de-en' -> 'de → en', with spaces that do not break."""
-    return pair.replace("-", "\u00a0→\u00a0")
+    """'de-en' -> 'de → en'; the page writes the languages' names out."""
+    return pair.replace("-", ARROW)
 
 
 def table(

@@ -28,7 +28,8 @@ from clwe_jax.report import (
 )
 from clwe_jax.report.data import Chart, Number, Picture, Section, Table, Word
 from clwe_jax.report.run_folder import RunFolder
-from clwe_jax.text.words.languages import is_right_to_left
+from clwe_jax.report.figure_tables import ARROW
+from clwe_jax.text.words.languages import is_right_to_left, name_of
 
 # Errors that figures of an unexpected type raise.
 _DAMAGED = (AttributeError, IndexError, KeyError, TypeError, ValueError, jinja2.TemplateError)
@@ -91,6 +92,7 @@ def page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
     tiles = _attempt(
         "the headline figures", warned, lambda: overview.tiles(run, others, said.all_headlines(run))
     )
+    steps = _attempt("the next steps", warned, lambda: said.steps(run))
     lead = _attempt("the summary", warned, lambda: overview.summary(run))
     judged = _attempt("the verdict", warned, lambda: said.verdict(run))
     warnings = [("Mind this", overview.unfinished_note(run) + training.skipped_steps(run) + warned)]
@@ -105,6 +107,7 @@ def page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
         warnings=[(title, items) for title, items in warnings if items],
         unfair=[(title, items) for title, items in unfair if items],
         tiles=tiles or [],
+        steps=steps or [],
         command=overview.command(run),
         first=first,
         sections=list(filter(None, made)),
@@ -141,7 +144,8 @@ def _page_functions(run: RunFolder) -> dict[str, Callable[..., Any]]:
     drawings = itertools.count(1)
     return {
         "hue": functools.partial(_hue, run.languages),
-        "svg": lambda block, small: plots.svg(block, f"drawing{next(drawings)}", small),
+        "svg": lambda block, beside: plots.svg(block, f"drawing{next(drawings)}", beside),
+        "named": functools.partial(_name_languages, run.languages),
     }
 
 
@@ -156,6 +160,17 @@ def _reading_direction(cells: Sequence[Any]) -> str:
     from_right = all(x.language and is_right_to_left(x.language) for x in words)
     ranked = any(x.after or x.below for x in words)
     return "rtl" if len(words) == len(cells) > 1 and from_right and not ranked else ""
+
+
+def _name_languages(languages: Sequence[str], text: Any) -> Any:
+    """A text that is the code of a language of the run, or of a pair of them, with names in place of codes."""
+    if not isinstance(text, str):
+        return text
+    subject, comma, rest = text.partition(", ")  # 'de, theirs'
+    parts = subject.split(ARROW)
+    if not all(part in languages for part in parts):
+        return text
+    return ARROW.join(map(name_of, parts)) + comma + rest
 
 
 def _hue(languages: Sequence[str], name: str) -> int:

@@ -12,6 +12,7 @@ from clwe_jax.report import evaluations, figures
 from clwe_jax.report.data import Cell, Closed, Column, Facts, Number, Section, Table, Text
 from clwe_jax.report.headline import Headline, choose_shown, compare_with_floor, mean_of
 from clwe_jax.report.run_folder import RunFolder
+from clwe_jax.text.words.languages import name_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +105,7 @@ def summary(run: RunFolder) -> str:
         parts.append(f"{layers} layers of width {width}")
     names = run.languages
     if names:
-        listed = f" ({', '.join(names)})" if len(names) <= 12 else ""
+        listed = f" ({', '.join(map(name_of, names))})" if len(names) <= 12 else ""
         parts.append(f"{len(names)} language{'s' * (len(names) != 1)}{listed}")
     rows = run.option("train.batch_size")
     length = run.option("data.sequence_length")

@@ -11,7 +11,7 @@ from clwe_jax.report.data import Cell, Section, section_from_json
 from clwe_jax.report.evaluations import Builder
 from clwe_jax.report.headline import Headline
 from clwe_jax.report.run_folder import RunFolder
-from clwe_jax.report.verdict import Step, Verdict
+from clwe_jax.report.verdict import Offer, Step, Verdict
 
 Named = tuple[str, Callable[[], Section | None]]  # the name of a section, and what makes it
 
@@ -87,6 +87,10 @@ class Page:
     def unmeasured(self, run: RunFolder) -> Verdict | None:
         """What to do for a run that has no main figure."""
         return verdict.name_missing_tests(run)
+
+    def steps(self, run: RunFolder) -> Sequence[Offer]:
+        """What to do next with a run that is not below its floor; the first screen shows it."""
+        return (Offer("Use this model: the code is at the end of this page", page="#end"),)
 
     def facts(self, run: RunFolder) -> Mapping[str, Cell]:
         """What else is said of the run's speed: name -> value."""

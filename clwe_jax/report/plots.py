@@ -79,18 +79,23 @@ def colour(place: int) -> str:
     return _GREY if place == NEUTRAL else PALETTE[place % len(PALETTE)]
 
 
-def svg(block: Chart | Picture, name: str, small: bool = False) -> markupsafe.Markup:
+def svg(block: Chart | Picture, name: str, beside: int = 2) -> markupsafe.Markup:
     """The drawing of a chart or picture as an <svg> element that scales with the page.
 
     Args:
       block: a chart whose lines have points, or a picture.
       name: letters and digits, unique within the page.
-      small: whether the drawing is one of three side by side, whose text is relatively larger.
+      beside: number of drawings side by side: the text of three is relatively larger, and a picture alone
+        has the width of the page.
     """
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         # The reader's browser has the fonts of the page's text.
         warnings.filterwarnings("ignore", message="Glyph")
-        figure = chart(block, small) if isinstance(block, Chart) else picture(block)
+        figure = (
+            chart(block, beside == 3)
+            if isinstance(block, Chart)
+            else picture(block, wide=beside == 1)
+        )
         figure.patch.set_visible(False)
         return _inline(figure, block.title, name, tight=isinstance(block, Picture))
 
@@ -126,14 +131,17 @@ def chart(block: Chart, small: bool = False) -> Figure:
     return figure
 
 
-def picture(block: Picture, titled: bool = False) -> Figure:
+def picture(block: Picture, titled: bool = False, wide: bool = False) -> Figure:
     """Dots in the plane, joined by thin lines; labels are moved until none covers another.
 
     Args:
       titled: whether the drawing has a title and a legend, for a file outside the page.
+      wide: whether it is as wide as the page.
     """
     labelled = any(dots.labels for dots in block.dots)
     size = (7.2, 5.0) if labelled else (4.6, 3.9)
+    if wide and labelled:
+        size = 12.0, 6.2
     figure = Figure(size, dpi=72, layout="constrained")
     axes = figure.add_subplot()
     axes.patch.set_visible(False)

@@ -32,6 +32,21 @@ class Verdict:
     command: str = ""
 
 
+@dataclasses.dataclass(frozen=True)
+class Offer:
+    """What a reader can do next with a run.
+
+    Attributes:
+      text: a sentence.
+      command: the command that does it; '' for none.
+      page: a page beside this one or a place on it; '' for none.
+    """
+
+    text: str
+    command: str = ""
+    page: str = ""
+
+
 # A run's next step: the reason, and the command ('' for none).
 Step = tuple[str, str]
 

@@ -27,7 +27,9 @@ from clwe_jax.report.data import (
 )
 from clwe_jax.report.figure_tables import pair_name
 from clwe_jax.report.run_folder import RunFolder, is_number
+from clwe_jax.report.verdict import Offer
 from clwe_jax.text.spread import spread
+from clwe_jax.text.words.languages import name_of
 
 # Kind of a lexicon induction error -> its name and meaning.
 KINDS = {
@@ -326,6 +328,18 @@ class StaticPage(page.Page):
             "The dictionary's vectors beside the trained ones are above both:",
             verdict.command(run, "joint_dictionary"),
         )
+
+    def steps(self, run):
+        folder = run.workdir
+        found = [
+            Offer(
+                f"Judge {size:,} proposed entries in {name_of(pair.partition('-')[0])}",
+                page=f"lexicon-{pair}.html",
+            )
+            for pair, size in (_static(run).get("proposed") or {}).items()
+            if size
+        ]
+        return [*found, Offer("Ask the space, on a page:", f"clwe-jax explore {folder}")]
 
     def facts(self, run):
         seconds = _static(run).get("stages") or {}

@@ -87,15 +87,15 @@ def test_the_page_shows_sections_of_report_json_as_they_are(write_run, page_of):
     section = page.section("Named entities")
     assert section.rows() == [
         ["Language", "F1", "F1, theirs", "Words"],
-        ["de", "75.0%70.0–80.0", "50.0% +25.0", "Hausand more"],
-        ["zh", "25.0%20.0–30.0", "", "a3"],
+        ["German", "75.0%70.0–80.0", "50.0% +25.0", "Hausand more"],
+        ["Chinese", "25.0%20.0–30.0", "", "a3"],
         ["mean", "–", "–", ""],
     ]
     for part in ("F1 of whole names.", "Sentences12", "TagsBIO", "Remarks", "two", "x = 1"):
         assert part in section.text, part
     drawn = [drawing.attributes["aria-label"] for drawing in section.all("svg")]
     assert drawn == ["F1 over training", "Plane"]
-    assert section.all("span", **{"class": "legend"})[0].text == "dede, theirs"
+    assert section.all("span", **{"class": "legend"})[0].text == "GermanGerman, theirs"
     # A damaged section is named; a figure that a section shows is not repeated.
     assert "sections[1] is left out (ValueError: kind 'tabel' is none of" in page.text
     others = page.section("Other figures")

@@ -35,7 +35,7 @@ def test_tables_have_both_columns(folder, page_of):
     head, *rows = page.section("Sentence retrieval").rows()
     # Beside the model's CSLS stands the floor's CSLS, the same figure as on the card.
     assert head[-3:] == ["CSLS", "Dictionary floor, CSLS", "Chance"]
-    plain, weighted = [row for row in rows if row[0].startswith("de") and "50.0%" in row]
+    plain, weighted = [row for row in rows if row[0].startswith("German") and "50.0%" in row]
     assert plain[-2:] == weighted[-2:] == ["50.0%", "0.1%"] and weighted[1] == "71.0%"
     totals = [row for row in rows if row[0] == "mean" and "52.0%" in row]
     assert [row[-2:] for row in totals] == [["52.0%", "0.1%"]] * 2

@@ -31,7 +31,7 @@ def test_the_page_shows_what_was_run_and_what_came_of_it(write_run, page_of):
         "Cross-lingual labels",
     ]
     for part in (
-        "DICT-MLM-50 at the laptop scale, 4 layers of width 128, 6 languages (en, de,",
+        "DICT-MLM-50 at the laptop scale, 4 layers of width 128, 6 languages (English, German,",
         "3,000 steps of 64 × 64 pieces, 9 min 41 s on cpu",
         "python -m clwe_jax.main --config=configs/dict_mlm_50.py",
         f"{100 * results['retrieval/mean_last4']:.1f}%",
@@ -375,8 +375,9 @@ def test_a_browser_draws_the_charts_and_has_nothing_to_say(write_run, tmp_path):
     # Twice on the head: from the lowest to the highest, and the mean stays last.
     results = json.loads((folder / "results.json").read_text())
     means = {}
-    for pair in ("de-en", "es-en", "fr-en", "ja-en", "zh-en"):
-        means[pair] = results[f"retrieval/{pair}/mean_last4"]
+    names = {"German": "de", "Spanish": "es", "French": "fr", "Japanese": "ja", "Chinese": "zh"}
+    for name, code in names.items():
+        means[f"{name}-English"] = results[f"retrieval/{code}-en/mean_last4"]
     order = found["order"].replace("\u00a0→\u00a0", "-").replace("&nbsp;→&nbsp;", "-").split(",")
     assert order == [*sorted(means, key=means.get), "mean"]
 

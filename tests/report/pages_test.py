@@ -57,7 +57,7 @@ def test_a_wing_outside_says_its_own(write_run, page_of, monkeypatch):
     assert tile.text.split() == ["Toys34.2%"]
     assert after.section("Speed and memory").text.count("four") == 1
     assert "Intended for nothing" in after.text and "toy.vec" in after.text
-    assert "It runs." in after.all("p", **{"class": "lead"})[0].text
+    assert "It runs." in after.all("p", **{"class": "reached"})[0].text
     console = Console(record=True, width=100)
     tables.print_summary({}, folder, console)
     assert "It runs. More:\n  toy --more" in console.export_text()

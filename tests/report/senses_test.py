@@ -63,7 +63,7 @@ def test_shares_neighbours_and_dead_senses(write_run, section):
     page = section(write_run(extras={"senses": FOUND}))
     head, first, second, unused, removed = page.rows()[:5]
     assert head == ["Sense", "Share", "Translations", "Nearest senses", "Examples"]
-    assert first[:2] == ["bank_1", "75.0%"] and first[3] == "en money_1 0.80de Geld_1 0.70"
+    assert first[:2] == ["bank_1", "75.0%"] and first[3] == "English money_1 0.80German Geld_1 0.70"
     assert second[:2] == ["bank_2", "25.0%"]
     assert unused[:2] == ["bank_3", "never used"] and removed[:2] == ["bank_4", "removed"]
     assert "senses/vectors.tsv" in page.text and "bank_en_forward.png" not in page.text
@@ -73,13 +73,13 @@ def test_shares_neighbours_and_dead_senses(write_run, section):
 
 def test_translations_are_shown_where_there_are_any(write_run, section):
     page = section(write_run(extras={"senses": FOUND}))
-    assert page.rows()[1][2] == "de Kasse 90%ja <b>"
+    assert page.rows()[1][2] == "German Kasse 90%Japanese <b>"
     plain = [{**sense, "translations": []} for sense in SENSES]
     words = [{**FOUND["words"][0], "directions": {"forward": {"senses": plain, "points": POINTS}}}]
     page = section(write_run("other", extras={"senses": {**FOUND, "words": words}}))
     head, first = page.rows()[:2]
     assert head == ["Sense", "Share", "Nearest senses", "Examples"]
-    assert first[2] == "en money_1 0.80de Geld_1 0.70"
+    assert first[2] == "English money_1 0.80German Geld_1 0.70"
 
 
 def test_examples_are_escaped_and_only_the_word_is_bold(write_run, section):
@@ -107,7 +107,7 @@ def test_the_picture_labels_every_sense(write_run, section):
     page = section(write_run(extras={"senses": FOUND}))
     (drawn,) = page.all("svg", **{"aria-label": "bank"})
     assert sorted(x.text for x in drawn.all("text")) == sorted(p["label"] for p in POINTS)
-    assert page.all("span", **{"class": "legend"})[0].text == "endeja"
+    assert page.all("span", **{"class": "legend"})[0].text == "EnglishGermanJapanese"
 
 
 def test_a_line_joins_each_neighbour_to_its_sense():

@@ -29,7 +29,7 @@ def test_the_picture_is_the_first_thing_on_the_page(write_run, page_of):
     titles = [drawing.attributes["aria-label"] for drawing in first.all("svg")]
     assert titles == ["Before alignment", "After alignment"] and "haus" in first.text
     names = [node.attributes.get("class") or node.name for node in page.all()]
-    assert names.index("section") < names.index("tiles") < names.index("nav")
+    assert names.index("tiles") < names.index("section") < names.index("nav")
 
 
 def test_lines_join_a_word_to_its_translations():

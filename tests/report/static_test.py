@@ -156,7 +156,7 @@ def test_the_page_shows_every_reading(write, page_of):
     assert found["Words"] == "140" and found["Test set"].startswith("muse/de-en")
     retrieval = page.section("Sentence retrieval").rows()
     assert retrieval[0] == ["Pair", "plain", "CSLS", "Words with a vector"]
-    assert [row[0] for row in retrieval[1:]] == ["de → en", "en → de", "mean"]
+    assert [row[0] for row in retrieval[1:]] == ["German → English", "English → German", "mean"]
     drawn = [drawing.attributes["aria-label"] for drawing in page.all("svg")]
     assert drawn == ["before", "after alignment", "Alignment: loss"]
     assert "at step" not in text and "Isolated" not in text

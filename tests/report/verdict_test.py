@@ -82,7 +82,7 @@ def test_above_the_floor_and_without_one(judged):
 def test_it_is_the_first_sentence_of_the_page_and_the_end_of_the_run(judged, page_of):
     folder, found = judged(BELOW)
     page = page_of(folder)
-    assert found.text in page.all("p", **{"class": "lead"})[0].text
+    assert found.text in page.all("p", **{"class": "reached"})[0].text
     assert found.command in page.all("pre", **{"class": "command"})[0].text
     console = Console(record=True, width=1_000)
     tables.print_summary(json.loads((folder / "results.json").read_text()), folder, console)

@@ -1,6 +1,7 @@
 // A click on a column's head sorts its table by the cells' data-v (or text); a second click reverses
 // the order.
 // A line above a table says that columns are hidden at its right.
+// A button copies each command and piece of code.
 // A bar of filters hides the rows of its table that do not match: a select compares with the text
 // of one column, an input looks for its words anywhere in the row.
 for (const head of document.querySelectorAll('th:has(button)')) head.onclick = () => {
@@ -33,6 +34,16 @@ for (const bar of document.querySelectorAll('.filters')) {
   };
   bar.oninput = show;
   show();
+}
+for (const box of document.querySelectorAll('pre')) {
+  const text = box.textContent.trim();
+  const copied = box.classList.contains('command') ? text.replace(/\s+/g, ' ') : text;
+  const button = make('button', {type: 'button', class: 'copy', onclick: async () => {
+    await copyText(copied);
+    button.textContent = 'Copied';
+    setTimeout(() => { button.textContent = 'Copy'; }, 1500);
+  }}, 'Copy');
+  box.append(button);
 }
 const cue = () => {
   for (const line of document.querySelectorAll('.cue')) {
