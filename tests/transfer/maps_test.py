@@ -220,16 +220,20 @@ def test_maps_of_links_in_a_file_are_those_of_gold_links(tmp_path, model, monkey
 
 
 def test_sides_stand_in_the_order_that_is_asked_for(tmp_path, model):
-    """A folder of verses pairs its languages in an order of its own, and leaves out what is held out."""
-    for language, verses in (("en", "the\ta man\tx"), ("de", "der\tein mann\ty")):
-        lines = zip(("MAT 1:1", "MAT 1:2", "JHN 1:1"), verses.split("\t"))
-        text = "".join(f"{reference}\t{verse}\n" for reference, verse in lines)
-        (tmp_path / f"{language}.tsv").write_text(text)
-    config = config_of(str(tmp_path), pairs=str(tmp_path))
-    config = options.with_values(config, {"data.held_out": "JHN"})
-    for source, target, first in (("de", "en", "der"), ("en", "de", "the")):
-        rows = transfer_maps.sentences(config, model.encoder(), source, target)
-        assert len(rows) == 2 and rows[0].source == [first]
+    """Whatever the files are called; verses that are held out are left out."""
+    for folder in ("lines", "verses"):
+        (tmp_path / folder).mkdir()
+    for language, words in (("en", "the man x"), ("de", "der mann y")):
+        lines = dict(zip(("MAT 1:1", "MAT 1:2", "JHN 1:1"), words.split()))
+        (tmp_path / "lines" / f"en-de.{language}").write_text("\n".join(lines.values()))
+        verses = "".join(f"{reference}\t{verse}\n" for reference, verse in lines.items())
+        (tmp_path / "verses" / f"{language}.tsv").write_text(verses)
+    for kind, held_out, count in (("lines", "", 3), ("verses", "JHN", 2)):
+        config = config_of(str(tmp_path), pairs=str(tmp_path / kind))
+        config = options.with_values(config, {"data.held_out": held_out})
+        for source, target, first in (("de", "en", "der"), ("en", "de", "the")):
+            rows = transfer_maps.sentences(config, model.encoder(), source, target)
+            assert len(rows) == count and rows[0].source == [first]
     links = options.with_values(config, {"transfer.align.links": "x"})
     with pytest.raises(ValueError, match="links of the lines of two files"):
         transfer_maps.sentences(links, model.encoder(), "de", "en")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import re
 from typing import Iterable, Mapping, Sequence
@@ -79,17 +80,22 @@ def find(
     if pairs:
         absent = ["-".join(pair) for pair in pairs if pair not in there]
         if absent:
-            logging.warning(
-                "%s has no test dictionary of %s (expected %s.5000-6500.txt): lexicon induction is "
-                "not measured in these directions",
-                directory,
-                ", ".join(absent),
-                absent[0],
-            )
+            _warn_of_absent(directory, ", ".join(absent), absent[0])
     else:
         pairs = [pair for pair in there if set(pair) <= set(languages)]
         test_files.log_unlearned(directory, ("-".join(x) for x in there if x not in pairs))
     return [read(there[pair], normalizer) for pair in pairs if pair in there]
+
+
+@functools.cache  # a run looks into a folder several times
+def _warn_of_absent(directory: str, names: str, example: str) -> None:
+    logging.warning(
+        "%s has no test dictionary of %s (expected %s.5000-6500.txt): lexicon induction is not "
+        "measured in these directions",
+        directory,
+        names,
+        example,
+    )
 
 
 def read(file: PairFile, normalizer: Normalizer) -> TestSet:
