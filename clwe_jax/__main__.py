@@ -14,6 +14,7 @@ from clwe_jax.options.section import nearest
 COMMANDS = {
     "list": ("clwe_jax.listed", "the systems, with a line and the minutes of each"),
     "data": ("clwe_jax.text.data", "fetch test sets, dictionaries and text, with their licences"),
+    "leaks": ("clwe_jax.text.leaks", "find test sentences in what a run learns from"),
     "dictionary": ("clwe_jax.text.dictionary", "show dictionaries and count their pairs"),
     "prepare": ("clwe_jax.data.prepare", "prepare batches once, for training without TensorFlow"),
     "align": ("clwe_jax.api.over_files", "link the words of two files of parallel sentences"),

@@ -173,11 +173,12 @@ def machine(run: RunFolder, others: Sequence[RunFolder], more: Mapping[str, Cell
 
 
 def notes(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
-    """The job's warnings, and counts of skipped or mended input."""
+    """The job's warnings, its test sentences in the text, and counts of skipped or mended input."""
     skipped = run.extras.get("skipped") or {}
     blocks = []
-    if run.extras.get("notes"):
-        blocks.append(Text(points=run.extras["notes"]))
+    points = [*(run.extras.get("notes") or ()), run.extras.get("leaks")]
+    if any(points):
+        blocks.append(Text(points=list(filter(None, points))))
     if skipped:
         rows = [[name, x if isinstance(x, str) else Number(x)] for name, x in skipped.items()]
         columns = ["What", Column("Count", "count")]

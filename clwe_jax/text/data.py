@@ -1,6 +1,6 @@
 """Fetches public data for a run: clwe-jax data SET --languages=de,es,en [--out=DIR].
 
-tatoeba and flores are test sentences, muse and wiktionary dictionaries, ebible Bibles, ud parts of speech. Tatoeba's
+tatoeba, ntrex and flores are test sentences, sib200 topics of sentences, muse and wiktionary dictionaries, ebible Bibles, ud parts of speech. Tatoeba's
 files are checked by their known SHA-256; of the other sets the first fetch keeps the sums, by which later
 ones are checked. An interrupted transfer goes on where it stopped, and the licence is printed.
 """
@@ -29,10 +29,14 @@ _TATOEBA = (
     "https://raw.githubusercontent.com/facebookresearch/LASER/74bc6ae7ffb7cba670fe0f428d0ede9f666fb821/"
     "data/tatoeba/v1/"
 )
+_NAMES = pathlib.Path(__file__).parent / "test_set_names.tsv"
 _SUMS = pathlib.Path(__file__).parent / "tatoeba.sha256"
 _FLORES = "https://dl.fbaipublicfiles.com/nllb/"
 _ARCHIVE = "flores200_dataset.tar.gz"
 _PARTS = ("dev", "devtest")  # of FLORES-200
+_NTREX = "https://raw.githubusercontent.com/MicrosoftTranslator/NTREX/main/NTREX-128/"
+_NEWS = "newstest2019"
+_SIB200 = "https://raw.githubusercontent.com/dadelani/sib-200/main/data/annotated/"
 _UD = "https://raw.githubusercontent.com/UniversalDependencies/UD_{}/r2.14/"
 # Language -> a treebank with all three parts, in repositories UD_{...}.
 _TREEBANKS = dict(
@@ -110,6 +114,43 @@ def _unpack_flores(path: str, out: str, languages: Sequence[str]) -> None:
                 atomic.write(os.path.join(out, f"{part}.{language}"), content)
 
 
+def _names_of(test_set: str) -> dict[str, str]:
+    """Our name of each language of a test set -> the set's."""
+    rows = (row.split("\t") for row in _NAMES.read_text(encoding="utf-8").splitlines())
+    return {
+        own: name for kind, own, name in (row for row in rows if len(row) == 3) if kind == test_set
+    }
+
+
+def _ntrex(out: str, languages: Sequence[str]) -> None:
+    names = _names_of("ntrex")
+    for language, name in _find_names(languages, names, "NTREX-128", english=True).items():
+        served = f"{_NEWS}-{'src' if name == 'eng' else 'ref'}.{names[name]}.txt"
+        download.download_files(out, [served], address=_NTREX)
+        content = pathlib.Path(out, served).read_bytes()
+        atomic.write(os.path.join(out, f"{_NEWS}.{language}"), content)
+
+
+def _sib200(out: str, languages: Sequence[str]) -> None:
+    chosen = _find_names(languages, _names_of("sib200"), "SIB-200", english=True)
+    for language, name in chosen.items():
+        parts = [f"{part}.tsv" for part in ("train", "dev", "test")]
+        folder = os.path.join(out, "served", name)
+        download.download_files(folder, parts, address=f"{_SIB200}{name}/")
+        for part in parts:
+            content = pathlib.Path(folder, part).read_bytes()
+            atomic.write(os.path.join(out, f"{language}.{part}"), content)
+
+
+def _use_sib200(out: str, languages: Sequence[str]) -> str:
+    chosen = list(_find_names(languages, _names_of("sib200"), "SIB-200", True))
+    trained = "en" if "en" in chosen else chosen[0]
+    return (
+        f"--config=configs/classify_topics.py --config.transfer.train={trained}:{out}/{trained}.train.tsv "
+        f"--config.transfer.tests={out}"
+    )
+
+
 def _ud(out: str, languages: Sequence[str]) -> None:
     for language in _find_names(languages, _TREEBANKS, "this list of treebanks", True).values():
         start = _treebank(language)
@@ -162,6 +203,18 @@ SETS: Mapping[str, Set] = {
         "FLORES-200: CC BY-SA 4.0.",
         _flores,
         lambda out, _: f"--config.evals.retrieval.data={out}/devtest",
+    ),
+    "ntrex": Set(
+        "NTREX-128: 1,997 sentences of English news in 122 languages (Federmann et al. 2022)",
+        "NTREX-128: CC BY-SA 4.0.",
+        _ntrex,
+        lambda out, _: f"--config.evals.retrieval.data={out}/{_NEWS}",
+    ),
+    "sib200": Set(
+        "SIB-200: the topics of 1,004 of FLORES' sentences in 205 languages (Adelani et al. 2024)",
+        "SIB-200: Apache-2.0; its sentences, FLORES-200's: CC BY-SA 4.0.",
+        _sib200,
+        _use_sib200,
     ),
     "ebible": Set(
         "a Bible, or part of one, in each of 1,000 languages (eBible.org, BibleNLP's corpus); --languages=list",

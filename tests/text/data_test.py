@@ -107,6 +107,47 @@ def test_flores_is_unpacked(flores, tmp_path, capsys):
         data.main(["flores", "--languages=de", f"--out={tmp_path}"])
 
 
+def test_ntrex_gets_our_names(served, tmp_path, capsys):
+    contents, asked = served
+    for name in ("src.eng", "ref.deu", "ref.zho-TW", "ref.kmr"):
+        contents[f"{data._NTREX}newstest2019-{name}.txt"] = f"{name}\nand more\n".encode()
+    data.main(["ntrex", "--languages=en,de,zh_Hant,kmr", f"--out={tmp_path}"])
+    found = {path.name: path.read_text().split()[0] for path in tmp_path.glob("newstest2019.*")}
+    assert found == {
+        "newstest2019.en": "src.eng",
+        "newstest2019.de": "ref.deu",
+        "newstest2019.zh": "ref.zho-TW",
+        "newstest2019.ku": "ref.kmr",
+    }
+    used = capsys.readouterr().out.partition("--config.evals.retrieval.data=")[2].split()[0]
+    assert [x.name for x in parallel.test_pairs(used, ("de", "en"), "evals")] == ["de-en"]
+    with pytest.raises(SystemExit, match="NTREX-128 has no 'kab'"):
+        data.main(["ntrex", "--languages=kab", f"--out={tmp_path}"])
+
+
+def test_sib200_is_found_by_the_classifier(served, tmp_path, capsys):
+    contents, asked = served
+    row = 'index_id\tcategory\ttext\n1\thealth\tA text, "quoted".\n'
+    for name in ("eng_Latn", "kab_Latn"):
+        for part in ("train", "dev", "test"):
+            contents[f"{data._SIB200}{name}/{part}.tsv"] = row.encode()
+    data.main(["sib200", "--languages=kab,en", f"--out={tmp_path}"])
+    assert f"--config.transfer.train=en:{tmp_path}/en.train.tsv" in capsys.readouterr().out
+    assert sorted(path.name for path in tmp_path.glob("*.tsv")) == [
+        f"{language}.{part}.tsv" for language in ("en", "kab") for part in ("dev", "test", "train")
+    ]
+    asked.clear()
+    data.main(["sib200", "--languages=kab,en", f"--out={tmp_path}"])
+    assert not asked
+
+
+def test_names_of_test_sets_are_codes_of_languages():
+    sets = [data._names_of(name) for name in ("sib200", "ntrex")]
+    assert list(map(len, sets)) == [205, 122]
+    for wanted in "cy eu gl hy sw tt de zh".split():
+        assert all(data._find_names([wanted], names, "the set") for names in sets)
+
+
 def test_a_treebank_is_found_by_the_tagger(served, tmp_path, capsys):
     contents, _ = served
     base = data._UD.format("German-GSD")

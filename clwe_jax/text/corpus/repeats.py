@@ -14,23 +14,26 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.text.words import characters
-from clwe_jax.text.words.words import among
 
 
 # A number before the words of a line: '2. ', '(3) '.
 _LISTED = re.compile(r"\W*\d+[.):]+\s+(?=.*\w)")
+_NUMBER = re.compile(r"\d[.):]")
 
 
 def sentence_key(text: str) -> str:
     """The same for sentences to mine that differ in case, punctuation, white space or a list's number alone."""
-    words = _marks().sub(" ", _LISTED.sub("", text.casefold())).split()
-    return " ".join(words) or text
+    folded = text.casefold()
+    # `_LISTED` is tried at every place of a text, and most texts have no such number.
+    folded = _LISTED.sub("", folded) if _NUMBER.search(folded) else folded
+    return " ".join(folded.translate(_marks()).split()) or text
 
 
 @functools.cache
-def _marks() -> re.Pattern:
+def _marks() -> dict[int, str]:
     table = characters.class_table()
-    return re.compile(among((table == characters.SINGLE) | (table == characters.MIDDLE)))
+    marks = np.flatnonzero((table == characters.SINGLE) | (table == characters.MIDDLE))
+    return dict.fromkeys(marks.tolist(), " ")
 
 
 def find_distinct(texts: Sequence[str], key: Callable[[str], str] = sentence_key) -> np.ndarray:

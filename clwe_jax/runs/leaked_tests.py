@@ -1,0 +1,55 @@
+"""The report's line on test sentences that stand in what a run learned from; see `text.leaks`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Iterator, Mapping
+
+from clwe_jax.text import leaks
+
+# Options that name what a run learns from -> the folder of the embedded world that 'pocket' stands for.
+_LEARNED = {
+    ("data", "source"): "text",
+    ("data", "dictionaries"): "dictionaries",
+    ("data", "pairs"): "parallel",
+    ("task", "parallel"): "parallel",
+    ("finish", "pairs"): "parallel",
+    ("transfer", "train"): "",
+}
+_POCKET_TESTS = "retrieval"
+# Bytes of each file that are read: some seconds beside a training. Those of the embedded world are small runs'.
+_MOST = 16 << 20
+_MOST_OF_POCKET = 1 << 18
+
+
+def describe(values: Mapping[str, Any], workdir: str) -> str:
+    """The line; '' where the options name no test sentences or nothing that is learned from.
+
+    Args:
+      values: the config.
+      workdir: the run's folder, which has the embedded world's files.
+    """
+
+    def existing(value: str, pocket: str) -> Iterator[str]:
+        for part in value.removeprefix("text:").split(","):
+            place = os.path.join(workdir, "pocket", pocket) if part == "pocket" else part
+            if part and os.path.exists(place):
+                yield place
+
+    text = [
+        place
+        for (section, name), pocket in _LEARNED.items()
+        for place in existing(str((values.get(section) or {}).get(name) or ""), pocket)
+    ]
+    named = [str(x.get("data") or "") for x in (values.get("evals") or {}).values()]
+    named.append(str((values.get("transfer") or {}).get("tests") or ""))
+    tests = [place for value in dict.fromkeys(named) for place in existing(value, _POCKET_TESTS)]
+    if not text or not tests:
+        return ""
+    pocket = os.path.join(workdir, "pocket")
+    embedded = all(place.startswith(pocket) for place in text)
+    found = leaks.find(text, tests, _MOST_OF_POCKET if embedded else _MOST)
+    if not found.tests or not found.lines:
+        return ""
+    command = f"clwe-jax leaks --text={','.join(text)} --tests={','.join(tests)}"
+    return f"Test sentences in what was learned from: {found}. {command} names them."

@@ -1,0 +1,86 @@
+"""Copies and near copies of test sentences by file and line; what is no copy; the command."""
+
+import pytest
+
+from clwe_jax.runs import leaked_tests
+from clwe_jax.text import leaks
+
+TEXT = [
+    "the weather is fine today\tDas Wetter ist heute schön.",
+    "He said: the old man walked slowly to the green house, and left.",
+    "the old man ran quickly to the green house by night",
+    "银行今天下午已经关门了，大家都回家。",
+    "Thank you!",
+]
+TESTS = {
+    "set.de": "Das WETTER ist heute schön\nDas Wetter war gestern schlecht.",
+    "set.en": "The old man walked slowly to the green house.\nThank you.\nHe left.",
+    "set.zh": "银行今天下午已经关门了。",
+}
+
+
+@pytest.fixture
+def folders(tmp_path):
+    text = tmp_path / "text"
+    tests = tmp_path / "tests"
+    text.mkdir()
+    tests.mkdir()
+    (text / "some.txt").write_text("\n".join(TEXT), encoding="utf-8")
+    for name, content in TESTS.items():
+        (tests / name).write_text(content, encoding="utf-8")
+    return str(text), str(tests)
+
+
+def test_copies_and_near_copies_are_named(folders):
+    text, tests = folders
+    found = leaks.find([text], [tests])
+    assert [(x.test, x.text[1], x.share == 1) for x in found.found] == [
+        ((f"{tests}/set.de", 1), 1, True),
+        ((f"{tests}/set.en", 1), 2, False),
+        ((f"{tests}/set.zh", 1), 4, False),
+    ]
+    # Two words occur anywhere; the third line of the text has too few of the same sequences.
+    assert found.tests == 4 and found.lines == 6 and not found.unread
+    assert "1 of 4 test sentences stand in the 6 lines" in str(found)
+    assert "near copies of 2 more; 1 of set.de" in str(found)
+
+
+def test_a_file_of_tests_is_no_text(folders):
+    text, tests = folders
+    assert not leaks.find([tests], [tests]).found
+    assert leaks.find([text, tests], [tests]).lines == 6
+    assert leaks.find([text], [tests], limit=1).lines == 2
+
+
+def test_the_command(folders, tmp_path, capsys):
+    text, tests = folders
+    (tmp_path / "text" / "wide.txt").write_bytes("a b c".encode("utf-16"))
+    leaks.main([f"--text={text}", f"--tests={tests}", f"--out={tmp_path}/leaks.tsv"])
+    said = capsys.readouterr().out
+    assert f"{tests}/set.de:1 = {text}/some.txt:1: Das WETTER" in said
+    assert "not read" in said and "wide.txt" in said
+    assert len((tmp_path / "leaks.tsv").read_text(encoding="utf-8").splitlines()) == 4
+    with pytest.raises(SystemExit, match="nowhere is neither a file nor a folder"):
+        leaks.main([f"--text={text}", "--tests=nowhere"])
+    with pytest.raises(SystemExit, match="no sentence of 3 words"):
+        leaks.main([f"--text={text}", f"--tests={tmp_path}/text/wide.txt"])
+
+
+def test_treebanks_are_read_by_their_sentences(folders, tmp_path):
+    text, _ = folders
+    line = "# text = The weather is fine today.\n1\tThe\tthe\tDET\n"
+    (tmp_path / "en.conllu").write_text(line, encoding="utf-8")
+    [found] = leaks.find([text], [f"{tmp_path}/en.conllu"]).found
+    assert found.test[1] == 1 and found.text[1] == 1
+
+
+def test_a_report_has_a_line(folders, tmp_path):
+    text, tests = folders
+    values = {
+        "data": {"source": f"text:{text}", "dictionaries": "", "pairs": "mined"},
+        "evals": {"retrieval": {"data": tests}, "mlm": {}},
+    }
+    line = leaked_tests.describe(values, str(tmp_path))
+    assert line.startswith("Test sentences in what was learned from: 1 of 4")
+    assert line.endswith(f"clwe-jax leaks --text={text} --tests={tests} names them.")
+    assert leaked_tests.describe({"data": {"source": "tfds:x"}, "evals": {}}, "") == ""
