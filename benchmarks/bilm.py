@@ -28,9 +28,7 @@ _SHARES = (1, 1, 2, 4, 8, 16, 32)
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = side_by_side.parser(__doc__)
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--cells", type=int, default=512)
     parser.add_argument("--width", type=int, default=128)
@@ -41,16 +39,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--negatives", type=int, default=1024)
     parser.add_argument("--senses", type=int, default=1, help="senses of our model only")
     parser.add_argument("--dropout", type=float, default=0.1)
-    parser.add_argument("--seconds", type=float, default=4.0, help="of a round of either side")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument(
-        "--clock",
-        choices=sorted(side_by_side.CLOCKS),
-        default="wall",
-        help="processor: processor seconds of all threads, for a busy machine",
-    )
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--peer-python", help="interpreter that has torch")
     return parser.parse_args()
 
 
@@ -128,49 +116,35 @@ def our_step(args: argparse.Namespace, batch: dict[str, Any]) -> compiled_step.S
         key: batch[key] if key in batch else np.zeros(x.shape, x.dtype)
         for key, x in objective.batch_shapes(args.rows, args.window).items()
     }
-    clock = side_by_side.CLOCKS[args.clock]
-    return compiled_step.build(objective, optimizer, batch, 1_000_000, clock=clock)
+    return compiled_step.build(objective, optimizer, batch, 1_000_000)
 
 
 def main() -> None:
     """Measures and prints."""
     args = arguments()
     sys.path.insert(0, os.path.dirname(side_by_side.HERE))
-    import jax
-
     batch = made_up_batch(args)
-    run, parameters, _ = our_step(args, batch)
-    steps = compiled_step.steps_a_round(run, args.seconds)
-
-    def ours() -> float:
-        return steps * args.rows * args.window / run(steps)
-
-    facts = {
-        "sizes": f"{args.layers} x {args.cells} cells, width {args.width}, "
+    step = our_step(args, batch)
+    ours = side_by_side.rounds_of(step.run, args.rows * args.window, args.seconds, args.clock)
+    sizes = (
+        f"{args.layers} x {args.cells} cells, width {args.width}, "
         f"vocabulary {args.vocab} x {args.senses}, {args.negatives} negatives, "
-        f"batch {args.rows} x {args.window}, "
-        f"{len(batch['characters'])} words spelt, {sum(n for _, n in filters(args.features))} "
-        f"filters, {steps} steps a round",
-        "parameters, ours": f"{parameters:,}",
-        "jax": f"{jax.__version__} on {jax.devices()[0].device_kind}",
-    }
-    if args.peer_python:
+        f"batch {args.rows} x {args.window}, {len(batch['characters'])} words spelt, "
+        f"{sum(n for _, n in filters(args.features))} filters"
+    )
+    facts = compiled_step.facts(step, sizes, ours.steps)
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump({key: value.tolist() for key, value in batch.items()}, file)
+        file.flush()
         peer_options = {
-            **{key: value for key, value in vars(args).items() if key != "peer_python"},
+            **vars(args),
             "character_dim": 16,
             "filters": filters(args.features),
             "device": compiled_step.torch_device(),
+            "batch": file.name,
         }
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-            json.dump({key: value.tolist() for key, value in batch.items()}, file)
-            file.flush()
-            peer_options["batch"] = file.name
-            with side_by_side.Peer(args.peer_python, "peer_bilm.py", peer_options) as peer:
-                found = side_by_side.alternate(ours, peer, args.rounds)
-                side_by_side.publish(found, "nn.LSTM", {**facts, **peer.facts}, args, "words/s")
-    else:
-        rates = [ours() for _ in range(args.rounds)]
-        side_by_side.publish_alone(rates, facts, args, "words/s")
+        found, theirs = side_by_side.compare(args, ours.measure, "peer_bilm.py", peer_options)
+    side_by_side.publish(found, "nn.LSTM", {**facts, **theirs}, args, "words/s")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, Callable, Mapping, NamedTuple
 
 
@@ -10,23 +9,18 @@ class Step(NamedTuple):
     """A compiled step.
 
     Attributes:
-      run: function that runs a number of steps and returns their seconds.
+      run: function that runs a number of steps and waits for them.
       parameters: their number.
       program: function that gives the compiled program's text.
     """
 
-    run: Callable[[int], float]
+    run: Callable[[int], None]
     parameters: int
     program: Callable[[], str]
 
 
 def build(
-    objective: Any,
-    optimizer: Any,
-    batch: Mapping[str, Any],
-    steps: int,
-    microbatches: int = 1,
-    clock: Callable[[], float] = time.perf_counter,
+    objective: Any, optimizer: Any, batch: Mapping[str, Any], steps: int, microbatches: int = 1
 ) -> Step:
     """The step, compiled with the functions of a training run.
 
@@ -35,7 +29,6 @@ def build(
       batch: key -> array of the batch.
       steps: number of steps of the optimizer's schedule.
       microbatches: as of `config.train`.
-      clock: function that gives seconds.
     """
     import jax
 
@@ -53,13 +46,11 @@ def build(
     step = traced.lower().compile()
     arrays = partition.global_batch(batch, mesh)
 
-    def run(count: int) -> float:
+    def run(count: int) -> None:
         nonlocal state
-        start = clock()
         for _ in range(count):
             state, metrics = step(state, arrays)
         jax.block_until_ready((state, metrics))
-        return clock() - start
 
     return Step(run, train_state.count_parameters(state.params), step.as_text)
 
@@ -71,9 +62,12 @@ def torch_device() -> str:
     return "cuda" if jax.default_backend() == "gpu" else "cpu"
 
 
-def steps_a_round(run: Callable[[int], float], seconds: float) -> int:
-    """The number of steps that take about `seconds` of wall time; two steps before it warm up."""
-    run(2)
-    start = time.perf_counter()
-    run(2)
-    return max(2, round(seconds / ((time.perf_counter() - start) / 2)))
+def facts(step: Step, sizes: str, steps: int) -> dict[str, str]:
+    """What the record says of our side: its sizes, steps of a round, parameters, and jax."""
+    import jax
+
+    return {
+        "sizes": f"{sizes}, {steps} steps a round",
+        "parameters, ours": f"{step.parameters:,}",
+        "jax": f"{jax.__version__} on {jax.devices()[0].device_kind}",
+    }

@@ -60,14 +60,19 @@ def counts_of(lines: list[str], normalizer: Normalizer) -> collections.Counter[s
     )
 
 
-def static(
-    counts: collections.Counter[str], normalizer: Normalizer, words: int, dim: int, peer: str
-) -> tuple[Make, Write]:
-    """Random vectors of words, most frequent first, and of made-up words: a new model, and its export."""
+def random_vectors(counts: collections.Counter[str], words: int, dim: int) -> Vectors:
+    """Random vectors of words, most frequent first, and of made-up words."""
     names = [word for word, _ in counts.most_common(words)]
     names += [f"word{number}" for number in range(words - len(names))]
     names = list(dict.fromkeys(names))
-    given = Vectors(names, np.random.default_rng(0).standard_normal((len(names), dim), np.float32))
+    return Vectors(names, np.random.default_rng(0).standard_normal((len(names), dim), np.float32))
+
+
+def static(
+    counts: collections.Counter[str], normalizer: Normalizer, words: int, dim: int, peer: str
+) -> tuple[Make, Write]:
+    """Random vectors: a new model, and its export."""
+    given = random_vectors(counts, words, dim)
     return (
         lambda: Model(StaticSpaces({"en": given}, {}, {}, "en", normalizer)),
         lambda folder: static_folders.write({"en": given}, {}, normalizer, folder, peer),
@@ -140,15 +145,10 @@ def main() -> None:
         model.encode(lines, "en")
         return len(lines) / (clock() - start)
 
-    if not options.peer_python:
-        ours()
-        side_by_side.publish_alone(
-            [ours() for _ in range(options.rounds)], facts, options, "sentences/s"
-        )
-        return
     with tempfile.TemporaryDirectory() as above:
         folder, theirs = (os.path.join(above, name) for name in ("model", "vectors.npy"))
-        write(folder)
+        if options.peer_python:
+            write(folder)
         wanted = dict(
             folder=folder,
             text=options.text,
@@ -160,16 +160,14 @@ def main() -> None:
             vectors=theirs,
             compared=_COMPARED,
         )
-        with side_by_side.Peer(options.peer_python, "peer_encoding.py", wanted) as peer:
-            if options.peer == "transformers":
-                own = make().encode(lines[:_COMPARED], "en")
-                difference = float(np.abs(own - np.load(theirs)).max())
-                if difference > _MOST:
-                    sys.exit(f"The two sides' vectors differ by {difference:.1e}")
-                facts["largest difference of a number"] = f"{difference:.0e}"
-            found = side_by_side.alternate(ours, peer, options.rounds)
-            facts |= peer.facts
-    side_by_side.publish(found, options.peer, facts, options, "sentences/s")
+        found, of_peer = side_by_side.compare(options, ours, "peer_encoding.py", wanted)
+        if os.path.exists(theirs):  # of transformers
+            own = make().encode(lines[:_COMPARED], "en")
+            difference = float(np.abs(own - np.load(theirs)).max())
+            if difference > _MOST:
+                sys.exit(f"The two sides' vectors differ by {difference:.1e}")
+            facts["largest difference of a number"] = f"{difference:.0e}"
+    side_by_side.publish(found, options.peer, facts | of_peer, options, "sentences/s")
 
 
 if __name__ == "__main__":

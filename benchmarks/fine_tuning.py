@@ -12,7 +12,6 @@ BertForTokenClassification in a plain loop, or in Hugging Face's Trainer.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 
 import compiled_step
@@ -22,9 +21,7 @@ import side_by_side
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = side_by_side.parser(__doc__, 8.0, rounds=5, packages="torch and transformers")
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--width", type=int, default=384)
     parser.add_argument("--heads", type=int, default=12)
@@ -33,16 +30,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--length", type=int, default=64, help="pieces of a row, none is padding")
     parser.add_argument("--labels", type=int, default=9)
     parser.add_argument("--dropout", type=float, default=0.1)
-    parser.add_argument("--seconds", type=float, default=8.0, help="of a round of either side")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument(
-        "--clock",
-        choices=sorted(side_by_side.CLOCKS),
-        default="wall",
-        help="processor: processor seconds of all threads, for a busy machine",
-    )
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--peer-python", help="interpreter that has torch and transformers")
     parser.add_argument("--trainer", action="store_true", help="the peer uses Trainer")
     return parser.parse_args()
 
@@ -82,39 +69,23 @@ def our_step(args: argparse.Namespace) -> compiled_step.Step:
     )
     batch = {key: given[key].astype(x.dtype) for key, x in objective.batch_shapes(*shape).items()}
     optimizer = optim.from_config(config.optimizer, args.length)
-    clock = side_by_side.CLOCKS[args.clock]
-    return compiled_step.build(objective, optimizer, batch, 1_000, clock=clock)
+    return compiled_step.build(objective, optimizer, batch, 1_000)
 
 
 def main() -> None:
     """Measures and prints."""
     args = arguments()
     sys.path.insert(0, run_config.ROOT)
-    import jax
-
-    run, parameters, _ = our_step(args)
-    steps = compiled_step.steps_a_round(run, args.seconds)
-    tokens = args.rows * args.length
-
-    def ours() -> float:
-        return steps * tokens / run(steps)
-
-    facts = {
-        "sizes": f"{args.layers} x {args.width}, {args.heads} heads, {args.vocab} pieces, "
-        f"batch {args.rows} x {args.length}, {steps} steps a round",
-        "parameters, ours": f"{parameters:,}",
-        "jax": f"{jax.__version__} on {jax.devices()[0].device_kind}",
-        "clock": args.clock,
-    }
-    if args.peer_python:
-        options = {key: value for key, value in vars(args).items() if key != "peer_python"}
-        options["device"] = compiled_step.torch_device()
-        with side_by_side.Peer(args.peer_python, "peer_fine_tuning.py", options) as peer:
-            found = side_by_side.alternate(ours, peer, args.rounds)
-            name = "Trainer" if args.trainer else "torch loop"
-            side_by_side.publish(found, name, {**facts, **peer.facts}, args)
-    else:
-        side_by_side.publish_alone([ours()], facts, args)
+    step = our_step(args)
+    ours = side_by_side.rounds_of(step.run, args.rows * args.length, args.seconds, args.clock)
+    sizes = (
+        f"{args.layers} x {args.width}, {args.heads} heads, {args.vocab} pieces, "
+        f"batch {args.rows} x {args.length}"
+    )
+    peer_options = {**vars(args), "device": compiled_step.torch_device()}
+    found, theirs = side_by_side.compare(args, ours.measure, "peer_fine_tuning.py", peer_options)
+    facts = compiled_step.facts(step, sizes, ours.steps) | {"clock": args.clock} | theirs
+    side_by_side.publish(found, "Trainer" if args.trainer else "torch loop", facts, args)
 
 
 if __name__ == "__main__":

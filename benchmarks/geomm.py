@@ -16,6 +16,7 @@ import argparse
 import os
 import tempfile
 
+import made_up
 import numpy as np
 from side_by_side import CLOCKS, Peer, record, spread
 
@@ -24,11 +25,7 @@ from clwe_jax.align import geomm
 
 def problem(pairs: int, width: int) -> geomm.Statistics:
     """Statistics of centered unit vectors with a decaying spectrum and their noisy rotation."""
-    r = np.random.default_rng(0)
-    x = r.standard_normal((pairs, width)) * np.geomspace(1, 0.1, width)
-    turn = np.linalg.qr(r.standard_normal((width, width)))[0]
-    y = x @ turn + 0.3 * r.standard_normal((pairs, width))
-    x, y = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (x, y))
+    x, y = map(made_up.unit, made_up.rotated(pairs, width, 0.3, "f8"))
     ends = np.stack([np.arange(pairs)] * 2, 1)
     return geomm.statistics(x - x.mean(0), y - y.mean(0), ends, 100.0)
 
@@ -60,15 +57,17 @@ def main() -> None:
             seconds = [(exact(), 1 / peer.measure()) for _ in range(options.rounds)]
             theirs = peer.facts["cost"]
     left, values, right = geomm.minimum(given)
-    ratios = [their / our for our, their in seconds]
-    our, their = np.median(seconds, axis=0)
-    print(f"exact     {our:10.3f} s   cost {geomm.cost(left * values @ right.T, given):.6g}")
-    print(f"pymanopt  {their:10.3f} s   cost {theirs:.6g}")
-    print(f"ratio {np.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
-    sides = zip(("exact, s", "pymanopt, s"), zip(*seconds))
-    figures = {key: x for name, values in sides for key, x in spread(name, map(float, values))}
+    figures = dict(
+        [
+            *spread("exact, s", (our for our, _ in seconds)),
+            *spread("pymanopt, s", (their for _, their in seconds)),
+            *spread("ratio", (their / our for our, their in seconds)),
+        ]
+    )
     figures |= {"cost, exact": geomm.cost(left * values @ right.T, given), "cost, pymanopt": theirs}
-    record(figures | dict(spread("ratio", map(float, ratios))), options)
+    for name, value in figures.items():
+        print(f"{name:20} {value:,.6g}")
+    record(figures, options)
 
 
 if __name__ == "__main__":

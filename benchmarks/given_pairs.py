@@ -24,16 +24,15 @@ import argparse
 import json
 import os
 import re
-import resource
-import subprocess
-import sys
 import zlib
 
+from low_resource import corpora, tests
 import numpy as np
 from side_by_side import record
+import tables
 
-from low_resource import corpora
-from clwe_jax.static import job, lexicon
+from clwe_jax.runs import record as records
+from clwe_jax.static import lexicon
 from clwe_jax.text.dictionary import pair_files
 from clwe_jax.text.words.normalize import Normalizer
 
@@ -48,35 +47,24 @@ PARTS = {
 }
 _FIRST = 500  # proposals that are judged
 _UNTESTED = "kab"
-_SECONDS = "processor.json"  # of a run, beside its figures
 
 
-def command(part: str, languages: str, folder: str, data: str, out: str, seed: int) -> list[str]:
-    """The command of a run."""
-    low = os.path.join(data, "low_resource")
-    config = "joint_dictionary" if part == "tatoeba" else "bible"
-    options = [
-        f"--config=configs/{config}.py:small",
-        f"--workdir={folder}",
-        f"--config.seed={seed}",
-        f"--config.data.pairs={data}/verses",
-        "--config.data.held_out=JHN",
-        f"--config.data.languages=en,{languages}",
-        "--config.static.induced_words=0",
-    ]
+def options_of(part: str, languages: str, data: str, out: str, seed: int) -> dict[str, object]:
+    """The options of a run."""
+    options: dict[str, object] = {
+        "seed": seed,
+        "data.pairs": f"{data}/verses",
+        "data.held_out": "JHN",
+        "data.languages": f"en,{languages}",
+        "static.induced_words": 0,
+    }
     if part in ("tatoeba", "verses", "proposals"):
-        known = f"{low}/dictionaries"
-        if part == "proposals" and languages == _UNTESTED:
-            known, _ = halve(f"{low}/dictionaries", languages, out)
-        options += [
-            f"--config.data.dictionaries={known}",
-            f"--config.data.exclude_dictionaries={low}/dictionary_tests",
-            f"--config.evals.bli.data={low}/dictionary_tests",
-            f"--config.evals.retrieval.data={low}/tatoeba",
-        ]
+        options |= tests(data)
+    if part == "proposals" and languages == _UNTESTED:
+        options["data.dictionaries"], _ = halve(f"{data}/low_resource/dictionaries", languages, out)
     if part == "tatoeba":
-        options.append(f"--config.data.source=text:{corpora(data, out, languages.split(','))}")
-    return [sys.executable, "-m", "clwe_jax.main", *options]
+        options["data.source"] = f"text:{corpora(data, out, languages.split(','))}"
+    return options
 
 
 def halve(dictionaries: str, language: str, out: str) -> tuple[str, str]:
@@ -122,28 +110,16 @@ def judge(folder: str, language: str, data: str, out: str) -> dict[str, float]:
     }
 
 
-def measured(part: str, languages: str, data: str, out: str, seed: int) -> dict[str, float]:
+def measure(part: str, languages: str, data: str, out: str, seed: int) -> dict[str, float]:
     """The figures of a run, which is made where it is not finished."""
     name = "all" if "," in languages else languages
     folder = os.path.join(out, f"{part}-{name}-{seed}")
-    results, seconds = (os.path.join(folder, x) for x in (job.FIGURES, _SECONDS))
-    if not os.path.exists(results) or not os.path.exists(seconds):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        os.makedirs(out, exist_ok=True)
-        with open(f"{folder}.log", "w", encoding="utf-8") as log:
-            made = command(part, languages, folder, data, out, seed)
-            subprocess.run(made, check=True, stdout=log, stderr=log)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        with open(seconds, "w", encoding="utf-8") as file:
-            json.dump({"seconds": used, "gigabytes": after.ru_maxrss / 2**20}, file)
-    with open(results, encoding="utf-8") as file:
-        found = json.load(file)
-    with open(seconds, encoding="utf-8") as file:
-        spent = json.load(file)
-    figures = {f"{name}, processor seconds": spent["seconds"]}
+    config = "joint_dictionary:small" if part == "tatoeba" else "bible:small"
+    found = tables.measured(config, folder, options_of(part, languages, data, out, seed))
+    cost = records.read(folder)
+    figures = {f"{name}, processor seconds": cost["seconds"]["processor"]}
     if name == "all":
-        figures["all, gigabytes"] = spent["gigabytes"]
+        figures["all, gigabytes"] = cost["memory"]["host_peak"] / 2**30
     for language in languages.split(","):
         pair = f"retrieval/{language}-en"
         figures[f"{language}, CSLS"] = found[f"{pair}/mean_csls"]
@@ -170,7 +146,7 @@ def main() -> None:
     runs = [args.languages] if args.part == "together" else args.languages.split(",")
     figures: dict[str, float] = {}
     for languages in runs:
-        found = measured(args.part, languages, args.data, args.out, args.seed)
+        found = measure(args.part, languages, args.data, args.out, args.seed)
         print({name: f"{value:.3f}" for name, value in found.items()}, flush=True)
         figures |= found
     of_csls = [value for name, value in figures.items() if name.endswith("CSLS")]

@@ -107,18 +107,19 @@ def settle(limit: float = 20.0) -> None:
             return
 
 
-def alone(measure: Callable[[], float], facts: dict[str, Any], args: argparse.Namespace) -> None:
-    """Measures and prints our side without a peer."""
-    measure()
-    rates = [measure() for _ in range(args.rounds)]
-    facts = {**facts, "peak host memory, GB": round(peak_memory(), 2)}
-    side_by_side.publish_alone(rates, facts, args)
-
-
 def peak_memory() -> float:
     """Peak memory of this process in gigabytes."""
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
+
+def publish(
+    found: side_by_side.Comparison, facts: dict[str, Any], args: argparse.Namespace
+) -> None:
+    """Prints the rates and writes the record; a peer's workers have memory of their own."""
+    if not found.theirs:
+        facts = {**facts, "peak host memory, GB": round(peak_memory(), 2)}
+    side_by_side.publish(found, "Hugging Face", facts, args)
 
 
 def main() -> None:
@@ -133,7 +134,9 @@ def main() -> None:
 
         folder = prepared.open_folder(args.prepared)
         source = folder.source(batch_size=args.batch_size, seed=0)
-        alone(rounds_of(source, args), {"prepared": args.prepared}, args)
+        args.peer_python = ""
+        found, _ = side_by_side.compare(args, rounds_of(source, args), "", {})
+        publish(found, {"prepared": args.prepared}, args)
         return
     config = make_config(args)
 
@@ -162,9 +165,6 @@ def main() -> None:
             "share masked, ours": round(float(first["loss_weights"].mean()), 3),
         }
         measure = rounds_of(source, args)
-        if not args.peer_python:
-            alone(measure, facts, args)
-            return
         peer_options = dict(
             vocabulary=os.path.join(workdir, "vocab", "vocab.txt"),
             lower_case=config.data.lower_case,
@@ -179,9 +179,8 @@ def main() -> None:
             batches=args.batches,
             seed=config.seed,
         )
-        with side_by_side.Peer(args.peer_python, "peer_input_pipeline.py", peer_options) as peer:
-            found = side_by_side.alternate(measure, peer, args.rounds)
-            side_by_side.publish(found, "Hugging Face", {**facts, **peer.facts}, args)
+        found, theirs = side_by_side.compare(args, measure, "peer_input_pipeline.py", peer_options)
+        publish(found, facts | theirs, args)
 
 
 if __name__ == "__main__":

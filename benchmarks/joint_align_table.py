@@ -2,34 +2,21 @@
 
     python benchmarks/joint_align_table.py --out=runs/table --data=../shared/data
 
-Every run is a config of configs/ with overrides and has its own folder. A second start skips the
-finished runs. Runs that differ only in reallocation and alignment share their trained vectors.
-`--world=pocket` uses the embedded world, `--pairs`, `--seeds` and `--systems` select runs, `--set
-static.gamma=0.8` overrides an option, and `--print-only` prints the finished runs.
+Every run is a command of `clwe_jax.main`, printed as it starts, in its own folder. Finished runs are not
+repeated. Runs that differ only in reallocation and alignment share their trained vectors.
+`--world=pocket` uses the embedded world, `--pairs`, `--seeds` and `--systems` select runs, flags after
+`--` go to every run, and `--print-only` prints the finished runs.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import json
-import math
 import os
 import shutil
 import statistics
-import sys
-import time
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
-import run_config
-
-sys.path.insert(0, run_config.ROOT)
-
-from absl import logging  # noqa: E402
-from scipy import stats  # noqa: E402
-
-from clwe_jax import registry  # noqa: E402
-from clwe_jax.options.section import nearest  # noqa: E402
+import tables
 
 TEXT_PAIRS = "en-de,en-es,en-fr,en-nl,en-ru,en-zh"
 POCKET_PAIRS = "en-de,en-es,en-fr,en-ja,en-zh"
@@ -41,12 +28,11 @@ READINGS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class System:
-    """A row of the table: a config of configs/ and overrides."""
+class System(NamedTuple):
+    """A row of the table: a config of configs/ and options."""
 
     config: str
-    overrides: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    options: Mapping[str, Any] = {}
 
 
 def _align(name: str) -> dict[str, Any]:
@@ -89,7 +75,7 @@ CLAIMS = {
 
 
 def settings(arguments: argparse.Namespace, pair: str) -> dict[str, Any]:
-    """The overrides that all runs of a pair share."""
+    """The options that all runs of a pair share."""
     found: dict[str, Any] = {
         "data.languages": ",".join(pair.split("-")),
         "static.write_text": False,
@@ -105,84 +91,52 @@ def settings(arguments: argparse.Namespace, pair: str) -> dict[str, Any]:
             "evals.bli.data": splits,
             "evals.retrieval.data": os.path.join(arguments.data, "retrieval", "tatoeba"),
         }
-    return found | dict(item.split("=", 1) for item in arguments.set)
+    return found
 
 
 def run(arguments: argparse.Namespace, name: str, pair: str, seed: int) -> dict[str, float]:
     """A run's figures; starts the run if its folder has none."""
-    system = SYSTEMS[name]
-    folder = run_folder(arguments, name, pair, seed)
-    results = os.path.join(folder, "results.json")
-    if not os.path.exists(results) and not arguments.print_only:
-        trained = os.path.join(os.path.dirname(os.path.dirname(folder)), f"trained-{seed}")
-        changes = {
-            "seed": seed,
-            "system": name,
-            "static.trained": trained,
-            **settings(arguments, pair),
-            **system.overrides,
-        }
-        config = run_config.load(system.config, arguments.scale, changes)
-        # The report shows sys.argv as the command of the run.
-        sys.argv[1:] = [
-            f"--config=configs/{system.config}.py:{arguments.scale}",
-            f"--workdir={folder}",
-            *(f"--config.{path}={value}" for path, value in changes.items()),
-        ]
-        config.resolved().check_all()
-        started = time.monotonic()
-        registry.lookup("job", config.job)(config, folder)
-        # Copies of these vectors, which `trained` also has, would fill the disk.
-        shutil.rmtree(os.path.join(folder, "spaces"), ignore_errors=True)
-        logging.info("%s, %s, seed %d: %.0f s", name, pair, seed, time.monotonic() - started)
-    if not os.path.exists(results):
-        return {}
-    with open(results, encoding="utf-8") as file:
-        return json.load(file)
-
-
-def run_folder(arguments: argparse.Namespace, name: str, pair: str, seed: int) -> str:
-    """The folder of a run, such as OUT/text/en-de/joint-align-rcsls/0."""
+    above = os.path.join(arguments.out, arguments.world, pair)
     words = "".join(c if c.isalnum() else " " for c in name.lower()).split()
-    return os.path.join(
-        os.path.abspath(arguments.out), arguments.world, pair, "-".join(words), str(seed)
-    )
-
-
-def interval(values: Sequence[float]) -> tuple[float, float]:
-    """The mean over seeds and the half-width of its 95% interval (Student's t); 0 for one seed."""
-    mean = statistics.fmean(values)
-    if len(values) < 2:
-        return mean, 0.0
-    width = stats.t.ppf(0.975, len(values) - 1) * statistics.stdev(values)
-    return mean, float(width / math.sqrt(len(values)))
+    folder = os.path.join(above, "-".join(words), str(seed))
+    options = {
+        "seed": seed,
+        "system": name,
+        "static.trained": os.path.join(above, f"trained-{seed}"),
+        **settings(arguments, pair),
+        **SYSTEMS[name].options,
+    }
+    config = f"{SYSTEMS[name].config}:{arguments.scale}"
+    found = tables.figures(arguments, config, folder, options, arguments.more)
+    # Copies of these vectors, which `trained` also has, would fill the disk.
+    shutil.rmtree(os.path.join(folder, "spaces"), ignore_errors=True)
+    return found
 
 
 Table = dict[str, dict[str, list[dict[str, float]]]]  # system -> pair -> figures by seed
 
 
+def directions(pairs: Iterable[str]) -> list[str]:
+    """Both directions of each pair."""
+    both = ((pair, "-".join(reversed(pair.split("-")))) for pair in pairs)
+    return [direction for each in both for direction in each]
+
+
 def markdown(table: Table, pairs: Iterable[str], reading: str) -> list[str]:
     """The table of one reading: P@1 by CSLS in percent, mean over the seeds ± its 95% interval."""
-    directions = [d for pair in pairs for d in (pair, "-".join(reversed(pair.split("-"))))]
-    lines = ["| system | " + " | ".join(directions) + " | mean |"]
-    lines.append("|---|" + "---|" * (len(directions) + 1))
+    columns = directions(pairs)
     best = {
-        d: max((_mean(rows, d, reading) for rows in table.values()), default=0) for d in directions
+        x: max((_mean(rows, x, reading) for rows in table.values()), default=0) for x in columns
     }
+    rows = {}
     for name, by_pair in table.items():
-        cells, means = [], []
-        for direction in directions:
-            values = _values(by_pair, direction, reading)
-            if not values:
-                cells.append("–")
-                continue
-            mean, half = interval(values)
-            means.append(mean)
-            shown = f"{100 * mean:.1f}" + (f" ± {100 * half:.1f}" if half else "")
-            cells.append(f"**{shown}**" if mean >= best[direction] else shown)
-        whole = f"{100 * statistics.fmean(means):.1f}" if len(means) == len(directions) else "–"
-        lines.append(f"| {name} | " + " | ".join(cells) + f" | {whole} |")
-    return lines
+        values = {direction: _values(by_pair, direction, reading) for direction in columns}
+        means = {x: statistics.fmean(some) for x, some in values.items() if some}
+        cells = {x: tables.cell(some) for x, some in values.items()}
+        cells |= {x: f"**{cells[x]}**" for x, mean in means.items() if mean >= best[x]}
+        whole = means.values() if len(means) == len(columns) else []
+        rows[name] = [*cells.values(), tables.cell([statistics.fmean(whole)] if whole else [])]
+    return tables.markdown([*columns, "mean"], rows, "system")
 
 
 def _values(
@@ -201,13 +155,12 @@ def _mean(by_pair: Mapping[str, list[dict[str, float]]], direction: str, reading
 def verdicts(table: Table, pairs: Iterable[str], reading: str) -> list[str]:
     """Tests the paper's claim: reallocation and refinement each help, and help most together."""
     lines = []
-    directions = [d for pair in pairs for d in (pair, "-".join(reversed(pair.split("-"))))]
     for aligner, names in CLAIMS.items():
         if not all(name in table for name in names):
             continue
         counts = {"reallocation": 0, "refinement": 0, "both": 0}
         against, measured = [], 0
-        for direction in directions:
+        for direction in directions(pairs):
             values = [_values(table[name], direction, reading) for name in names]
             if not all(values):
                 continue
@@ -230,54 +183,32 @@ def verdicts(table: Table, pairs: Iterable[str], reading: str) -> list[str]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Starts the missing runs and prints the tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--out", default="runs/joint_align_table", help="the runs' folders")
+    parser = tables.parser(__doc__, "runs/joint_align_table", data="../shared/data")
     parser.add_argument("--world", choices=("text", "pocket"), default="text")
-    parser.add_argument("--data", default="../shared/data", help="text, dictionaries, retrieval")
     parser.add_argument("--pairs", default="", help=f"default: {TEXT_PAIRS} or {POCKET_PAIRS}")
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--systems", default="", help="names separated by ; (default: all)")
     parser.add_argument("--scale", default="laptop")
-    parser.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE")
-    parser.add_argument("--print-only", action="store_true", help="start no run")
-    arguments = parser.parse_args(argv)
-    pairs = (arguments.pairs or (TEXT_PAIRS if arguments.world == "text" else POCKET_PAIRS)).split(
-        ","
-    )
-    names = [n.strip() for n in arguments.systems.split(";") if n.strip()] or list(SYSTEMS)
-    for name in names:
-        if name not in SYSTEMS:
-            parser.error(f"unknown system {name!r}. {nearest(name, SYSTEMS)}")
+    arguments = tables.parse(parser, argv)
+    pairs = arguments.pairs or (TEXT_PAIRS if arguments.world == "text" else POCKET_PAIRS)
+    names = tables.choose(parser, "--systems", arguments.systems, SYSTEMS, ";")
     if arguments.world == "text" and not os.path.isdir(arguments.data) and not arguments.print_only:
         parser.error(f"{arguments.data} does not exist: give --data=DIR or --world=pocket")
-    logging.set_verbosity(logging.INFO)
     table: Table = {name: {} for name in names}
-    failures = []
-    for pair in pairs:
+    for pair in pairs.split(","):
         for seed in map(int, arguments.seeds.split(",")):
             for name in names:
-                try:
-                    figures = run(arguments, name, pair, seed)
-                except (ValueError, OSError) as error:
-                    failures.append(f"- {name}, {pair}, seed {seed}: {error}")
-                    logging.error("%s", failures[-1])
-                    continue
-                if figures:
+                if figures := run(arguments, name, pair, seed):
                     table[name].setdefault(pair, []).append(figures)
     for reading, title in READINGS.items():
         print(
             f"\n### {title}\n\nP@1 in percent by CSLS, mean over the seeds and its 95% interval.\n"
         )
-        print("\n".join(markdown(table, pairs, reading)))
+        print("\n".join(markdown(table, pairs.split(","), reading)))
     for reading, title in (("", "All test pairs"), ("_distinct", "Without same-surface pairs")):
-        lines = verdicts(table, pairs, reading)
-        if lines:
+        if lines := verdicts(table, pairs.split(","), reading):
             print(f"\n{title}: do reallocation and refinement each help, and most together?\n")
             print("\n".join(lines))
-    if failures:
-        print("\nRuns that failed:\n\n" + "\n".join(failures))
 
 
 if __name__ == "__main__":

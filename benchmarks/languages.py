@@ -13,16 +13,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
-import sys
 
 import many_languages
 import numpy as np
 from side_by_side import record
+import tables
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from clwe_jax.runs import record as records  # noqa: E402
-from clwe_jax.static import job  # noqa: E402 (whose code the figures come from)
+from clwe_jax.runs import record as records
 
 HUB = "en"
 ADDED = "added"  # folder of the run that adds a language
@@ -62,26 +59,15 @@ def _lines(path, lines) -> None:
         file.writelines(f"{line}\n" for line in lines)
 
 
-def run(out: str, name: str, languages: list[str], options: list[str]) -> str:
-    """The folder of a run, which is made where it is not finished."""
-    folder = os.path.join(out, name)
-    if not os.path.exists(os.path.join(folder, job.FIGURES)):
-        command = [
-            sys.executable,
-            "-m",
-            "clwe_jax.main",
-            "--config=configs/joint_dictionary.py:small",
-            f"--workdir={folder}",
-            f"--config.data.source=text:{out}/text",
-            f"--config.data.languages={','.join([HUB, *languages])}",
-            f"--config.data.dictionaries={out}/dictionaries",
-            "--config.evals.bli.data=",
-            f"--config.evals.retrieval.data={out}/tests",
-            *options,
-        ]
-        with open(f"{folder}.log", "w", encoding="utf-8") as log:
-            subprocess.run(command, check=True, stdout=log, stderr=log)
-    return folder
+def options_of(out: str, languages: list[str]) -> dict[str, str]:
+    """The options of a run of some languages beside English."""
+    return {
+        "data.source": f"text:{out}/text",
+        "data.languages": ",".join([HUB, *languages]),
+        "data.dictionaries": f"{out}/dictionaries",
+        "evals.bli.data": "",
+        "evals.retrieval.data": f"{out}/tests",
+    }
 
 
 def figures(folder: str, name: str, count: int) -> dict[str, float]:
@@ -117,15 +103,18 @@ def main() -> None:
     args = parser.parse_args()
     counts = [int(count) for count in args.counts.split(",")]
     write(args.out, counts[-1] + 1, args.megabytes, args.entries)
-    options = [f"--config.{option}" for option in args.option]
+    given = dict(option.split("=", 1) for option in args.option)
+    last = os.path.join(args.out, str(counts[-1]))
+    runs = {str(count): range(count) for count in counts}
+    runs[ADDED] = range(counts[-1], counts[-1] + 1)
     found: dict[str, float] = {}
-    runs = []
-    for count in [*counts, 1]:
-        name, start, more = str(count), 0, options
-        if len(runs) == len(counts):  # one language more
-            name, start, more = ADDED, counts[-1], [*options, f"--config.static.add_to={runs[-1]}"]
-        runs.append(run(args.out, name, [code(start + x) for x in range(count)], more))
-        new = figures(runs[-1], name, count)
+    for name, numbers in runs.items():
+        options = options_of(args.out, [code(number) for number in numbers]) | given
+        if name == ADDED:
+            options["static.add_to"] = last
+        folder = os.path.join(args.out, name)
+        tables.measured("joint_dictionary:small", folder, options)
+        new = figures(folder, name, len(numbers))
         print({name: round(value, 3) for name, value in new.items()}, flush=True)
         found |= new
     record(found, args)

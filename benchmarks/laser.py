@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
 import sys
-from typing import Any, Callable
+from typing import Any
 
 import compiled_step
 import run_config
@@ -25,26 +24,14 @@ import side_by_side
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = side_by_side.parser(__doc__)
     parser.add_argument("--config", default="laser", help="a system, or a file of configs/")
     parser.add_argument("--set", action="append", default=[], help="an option: model.layers=2")
     parser.add_argument("--length", type=int, default=16, help="pieces of a text, its end included")
-    parser.add_argument("--seconds", type=float, default=4.0, help="of a round of either side")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument(
-        "--clock",
-        choices=sorted(side_by_side.CLOCKS),
-        default="wall",
-        help="processor: processor seconds of all threads, for a busy machine",
-    )
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--peer-python", help="interpreter that has torch")
     return parser.parse_args()
 
 
-def our_step(config: Any, length: int, clock: Callable[[], float]) -> compiled_step.Step:
+def our_step(config: Any, length: int) -> compiled_step.Step:
     """Our side, built with the functions of a training run."""
     import numpy as np
 
@@ -60,7 +47,7 @@ def our_step(config: Any, length: int, clock: Callable[[], float]) -> compiled_s
     }
     batch = {key: value.astype(np.int32) for key, value in batch.items()}
     optimizer = optim.from_config(config.optimizer, config.data.sequence_length)
-    return compiled_step.build(objective, optimizer, batch, train.steps, train.microbatches, clock)
+    return compiled_step.build(objective, optimizer, batch, train.steps, train.microbatches)
 
 
 def main() -> None:
@@ -69,42 +56,28 @@ def main() -> None:
     sys.path.insert(0, run_config.ROOT)
     path, _, scale = args.config.partition(":")
     config = run_config.load(path, scale or "laptop", run_config.changes_of(args.set))
-    import jax
-
-    run, parameters, _ = our_step(config, args.length, side_by_side.CLOCKS[args.clock])
-    steps = compiled_step.steps_a_round(run, args.seconds)
-    rows, model = config.train.batch_size, dataclasses.asdict(config.model)
-
-    def ours() -> float:
-        return steps * rows * args.length / run(steps)
-
-    facts = {
-        "sizes": ", ".join(f"{name} {size}" for name, size in model.items())
-        + f", vocabulary {config.vocab.size}, batch {rows} x {args.length}, {steps} steps a round",
-        "parameters, ours": f"{parameters:,}",
-        "jax": f"{jax.__version__} on {jax.devices()[0].device_kind}",
-    }
-    if args.peer_python:
-        options = dict(
-            model,
-            vocab=config.vocab.size,
-            languages=len(config.data.languages.split(",")),
-            rows=rows,
-            length=args.length,
-            learning_rate=config.optimizer.learning_rate,
-            clip=config.optimizer.clip,
-            seconds=args.seconds,
-            threads=args.threads,
-            clock=args.clock,
-            device=compiled_step.torch_device(),
-        )
-        with side_by_side.Peer(args.peer_python, "peer_laser.py", options) as peer:
-            found = side_by_side.alternate(ours, peer, args.rounds)
-            facts.update(peer.facts)
-            side_by_side.publish(found, facts["peer"], facts, args, "pieces/s")
-    else:
-        rates = [ours() for _ in range(args.rounds)]
-        side_by_side.publish_alone(rates, facts, args, "pieces/s")
+    step = our_step(config, args.length)
+    rows = config.train.batch_size
+    model = dataclasses.asdict(config.model)
+    ours = side_by_side.rounds_of(step.run, rows * args.length, args.seconds, args.clock)
+    sizes = ", ".join(f"{name} {size}" for name, size in model.items())
+    sizes += f", vocabulary {config.vocab.size}, batch {rows} x {args.length}"
+    peer_options = dict(
+        model,
+        vocab=config.vocab.size,
+        languages=len(config.data.languages.split(",")),
+        rows=rows,
+        length=args.length,
+        learning_rate=config.optimizer.learning_rate,
+        clip=config.optimizer.clip,
+        seconds=args.seconds,
+        threads=args.threads,
+        clock=args.clock,
+        device=compiled_step.torch_device(),
+    )
+    found, theirs = side_by_side.compare(args, ours.measure, "peer_laser.py", peer_options)
+    facts = compiled_step.facts(step, sizes, ours.steps) | theirs
+    side_by_side.publish(found, theirs.get("peer", ""), facts, args, "pieces/s")
 
 
 if __name__ == "__main__":

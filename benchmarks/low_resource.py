@@ -12,29 +12,24 @@ Tatoeba, by CSLS and by plain cosine, and of the dictionary's test words.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
-import sys
 
 from side_by_side import record
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from clwe_jax.static import job  # noqa: E402 (whose code the figures come from)
+import tables
 
 LANGUAGES = "hsb,kab,tt,sw,cy,gl,hy,eu"
-_WORDS = "--config.static.words."
+# Part of a word's vector -> the option of `static.words` that takes it away, and its value.
 _OFF = {
-    "guesses": ["unknown=beginnings"],
-    "loans": ["loans=False"],
-    "spelling": ["spelling_dim=0"],
-    "phrases": ["phrases=False"],
-    "meanings": ["meanings="],
+    "guesses": ("unknown", "beginnings"),
+    "loans": ("loans", False),
+    "spelling": ("spelling_dim", 0),
+    "phrases": ("phrases", False),
+    "meanings": ("meanings", ""),
 }
 PARTS = {
     "default": [],
-    **{f"no_{part}": options for part, options in _OFF.items()},
-    "none": [option for options in _OFF.values() for option in options],
+    **{f"no_{part}": [option] for part, option in _OFF.items()},
+    "none": list(_OFF.values()),
 }
 
 
@@ -50,36 +45,30 @@ def corpora(data: str, out: str, languages: list[str]) -> str:
     return folder
 
 
-def folder_of(language: str, part: str, out: str, seed: int) -> str:
-    return os.path.join(out, f"{part}-{language}-{seed}")
+def tests(data: str) -> dict[str, str]:
+    """The options of the dictionaries, of their test words and of Tatoeba's sentences."""
+    low = os.path.join(data, "low_resource")
+    return {
+        "data.dictionaries": f"{low}/dictionaries",
+        "data.exclude_dictionaries": f"{low}/dictionary_tests",
+        "evals.bli.data": f"{low}/dictionary_tests",
+        "evals.retrieval.data": f"{low}/tatoeba",
+    }
 
 
-def measured(language: str, part: str, data: str, out: str, seed: int) -> dict[str, float]:
+def measure(language: str, part: str, data: str, out: str, seed: int) -> dict[str, float]:
     """The figures of a run, which is made where it is not finished."""
-    folder = folder_of(language, part, out, seed)
-    results, low = os.path.join(folder, job.FIGURES), os.path.join(data, "low_resource")
-    if not os.path.exists(results):
-        command = [
-            sys.executable,
-            "-m",
-            "clwe_jax.main",
-            "--config=configs/joint_dictionary.py:small",
-            f"--workdir={folder}",
-            f"--config.seed={seed}",
-            f"--config.data.source=text:{corpora(data, out, [language])}",
-            f"--config.data.languages=en,{language}",
-            f"--config.data.dictionaries={low}/dictionaries",
-            f"--config.data.exclude_dictionaries={low}/dictionary_tests",
-            f"--config.evals.bli.data={low}/dictionary_tests",
-            f"--config.evals.retrieval.data={low}/tatoeba",
-            "--config.static.induced_words=0",
-            "--config.static.write_text=False",
-            *(_WORDS + option for option in PARTS[part]),
-        ]
-        with open(f"{folder}.log", "w", encoding="utf-8") as log:
-            subprocess.run(command, check=True, stdout=log, stderr=log)
-    with open(results, encoding="utf-8") as file:
-        found = json.load(file)
+    folder = os.path.join(out, f"{part}-{language}-{seed}")
+    options = {
+        "seed": seed,
+        "data.source": f"text:{corpora(data, out, [language])}",
+        "data.languages": f"en,{language}",
+        **tests(data),
+        "static.induced_words": 0,
+        "static.write_text": False,
+        **{f"static.words.{option}": value for option, value in PARTS[part]},
+    }
+    found = tables.measured("joint_dictionary:small", folder, options)
     pair = f"retrieval/{language}-en"
     figures = {
         "CSLS": found[f"{pair}/mean_csls"],
@@ -105,7 +94,7 @@ def main() -> None:
     figures: dict[str, float] = {}
     languages = args.languages.split(",")
     for language in languages:
-        found = measured(language, args.part, args.data, args.out, args.seed)
+        found = measure(language, args.part, args.data, args.out, args.seed)
         print({name: f"{100 * value:.1f}" for name, value in found.items()}, flush=True)
         figures |= found
     record(figures, args)

@@ -9,6 +9,7 @@ softmax with one set of log-uniform negatives per direction, Adagrad, clipping b
 import json
 import math
 
+import peer_torch
 import side_by_side
 import torch
 from torch import nn
@@ -89,10 +90,7 @@ class BiLm(nn.Module):
 
 def setup(options):
     """Builds the model; options: the sizes of bilm.py, `batch`, a JSON file, and `device`."""
-    torch.set_num_threads(options["threads"])
-    device = options["device"]
-    torch.set_default_device(device)
-    torch.manual_seed(0)
+    device = peer_torch.start(options)
     rows, window = options["rows"], options["window"]
     model = BiLm(options).train()
     fused = True if device == "cpu" else None  # a GPU has no fused kernel of it
@@ -110,38 +108,14 @@ def setup(options):
         for _ in range(2 * options["layers"])
     ]
 
-    def step():
+    def loss():
         nonlocal states
-        with torch.autocast(device, torch.bfloat16, enabled=device != "cpu"):
-            loss, states = model(characters, spellings, targets, states)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 10.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        return loss
+        value, states = model(characters, spellings, targets, states)
+        return value
 
-    clock = side_by_side.CLOCKS[options["clock"]]
-
-    def run(steps):
-        start = clock()
-        for _ in range(steps):
-            loss = step()
-        loss.item()
-        return clock() - start
-
-    run(2)
-    steps = max(2, round(options["seconds"] / (run(2) / 2)))
-
-    def measure():
-        return steps * rows * window / run(steps)
-
-    facts = {
-        "peer": "nn.LSTM(proj_size)",
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
-        "parameters, peer": f"{sum(p.numel() for p in model.parameters()):,}",
-    }
-    return facts, measure
+    run = peer_torch.loop(loss, model, optimizer, 10.0, device)
+    rounds = side_by_side.rounds_of(run, rows * window, options["seconds"], options["clock"])
+    return peer_torch.facts("nn.LSTM(proj_size)", model), rounds.measure
 
 
 if __name__ == "__main__":

@@ -4,28 +4,11 @@ Run by fine_tuning.py --peer-python=PYTHON; needs torch and transformers, for Tr
 """
 
 import tempfile
-import time
 
+import peer_torch
 import side_by_side
 import torch
 import transformers
-
-
-def plain_loop(model, batch, device):
-    """The function of a number of steps, in a plain loop."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5, weight_decay=0.0, fused=True)
-
-    def run(steps):
-        for _ in range(steps):
-            with torch.autocast(device, torch.bfloat16, enabled=device != "cpu"):
-                loss = model(**batch).loss
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-        loss.item()
-
-    return run
 
 
 def trainer_loop(model, batch, rows, device):
@@ -56,10 +39,7 @@ def trainer_loop(model, batch, rows, device):
 
 def setup(options):
     """Facts, and the function that measures a round."""
-    torch.set_num_threads(options["threads"])
-    device = options["device"]
-    torch.set_default_device(device)
-    torch.manual_seed(0)
+    device = peer_torch.start(options)
     rows, length = options["rows"], options["length"]
     config = transformers.BertConfig(
         vocab_size=options["vocab"],
@@ -78,33 +58,19 @@ def setup(options):
     labels[:, 0] = -100
     batch = {"input_ids": inputs, "attention_mask": torch.ones_like(inputs), "labels": labels}
     if options["trainer"]:
-        loop = trainer_loop(model, batch, rows, device)
+        run = trainer_loop(model, batch, rows, device)
     else:
-        loop = plain_loop(model, batch, device)
-    clock = side_by_side.CLOCKS[options["clock"]]
-
-    def run(steps):
-        begin = clock()
-        loop(steps)
-        return clock() - begin
-
-    run(2)
-    begin = time.perf_counter()
-    loop(2)
-    steps = max(2, round(options["seconds"] / ((time.perf_counter() - begin) / 2)))
-
-    def measure():
-        return steps * rows * length / run(steps)
-
+        optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5, weight_decay=0.0, fused=True)
+        run = peer_torch.loop(lambda: model(**batch).loss, model, optimizer, 1.0, device)
+    rounds = side_by_side.rounds_of(run, rows * length, options["seconds"], options["clock"])
     facts = {
-        "peer": "BertForTokenClassification" + (", Trainer" if options["trainer"] else ""),
-        "torch": torch.__version__,
+        **peer_torch.facts(
+            "BertForTokenClassification" + (", Trainer" if options["trainer"] else ""), model
+        ),
         "transformers": transformers.__version__,
         "attention": config._attn_implementation,
-        "threads": torch.get_num_threads(),
-        "parameters, peer": f"{sum(p.numel() for p in model.parameters()):,}",
     }
-    return facts, measure
+    return facts, rounds.measure
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ Run by laser.py --peer-python=PYTHON; needs only torch. LASER is as in fairseq's
 bidirectional nn.LSTM, the maximum over time, and an nn.LSTM whose input is piece, sentence and language.
 """
 
+import peer_torch
 import side_by_side
 import torch
 from torch import nn
@@ -78,10 +79,7 @@ class Translator(nn.Module):
 
 def setup(options):
     """Builds the model; options: the sizes of laser.py, seconds (of a round), threads, clock, device."""
-    torch.set_num_threads(options["threads"])
-    device = options["device"]
-    torch.set_default_device(device)
-    torch.manual_seed(0)
+    device = peer_torch.start(options)
     rows, length = options["rows"], options["length"]
     kind = Laser if "cells" in options else Translator
     model = kind(options).train()
@@ -91,38 +89,14 @@ def setup(options):
     before = F.pad(targets[:, :-1], (1, 0), value=3)
     languages = torch.randint(0, options["languages"], (rows,))
 
-    def step():
-        with torch.autocast(device, torch.bfloat16, enabled=device != "cpu"):
-            scores = model(texts, before, languages)
-            loss = F.cross_entropy(scores.flatten(0, 1), targets.flatten())
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), options["clip"])
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        return loss
+    def loss():
+        scores = model(texts, before, languages)
+        return F.cross_entropy(scores.flatten(0, 1), targets.flatten())
 
-    clock = side_by_side.CLOCKS[options["clock"]]
-
-    def run(steps):
-        start = clock()
-        for _ in range(steps):
-            loss = step()
-        loss.item()
-        return clock() - start
-
-    run(2)
-    steps = max(2, round(options["seconds"] / (run(2) / 2)))
-
-    def measure():
-        return steps * rows * length / run(steps)
-
-    facts = {
-        "peer": "nn.LSTM" if kind is Laser else "nn.Transformer",
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
-        "parameters, peer": f"{sum(p.numel() for p in model.parameters()):,}",
-    }
-    return facts, measure
+    run = peer_torch.loop(loss, model, optimizer, options["clip"], device)
+    rounds = side_by_side.rounds_of(run, rows * length, options["seconds"], options["clock"])
+    name = "nn.LSTM" if kind is Laser else "nn.Transformer"
+    return peer_torch.facts(name, model), rounds.measure
 
 
 if __name__ == "__main__":

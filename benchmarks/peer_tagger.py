@@ -7,6 +7,7 @@ SGD, clipping by the global norm.
 
 import json
 
+import peer_torch
 import side_by_side
 import torch
 from torch import nn
@@ -48,8 +49,7 @@ class Tagger(nn.Module):
 
 def setup(options):
     """Facts, and the function that measures a round."""
-    torch.manual_seed(0)
-    torch.set_num_threads(options["threads"])
+    peer_torch.start({**options, "device": "cpu"})
     with open(options["data"], encoding="utf-8") as file:
         given = json.load(file)
     table = torch.tensor(given["table"])[:, 0]
@@ -81,27 +81,13 @@ def setup(options):
                 model.best(vectors, lengths, mask)
 
     epoch = predict if options["decode"] else train
-    clock = side_by_side.CLOCKS[options["clock"]]
 
     def run(epochs):
-        start = clock()
         for _ in range(epochs):
             epoch()
-        return clock() - start
 
-    run(1)
-    epochs = max(1, round(options["seconds"] / run(1)))
-
-    def measure():
-        return epochs * len(words) / run(epochs)
-
-    facts = {
-        "peer": "nn.LSTM, pytorch-crf",
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
-        "parameters, peer": f"{sum(p.numel() for p in model.parameters()):,}",
-    }
-    return facts, measure
+    rounds = side_by_side.rounds_of(run, len(words), options["seconds"], options["clock"], least=1)
+    return peer_torch.facts("nn.LSTM, pytorch-crf", model), rounds.measure
 
 
 if __name__ == "__main__":

@@ -3,8 +3,7 @@
 Run by training_step.py --peer-python=PYTHON; needs only torch and transformers.
 """
 
-import time
-
+import peer_torch
 import side_by_side
 import torch
 import transformers
@@ -13,11 +12,8 @@ import transformers
 def setup(options):
     """Builds the model; options: layers, width, heads, mlp_dim, vocab_size, length, batch_size,
     predictions (masked positions in a row), dropout, learning_rate, weight_decay, seconds (of a
-    round), threads, compile, device ('cpu', or 'cuda': bfloat16)."""
-    torch.set_num_threads(options["threads"])
-    device = options["device"]
-    torch.set_default_device(device)
-    torch.manual_seed(0)
+    round), clock, threads, compile, device ('cpu', or 'cuda': bfloat16)."""
+    device = peer_torch.start(options)
     rows, length = options["batch_size"], options["length"]
     config = transformers.BertConfig(
         vocab_size=options["vocab_size"],
@@ -46,39 +42,16 @@ def setup(options):
         "labels": torch.where(masked, inputs, -100),
     }
 
-    def step():
-        with torch.autocast(device, torch.bfloat16, enabled=device != "cpu"):
-            loss = forward(**batch).loss
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        return loss
-
-    def run(steps):
-        start = time.perf_counter()
-        for _ in range(steps):
-            loss = step()
-        loss.item()
-        return time.perf_counter() - start
-
-    run(2)
-    steps = max(2, round(options["seconds"] / (run(2) / 2)))
-
-    def measure():
-        return steps * rows * length / run(steps)
-
+    run = peer_torch.loop(lambda: forward(**batch).loss, model, optimizer, 1.0, device)
+    rounds = side_by_side.rounds_of(run, rows * length, options["seconds"], options["clock"])
     facts = {
-        "peer": "BertForMaskedLM",
-        "torch": torch.__version__,
+        **peer_torch.facts("BertForMaskedLM", model),
         "transformers": transformers.__version__,
         "attention": config._attn_implementation,
         "compiled": options["compile"],
-        "threads": torch.get_num_threads(),
-        "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "masked positions a row": int(masked.sum(dim=1)[0]),
     }
-    return facts, measure
+    return facts, rounds.measure
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import made_up
 import numpy as np
 from side_by_side import CLOCKS, Comparison, publish
 
@@ -41,15 +42,6 @@ def peer(folder: str) -> Callable[..., Any]:
     return scope["rcsls"]
 
 
-def made_up(words: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Unit vectors with the decaying spectrum of word vectors, and their noisy rotation."""
-    r = np.random.default_rng(0)
-    x = r.standard_normal((words, width), np.float32) * np.geomspace(1, 0.1, width, dtype="f4")
-    turn = np.linalg.qr(r.standard_normal((width, width)))[0].astype("f4")
-    y = x @ turn + 0.3 * r.standard_normal((words, width), np.float32)
-    return tuple(v / np.linalg.norm(v, axis=1, keepdims=True) for v in (x, y))
-
-
 def main() -> None:
     """Measures both sides in turns and prints the rates and the ratio."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -61,7 +53,7 @@ def main() -> None:
     parser.add_argument("--clock", choices=sorted(CLOCKS), default="wall")
     options = parser.parse_args()
     clock, reference = CLOCKS[options.clock], peer(options.fasttext)
-    x, y = made_up(options.words, options.dim)
+    x, y = map(made_up.unit, made_up.rotated(options.words, options.dim, 0.3))
     ends = x[: options.pairs], y[: options.pairs]
     matrix = procrustes.orthogonal(*ends).astype("f4")
     near = rcsls.Neighbours(x, 10), rcsls.Neighbours(y, 10)

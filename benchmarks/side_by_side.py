@@ -7,6 +7,7 @@ peer's interpreter lacks our packages.
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import json
 import os
@@ -14,11 +15,68 @@ import statistics
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any, Callable, Iterable, Mapping, NamedTuple
 
 STARTED = time.monotonic(), 0.0  # wall and processor seconds at the start of this process
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}  # choices of --clock
+
+
+def parser(
+    documentation: str | None, seconds: float = 4.0, rounds: int = 7, packages: str = "torch"
+) -> argparse.ArgumentParser:
+    """The options of a script that measures rounds of steps, beside a peer that has some packages."""
+    made = argparse.ArgumentParser(
+        description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument("--seconds", type=float, default=seconds, help="of a round of either side")
+    made.add_argument("--rounds", type=int, default=rounds)
+    made.add_argument(
+        "--clock",
+        choices=sorted(CLOCKS),
+        default="wall",
+        help="processor: processor seconds of all threads, for a busy machine",
+    )
+    made.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    made.add_argument("--peer-python", help=f"interpreter that has {packages}")
+    return made
+
+
+class Rounds(NamedTuple):
+    """Rounds of equally many steps.
+
+    Attributes:
+      measure: runs a round and returns its rate, in units a second.
+      steps: of a round.
+    """
+
+    measure: Callable[[], float]
+    steps: int
+
+
+def rounds_of(
+    run: Callable[[int], object], units: float, seconds: float, clock: str, least: int = 2
+) -> Rounds:
+    """Rounds of about `seconds` of wall time; runs 2 x `least` steps to choose their number.
+
+    Args:
+      run: runs a number of steps.
+      units: what a step does, such as its tokens.
+      seconds: of a round.
+      clock: a key of CLOCKS.
+      least: steps of the shortest round.
+    """
+    run(least)  # compiles, and fills caches
+    start = time.perf_counter()
+    run(least)
+    steps = max(least, round(seconds * least / (time.perf_counter() - start)))
+
+    def measure() -> float:
+        begin = CLOCKS[clock]()
+        run(steps)
+        return steps * units / (CLOCKS[clock]() - begin)
+
+    return Rounds(measure, steps)
 
 
 class Peer:
@@ -88,36 +146,35 @@ def serve(setup: Callable[[dict[str, Any]], tuple[dict[str, Any], Callable[[], f
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """Rates of both sides, one per round."""
+    """Rates of both sides, one per round; without a peer, those of our side alone."""
 
     ours: list[float]
     theirs: list[float]
 
     @property
-    def ratio(self) -> float:
-        """The median over the rounds of our rate over theirs."""
-        return statistics.median(a / b for a, b in zip(self.ours, self.theirs, strict=True))
+    def ratios(self) -> list[float]:
+        """Our rate over theirs, by round."""
+        return [a / b for a, b in zip(self.ours, self.theirs)]
 
     def figures(self, name: str, unit: str) -> dict[str, float]:
-        """The medians of both rates and of the ratio, with the lowest and highest round."""
-        ratios = [a / b for a, b in zip(self.ours, self.theirs, strict=True)]
-        rates = {"clwe_jax": self.ours, name: self.theirs}
-        found = {
-            key: value for side in rates for key, value in spread(f"{side}, {unit}", rates[side])
-        }
-        return found | dict(spread("ratio", ratios))
+        """The medians of the rates and of the ratio, with the lowest and highest round."""
+        found = spread(f"clwe_jax, {unit}", self.ours)
+        if self.theirs:
+            found += [*spread(f"{name}, {unit}", self.theirs), *spread("ratio", self.ratios)]
+        return dict(found)
 
     def table(self, name: str, facts: Mapping[str, Any], unit: str = "tokens/s") -> str:
-        """The median, lowest and highest rate of either side, and the ratio."""
+        """The median, lowest and highest rate of each side, and the ratio."""
         lines = [f"{'':24}{'median':>12}{'lowest':>12}{'highest':>12}  {unit}"]
         for side, rates in (("clwe_jax", self.ours), (name, self.theirs)):
-            numbers = (statistics.median(rates), min(rates), max(rates))
-            lines.append(f"{side:24}" + "".join(f"{number:12,.0f}" for number in numbers))
-        ratios = [a / b for a, b in zip(self.ours, self.theirs, strict=True)]
-        lines.append(
-            f"ratio {self.ratio:.2f} (rounds: {min(ratios):.2f} to {max(ratios):.2f}, "
-            f"{len(ratios)} of them)"
-        )
+            if rates:
+                numbers = (statistics.median(rates), min(rates), max(rates))
+                lines.append(f"{side:24}" + "".join(f"{number:12,.0f}" for number in numbers))
+        if ratios := self.ratios:
+            lines.append(
+                f"ratio {statistics.median(ratios):.2f} (rounds: {min(ratios):.2f} to "
+                f"{max(ratios):.2f}, {len(ratios)} of them)"
+            )
         lines += [f"{key}: {value}" for key, value in facts.items()]
         return "\n".join(lines)
 
@@ -160,14 +217,28 @@ def publish(
     record(found.figures(name, unit), options, facts)
 
 
-def publish_alone(
-    rates: Iterable[float], facts: Mapping[str, Any], options: Any, unit: str = "tokens/s"
-) -> None:
-    """As `publish`, without another program."""
-    figures = dict(spread(f"clwe_jax, {unit}", rates))
-    print(f"{unit}: {figures[f'clwe_jax, {unit}']:,.0f} (median of the rounds)")
-    print("\n".join(f"{key}: {value}" for key, value in facts.items()))
-    record(figures, options, facts)
+def compare(
+    options: argparse.Namespace,
+    ours: Callable[[], float],
+    script: str,
+    peer_options: Mapping[str, Any],
+) -> tuple[Comparison, dict[str, Any]]:
+    """The rates of our side, and beside them the peer's where --peer-python names its interpreter.
+
+    Args:
+      options: the parsed command line: rounds, peer_python.
+      ours: measures a round of our side.
+      script: the peer's, a file of this folder.
+      peer_options: what `script` gets.
+
+    Returns:
+      The rates, and facts of the peer.
+    """
+    if not options.peer_python:
+        ours()  # as in turns, the first round is a warm-up
+        return Comparison([ours() for _ in range(options.rounds)], []), {}
+    with Peer(options.peer_python, script, peer_options) as peer:
+        return alternate(ours, peer, options.rounds), peer.facts
 
 
 def alternate(ours: Callable[[], float], peer: Peer, rounds: int) -> Comparison:

@@ -26,9 +26,7 @@ import side_by_side
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = side_by_side.parser(__doc__, 3.0, packages="torch and pytorch-crf")
     parser.add_argument("--dim", type=int, default=300, help="of the frozen vectors")
     parser.add_argument("--cells", type=int, default=256)
     parser.add_argument("--labels", type=int, default=9)
@@ -38,16 +36,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--longest", type=int, default=24)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--decode", action="store_true", help="measure predictions (Viterbi)")
-    parser.add_argument("--seconds", type=float, default=3.0, help="of a round of either side")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument(
-        "--clock",
-        choices=sorted(side_by_side.CLOCKS),
-        default="wall",
-        help="processor: processor seconds of all threads, for a busy machine",
-    )
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--peer-python", help="interpreter that has torch and pytorch-crf")
     return parser.parse_args()
 
 
@@ -81,8 +69,8 @@ def our_tagger(args: argparse.Namespace, table: np.ndarray, seeds: int) -> tuple
 
 def our_epochs(
     args: argparse.Namespace, given: dict[str, Any], seeds: int
-) -> Callable[[int], float]:
-    """The function epochs -> seconds, for so many seeds at once."""
+) -> Callable[[int], None]:
+    """The function that passes through the sentences a number of times, for so many seeds at once."""
     import jax
     import jax.numpy as jnp
 
@@ -107,22 +95,19 @@ def our_epochs(
     step = heads.step(labeller, recipe, 1_000)
     state = jax.jit(jax.vmap(recipe.build(1_000).init))(params)
     rates = jnp.full(seeds, 0.1, jnp.float32)
-    clock = side_by_side.CLOCKS[args.clock]
 
-    def run(epochs: int) -> float:
+    def run(epochs: int) -> None:
         nonlocal params, state
-        begin = clock()
         for number in range(epochs * -(-args.sentences // args.rows)):
             batch = heads.stack_batches([next(source) for source in sources])
             params, state, found = step(params, state, table, batch, keys, rates, np.int32(number))
         jax.block_until_ready((params, found))
-        return clock() - begin
 
     return run
 
 
-def our_predictions(args: argparse.Namespace, given: dict[str, Any]) -> Callable[[int], float]:
-    """The function epochs -> seconds of labelling the sentences, as a finished run labels them."""
+def our_predictions(args: argparse.Namespace, given: dict[str, Any]) -> Callable[[int], None]:
+    """The function that labels the sentences a number of times, as a finished run labels them."""
     from clwe_jax.encoders.features import FeatureTable
     from clwe_jax.transfer.labeller import Frozen
 
@@ -130,13 +115,10 @@ def our_predictions(args: argparse.Namespace, given: dict[str, Any]) -> Callable
     labels = [str(number) for number in range(args.labels)]
     table = FeatureTable(given["table"], [[row] for row in given["words"]])
     frozen = Frozen(None, labeller, params, labels)
-    clock = side_by_side.CLOCKS[args.clock]
 
-    def run(epochs: int) -> float:
-        begin = clock()
+    def run(epochs: int) -> None:
         for _ in range(epochs):
             frozen.label_table(table, params)
-        return clock() - begin
 
     return run
 
@@ -149,39 +131,30 @@ def main() -> None:
 
     given = made_up_sentences(args)
     run = our_predictions(args, given) if args.decode else our_epochs(args, given, 1)
-    run(1)
-    epochs = max(1, round(args.seconds / run(1)))
-
-    def ours() -> float:
-        return epochs * args.sentences / run(epochs)
-
-    facts: dict[str, Any] = {
+    ours = side_by_side.rounds_of(run, args.sentences, args.seconds, args.clock, least=1)
+    facts = {
         "sizes": f"{args.cells} cells, vectors of {args.dim}, {args.labels} labels, "
         f"{args.sentences} sentences of {args.shortest} to {args.longest} words, {args.rows} a "
-        f"batch, {epochs} epochs a round",
+        f"batch, {ours.steps} epochs a round",
         "jax": f"{jax.__version__} on {jax.devices()[0].device_kind}",
         "clock": args.clock,
     }
-    if args.peer_python:
-        options = {key: value for key, value in vars(args).items() if key != "peer_python"}
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-            lists = {key: [x.tolist() for x in column] for key, column in given.items()}
-            json.dump(lists, file)
-            file.flush()
-            options["data"] = file.name
-            with side_by_side.Peer(args.peer_python, "peer_tagger.py", options) as peer:
-                found = side_by_side.alternate(ours, peer, args.rounds)
-                side_by_side.publish(
-                    found, "pytorch-crf", {**facts, **peer.facts}, args, "sentences/s"
-                )
-    else:
-        rates = [ours() for _ in range(args.rounds)]
-        side_by_side.publish_alone(rates, facts, args, "sentences/s")
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump({key: [x.tolist() for x in column] for key, column in given.items()}, file)
+        file.flush()
+        peer_options = {**vars(args), "data": file.name}
+        found, theirs = side_by_side.compare(args, ours.measure, "peer_tagger.py", peer_options)
+    side_by_side.publish(found, "pytorch-crf", facts | theirs, args, "sentences/s")
     if args.decode:
         return
     together = our_epochs(args, given, args.seeds)
-    together(1)
-    ratios = [together(1) / run(1) for _ in range(args.rounds)]
+    rounds = [
+        side_by_side.rounds_of(x, args.sentences, 0, args.clock, least=1) for x in (together, run)
+    ]
+    ratios = []
+    for _ in range(args.rounds):
+        all_seeds, one_seed = (each.measure() for each in rounds)
+        ratios.append(one_seed / all_seeds)
     print(
         f"{args.seeds} seeds at once take {statistics.median(ratios):.2f} times the time of one "
         f"({min(ratios):.2f} to {max(ratios):.2f})"

@@ -12,7 +12,6 @@ matrix products (forward, and twice that backward) with the FLOP/s of one large 
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import sys
 import time
@@ -25,15 +24,9 @@ import side_by_side
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = side_by_side.parser(__doc__, packages="torch and transformers")
     parser.add_argument("--config", default="dict_mlm_50", help="a system, or a file of configs/")
     parser.add_argument("--set", action="append", default=[], help="an option: model.layers=2")
-    parser.add_argument("--seconds", type=float, default=4.0, help="of a round of either side")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--peer-python", help="interpreter that has torch and transformers")
     parser.add_argument("--peer-compile", action="store_true", help="torch.compile the peer")
     return parser.parse_args()
 
@@ -115,48 +108,36 @@ def main() -> None:
     args = arguments()
     sys.path.insert(0, run_config.ROOT)
     config = read_config(args.config, args.set)
-    import jax
-
-    (run, parameters, _), predictions = our_step(config)
-    steps = compiled_step.steps_a_round(run, args.seconds)
+    step, predictions = our_step(config)
     rows, length = config.train.batch_size, config.data.sequence_length
-
-    def ours() -> float:
-        return steps * rows * length / run(steps)
-
-    facts = {
-        "sizes": f"{config.model.layers} x {config.model.width}, vocabulary {config.vocab.size}, "
-        f"batch {rows} x {length}, {predictions} masked a row, {steps} steps a round",
-        "parameters, ours": f"{parameters:,}",
-        "jax": f"{jax.__version__} on {jax.devices()[0].device_kind}",
-    }
-    if args.peer_python:
-        peer_options = dict(
-            layers=config.model.layers,
-            width=config.model.width,
-            heads=config.model.heads,
-            mlp_dim=config.model.mlp_dim,
-            vocab_size=config.vocab.size,
-            length=length,
-            batch_size=rows,
-            predictions=predictions,
-            dropout=config.model.dropout,
-            learning_rate=config.optimizer.learning_rate,
-            weight_decay=config.optimizer.weight_decay,
-            seconds=args.seconds,
-            threads=args.threads,
-            compile=args.peer_compile,
-            device=compiled_step.torch_device(),
-        )
-        with side_by_side.Peer(args.peer_python, "peer_training_step.py", peer_options) as peer:
-            found = side_by_side.alternate(ours, peer, args.rounds)
-            facts.update(peer.facts)
-        figures = found.figures("BertForMaskedLM", "tokens/s")
-        print(found.table("BertForMaskedLM", facts))
-        rates = found.ours
-    else:
-        rates = [ours() for _ in range(args.rounds)]
-        figures = dict(side_by_side.spread("clwe_jax, tokens/s", rates))
+    ours = side_by_side.rounds_of(step.run, rows * length, args.seconds, args.clock)
+    sizes = (
+        f"{config.model.layers} x {config.model.width}, vocabulary {config.vocab.size}, "
+        f"batch {rows} x {length}, {predictions} masked a row"
+    )
+    peer_options = dict(
+        layers=config.model.layers,
+        width=config.model.width,
+        heads=config.model.heads,
+        mlp_dim=config.model.mlp_dim,
+        vocab_size=config.vocab.size,
+        length=length,
+        batch_size=rows,
+        predictions=predictions,
+        dropout=config.model.dropout,
+        learning_rate=config.optimizer.learning_rate,
+        weight_decay=config.optimizer.weight_decay,
+        seconds=args.seconds,
+        clock=args.clock,
+        threads=args.threads,
+        compile=args.peer_compile,
+        device=compiled_step.torch_device(),
+    )
+    found, theirs = side_by_side.compare(args, ours.measure, "peer_training_step.py", peer_options)
+    facts = compiled_step.facts(step, sizes, ours.steps) | theirs
+    print(found.table("BertForMaskedLM", facts))
+    figures = found.figures("BertForMaskedLM", "tokens/s")
+    rates = found.ours
     achieved = product_flops(config, predictions) * statistics.median(rates) / (rows * length)
     plain = product_rate(config.model.dtype)
     figures |= {"products, FLOP/s": achieved, "of a plain product": achieved / plain}

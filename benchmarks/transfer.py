@@ -15,15 +15,12 @@ labels. On real files each --encoder has a row with frozen features, and those o
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import shlex
 import shutil
-import subprocess
-import sys
 from typing import Mapping, Sequence
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+import tables
+
 Options = Mapping[str, object]
 
 _QUIET = {"evals.mlm.every_steps": 0, "evals.retrieval.every_steps": 0}
@@ -165,38 +162,17 @@ REAL: dict[str, tuple[str, str, str, str, str, Options]] = {
 }
 
 
-def run(arguments: argparse.Namespace, folder: str, flags: Sequence[str]) -> dict[str, float]:
-    """The figures of a run, which is run first if needed; {} where it failed."""
-    path = os.path.join(folder, "results.json")
-    if not os.path.exists(path) and not arguments.print_only:
-        command = [sys.executable, "-m", "clwe_jax.main", f"--workdir={folder}", *flags]
-        print(f"\n$ {shlex.join(command)}", flush=True)
-        if subprocess.run(command, cwd=ROOT).returncode:
-            print(f"{folder}: failed, see above", flush=True)
-    if not os.path.exists(path):
-        return {}
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
-
-
-def flags(config: str, options: Options) -> list[str]:
-    """The command line of a config and options."""
-    return [f"--config=configs/{config}.py", *(f"--config.{k}={v}" for k, v in options.items())]
-
-
 def encoder(arguments: argparse.Namespace, name: str) -> str:
     """The encoder that a run reads, trained first; a projected one is a copy of the trained run."""
     folder = os.path.join(arguments.out, "encoders", name)
     trained = name.removesuffix(_PROJECTED)
     config, options = ENCODERS[trained]
     if name == trained:
-        run(arguments, folder, flags(config, options))
+        tables.figures(arguments, config, folder, options)
     elif not os.path.exists(os.path.join(folder, "projection.npz")) and not arguments.print_only:
         source = encoder(arguments, trained).removeprefix("run:")
         shutil.copytree(source, folder, dirs_exist_ok=True)
-        command = [f"--workdir={folder}", *flags(config, options), "--config.job=project"]
-        print(f"\n$ python -m clwe_jax.main {shlex.join(command)}", flush=True)
-        subprocess.run([sys.executable, "-m", "clwe_jax.main", *command], cwd=ROOT, check=True)
+        tables.run(config, folder, {**options, "job": "project"})
     return f"run:{folder}"
 
 
@@ -206,16 +182,15 @@ def embedded(arguments: argparse.Namespace, title: str) -> dict[str, dict[str, f
     for row, (config, name, options) in EMBEDDED[title].items():
         if name:
             options = {**options, "encoder": encoder(arguments, name)}
-        place = f"{title}/{row}".replace(" ", "_").replace(",", "")
-        folder = os.path.join(arguments.out, "embedded", place)
-        found[row] = run(arguments, folder, [*flags(config, options), *arguments.more])
+        folder = os.path.join(arguments.out, "embedded", title, tables.place(row))
+        found[row] = tables.figures(arguments, config, folder, options, arguments.more)
     return found
 
 
 def real(arguments: argparse.Namespace, group: str) -> dict[str, dict[str, float]]:
     """Row of a table of real files -> figures."""
     frozen, tuned, languages, train, tests, options = REAL[group]
-    data = os.path.abspath(arguments.data)
+    data = arguments.data
     options = {
         **_SMALL,
         **options,
@@ -243,8 +218,8 @@ def real(arguments: argparse.Namespace, group: str) -> dict[str, dict[str, float
             )
     found = {}
     for row, (config, given) in rows.items():
-        folder = os.path.join(arguments.out, "real", group, row.replace(" ", "_").replace(",", ""))
-        found[row] = run(arguments, folder, [*flags(config, given), *arguments.more])
+        folder = os.path.join(arguments.out, "real", group, tables.place(row))
+        found[row] = tables.figures(arguments, config, folder, given, arguments.more)
     return found
 
 
@@ -260,15 +235,13 @@ def show(title: str, rows: Mapping[str, Mapping[str, float]]) -> None:
     tests = [path for path in paths if path.count("/") == 2 and path.endswith(f"/{metric}")]
     means = [path for path in paths if path.count("/") == 2 and path.endswith(f"/mean_{metric}")]
     names = [*(path.split("/")[1] for path in tests), *["zero-shot mean" for _ in means]]
-    columns = [*tests, *means]
-    print(f"\n{title}, {metric}\n\n| | {' | '.join(names)} |\n|---{'|---' * len(columns)}|")
-    for row, figures in rows.items():
-        print(f"| {row} | {' | '.join(_cell(figures, path) for path in columns)} |", flush=True)
+    cells = {row: [_cell(x, path) for path in (*tests, *means)] for row, x in rows.items()}
+    print(f"\n{title}, {metric}\n\n" + "\n".join(tables.markdown(names, cells)), flush=True)
 
 
 def _cell(figures: Mapping[str, float], path: str) -> str:
     if path not in figures:
-        return "-"
+        return tables.ABSENT
     low, high = figures.get(f"{path}_low"), figures.get(f"{path}_high")
     interval = "" if low is None else f" ({100 * low:.1f}-{100 * high:.1f})"
     return f"{100 * figures[path]:.1f}{interval}"
@@ -276,12 +249,7 @@ def _cell(figures: Mapping[str, float], path: str) -> str:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the missing runs and prints each table."""
-    argv = list(sys.argv[1:] if argv is None else argv)
-    split = argv.index("--") if "--" in argv else len(argv)
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--out", default="runs/transfer", help="the runs' folders")
+    parser = tables.parser(__doc__, "runs/transfer")
     parser.add_argument(
         "--groups",
         default=",".join(EMBEDDED),
@@ -303,10 +271,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--epochs", type=int, default=2, help="of fine-tuning on files; 0: no fine-tuning"
     )
-    parser.add_argument("--print-only", action="store_true", help="run nothing")
-    arguments = parser.parse_args(argv[:split])
-    arguments.more = argv[split + 1 :]
-    arguments.out = os.path.abspath(arguments.out)
+    arguments = tables.parse(parser, argv)
     arguments.encoders = {}
     for given in arguments.encoder:
         name, _, place = given.partition("=")
@@ -320,10 +285,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         arguments.tune = [x.strip() for x in arguments.tune.split(",") if x.strip()]
         if unknown := set(arguments.tune) - set(arguments.encoders):
             parser.error(f"--tune: {', '.join(sorted(unknown))}: give --encoder=NAME=ENCODER too")
-    groups = [x.strip() for x in arguments.groups.split(",") if x.strip()]
-    unknown = [x for x in groups if x not in EMBEDDED and x not in REAL]
-    if unknown:
-        parser.error(f"--groups: {', '.join(unknown)}; known are {', '.join([*EMBEDDED, *REAL])}")
+    groups = tables.choose(parser, "--groups", arguments.groups, [*EMBEDDED, *REAL])
     if any(x in REAL for x in groups) and not (arguments.data and arguments.encoders):
         parser.error(
             f"--groups={arguments.groups}: give --data=DIR, the folder of the real files, and "

@@ -18,20 +18,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shlex
-import subprocess
-import sys
 from typing import Mapping, Sequence
 
-from joint_align_table import interval
+import tables
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FIRST = "Joint-Align"  # its run trains its vectors itself; the others share its text and vocabulary
 # Start -> config of its vectors and options.
 STARTS: dict[str, tuple[str, Mapping[str, str]]] = {
     FIRST: ("", {}),
-    "separate, Procrustes": ("align_procrustes.py", {}),
-    "Joint": ("joint_align.py", {"static.reallocation": "False", "static.refinement": "False"}),
+    "separate, Procrustes": ("align_procrustes", {}),
+    "Joint": ("joint_align", {"static.reallocation": "False", "static.refinement": "False"}),
 }
 TAGGERS = ("laser_top", "laser_elmo", "bpe_bow", "bpe_gru")
 _CAPTIONS = ("parallel", "multi30k")
@@ -42,21 +38,9 @@ _MORE_TEXT = {
 }
 
 
-def run(config: str, folder: str, options: Mapping[str, str], more: Sequence[str] = ()) -> bool:
+def finish(config: str, folder: str, options: Mapping[str, str], more: Sequence[str] = ()) -> bool:
     """Runs a config in a folder, unless it is finished; returns whether it is."""
-    if os.path.exists(os.path.join(folder, "results.json")):
-        return True
-    command = [
-        sys.executable,
-        "-m",
-        "clwe_jax.main",
-        f"--config=configs/{config}",
-        f"--workdir={folder}",
-        *(f"--config.{key}={value}" for key, value in options.items()),
-        *more,
-    ]
-    print(f"\n$ {shlex.join(command)}", flush=True)
-    return subprocess.run(command, cwd=ROOT).returncode == 0
+    return bool(tables.read(folder)) or tables.run(config, folder, options, more)
 
 
 def curve(folder: str, metric: str = "bleu/mean") -> dict[int, float]:
@@ -69,31 +53,25 @@ def curve(folder: str, metric: str = "bleu/mean") -> dict[int, float]:
     return {row["step"]: row["value"] for row in rows if row["name"] == metric}
 
 
-def figure(folder: str, metric: str) -> float | None:
-    """A final figure of a run; None where there is none."""
-    path = os.path.join(folder, "results.json")
-    if not os.path.exists(path):
-        return None
-    with open(path, encoding="utf-8") as file:
-        return json.load(file).get(metric)
-
-
 def starts(arguments: argparse.Namespace) -> None:
     """Fig. 2: BLEU over training from three kinds of vectors."""
-    rows: dict[str, list[dict[str, float]]] = {}
+    rows: tables.Runs = {}
     for seed in map(int, arguments.seeds.split(",")):
         out = os.path.join(arguments.out, "starts", f"{arguments.steps}", f"{seed}")
-        folders = {name: os.path.join(out, _place(name)) for name in STARTS}
+        folders = {name: os.path.join(out, tables.place(name)) for name in STARTS}
         for name in STARTS:
             if not arguments.print_only and not _start(arguments, name, seed, folders):
                 break
             found = {f"{step:,} steps": x for step, x in sorted(curve(folders[name]).items())}
             if found:
-                word_by_word = figure(folders[FIRST], "start/bleu/mean")
-                if name != FIRST:
-                    word_by_word = figure(f"{folders[name]}_vectors", "bleu/mean")
+                if name == FIRST:
+                    word_by_word = tables.read(folders[FIRST])["start/bleu/mean"]
+                else:
+                    word_by_word = tables.read(f"{folders[name]}_vectors")["bleu/mean"]
                 rows.setdefault(name, []).append({"word by word": word_by_word, **found})
-    print("\n### BLEU, mean of both directions\n\n" + "\n".join(markdown(rows)))
+    steps = dict.fromkeys(key for found in rows.values() for each in found for key in each)
+    lines = tables.means(rows, {step: step for step in steps}, "start", scale=1)
+    print("\n### BLEU, mean of both directions\n\n" + "\n".join(lines))
 
 
 def _start(arguments: argparse.Namespace, name: str, seed: int, folders: Mapping[str, str]) -> bool:
@@ -120,7 +98,7 @@ def _start(arguments: argparse.Namespace, name: str, seed: int, folders: Mapping
             **{f"embeddings.{key}": f"{value}" for key, value in made["embeddings"].items()},
             **changed,
         }
-        if not run(config, f"{folders[name]}_vectors", vectors):
+        if not finish(config, f"{folders[name]}_vectors", vectors):
             return False
         others = [folders[other] for other in STARTS if other != name]
         options |= {
@@ -129,27 +107,7 @@ def _start(arguments: argparse.Namespace, name: str, seed: int, folders: Mapping
             "init.embeddings": f"{folders[name]}_vectors",
             "report.compare_with": ",".join(filter(os.path.isdir, others)),
         }
-    return run("unsupervised_mt.py", folders[name], options, arguments.more)
-
-
-def _place(name: str) -> str:
-    return "".join(x if x.isalnum() or x in "-." else "_" for x in name)
-
-
-def markdown(rows: Mapping[str, Sequence[Mapping[str, float]]]) -> list[str]:
-    """A table: the mean over the seeds and half of its 95% interval."""
-    columns = list(dict.fromkeys(key for found in rows.values() for each in found for key in each))
-    lines = ["| start | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
-    for name, found in rows.items():
-        cells = []
-        for column in columns:
-            values = [each[column] for each in found if each.get(column) is not None]
-            mean, half = interval(values) if values else (None, 0)
-            cells.append(
-                "–" if mean is None else f"{mean:.1f}" + (f" ± {half:.1f}" if half else "")
-            )
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return lines
+    return finish("unsupervised_mt", folders[name], options, arguments.more)
 
 
 def halves(data: str, out: str, other: str) -> str:
@@ -172,23 +130,22 @@ def halves(data: str, out: str, other: str) -> str:
 
 def multi30k(arguments: argparse.Namespace) -> None:
     """Translation of captions learned from halves that do not overlap."""
-    data = os.path.abspath(arguments.data)
+    data = arguments.data
     for other in arguments.languages.split(","):
         out = os.path.join(arguments.out, "multi30k", f"en-{other}")
         folders = {"vectors": os.path.join(out, "vectors"), "run": os.path.join(out, "run")}
         if not arguments.print_only:
             _captions(arguments, data, out, other, folders)
-        print(f"\n### en-{other}, test2016\n\n| | {other}-en | en-{other} |\n|---|---|---|")
+        pairs = (f"{other}-en", f"en-{other}")
+        rows = {}
         for name, folder, metric in (
             ("word by word, dictionary", folders["vectors"], "floor/bleu"),
             ("word by word, vectors", folders["vectors"], "bleu"),
             ("translator", folders["run"], "bleu"),
         ):
-            pairs = (f"{other}-en", f"en-{other}")
-            found = [figure(folder, f"{metric}/{pair}") for pair in pairs]
-            print(
-                f"| {name} | " + " | ".join("–" if x is None else f"{x:.1f}" for x in found) + " |"
-            )
+            found = tables.read(folder)
+            rows[name] = [tables.cell([found.get(f"{metric}/{pair}")], 1) for pair in pairs]
+        print(f"\n### en-{other}, test2016\n\n" + "\n".join(tables.markdown(pairs, rows)))
         print(
             "\nBLEU, mean of both directions, by step: "
             + ", ".join(
@@ -223,7 +180,7 @@ def _captions(
             "evals.retrieval.data": "",
             "objective.denoising": "((0,1.0),(1000,0.1),(3000,0.0))",
         }
-        run("unsupervised_mt.py", folders["run"], options, arguments.more)
+        finish("unsupervised_mt", folders["run"], options, arguments.more)
 
 
 def _vectors(data: str, out: str, other: str, folder: str) -> bool:
@@ -248,39 +205,39 @@ def _vectors(data: str, out: str, other: str, folder: str) -> bool:
         "evals.bli.data": os.path.join(data, "dictionaries", "muse_splits"),
         "evals.retrieval.data": os.path.join(data, "retrieval", "tatoeba"),
     }
-    return run("joint_align.py:small", folder, vectors)
+    return finish("joint_align:small", folder, vectors)
 
 
 def laser(arguments: argparse.Namespace) -> None:
     """LASER on captions: translation, retrieval, mining, and names in another language."""
-    data = os.path.abspath(arguments.data)
+    data = arguments.data
     for other in arguments.languages.split(","):
         out = os.path.join(arguments.out, "multi30k", f"en-{other}")
         names = {name: os.path.join(out, name) for name in ("laser", *TAGGERS)}
         if not arguments.print_only:
             _laser(arguments, data, out, other, names)
-        print(
-            f"\n### LASER, en-{other}, test2016; mining of Tatoeba\n\n| figure | value |\n|---|---|"
-        )
+        found = tables.read(names["laser"])
         pair = f"{other}-en"
-        for metric in (
-            f"bleu/{pair}",
-            f"bleu/en-{other}",
-            f"chrf/{pair}",
-            f"chrf/en-{other}",
-            "retrieval/mean",
-            "retrieval/mean_centered",
-            "retrieval/mean_csls",
-            *(f"mining/{pair}/{x}" for x in ("precision", "recall", "f1")),
-        ):
-            value = figure(names["laser"], metric)
-            percent = 1 if metric.startswith(("bleu", "chrf")) else 100
-            print(f"| {metric} | " + ("–" if value is None else f"{percent * value:.1f}") + " |")
-        print(f"\n### Names, F1 in percent\n\n| | en | {other} |\n|---|---|---|")
-        for name in TAGGERS:
-            found = [figure(names[name], f"ner/{x}/f1") for x in ("en", other)]
-            cells = ("–" if x is None else f"{100 * x:.1f}" for x in found)
-            print(f"| {name} | " + " | ".join(cells) + " |")
+        rows = {
+            metric: [
+                tables.cell([found.get(metric)], 1 if "bleu" in metric or "chrf" in metric else 100)
+            ]
+            for metric in (
+                f"bleu/{pair}",
+                f"bleu/en-{other}",
+                f"chrf/{pair}",
+                f"chrf/en-{other}",
+                "retrieval/mean",
+                "retrieval/mean_centered",
+                "retrieval/mean_csls",
+                *(f"mining/{pair}/{x}" for x in ("precision", "recall", "f1")),
+            )
+        }
+        print(f"\n### LASER, en-{other}, test2016; mining of Tatoeba\n")
+        print("\n".join(tables.markdown(["value"], rows, "figure")))
+        runs = {name: [tables.read(names[name])] for name in TAGGERS}
+        print("\n### Names, F1 in percent\n")
+        print("\n".join(tables.means(runs, {x: f"ner/{x}/f1" for x in ("en", other)})))
 
 
 def _laser(
@@ -299,8 +256,8 @@ def _laser(
         "evals.retrieval.data": os.path.join(captions, "test_2016_flickr"),
         "evals.mining.data": os.path.join(data, "retrieval", "tatoeba"),
     }
-    if not _vectors(data, out, other, vectors) or not run(
-        "laser.py", names["laser"], options, arguments.more
+    if not _vectors(data, out, other, vectors) or not finish(
+        "laser", names["laser"], options, arguments.more
     ):
         return
     labels = os.path.join(data, "ner", "wikineural")
@@ -314,27 +271,17 @@ def _laser(
         }
         if name.startswith("laser"):
             options["encoder"] = f"run:{names['laser']}"
-        run(f"{name}_ner.py", names[name], options)
+        finish(f"{name}_ner", names[name], options)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the missing runs and prints the table."""
-    argv = list(sys.argv[1:] if argv is None else argv)
-    split = argv.index("--") if "--" in argv else len(argv)
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = tables.parser(__doc__, "runs/translation", data="../shared/data")
     parser.add_argument("table", choices=("starts", "multi30k", "laser"))
-    parser.add_argument("--out", default="runs/translation", help="the runs' folders")
-    parser.add_argument(
-        "--data", default="../shared/data", help="parallel text, text, dictionaries"
-    )
     parser.add_argument("--languages", default="de", help="beside English: de,fr")
     parser.add_argument("--steps", type=int, default=1_500, help="of a translator")
     parser.add_argument("--seeds", default="0", help="of `starts`")
-    parser.add_argument("--print-only", action="store_true", help="run nothing")
-    arguments = parser.parse_args(argv[:split])
-    arguments.out, arguments.more = os.path.abspath(arguments.out), argv[split + 1 :]
+    arguments = tables.parse(parser, argv)
     {"starts": starts, "multi30k": multi30k, "laser": laser}[arguments.table](arguments)
 
 

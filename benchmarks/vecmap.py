@@ -32,16 +32,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def make_up(folder: str, words: int, width: int, pairs: int, tested: int) -> dict[str, str]:
-    """Writes vectors with a decaying spectrum, their noisy rotation, and dictionaries."""
+    """Writes vectors, their noisy rotation, and dictionaries."""
+    import made_up
     import numpy as np
 
     from clwe_jax.embeddings import files
     from clwe_jax.embeddings.vectors import Vectors
 
-    r = np.random.default_rng(0)
-    x = r.standard_normal((words, width), np.float32) * np.geomspace(1, 0.1, width, dtype="f4")
-    turn = np.linalg.qr(r.standard_normal((width, width)))[0].astype("f4")
-    y = x @ turn + 0.8 * r.standard_normal((words, width), np.float32)
+    x, y = made_up.rotated(words, width, 0.8)
     paths = {
         name: os.path.join(folder, name)
         for name in ("source.vec", "target.vec", "train.txt", "test.txt")
@@ -49,7 +47,9 @@ def make_up(folder: str, words: int, width: int, pairs: int, tested: int) -> dic
     for name, vectors in (("source", x), ("target", y)):
         labels = [f"{name[0]}{i}" for i in range(words)]
         files.write(paths[f"{name}.vec"], Vectors(labels, vectors.round(4)))
-    chosen = r.permutation(min(words, 4 * (pairs + tested)))[: pairs + tested]
+    chosen = np.random.default_rng(0).permutation(min(words, 4 * (pairs + tested)))[
+        : pairs + tested
+    ]
     for name, rows in (("train.txt", chosen[:pairs]), ("test.txt", chosen[pairs:])):
         with open(paths[name], "w", encoding="utf-8") as file:
             file.writelines(f"s{i} t{i}\n" for i in rows)

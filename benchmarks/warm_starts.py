@@ -12,16 +12,11 @@ starts. Finished runs are not repeated: started again, the script continues. `--
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import shlex
-import subprocess
-import sys
 from typing import Sequence
 
-from senses_table import Runs, markdown
+import tables
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FIRST = "the default"  # the run whose text, vocabulary and vectors the others share
 TABLE = "optimizer.groups.table"
 
@@ -86,85 +81,54 @@ COLUMNS = {
 }
 
 
-def figures(arguments: argparse.Namespace, name: str, changed: dict[str, str], seed: int):
-    """The results of a run, which is run first if needed; empty where it failed."""
-    folder = _folder(arguments, name, seed)
-    path = os.path.join(folder, "results.json")
-    if not os.path.exists(path) and not arguments.print_only:
-        command = [
-            sys.executable,
-            "-m",
-            "clwe_jax.main",
-            "--config=configs/warm_dict_mlm.py",
-            f"--config.seed={seed}",
-            f"--workdir={folder}",
-            f"--config.train.steps={arguments.steps}",
-        ]
-        if name != FIRST:
-            command += _shared(_folder(arguments, FIRST, seed))
-        command += [f"--config.{key}={value}" for key, value in changed.items()]
-        command += arguments.more
-        print(f"\n$ {shlex.join(command)}", flush=True)
-        if subprocess.run(command, cwd=ROOT).returncode:
-            print(f"{name}, seed {seed}: failed, see above", flush=True)
-    if not os.path.exists(path):
-        return {}
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
+def figures(
+    arguments: argparse.Namespace, name: str, changed: dict[str, str], seed: int
+) -> dict[str, float]:
+    """The results of a run, which is run first if needed; {} where it failed."""
+    folders = {
+        row: os.path.join(arguments.out, f"{arguments.steps}", tables.place(row), f"{seed}")
+        for row in (FIRST, name)
+    }
+    shared = {} if name == FIRST else share(folders[FIRST])
+    options = {"seed": seed, "train.steps": arguments.steps, **shared, **changed}
+    return tables.figures(arguments, "warm_dict_mlm", folders[name], options, arguments.more)
 
 
-def _folder(arguments: argparse.Namespace, name: str, seed: int) -> str:
-    place = "".join(x if x.isalnum() or x in "-." else "_" for x in name)
-    return os.path.join(os.path.abspath(arguments.out), f"{arguments.steps}", place, f"{seed}")
-
-
-def _shared(first: str) -> list[str]:
-    """Flags that take the first run's text, dictionaries, tests, vocabulary and vectors."""
+def share(first: str) -> dict[str, str]:
+    """Options that take the first run's text, dictionaries, tests, vocabulary and vectors."""
     world = os.path.join(first, "pocket")
-    return [
-        f"--config.data.source=text:{world}/text",
-        f"--config.data.dictionaries={world}/dictionaries",
-        f"--config.evals.retrieval.data={world}/retrieval",
-        f"--config.evals.bli.data={world}/bli",
-        f"--config.vocab.path={first}/vocab",
-        f"--config.init.embeddings={first}/start",
-    ]
+    return {
+        "data.source": f"text:{world}/text",
+        "data.dictionaries": f"{world}/dictionaries",
+        "evals.retrieval.data": f"{world}/retrieval",
+        "evals.bli.data": f"{world}/bli",
+        "vocab.path": f"{first}/vocab",
+        "init.embeddings": f"{first}/start",
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the missing runs and prints a table for each group."""
-    argv = list(sys.argv[1:] if argv is None else argv)
-    split = argv.index("--") if "--" in argv else len(argv)
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--out", default="runs/warm_starts", help="the runs' folders")
+    parser = tables.parser(__doc__, "runs/warm_starts")
     parser.add_argument("--steps", type=int, default=1_000)
     parser.add_argument("--seeds", default="0")
-    parser.add_argument("--groups", default=",".join(VARIANTS))
+    parser.add_argument("--groups", default="", help="with , between them; default: all")
     parser.add_argument("--variants", default="", help="rows, with ; between them; default: all")
-    parser.add_argument("--print-only", action="store_true", help="run nothing")
-    arguments = parser.parse_args(argv[:split])
-    arguments.more = argv[split + 1 :]
-    chosen = [name for name in arguments.variants.split(";") if name]
-    known = [name for group in VARIANTS.values() for name in group]
-    for option, names, among in (
-        ("--groups", arguments.groups.split(","), VARIANTS),
-        ("--variants", chosen, known),
-    ):
-        unknown = [name for name in names if name not in among]
-        if unknown:
-            parser.error(f"{option}: {'; '.join(unknown)}; known are {'; '.join(among)}")
+    arguments = tables.parse(parser, argv)
+    groups = tables.choose(parser, "--groups", arguments.groups, VARIANTS)
+    every = [name for group in VARIANTS.values() for name in group]
+    chosen = tables.choose(parser, "--variants", arguments.variants, every, ";")
     seeds = list(map(int, arguments.seeds.split(",")))
     for seed in seeds:
         figures(arguments, FIRST, {}, seed)
-    for group in arguments.groups.split(","):
-        runs: Runs = {}
+    for group in groups:
+        runs: tables.Runs = {}
         for name, changed in VARIANTS[group].items():
-            if not chosen or name in chosen:
+            if name in chosen:
                 found = [figures(arguments, name, changed, seed) for seed in seeds]
                 runs[name] = [each for each in found if each]
-        print(f"\n### {group}, {arguments.steps} steps\n\n" + "\n".join(markdown(runs, COLUMNS)))
+        lines = tables.means(runs, COLUMNS)
+        print(f"\n### {group}, {arguments.steps} steps\n\n" + "\n".join(lines))
 
 
 if __name__ == "__main__":

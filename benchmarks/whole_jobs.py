@@ -279,7 +279,7 @@ def _without_tests(stem: str, *tests: str) -> None:
 
 def _write_static(folder: str) -> None:
     """Writes random vectors of the text's words and of made-up ones, for both sides."""
-    import encoding as random_vectors
+    from encoding import counts_of, random_vectors
     import run_config
 
     from clwe_jax import options
@@ -288,7 +288,8 @@ def _write_static(folder: str) -> None:
     from clwe_jax.text.words.normalize import Normalizer
 
     with open(os.path.join(folder, "text", "en.txt"), encoding="utf-8") as file:
-        given = random_vectors.vectors(file.read().splitlines(), Normalizer(), _WORDS, _DIM)
+        counts = counts_of(file.read().splitlines(), Normalizer())
+    given = random_vectors(counts, _WORDS, _DIM)
     run = os.path.join(folder, "static")
     os.makedirs(run)
     options.claim_workdir(

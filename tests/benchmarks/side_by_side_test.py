@@ -1,5 +1,6 @@
 """Two sides in turns: the protocol between the interpreters, and the ratio."""
 
+import argparse
 import importlib.util
 import pathlib
 import sys
@@ -47,7 +48,7 @@ def test_rounds_are_in_turns_and_the_first_is_not_counted(script):
         found = side_by_side.alternate(lambda: next(ours), peer, rounds=3)
     assert (found.ours, found.theirs) == ([20.0, 40.0, 100.0], [10.0, 40.0, 20.0])
     # The median of 2, 1 and 5, not the ratio of the medians.
-    assert found.ratio == 2.0
+    assert found.figures("peer", "words/s")["ratio"] == 2.0
     table = found.table("peer", {"version": "1"})
     assert "ratio 2.00 (rounds: 1.00 to 5.00, 3 of them)" in table and "version: 1" in table
 
@@ -66,6 +67,34 @@ def test_who_goes_first_changes():
 
     side_by_side.alternate(ours, Other(), rounds=2)
     assert calls[2:] == ["ours", "peer", "peer", "ours"]
+
+
+def test_a_round_has_as_many_steps_as_fill_its_time(monkeypatch):
+    now = [0.0]
+    done = []
+
+    def run(steps):
+        done.append(steps)
+        now[0] += 0.5 * steps
+
+    monkeypatch.setattr(side_by_side.time, "perf_counter", lambda: now[0])
+    monkeypatch.setitem(side_by_side.CLOCKS, "wall", lambda: now[0])
+    rounds = side_by_side.rounds_of(run, units=10, seconds=4.0, clock="wall")
+    assert rounds.steps == 8 and rounds.measure() == 20.0 and done == [2, 2, 8]
+    assert side_by_side.rounds_of(run, 10, 0.0, "wall", least=1).steps == 1
+
+
+def test_without_a_peer_our_rounds_alone_are_published(capsys):
+    options = argparse.Namespace(peer_python="", rounds=2)
+    rates = iter([1.0, 20.0, 40.0])
+    found, facts = side_by_side.compare(options, lambda: next(rates), "none.py", {})
+    assert found.ours == [20.0, 40.0] and facts == {}
+    assert set(found.figures("x", "words/s")) == {
+        "clwe_jax, words/s",
+        "clwe_jax, words/s_low",
+        "clwe_jax, words/s_high",
+    }
+    assert "ratio" not in found.table("x", {})
 
 
 def test_a_peer_that_cannot_start_is_named_with_what_mends_it(tmp_path):

@@ -23,7 +23,11 @@ run_config = load(ROOT / "benchmarks" / "run_config.py")
 
 @pytest.fixture(scope="module")
 def tables():
-    return load(ROOT / "benchmarks" / "transfer.py")
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        return load(ROOT / "benchmarks" / "transfer.py")
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
 
 
 @pytest.fixture
@@ -50,7 +54,7 @@ def runs(tables, tmp_path, monkeypatch):
         (folder / "results.json").write_text(json.dumps(figures))
         return type("Done", (), {"returncode": 0})
 
-    monkeypatch.setattr(tables.subprocess, "run", run)
+    monkeypatch.setattr(tables.tables.subprocess, "run", run)
     return commands
 
 
@@ -131,7 +135,7 @@ def test_encoders_of_real_files_are_frozen_and_models_of_hugging_face_learn_too(
 @pytest.mark.parametrize(
     "options, message",
     [
-        (["--groups=nouns"], "nouns; known are names"),
+        (["--groups=nouns"], "--groups: nouns; known are names"),
         (["--groups=real-pos"], "--data=DIR"),
         (["--encoder=e5"], "expected NAME=run:DIR"),
         (["--encoder=e5=hf:e5", "--tune=e6"], "e6: give --encoder"),

@@ -61,7 +61,7 @@ def commands(table, monkeypatch):
         (folder / "start" / "config.json").write_text(json.dumps(start))
         return type("Done", (), {"returncode": 0})
 
-    monkeypatch.setattr(table.subprocess, "run", run)
+    monkeypatch.setattr(table.tables.subprocess, "run", run)
     return made
 
 
@@ -138,6 +138,6 @@ def test_a_run_that_fails_is_followed_by_none(table, tmp_path, monkeypatch, caps
         tried.append(command)
         return type("Done", (), {"returncode": 1})
 
-    monkeypatch.setattr(table.subprocess, "run", run)
+    monkeypatch.setattr(table.tables.subprocess, "run", run)
     table.main(["starts", f"--out={tmp_path}"])
     assert len(tried) == 1 and "### BLEU" in capsys.readouterr().out

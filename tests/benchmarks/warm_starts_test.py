@@ -51,7 +51,7 @@ def test_runs_are_made_once_and_share_the_first_ones_vectors(table, tmp_path, mo
         (folder / "results.json").write_text('{"retrieval/mean_last4": 0.25}')
         return type("Done", (), {"returncode": 0})
 
-    monkeypatch.setattr(table.subprocess, "run", run)
+    monkeypatch.setattr(table.tables.subprocess, "run", run)
     arguments = [f"--out={tmp_path}", "--groups=start", "--variants=the default;cold;FOCUS"]
     table.main([*arguments, "--print-only"])
     assert not commands
