@@ -88,7 +88,7 @@ def test_a_method_that_needs_a_dictionary_says_so_at_once(name, changes, expecte
 
 def test_senses_of_a_language_that_the_embedded_world_lacks_are_refused_at_once():
     SenseEvaluator(data="", context=Context(languages=("it",)))
-    with pytest.raises(ValueError, match="does not speak it.*config.evals.senses.data=''"):
+    with pytest.raises(ValueError, match="config.evals.senses.data=''"):
         SenseEvaluator(data="pocket", context=Context(languages=("en", "it")))
 
 

@@ -52,7 +52,7 @@ def test_entries_that_are_not_finite_are_refused_with_their_row(name):
 def test_equal_vectors_are_refused(name, side):
     given = dict(zip(("source", "target", "pairs"), planted(), strict=True))
     given[side][:] = given[side][0]
-    with pytest.raises(ValueError, match=f"All 60 {side} vectors are equal"):
+    with pytest.raises(ValueError, match=f"All 60 {side} vectors"):
         fit(name, **given)
 
 
@@ -107,9 +107,7 @@ def test_fewer_words_than_dimensions_warn(name, monkeypatch):
     found = fit(name, x, y, pairs[:4].repeat(15, 0))
     assert len(said) == 1 and "8 dimensions" in said[0]
     # It is not the dictionary that is small, but what of it has vectors.
-    assert (
-        "60 pairs of the dictionary whose words both have vectors hold only 4 different" in said[0]
-    )
+    assert "60 pairs" in said[0] and " only 4 " in said[0]
     assert "under-determined" in said[0] and np.isfinite(found.source_map).all()
 
 

@@ -166,10 +166,10 @@ def test_widths_may_differ():
 
 def test_sides_of_different_length_and_a_diverging_training_are_refused():
     source, target, _ = planted(0, count=6)
-    with pytest.raises(ValueError, match="6 sentences and the target 5"):
+    with pytest.raises(ValueError, match="6 .* 5"):
         AttentionMatching().fit(source, target._replace(rows=target.rows[:5]))
     broken = source._replace(vectors=np.full_like(source.vectors, np.nan))
-    with pytest.raises(ValueError, match="diverged before step 50: lower the learning rate"):
+    with pytest.raises(ValueError, match="step 50: .*learning rate"):
         AttentionMatching(steps=50, hidden=0, batch_size=2).fit(broken, target)
     with pytest.raises(ValueError, match="at least one pair"):
         sentences([])

@@ -87,5 +87,5 @@ def test_ngram_precision_is_over_all_orders_and_short_ones_have_none():
 
 
 def test_too_many_words_are_refused():
-    with pytest.raises(ValueError, match="8 words: all orders are tried up to 7"):
+    with pytest.raises(ValueError, match="8 words.* 7"):
         reorder.exhaustive(np.zeros((8, 8)), True)

@@ -63,7 +63,7 @@ def test_a_long_list_of_names_is_cut():
 def test_the_size_of_a_batch_is_checked():
     vectors = Vectors(["a", "b"], np.eye(2, dtype=np.float32))
     model = api.Model(StaticSpaces({"en": vectors}, {}, {}, "en"))
-    with pytest.raises(ValueError, match="batch_size=0: expected a whole number"):
+    with pytest.raises(ValueError, match="batch_size=0"):
         model.encode(["a"], lang="en", batch_size=0)
 
 

@@ -75,7 +75,7 @@ def test_the_methods_of_a_model(folder):
         model.loaded.config.model.layers == 1
         and not model.loaded.config.model.condition_on_language
     )
-    with pytest.raises(ValueError, match="'fr' is not a language of this model"):
+    with pytest.raises(ValueError, match="'fr'"):
         model.encode(["x"], lang="fr")
 
 
@@ -84,11 +84,11 @@ def test_without_words_and_languages(folder):
     assert len(model.languages) == 103
     with pytest.raises(ValueError, match=r"api.load\(DIR, words={'en': \[...\]}\)"):
         model.neighbours("bank", lang="en")
-    with pytest.raises(ValueError, match=r"languages: expected a list, .* write \['en'\]"):
+    with pytest.raises(ValueError, match=r"languages: .*\['en'\]"):
         api.load(folder, languages="en")
-    with pytest.raises(ValueError, match=r"en: expected a list, .* write \['bank'\]"):
+    with pytest.raises(ValueError, match=r"en: .*\['bank'\]"):
         api.load(folder, words={"en": "bank"})
-    with pytest.raises(ValueError, match="words: 'xx' is in none of the languages"):
+    with pytest.raises(ValueError, match="words: 'xx'"):
         api.load(folder, words={"xx": ["a"]})
 
 

@@ -223,9 +223,7 @@ def test_bad_questions(model):
         model.encode(["a"], lang="dee")
     with pytest.raises(ValueError, match="'fr'.*de, en"):
         model.neighbours("bank", lang="en", to="fr")
-    with pytest.raises(
-        ValueError, match="layer=3: this model's layers are 0 .the embeddings. to 2"
-    ):
+    with pytest.raises(ValueError, match="layer=3: .* 0 .* to 2"):
         model.encode(["a"], lang="de", layer=3)
     with pytest.raises(ValueError, match="write \\[text\\]"):
         model.encode("a", lang="de")
@@ -235,9 +233,7 @@ def test_bad_questions(model):
         model.neighbours("  ", lang="de")
     with pytest.raises(ValueError, match="Did you mean 'csls'"):
         model.neighbours("bank", lang="en", method="cls")
-    with pytest.raises(
-        ValueError, match="layer='all': .* one layer's, by its number or 'mean_last4'"
-    ):
+    with pytest.raises(ValueError, match="layer='all': .*'mean_last4'"):
         model.neighbours("bank", lang="en", layer="all")
 
 

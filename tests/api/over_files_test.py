@@ -157,7 +157,7 @@ def test_files_that_do_not_fit_are_named(model, texts, tmp_path, capsys):
         run("align", f"--model={model}", "--languages=de,en", texts[0][0], short, capsys=capsys)
     with pytest.raises(SystemExit, match="2"):
         run("align", f"--model={model}", "--languages=de,en", "nowhere", short, capsys=capsys)
-    assert "nowhere is not a file" in capsys.readouterr().err
+    assert "nowhere" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         run("tag", "--model=x", "--languages=de,en", short, capsys=capsys)
     assert "expected 1, one for each file" in capsys.readouterr().err

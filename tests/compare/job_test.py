@@ -187,7 +187,7 @@ def test_dictionaries_that_change_after_words_are_held_out_are_refused(folder):
     assert {x.name: x.read_text() for x in (workdir / "heldout").iterdir()} == kept
     changed = folder / "dictionaries" / "de-en.txt"
     changed.write_text(changed.read_text() + "neu new\n")
-    with pytest.raises(ValueError, match="de-en.txt.*other dictionaries than at the first start"):
+    with pytest.raises(ValueError, match="de-en.txt"):
         shared.write(config, str(workdir))
 
 
@@ -201,9 +201,7 @@ def test_data_that_change_after_a_system_is_trained_are_refused(folder, changed)
     lines = (folder / changed).read_text().splitlines(keepends=True)
     (folder / changed).write_text("".join(lines[1:] + lines[:1]))  # of the same size
     name = os.path.basename(changed)
-    with pytest.raises(
-        ValueError, match=f"before these files changed: {name}. Bring the old ones back.*--workdir"
-    ):
+    with pytest.raises(ValueError, match=f"{name}.*--workdir"):
         shared.check(config, workdir)
 
 

@@ -300,7 +300,7 @@ def test_states_of_other_sources_are_refused():
         make(process_count=2),
     ]
     for other in others:
-        with pytest.raises(ValueError, match="belongs to other data.*--workdir"):
+        with pytest.raises(ValueError, match="--workdir"):
             other.set_state(state)
     state = make(table=Lazy(dense(9)), fingerprint="a").get_state()
     with pytest.raises(ValueError, match="belongs to other data"):
@@ -321,17 +321,17 @@ def test_what_cannot_be_read_is_said():
         ArraySource(dense(3), 0)
     with pytest.raises(ValueError, match="last='some': one of pad, drop, join"):
         ArraySource(dense(3), 1, last="some")
-    with pytest.raises(ValueError, match="has 4 rows and the data have 3"):
+    with pytest.raises(ValueError, match="4 rows .* 3"):
         ArraySource(dense(3), 2, last="drop", process_count=2)
     with pytest.raises(ValueError, match="last='join' needs"):
         ArraySource(dense(3), 1, last="join", epochs=2)
     with pytest.raises(ValueError, match="must ascend"):
         ArraySource(ragged(3), 1, buckets=(20, 10))
-    with pytest.raises(ValueError, match="Row 1 has 9 positions and the widest bucket 8"):
+    with pytest.raises(ValueError, match="Row 1 has 9 .* 8"):
         ArraySource(dict(a=[[1], [1] * 9]), 1, buckets=(4, 8))
-    with pytest.raises(ValueError, match="buckets=.*need ragged rows of known lengths"):
+    with pytest.raises(ValueError, match="buckets="):
         ArraySource(dense(3), 1, buckets=(4,))
-    with pytest.raises(ValueError, match="'inputs' is ragged: give the lengths"):
+    with pytest.raises(ValueError, match="'inputs' .*lengths"):
         next(ArraySource(Lazy(ragged(3)), 1))
     with pytest.raises(ValueError, match="int32"):
         ArraySource(dict(a=[2**40]), 1)

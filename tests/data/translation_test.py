@@ -58,9 +58,9 @@ def test_a_pair_with_a_side_without_words_is_left_out(tokenizer, tmp_path):
 
 
 def test_faults_are_named(tokenizer, folder):
-    with pytest.raises(ValueError, match="targets=en,xx: 'xx' is none"):
+    with pytest.raises(ValueError, match="targets=en,xx: 'xx'"):
         encode(Translation(targets="en,xx"), folder, tokenizer, 20)
-    with pytest.raises(ValueError, match="fits rows of 1 pieces"):
+    with pytest.raises(ValueError, match=" 1 pieces"):
         encode(Translation(), folder, tokenizer, 1)
 
 
@@ -125,7 +125,7 @@ def test_sentences_of_every_language_with_the_words_of_pieces(tokenizer, tmp_pat
     np.testing.assert_array_equal(rows["inputs"][2], ids("y", "##z", "x"))
     np.testing.assert_array_equal(rows["language_ids"], [0, 1, 1])
     assert sentences(Sentences(most=1), corpus, tokenizer, 9).counts["sentences/de"] == 1
-    with pytest.raises(ValueError, match="no sentence in 'en' fits rows of 2 pieces"):
+    with pytest.raises(ValueError, match="'en' .* 2 pieces"):
         sentences(Sentences(), corpus, tokenizer, 2)
 
 

@@ -204,9 +204,9 @@ def topic(text, number):
 
 def test_bad_input_is_named():
     text = parallel(sentences=20)
-    with pytest.raises(ValueError, match="epochs=-1: must be at least 0"):
+    with pytest.raises(ValueError, match="epochs=-1"):
         DuongOptions(epochs=-1)
-    with pytest.raises(ValueError, match="No word of a occurs min_count=99 times in 120"):
+    with pytest.raises(ValueError, match="min_count=99 .* 120"):
         duong.train(text, HALF, DuongOptions(min_count=99))
     other = Dictionary.from_pairs({("a", "b"): [("Haus", "house"), ("Hund", "dog")]})
     with pytest.raises(ValueError, match=r"translates 0%.*in the text.*'Haus', 'Hund'"):

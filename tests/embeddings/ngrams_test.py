@@ -165,7 +165,7 @@ def test_a_file_gives_back_what_was_saved(tmp_path):
         arrays = dict(stored)
     arrays["factors/hsb"] = arrays["factors/hsb"][:-1]
     np.savez(path, **arrays)
-    with pytest.raises(ValueError, match="spelling.npz is damaged: 5 words and factors of 4"):
+    with pytest.raises(ValueError, match="spelling.npz .* 5 .* 4"):
         Spelling.load(path)
     (tmp_path / "spelling.npz").write_bytes(b"no archive")
     with pytest.raises(ValueError, match="spelling.npz is damaged"):

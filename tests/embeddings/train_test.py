@@ -109,7 +109,7 @@ def test_a_small_text_is_read_more_often():
 
 
 def test_bad_settings_and_text_are_named():
-    with pytest.raises(ValueError, match="window=0: must be at least 1"):
+    with pytest.raises(ValueError, match="window=0"):
         FastTextOptions(window=0)
     with pytest.raises(ValueError, match=r"min_count=500 times in 3,200 running words"):
         train.fasttext(topics(), FastTextOptions(dim=4, min_count=500, buckets=50))

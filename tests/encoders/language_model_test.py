@@ -27,7 +27,7 @@ def test_near_words_are_those_of_the_centered_cosines(loaded):
     assert [near.word for near in found] == [WORDS[i] for i in np.argsort(-cosines)[1:3]]
     np.testing.assert_allclose([near.score for near in found], sorted(cosines)[-2:-4:-1], atol=1e-5)
     assert loaded.index("en", 0) is loaded.index("en", 0)
-    with pytest.raises(ValueError, match="no list of frequent words in 'de'"):
+    with pytest.raises(ValueError, match="'de'"):
         loaded.neighbours("a", "de")
 
 

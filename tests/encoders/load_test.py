@@ -23,15 +23,13 @@ def a_model(make_tokenizer, languages):
 def test_files_of_different_widths_are_refused_with_their_lines(tmp_path):
     (tmp_path / "en.vec").write_text("2 2\nhouse 1 2\ndog 2 1\n")
     (tmp_path / "de.vec").write_text("2 3\nhaus 1 2 3\nhund 3 2 1\n")
-    with pytest.raises(
-        ValueError, match="config.encoder: .*de.vec, line 1: 3 numbers a word, and 2 in .*en.vec"
-    ):
+    with pytest.raises(ValueError, match="config.encoder: .*de.vec, line 1: 3 .* 2 .*en.vec"):
         load.load(f"vec:en={tmp_path}/en.vec,de={tmp_path}/de.vec", ("en", "de"))
 
 
 @pytest.mark.parametrize("given", ["", "absent", "run:", "file:x"])
 def test_a_place_without_its_kind_is_refused_by_name(given, tmp_path):
-    with pytest.raises(ValueError, match=f"{given!r} has no kind: expected run:DIR"):
+    with pytest.raises(ValueError, match=f"{given!r}.*run:DIR"):
         load.load(given, ("en",))
     with pytest.raises(ValueError, match=f"=run:{tmp_path}"):
         load.load(str(tmp_path), ("en",))
@@ -39,7 +37,7 @@ def test_a_place_without_its_kind_is_refused_by_name(given, tmp_path):
 
 def test_a_run_that_is_no_encoder_is_refused(tmp_path):
     options.write_config(options.parse(presets.laser_tagger("laptop", "ner")), str(tmp_path), ".")
-    with pytest.raises(ValueError, match="run of the job 'transfer', which is no encoder"):
+    with pytest.raises(ValueError, match="'transfer'"):
         load.load(f"run:{tmp_path}", ("en",))
 
 
@@ -54,9 +52,9 @@ def test_the_loader_of_a_run_gets_the_opener_of_others(static, tmp_path, monkeyp
 
 
 def test_only_models_that_learn_are_tuned(static):
-    with pytest.raises(ValueError, match="config.encoder=vec:x: only masked language models"):
+    with pytest.raises(ValueError, match="config.encoder=vec:x"):
         load.tunable(static, "vec:x")
-    with pytest.raises(ValueError, match="config.transfer.reduce='extract' keeps the pivots"):
+    with pytest.raises(ValueError, match="config.transfer.reduce='extract'"):
         load.text_encoder(static, "extract")
 
 

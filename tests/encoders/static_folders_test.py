@@ -103,7 +103,7 @@ def test_a_shared_string_is_mostly_that_of_the_language_where_it_is_frequent(tmp
 def test_what_a_format_cannot_hold_is_refused(model, tmp_path):
     with pytest.raises(ValueError, match="--dtype=int8: sentence-transformers takes"):
         export.write_static(model, str(tmp_path), "sentence-transformers", "de", dtype="int8")
-    with pytest.raises(ValueError, match="--language=fr: the run has de, en"):
+    with pytest.raises(ValueError, match="--language=fr: .* de, en"):
         export.write_static(model, str(tmp_path), "model2vec", "fr")
 
 

@@ -209,7 +209,7 @@ def test_planted_translations_are_found(world, toy_objective):
 def test_layer_option(world, toy_objective):
     found = run(world, toy_objective(), layer=0)
     assert found["bli/de-en/p@1"] == found["bli/de-en/layer0/p@1"]
-    with pytest.raises(ValueError, match="layer=3: this model's layers are 0"):
+    with pytest.raises(ValueError, match="layer=3: .* 0"):
         run(world, toy_objective(), layer=3)
 
 
@@ -283,7 +283,7 @@ def test_bad_lines_are_skipped_and_named(world, toy_objective, warnings):
 def test_missing_data(world, tmp_path, toy_objective):
     tokenizer, variables, _, lines = world
     empty = tmp_path / "empty"
-    with pytest.raises(FileNotFoundError, match="is not a folder.*config.evals.bli.data=''"):
+    with pytest.raises(FileNotFoundError, match="config.evals.bli.data=''"):
         build(world, data=str(empty))  # before training
     empty.mkdir()
     with pytest.raises(FileNotFoundError, match="xx-yy.5000-6500.txt"):

@@ -108,7 +108,7 @@ def test_a_model_without_an_objective_is_refused():
     context = Context(languages=("en",), heldout={"en": [batch([[8]], [[1]])]})
     for name in ("mlm", "senses", "wsd"):
         evaluator = registry.lookup("evaluator", name)(context=context)
-        with pytest.raises(ValueError, match=f"'{name}'.*objective, which StaticEncoder lacks"):
+        with pytest.raises(ValueError, match=f"'{name}'.*StaticEncoder"):
             dict(evaluator.run(StaticEncoder(None, None)))
 
 

@@ -150,19 +150,19 @@ def test_models_that_cannot_be_exported(tmp_path):
     with pytest.raises(ValueError, match="exists: name a new folder"):
         to_huggingface.write(objective, a_tokenizer(), variables, str(tmp_path))
     out = str(tmp_path / "out")
-    with pytest.raises(ValueError, match="'es' is not a language of this model"):
+    with pytest.raises(ValueError, match="'es'"):
         to_huggingface.write(objective, a_tokenizer(), variables, out, "es")
     both, theirs = a_model(dict(types=2))
-    with pytest.raises(ValueError, match=r"--language=CODE keeps one language \(en, de, fr\)"):
+    with pytest.raises(ValueError, match=r"--language=CODE .*\(en, de, fr\)"):
         to_huggingface.write(both, a_tokenizer(), theirs, out)
-    with pytest.raises(ValueError, match="object: transformers has no such model.*--format=vec"):
+    with pytest.raises(ValueError, match="object: .*--format=vec"):
         to_huggingface.write(object(), a_tokenizer(), {"params": {}}, out)
     pieces = ["<s>", "</s>", "<pad>", "<unk>", "<special1>", *PIECES[5:]]
     moses = Tokenizer(LANGUAGES, Normalizer(), Segmenter(), xlm.FastBpeVocabulary(pieces, []))
-    with pytest.raises(ValueError, match="tokenizer.json cannot hold a fastbpe vocabulary"):
+    with pytest.raises(ValueError, match="tokenizer.json .*fastbpe"):
         to_huggingface.write(objective, moses, variables, out, "en")
     assert not os.path.exists(out)
-    with pytest.raises(ValueError, match="There is no export named 'onnx'"):
+    with pytest.raises(ValueError, match="'onnx'"):
         export.export(str(tmp_path), "onnx", out)
     with pytest.raises(FileNotFoundError, match="holds no run"):
         export.export(str(tmp_path), "huggingface", out)
@@ -199,7 +199,7 @@ def test_exports_of_loaded_models(tmp_path):
     assert writers.write_vec(model, str(tmp_path / "vec"))[0].startswith("en.vec: 2 words")
     lines = (tmp_path / "vec" / "en.vec").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "2 8" and lines[2].startswith("banks ")
-    with pytest.raises(ValueError, match="--language=xx: the run has en"):
+    with pytest.raises(ValueError, match="--language=xx: .* en"):
         writers.write_vec(model, str(tmp_path / "vec"), "xx")
 
 

@@ -242,7 +242,7 @@ def test_languages_of_xlm(folders, tmp_path):
     with pytest.raises(ValueError, match="no language 'ru'"):
         huggingface.load(folder, ("en", "ru"))
     config = folders.make_config("xlm", len(folders.pieces)) | {"lang2id": {"en": 0}}
-    with pytest.raises(ValueError, match="lang2id has 1 languages; expected the ids 0 to 2"):
+    with pytest.raises(ValueError, match="lang2id has 1 .*0 to 2"):
         configuration.describe(folders.write(tmp_path / "b", "xlm", config=config))
     config = folders.make_config("xlm", len(folders.pieces)) | {"asm": True}
     with pytest.raises(ValueError, match="asm=True is not supported"):
@@ -263,5 +263,5 @@ def test_weights_in_parts(folders, tmp_path):
     found, wanted = huggingface.parameters(str(folder)), huggingface.parameters(whole)
     assert all(np.array_equal(found[path], wanted[path]) for path in wanted)
     (folder / "model-1.safetensors").unlink()
-    with pytest.raises(FileNotFoundError, match="names model-1.safetensors, which is absent"):
+    with pytest.raises(FileNotFoundError, match="model-1.safetensors"):
         huggingface.parameters(str(folder))

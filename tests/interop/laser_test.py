@@ -159,12 +159,10 @@ def test_codes_and_pieces_of_files_are_a_runs_vocabulary(tmp_path):
     found.save(str(saved))
     assert vocab.load(str(saved)).fingerprint() == found.fingerprint()
     listed.write_text("ab 7\nab 3\n")
-    with pytest.raises(ValueError, match="line 2: expected 'piece count' with a new piece"):
+    with pytest.raises(ValueError, match="line 2: .*'piece count'"):
         vocab.load(str(codes))
     listed.write_text("xy 7\nxz 3\n")
-    with pytest.raises(
-        ValueError, match="my.fcodes: the codes do not make 2 of the 2.*another voc"
-    ):
+    with pytest.raises(ValueError, match="my.fcodes: .* 2 of the 2"):
         vocab.load(str(codes))
 
 

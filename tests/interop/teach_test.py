@@ -94,7 +94,7 @@ def test_forms_of_the_text_have_the_row_of_the_longest_entry_that_they_begin_wit
 
 
 def test_a_dictionary_of_other_languages_and_known_words_are_refused(loaded):
-    with pytest.raises(ValueError, match="no pair of 'hsb' with 'fr'"):
+    with pytest.raises(ValueError, match="'hsb' .*'fr'"):
         teach.teach(loaded, dictionary(("una", "bank")), ["hsb"], known="fr")
     with pytest.raises(ValueError, match="nothing to teach"):
         teach.teach(loaded, dictionary(("bank", "bank")), ["hsb"])

@@ -138,5 +138,5 @@ def test_half_precision_is_near(spread):
 
 
 def test_filters_that_do_not_fit():
-    with pytest.raises(ValueError, match="a filter of 4 characters.*config.task.max_characters"):
+    with pytest.raises(ValueError, match="4 .*config.task.max_characters"):
         make().init(jax.random.key(0), words([2], 3))

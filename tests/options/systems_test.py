@@ -116,7 +116,7 @@ def test_an_evaluation_can_be_left_out_and_another_added():
 def test_a_file_that_is_no_config_is_named(tmp_path, name, content):
     path = tmp_path / name
     path.write_text(content)
-    with pytest.raises(ValueError, match=f"{name} is no config: expected a .py file"):
+    with pytest.raises(ValueError, match=f"{name} .* .py"):
         options.load(str(path))
 
 

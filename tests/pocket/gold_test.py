@@ -148,9 +148,9 @@ def test_seeds_and_chosen_words(gold, tokenizer):
 
 
 def test_what_there_is_not(tokenizer):
-    with pytest.raises(ValueError, match="No word of en is ambiguous in money.*pocket_domains"):
+    with pytest.raises(ValueError, match=" en .* money.*pocket_domains"):
         pocket.gold_sentences("en", ("money",), 0, 5, tokenizer, words=["bank"])
     with pytest.raises(ValueError, match="no domain 'mony'"):
         pocket.gold_sentences("en", ("mony",), 0, 5, tokenizer)
-    with pytest.raises(ValueError, match="does not speak 'xx'"):
+    with pytest.raises(ValueError, match="'xx'"):
         pocket.gold_sentences("xx", DOMAINS, 0, 5, tokenizer)

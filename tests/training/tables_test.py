@@ -98,9 +98,9 @@ AXES = {
 def test_a_table_that_does_not_exist_is_named():
     assert tables.tables(AXES) == ["backbone/token_embedding"]
     for which in ("input", "output"):
-        with pytest.raises(ValueError, match=f"tables='{which}': this model scores tokens with"):
+        with pytest.raises(ValueError, match=f"tables='{which}'"):
             tables.tables(AXES, which)
-    with pytest.raises(ValueError, match="tables='input': this model reads characters"):
+    with pytest.raises(ValueError, match="tables='input'"):
         tables.tables({"sense_table": (None, "vocab", None, "embed")}, "input")
 
 

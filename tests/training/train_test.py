@@ -142,7 +142,7 @@ def test_the_end_of_the_data_ends_the_run(toy, tmp_path, caplog):
 
     result = toy.fit(tmp_path, source=Short())
     assert result.finished and result.step == 5
-    assert "The data ended at step 5 of 8" in caplog.text
+    assert "step 5 of 8" in caplog.text
 
 
 def poisoned(toy, places):
@@ -170,14 +170,14 @@ def test_bad_batches_in_a_row_stop_the_run(toy, tmp_path):
         toy.fit(
             tmp_path, source=poisoned(toy, range(4, 99)), steps=20, checkpoint=dict(every_steps=4)
         )
-    assert "4 steps in a row up to step 8" in str(error.value)
+    assert "4 steps" in str(error.value) and "step 8" in str(error.value)
     assert str(tmp_path / "checkpoints" / "4") in str(error.value)
 
 
 def test_a_run_with_most_steps_skipped_fails_at_its_end(toy, tmp_path):
     """No row of skipped steps is long enough to stop it. Its last state is not kept as finished."""
     options = dict(steps=8, max_skipped_in_row=20, checkpoint=dict(every_steps=0))
-    with pytest.raises(Diverged, match="7 of its 8 steps were not applied") as error:
+    with pytest.raises(Diverged, match="7 of its 8 steps") as error:
         toy.fit(tmp_path, source=poisoned(toy, range(1, 99)), **options)
     assert "--config.optimizer.learning_rate" in str(error.value)
     assert not list((tmp_path / "checkpoints").glob("[0-9]*"))

@@ -104,7 +104,7 @@ def test_a_loaded_probe_labels_spans(run):
     assert model.label_spans(rows, lang="de") == [("agent", "animal"), ("agent",)]
     assert model.label_spans([], lang="de") == []
     for spans in ([(0, 1)], [(0, 1), (3, 5)], [(0, 1), (2, 2)]):
-        with pytest.raises(ValueError, match="expected 2 of .* in a sentence of 4 words"):
+        with pytest.raises(ValueError, match="2 of .* 4 words"):
             model.label_spans([(words, spans)], lang="de")
     with pytest.raises(ValueError, match=r"labels spans \(agent, animal\): label_spans"):
         model.tag(["x"], lang="de")
@@ -135,7 +135,5 @@ def test_options_that_do_not_fit_are_named(config, values, message, tmp_path):
 
 def test_words_have_no_probe(config):
     changed = options.with_values(config, {"transfer.task": "ner"})
-    with pytest.raises(
-        ValueError, match="'edge' does not fit the task 'ner', whose words have labels"
-    ):
+    with pytest.raises(ValueError, match="'edge' .*'ner'"):
         changed.check_all()

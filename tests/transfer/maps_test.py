@@ -250,5 +250,5 @@ def test_files_that_do_not_fit_are_named(tmp_path, model):
         transfer_maps.sentences(config, model.encoder(), "de", "en")
     (tmp_path / "train.de").write_text("a\n\n")
     assert len(transfer_maps.sentences(config, model.encoder(), "de", "en")) == 1
-    with pytest.raises(ValueError, match="have 1 links; a map needs 100"):
+    with pytest.raises(ValueError, match="1 links.* 100"):
         transfer_maps.map_model(config, str(tmp_path), model, ("en", "de"))

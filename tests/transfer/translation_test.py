@@ -108,5 +108,5 @@ def test_a_vocabulary_of_fastbpe_trains_a_translator(folder, tmp_path):
 
 def test_sentences_need_text_files(folder):
     values = {"data.source": "tfds:wikipedia/20230601", "init.embeddings": ""}
-    with pytest.raises(ValueError, match="tfds:.*expected pocket, text:DIR"):
+    with pytest.raises(ValueError, match="tfds:.*pocket, text:DIR"):
         config_of(folder, 1, values)

@@ -85,17 +85,15 @@ def test_a_pair_counts_alike_in_one_file_and_in_two(small, tmp_path):
 
 
 def test_bad_folders_are_answered(tmp_path):
-    with pytest.raises(
-        FileNotFoundError, match="config.task.parallel=.*nowhere names no parallel text"
-    ):
+    with pytest.raises(FileNotFoundError, match="config.task.parallel=.*nowhere"):
         parallel.find(str(tmp_path / "nowhere"), LANGUAGES, 10)
-    with pytest.raises(FileNotFoundError, match="names no parallel text: expected xx-yy.xx"):
+    with pytest.raises(FileNotFoundError, match="xx-yy.xx"):
         parallel.find(str(tmp_path), LANGUAGES, 10)
     write(tmp_path, {"de-en.de": ["a", "b"], "de-en.en": ["a"]})
     with pytest.raises(ValueError, match="2 lines and .*de-en.en 1"):
         parallel.find(str(tmp_path), LANGUAGES, 10)
     (tmp_path / "de-en.en").unlink()
-    with pytest.raises(ValueError, match="no other side: de-en.en is missing"):
+    with pytest.raises(ValueError, match="de-en.en"):
         parallel.find(str(tmp_path), LANGUAGES, 10)
 
 

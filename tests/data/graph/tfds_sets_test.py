@@ -122,7 +122,7 @@ def test_texts_and_their_translations(folder):
     assert german.rows == (Labelled(("Es regnet.", "Es ist nass."), "entailment"),)
     assert german.skipped == {"no agreed label (-)": 1}
     assert english.rows == (Labelled(("It rain s.", "It is wet."), "entailment"),)
-    with pytest.raises(ValueError, match="no row of the language 'fr'; it has de, en"):
+    with pytest.raises(ValueError, match="'fr'.* de, en"):
         Xnli().read(where, "fr")
     rows = PawsX().read(path("tiny_pairs@train", folder), "en").rows
     assert rows == (Labelled(("a b", "b a"), "paraphrase"),)
@@ -163,7 +163,7 @@ def test_data_sets_that_are_not_there_are_named(folder, name, error, message):
 
 
 def test_data_sets_without_labels_are_refused(folder, tmp_path):
-    with pytest.raises(ValueError, match="has the features text: expected `tokens`"):
+    with pytest.raises(ValueError, match="text.*`tokens`"):
         path("tiny_text", folder)
     with pytest.raises(FileNotFoundError, match="tfds build tiny_text --data_dir=DIR"):
         path("tiny_text", str(tmp_path))

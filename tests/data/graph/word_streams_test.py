@@ -400,9 +400,9 @@ def test_text_that_is_too_short(small, tmp_path, monkeypatch):
             seed=0,
         ).source()
 
-    with pytest.raises(ValueError, match="de has no text to train on.*heldout_share"):
+    with pytest.raises(ValueError, match="de .*heldout_share"):
         make(" \n\n \n", sequence_length=8)
-    with pytest.raises(ValueError, match="sequence_length=18: a window is longer.*15 words"):
+    with pytest.raises(ValueError, match="sequence_length=18: .*15 words"):
         make("die bank .\n", sequence_length=18)
     assert not warnings
     source = make("die bank .\n", sequence_length=12)
@@ -415,7 +415,7 @@ def test_nothing_is_switched(make):
 
 
 def test_what_cannot_be_is_said(build, small, tmp_path):
-    with pytest.raises(ValueError, match="reads whole words.*is wordpiece.*vocab.kind=word"):
+    with pytest.raises(ValueError, match="wordpiece.*vocab.kind=word"):
         pipeline.build(
             small.config(),
             task=BiLm(),
@@ -425,7 +425,7 @@ def test_what_cannot_be_is_said(build, small, tmp_path):
             batch_size=4,
             seed=0,
         ).source()
-    with pytest.raises(ValueError, match="distinct_words=3: must be at least 8"):
+    with pytest.raises(ValueError, match="distinct_words=3: .*8"):
         build(distinct_words=3)
     for options, message in (
         (dict(sentences="words"), "sentences='words': must be one of lines, marks"),

@@ -43,7 +43,7 @@ def test_a_link_in_a_hundred_may_be_beyond_its_sentence(right, refused, tmp_path
     lines[0] = ""  # of the links, `right` lie within their sentences
     write(tmp_path, enfr_gold="\n".join(lines), **{"enfr_src__tgt": "\n".join(sides)})
     if refused:
-        with pytest.raises(ValueError, match=f"enfr.gold:{right + 1}: the link 0-9 is beyond"):
+        with pytest.raises(ValueError, match=f"enfr.gold:{right + 1}: .* 0-9"):
             read(tmp_path)
     else:
         assert read(tmp_path)[-1].possible == {(0, 0)}
@@ -111,7 +111,7 @@ def test_the_format_of_naacl(tmp_path):
 def test_links_that_do_not_show_where_numbers_begin_are_asked_for(tmp_path, first, links):
     sides = {"de__en_de": "Das alte Haus brennt\n", "de__en_en": "The old house burns\n"}
     write(tmp_path, de__en_gold="1-1 2-2\n", **sides)
-    with pytest.raises(ValueError, match=r"from 0 or from 1.*rename .*de-en.0.gold or .*1.gold"):
+    with pytest.raises(ValueError, match=r"rename .*de-en.0.gold or .*1.gold"):
         read(tmp_path, ("de", "en"))
     (tmp_path / "de-en.gold").rename(tmp_path / f"de-en.{first}.gold")
     [row] = read(tmp_path, ("de", "en"))

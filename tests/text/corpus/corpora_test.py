@@ -125,21 +125,19 @@ def test_of_two_codes_that_of_iso_639_3_comes_first(tmp_path):
 @pytest.mark.parametrize("name", ["wiki.de.txt", "europarl.de", "news.2020.de.shuffled", "DE.TXT"])
 def test_an_unread_file_that_names_the_language_anywhere_is_named(tmp_path, name):
     directory = write(tmp_path, {name: "a\n", "en.txt": "b\n"})
-    with pytest.raises(ValueError, match=f"{name} is there, but .*rename it de.txt"):
+    with pytest.raises(ValueError, match=f"{name} .*rename .*de.txt"):
         corpora.TextCorpus(directory, ["en", "de"])
 
 
 def test_a_file_in_place_of_a_folder(tmp_path):
     directory = write(tmp_path, {"it.txt": "b\n"})
-    with pytest.raises(FileNotFoundError, match="it.txt is a file; the text of all languages"):
+    with pytest.raises(FileNotFoundError, match="it.txt"):
         corpora.TextCorpus(f"{directory}/it.txt", ["it"])
 
 
 def test_language_without_text(tmp_path):
     directory = write(tmp_path, {"en.txt": "a\n", "fr/1.txt": "b\n"})
-    with pytest.raises(
-        ValueError, match=r"no text in 'de', 'ja' .*It has text in 'en', 'fr'\..*--config.data"
-    ):
+    with pytest.raises(ValueError, match=r"'de', 'ja' .*'en', 'fr'\..*--config.data"):
         corpora.TextCorpus(directory, ["en", "de", "ja"])
 
 
@@ -148,7 +146,7 @@ def test_empty_files(tmp_path, warnings):
     assert list(corpora.TextCorpus(directory, ["en"]).lines("en")) == ["a"]
     assert warnings == [f"{directory}/en/1.txt is empty"]
     directory = write(tmp_path, {"de/1.txt": "", "de.txt": ""})
-    with pytest.raises(ValueError, match="Every text file in de is empty: .*de.txt"):
+    with pytest.raises(ValueError, match=" de .*de.txt"):
         corpora.TextCorpus(directory, ["en", "de"])
 
 
@@ -209,7 +207,7 @@ def test_damaged_gzip(tmp_path):
     whole = path.read_bytes()
     for damaged in (whole[:-20], whole[:50] + bytes(20) + whole[70:]):
         path.write_bytes(damaged)
-        with pytest.raises(ValueError, match="en.txt.gz is damaged.*fetch it again"):
+        with pytest.raises(ValueError, match="en.txt.gz .*fetch it again"):
             list(corpora.TextCorpus(directory, ["en"]).lines("en"))
 
 

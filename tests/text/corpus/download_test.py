@@ -153,7 +153,7 @@ def test_tries_again_when_the_server_is_busy(server, tmp_path):
 
 
 def test_absent_on_the_server(server, tmp_path):
-    with pytest.raises(OSError, match="xx-yy.txt: the server answers 404"):
+    with pytest.raises(OSError, match="xx-yy.txt: .*404"):
         fetch(server, tmp_path, ("xx-yy",))
     assert len(server.requests) == 1
 
@@ -162,7 +162,7 @@ def test_sha256_is_checked_against_the_manifest(server, tmp_path):
     good = FILES["/d/de-en.txt"]
     known = {"size": len(good), "sha256": hashlib.sha256(b"another").hexdigest()}
     (tmp_path / "manifest.json").write_text(json.dumps({"de-en.txt": known}))
-    with pytest.raises(ValueError, match="differs in SHA-256 from the sum.*manifest.json"):
+    with pytest.raises(ValueError, match="SHA-256 .*manifest.json"):
         fetch(server, tmp_path, ("de-en",))
     assert not (tmp_path / "de-en.txt").exists() and not (tmp_path / "de-en.txt.part").exists()
 
@@ -211,7 +211,7 @@ def test_wiktionary_is_cleaned_and_read_beside_another_dictionary(server, tmp_pa
 
 
 def test_a_language_without_a_name_says_how_to_name_its_file(server, tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match="xyz: there is no name .*hsb:upper_sorbian"):
+    with pytest.raises(ValueError, match="xyz: .*hsb:upper_sorbian"):
         wiktionary.download_languages(str(tmp_path), ["xyz"], address=server.address)
     monkeypatch.setitem(FILES, "/d/some%20language.txt", b"one\tuno\n")
     wiktionary.download_languages(

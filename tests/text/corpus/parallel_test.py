@@ -78,7 +78,7 @@ def test_bad_input_is_named(tmp_path, files, message):
 
 def test_two_files_of_one_language_are_refused(tmp_path):
     write(tmp_path, train__en=EN, train__fa="a\n", train__pes="b\n")
-    with pytest.raises(ValueError, match="train.fa and .*train.pes are both in fa: keep one"):
+    with pytest.raises(ValueError, match="train.fa .*train.pes .* fa: keep one"):
         parallel.find(str(tmp_path / "train"), ("en", "fa"), "task.parallel")
 
 
@@ -113,7 +113,7 @@ def test_tmx(tmp_path):
     assert given.sentences == {"fr": ["un chat"], "en": ["a cat"]}
     assert list(given.skipped.values()) == [2]
     (tmp_path / "memory.tmx").write_text(TMX[:300], encoding="utf-8")
-    with pytest.raises(ValueError, match=r"memory.tmx:\d: damaged TMX"):
+    with pytest.raises(ValueError, match=r"memory.tmx:\d"):
         read_all(str(tmp_path))
 
 
@@ -164,5 +164,5 @@ def test_a_corpus_has_its_name_before_the_languages(tmp_path):
 def test_an_unread_file_is_named(tmp_path, name, advice):
     (tmp_path / name).write_text("a,b\n")
     (tmp_path / "README").write_text("a\n")
-    with pytest.raises(FileNotFoundError, match=f"parallel text: .*It has {name}, .*{advice}"):
+    with pytest.raises(FileNotFoundError, match=f"{name}, .*{advice}"):
         read_all(str(tmp_path))

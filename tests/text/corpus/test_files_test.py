@@ -22,7 +22,7 @@ def test_names_are_sorted_and_others_ignored(tmp_path):
 
 def test_errors_name_the_folder_and_the_option(tmp_path):
     for required in (True, False):
-        with pytest.raises(FileNotFoundError, match=r"no is not a folder \(config.evals.x.data\)"):
+        with pytest.raises(FileNotFoundError, match=r"no .*\(config.evals.x.data\)"):
             find(tmp_path / "no", required=required)
     with pytest.raises(FileNotFoundError, match="Expected xx.txt there; --config.evals.x.data=''"):
         find(tmp_path)

@@ -90,7 +90,7 @@ def test_verses_that_are_held_out(verses):
     assert given.sentences["en"] == ["one", "two", "three"]
     with pytest.raises(ValueError, match="in the verses that are selected"):
         read(f"{verses}@GEN")
-    with pytest.raises(ValueError, match="'nowhere' is no part of the Bible: expected books"):
+    with pytest.raises(ValueError, match="'nowhere'"):
         read(f"{verses}@nowhere")
 
 
@@ -109,7 +109,7 @@ def test_the_vref_layout(tmp_path):
     assert given.pairs["en", "aai"].tolist() == [[2, 1]]  # English lacks the second of 'A'
     assert any("<range> after an empty line (line 1 first)" in x for x in given.skipped)
     write(tmp_path, aai_aai__txt="A\n")
-    with pytest.raises(ValueError, match="aai-aai.txt has 1 lines and vref.txt 4"):
+    with pytest.raises(ValueError, match="aai-aai.txt .*1 .*vref.txt 4"):
         parallel.read_all(str(tmp_path), ("en", "aai"), "data.pairs")
 
 

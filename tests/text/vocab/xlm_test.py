@@ -70,7 +70,7 @@ def test_case_and_languages(tmp_path):
     tokenizer = hf_tokenizer.tokenizer(path, ("en", "zh"))
     assert tokenizer.words("The Bänk, Straße", "en") == ["The", "Bänk", ",", "Straße"]
     assert hf_tokenizer.is_folder(path) and not hf_tokenizer.normalizer(path).lower_case
-    with pytest.raises(ValueError, match="XLM segments text of the language 'zh'"):
+    with pytest.raises(ValueError, match="'zh'"):
         tokenizer.words("银行", "zh")
 
 
@@ -92,5 +92,5 @@ def test_damaged_files_are_named(pieces, merges, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         hf_tokenizer.tokenizer(write(tmp_path, pieces, merges), ("en",))
     ids = {"a": 0, "b": 2}
-    with pytest.raises(ValueError, match="vocab.json: expected the ids 0 to 1, each once"):
+    with pytest.raises(ValueError, match="vocab.json: .*0 to 1"):
         xlm.read(ids, "")
