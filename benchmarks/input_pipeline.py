@@ -141,10 +141,10 @@ def main() -> None:
     config = make_config(args)
 
     from clwe_jax.data.graph import pipeline
-    from clwe_jax.text import run_text as run_texts
+    from clwe_jax.text import text_of_run
 
     with tempfile.TemporaryDirectory() as workdir:
-        world = run_texts.build(config, workdir)
+        world = text_of_run.build(config, workdir)
         start = time.perf_counter()
         source = pipeline.build(
             config.data,

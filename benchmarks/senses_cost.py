@@ -45,7 +45,7 @@ class Model:
     def __init__(self, name: str, changes: list[str], workdir: str):
         warm = {"objective.senses.warmup_steps": 1, **run_config.changes_of(changes)}
         config = run_config.load(name, changes=warm)
-        config.resolved().check_all()
+        config.resolve().check_all()
         world = inputs.open_run_text(config, os.path.join(workdir, name))
         vocabulary = world.tokenizer.vocabulary
         self.objective = build.build_objective(

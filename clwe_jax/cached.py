@@ -63,7 +63,7 @@ class CachedResult(Generic[T]):
             empty.
           OSError: it cannot be written, and is required.
         """
-        result = self.stored()
+        result = self.read_stored()
         if result is None:
             result = self.make()
             try:
@@ -84,7 +84,7 @@ class CachedResult(Generic[T]):
         stamps = {_STAMPS: dict(self.stamps)} if self.stamps else {}
         atomic.write_json(record, {**self.made_with, **stamps})
 
-    def stored(self) -> T | None:
+    def read_stored(self) -> T | None:
         """The result in the file if it was made with `made_with` and `stamps`, else None.
 
         Raises:

@@ -48,7 +48,7 @@ def main(argv: list[str]) -> None:
         if config.job in registry.TABLES["adopt_options"]:
             config = registry.lookup("adopt_options", config.job)(config)
         if config.job in registry.TABLES["inputs"]:  # others follow a run that was checked
-            config.resolved().check_all()
+            config.resolve().check_all()
         if _PLAN.value:
             if config.job not in registry.TABLES["plan"]:
                 known = ", ".join(registry.TABLES["plan"])
@@ -56,14 +56,14 @@ def main(argv: list[str]) -> None:
             registry.lookup("plan", config.job)(config, _PLAN.value)
             return
         if config.job in registry.TABLES["inputs"]:
-            registry.lookup("inputs", config.job)(config.resolved(), workdir)
+            registry.lookup("inputs", config.job)(config.resolve(), workdir)
         if _MULTIHOST.value:
             import jax
 
             jax.distributed.initialize()
         finished = registry.lookup("job", config.job)(config, workdir, _DRY_RUN.value)
         if _DRY_RUN.value:
-            _print_expected_time(config.resolved())
+            _print_expected_time(config.resolve())
     except (ValueError, OSError, ImportError) as error:
         if _DEBUG.value:
             raise

@@ -34,8 +34,8 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
     },
     # Searches for the input files of a job, with the same restriction.
     "inputs": {
-        "pretrain": "clwe_jax.text.run_text:check",
-        "static": "clwe_jax.text.run_text:check",
+        "pretrain": "clwe_jax.text.text_of_run:check",
+        "static": "clwe_jax.text.text_of_run:check",
         "transfer": "clwe_jax.text.labelled.labelled_files:check",
         "clcr": "clwe_jax.text.corpus.clcr_files:check",
         "compare": "clwe_jax.compare.shared:check",

@@ -56,12 +56,12 @@ def exists(path: str) -> bool:
     return systems().exists(path)
 
 
-def matching(pattern: str) -> list[str]:
+def match_paths(pattern: str) -> list[str]:
     """The paths of the files that an absolute pattern with * matches."""
     return [file.path for file in systems().match([pattern])[0].metadata_list]
 
 
 def remove(beginning: str) -> None:
     """Removes the files whose absolute paths begin so."""
-    if paths := matching(glob.escape(beginning) + "*"):
+    if paths := match_paths(glob.escape(beginning) + "*"):
         systems().delete(list(map(glob.escape, paths)))  # it reads patterns

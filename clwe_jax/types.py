@@ -305,7 +305,7 @@ class Pools(Protocol):
 
     pools: tuple[str, ...]
 
-    def pooled(self, texts: Sequence[str], language: str) -> Mapping[str, np.ndarray]:
+    def pool_in_all_ways(self, texts: Sequence[str], language: str) -> Mapping[str, np.ndarray]:
         """Pool -> sentence vectors like those of `Encoder.sentences`, from one pass of encoding."""
 
 

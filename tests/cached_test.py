@@ -99,7 +99,7 @@ def test_where_nothing_can_be_written_it_is_an_error_or_not_kept(counted):
 
 def test_a_result_of_other_options_is_not_stored(counted):
     counted({"seed": 0})
-    stored = [CachedResult(counted.path, {"seed": x}, counted).stored() for x in (0, 1)]
+    stored = [CachedResult(counted.path, {"seed": x}, counted).read_stored() for x in (0, 1)]
     assert stored == [{"call": 1}, None]
 
 

@@ -32,23 +32,23 @@ def named_data(config):
 @pytest.mark.parametrize("name", CONFIGS)
 def test_no_run_on_own_text_reads_the_embedded_world(name):
     config = load(name, {"data.source": "text:mine"})
-    assert set(named_data(config.resolved()).values()) == {""}
+    assert set(named_data(config.resolve()).values()) == {""}
     assert options.SOURCE in named_data(config).values()  # the config itself is unchanged
-    whole = set(named_data(load(name, {"data.source": "pocket"}).resolved()).values())
+    whole = set(named_data(load(name, {"data.source": "pocket"}).resolve()).values())
     assert "pocket" in whole and whole <= {"pocket", ""}
 
 
 @pytest.mark.parametrize("name", ["dict_mlm_50", "joint_align", "bi_saelmo"])
 def test_named_data_stay(name):
     own = {"data.source": "text:mine", "data.dictionaries": "folder", "evals.bli.data": "pocket"}
-    found = load(name, own).resolved().resolved()
+    found = load(name, own).resolve().resolve()
     assert (found.data.dictionaries, found.evals["bli"].data) == ("folder", "pocket")
     assert found.evals["retrieval"].data == ""
 
 
 def test_own_vectors_are_no_part_of_the_embedded_world():
     own = {"align.source_vectors": "de.vec", "align.target_vectors": "en.vec"}
-    assert set(named_data(load("align_procrustes", own).resolved()).values()) == {""}
+    assert set(named_data(load("align_procrustes", own).resolve()).values()) == {""}
 
 
 def test_a_run_keeps_the_resolved_config(tmp_path):
@@ -79,7 +79,7 @@ def test_a_run_keeps_the_resolved_config(tmp_path):
     ],
 )
 def test_a_method_that_needs_a_dictionary_says_so_at_once(name, changes, expected):
-    config = load(name, {"data.source": "text:mine", **changes}).resolved()
+    config = load(name, {"data.source": "text:mine", **changes}).resolve()
     if expected is None:
         return config.check_all()
     with pytest.raises(ValueError, match=f"{expected}.*--config.data.dictionaries=DIR"):
@@ -94,5 +94,5 @@ def test_senses_of_a_language_that_the_embedded_world_lacks_are_refused_at_once(
 
 def test_presets_on_real_text_name_their_data():
     for name in ("mbert", "joint_align"):
-        found = options.parse(presets.start_from(name, "small")).resolved().evals
+        found = options.parse(presets.start_from(name, "small")).resolve().evals
         assert (found["retrieval"].data, found["bli"].data) == ("tatoeba", "dictionaries")

@@ -25,7 +25,7 @@ SENTENCE = 32  # positions of a sentence's row, in a longer window
 
 
 def load(name, scale):
-    return options.from_file(f"{ROOT / 'configs' / name}.py:{scale}").resolved()
+    return options.from_file(f"{ROOT / 'configs' / name}.py:{scale}").resolve()
 
 
 @functools.lru_cache(maxsize=None)

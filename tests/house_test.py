@@ -546,7 +546,7 @@ def test_config_says_how_to_run_it(path):
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_config_resolves(path, scale):
     run = options.from_file(f"{path}:{scale}")
-    run.resolved().check_all()
+    run.resolve().check_all()
     assert run.scale == scale and run.system
 
 

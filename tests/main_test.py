@@ -127,7 +127,7 @@ def test_a_signal_ends_the_program_in_one_line(tmp_path, number, status):
 
 def test_every_scale_is_valid():
     for scale in options.SCALES:
-        options.parse(presets.start_from("mbert", scale)).resolved().check_all()
+        options.parse(presets.start_from("mbert", scale)).resolve().check_all()
 
 
 def test_predictions_hold_the_masked_share_with_room():

@@ -111,7 +111,7 @@ def test_a_command_of_a_guide_works_with_languages_of_ones_own(words, own, tmp_p
     given |= {"data.languages": values["data.languages"], "data.dictionaries": str(own)}
     tests = {"bli", "retrieval"}.intersection(raw.get("evals", {}))
     given |= {f"evals.{name}.data": str(own) for name in tests}
-    run = parse(config, given).resolved()
+    run = parse(config, given).resolve()
     check(run, str(tmp_path))
     assert not (tmp_path / "pocket").exists()
 
@@ -120,7 +120,7 @@ def test_a_command_of_a_guide_works_with_languages_of_ones_own(words, own, tmp_p
 def test_given_vectors_need_no_text(name, own, tmp_path):
     values = own_values(own)
     named = ["data.languages", "data.dictionaries", "align.source_vectors", "align.target_vectors"]
-    run = parse(f"configs/{name}.py", {path: values[path] for path in named}).resolved()
+    run = parse(f"configs/{name}.py", {path: values[path] for path in named}).resolve()
     check(run, str(tmp_path))
 
 
@@ -128,7 +128,7 @@ def test_given_vectors_are_aligned_without_text(own, tmp_path):
     values = own_values(own)
     named = ["data.languages", "data.dictionaries", "align.source_vectors", "align.target_vectors"]
     given = {path: values[path] for path in [*named, "evals.bli.data"]}
-    run = parse("configs/align_procrustes.py", given | {"align.split": "0-5000"}).resolved()
+    run = parse("configs/align_procrustes.py", given | {"align.split": "0-5000"}).resolve()
     run = dataclasses.replace(run, static=dataclasses.replace(run.static, induced_words=0))
     static_job.run(run, str(tmp_path), False)
     assert (tmp_path / "results.json").is_file() and not (tmp_path / "pocket").exists()
@@ -137,8 +137,8 @@ def test_given_vectors_are_aligned_without_text(own, tmp_path):
 def test_entailment_follows_the_sentences(own, tmp_path):
     values = own_values(own)
     named = ["data.languages", "data.pairs", "clcr.source", "clcr.target"]
-    run = parse("configs/clcr.py", {path: values[path] for path in named}).resolved()
+    run = parse("configs/clcr.py", {path: values[path] for path in named}).resolve()
     assert not run.clcr.entailment.seeds and not run.clcr.gold
     check(run, str(tmp_path))
-    embedded = parse("configs/clcr.py", {}).resolved()
+    embedded = parse("configs/clcr.py", {}).resolve()
     assert embedded.clcr.entailment.seeds

@@ -234,7 +234,7 @@ def test_an_aligner_aligns(tmp_path):
             "align.target_vectors": str(tmp_path / "en.vec"),
         },
     )
-    run.resolved().check_all()
+    run.resolve().check_all()
     with pytest.raises(ValueError, match="config.align.toy.turns=0"):
         options.with_values(run, {"align.toy.turns": 0})
     assert static.run(run, str(tmp_path / "run"))
@@ -262,7 +262,7 @@ def test_a_task_of_labels_a_head_and_an_encoder_transfer(tmp_path):
             "transfer.embedded_tests": 50,
         },
     )
-    run.resolved().check_all()
+    run.resolve().check_all()
     assert transfer.run(run, str(tmp_path / "run"))
     assert results(tmp_path / "run")["toy/de/acc"] > 0.75  # chance is .5
     assert "Halves" in (tmp_path / "run" / "report.html").read_text()
@@ -292,7 +292,7 @@ def test_a_task_a_backbone_an_objective_and_an_evaluator_train(tmp_path, capsys)
             "evals.word_alignment.data": "",
         },
     )
-    run.resolved().check_all()
+    run.resolve().check_all()
     assert pretrain.run(run, str(tmp_path / "dry"), dry=True)
     assert "evaluation toy: toy on" in capsys.readouterr().out
     assert pretrain.run(run, str(tmp_path / "run"))

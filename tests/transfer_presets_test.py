@@ -23,7 +23,7 @@ TRANSFER = sorted(
 @pytest.mark.parametrize("scale", ["laptop", "small", "base", "paper"])
 @pytest.mark.parametrize("name", TRANSFER)
 def test_every_recipe_is_valid(name, scale):
-    config(name, scale).resolved().check_all()
+    config(name, scale).resolve().check_all()
 
 
 def test_e9_runs_all_its_epochs():

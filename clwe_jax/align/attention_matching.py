@@ -210,32 +210,14 @@ class AttentionMatching(TransformOptions):
         return Match(trained, float(self.temperature(self.steps)), history)
 
     def chunk(self, length: int, widths: tuple[int, int]) -> int:
-        """Steps of one call of the compiled program; arguments as of `traced`."""
-        step = 4 * self.batch_size * length * sum(widths)  # bytes of a step's vectors
-        return max(1, min(_CHUNK, _CHUNK_BYTES // step))
-
-    def traced(
-        self, length: int, widths: tuple[int, int], sharding: Any
-    ) -> tuple[jax.stages.Traced, int]:
-        """The program of training as shapes, for a plan of its memory and time.
+        """Steps of one call of the compiled program.
 
         Args:
           length: words of the longest sentence.
           widths: dimensions of the source's and of the target's vectors.
-          sharding: of all arrays.
-
-        Returns:
-          The program, and its number of steps.
         """
-        make = lambda kind, *sizes: jax.ShapeDtypeStruct(sizes, kind, sharding=sharding)
-        shapes = lambda tree: jax.tree.map(lambda x: make(x.dtype, *x.shape), tree)
-        params = shapes(self.initial(*widths, 0))
-        opt_state = shapes(jax.eval_shape(_optimizer(self).init, params))
-        size = self.chunk(length, widths)
-        rows = size, self.batch_size, length
-        vectors = tuple(make(jnp.float32, *rows, width) for width in widths)
-        masks = (make(jnp.bool_, *rows),) * 2
-        return _steps.trace(self, params, opt_state, vectors, masks, make(jnp.int32)), size
+        step = 4 * self.batch_size * length * sum(widths)  # bytes of a step's vectors
+        return max(1, min(_CHUNK, _CHUNK_BYTES // step))
 
 
 def regression(source: TableSentences, target: TableSentences, ridge: float = 1e-2) -> Match:

@@ -74,7 +74,7 @@ def mine(job: MiningJob, least: float) -> Iterator[tuple[float, str, str]]:
       ImportError: Beam is not installed.
     """
     for path in job.files:
-        if not remote_files.matching(path):
+        if not remote_files.match_paths(path):
             raise ValueError(f"{path} is not a file")
     for language in job.languages:  # before any worker starts
         _model(job).encode([language], language)
@@ -91,7 +91,7 @@ def _run(job: MiningJob) -> None:
 
     settings = beam.options.pipeline_options.PipelineOptions(list(job.pipeline_options))
     # Beam's lines do not know where they stand, and a mark is one at the beginning of a file alone.
-    files = itertools.chain.from_iterable(map(remote_files.matching, job.files))
+    files = itertools.chain.from_iterable(map(remote_files.match_paths, job.files))
     first_lines = map(remote_files.first_line, files)
     marked = frozenset(line for line in first_lines if line.startswith(BOM))
     every = list(itertools.product(range(job.parts), repeat=2))

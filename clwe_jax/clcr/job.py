@@ -57,7 +57,7 @@ class Clcr(Job):
         if jax.process_count() > 1:
             raise ValueError("CLCR runs on one host: start it there alone")
 
-    def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
+    def advise(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
         if not figures or "clcr" not in report:
             return ""
         return (

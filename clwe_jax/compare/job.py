@@ -63,7 +63,7 @@ class Compare(Job):
             raise ValueError("A comparison runs on one host: start it there alone")
         shared.check(self.config, self.workdir)
 
-    def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
+    def advise(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
         kept = report.get("compare", {})
         if not figures or kept.get("failed") or kept.get("asked") != self._report_options():
             return ""
@@ -105,7 +105,7 @@ class Compare(Job):
     def _about(self, place: RunPlace) -> Iterator[str]:
         system = place.system
         line = f"{system.name}, seed {place.seed}"
-        if os.path.exists(place.measured):
+        if os.path.exists(place.measurements_path):
             yield f"{line}: kept"
         elif system.config:
             yield f"{line}: configs/{system.config}.py, {shared.budget(self.config.compare)}"
@@ -134,7 +134,7 @@ class Compare(Job):
         }
         try:
             return CachedResult(
-                place.measured,
+                place.measurements_path,
                 made_with,
                 functools.partial(self._start, place),
                 lambda result, path: None,  # the process has written it
@@ -184,7 +184,7 @@ class Compare(Job):
                 lines = [line.strip() for line in log if line.strip()]
             said = next((x for x in reversed(lines) if x.startswith("error: ")), "")
             raise _Failure(said or " / ".join(lines[-_LOG_LINES:]) or f"exit status {code}")
-        return measured.load(place.measured)
+        return measured.load(place.measurements_path)
 
     def results(self, done: Mapping[str, Any]) -> Results:
         settings = self.config.compare

@@ -228,7 +228,7 @@ def main() -> None:
     workdir, name, seed = sys.argv[1:]
     logging.set_verbosity(logging.INFO)
     terminal.plain_log()
-    config = options.read_config(workdir).resolved()
+    config = options.read_config(workdir).resolve()
     [system] = [x for x in systems.chosen(config.compare) if x.name == name]
     place = RunPlace(workdir, system, int(seed))
     try:
@@ -238,8 +238,8 @@ def main() -> None:
         sys.exit(f"error: {error}")
     if measurements is None:
         sys.exit(terminal.UNFINISHED)
-    os.makedirs(os.path.dirname(place.measured), exist_ok=True)
-    measurements.save(place.measured)
+    os.makedirs(os.path.dirname(place.measurements_path), exist_ok=True)
+    measurements.save(place.measurements_path)
 
 
 if __name__ == "__main__":

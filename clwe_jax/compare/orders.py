@@ -42,10 +42,10 @@ class Comparison:
         """Figure -> its title, of the figures that a system has."""
         compared = {key: x.label for key, x in evaluations.headlines_by_key().items()}
         titles = {**compared, **self.tasks}
-        return {name: title for name, title in titles.items() if self.measured(name)}
+        return {name: title for name, title in titles.items() if self.systems_with(name)}
 
     @functools.cache
-    def measured(self, figure: str) -> list[str]:
+    def systems_with(self, figure: str) -> list[str]:
         """The systems that have a figure, the best first."""
         names = [name for name in self.runs if self.parts(figure, name)]
         return sorted(names, key=lambda name: (-self.value(figure, name), name))
@@ -82,7 +82,7 @@ class Comparison:
     @functools.cache
     def p_values(self, figure: str) -> dict[frozenset[str], float]:
         """Pair of systems -> p of their difference, corrected for the number of pairs (Holm 1979)."""
-        pairs = itertools.combinations(self.measured(figure), 2)
+        pairs = itertools.combinations(self.systems_with(figure), 2)
         gains = {frozenset(pair): self.gain(figure, *pair) for pair in pairs}
         ranked = sorted((gain.p, sorted(pair)) for pair, gain in gains.items() if gain)
         corrected = {}
@@ -114,7 +114,7 @@ class Comparison:
 
     def best(self, figure: str) -> list[str]:
         """The system with the highest figure, and those that do not differ significantly from it."""
-        names = self.measured(figure)
+        names = self.systems_with(figure)
         return [x for x in names if x == names[0] or self.is_tied(figure, names[0], x)]
 
     def cost(self, name: str, kind: str) -> float | None:
@@ -154,7 +154,7 @@ class Comparison:
             made |= {f"compare/{key}/{x}": y for x, y in costs.items() if y is not None}
             made |= {f"compare/{key}/{x}": self.mean(name, x) for x in self.other_figures(name)}
         for figure in self.titles:
-            for first, second in itertools.pairwise(self.measured(figure)):
+            for first, second in itertools.pairwise(self.systems_with(figure)):
                 gain = self.gain(figure, first, second)
                 if gain:
                     path = f"order/{figure}/{keys[first]}/{keys[second]}"

@@ -41,7 +41,7 @@ class RunPlace:
         return f"{self.folder}.log"
 
     @property
-    def measured(self) -> str:
+    def measurements_path(self) -> str:
         """The file of the measurements."""
         return self._path("measured", self.system.folder, f"seed{self.seed}.npz")
 

@@ -14,7 +14,7 @@ class ComparePage(page.Page):
     def intended_use(self, run, others):
         return Section("Data", "", card.data(run))
 
-    def unmeasured(self, run):
+    def name_missing_tests(self, run):
         return None
 
     def code(self, run):

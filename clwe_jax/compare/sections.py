@@ -72,7 +72,7 @@ def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> dat
 def _systems_by_figure(comparison: Comparison) -> list[str]:
     """The systems by their first figure, then those without it."""
     first = next(iter(comparison.titles), "")
-    names = comparison.measured(first) if first else []
+    names = comparison.systems_with(first) if first else []
     return [*names, *(name for name in comparison.runs if name not in names)]
 
 
@@ -81,12 +81,12 @@ def _figure(comparison: Comparison, figure: str, name: str) -> Cell:
         return Number(None)
     low, high = comparison.interval(figure, name)
     best = comparison.best(figure)
-    mark = "" if len(comparison.measured(figure)) < 2 or name not in best else "≈ best"
+    mark = "" if len(comparison.systems_with(figure)) < 2 or name not in best else "≈ best"
     if mark and name == best[0]:
         mark = "best"
     if not comparison.parts(figure, best[0], name):
         mark = "not compared"
-    every = set().union(*(comparison.parts(figure, x) for x in comparison.measured(figure)))
+    every = set().union(*(comparison.parts(figure, x) for x in comparison.systems_with(figure)))
     own = len(comparison.parts(figure, name))
     if own < len(every):
         mark = f"{mark} {own} of {len(every)} parts".strip()
@@ -99,7 +99,7 @@ def _pareto(comparison: Comparison) -> data.Section | None:
     for figure, title in comparison.titles.items():
         places = {
             name: (comparison.cost(name, "minutes") or 0.0, comparison.value(figure, name))
-            for name in comparison.measured(figure)
+            for name in comparison.systems_with(figure)
             if comparison.systems[name].config
         }
         if len(places) < 2:
@@ -136,7 +136,7 @@ def _orders(comparison: Comparison, several: bool) -> data.Section:
     tables = []
     for figure, title in comparison.titles.items():
         rows: list[list[Cell]] = []
-        names = comparison.measured(figure)
+        names = comparison.systems_with(figure)
         for place, name in enumerate(names):
             low, high = comparison.interval(figure, name)
             after = next(iter(names[place + 1 :]), None)
@@ -197,7 +197,7 @@ def _advice(comparison: Comparison) -> data.Section:
 def _by_part(comparison: Comparison) -> data.Section:
     tables = []
     for figure, title in comparison.titles.items():
-        names = comparison.measured(figure)
+        names = comparison.systems_with(figure)
         parts = sorted(set().union(*(comparison.parts(figure, name) for name in names)))
         rows: list[list[Cell]] = [
             [

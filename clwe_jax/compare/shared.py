@@ -13,7 +13,7 @@ from clwe_jax.cached import CachedResult
 from clwe_jax.compare import systems, tasks
 from clwe_jax.options.compare import CompareOptions, CompareRun
 from clwe_jax.options.transfer import ENCODER_FOLDERS, encoder_folder, encoder_parts
-from clwe_jax.text import run_text, stamps as file_stamps
+from clwe_jax.text import stamps as file_stamps, text_of_run
 from clwe_jax.text.corpus import corpora, parallel
 from clwe_jax.text.dictionary import files as dictionary_files, training_dictionary
 from clwe_jax.text.dictionary.pair_files import read_pairs
@@ -32,11 +32,11 @@ def check(config: CompareRun, workdir: str) -> None:
       ValueError, FileNotFoundError: one of them is absent or does not fit, or the text or dictionaries
         have changed since the first start.
     """
-    run_text.check(config, workdir)
+    text_of_run.check(config, workdir)
     place = folders(config, workdir)
     if config.compare.parallel not in _NO_FILES:
         parallel.find(config.compare.parallel, options.languages(config), "compare.parallel")
-    _read_files(config, workdir).stored()
+    _read_files(config, workdir).read_stored()
     for system in systems.chosen(config.compare):
         if system.config:
             systems.run_of(config, system, config.seed, place)
@@ -54,8 +54,8 @@ def check(config: CompareRun, workdir: str) -> None:
 
 
 def folders(config: CompareRun, workdir: str) -> dict[str, str]:
-    """`run_text.folders_of`, with the folder of held-out test words where none are given."""
-    paths = run_text.folders_of(config, workdir)
+    """`text_of_run.folders_of`, with the folder of held-out test words where none are given."""
+    paths = text_of_run.folders_of(config, workdir)
     if "bli" in config.evals and not paths[_BLI]:
         paths[_BLI] = os.path.join(workdir, _HELD_OUT)
     return paths
@@ -63,7 +63,7 @@ def folders(config: CompareRun, workdir: str) -> dict[str, str]:
 
 def write(config: CompareRun, workdir: str) -> dict[str, str]:
     """`folders`, after writing the embedded world, or the test words that are held out."""
-    run_text.resolve_folders(config, workdir)
+    text_of_run.resolve_folders(config, workdir)
     paths = folders(config, workdir)
     if paths.get(_BLI) == os.path.join(workdir, _HELD_OUT):
         _hold_out(config, paths["dictionaries"], paths[_BLI])
@@ -75,7 +75,7 @@ def _read_files(config: CompareRun, workdir: str) -> CachedResult[list[str]]:
     """The names of the user's files that systems are trained on; an error where one has changed."""
     languages = options.languages(config)
     place = folders(config, workdir)
-    yours = {x: "" if run_text.in_pocket(path, workdir) else path for x, path in place.items()}
+    yours = {x: "" if text_of_run.in_pocket(path, workdir) else path for x, path in place.items()}
     stamps: dict[str, str] = {}
     if yours["text"]:
         files = (corpora.files_of(yours["text"], x) for x in languages)

@@ -309,7 +309,7 @@ def run_of(
     Args:
       config: of the comparison, resolved.
       system: one that is trained.
-      folders: of `text.run_text.resolve_folders` of the comparison: text, dictionaries, tests.
+      folders: of `text.text_of_run.resolve_folders` of the comparison: text, dictionaries, tests.
       steps: of a language model; 0: its config's.
 
     Raises:
@@ -358,7 +358,7 @@ def run_of(
         values |= {"train.steps": steps, **_warmups(now, steps)}
     # Static vectors, language models and CLCR have different options.
     run = options.with_values(run, {x: y for x, y in values.items() if x in now})
-    run.resolved().check_all()
+    run.resolve().check_all()
     return run
 
 

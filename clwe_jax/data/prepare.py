@@ -29,7 +29,7 @@ from clwe_jax.data import prepared
 from clwe_jax.options import extras, shipped
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import to_dict
-from clwe_jax.text import run_text as run_texts
+from clwe_jax.text import text_of_run
 from clwe_jax.types import Batch
 
 _SHARD_ROWS = 8_192
@@ -64,7 +64,7 @@ def prepare(
         raise ValueError(
             f"The job {config.job} reads no batches: give the config of a language model"
         )
-    config = registry.lookup("adopt_options", config.job)(config).resolved()
+    config = registry.lookup("adopt_options", config.job)(config).resolve()
     config.check_all()
     if config.data.source.startswith("batches:"):
         raise ValueError(
@@ -111,7 +111,7 @@ def _prepare_by_beam(config, out, rows, heldout_rows, pipeline_options, parts) -
 def _prepare(config, out, work, rows, heldout_rows, job=None) -> dict[str, Any]:
     from clwe_jax.data.graph import offline, pipeline  # the only use of TensorFlow
 
-    run_text = offline.run_text(job, config, work) if job else run_texts.build(config, work)
+    run_text = offline.run_text(job, config, work) if job else text_of_run.build(config, work)
     made = pipeline.of_run(config, run_text, _BATCH)
     run_text.tokenizer.save(os.path.join(out, "vocab"))
     os.makedirs(os.path.join(out, "heldout"), exist_ok=True)

@@ -1,7 +1,7 @@
 """The running words of several languages, on which static vectors are trained.
 
     text = corpus.read(TextCorpus("corpora", ["en", "de"]), Normalizer(), Segmenter())
-    equal = text.sampled(seed=0)
+    equal = text.sample(seed=0)
     for words in equal.sentences(seed=0): ...    # repeatable, always in the same order
     equal.counts("de")["haus"]
 
@@ -81,7 +81,7 @@ class Corpus:
             {language: self.splits[language] for language in languages},
         )
 
-    def sampled(self, temperature: float = 0.0, seed: int = 0) -> Corpus:
+    def sample(self, temperature: float = 0.0, seed: int = 0) -> Corpus:
         """Samples whole sentences of every language, in their order.
 
         A language that gets more words than it has is repeated; each keeps one sentence at least, if

@@ -71,7 +71,7 @@ def spelling(
         if language == graph.hub and prior is not None:
             regressions[language] = prior
             continue
-        rows = made.of(language)[: len(graph.known(language))]
+        rows = made.of(language)[: len(graph.known_words(language))]
         regressions[language] = graph.regression(language, rows, prior)
     paired_dim = next((fitted.factors.shape[1] for fitted in paired.values()), 0)
     width = made.width + words.spelling_dim + paired_dim + behind
@@ -85,4 +85,4 @@ def spelling(
         made.seed,
         compared,
         paired,
-    ).halved()
+    ).to_float16()

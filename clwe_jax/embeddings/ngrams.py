@@ -242,7 +242,7 @@ class Spelling:
         shares = np.where(short, np.float32(self.compared), np.float32(1))[:, None]
         return np.concatenate([known * shares, rows[:, first:]], 1)
 
-    def halved(self) -> Spelling:
+    def to_float16(self) -> Spelling:
         """The same in half precision, as `save` stores it: a run measures what is loaded later."""
 
         @functools.cache  # a prior stays one of the regressions

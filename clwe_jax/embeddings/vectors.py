@@ -114,7 +114,7 @@ class Vectors:
             keys=None if self.keys is None else [self.keys[row] for row in rows.tolist()],
         )
 
-    def halved(self) -> Vectors:
+    def to_float16(self) -> Vectors:
         """The vectors in half precision."""
         return dataclasses.replace(self, vectors=self.vectors.astype(np.float16))
 
@@ -178,6 +178,9 @@ def load(path: str, narrow: bool = False) -> tuple[Vectors, dict[str, Any]]:
     Args:
       narrow: whether vectors in float16 and packed ones are mapped as they are; otherwise they become
         float32.
+
+    Raises:
+      ValueError: a damaged file, or one without the arrays of vectors.
     """
     try:
         with np.load(path, allow_pickle=False) as stored:

@@ -135,7 +135,7 @@ class WordGraph:
             return np.zeros((len(words), 0), np.float32)
         return self._meanings_of(words) * np.float32(self.options.meaning_length)
 
-    def known(self, language: str) -> list[str]:
+    def known_words(self, language: str) -> list[str]:
         """The words of the dictionary."""
         return self.words[language][: self._known[language]]
 
@@ -159,7 +159,7 @@ class WordGraph:
         self, language: str, rows: np.ndarray, prior: Regression | None = None
     ) -> Regression:
         """The regression from n-grams onto the vectors of the dictionary's words; see `guesses`."""
-        words = self.known(language)
+        words = self.known_words(language)
         counts = self.counts.get(language, {})
         order = np.argsort([-counts.get(word, 0) for word in words], kind="stable")
         words = [words[i] for i in order.tolist()]
@@ -168,7 +168,7 @@ class WordGraph:
     @functools.cached_property
     def parts(self) -> sparse.csr_matrix:
         """The words of each phrase of the hub, by their weights: float32 [known, known]."""
-        known = self.known(self.hub)
+        known = self.known_words(self.hub)
         counts = self.counts.get(self.hub, {})
         index = self.index[self.hub]
         total = max(1, sum(counts.values()))

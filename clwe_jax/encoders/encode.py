@@ -168,10 +168,10 @@ class RowEncoder:
 
     def stream(self, variables: Variables, rows: Sequence[Row]) -> Iterator[tuple[int, np.ndarray]]:
         """Yields pairs of a row's index and its `means`, in no particular order."""
-        for place, means in self.pooled(variables, rows):
+        for place, means in self.pool_rows(variables, rows):
             yield place, means[0]
 
-    def pooled(
+    def pool_rows(
         self, variables: Variables, rows: Sequence[Row], reduce: Reduce = np.asarray
     ) -> Iterator[tuple[int, np.ndarray]]:
         """As `stream`, with the weighted means too where rows have weights: [1 or 2, groups, ...].
@@ -279,7 +279,7 @@ class RowEncoder:
         for row, spot in zip(rows, spots or [Spot(place) for place in range(len(rows))]):
             taken = len(row.ids) + 2
             here = spot.row, slice(spot.start, spot.start + taken)
-            filled = vocabulary.filled(taken)
+            filled = vocabulary.real_places(taken)
             arrays["inputs"][here] = [vocabulary.cls_id, *row.ids, vocabulary.sep_id]
             arrays["segment_ids"][here] = spot.segment * filled
             arrays["positions"][here] = np.arange(taken)

@@ -125,7 +125,7 @@ class ModelEncoder:
             return reduce(self._rows().whole(program, self.variables, rows)[:, None])
         return self._pool(rows, 1, reduce)[0]
 
-    def pooled(
+    def pool_in_all_ways(
         self, texts: Sequence[str], language: str, reduce: Reduce = np.asarray
     ) -> dict[str, np.ndarray]:
         """See `types.Pools`; `reduce` as for `sentences`."""
@@ -138,7 +138,7 @@ class ModelEncoder:
         """float32 [means, N, ...]: the reduced means over each row, zeros for a row without pieces."""
         shape = reduce(np.zeros(self.shape, np.float32)).shape
         result = np.zeros((means, len(rows), *shape), np.float32)
-        for place, vectors in self._rows().pooled(self.variables, rows, reduce):
+        for place, vectors in self._rows().pool_rows(self.variables, rows, reduce):
             if vectors.shape[1]:
                 result[:, place] = vectors[:, 0]
         return result
@@ -152,7 +152,7 @@ class ModelEncoder:
             return [reduce(vectors) for vectors in self.pieces(texts, language)]
         if pool == "mean":
             return self.sentences(texts, language, reduce)
-        return self.pooled(texts, language, reduce)[pool]
+        return self.pool_in_all_ways(texts, language, reduce)[pool]
 
     def pieces(self, texts: Sequence[str], language: str) -> list[np.ndarray]:
         """The vectors of each sentence's pieces, float32 [pieces, layers, D]."""

@@ -72,9 +72,9 @@ class PairEncoder:
         """The ways of pooling that all encoders know; see `types.Pools`."""
         return min((x.pools for x in self._encoders.values()), key=len)
 
-    def pooled(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
+    def pool_in_all_ways(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
         """See `types.Pools`."""
-        by_pool = self._find(language).pooled(texts, language)
+        by_pool = self._find(language).pool_in_all_ways(texts, language)
         return {pool: by_pool[pool] for pool in self.pools}
 
     def pool_texts(

@@ -113,7 +113,7 @@ class _Maker:
         row = {
             "inputs": ids,
             "positions": np.arange(len(ids)),
-            "segment_ids": self._vocabulary.filled(len(ids)),
+            "segment_ids": self._vocabulary.real_places(len(ids)),
             "language_ids": np.full(len(ids), self._language),
         }
         if words is not None:

@@ -254,7 +254,7 @@ class ReadingEncoder(ModelEncoder):
         [pooled] = self._pool(rows, 1, lambda vectors: select_layer(vectors, chosen))
         return reduce(self.reading.finish(pooled)[:, None])
 
-    def pooled(
+    def pool_in_all_ways(
         self, texts: Sequence[str], language: str, reduce: Reduce = np.asarray
     ) -> dict[str, np.ndarray]:
         return {"own": self.sentences(texts, language, reduce)}

@@ -163,7 +163,7 @@ class SenseIndex:
         """At most `count` listed words whose uses are spread most evenly over their senses."""
         size = len(self.tokenizer.vocabulary)
         spread = np.zeros(size)
-        for listed in self.listed.values():
+        for listed in self.frequent_senses.values():
             entropy = -listed.shares * np.log(np.maximum(listed.shares, _TINY))
             uses = np.bincount(listed.ids, listed.uses, size)
             spread += np.where(uses >= _MIN_USES, np.bincount(listed.ids, entropy, size), 0.0)
@@ -179,7 +179,7 @@ class SenseIndex:
           number, slot: word id and slot of the sense.
           k: number of words of each language.
         """
-        listed = self.listed[direction]
+        listed = self.frequent_senses[direction]
         query = search.unit(self._vectors(direction, np.array([number])))[0, slot]
         scores = listed.vectors @ np.asarray(query)
         pieces = self.tokenizer.vocabulary.pieces
@@ -275,7 +275,7 @@ class SenseIndex:
         return members
 
     @functools.cached_property
-    def listed(self) -> dict[str, FrequentSenses]:
+    def frequent_senses(self) -> dict[str, FrequentSenses]:
         """Direction -> the used senses of the listed words."""
         ids = np.flatnonzero(np.any(list(self.members.values()), axis=0))
         by_direction = {}

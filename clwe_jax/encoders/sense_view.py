@@ -242,7 +242,7 @@ class SenseView:
         Returns:
           Rows (label, word, sense, languages, share, uses); unit sense vectors, float32 [N, d].
         """
-        listed = self.index.listed[direction]
+        listed = self.index.frequent_senses[direction]
         order = np.argsort(-listed.uses, kind="stable")[:max_senses]
         pieces = self._tokenizer.vocabulary.pieces
         rows = []

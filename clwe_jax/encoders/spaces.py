@@ -100,7 +100,7 @@ class StaticSpaces(LoadedEncoder):
         select(vectors.vectors[:1, None], layer)
         return vectors
 
-    def stored(self, language: str) -> Vectors:
+    def common_vectors(self, language: str) -> Vectors:
         """The language's vectors in the hub's space, in the type of the file where nothing maps them:
         few rows need not wait, nor hold memory, until all are float32."""
         return self._in_hub(language) if language in self.alignments else self.raw[language]
@@ -111,7 +111,7 @@ class StaticSpaces(LoadedEncoder):
         return self._find(word, lang, self.raw[lang]) is not None
 
     def space(self, source: str, target: str) -> tuple[Vectors, Vectors]:
-        """The vectors of two languages in the space where their aligner compares them, as `stored`.
+        """The vectors of two languages in the space where their aligner compares them, as `common_vectors`.
 
         Raises:
           ValueError: a language without vectors.
@@ -123,7 +123,7 @@ class StaticSpaces(LoadedEncoder):
             if other == self.hub and language in self.alignments:
                 mapped, hub = self._common(language)
                 return (mapped, hub) if language == source else (hub, mapped)
-        return self.stored(source), self.stored(target)
+        return self.common_vectors(source), self.common_vectors(target)
 
     def word_space(
         self, source: str, target: str, max_words: int | None = None
@@ -148,7 +148,7 @@ class StaticSpaces(LoadedEncoder):
           ValueError: a layer other than 0, or a word without a vector (the message names similar words).
         """
         select(np.zeros((1, 1)), layer)
-        return self._vector(word, lang, self.stored(lang))
+        return self._vector(word, lang, self.common_vectors(lang))
 
     def neighbours(
         self,

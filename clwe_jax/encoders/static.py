@@ -27,12 +27,12 @@ class VectorSpaces(Protocol):
 
     languages: tuple[str, ...]
 
-    def stored(self, language: str) -> Vectors:
+    def common_vectors(self, language: str) -> Vectors:
         """The words of a language in the common space, most frequent first; float32, or a narrower type
         of which rows become float32 (float16, `embeddings.packed`)."""
 
     def space(self, source: str, target: str) -> tuple[Vectors, Vectors]:
-        """The words of two languages in the space where their aligner compares them, as `stored`."""
+        """The words of two languages in the space where their aligner compares them, as `common_vectors`."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -79,14 +79,14 @@ class StaticEncoder:
         Words without a vector are ignored. If all weights of a text are 0, as for a single text,
         its vector is the unweighted mean; a text without a known word has zeros.
         """
-        return self.pooled(texts, language)["idf"]
+        return self.pool_in_all_ways(texts, language)["idf"]
 
     @property
     def pools(self) -> tuple[str, ...]:
         """'idf' and, where the counts of words are given, 'sif'; see `types.Pools`."""
         return POOLS if self.frequencies is not None else POOLS[:1]
 
-    def pooled(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
+    def pool_in_all_ways(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
         """See `types.Pools`."""
         cut = [self.words(text, language) for text in texts]
         weights = {"idf": inverse_document_frequencies(cut)}
@@ -189,7 +189,7 @@ class StaticEncoder:
         return add_spelled(vectors, words, lambda some: self.spelled(some, language))
 
     def _vectors(self, language: str) -> Vectors:
-        return self.spaces.stored(language) if self.pair is None else self.pair[language]
+        return self.spaces.common_vectors(language) if self.pair is None else self.pair[language]
 
 
 @dataclasses.dataclass(frozen=True)

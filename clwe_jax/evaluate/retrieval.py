@@ -214,7 +214,7 @@ def _encode_pools(model: Encoder, texts: Sequence[str], language: str) -> dict[s
     """Prefix of metrics -> sentence vectors, float32 [N, layers, D], by each pool of the encoder."""
     if not isinstance(model, Pools):
         return {"retrieval": model.sentences(texts, language)}
-    by_pool = model.pooled(texts, language)
+    by_pool = model.pool_in_all_ways(texts, language)
     return {SIF if pool == "sif" else "retrieval": vectors for pool, vectors in by_pool.items()}
 
 

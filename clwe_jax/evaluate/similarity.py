@@ -78,7 +78,7 @@ def find(directory: str, languages: Sequence[str]) -> list[SimilaritySet]:
     absent = []
     option = "config.evals.similarity.data"
     expected = "EN_NAME.txt or EN-DE-NAME.txt, with lines `word1 word2 score`,"
-    for match in test_files.matching(directory, _NAME, option, expected):
+    for match in test_files.match_names(directory, _NAME, option, expected):
         first = match["first"].lower()
         second = (match["second"] or "").lower()
         title = (match["name"] or "").lower().strip("._-")

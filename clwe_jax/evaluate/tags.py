@@ -36,7 +36,7 @@ def read(directory: str, language: str, normalizer: Normalizer = Normalizer()) -
     """
     counts: dict[str, collections.Counter[str]] = {}
     expected = f"tagged text, as {language}.tsv with columns form, lemma, part of speech,"
-    for match in test_files.matching(
+    for match in test_files.match_names(
         directory, _NAME, "config.evals.bli.tags", expected, required=False
     ):
         if name_in(match[1], [language]) != language:

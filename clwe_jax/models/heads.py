@@ -81,7 +81,7 @@ class _Head(nn.Module):
         return flat.reshape(*x.shape[:-1], width)
 
 
-def locked(x: Array, rate: float, seed: Array | None, salt: int) -> Array:
+def locked_dropout(x: Array, rate: float, seed: Array | None, salt: int) -> Array:
     """Dropout of the same dimensions at all words of a row (Gal, Ghahramani 2016), [B, W, D]."""
     if seed is None or rate == 0.0:
         return x
@@ -118,9 +118,9 @@ class BiLstmCrf(_Head):
         [(x, mask)] = texts
         options = self.options
         seed = self.seed(train)
-        x = locked(drop_words(x, options.word_dropout, seed, 0), options.dropout, seed, 1)
+        x = locked_dropout(drop_words(x, options.word_dropout, seed, 0), options.dropout, seed, 1)
         x = BiLstm(options.cells, options.layers, name="lstm")(x, mask)[-1]
-        x = locked(x.reshape(*mask.shape, -1), options.dropout, seed, 2)
+        x = locked_dropout(x.reshape(*mask.shape, -1), options.dropout, seed, 2)
         return self.dense(x, self.labels, "output")
 
 
@@ -216,8 +216,8 @@ class Esim(_Head):
             read.append(encode(x, mask)[-1].reshape(*mask.shape, -1))
         scores = jnp.einsum("bmd,bnd->bmn", *read)
         aligned = [
-            attended(scores, read[1], masks[1]),
-            attended(scores.swapaxes(1, 2), read[0], masks[0]),
+            attend(scores, read[1], masks[1]),
+            attend(scores.swapaxes(1, 2), read[0], masks[0]),
         ]
         parts = [jnp.concatenate([a, b, a - b, a * b], axis=-1) for a, b in zip(read, aligned)]
         # One product for both texts: [B, M + N, cells]
@@ -236,7 +236,7 @@ class Esim(_Head):
 class Edge(_Head):
     """One span or two: an edge probe (Tenney et al. 2019, section 3.1 and Fig. 1; CLCR, section 4.3).
 
-    Each span has its own projection of words and its own self-attentive pooling (`pooled`); a hidden
+    Each span has its own projection of words and its own self-attentive pooling (`pool_by_attention`); a hidden
     layer that ends in tanh and layer normalisation reads the pooled spans. The order of the words of
     a span does not count. A row with an empty span has no label.
     """
@@ -249,14 +249,14 @@ class Edge(_Head):
         spans = []
         for number, (x, mask) in enumerate(texts, 1):
             x = self.dense(x, options.width, f"project_{number}")
-            spans.append(pooled(x, self.dense(x, 1, f"attend_{number}")[..., 0], mask))
+            spans.append(pool_by_attention(x, self.dense(x, 1, f"attend_{number}")[..., 0], mask))
         x = jnp.tanh(self.dense(jnp.concatenate(spans, axis=-1), options.hidden, "hidden"))
         x = nn.LayerNorm(epsilon=1e-5, name="norm")(x)
         x = dropout.dropout(x, options.dropout, self.seed(train), 0)
         return self.dense(x, self.labels, "output")
 
 
-def pooled(x: Array, scores: Array, mask: Array) -> Array:
+def pool_by_attention(x: Array, scores: Array, mask: Array) -> Array:
     """The mean of the words of each row, weighted by softmax of scores, [B, D]; zeros without words.
 
     Args:
@@ -269,7 +269,7 @@ def pooled(x: Array, scores: Array, mask: Array) -> Array:
     return jnp.einsum("bw,bwd->bd", weights, x)
 
 
-def attended(scores: Array, x: Array, mask: Array) -> Array:
+def attend(scores: Array, x: Array, mask: Array) -> Array:
     """The mean of one text's words for each word of the other, weighted by softmax, [B, M, D].
 
     Args:

@@ -66,7 +66,7 @@ class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
         """'loss' and 'accuracy' over the translations' pieces, and 'padding'; nothing is observed."""
         del step
         sums = self.cross_entropy(variables, batch, rngs, train)
-        return {**sums, "padding": padding(batch["targets"] != self.marks.pad)}, {}
+        return {**sums, "padding": padding_share(batch["targets"] != self.marks.pad)}, {}
 
     def cross_entropy(
         self,
@@ -139,7 +139,7 @@ class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
         return decode.beam(step, state, rows, length, marks, width, penalty).tokens[:, 0]
 
 
-def padding(real: Array) -> Sums:
+def padding_share(real: Array) -> Sums:
     """The share of padding, from bool [B, L], True at pieces."""
     total = real.sum(dtype=jnp.float32)
     places = jnp.float32(real.size)

@@ -17,7 +17,7 @@ import numpy as np
 
 from clwe_jax.models.translator import Translator
 from clwe_jax.objectives import noise
-from clwe_jax.objectives.translation import TranslationObjective, padding
+from clwe_jax.objectives.translation import TranslationObjective, padding_share
 from clwe_jax.options.objectives import UnsupervisedTranslationOptions
 from clwe_jax.text.vocab.base_vocab import MASK
 from clwe_jax.types import Array, Batch, Sums, Variables
@@ -67,10 +67,10 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
         noise_key, language_key, *keys = jax.random.split(key, 4)
         weight = self.denoising_weight(step)
         pair = dict(targets=texts, language_ids=languages)
-        inputs = self.noised(batch, noise_key)
+        inputs = self.add_noise(batch, noise_key)
         noised = {**pair, "inputs": inputs, "source_language_ids": languages}
         first = self._sums(variables, noised, keys[0], train)
-        written, others = self.translated(variables, batch, step, language_key)
+        written, others = self.translate_back(variables, batch, step, language_key)
         translated = {**pair, "inputs": written, "source_language_ids": others}
         second = self._sums(variables, translated, keys[1], train)
         # Too early, back-translation ends with one sentence for all texts (docs/lessons.md).
@@ -86,7 +86,7 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
             "translation_loss": second["loss"],
             "denoising_weight": Sums(weight, one),
             "written": Sums((written != self.marks.pad).sum(dtype=jnp.float32), total),
-            "padding": padding(real),
+            "padding": padding_share(real),
         }, {}
 
     def denoising_weight(self, step: Array | int) -> Array:
@@ -94,7 +94,7 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
         steps, weights = zip(*self.denoising)
         return jnp.interp(jnp.asarray(step, jnp.float32), jnp.float32(steps), jnp.float32(weights))
 
-    def noised(self, batch: Batch, key: Array) -> Array:
+    def add_noise(self, batch: Batch, key: Array) -> Array:
         """The texts with noise, int32 [B, L]; see `noise.add_noise`."""
         texts = batch["inputs"]
         marks = self.marks
@@ -110,7 +110,7 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
             pad=marks.pad,
         )
 
-    def translated(
+    def translate_back(
         self, variables: Variables, batch: Batch, step: Array | int, key: Array
     ) -> tuple[Array, Array]:
         """The texts in another language each, by greedy search without a gradient.

@@ -190,9 +190,9 @@ class ClcrRun(Run):
     report: ReportOptions = section(ReportOptions)
     plan: PlanOptions = section(PlanOptions)
 
-    def resolved(self) -> ClcrRun:
+    def resolve(self) -> ClcrRun:
         """Also with gold links and entailment that follow the sentences, and the paper's values."""
-        run = super().resolved()
+        run = super().resolve()
         settings = run.clcr
         if settings.parallel == SOURCE:
             place = run.training_pairs or ("" if run.has_own_data else "pocket")

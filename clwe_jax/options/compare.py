@@ -100,8 +100,8 @@ class CompareRun(Run):
         # Mined text is that of a system's own run.
         return self.compare.parallel if self.compare.parallel == "pocket" else ""
 
-    def resolved(self) -> CompareRun:
-        run = super().resolved()
+    def resolve(self) -> CompareRun:
+        run = super().resolve()
         value = "" if self.has_own_data else "pocket"
         values = {"parallel": run.training_pairs or value, "labelled": value}
         marked = {x: y for x, y in values.items() if getattr(self.compare, x) == SOURCE}

@@ -81,8 +81,8 @@ class PretrainRun(Run):
         parallel_text = {"task.parallel": self.parallel, "finish.pairs": self.finish_pairs}
         return [name for name, value in parallel_text.items() if value == MINED]
 
-    def resolved(self) -> PretrainRun:
-        run = super().resolved()
+    def resolve(self) -> PretrainRun:
+        run = super().resolve()
         if run.parallel == SOURCE:
             value = run.training_pairs or ("" if run.has_own_data else "pocket")
             run = dataclasses.replace(run, task=dataclasses.replace(run.task, parallel=value))

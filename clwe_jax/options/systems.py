@@ -114,7 +114,7 @@ class Run(Section):
         follow = self.data.source == PAIRS and pairs in (SOURCE, "pocket")
         return self.data.source != "pocket" and not follow
 
-    def resolved(self) -> Run:
+    def resolve(self) -> Run:
         """The options with 'pocket' or '' in the place of 'source', the mark of data that follow.
 
         These are config.data.dictionaries, config.data.pairs, config.task.parallel and the option `data`
@@ -137,7 +137,7 @@ class Run(Section):
         return dataclasses.replace(self, data=data, **({"evals": made} if made else {}))
 
     def check_all(self) -> None:
-        """Raises ValueError for settings that cannot work together; of `resolved` options."""
+        """Raises ValueError for settings that cannot work together; of resolved options."""
         _check_pairs(self)
         for path, part in parts(self):
             part.check(self, path)

@@ -58,7 +58,7 @@ def run(config: PretrainRun, topology: str) -> dict[str, Any]:
         f"Planning {config.system or config.objective.name}:{config.scale} on {topology}, "
         f"{len(place.devices):,} devices: shapes of the model and the optimizer ..."
     )
-    config = config.resolved()
+    config = config.resolve()
     if place.chips and config.model.dtype == "auto":  # it means bfloat16; this process has a CPU
         config = options.with_values(config, {"model": {"dtype": "bfloat16"}})
     program = _Program.of_pretraining(config, list(place.devices))
@@ -152,7 +152,7 @@ class _Program:
         return train_state.plan(self.objective, self.tx, self.batch, mesh)
 
     @functools.cached_property
-    def traced(self) -> jax.stages.Traced:
+    def traced_step(self) -> jax.stages.Traced:
         """The step exactly as training compiles it."""
         return train.trace_step(
             self.objective,
@@ -182,14 +182,14 @@ def _compile(program: _Program, place: slices.Slice) -> dict[str, Any]:
     """Memory, FLOPs and collectives according to the slice's compiler."""
     state = memory.shard_bytes(program.state) + memory.shard_bytes(program.batch)
     figures: dict[str, Any] = {
-        "flops": flops.matrix_flops(program.traced.jaxpr),
+        "flops": flops.matrix_flops(program.traced_step.jaxpr),
         "argument_bytes": state,
     }
     compiler = "the CPU's" if place.simulated else "the slice's"
     _say(f"Compiling the training step by {compiler} compiler; minutes for a large model ...")
     started = time.monotonic()
     try:
-        compiled = program.traced.lower().compile()
+        compiled = program.traced_step.lower().compile()
     except jax.errors.JaxRuntimeError as error:
         # A compiler refuses a program that does not fit, and names its bytes in the message.
         temporary = memory.temporary_bytes(str(error), state)

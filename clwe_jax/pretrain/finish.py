@@ -17,7 +17,7 @@ from clwe_jax.options.section import to_dict
 from clwe_jax.options.training import CheckpointOptions
 from clwe_jax.report import data, evaluations, run_folder
 from clwe_jax.runs import inputs
-from clwe_jax.text.run_text import RunText
+from clwe_jax.text.text_of_run import RunText
 from clwe_jax.training import checkpoint, finish, partition, train
 from clwe_jax.training.train import FitResult
 from clwe_jax.types import Objective, TrainingEvaluator
@@ -66,7 +66,7 @@ class Finish:
         complete = checkpoint.complete_steps(os.path.join(self.folder, "checkpoints"))
         return (
             not steps
-            or bool(self._result_before().stored())
+            or bool(self._result_before().read_stored())
             and bool(complete)
             and complete[-1] >= steps
         )
@@ -76,7 +76,7 @@ class Finish:
 
         A finish that was made with other options is removed.
         """
-        before = self._result_before().stored() or {}
+        before = self._result_before().read_stored() or {}
         # No host may still read the record when the first one removes it.
         _all_hosts("the record of the finish is read")
         if finish.steps(self.config) and not before and os.path.isdir(self.folder):

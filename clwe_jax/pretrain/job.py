@@ -29,7 +29,7 @@ from clwe_jax.runs import (
 from clwe_jax.runs.job import STOPPED, Job, Results, Stage
 from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.vocab.tokenizer import Tokenizer
-from clwe_jax.text.run_text import RunText
+from clwe_jax.text.text_of_run import RunText
 from clwe_jax.text.words import spellings
 from clwe_jax.training import build, checkpoint, init, optim, partition, phases, train
 from clwe_jax.training.tables import TokenVectors
@@ -85,7 +85,7 @@ class Pretraining(Job):
         any_words = np.full((1, 1, 1), -1, np.int32)  # the check is without the translations
         build.build_objective(config, size, options.padded_rows(size), any_words)
 
-    def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
+    def advise(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
         steps = checkpoint.complete_steps(self.path("checkpoints"))
         if not figures or not steps or steps[-1] < self.config.train.steps:
             return ""
@@ -109,7 +109,7 @@ class Pretraining(Job):
             Stage("training", self._train, ("inputs", "start"), self._about_training),
         ]
         if self.finish.record:
-            about = functools.partial(forecast.finishing, config)
+            about = functools.partial(forecast.finish, config)
             stages.append(Stage("finish", self._finish, ("inputs", "training"), about))
         return [*stages, Stage("floor", self._measure_floor, ("inputs",))]
 

@@ -17,7 +17,7 @@ from clwe_jax.embeddings.grown import Grown
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.static import StaticRun
 from clwe_jax.pretrain import warm_start
-from clwe_jax.text import run_text as run_texts
+from clwe_jax.text import text_of_run
 
 
 def run(config: PretrainRun, workdir: str) -> None:
@@ -36,8 +36,8 @@ def run(config: PretrainRun, workdir: str) -> None:
             f"config.{names[0]}='{options.MINED}' runs on one host: mine first with "
             f"configs/mined_vectors.py, then give what it found: --config.{names[0]}=RUN/mined"
         )
-    folders = run_texts.resolve_folders(config, workdir)
-    place = os.path.dirname(run_texts.mined_folder(config, workdir))
+    folders = text_of_run.resolve_folders(config, workdir)
+    place = os.path.dirname(text_of_run.mined_folder(config, workdir))
     if config.init.mine:
         warm_start.train(config, workdir, folders)
     else:

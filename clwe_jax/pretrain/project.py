@@ -23,7 +23,7 @@ from clwe_jax.pretrain.project_maps import ProjectionMaps, ProjectionSpaces
 from clwe_jax.report import evaluations, tables
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
-from clwe_jax.text import run_text as run_texts
+from clwe_jax.text import text_of_run
 from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.words.normalize import Normalizer
@@ -255,7 +255,7 @@ class PairProjection(Projection):
         prefix = f"projected/{self.config.projection.apply}/"
         own = {x.removeprefix(prefix): y for x, y in base.measured.items() if x.startswith(prefix)}
         report = {
-            "dictionary": run_texts.describe_dictionary(done["model and text"].dictionary),
+            "dictionary": text_of_run.describe_dictionary(done["model and text"].dictionary),
             "notes": self.notes,
         }
         return Results({**base.figures, **own}, report, {**base.measured, **own})

@@ -78,5 +78,5 @@ class PretrainPage(page.Page):
 class ProjectedPage(PretrainPage):
     """The page of models that a projection joins, which follows their own runs."""
 
-    def unmeasured(self, run):
+    def name_missing_tests(self, run):
         return None

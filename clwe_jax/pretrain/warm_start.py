@@ -31,7 +31,7 @@ from clwe_jax.report.headline import FLOOR
 from clwe_jax.runs.job import FIGURES
 from clwe_jax.text.vocab.subword_vocab import INSIDE_MARK, SPACE_MARK
 from clwe_jax.text.vocab.tokenizer import Tokenizer
-from clwe_jax.text.run_text import RunText
+from clwe_jax.text.text_of_run import RunText
 from clwe_jax.text.vocab.xlm import END_MARK
 from clwe_jax.training.tables import LANGUAGES, TOKENS, Names, TokenVectors
 
@@ -138,7 +138,7 @@ def train(config: PretrainRun, workdir: str, folders: Mapping[str, str]) -> None
     Args:
       config: the run's.
       workdir: the run's folder.
-      folders: the folders behind the options, from `run_text.resolve_folders`.
+      folders: the folders behind the options, from `text_of_run.resolve_folders`.
     """
     if jax.process_count() > 1:
         raise ValueError(

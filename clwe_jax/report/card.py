@@ -66,7 +66,7 @@ def usage(code: str) -> Section | None:
     return Section("Use this model", _NEEDS, [Text(code=code)]) if code else None
 
 
-def loading(run: RunFolder) -> str:
+def loading_code(run: RunFolder) -> str:
     """Code that loads an encoder and asks it for neighbours, translations and vectors."""
     first = next(iter(run.extras.get("neighbours") or ()), {})
     word = first.get("word") or "house"

@@ -43,7 +43,7 @@ def tiles(
                 said.add(headline.meaning)
             value = figures.FORMS[headline.form](run.figures[headline.mean])
             made.append(Tile(headline.label, value, list(filter(None, notes))))
-    return [*made, *_loss(run), *_speed(run)]
+    return [*made, *_loss(run), *_speed_tiles(run)]
 
 
 def _describe(run: RunFolder, headline: Headline, name: str) -> list[str]:
@@ -88,7 +88,7 @@ def _loss(run: RunFolder) -> list[Tile]:
     return []
 
 
-def _speed(run: RunFolder) -> list[Tile]:
+def _speed_tiles(run: RunFolder) -> list[Tile]:
     speed = (run.extras.get("speed") or {}).get("tokens_per_second")
     # 0: this start took no step.
     return [Tile("Speed", figures.count(speed), ["pieces per second"])] if speed else []

@@ -59,7 +59,7 @@ class Page:
         """The verdict on a run: all figures, then one next step; None without written results."""
         if not run.has_results:
             return None
-        found = list(filter(None, self.verdicts(run) or [self.unmeasured(run)]))
+        found = list(filter(None, self.verdicts(run) or [self.name_missing_tests(run)]))
         if not found:
             return None
         found.sort(key=lambda x: bool(x.why))  # the reason follows the figure that it explains
@@ -84,7 +84,7 @@ class Page:
         """The next step of a run below its floor."""
         return "", ""
 
-    def unmeasured(self, run: RunFolder) -> Verdict | None:
+    def name_missing_tests(self, run: RunFolder) -> Verdict | None:
         """What to do for a run that has no main figure."""
         return verdict.name_missing_tests(run)
 
@@ -102,7 +102,7 @@ class Page:
 
     def code(self, run: RunFolder) -> str:
         """Code that uses the model; '' for none."""
-        return card.loading(run)
+        return card.loading_code(run)
 
     def machine(self, run: RunFolder, others: Sequence[RunFolder]) -> Section:
         """The section on speed, memory and the machine."""

@@ -26,7 +26,7 @@ from clwe_jax.runs.evaluators import NamedEvaluator
 from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.dictionary.merged import Dictionary
-from clwe_jax.text.run_text import RunText
+from clwe_jax.text.text_of_run import RunText
 from clwe_jax.text.words.words import Phrases
 
 _DIM = 300
@@ -121,13 +121,13 @@ class _Spaces:
     def languages(self) -> tuple[str, ...]:
         return self.dictionary.languages
 
-    def stored(self, language: str) -> Vectors:
+    def common_vectors(self, language: str) -> Vectors:
         return self._make_vectors(self.dictionary, language)[0]
 
     def space(self, source: str, target: str) -> tuple[Vectors, Vectors]:
         # The vectors of the other languages follow from those of the hub's words.
         hub = dictionary_vectors.hub(self.dictionary)
-        own = self.dictionary.restricted(list(dict.fromkeys((source, target, hub))))
+        own = self.dictionary.restrict(list(dict.fromkeys((source, target, hub))))
         return self._make_vectors(own, source, target)
 
     def _make_vectors(self, dictionary: Dictionary, *languages: str) -> tuple[Vectors, ...]:

@@ -16,7 +16,7 @@ from clwe_jax.options.section import values_of
 from clwe_jax.options.embeddings import FastTextOptions
 from clwe_jax.options.static import StaticRun
 from clwe_jax.options.training import MAX_START_DIM
-from clwe_jax.text import run_text as run_texts
+from clwe_jax.text import text_of_run
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.dictionary import training_dictionary
 
@@ -29,7 +29,7 @@ def text_files(config: options.Run, workdir: str) -> Iterator[str]:
     """The text of every language."""
     languages = options.languages(config)
     source = config.data.source
-    folders = run_texts.folders_of(config, workdir)
+    folders = text_of_run.folders_of(config, workdir)
     if source == "pocket":
         yield (
             f"text: the embedded world in {', '.join(languages)}, "
@@ -44,11 +44,11 @@ def text_files(config: options.Run, workdir: str) -> Iterator[str]:
 
 def dictionaries(config: options.Run, workdir: str) -> Iterator[str]:
     """The dictionaries between the run's languages."""
-    place = run_texts.folders_of(config, workdir)["dictionaries"]
+    place = text_of_run.folders_of(config, workdir)["dictionaries"]
     left_out = "; test words are left out" if training_dictionary.excludes_tests(config) else ""
     if not place:
         yield "dictionaries: none (--config.data.dictionaries=DIR)"
-    elif run_texts.in_pocket(place, workdir):
+    elif text_of_run.in_pocket(place, workdir):
         yield f"dictionaries: the embedded world's{left_out}"
     else:
         files = training_dictionary.files(config, place)
@@ -57,7 +57,7 @@ def dictionaries(config: options.Run, workdir: str) -> Iterator[str]:
 
 def evaluations(config: options.Run, workdir: str) -> Iterator[str]:
     """The evaluators and their test data."""
-    folders = run_texts.folders_of(config, workdir)
+    folders = text_of_run.folders_of(config, workdir)
     for key, spec in config.evals.items():
         every = spec.every_steps
         when = f"every {every:,} steps and at the end" if every else "at the end"
@@ -68,7 +68,7 @@ def evaluations(config: options.Run, workdir: str) -> Iterator[str]:
             yield f"evaluation {key}: left out, it has no data (--config.evals.{key}.data=DIR)"
             continue
         else:
-            mine = place == "pocket" or run_texts.in_pocket(place, workdir)
+            mine = place == "pocket" or text_of_run.in_pocket(place, workdir)
             data = "the embedded world" if mine else place
         yield f"evaluation {key}: {spec.name} on {data}, {when}"
 
@@ -103,7 +103,7 @@ def model(config: PretrainRun) -> Iterator[str]:
     yield f"checkpoints: {config.checkpoint.keep} of about {megabytes:,.0f} MB"
 
 
-def finishing(config: PretrainRun) -> Iterator[str]:
+def finish(config: PretrainRun) -> Iterator[str]:
     """The contrastive finish."""
     settings = config.finish
     yield (

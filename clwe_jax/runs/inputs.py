@@ -22,9 +22,9 @@ from clwe_jax.options.training import FinishOptions, MeshOptions
 from clwe_jax.runs import evaluators
 from clwe_jax.text.dictionary import translations as tables
 from clwe_jax.text.dictionary.label_table import LabelTable
-from clwe_jax.text import run_text as run_texts
+from clwe_jax.text import text_of_run
 from clwe_jax.text.corpus.frequencies import Frequencies
-from clwe_jax.text.run_text import RunText
+from clwe_jax.text.text_of_run import RunText
 from clwe_jax.training import partition
 from clwe_jax.types import Batch, BatchSource
 
@@ -58,7 +58,7 @@ def open_run_text(config: PretrainRun, workdir: str) -> RunText:
     """
     source = config.data.source
     if not source.startswith(_PREPARED):
-        return _first_host_first(lambda: run_texts.build(config, workdir))
+        return _first_host_first(lambda: text_of_run.build(config, workdir))
     prepared = prepared_batches.open_folder(source.removeprefix(_PREPARED))
     prepared.check(config)
 
@@ -66,7 +66,7 @@ def open_run_text(config: PretrainRun, workdir: str) -> RunText:
         folder = os.path.join(workdir, "vocab")
         if not os.path.exists(os.path.join(folder, "text.json")):
             prepared.tokenizer.save(folder)
-        return run_texts.resolve_folders(config, workdir)
+        return text_of_run.resolve_folders(config, workdir)
 
     counts = prepared.extras.get("counts")
     return RunText(
@@ -95,21 +95,23 @@ def check(config: options.Run, workdir: str, pairs: Sequence[tuple[str, str]] = 
     source = config.data.source
     if source.startswith(_PREPARED):
         prepared_batches.open_folder(source.removeprefix(_PREPARED)).check(config)
-    run_texts.check(config, workdir)
-    folders = run_texts.folders_of(config, workdir)
-    normalizer = run_texts.normalizer_of(config)
+    text_of_run.check(config, workdir)
+    folders = text_of_run.folders_of(config, workdir)
+    normalizer = text_of_run.normalizer_of(config)
     # Static vectors have one layer; a model those of its options and the embedding output.
     layers = config.model.layers + 1 if isinstance(config, PretrainRun) else 1
     names = options.languages(config)
     context = Context(languages=names, normalizer=normalizer, pairs=pairs, layers=layers)
-    there = {x: "" if run_texts.in_pocket(y, workdir) else y for x, y in folders.items()}
+    there = {x: "" if text_of_run.in_pocket(y, workdir) else y for x, y in folders.items()}
     evaluators.check(config.evals, context, there)
 
 
 def folders_without_text(config: PretrainRun, workdir: str) -> dict[str, str]:
     """The folders behind the options of a run that reads no text of its own."""
     # Without a source the embedded world's text is not written.
-    return run_texts.resolve_folders(options.with_values(config, {"data.source": "text:"}), workdir)
+    return text_of_run.resolve_folders(
+        options.with_values(config, {"data.source": "text:"}), workdir
+    )
 
 
 def build(config: PretrainRun, run_text: RunText) -> Inputs:

@@ -79,7 +79,7 @@ class Job:
     writes_config = True
 
     def __init__(self, config: options.Run, workdir: str) -> None:
-        self.config = config.resolved()
+        self.config = config.resolve()
         self.workdir = workdir
         self.recorder = record.Recorder(
             workdir, to_dict(self.config), self.config.seed, again=not self.writes_config
@@ -90,7 +90,7 @@ class Job:
     def check(self) -> None:
         """Raises ValueError or OSError for options and files that cannot work; writes nothing."""
 
-    def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
+    def advise(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
         """Advice for a run whose stages are all done; '' for any other run.
 
         Args:
@@ -138,7 +138,7 @@ class Job:
             return True
         figures = self.read(FIGURES)
         report = self.read(REPORT)
-        advice = self.finished(figures, report)
+        advice = self.advise(figures, report)
         if advice:
             if first_host:
                 self._publish(figures)
@@ -189,7 +189,7 @@ class Job:
         """
         existed = os.path.isdir(self.workdir)
         os.makedirs(self.workdir, exist_ok=True)
-        with lock.held(self.workdir):
+        with lock.hold(self.workdir):
             # The lock counts as new, so that a folder made by this run can be removed as a whole.
             before = set(os.listdir(self.workdir)) - {lock.FILE}
             # Again, because another process may have claimed the folder before it was locked.

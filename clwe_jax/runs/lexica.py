@@ -28,7 +28,7 @@ def tests(config: options.Run, folders: Mapping[str, str], normalizer: Normalize
 
     Args:
       config: the run's config.
-      folders: option -> its folder, from `run_text.resolve_folders`.
+      folders: option -> its folder, from `text_of_run.resolve_folders`.
       normalizer: makes the keys by which words are compared.
 
     Raises:

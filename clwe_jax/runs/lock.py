@@ -23,7 +23,7 @@ class InUse(OSError):
 
 
 @contextlib.contextmanager
-def held(workdir: str) -> Iterator[None]:
+def hold(workdir: str) -> Iterator[None]:
     """Holds WORKDIR/.lock in the block, for all hosts of this run.
 
     The system gives the lock back however its process ends, so that a dead process blocks nobody. On

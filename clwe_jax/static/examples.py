@@ -32,7 +32,7 @@ def place_words(
         )
 
     stages = {"before": drawn(model.raw.__getitem__)} if model.alignments else {}
-    return {"hub": model.hub, "stages": {**stages, "after": drawn(model.stored)}}
+    return {"hub": model.hub, "stages": {**stages, "after": drawn(model.common_vectors)}}
 
 
 def list_neighbours(model: StaticSpaces, option: str, names: Sequence[str]) -> list[dict[str, Any]]:

@@ -46,7 +46,7 @@ def collect(model: StaticSpaces, budget: int = _PAGE_BYTES) -> dict[str, Any]:
     Args:
       budget: bytes of the page at most.
     """
-    all_words = {language: model.stored(language) for language in model.languages}
+    all_words = {language: model.common_vectors(language) for language in model.languages}
     dim = next(iter(all_words.values())).dim
     others = len(all_words) - 1
     # Four characters of the page hold three bytes; a word has a number of CSLS for each other language.

@@ -47,7 +47,7 @@ def write(
     """
     figures = {}
     rows = []
-    given = trainer.corpus.given.given
+    given = trainer.corpus.given_text.given
     for pair, found in links.items():
         name = "-".join(pair)
         known = set(dictionary.pairs(*pair)) if dictionary is not None else set()
@@ -107,7 +107,7 @@ def register_shares(
     for named in made:
         texts = named.evaluator.texts if isinstance(named.evaluator, SentenceRetrieval) else {}
         for language, sentences in texts.items():
-            own = trainer.corpus.given.corpus
+            own = trainer.corpus.given_text.corpus
             given = {own.words[i] for i in np.unique(own.ids.get(language, ())).tolist()}
             others = trainer.other_words(language)
             words = list[str]()

@@ -29,7 +29,7 @@ from clwe_jax.static import examples, given, lexicon, mined, pictures, provided,
 from clwe_jax.static.dictionary_part import DictionaryPart
 from clwe_jax.static.trainer import Trainer
 from clwe_jax.static.vocabularies import Vocabularies
-from clwe_jax.text import run_text
+from clwe_jax.text import text_of_run
 from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.dictionary.merged import Dictionary
@@ -46,7 +46,7 @@ class _Dictionaries(NamedTuple):
     """Dictionaries and test sets, and what trains the vectors.
 
     Attributes:
-      folders: option -> its folder; see `run_text.resolve_folders`.
+      folders: option -> its folder; see `text_of_run.resolve_folders`.
       dictionary: training pairs, without test words; None: no dictionary.
       tested: see `training_dictionary.count_tested`.
       tests: the test dictionaries.
@@ -91,7 +91,7 @@ class Static(Job):
                 "config.data.source=%s is not read: the vectors are given", self.config.data.source
             )
 
-    def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
+    def advise(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
         # A run without test sets has no figures, and its file of figures is an empty object.
         whole = os.path.exists(self.path(FIGURES))
         if not whole or report.get("static", {}).get("evals") != self._evals():
@@ -158,7 +158,7 @@ class Static(Job):
         config = self.config
         brought = self._uses_given_vectors
         languages = options.languages(config)
-        folders = run_text.resolve_folders(config, self.workdir)
+        folders = text_of_run.resolve_folders(config, self.workdir)
         lower_case = config.align.lower_case_dictionary if brought else config.data.lower_case
         normalizer = Normalizer(lower_case, config.data.simplify_chinese)
         dictionary = training_dictionary.load(config, folders, self.workdir, normalizer)
@@ -240,7 +240,7 @@ class Static(Job):
             return aligned
         if trainer:
             links = mining.links if mining else {}
-            part = DictionaryPart(trainer.rows(dim, links), trainer.paired(links))
+            part = DictionaryPart(trainer.rows(dim, links), trainer.pair_regressions(links))
         else:
             graph = WordGraph(read.dictionary, counts, static.words)
             part = DictionaryPart(word_rows.rows(graph, dim, self.config.seed), {})
@@ -250,13 +250,17 @@ class Static(Job):
         else:
             trained = {language: aligned.vectors(language) for language in aligned.languages}
             trained_dim = trained[aligned.hub].dim
-            if trainer and trainer.finished:
-                trained = trainer.finished.rotate(trained)
+            if trainer and trainer.finished_space:
+                trained = trainer.finished_space.rotate(trained)
             both = part.put_before(aligned, trained, static.trained_length)
         if static.words.unknown != "ngrams":
             return both
         spelled = part.spell_unknown(both, trained_dim, static.compared_share)
-        return trainer.finished.extend(spelled) if trainer and trainer.finished else spelled
+        return (
+            trainer.finished_space.extend(spelled)
+            if trainer and trainer.finished_space
+            else spelled
+        )
 
     def _alignment(
         self, vocabularies: Vocabularies, read: _Dictionaries, language: str, hub: str
@@ -376,7 +380,7 @@ class Static(Job):
             "evaluations": evaluators.examples(read.evaluators),
         }
         if read.dictionary is not None:
-            described = run_text.describe_dictionary(read.dictionary)
+            described = text_of_run.describe_dictionary(read.dictionary)
             report["dictionary"] = {**described, "tested": read.tested}
         return Results(figures, report, outcomes=evaluators.outcomes(read.evaluators))
 

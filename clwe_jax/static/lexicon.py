@@ -71,7 +71,7 @@ def propose(
 def _sentences(trainer: Trainer, workdir: str, pair: tuple[str, str]) -> GivenText | None:
     """Sentences that translate each other: those that the run was given, else those that it mined."""
     if trainer.config.learns_from_pairs:
-        return trainer.corpus.given
+        return trainer.corpus.given_text
     folder = os.path.join(workdir, mined.FOLDER)
     if not any(os.path.exists(f"{folder}/{'-'.join(x)}.tsv") for x in (pair, pair[::-1])):
         return None

@@ -40,7 +40,7 @@ class RunCorpus:
         if not self.config.learns_from_pairs:
             return self.own
         own = None if self.config.data.source == PAIRS else self.own
-        whole = self.given.append_to(own, options.languages(self.config))
+        whole = self.given_text.append_to(own, options.languages(self.config))
         empty = [language for language in whole.languages if not whole.size(language)]
         if empty:
             raise ValueError(
@@ -55,7 +55,7 @@ class RunCorpus:
         return corpora.read(self._files, self.normalizer, self.segmenter)
 
     @functools.cached_property
-    def given(self) -> GivenText:
+    def given_text(self) -> GivenText:
         """The sentences of `config.data.pairs`."""
         return GivenText.cut(self._given_pairs, self.normalizer, self.segmenter)
 
@@ -71,7 +71,7 @@ class RunCorpus:
         return found
 
     @property
-    def mended(self) -> dict[str, int]:
+    def repairs(self) -> dict[str, int]:
         """Fault of a line -> number of lines that were mended or left out, of what was read so far."""
         read = [self.__dict__[x].mended for x in ("whole", "own") if x in self.__dict__]
         given = self.__dict__["_given"].skipped if "_given" in self.__dict__ else {}

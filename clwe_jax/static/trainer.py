@@ -68,7 +68,7 @@ class Trainer:
     Attributes:
       config: of the run.
       folder: of the files, `static.trained` or WORKDIR/trained.
-      folders: option -> its folder; see `run_text.resolve_folders`.
+      folders: option -> its folder; see `text_of_run.resolve_folders`.
       normalizer: of the text.
       segmenter: see `lexica.segmenter`.
       dictionary: training dictionary, for 'replace', 'duong', 'dictionary' and mining.
@@ -99,9 +99,9 @@ class Trainer:
         hub = options.hub_of(config)
         if kind == "dictionary":
             rows = self.rows(config.embeddings.dim, links)
-            made = dictionary_text.vectors(rows, self.paired(links))
+            made = dictionary_text.vectors(rows, self.pair_regressions(links))
             # Each when it is asked for, in half precision: all languages of such width fill the memory.
-            return Vocabularies(LazyVectors(made, lambda x: made[x].top(max_words).halved()))
+            return Vocabularies(LazyVectors(made, lambda x: made[x].top(max_words).to_float16()))
         apart = {"separate": self._separate, "duong": self._duong}
         if kind in apart:
             made = apart[kind]()
@@ -143,11 +143,11 @@ class Trainer:
         def make() -> Grown:
             settings = self.config.static.mining
             seed = self.config.seed
-            return Grown(given_links.link_words(self.graph, self.corpus.given, settings, seed))
+            return Grown(given_links.link_words(self.graph, self.corpus.given_text, settings, seed))
 
         return self._keep(GIVEN, made_with.of_links, make, Grown.save, Grown.load)
 
-    def paired(self, links: WordLinks) -> Mapping[str, Regression]:
+    def pair_regressions(self, links: WordLinks) -> Mapping[str, Regression]:
         """What the given pairs teach of each language's words; see `embeddings.pair_vectors`.
 
         Args:
@@ -161,7 +161,7 @@ class Trainer:
             graph = self.graph
             start = word_rows.rows(graph, pair_vectors.DIM, self.config.seed, links).of(hub)
             begin = dict(zip(graph.words[hub], start[:, : pair_vectors.DIM]))
-            return pair_vectors.fit(graph.ngrams, self.corpus.given, hub, begin)
+            return pair_vectors.fit(graph.ngrams, self.corpus.given_text, hub, begin)
 
         if not self._paired:
             found = self._keep(
@@ -179,8 +179,8 @@ class Trainer:
             self._known_dictionary,
             self._dictionary_counts,
             words,
-            self._meanings if words.meanings and known and not self.finished else None,
-            self.finished.hub if self.finished else None,
+            self._meanings if words.meanings and known and not self.finished_space else None,
+            self.finished_space.hub if self.finished_space else None,
         )
 
     @functools.cached_property
@@ -194,7 +194,7 @@ class Trainer:
         return dictionary_vectors.hub(self._known_dictionary)
 
     @functools.cached_property
-    def finished(self) -> FinishedSpace | None:
+    def finished_space(self) -> FinishedSpace | None:
         """The space that languages are added to; None: the run makes a new one."""
         return added.load(self.config) if self.config.static.add_to else None
 
@@ -243,7 +243,7 @@ class Trainer:
             rows[language] = {"words": total}
             if self.dictionary is not None:
                 rows[language]["coverage"] = self._covered[language] / max(1, total)
-        return {"languages": rows, "skipped": self.corpus.mended}
+        return {"languages": rows, "skipped": self.corpus.repairs}
 
     @functools.cached_property
     def _covered(self) -> dict[str, int]:
@@ -258,7 +258,7 @@ class Trainer:
     @functools.cached_property
     def _corpus(self) -> Corpus:
         """The running words of the text, in the balance of `static.temperature`."""
-        return self.corpus.whole.sampled(self.config.static.temperature, self.config.seed)
+        return self.corpus.whole.sample(self.config.static.temperature, self.config.seed)
 
     @property
     def _settings(self) -> EmbeddingsOptions:

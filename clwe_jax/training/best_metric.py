@@ -16,7 +16,7 @@ class BestMetric:
         # Without evaluations in the training there is no best checkpoint to choose.
         self._name = name if self._unmeasured else ""
 
-    def measured(self, evaluator: TrainingEvaluator) -> None:
+    def note_evaluation(self, evaluator: TrainingEvaluator) -> None:
         """Notes that an evaluation has run to its end."""
         self._unmeasured = [other for other in self._unmeasured if other is not evaluator]
 

@@ -65,7 +65,7 @@ def build_objective(
     return _build("objective", config.objective, model=model, **given)
 
 
-def labelling(settings: TransferOptions, labels: Sequence[str], tags: bool) -> Labelling:
+def build_labelling(settings: TransferOptions, labels: Sequence[str], tags: bool) -> Labelling:
     """The head of a transfer run.
 
     Args:
@@ -94,7 +94,7 @@ def labeller(
     embedder = (
         WordsOfPieces(settings.embedder, encoder, vocab_size) if encoder in LEARNED else Mix()
     )
-    return Labeller(embedder, labelling(settings, labels, tags))
+    return Labeller(embedder, build_labelling(settings, labels, tags))
 
 
 def tuned_objective(
@@ -116,7 +116,7 @@ def tuned_objective(
                 "config.transfer.text_vector='cls': LASER reads no [CLS]; --config.transfer.text_vector=mean"
             )
         backbone = laser.Backbone(backbone.options, backbone.vocab_size, backbone.max_length)
-    head = labelling(settings, labels, tags)
+    head = build_labelling(settings, labels, tags)
     return LabellingObjective(
         TunedModel(backbone, head, settings.text_vector, settings.layers, settings.words)
     )

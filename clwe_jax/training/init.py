@@ -224,7 +224,7 @@ def _wanted_paths(
     known = sorted(ours.keys() | shapes.keys())
     wanted: set[str] = set()
     for pattern in (parts or ".*").split(","):
-        wanted.update(paths.matching(pattern.strip(), known, where="config.init.parts"))
+        wanted.update(paths.match_paths(pattern.strip(), known, where="config.init.parts"))
     lines = []
     for path in sorted(wanted):
         if path not in shapes:

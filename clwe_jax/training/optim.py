@@ -39,7 +39,7 @@ class Optimizer(OptimizerOptions):
         """
         names = {path: [] for path in paths.flat(params)}
         for name, group in self.groups.items():
-            for path in paths.matching(
+            for path in paths.match_paths(
                 group.pattern, names, where=f"config.optimizer.groups.{name}.pattern"
             ):
                 names[path].append(name)

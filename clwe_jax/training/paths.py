@@ -28,7 +28,7 @@ def map_paths(change: Callable[..., Any], params: Any, *others: Any) -> Any:
     )
 
 
-def matching(pattern: str, known: Iterable[str], where: str) -> list[str]:
+def match_paths(pattern: str, known: Iterable[str], where: str) -> list[str]:
     """The paths of `known` that a regular expression matches completely.
 
     Args:

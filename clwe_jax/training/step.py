@@ -17,7 +17,7 @@ StepFn = Callable[[TrainState, Batch], tuple[TrainState, Metrics]]
 # (variables, batch, step, key) -> gradients of the summed loss, sums of the metrics, observations.
 Gradients = Callable[[Variables, Batch, Array, Array], tuple[Any, Metrics, Any]]
 # parameters -> the same tree with an `optax.MaskedNode` in the place of each frozen parameter.
-Learning = Callable[[Any], Any]
+LearningPart = Callable[[Any], Any]
 
 
 def make_step(
@@ -48,12 +48,12 @@ def make_step(
     """
     tx = optax.with_extra_args_support(tx)
 
-    def learning(params: Any) -> Any:
+    def learning_part(params: Any) -> Any:
         if learns is None:
             return params
         return jax.tree.map(lambda p, yes: p if yes else optax.MaskedNode(), params, learns(params))
 
-    gradients = microbatched(gradients_of(objective, learning), microbatches)
+    gradients = microbatched(gradients_of(objective, learning_part), microbatches)
 
     def step(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
         # The key is derived from the step, so that a resumed run draws the same numbers.
@@ -65,13 +65,13 @@ def make_step(
 
         # A product, which XLA fuses into its uses; a quotient it would write to memory first.
         grads = jax.tree.map(lambda g: g * (1.0 / weight), grads)
-        params = learning(state.params)
+        params = learning_part(state.params)
         updates, opt_state = tx.update(grads, state.opt_state, params, norm=norm)
         new, old = (optax.apply_updates(params, updates), opt_state), (params, state.opt_state)
         params, opt_state = jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old)
         applied = state.replace(params=_filled(params, state.params), opt_state=opt_state)
         if isinstance(objective, Stateful):
-            applied = updated(objective, learning, applied, observed, finite)
+            applied = updated(objective, learning_part, applied, observed, finite)
 
         skipped = 1 - finite.astype(jnp.int32)
         in_row = (state.skipped_in_row + skipped) * skipped  # 0 after an applied step
@@ -90,7 +90,7 @@ def make_step(
     return step
 
 
-def gradients_of(objective: Objective, learning: Learning) -> Gradients:
+def gradients_of(objective: Objective, learning_part: LearningPart) -> Gradients:
     """The function that computes gradients of the parameters that learn, over a whole batch."""
 
     def gradients(variables: Variables, batch: Batch, step: Array, key: Array):
@@ -101,7 +101,7 @@ def gradients_of(objective: Objective, learning: Learning) -> Gradients:
             )
             return sums["loss"].value, (sums, observed)
 
-        grads, (sums, observed) = jax.grad(total, has_aux=True)(learning(variables["params"]))
+        grads, (sums, observed) = jax.grad(total, has_aux=True)(learning_part(variables["params"]))
         return grads, sums, observed
 
     return gradients
@@ -147,7 +147,11 @@ def microbatched(gradients: Gradients, parts: int) -> Gradients:
 
 
 def updated(
-    objective: Stateful, learning: Learning, state: TrainState, observed: Any, finite: Array
+    objective: Stateful,
+    learning_part: LearningPart,
+    state: TrainState,
+    observed: Any,
+    finite: Array,
 ) -> TrainState:
     """The state after `Stateful.update`, unchanged if the step was not finite; frozen parameters stay."""
 
@@ -155,7 +159,7 @@ def updated(
         variables = {"params": params, **state.collections}
         changed, copied = objective.update(variables, observed, state.step)
         if copied is not None:
-            params = _filled(learning(copied(params)), params)
+            params = _filled(learning_part(copied(params)), params)
             opt_state = optim.map_kept(copied, opt_state)
         return params, opt_state, {**state.collections, **changed}
 
@@ -169,10 +173,10 @@ def updated(
     return state.replace(params=params, opt_state=opt_state, collections=collections)
 
 
-def _filled(learning: Any, params: Any) -> Any:
-    """The tree of parameters `learning`, its masked places filled from `params`."""
+def _filled(part: Any, params: Any) -> Any:
+    """A part of the parameters, its masked places filled from all of them, `params`."""
 
     def masked(x: Any) -> bool:
         return isinstance(x, optax.MaskedNode)
 
-    return jax.tree.map(lambda a, b: b if masked(a) else a, learning, params, is_leaf=masked)
+    return jax.tree.map(lambda a, b: b if masked(a) else a, part, params, is_leaf=masked)

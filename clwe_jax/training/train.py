@@ -172,7 +172,7 @@ def fit(
                     return
             writer.write(step, figures)
             evaluations.update(figures)
-            best.measured(evaluator)
+            best.note_evaluation(evaluator)
 
     def save() -> None:
         checkpointer.save(state, prefetcher.snapshot(), meta, evaluations)

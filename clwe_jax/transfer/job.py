@@ -57,7 +57,7 @@ class Transfer(Job):
                 "with --config.transfer.mode=tune"
             )
 
-    def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
+    def advise(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
         # Another number of errors to show needs the predictions again.
         if not figures or report.get("transfer", {}).get("errors") != self.config.report.errors:
             return ""

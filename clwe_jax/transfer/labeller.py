@@ -55,21 +55,21 @@ class Frozen:
     centers: Mapping[str, np.ndarray] | None = None
 
     def label_sentences(self, sentences: Sequence[Sequence[str]], language: str) -> list[Labels]:
-        table = self.centered(self.source.of_sentences(sentences, language), language)
+        table = self.subtract_center(self.source.of_sentences(sentences, language), language)
         return self.label_table(table, self.params)
 
     def label_texts(self, texts: Sequence[Sequence[str]], language: str) -> list[Labels]:
-        table = self.centered(self.source.of_texts(texts, language), language)
+        table = self.subtract_center(self.source.of_texts(texts, language), language)
         return self.label_table(table, self.params)
 
     def label_spans(
         self, rows: Sequence[tuple[Sequence[str], Sequence[tuple[int, int]]]], language: str
     ) -> list[Labels]:
         """For each seed the labels of each row of words and spans; see `features.span_table`."""
-        table = self.centered(features.span_table(self.source, rows, language), language)
+        table = self.subtract_center(features.span_table(self.source, rows, language), language)
         return self.label_table(table, self.params)
 
-    def centered(self, table: FeatureTable, language: str) -> FeatureTable:
+    def subtract_center(self, table: FeatureTable, language: str) -> FeatureTable:
         """The features without the language's mean, where the run subtracts it.
 
         Raises:

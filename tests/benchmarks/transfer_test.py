@@ -64,7 +64,7 @@ def test_every_row_is_a_config_that_works(tables):
     assert names <= tables.ENCODERS.keys()
     for name, changed in [*((c, o) for c, _, o in rows), *tables.ENCODERS.values()]:
         config = run_config.load(name, changes=changed)  # an option that is absent raises
-        config.resolved().check_all()
+        config.resolve().check_all()
 
 
 def test_a_table_has_a_column_a_language_and_runs_are_made_once(tables, tmp_path, runs, capsys):

@@ -44,7 +44,7 @@ def commands(table, monkeypatch):
             if path.startswith("--config.")
         }
         config = run_config.load(name, scale or "laptop", changes)  # an absent option raises
-        config.resolved().check_all()
+        config.resolve().check_all()
         made.append({"name": name, **options})
         folder = pathlib.Path(options["--workdir"])
         (folder / "start").mkdir(parents=True)

@@ -35,7 +35,7 @@ def test_every_row_is_a_config_that_works(table):
         for changed in rows.values():
             # An option that is absent raises.
             config = run_config.load("warm_dict_mlm", changes=changed)
-            config.resolved().check_all()
+            config.resolve().check_all()
             found = optim.from_config(config.optimizer, config.data.sequence_length)
             phases.from_config(config.train, found)
 

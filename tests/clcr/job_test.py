@@ -102,7 +102,7 @@ def report_blocks(folder, title):
 def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
     folder = str(tmp_path / "run")
     config.check_all()
-    clcr_files.check(config.resolved(), folder)
+    clcr_files.check(config.resolve(), folder)
     job = Recorded(config, folder)
     assert job.run()
     test = job.mapped.test
@@ -182,7 +182,7 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
     assert clcr.run(config, folder)
     again = json.loads((tmp_path / "run" / "results.json").read_text())
     assert again == figures
-    assert "finished" in clcr.Clcr(config, folder).finished(figures, {"clcr": {}})
+    assert "finished" in clcr.Clcr(config, folder).advise(figures, {"clcr": {}})
 
 
 def test_sentences_in_files_without_gold_links(config, tmp_path, monkeypatch):
@@ -248,7 +248,7 @@ def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch
         },
     )
     joined.check_all()
-    clcr_files.check(joined.resolved(), second)
+    clcr_files.check(joined.resolve(), second)
     job = Recorded(joined, second)
     assert job.run()
 
@@ -401,7 +401,7 @@ def test_words_with_links_to_the_translation_are_read_in_its_order(config, model
     rows = clcr_aligned.parallel_tests(config, workdir)[:10]
     first, other = rows[0]
     rows.append((first, other[::-1]))  # the same texts with other translations
-    table = clcr_aligned._linked_words(config.resolved(), workdir, mapped, rows)
+    table = clcr_aligned._linked_words(config.resolve(), workdir, mapped, rows)
     assert isinstance(table.values, np.memmap)
     found = {
         pair: words
@@ -419,7 +419,7 @@ def test_words_with_links_to_the_translation_are_read_in_its_order(config, model
     ]
     sides = data.both_sides(mapped.models, mapped.spaces, cut)
     views = clcr_vectors.views(mapped.maps["annealed"], sides, in_memory)
-    distances = clcr_steps.distances(views, config.resolved().clcr.contrast, config.seed)
+    distances = clcr_steps.distances(views, config.resolve().clcr.contrast, config.seed)
     short = 0
     for pair, row, x in zip(texts, cut, distances):
         here, there = x.argmin(1), x.argmin(0)
@@ -509,7 +509,7 @@ def test_layers_that_a_model_lacks_are_named_before_the_other_model_is_trained(c
 
 
 def test_the_layers_of_the_laptop_are_those_of_the_models_that_it_trains(config):
-    config = with_values(config.resolved(), {"clcr.layer": ""})
+    config = with_values(config.resolve(), {"clcr.layer": ""})
     of = lambda count, **values: data.layers_of(with_values(config, {"clcr": values}), "de", count)
     assert config.clcr.encoder.layer == "0-1" and of(13) == (8,)
     assert of(13, faithful=True) == (9,)
@@ -521,7 +521,7 @@ def test_the_papers_method_is_one_option():
     config.clcr.update(faithful=True, contrast=5)
     config.clcr.transform.start = "procrustes"
     config = options.parse(config)
-    found = config.resolved().clcr
+    found = config.resolve().clcr
     assert (found.whiten, found.unit_length, found.contrast, found.tune.rounds) == (
         False,
         False,
@@ -577,9 +577,9 @@ def test_development_sentences_are_no_test_sentences(config, tmp_path):
 
 def test_gold_links_follow_the_sentences():
     config = options.parse(presets.start_from("clcr", "laptop"))
-    assert config.resolved().clcr.gold == "pocket"
+    assert config.resolve().clcr.gold == "pocket"
     config = with_values(config, {"clcr.parallel": "/nonexistent/train"})
-    assert config.resolved().clcr.gold == ""
+    assert config.resolve().clcr.gold == ""
     config.check_all()
     with pytest.raises(FileNotFoundError, match="config.clcr.parallel=/nonexistent/train names no"):
         clcr_files.check(config, "run")
@@ -685,7 +685,7 @@ def test_probes_of_published_files_read_the_mapped_words(config, monkeypatch, mo
         probe.transfer.head.update(width=4, hidden=4, dropout=0.0)
         probe.recipe.update(epochs=3, patience=0)
         run = options.parse(probe)
-        run.resolved().check_all()
+        run.resolve().check_all()
         job = transfer.Transfer(run, str(tmp_path / f"probe_{task}"))
         assert job.run()
         done = {}
@@ -757,7 +757,7 @@ def test_fine_tuned_encoders_come_nearer_and_are_loaded(config, tmp_path, models
 def test_the_loss_of_the_fine_tuning_is_the_distance_of_the_encoders_words(
     config, models, monkeypatch
 ):
-    rows = data.training_rows(config.resolved(), {})[:8]
+    rows = data.training_rows(config.resolve(), {})[:8]
     found, sides = data.fit_spaces(config, models, rows, {})
     tables = [side.table for side in sides]
     match = AttentionMatching(steps=1, hidden=4).fit(*tables)

@@ -166,21 +166,21 @@ def test_all_systems_choose_a_translation_among_equally_many_words(folder, here,
 
 def test_test_words_that_nobody_gives_are_held_out_of_the_dictionaries(folder, here):
     config, workdir = config_of(folder, **{"compare.systems": "floor"}), str(folder / "run")
-    place = shared.write(config.resolved(), workdir)
+    place = shared.write(config.resolve(), workdir)
     asked = {
         line.split()[0]
         for line in (folder / "run" / "heldout" / "de-en.5000-6500.txt").read_text().splitlines()
     }
     assert asked and len(asked) == WORDS // 10
     system = systems.chosen(config_of(folder).compare)[1]
-    made = systems.run_of(config.resolved(), system, 0, place)
+    made = systems.run_of(config.resolve(), system, 0, place)
     assert made.data.exclude_dictionaries == place["evals.bli"]
     (folder / "dictionaries" / "de-en.5000-6500.txt").write_text("dea ena\n")
     assert config_of(folder).evals["bli"].data == str(folder / "dictionaries")
 
 
 def test_dictionaries_that_change_after_words_are_held_out_are_refused(folder):
-    config, workdir = config_of(folder, **{"compare.systems": "floor"}).resolved(), folder / "run"
+    config, workdir = config_of(folder, **{"compare.systems": "floor"}).resolve(), folder / "run"
     shared.write(config, str(workdir))
     kept = {x.name: x.read_text() for x in (workdir / "heldout").iterdir()}
     shared.write(config, str(workdir))
@@ -194,7 +194,7 @@ def test_dictionaries_that_change_after_words_are_held_out_are_refused(folder):
 @pytest.mark.parametrize("changed", ["text/fr.txt", "dictionaries/de-en.txt", "tests/fr-en.fr"])
 def test_data_that_change_after_a_system_is_trained_are_refused(folder, changed):
     values = {"compare.parallel": str(folder / "tests"), "evals.bli.data": ""}
-    config, workdir = config_of(folder, **values).resolved(), str(folder / "run")
+    config, workdir = config_of(folder, **values).resolve(), str(folder / "run")
     shared.check(config, workdir)
     shared.write(config, workdir)
     shared.check(config, workdir)
@@ -208,7 +208,7 @@ def test_data_that_change_after_a_system_is_trained_are_refused(folder, changed)
 def test_all_files_of_a_pair_are_held_out(folder, here):
     more = "".join(f"{word('de', n)}\t{word('en', n)}x\n" for n in range(WORDS))
     (folder / "dictionaries" / "de-en.wiktionary.txt").write_text(more)
-    shared.write(config_of(folder, **{"compare.systems": "floor"}).resolved(), str(folder / "run"))
+    shared.write(config_of(folder, **{"compare.systems": "floor"}).resolve(), str(folder / "run"))
     lines = (folder / "run" / "heldout" / "de-en.5000-6500.txt").read_text().splitlines()
     assert (
         len(lines) == 2 * (WORDS // 10) and sum(line.endswith("x") for line in lines) == WORDS // 10
@@ -241,7 +241,7 @@ def test_a_system_that_fails_leaves_the_others(folder, here, monkeypatch):
     ],
 )
 def test_a_bad_system_is_an_error_before_anything_is_trained(folder, systems_, message):
-    config = config_of(folder, **{"compare.systems": systems_}).resolved()
+    config = config_of(folder, **{"compare.systems": systems_}).resolve()
     with pytest.raises((ValueError, OSError), match=message):
         shared.check(config, str(folder / "run"))
     assert not (folder / "run").exists()
@@ -256,7 +256,7 @@ def test_names_of_files_may_hold_commas():
 @pytest.mark.parametrize("name", [x for x in systems.SYSTEMS if x != systems.FLOOR])
 def test_every_system_has_a_config_for_a_text_of_ones_own(folder, name, monkeypatch):
     monkeypatch.chdir(pathlib.Path(__file__).parents[2])
-    config = config_of(folder, **{"compare.parallel": str(folder / "tests")}).resolved()
+    config = config_of(folder, **{"compare.parallel": str(folder / "tests")}).resolve()
     system = systems.SYSTEMS[name]
     place = shared.folders(config, str(folder / "run"))
     run = systems.run_of(config, system, 3, place)
@@ -267,7 +267,7 @@ def test_every_system_has_a_config_for_a_text_of_ones_own(folder, name, monkeypa
     )
     assert system.when.endswith(".") and system.when_not.endswith(".")
     if isinstance(run, PretrainRun):  # the trial that measures its speed
-        options.with_values(run, one._TRIAL_VALUES).resolved().check_all()
+        options.with_values(run, one._TRIAL_VALUES).resolve().check_all()
 
 
 @pytest.mark.parametrize("budget", ["5", "five minutes", "0 steps", "5 hours"])
@@ -278,7 +278,7 @@ def test_a_budget_is_a_number_of_three_units(budget):
 
 def test_a_budget_of_tokens_gives_steps(folder, monkeypatch):
     monkeypatch.chdir(pathlib.Path(__file__).parents[2])
-    config = config_of(folder, **{"compare.budget": "20_480 tokens"}).resolved()
+    config = config_of(folder, **{"compare.budget": "20_480 tokens"}).resolve()
     place = RunPlace(str(folder / "run"), systems.SYSTEMS["mlm"], 0)
     run = one._with_budget(config, place, shared.folders(config, place.workdir))
     assert run.train.steps * run.train.batch_size * run.data.sequence_length == 20_480
@@ -289,7 +289,7 @@ def test_a_budget_of_tokens_gives_steps(folder, monkeypatch):
 
 def test_a_budget_of_minutes_gives_steps_by_the_speed_of_one_trial(folder, monkeypatch):
     monkeypatch.chdir(pathlib.Path(__file__).parents[2])
-    config = config_of(folder, **{"compare.budget": "1 minutes"}).resolved()
+    config = config_of(folder, **{"compare.budget": "1 minutes"}).resolve()
     speeds = iter([2.0])
     monkeypatch.setattr(one, "_measure_speed", lambda run, folder: next(speeds))
     for seed in (0, 1):  # the second seed takes as many steps, without a trial of its own

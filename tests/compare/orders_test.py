@@ -136,7 +136,7 @@ def test_a_higher_figure_over_fewer_parts_is_not_above():
         return joined(run(easy, part="de-en", seed=seed), run(hard, part="ja-en", seed=seed + 10))
 
     found = comparison(clcr=run(0.6, seed=1), rcsls=both(0.9, 0.1, 2))
-    assert found.measured("retrieval")[0] == "clcr"
+    assert found.systems_with("retrieval")[0] == "clcr"
     assert found.above("retrieval", "rcsls", "clcr") and not found.above(
         "retrieval", "clcr", "rcsls"
     )

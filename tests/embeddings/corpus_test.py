@@ -56,7 +56,7 @@ def test_windows_line_ends_are_counted_and_reported(folder, tmp_path):
     (tmp_path / "en.txt").write_bytes(b"a cat\r\na dog\r\n")
     corpus = read(folder)
     assert lines(corpus, "en") == [["a", "cat"], ["a", "dog"]]
-    sampled = corpus.sampled()
+    sampled = corpus.sample()
     assert sampled.mended == corpus.mended == {"lines in en with Windows line ends": 2}
 
 
@@ -113,7 +113,7 @@ def test_every_language_is_as_small_as_the_smallest_to_a_sentence(caplog):
     corpus = big()
     logger = absl_logging.get_absl_logger()
     logger.addHandler(caplog.handler)
-    equal = corpus.sampled(seed=3)
+    equal = corpus.sample(seed=3)
     logger.removeHandler(caplog.handler)
     warned = {x.getMessage() for x in caplog.records if x.levelname == "WARNING"}
     halved = {x for x in "abc" if 2 * equal.size(x) <= corpus.size(x)}
@@ -126,7 +126,7 @@ def test_every_language_is_as_small_as_the_smallest_to_a_sentence(caplog):
         rest = iter(lines(corpus, language))
         assert all(sentence in rest for sentence in lines(equal, language))
         assert lines(equal, language) != lines(corpus, language)[: len(lines(equal, language))]
-    again, other = corpus.sampled(seed=3), corpus.sampled(seed=4)
+    again, other = corpus.sample(seed=3), corpus.sample(seed=4)
     np.testing.assert_array_equal(again.ids["b"], equal.ids["b"])
     assert lines(other, "b") != lines(equal, "b")
 
@@ -134,16 +134,16 @@ def test_every_language_is_as_small_as_the_smallest_to_a_sentence(caplog):
 def test_a_temperature_keeps_the_total_and_repeats_the_small():
     corpus = big()
     total = sum(corpus.size(x) for x in "abc")
-    same = corpus.sampled(temperature=1.0)
+    same = corpus.sample(temperature=1.0)
     assert all(lines(same, x) == lines(corpus, x) for x in "abc")
-    flat = corpus.sampled(temperature=1e9)
+    flat = corpus.sample(temperature=1e9)
     for language in "abc":
         assert total / 3 - 12 < flat.size(language) <= total / 3 + 1
     copies = total // 3 // corpus.size("a")
     assert copies >= 1
     repeated = lines(flat, "a")
     assert repeated[: copies * len(lines(corpus, "a"))] == copies * lines(corpus, "a")
-    between = corpus.sampled(temperature=5.0)
+    between = corpus.sample(temperature=5.0)
     assert corpus.size("a") < between.size("a") < flat.size("a")
     assert sum(between.size(x) for x in "abc") > total - 36
     assert list(between.sentences(seed=None)) == [s for x in "abc" for s in lines(between, x)]
@@ -155,7 +155,7 @@ def test_every_language_keeps_a_sentence(longer):
     shorter = ["w w", "x", "y z", "w y x"] if len(longer) > 20 else []
     corpus = numbered({"small": ["a b c d"], "large": [longer] * (1 if shorter else 8) + shorter})
     for seed in range(8):
-        kept = lines(corpus.sampled(seed=seed), "large")
+        kept = lines(corpus.sample(seed=seed), "large")
         assert 0 < sum(map(len, kept)) <= (4 if shorter else 5)
 
 

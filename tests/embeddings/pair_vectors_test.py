@@ -141,7 +141,7 @@ def test_a_spelling_gives_the_part_of_pairs_behind_that_of_n_grams(tmp_path):
     regressions = {"xx": first.__class__([], np.zeros((0, 4), np.float32))}
     dim = paired["xx"].factors.shape[1]
     width = 4 + 8 + dim + 3
-    spelling = Spelling(ngrams, regressions, 0.7, 8, 0.6, width, 0, 0.5, paired).halved()
+    spelling = Spelling(ngrams, regressions, 0.7, 8, 0.6, width, 0, 0.5, paired).to_float16()
     spelling.save(str(tmp_path / "spelling.npz"))
     again = Spelling.load(str(tmp_path / "spelling.npz"))
     rows = again.vectors(["nuska", "nuskas"], "xx")

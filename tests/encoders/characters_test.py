@@ -70,7 +70,7 @@ def test_unknown_words_have_vectors_of_their_own():
 def test_an_unknown_word_weighs_most_in_sif_pooling():
     counts = Frequencies({"en": 100}, {"en": {"the": 99, "bank": 1}})
     encoder = ModelEncoder(Characters(), tokenizer(), variables(), frequencies=counts)
-    found = encoder.pooled(["the quixotic bank"], "en")["sif"][0, 0]
+    found = encoder.pool_in_all_ways(["the quixotic bank"], "en")["sif"][0, 0]
     weights = [1e-3 / (1e-3 + 0.99), 1, 1e-3 / (1e-3 + 0.01)]
     vectors = [by_hand(word) for word in ("the", "quixotic", "bank")]
     np.testing.assert_allclose(found, np.average(vectors, axis=0, weights=weights), rtol=1e-4)

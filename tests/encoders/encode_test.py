@@ -110,7 +110,7 @@ def test_the_pieces_of_a_word_share_its_weight_in_the_second_mean(setting):
     counts = Frequencies({"en": 0, "de": 99}, {"en": {}, "de": {"bank": 60, "axy": 3, "z": 1}})
     sentences = ["bank", "a xyz river", "", "bank a"]
     encoder = ModelEncoder(objective, tokenizer, variables, frequencies=counts)
-    found = encoder.pooled(sentences, "de")
+    found = encoder.pool_in_all_ways(sentences, "de")
     assert tuple(found) == encoder.pools == ("mean", "sif") and isinstance(encoder, Pools)
     np.testing.assert_array_equal(found["mean"], encoder.sentences(sentences, "de"))
     v = tokenizer.vocabulary
@@ -127,14 +127,14 @@ def test_the_pieces_of_a_word_share_its_weight_in_the_second_mean(setting):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     assert len(tokenizer.encode("xyz", "de")[0]) > 1  # a word of several pieces
     # Where no word occurs in the text, all weigh the same.
-    found = encoder.pooled(["a bank"], "en")
+    found = encoder.pool_in_all_ways(["a bank"], "en")
     np.testing.assert_allclose(found["sif"], found["mean"], rtol=1e-5, atol=1e-6)
 
 
 def test_without_counts_there_is_the_mean_alone(setting):
     objective, tokenizer, variables, _ = setting
     encoder = ModelEncoder(objective, tokenizer, variables)
-    assert encoder.pools == ("mean",) == tuple(encoder.pooled(["bank"], "en"))
+    assert encoder.pools == ("mean",) == tuple(encoder.pool_in_all_ways(["bank"], "en"))
 
 
 def test_groups_are_averaged_and_the_rest_left_out(setting):
@@ -191,8 +191,8 @@ def test_layers_that_nobody_asks_for_are_not_kept(setting):
     found = encoder.sentences(sentences, "en", chosen)
     np.testing.assert_array_equal(found, chosen(encoder.sentences(sentences, "en")))
     assert max(shape[0] for shape in shapes[:-1] if len(shape) == 5) == 1  # the row that they share
-    of_all = encoder.pooled(sentences, "en")
-    for name, vectors in encoder.pooled(sentences, "en", chosen).items():
+    of_all = encoder.pool_in_all_ways(sentences, "en")
+    for name, vectors in encoder.pool_in_all_ways(sentences, "en", chosen).items():
         np.testing.assert_array_equal(vectors, chosen(of_all[name]))
     with pytest.raises(ValueError, match="layer=7"):
         encoder.sentences([], "en", lambda vectors: encode.select(vectors, 7))

@@ -30,7 +30,9 @@ def test_vectors_in_float16_become_float32_and_two_languages_are_held(tmp_path):
     assert len(loaded._widened) == 2
     # An encoder takes few rows, which need not wait until all are float32.
     assert (
-        loaded.space("de", "en")[0].vectors.dtype == loaded.stored("de").vectors.dtype == np.float16
+        loaded.space("de", "en")[0].vectors.dtype
+        == loaded.common_vectors("de").vectors.dtype
+        == np.float16
     )
     encoder = loaded.encoder().pairwise_space("de", "en")
     space = encoder.vocabulary("de", ["de7", "unseen"], WordSample(max_words=2))

@@ -93,7 +93,7 @@ def test_two_languages_are_compared_where_their_aligner_does():
     class Spaces:
         languages = ("de", "en")
 
-        def stored(self, language):
+        def common_vectors(self, language):
             return Vectors(["w"], np.ones((1, 2), np.float32))
 
         def space(self, source, target):
@@ -121,7 +121,8 @@ def split(line, language):
 
 def encoder(sides):
     class Spaces:
-        languages, stored = tuple(sides), sides.__getitem__
+        languages = tuple(sides)
+        common_vectors = sides.__getitem__
 
         def space(self, source, target):
             return sides[source], sides[target]
@@ -164,7 +165,7 @@ def test_sif_weighs_words_by_their_share():
     counts = Frequencies({"de": 100}, {"de": {"a": 100}})
     model = dataclasses.replace(encoder({"de": found}), frequencies=counts)
     assert encoder({"de": found}).pools == ("idf",) and model.pools == ("idf", "sif")
-    pooled = model.pooled(["a b", "a a", "", "b unknown"], "de")
+    pooled = model.pool_in_all_ways(["a b", "a a", "", "b unknown"], "de")
     np.testing.assert_array_equal(
         pooled["idf"], encoder({"de": found}).sentences(["a b", "a a", "", "b unknown"], "de")
     )

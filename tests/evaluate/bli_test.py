@@ -308,7 +308,8 @@ def test_the_same_vectors_have_the_same_figures_in_any_encoder(world, toy_object
         exported[lang] = Vectors(space.words, space.vectors[:, 1:].mean(1))
 
     class Spaces:
-        languages, stored = ("en", "de"), exported.__getitem__
+        languages = ("en", "de")
+        common_vectors = exported.__getitem__
 
         def space(self, source, target):
             return exported[source], exported[target]
@@ -368,7 +369,8 @@ def test_outcomes_are_those_of_the_figures(tmp_path):
     }
 
     class Spaces:
-        languages, stored = ("de", "en"), vectors.__getitem__
+        languages = ("de", "en")
+        common_vectors = vectors.__getitem__
 
         def space(self, source, target):
             return vectors[source], vectors[target]
@@ -402,7 +404,8 @@ def test_bounded_retrieval_has_the_figures_of_the_whole_product(tmp_path, monkey
     (tmp_path / "de-en.5000-6500.txt").write_text("".join(lines))
 
     class Spaces:
-        languages, stored = ("de", "en"), spaces.__getitem__
+        languages = ("de", "en")
+        common_vectors = spaces.__getitem__
 
         def space(self, source, target):
             return spaces[source], spaces[target]

@@ -131,12 +131,12 @@ class Spaces:
 
     languages = LANGUAGES
 
-    def stored(self, language):
+    def common_vectors(self, language):
         words, vectors = static_vectors()[language]
         return Vectors(words=words, vectors=vectors)
 
     def space(self, source, target):
-        return self.stored(source), self.stored(target)
+        return self.common_vectors(source), self.common_vectors(target)
 
 
 def test_static_figures(folder):

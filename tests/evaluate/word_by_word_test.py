@@ -20,7 +20,7 @@ class Spaces:
     def languages(self):
         return tuple(self.found)
 
-    def stored(self, language):
+    def common_vectors(self, language):
         return self.found[language]
 
     def space(self, source, target):

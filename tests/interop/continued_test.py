@@ -37,7 +37,7 @@ def a_config(folder, rate, steps):
     config.evals.mlm.update(every_steps=0, batches=1)
     config.evals.retrieval.data = config.evals.bli.data = ""
     run = configuration.adopt_options(options.parse(config))
-    run.resolved().check_all()
+    run.resolve().check_all()
     return run
 
 

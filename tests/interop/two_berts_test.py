@@ -35,8 +35,8 @@ def test_two_berts_are_mapped_extracted_reordered_and_loaded(folders, tmp_path):
     config.clcr.predictor.update(steps=10, hidden=8, batch_size=32)
     config.clcr.entailment.seeds = 0
     run = options.parse(config)
-    run.resolved().check_all()
-    registry.lookup("inputs", "clcr")(run.resolved(), str(tmp_path / "run"))
+    run.resolve().check_all()
+    registry.lookup("inputs", "clcr")(run.resolve(), str(tmp_path / "run"))
     assert clcr.run(run, str(tmp_path / "run"))
     figures = json.loads((tmp_path / "run" / "results.json").read_text())
     assert figures["clcr/alignment_f1"] > 0 and "clcr/reorder/bleu4" in figures

@@ -223,7 +223,7 @@ def test_labels_of_minus_one_do_not_count(x):
 
 def test_locked_dropout_drops_the_same_dimensions_at_all_words():
     seed = jnp.array([1, 2], jnp.uint32)
-    found = np.asarray(heads.locked(jnp.ones((4, 6, 50)), 0.5, seed, 0))
+    found = np.asarray(heads.locked_dropout(jnp.ones((4, 6, 50)), 0.5, seed, 0))
     assert (found == found[:, :1]).all() and 0 < (found == 0).mean() < 1
     assert found.max() == 2.0
     words = np.asarray(heads.drop_words(jnp.ones((40, 30, 2)), 0.2, seed, 0))

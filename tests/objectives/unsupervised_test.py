@@ -63,10 +63,10 @@ def test_the_loss_is_of_the_noised_and_of_the_translated_text(variables):
 
     wanted = dict(inputs=BATCH["inputs"], source_language_ids=languages, language_ids=1 - languages)
     written = supervised.decode(variables, wanted, length=5)
-    found, others = made.translated(variables, BATCH, 5, language_key)
+    found, others = made.translate_back(variables, BATCH, 5, language_key)
     np.testing.assert_array_equal(found, written)
     np.testing.assert_array_equal(others, 1 - languages)
-    noised = loss_of(made.noised(BATCH, noise_key), languages)
+    noised = loss_of(made.add_noise(BATCH, noise_key), languages)
     translated = loss_of(written, others)
     np.testing.assert_allclose(sums["denoising_loss"].value, noised, rtol=1e-5)
     np.testing.assert_allclose(sums["translation_loss"].value, translated, rtol=1e-5)
@@ -96,7 +96,7 @@ def test_weights_are_linear_between_the_steps():
 def test_translations_have_no_gradient(variables):
     """The gradient is that of the same texts with the translations as constants."""
     made, key = objective(denoising=((0, 0.0),)), jax.random.key(5)
-    written, others = made.translated(variables, BATCH, 0, jax.random.split(key, 4)[1])
+    written, others = made.translate_back(variables, BATCH, 0, jax.random.split(key, 4)[1])
     batch = dict(
         inputs=written,
         targets=BATCH["inputs"],
@@ -120,7 +120,7 @@ def test_the_first_steps_denoise_alone(variables):
         early["loss"].value, weight * early["denoising_loss"].value, rtol=1e-5
     )
     assert late["loss"].value > late["denoising_loss"].value
-    found, _ = made.translated(variables, BATCH, 3, jax.random.key(0))
+    found, _ = made.translate_back(variables, BATCH, 3, jax.random.key(0))
     np.testing.assert_array_equal(found, BATCH["inputs"])
 
 

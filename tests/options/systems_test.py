@@ -9,7 +9,7 @@ from clwe_jax import options, presets
 
 
 def checked(config, values):
-    options.with_values(options.parse(config), values).resolved().check_all()
+    options.with_values(options.parse(config), values).resolve().check_all()
 
 
 @pytest.mark.parametrize(

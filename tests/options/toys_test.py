@@ -100,7 +100,7 @@ def test_a_run_takes_options_of_toys():
     config.objective = options.section_of("objective", "toy", sharp=True)
     config.evals.mine = options.section_of("evaluator", "toy")
     run = options.parse(config)
-    run.resolved().check_all()
+    run.resolve().check_all()
     assert (run.task, run.model) == (ToyTask(widths=5), ToyModelOptions())
     model = registry.build("model", run.model, vocab_size=7)
     made = registry.build("objective", run.objective, model=model)

@@ -228,7 +228,7 @@ def test_the_optimizer_keeps_frozen_groups_and_ratios_of_rates():
 )
 def test_wrong_options_are_answered(section, change, message):
     with pytest.raises(ValueError) as error:
-        options.with_values(tiny(), {section: change}).resolved().check_all()
+        options.with_values(tiny(), {section: change}).resolve().check_all()
     assert message in str(error.value)
 
 
@@ -236,7 +236,7 @@ def test_weights_of_pieces_need_counts():
     data = {"data.source": "tfds:wiki", "data.dictionaries": "pocket"}
     config = options.with_values(tiny(pool="sif"), data)
     with pytest.raises(ValueError, match="--config.finish.pool=mean"):
-        config.resolved().check_all()
+        config.resolve().check_all()
 
 
 def test_an_uneven_batch_names_the_option_of_the_finish():

@@ -11,7 +11,7 @@ from clwe_jax.pretrain import job as pretrain, own_mining, warm_start
 from clwe_jax.pretrain.finish import Finish
 from clwe_jax.runs import inputs
 from clwe_jax.text.corpus import parallel
-from clwe_jax.text import run_text as run_texts
+from clwe_jax.text import text_of_run
 
 
 def tiny(**overrides):
@@ -31,7 +31,7 @@ def tiny(**overrides):
     config.evals.retrieval.data = ""
     config.evals.bli.data = ""
     config.finish.update(steps=2, batch_size=8, sequence_length=16, pairs="mined")
-    found = options.with_values(options.parse(config), overrides).resolved()
+    found = options.with_values(options.parse(config), overrides).resolve()
     found.check_all()
     return found
 
@@ -46,8 +46,8 @@ def run(tmp_path_factory):
 
 def test_a_run_mines_once_and_trains_on_it(run, monkeypatch):
     folder = os.path.join(run, "mining", "mined")
-    assert run_texts.mined_folder(tiny(), run) == folder
-    folders = run_texts.folders_of(tiny(), run)
+    assert text_of_run.mined_folder(tiny(), run) == folder
+    folders = text_of_run.folders_of(tiny(), run)
     assert folders["parallel"] == folders["finish"] == folder
     [files] = parallel.find(folder, ("en", "de"), "task.parallel")
     assert len(parallel.read(files).source) > 100
@@ -76,8 +76,8 @@ def test_what_another_run_has_mined(run, tmp_path):
     """A folder of a run is parallel text for the tasks that read it."""
     place = os.path.join(run, "mining", "mined")
     config = tiny(**{"task.parallel": place, "finish.steps": 0})
-    run_texts.check(config, str(tmp_path))
-    assert run_texts.folders_of(config, str(tmp_path))["parallel"] == place
+    text_of_run.check(config, str(tmp_path))
+    assert text_of_run.folders_of(config, str(tmp_path))["parallel"] == place
     stages = [stage.name for stage in pretrain.Pretraining(config, str(tmp_path)).stages()]
     assert "mining" not in stages
 
@@ -86,15 +86,15 @@ def test_vectors_of_the_start_learn_from_it(run, tmp_path, monkeypatch):
     start = {"init.embeddings": "joint+dictionary", "init.mine": True}
     config = tiny(**start)
     place = str(tmp_path / "start" / "mined")
-    assert run_texts.mined_folder(config, str(tmp_path)) == place
-    folders = run_texts.folders_of(config, run)
+    assert text_of_run.mined_folder(config, str(tmp_path)) == place
+    folders = text_of_run.folders_of(config, run)
     found = warm_start.static_config(config, folders)
     assert found.static.mine and found.static.dictionary_dim == 16
     assert not warm_start.static_config(tiny(**start | {"init.mine": False}), folders).static.mine
     trained = []
     monkeypatch.setattr(warm_start, "train", lambda *arguments: trained.append(arguments[1]))
     monkeypatch.setattr(own_mining.Grown, "load", lambda _: Grown(rounds=[ROW | {"taken": 3}]))
-    monkeypatch.setattr(own_mining.run_texts, "resolve_folders", lambda *_: folders)
+    monkeypatch.setattr(own_mining.text_of_run, "resolve_folders", lambda *_: folders)
     own_mining.run(config, str(tmp_path))
     assert trained == [str(tmp_path)]  # one mining for both
 

@@ -16,7 +16,7 @@ from clwe_jax.encoders import spaces
 from clwe_jax.options.training import START_METHODS
 from clwe_jax.pretrain import job as pretrain, warm_start
 from clwe_jax.runs import shared_space
-from clwe_jax.text import run_text as run_texts
+from clwe_jax.text import text_of_run
 
 LANGUAGES = ("de", "en")
 NAMES = "abcdefghijkl"
@@ -55,13 +55,13 @@ def config_of(folder, embeddings, **init):
     found.init.joint.update(dim=4, epochs=1, min_count=1, buckets=50)
     found.init.update(init)
     run = options.parse(found)
-    run.resolved().check_all()
+    run.resolve().check_all()
     return run
 
 
 @pytest.fixture(scope="module")
 def world(folder, tmp_path_factory):
-    return run_texts.build(config_of(folder, ""), str(tmp_path_factory.mktemp("run")))
+    return text_of_run.build(config_of(folder, ""), str(tmp_path_factory.mktemp("run")))
 
 
 def row(start, world, word):
@@ -187,7 +187,7 @@ def test_where_a_token_stands_in_a_word(kind, piece, wanted):
 def test_the_joint_vectors_are_of_the_runs_text_and_without_its_tests(folder, world):
     config = config_of(folder, "joint")
     found = warm_start.static_config(config, world.folders)
-    found.resolved().check_all()
+    found.resolve().check_all()
     assert found.data.source == f"text:{folder / 'text'}"
     assert found.data.languages == "de,en" and found.embeddings.dim == 4
     assert found.evals["bli"].data == str(folder / "tests") and found.data.exclude_tests
@@ -232,7 +232,7 @@ def test_test_pairs_that_a_model_trains_on_are_counted(folder, caplog, tmp_path)
     logger.addHandler(caplog.handler)
     for excluded, wanted in ((True, {}), (False, {"de-en": (2, 2)})):
         config = options.with_values(config_of(folder, ""), {"data.exclude_tests": excluded})
-        built = run_texts.build(config, str(tmp_path / str(excluded)))
+        built = text_of_run.build(config, str(tmp_path / str(excluded)))
         assert pretrain.count_tested(config, built) == wanted
         assert ("2 of 2 test pairs" in caplog.text) == bool(wanted)
     logger.removeHandler(caplog.handler)
@@ -269,7 +269,7 @@ def test_test_pairs_that_a_model_trains_on_are_counted(folder, caplog, tmp_path)
 def test_wrong_options_are_answered_at_once(folder, changes, message):
     config = config_of(folder, "joint")
     with pytest.raises(ValueError) as error:
-        options.with_values(config, changes).resolved().check_all()
+        options.with_values(config, changes).resolve().check_all()
     assert message in str(error.value)
 
 

@@ -8,7 +8,7 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.evaluate.context import Context
 from clwe_jax.runs import evaluators, inputs
-from clwe_jax.text import run_text
+from clwe_jax.text import text_of_run
 
 WORDS = [f"w{chr(97 + i)}" for i in range(20)]
 CONTEXT = Context(languages=("de", "en"))
@@ -33,11 +33,11 @@ def model():
     class Spaces:
         languages = ("de", "en")
 
-        def stored(self, language):
+        def common_vectors(self, language):
             return Vectors(WORDS, vectors)
 
         def space(self, source, target):
-            return self.stored(source), self.stored(target)
+            return self.common_vectors(source), self.common_vectors(target)
 
     return StaticEncoder(Spaces(), lambda text, language: text.split())
 
@@ -91,7 +91,7 @@ def test_the_embedded_world_serves_every_key(tmp_path):
     )
     data = dict(source=f"text:{tmp_path}", languages="en,de", dictionaries="")
     config = options.parse(dict(data=data, evals=evals))
-    folders = run_text.resolve_folders(config, str(tmp_path / "run"))
+    folders = text_of_run.resolve_folders(config, str(tmp_path / "run"))
     assert folders["evals.brought"] == "dir" and "evals.mlm" not in folders
     made = evaluators.build(
         config.evals, Context(languages=("en", "de")), {**folders, "evals.brought": ""}
@@ -128,7 +128,7 @@ def test_names_and_options_are_checked():
     "name, known", [("mbert", r"0 \(the embeddings\) to \d+"), ("joint_align", "0 only")]
 )
 def test_a_layer_that_the_model_lacks_is_refused_at_the_start(name, known, tmp_path):
-    config = options.parse(presets.start_from(name, "laptop")).resolved()
+    config = options.parse(presets.start_from(name, "laptop")).resolve()
     inputs.check(config, str(tmp_path))
     wrong = options.with_values(config, {"evals.bli.layer": 13})
     with pytest.raises(ValueError, match=f"config.evals.bli.layer=13: .* {known}"):
@@ -136,7 +136,7 @@ def test_a_layer_that_the_model_lacks_is_refused_at_the_start(name, known, tmp_p
 
 
 def test_layers_of_word_alignment_are_checked_at_the_start(tmp_path):
-    config = options.parse(presets.start_from("mbert", "laptop")).resolved()
+    config = options.parse(presets.start_from("mbert", "laptop")).resolve()
     wrong = options.with_values(config, {"evals.word_alignment.layers": "1-13"})
     with pytest.raises(
         ValueError, match="config.evals.word_alignment.layers='1-13': expected a layer"

@@ -34,7 +34,7 @@ class Counting(Job):
         super().__init__(config, workdir)
         self.done, self.stops = done, stops
 
-    def finished(self, figures, report):
+    def advise(self, figures, report):
         return "This run is finished." if figures and report else ""
 
     def stages(self):
@@ -124,7 +124,7 @@ def test_a_second_process_in_the_folder_is_refused(config, tmp_path):
 
 def test_the_lock_of_a_dead_process_does_not_block(config, tmp_path):
     code = (
-        "import os, sys; from clwe_jax.runs import lock; held = lock.held(sys.argv[1]);"
+        "import os, sys; from clwe_jax.runs import lock; held = lock.hold(sys.argv[1]);"
         "held.__enter__(); os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)

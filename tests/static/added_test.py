@@ -23,7 +23,7 @@ def _config(languages, **overrides):
         "report.errors": 0,
     }
     config.update_from_flattened_dict(values | overrides)
-    found = options.parse(config).resolved()
+    found = options.parse(config).resolve()
     found.check_all()
     return found
 

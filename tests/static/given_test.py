@@ -45,7 +45,7 @@ def _config(folder, **overrides):
         "embeddings.dim": 64,
         "static.words.meaning_dim": 16,
     }
-    found = options.with_values(options.parse(config), values | overrides).resolved()
+    found = options.with_values(options.parse(config), values | overrides).resolve()
     found.check_all()
     return found
 

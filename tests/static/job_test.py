@@ -72,7 +72,7 @@ def config_of(folder, training="joint", **overrides):
             **overrides,
         },
     )
-    run.resolved().check_all()
+    run.resolve().check_all()
     return run
 
 

@@ -23,7 +23,7 @@ def _config(**overrides):
     config.evals.bli.update(methods="nn")
     config.evals.retrieval.max_sentences = 100
     found = options.with_values(options.parse(config), overrides)
-    found.resolved().check_all()
+    found.resolve().check_all()
     return found
 
 

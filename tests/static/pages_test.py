@@ -58,7 +58,7 @@ def run(tmp_path_factory):
         "embeddings.dim": 64,
         "static.words.meaning_dim": 16,
     }
-    made = options.with_values(options.parse(config), values).resolved()
+    made = options.with_values(options.parse(config), values).resolve()
     made.check_all()
     static.run(made, str(folder / "run"))
     return folder

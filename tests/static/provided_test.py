@@ -63,7 +63,7 @@ class Brought:
 
     def run(self, workdir="run", **overrides):
         config = self.config(**overrides)
-        config.resolved().check_all()
+        config.resolve().check_all()
         static.run(config, str(self.folder / workdir))
         with open(self.folder / workdir / "results.json") as file:
             return json.load(file)

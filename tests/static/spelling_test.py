@@ -65,7 +65,7 @@ def run(tmp_path_factory):
             "static.write_text": True,
         },
     )
-    config.resolved().check_all()
+    config.resolve().check_all()
     assert static.run(config, str(folder / "run"))
     return folder / "run"
 

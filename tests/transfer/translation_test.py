@@ -53,7 +53,7 @@ def config_of(folder, steps, values={}):
     config.evals.bleu.update(data=str(folder / "dev"), every_steps=0)
     config.evals.retrieval.data = ""
     found = options.with_values(options.parse(config), values)
-    found.resolved().check_all()
+    found.resolve().check_all()
     return found
 
 

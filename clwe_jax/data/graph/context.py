@@ -106,7 +106,7 @@ class ContextModel:
         best = tf.gather(tf.math.segment_max(score, owner), owner)
         order = tf.where(tf.equal(score, best), tf.range(tf.size(owner)), tf.size(owner))
         chosen = tf.gather(target, tf.math.segment_min(order, owner))
-        return self._synonyms.drawn(group, chosen)
+        return self._synonyms.gather(group, chosen)
 
     def _look_up(self, table: tf.Tensor, entries: tf.Tensor) -> tf.Tensor:
         """[N] int32 entries, or -1 -> [N, 128] float32, zeros for words that do not occur."""

@@ -37,11 +37,11 @@ from clwe_jax.data.graph.examples import COUNTERS
 from clwe_jax.data.graph.segmentation import GraphSegmenter
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.text import dictionary as dictionaries
-from clwe_jax.text import run_text as run_texts
+from clwe_jax.text import text_of_run
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.lines import LineCounts
-from clwe_jax.text.run_text import RunText
+from clwe_jax.text.text_of_run import RunText
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.words import Segmenter
 
@@ -89,15 +89,15 @@ class CachingJob:
 
 
 def run_text(job: CachingJob, config: PretrainRun, work: str) -> RunText:
-    """The text side of a run, as `run_text.build` makes it, from counts of the whole text.
+    """The text side of a run, as `text_of_run.build` makes it, from counts of the whole text.
 
     Repaired lines are counted, lines with Windows line ends are not.
     """
-    folders = run_texts.resolve_folders(config, work)
-    normalizer = run_texts.normalizer_of(config)
+    folders = text_of_run.resolve_folders(config, work)
+    normalizer = text_of_run.normalizer_of(config)
     dictionary = training_dictionary.load(config, folders, work, normalizer)
     if config.vocab.path:  # such a vocabulary may segment in its own way
-        run_texts.load_tokenizer(config, work, None, dictionary, normalizer)
+        text_of_run.load_tokenizer(config, work, None, dictionary, normalizer)
     _open(config, work)  # names a missing text before a worker does
     _send(job, work, dictionary)
     _run(job, options.languages(config), words=True)
@@ -109,7 +109,7 @@ def run_text(job: CachingJob, config: PretrainRun, work: str) -> RunText:
         lines = found["lines"]
         return found["words"], LineCounts(lines["lines"], lines["repaired"], share=1.0)
 
-    return run_texts.build(config, work, counted)
+    return text_of_run.build(config, work, counted)
 
 
 def write_rows(
@@ -214,7 +214,7 @@ def _open(config: PretrainRun, work: str) -> corpora.TextCorpus | str:
     """`RunText.text` of a run."""
     if config.data.source.startswith("tfds:"):
         return config.data.source
-    folder = run_texts.folders_of(config, work)["text"]
+    folder = text_of_run.folders_of(config, work)["text"]
     return corpora.TextCorpus(folder, options.languages(config))
 
 
@@ -223,7 +223,7 @@ def _word_parts(
 ) -> dict[str, Part]:
     """Language -> function that makes examples of distinct words and their counts."""
     languages = options.languages(config)
-    normalizer = run_texts.normalizer_of(config)
+    normalizer = text_of_run.normalizer_of(config)
     segmenter = Segmenter({x: dictionary.lexicon(x) for x in languages} if dictionary else {})
     if os.path.exists(os.path.join(work, "vocab")):
         tokenizer = Tokenizer.load(os.path.join(work, "vocab"))
@@ -264,7 +264,7 @@ def _row_parts(
     """A function that makes batches of rows, each of which fills a file."""
     text = RunText(
         tokenizer=Tokenizer.load(os.path.join(work, "vocab")),
-        folders=run_texts.folders_of(config, work),
+        folders=text_of_run.folders_of(config, work),
         text=_open(config, work),
         dictionary=dictionary,
     )

@@ -33,7 +33,7 @@ from clwe_jax.text import stamps
 from clwe_jax.text.corpus.corpora import TextCorpus
 from clwe_jax.text.dictionary import Dictionary
 from clwe_jax.text.dictionary import label_table, training_dictionary
-from clwe_jax.text.run_text import RunText
+from clwe_jax.text.text_of_run import RunText
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Batch
 

@@ -75,7 +75,7 @@ class Synonyms:
         keys, segmenter, encoder: fingerprints, segmenter and piece encoder of the run.
         """
         if dictionary.languages != tuple(languages):
-            dictionary = dictionary.restricted(languages)
+            dictionary = dictionary.restrict(languages)
         language = dictionary.word_language.astype(np.int32)
         self.dictionary = dictionary
         self.has_entries = tf.constant(np.diff(dictionary.language_splits) > 0)
@@ -102,7 +102,7 @@ class Synonyms:
     def draw(self, entries: tf.Tensor, random: draws.Draws) -> Drawn:
         """One synonym for each entry: a language uniformly, then one of its words uniformly."""
         group, first, count = self.draw_group(entries, random)
-        return self.drawn(group, first + random.below(count))
+        return self.gather(group, first + random.below(count))
 
     def draw_group(
         self, entries: tf.Tensor, random: draws.Draws
@@ -118,7 +118,7 @@ class Synonyms:
         first = tf.gather(self._group_splits, group)
         return group, first, tf.gather(self._group_splits, group + 1) - first
 
-    def drawn(self, group: tf.Tensor, target: tf.Tensor) -> Drawn:
+    def gather(self, group: tf.Tensor, target: tf.Tensor) -> Drawn:
         """The synonyms at the places `target` of `targets`, in the groups `group`."""
         word = tf.gather(self.targets, target)
         start = tf.gather(self.piece_splits, word)

@@ -123,7 +123,7 @@ class Spellings:
         return int(self._is_cut[ids].sum() + self.cut(unknown)[which].sum())
 
     @property
-    def crowded(self) -> bool:
+    def is_crowded(self) -> bool:
         """Whether there are so many unknown words that `keep` should drop the unused ones."""
         return len(self._words) > self._limit
 

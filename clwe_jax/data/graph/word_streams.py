@@ -200,7 +200,7 @@ class WordStream(GraphSource):
 
     def __next__(self) -> Batch:
         # Between two windows, because a window in progress has the old numbers.
-        if self._spellings.crowded:
+        if self._spellings.is_crowded:
             self._spellings.keep([*self._rows.texts(), *self._waiting])
         window = self._rows.window(self._texts())
         if window is None:

@@ -91,7 +91,7 @@ def find(directory: str, languages: Sequence[str], option: str) -> list[Alignmen
     """
     pairs = []
     absent = []
-    for match in test_files.matching(directory, _NAME, option, _EXPECTED):
+    for match in test_files.match_names(directory, _NAME, option, _EXPECTED):
         source = name_in(match["a"], languages)
         target = name_in(match["b"], languages)
         if source not in languages or target not in languages:

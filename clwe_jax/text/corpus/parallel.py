@@ -183,9 +183,7 @@ class Reader:
         """
         key = path, selection
         if key not in self._verses:
-            known = (
-                _read_verses(path) if selection.is_all else self.verses(path).selected(selection)
-            )
+            known = _read_verses(path) if selection.is_all else self.verses(path).select(selection)
             self._verses[key] = known
         return self._verses[key]
 

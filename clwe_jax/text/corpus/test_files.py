@@ -11,7 +11,7 @@ from absl import logging
 _NAMED = 4  # files of a folder that an error names
 
 
-def matching(
+def match_names(
     directory: str, pattern: re.Pattern[str], option: str, expected: str, required: bool = True
 ) -> list[re.Match[str]]:
     """The matches of a pattern with the names of a folder's files, sorted by name.

@@ -28,7 +28,7 @@ class Verses:
     joined: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     skipped: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
-    def selected(self, selection: Selection) -> Verses:
+    def select(self, selection: Selection) -> Verses:
         """The verses of a selection."""
         if selection.is_all:
             return self

@@ -273,7 +273,7 @@ class Dictionary:
         numbers = np.arange(len(self), dtype=np.int32)
         return np.repeat(numbers, self.pairs_per_word()), self.target_ids
 
-    def restricted(self, languages: Sequence[str]) -> "Dictionary":
+    def restrict(self, languages: Sequence[str]) -> "Dictionary":
         """The dictionary of the pairs between the given languages, which keep their order."""
         sources, targets = self.edges()
         order = np.full(len(self.languages), -1)

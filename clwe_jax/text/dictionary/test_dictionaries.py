@@ -49,7 +49,9 @@ def files(
     """
     by_pair: dict[tuple[str, str], PairFile] = {}
     expected = "test dictionaries xx-yy.5000-6500.txt"
-    for match in test_files.matching(directory, _NAME, "config.evals.bli.data", expected, required):
+    for match in test_files.match_names(
+        directory, _NAME, "config.evals.bli.data", expected, required
+    ):
         source = name_in(match[1], languages)
         target = name_in(match[2], languages)
         file = PairFile(os.path.join(directory, match[0]), source, target, match[3])

@@ -29,7 +29,7 @@ def load(
       config: the run's config. With `align.split`, an option of static vectors, the files
         `xx-yy.{split}.txt` are read in place of `xx-yy.txt`, and `data.exclude_tests` has no
         effect; of the two directions of a pair, the one that is mapped is read (MUSE's protocol).
-      folders: the folders behind the options, from `run_text.resolve_folders`.
+      folders: the folders behind the options, from `text_of_run.resolve_folders`.
       workdir: folder of the run, which holds the cache.
 
     Raises:

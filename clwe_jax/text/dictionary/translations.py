@@ -64,7 +64,7 @@ def table(
     if max_translations < 1:
         raise ValueError(f"max_translations={max_translations}: must be at least 1")
     if languages is not None:
-        dictionary = dictionary.restricted(languages)
+        dictionary = dictionary.restrict(languages)
     if len(dictionary.languages) < 2:
         raise ValueError(
             f"Translations need two languages or more, not {', '.join(dictionary.languages)}: set "

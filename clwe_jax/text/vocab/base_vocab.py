@@ -60,7 +60,7 @@ class Vocabulary(abc.ABC):
                 self._cache[word] = ids
         return ids
 
-    def filled(self, length: int) -> np.ndarray:
+    def real_places(self, length: int) -> np.ndarray:
         """int32 [length]: 1 at the places of a row, 0 at that of a [CLS] or [SEP] that texts lack."""
         places = np.ones(length, np.int32)
         places[0] = self.begins

@@ -136,7 +136,7 @@ def test_golden_expected_labels():
         "sieht",
     ]
     np.testing.assert_array_equal(rows["entries"][row] > 0, predicted)
-    dictionary = Dictionary.from_pairs({("en", "de"): PAIRS}).restricted(("en", "de", "fr"))
+    dictionary = Dictionary.from_pairs({("en", "de"): PAIRS}).restrict(("en", "de", "fr"))
     words = [dictionary.word(int(x) - 1) for x in rows["entries"][row][predicted]]
     assert sorted(words) == ["cat", "hund", "katze", "sieht"]
     np.testing.assert_array_equal(rows["language_ids"], rows["source_language_ids"])
@@ -382,7 +382,7 @@ def test_labels_are_synonyms_or_the_word_itself(small, encoder):
 
 
 def test_a_language_without_dictionary_is_masked_plainly(small):
-    restricted = small.dictionary.restricted(("de", "en", "es", "fr"))
+    restricted = small.dictionary.restrict(("de", "en", "es", "fr"))
     rows, counts = run(small, TextEncoder(small.tokenizer, restricted), DictMlm())
     source, masked = rows["source_language_ids"], rows["loss_weights"] > 0
     for name in ("ja", "zh"):

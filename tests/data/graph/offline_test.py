@@ -14,7 +14,7 @@ from clwe_jax import options, presets  # noqa: E402
 from clwe_jax.data import prepare, prepared  # noqa: E402
 from clwe_jax.data.graph import pipeline  # noqa: E402
 from clwe_jax.options.section import to_dict  # noqa: E402
-from clwe_jax.text import run_text as run_texts  # noqa: E402
+from clwe_jax.text import text_of_run  # noqa: E402
 
 DIRECT = ["--runner=DirectRunner"]
 LANGUAGES = "de,en,zh"
@@ -131,7 +131,7 @@ def test_parts_are_those_of_hosts(config, alone, tmp_path):
         assert meta["stats"][name] == alone[1]["stats"][name], name
 
     # The rows of a part are those of a host of three, in their order.
-    text = run_texts.build(config, str(tmp_path / "work"))
+    text = text_of_run.build(config, str(tmp_path / "work"))
     for host, size in enumerate(meta["shards"]):
         source = pipeline.of_run(config, text, 64, host, 3).source(repeat=False)
         batches = [prepared.drop_empty_rows(batch) for batch in source]

@@ -18,9 +18,9 @@ from clwe_jax.data import prepare
 from clwe_jax.data.graph import chunks, pipeline, sources, stream as stream_of
 from clwe_jax.options.section import to_dict
 from clwe_jax.options.tasks import Copies, DictMlm, Mlm
-from clwe_jax.text import run_text
+from clwe_jax.text import text_of_run
 from clwe_jax.text.corpus import corpora
-from clwe_jax.text.run_text import RunText
+from clwe_jax.text.text_of_run import RunText
 
 BATCH = 16
 
@@ -188,7 +188,7 @@ def test_a_run_knows_the_stamps_of_its_dictionaries(small, tmp_path):
 
     def stamps(content):
         path.write_text(content)
-        text = run_text.build(options.parse(config), str(tmp_path / "run"))
+        text = text_of_run.build(options.parse(config), str(tmp_path / "run"))
         return pipeline.of_run(options.parse(config), text, BATCH, task=DictMlm()).dictionaries()
 
     first = stamps("hund dog\nkatze cat\n")

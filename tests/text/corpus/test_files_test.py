@@ -10,7 +10,7 @@ NAME = re.compile(r"([a-z]+)\.txt")
 
 
 def find(folder, **options):
-    matches = test_files.matching(str(folder), NAME, "config.evals.x.data", "xx.txt", **options)
+    matches = test_files.match_names(str(folder), NAME, "config.evals.x.data", "xx.txt", **options)
     return [match[1] for match in matches]
 
 

@@ -211,7 +211,7 @@ def test_text_is_cut_at_words_whose_pairs_are_left_out(folder, tmp_path):
         assert loaded.language_words("zh") == ["河"] and loaded.id("银行", "zh") == -1
         assert list(loaded.lexicon("zh")) == ["河", "银行", "钱币"]
         assert list(loaded.lexicon("en")) == ["river", "bank", "money"]
-        restricted = loaded.restricted(["zh", "en"])
+        restricted = loaded.restrict(["zh", "en"])
         assert list(restricted.lexicon("zh")) == ["河", "银行", "钱币"]
         assert restricted.pairs("zh", "en") == [("河", "river")]
         assert Segmenter({"zh": loaded.lexicon("zh")}).words("河银行", "zh") == ["河", "银行"]
@@ -399,7 +399,7 @@ def test_rejected_pairs_leave_the_dictionary_and_are_kept(folder, warnings, tmp_
         found = dictionary.load(path, ["en", "de"], cache_dir=cache)
         assert found.pairs("en", "de") == [("bank", "bank"), ("house", "haus")]
         assert found.rejected_pairs("en", "de") == {("bank", "ufer"), ("mouse", "haus")}
-        assert found.restricted(["de", "en"]).rejected == found.rejected
+        assert found.restrict(["de", "en"]).rejected == found.rejected
     assert not warnings
     # Another judgement is another dictionary; one that leaves no pair is no error.
     folder({"de-en.not.txt": "Ufer\tBank\nBank\tBank\nHaus\tHouse\n"})

@@ -108,7 +108,7 @@ def test_restricted_equals_building_from_less():
     dictionary = Dictionary.from_pairs(pairs, LANGUAGES)
     for chosen in (("zh", "en"), ("de",), ("fi", "de", "zh"), ("en", "xx")):
         less = {key: several for key, several in pairs.items() if set(key) <= set(chosen)}
-        restricted = dictionary.restricted(chosen)
+        restricted = dictionary.restrict(chosen)
         assert restricted.languages == chosen
         assert contents(restricted) == as_sets(less)
 
@@ -136,7 +136,7 @@ def test_empty():
     dictionary = Dictionary.from_pairs({}, ("en", "de"))
     assert len(dictionary) == 0 and dictionary.pair_count == 0
     assert dictionary.entry_splits.tolist() == [0] and dictionary.group_splits.tolist() == [0]
-    assert contents(dictionary.restricted(("de",))) == {}
+    assert contents(dictionary.restrict(("de",))) == {}
 
 
 def test_is_immutable():

@@ -9,7 +9,7 @@ from absl import logging as absl_logging
 from clwe_jax import options, presets
 from clwe_jax.options import with_values
 from clwe_jax.options.pretrain import PretrainRun
-from clwe_jax.text import run_text
+from clwe_jax.text import text_of_run
 from clwe_jax.text.dictionary import test_dictionaries, training_dictionary
 from clwe_jax.text.words.normalize import Normalizer
 
@@ -61,7 +61,7 @@ def test_test_words_are_not_trained_on(config, muse, tmp_path):
     found = load(config, muse, tmp_path)
     assert set(found.pairs("de", "en")) == _TRAINED
     # 'Katze cat' stands in two files and is one pair.
-    assert found.left_out == run_text.describe_dictionary(found)["left_out"] == 3
+    assert found.left_out == text_of_run.describe_dictionary(found)["left_out"] == 3
     assert load(config, muse, tmp_path).left_out == 3  # from the cache
 
 
@@ -163,8 +163,8 @@ def test_no_dictionary(config, tmp_path):
 
 def test_the_world_of_a_language_model_holds_no_test_pair(tmp_path):
     config = with_values(PretrainRun(), {"data": dict(languages="de,en", pocket_sentences=200)})
-    config = config.resolved()
-    found = run_text.build(config, str(tmp_path))
+    config = config.resolve()
+    found = text_of_run.build(config, str(tmp_path))
     tests = test_dictionaries.find(
         found.folders["evals.bli"], found.languages, found.tokenizer.normalizer
     )

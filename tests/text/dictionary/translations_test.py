@@ -40,7 +40,7 @@ def oracle(dictionary, vocabulary, word, language):
 def test_equals_a_slow_reading(most, chosen):
     dictionary, vocabulary = random_world()
     found = translations.table(dictionary, vocabulary, chosen, max_translations=most)
-    part = dictionary if chosen is None else dictionary.restricted(chosen)
+    part = dictionary if chosen is None else dictionary.restrict(chosen)
     assert found.languages == (chosen or LANGUAGES) and found.ids.dtype == np.int32
     assert found.ids.shape == (len(vocabulary), len(found.languages), most)
     crowded = itself = 0

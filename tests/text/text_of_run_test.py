@@ -1,7 +1,7 @@
 """How the words of a run are written, by its sample of text and its dictionary."""
 
 from clwe_jax.text import dictionary
-from clwe_jax.text.run_text import RunText
+from clwe_jax.text.text_of_run import RunText
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.vocab.word_vocab import SPECIALS, WordVocabulary
 from clwe_jax.text.words.normalize import Normalizer
