@@ -7,6 +7,9 @@ with residual connections from the second layer on, and carries its state from w
 The backward model reads a stream of its own, the reversed texts, from left to right like the
 forward model: at the end of a window both have read exactly the text before the next window. Their
 parameters are stacked, and both networks run together.
+
+Suffixes of names are shapes: 2 networks, B rows, L words of a window, U distinct words of a batch, P width, C
+cells, K layers.
 """
 
 from __future__ import annotations
@@ -138,18 +141,18 @@ class BiLmModel(nn.Module):
           last layer: [B, L, 2 P], forward and backward concatenated, as in ELMo.
         """
         spelling = batch["spelling"]
-        sizes = (batch["loss_weights"] > 0).sum(1, keepdims=True)
-        places = jnp.arange(spelling.shape[1])[None]
+        sizes_B1 = (batch["loss_weights"] > 0).sum(1, keepdims=True)
+        places_1L = jnp.arange(spelling.shape[1])[None]
         # Its own inverse, as in `lstm.BiLstm`.
-        mirrored = jnp.where(places < sizes, sizes - 1 - places, places)
-        streams = jnp.stack([spelling, jnp.take_along_axis(spelling, mirrored, 1)])
+        mirrored_BL = jnp.where(places_1L < sizes_B1, sizes_B1 - 1 - places_1L, places_1L)
+        streams_2BL = jnp.stack([spelling, jnp.take_along_axis(spelling, mirrored_BL, 1)])
         carry = initial_carry(self.options, spelling.shape[0])
-        layers, _ = self._run(streams, batch["characters"], None, carry, False)
+        layers, _ = self._run(streams_2BL, batch["characters"], None, carry, False)
 
-        def side_by_side(x: Array) -> Array:
-            forward, backward = x.swapaxes(1, 2)
-            backward = jnp.take_along_axis(backward, mirrored[..., None], 1)
-            return jnp.concatenate([forward, backward], -1)
+        def side_by_side(x_2LBP: Array) -> Array:
+            forward_BLP, backward_BLP = x_2LBP.swapaxes(1, 2)
+            backward_BLP = jnp.take_along_axis(backward_BLP, mirrored_BL[..., None], 1)
+            return jnp.concatenate([forward_BLP, backward_BLP], -1)
 
         layers = tuple(map(side_by_side, layers))
         return Hidden(last=layers[-1], layers=layers)
@@ -164,22 +167,23 @@ class BiLmModel(nn.Module):
             seed = dropout.seed_of(self.make_rng("dropout"))
         # float32, for the gradient: a frequent word's row is a sum of hundreds, which stops growing in
         # bfloat16, and which a GPU makes there by a loop of compare and swap.
-        words = self.words(characters)
-        # [2, L, B, P]: the LSTM takes time before rows
-        x = jnp.take(words.astype(jnp.float32), streams.swapaxes(1, 2), axis=0).astype(words.dtype)
-        keep = None
+        words_UP = self.words(characters)
+        streams_2LB = streams.swapaxes(1, 2)  # the LSTM takes time before rows
+        x_2LBP = jnp.take(words_UP.astype(jnp.float32), streams_2LB, axis=0).astype(words_UP.dtype)
+        keep_2LB = None
         if resets is not None:
-            keep = 1.0 - (resets != 0).astype(jnp.float32).swapaxes(1, 2)  # [2, L, B]
-        # The LSTM takes networks before rows: [layers, 2, B, ...].
-        cells, outputs = (jnp.moveaxis(x, 0, 2) for x in (carry.cell, carry.output))
-        layers = [x]
+            keep_2LB = 1.0 - (resets != 0).astype(jnp.float32).swapaxes(1, 2)
+        # The LSTM takes networks before rows.
+        cells_K2BC = jnp.moveaxis(carry.cell, 0, 2)
+        outputs_K2BP = jnp.moveaxis(carry.output, 0, 2)
+        layers = [x_2LBP]
         ends = []
         for number, lstm in enumerate(self.lstms):
-            x = dropout.dropout(x, options.dropout, seed, number)
-            x = nn.with_logical_constraint(x, (None, "length", "batch", "activation"))
-            y, *end = lstm(x, keep, cells[number], outputs[number])
-            x = x + y if number else y
-            layers.append(x)
+            x_2LBP = dropout.dropout(x_2LBP, options.dropout, seed, number)
+            x_2LBP = nn.with_logical_constraint(x_2LBP, (None, "length", "batch", "activation"))
+            y_2LBP, *end = lstm(x_2LBP, keep_2LB, cells_K2BC[number], outputs_K2BP[number])
+            x_2LBP = x_2LBP + y_2LBP if number else y_2LBP
+            layers.append(x_2LBP)
             ends.append(end)
         # [B, layers, 2, ...]: rows first, as the collection 'rows' needs
         after = Carry(*(jnp.moveaxis(jnp.stack(x), 2, 0) for x in zip(*ends)))

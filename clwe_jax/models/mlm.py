@@ -1,4 +1,8 @@
-"""The backbone with the MLM head, which scores only the masked positions."""
+"""The backbone with the MLM head, which scores only the masked positions.
+
+Suffixes of names are shapes: B rows, L positions, P predicted positions of a row, D width, V pieces (or those
+that are asked for), N positions of any shape.
+"""
 
 from __future__ import annotations
 
@@ -50,10 +54,11 @@ def drift(hidden: Hidden, held: Array) -> Sums:
       The sum over these positions of 1 - cosine of a layer's output and the embedding output, which
       has no gradient here, mean over the layers; the number of positions.
     """
-    first, *others = (unit(x.astype(jnp.float32)) for x in hidden.layers)
-    start = jax.lax.stop_gradient(first)
-    moved = sum(1.0 - (start * x).sum(-1) for x in others) / max(1, len(others))
-    return Sums(jnp.where(held, moved, 0).sum(), held.sum(dtype=jnp.float32))
+    first_BLD, *others = (unit(x.astype(jnp.float32)) for x in hidden.layers)
+    # The layers are drawn to the embeddings, not the embeddings to the layers.
+    start_BLD = jax.lax.stop_gradient(first_BLD)
+    moved_BL = sum(1.0 - (start_BLD * x_BLD).sum(-1) for x_BLD in others) / max(1, len(others))
+    return Sums(jnp.where(held, moved_BL, 0).sum(), held.sum(dtype=jnp.float32))
 
 
 def choose_positions(weights: Array, count: int) -> Array:
@@ -66,11 +71,10 @@ def choose_positions(weights: Array, count: int) -> Array:
     Returns:
       bool [B, P, L]: whether l is the p-th weighted position of row b.
     """
-    weighted = weights > 0
-    # [B, L]: the number of each weighted position within its row
-    rank = jnp.cumsum(weighted, axis=1, dtype=jnp.int32) - 1
-    slots = jnp.arange(count, dtype=jnp.int32)[None, :, None]
-    return weighted[:, None, :] & (rank[:, None, :] == slots)
+    weighted_BL = weights > 0
+    rank_BL = jnp.cumsum(weighted_BL, axis=1, dtype=jnp.int32) - 1  # its number among the weighted
+    slots_1P1 = jnp.arange(count, dtype=jnp.int32)[None, :, None]
+    return weighted_BL[:, None, :] & (rank_BL[:, None, :] == slots_1P1)
 
 
 def at_positions(chosen: Array, x: Array) -> Array:
@@ -123,23 +127,23 @@ class MlmHead(nn.Module):
         x = hidden
         if language is not None:
             x = jnp.concatenate([x, language.astype(x.dtype)], axis=-1)
-        x = x.reshape(-1, x.shape[-1])
+        x_ND = x.reshape(-1, x.shape[-1])  # 2 D before the dense layer, where a language is given
         if self.dense:
-            kernel = parameter(self, "kernel", ("embed", None), init, (x.shape[-1], width))
+            kernel = parameter(self, "kernel", ("embed", None), init, (x_ND.shape[-1], width))
             bias = parameter(self, "bias", ("norm",), nn.initializers.zeros, (width,))
-            x = gelu(add_bias(x @ kernel.astype(x.dtype), bias))
-            x = LayerNorm(self.epsilon, name="norm")(x)
+            x_ND = gelu(add_bias(x_ND @ kernel.astype(x.dtype), bias))
+            x_ND = LayerNorm(self.epsilon, name="norm")(x_ND)
         output_bias = parameter(
             self, "output_bias", ("vocab",), nn.initializers.zeros, (table.shape[0],)
         )
         # The other rows of the table fill it up, so that devices divide it evenly.
-        exists = jnp.arange(table.shape[0]) < self.vocab_size
-        biases = jnp.where(exists, output_bias, -1e9)
+        exists_V = jnp.arange(table.shape[0]) < self.vocab_size
+        biases_V = jnp.where(exists_V, output_bias, -1e9)
         if pieces is not None:
             table = table[pieces]
-            biases = biases[pieces]
-        logits = table_scores(x, table.astype(x.dtype)) + biases
-        return logits.reshape(*leading, -1)
+            biases_V = biases_V[pieces]
+        logits_NV = table_scores(x_ND, table.astype(x.dtype)) + biases_V
+        return logits_NV.reshape(*leading, -1)
 
 
 class MlmModel(nn.Module):
@@ -183,19 +187,19 @@ class MlmModel(nn.Module):
           train: whether dropout is on.
         """
         hidden = self.backbone(batch, train=train)
-        weights = batch["loss_weights"]
-        chosen = choose_positions(weights, max_predictions)
-        # At a masked position the batch holds the language of the target (D5).
-        kept = at_positions(chosen, weights)
+        weights_BL = batch["loss_weights"]
+        chosen_BPL = choose_positions(weights_BL, max_predictions)
+        kept_BP = at_positions(chosen_BPL, weights_BL)
         return Predictions(
-            hidden=hidden_at_positions(chosen, hidden.last),
-            targets=at_positions(chosen, batch["targets"]),
-            languages=at_positions(chosen, batch["language_ids"]),
-            source_languages=at_positions(chosen, batch["source_language_ids"]),
-            weights=kept,
-            left_out=weights.sum() - kept.sum(),
-            drift=drift(hidden, (batch["segment_ids"] > 0) & (weights == 0)),
-            entries=at_positions(chosen, batch["entries"]) if "entries" in batch else None,
+            hidden=hidden_at_positions(chosen_BPL, hidden.last),
+            targets=at_positions(chosen_BPL, batch["targets"]),
+            # At a masked position the batch holds the language of the target (D5).
+            languages=at_positions(chosen_BPL, batch["language_ids"]),
+            source_languages=at_positions(chosen_BPL, batch["source_language_ids"]),
+            weights=kept_BP,
+            left_out=weights_BL.sum() - kept_BP.sum(),
+            drift=drift(hidden, (batch["segment_ids"] > 0) & (weights_BL == 0)),
+            entries=at_positions(chosen_BPL, batch["entries"]) if "entries" in batch else None,
         )
 
     def encode(self, batch: Batch) -> Hidden:

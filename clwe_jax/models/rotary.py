@@ -2,6 +2,9 @@
 
 Positions turn queries and keys (RoPE; Su et al. 2021, section 3.4), the inner layer is gated (GLU; Shazeer
 2020), nothing has a bias, and some layers attend to near positions alone.
+
+Suffixes of names are shapes: B rows, L positions, N = B * L, D width, H heads of size K for queries, G those for
+keys (and for values), J = H + 2 G, M units of the inner layer, R = K / 2.
 """
 
 from __future__ import annotations
@@ -49,11 +52,15 @@ def rotate(x: Array, positions: Array, theta: float) -> Array:
       positions: int [B, L].
     """
     half = x.shape[-1] // 2
-    angles = positions[..., None] * theta ** (-jnp.arange(half, dtype=jnp.float32) / half)
-    cosines = jnp.cos(angles)[:, :, None]
-    sines = jnp.sin(angles)[:, :, None]
-    first, second = jnp.split(x.astype(jnp.float32), 2, -1)
-    turned = [first * cosines - second * sines, second * cosines + first * sines]
+    # float32: bfloat16 does not tell the angles of far positions apart.
+    angles_BLR = positions[..., None] * theta ** (-jnp.arange(half, dtype=jnp.float32) / half)
+    cosines_BL1R = jnp.cos(angles_BLR)[:, :, None]
+    sines_BL1R = jnp.sin(angles_BLR)[:, :, None]
+    first_BLHR, second_BLHR = jnp.split(x.astype(jnp.float32), 2, -1)
+    turned = [
+        first_BLHR * cosines_BL1R - second_BLHR * sines_BL1R,
+        second_BLHR * cosines_BL1R + first_BLHR * sines_BL1R,
+    ]
     return jnp.concatenate(turned, -1).astype(x.dtype)
 
 
@@ -76,17 +83,19 @@ class RotaryAttention(nn.Module):
         axes = ("embed", "heads", "kv")
         w_qkv = parameter(self, "qkv_kernel", axes, init, (width, heads + 2 * shared, size))
         w_out = parameter(self, "out_kernel", ("heads", "kv", "embed"), init, (heads, size, width))
-        flat = x.reshape(-1, width)  # as in `GatedFeedForward`
-        qkv = jnp.einsum("nd,dhk->nhk", flat, w_qkv.astype(x.dtype))
-        qkv = qkv.reshape(*x.shape[:2], -1, size)
-        q, k, v = jnp.split(qkv, (heads, heads + shared), axis=2)
+        x_ND = x.reshape(-1, width)  # as in `GatedFeedForward`
+        qkv_NJK = jnp.einsum("nd,djk->njk", x_ND, w_qkv.astype(x.dtype))
+        qkv_BLJK = qkv_NJK.reshape(*x.shape[:2], -1, size)
+        q_BLHK, k_BLGK, v_BLGK = jnp.split(qkv_BLJK, (heads, heads + shared), axis=2)
         if options.query_norm:
-            q = ScaleNorm(options.epsilon, options.rms, name="query_norm")(q)
-            k = ScaleNorm(options.epsilon, options.rms, name="key_norm")(k)
-        q, k = (rotate(y, positions, self.theta) for y in (q, k))
-        y = attention.attend(q, k, v, mask, self.implementation)
-        y = jnp.einsum("nhk,hkd->nd", y.reshape(-1, heads, size), w_out.astype(x.dtype))
-        return y.reshape(x.shape)
+            q_BLHK = ScaleNorm(options.epsilon, options.rms, name="query_norm")(q_BLHK)
+            k_BLGK = ScaleNorm(options.epsilon, options.rms, name="key_norm")(k_BLGK)
+        q_BLHK = rotate(q_BLHK, positions, self.theta)
+        k_BLGK = rotate(k_BLGK, positions, self.theta)
+        y_BLHK = attention.attend(q_BLHK, k_BLGK, v_BLGK, mask, self.implementation)
+        y_NHK = y_BLHK.reshape(-1, heads, size)
+        y_ND = jnp.einsum("nhk,hkd->nd", y_NHK, w_out.astype(x.dtype))
+        return y_ND.reshape(x.shape)
 
 
 class GatedFeedForward(nn.Module):
@@ -103,11 +112,11 @@ class GatedFeedForward(nn.Module):
         w_in = parameter(self, "in_kernel", ("embed", None, "mlp"), init, (width, 2, units))
         w_out = parameter(self, "out_kernel", ("mlp", "embed"), init, (units, width))
         # A product of [B * L, D] needs no transposed array, on CPU.
-        flat = x.reshape(-1, width)
-        gate = flat @ w_in[:, 0].astype(x.dtype)
-        y = flat @ w_in[:, 1].astype(x.dtype)
-        y = (_ACTIVATIONS[self.options.activation](gate) * y) @ w_out.astype(x.dtype)
-        return y.reshape(x.shape)
+        x_ND = x.reshape(-1, width)
+        gate_NM = _ACTIVATIONS[self.options.activation](x_ND @ w_in[:, 0].astype(x.dtype))
+        inner_NM = x_ND @ w_in[:, 1].astype(x.dtype)
+        y_ND = (gate_NM * inner_NM) @ w_out.astype(x.dtype)
+        return y_ND.reshape(x.shape)
 
 
 class RotaryLayer(nn.Module):
@@ -140,8 +149,8 @@ class RotaryLayer(nn.Module):
 
         near = self.number in options.local_layers
         if near:
-            distance = jnp.abs(positions[:, None, :, None] - positions[:, None, None, :])
-            mask = mask & (distance <= options.window)
+            distance_B1LL = jnp.abs(positions[:, None, :, None] - positions[:, None, None, :])
+            mask = mask & (distance_B1LL <= options.window)
         theta = options.local_theta if near else options.theta
         attend = RotaryAttention(options, self.implementation, theta, name="attention")
         x = add(x, "attention", lambda y: attend(y, mask, positions), 0)

@@ -6,6 +6,9 @@ attention probabilities have no dropout, which fused attention kernels do not su
 
 Every parameter has logical axis names (`vocab`, `embed`, `heads`, `kv`, `mlp`, ...), which
 `training/partition.py` maps to mesh axes.
+
+Suffixes of names are shapes: B rows, L positions, N = B * L, D width, H heads of size K, T = 3 for queries,
+keys and values, M units of the inner layer.
 """
 
 from __future__ import annotations
@@ -76,7 +79,7 @@ class SelfAttention(nn.Module):
         )
         b_out = parameter(self, "out_bias", ("norm",), zeros, (width,))
 
-        x_ND = x.reshape(-1, width)  # N = B * L, as in `FeedForward`; T = 3; H heads of size K
+        x_ND = x.reshape(-1, width)  # as in `FeedForward`
         qkv_NTHK = add_bias(jnp.einsum("nd,dthk->nthk", x_ND, w_qkv.astype(x.dtype)), b_qkv)
         shape_BLHK = (*x.shape[:2], self.heads, size)
         q_BLHK, k_BLHK, v_BLHK = (qkv_NTHK[:, i].reshape(shape_BLHK) for i in range(3))
@@ -103,9 +106,10 @@ class FeedForward(nn.Module):
         w_out = parameter(self, "out_kernel", ("mlp", "embed"), init, (self.mlp_dim, width))
         b_out = parameter(self, "out_bias", ("norm",), zeros, (width,))
         # On CPU the gradient of a product of [B, L, D] transposes the array; that of [B * L, D] does not.
-        y = gelu(add_bias(x.reshape(-1, width) @ w_in.astype(x.dtype), b_in))
-        y = add_bias(y @ w_out.astype(x.dtype), b_out)
-        return y.reshape(x.shape)
+        x_ND = x.reshape(-1, width)
+        inner_NM = gelu(add_bias(x_ND @ w_in.astype(x.dtype), b_in))
+        y_ND = add_bias(inner_NM @ w_out.astype(x.dtype), b_out)
+        return y_ND.reshape(x.shape)
 
 
 def gelu(x: Array) -> Array:
@@ -245,34 +249,35 @@ class Transformer(nn.Module):
         seed = None
         if train and self.options.dropout > 0:
             seed = dropout.seed_of(self.make_rng("dropout"))
-        x = jnp.take(self.token_table, batch["inputs"], axis=0)
+        x_BLD = jnp.take(self.token_table, batch["inputs"], axis=0)
         if self.options.position_table:
-            x += jnp.take(self.position_table, batch["positions"], axis=0)
+            x_BLD += jnp.take(self.position_table, batch["positions"], axis=0)
         # The term shifts all vectors of a language alike, which harms a start from aligned vectors.
         if self.options.language_embeddings:
-            x += jnp.take(self.language_table, batch["language_ids"], axis=0)
+            x_BLD += jnp.take(self.language_table, batch["language_ids"], axis=0)
         if self.options.types:
             ids = batch.get("type_ids")
-            x += self.type_table[0] if ids is None else jnp.take(self.type_table, ids, axis=0)
+            x_BLD += self.type_table[0] if ids is None else jnp.take(self.type_table, ids, axis=0)
         # Tables, their sum and its norm are float32; the layers compute in `dtype`.
-        x = self.embedding_norm(x) if self.options.input_norm else x
-        x = x.astype(compute_dtype(self.options.dtype))
-        x = dropout.dropout(x, self.options.dropout, seed, 0)
-        x = nn.with_logical_constraint(x, ACTIVATION)
+        x_BLD = self.embedding_norm(x_BLD) if self.options.input_norm else x_BLD
+        x_BLD = x_BLD.astype(compute_dtype(self.options.dtype))
+        x_BLD = dropout.dropout(x_BLD, self.options.dropout, seed, 0)
+        x_BLD = nn.with_logical_constraint(x_BLD, ACTIVATION)
 
-        mask = self.make_mask(batch)
+        mask_B1LL = self.make_mask(batch)
         turned = () if self.options.position_table else (batch["positions"],)
-        outputs = [x]
+        outputs = [x_BLD]
         for k, layer in enumerate(self.encoder_layers):
-            x = layer(outputs[-1], mask, seed, *turned)
+            x_BLD = layer(outputs[-1], mask_B1LL, seed, *turned)
             if k < self.options.private_layers:
-                x = private.chosen(x, batch["language_ids"][:, 0])  # a row has one language
-            outputs.append(x)
+                # The layer ran for every language; a row has one.
+                x_BLD = private.chosen(x_BLD, batch["language_ids"][:, 0])
+            outputs.append(x_BLD)
         last = self.final_norm(outputs[-1]) if self.options.norm == "pre" else outputs[-1]
         return Hidden(last=last, layers=tuple(outputs))
 
     def pool(self, last: Array) -> Array:
         """tanh of a dense layer on the first position of `Hidden.last` (BERT's pooler), [B, D]."""
-        first = last[:, 0]
-        kernel = self.pooler_kernel.astype(first.dtype)
-        return jnp.tanh(add_bias(first @ kernel, self.pooler_bias))
+        first_BD = last[:, 0]
+        kernel = self.pooler_kernel.astype(first_BD.dtype)
+        return jnp.tanh(add_bias(first_BD @ kernel, self.pooler_bias))

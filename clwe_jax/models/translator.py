@@ -5,6 +5,9 @@ its own bias of the pieces. Encoder and decoder read and score pieces with one t
 its translation begin and end in one space. The first layers of the encoder and the last ones of the
 decoder may be a language's own (E10: one of four each); without such layers the encoder does not know
 the language of a text.
+
+Suffixes of names are shapes: B rows, L places of the translation, S places of the text, D width, H heads of
+size K, T = 2 for keys and values.
 """
 
 from __future__ import annotations
@@ -90,16 +93,18 @@ class Attention(nn.Module):
 
     def keys(self, x: Array) -> Pair:
         """Keys and values of x, [B, L, D]."""
-        y = jnp.einsum("bld,dthk->tblhk", x, self.pair.astype(x.dtype))
-        key, value = add_bias(y, self.pair_bias[:, None, None])
-        return key, value
+        y_TBLHK = jnp.einsum("bld,dthk->tblhk", x, self.pair.astype(x.dtype))
+        key_BLHK, value_BLHK = add_bias(y_TBLHK, self.pair_bias[:, None, None])
+        return key_BLHK, value_BLHK
 
     def __call__(self, x: Array, pair: Pair, mask: Array) -> Array:
         """[B, L, D]: what x [B, L, D] reads of the keys and values within the mask [B, 1, L, S]."""
-        q = jnp.einsum("bld,dhk->blhk", x, self.query.astype(x.dtype))
-        y = attention.attend(add_bias(q, self.query_bias), *pair, mask, "xla")
-        out = jnp.einsum("blhk,hkd->bld", y, self.out.astype(x.dtype))
-        return add_bias(out, self.out_bias)
+        q_BLHK = add_bias(
+            jnp.einsum("bld,dhk->blhk", x, self.query.astype(x.dtype)), self.query_bias
+        )
+        y_BLHK = attention.attend(q_BLHK, *pair, mask, "xla")
+        out_BLD = jnp.einsum("blhk,hkd->bld", y_BLHK, self.out.astype(x.dtype))
+        return add_bias(out_BLD, self.out_bias)
 
 
 class DecoderLayer(nn.Module):
@@ -256,8 +261,8 @@ class Translator(nn.Module):
 
     def sentence(self, layers: tuple[Array, ...], mask: Array) -> Array:
         """The vectors of texts, [B, D]: the last layer's mean over the pieces; 0 without pieces."""
-        count = jnp.maximum(mask.sum(1), 1)[:, None].astype(layers[-1].dtype)
-        return jnp.where(mask[..., None], layers[-1], 0).sum(1) / count
+        count_B1 = jnp.maximum(mask.sum(1), 1)[:, None].astype(layers[-1].dtype)
+        return jnp.where(mask[..., None], layers[-1], 0).sum(1) / count_B1
 
     def read(
         self, ids: Array, mask: Array, source: Array | None = None, train: bool = False
@@ -282,13 +287,13 @@ class Translator(nn.Module):
         if train and self.options.dropout > 0:
             seed = dropout.seed_of(self.make_rng("dropout"))
         length = before.shape[1]
-        x = self._embed_ids(before, language, jnp.arange(length), seed)
-        earlier = jnp.tril(jnp.ones((length, length), bool))[None, None]  # [1, 1, L, L]
-        seen = memory.mask[:, None, None]  # [B, 1, 1, S]
+        x_BLD = self._embed_ids(before, language, jnp.arange(length), seed)
+        earlier_11LL = jnp.tril(jnp.ones((length, length), bool))[None, None]
+        seen_B11S = memory.mask[:, None, None]
         for k, layer in enumerate(self.decoder):
             read = self._of(k, layer.read(memory.hidden), language)
-            x, _ = self._of(k, layer(x, read, earlier, seen, seed), language)
-        return self._logits(x, language, known)
+            x_BLD, _ = self._of(k, layer(x_BLD, read, earlier_11LL, seen_B11S, seed), language)
+        return self._logits(x_BLD, language, known)
 
     def first(self, memory: Memory, language: Array, length: int) -> DecoderState:
         """The state before the first of at most `length` pieces; see `scores`."""

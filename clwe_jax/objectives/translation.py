@@ -2,6 +2,7 @@
 
 The loss is the cross-entropy of each piece of the translation and of its end, after the preceding
 pieces of the translation. The first piece comes after the mark of the end, as in fairseq.
+Suffixes of names are shapes: B rows, L places of the translation, V pieces.
 """
 
 from __future__ import annotations
@@ -76,22 +77,23 @@ class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
         train: bool = True,
     ) -> dict[str, Sums]:
         """'loss' and 'accuracy' of the targets, whose preceding pieces are given; see `loss`."""
-        targets = batch["targets"]
+        targets_BL = batch["targets"]
         pad = self.marks.pad
-        before = jnp.pad(targets[:, :-1], ((0, 0), (1, 0)), constant_values=self.marks.begin)
+        before_BL = jnp.pad(targets_BL[:, :-1], ((0, 0), (1, 0)), constant_values=self.marks.begin)
 
-        def scored(model: Laser | Translator) -> Array:
+        def score(model: Laser | Translator) -> Array:
             source = batch["source_language_ids"]
             read = model.read(batch["inputs"], batch["inputs"] != pad, source, train)
-            return model.scores(read, before, batch["language_ids"], self.vocab_size, train)
+            return model.scores(read, before_BL, batch["language_ids"], self.vocab_size, train)
 
         params = {"params": variables["params"]}
-        losses, right = cross_entropy(self.model.apply(params, rngs=rngs, method=scored), targets)
-        real = (targets != pad).astype(jnp.float32)
-        total = real.sum()
+        logits_BLV = self.model.apply(params, rngs=rngs, method=score)
+        losses_BL, right_BL = cross_entropy(logits_BLV, targets_BL)
+        real_BL = (targets_BL != pad).astype(jnp.float32)
+        total = real_BL.sum()
         return {
-            "loss": Sums((losses * real).sum(), total),
-            "accuracy": Sums((right * real).sum(), total),
+            "loss": Sums((losses_BL * real_BL).sum(), total),
+            "accuracy": Sums((right_BL * real_BL).sum(), total),
         }
 
     def decode(
