@@ -251,7 +251,6 @@ class WordSpace:
 
     @functools.cached_property
     def index(self) -> dict[str, int]:
-        """See `row_index`."""
         return row_index(self.words, self.keys)
 
 

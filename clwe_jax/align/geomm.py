@@ -30,6 +30,9 @@ class Geomm(GeommOptions):
         """See `alignment.Aligner`; a repeated pair counts once.
 
         The maps are [D, K] and [D', K] with K = min(D, D'). `info` also has 'cost'.
+
+        Raises:
+          ValueError: as of `alignment.Aligner`, or an l2 that is not positive.
         """
         if self.l2 <= 0:
             raise ValueError(f"l2 must be positive, for a unique minimum; got {self.l2}")

@@ -65,10 +65,10 @@ def load(
         space, 'wiki.de.vec' or 'vec:en=FILE,de=FILE'. A language model needs config.json, vocab/ and checkpoints/, and
         words.json for `neighbours`; static vectors need config.json, spaces.json, spaces/ and
         alignments/. A model of Hugging Face (BERT, XLM-R, ModernBERT, ...) is the folder that
-        `save_pretrained` writes, with or without 'hf:' before it; see `interop.huggingface`, and of how
-        its sentences are read, 'hf:DIR?pool=mean', `encoders.reading`. LASER's
-        released encoder is a folder with bilstm.*.pt; see `interop.laser`. Two of these with their kinds,
-        'hf:DIR+run:DIR', stand beside each other; see `encoders.concatenated`.
+        `save_pretrained` writes, with or without 'hf:' before it; 'hf:DIR?pool=mean' says how a sentence's
+        vector is made where the folder does not. LASER's released encoder is a folder with bilstm.*.pt.
+        Two of these with their kinds, 'hf:DIR+run:DIR', make one model: its sentences have both vectors,
+        one after the other.
       step: step of a checkpoint of the pretraining; None: the final parameters, of the newest
         readable checkpoint. Ignored for static vectors, which have no checkpoints.
       languages: of a model of Hugging Face, the codes of the text's languages; (): XLM's own, and for

@@ -12,19 +12,17 @@ from clwe_jax.align import search
 from clwe_jax.align.documents import Bead
 from clwe_jax.api import two_texts
 from clwe_jax.api.answers import WordTranslation, WordLink
-from clwe_jax.api.capabilities import Capabilities, lacks
+from clwe_jax.api.capabilities import Capabilities
+from clwe_jax.api.special import SpecialMethods
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import loaded as kinds
-from clwe_jax.encoders import translate
 from clwe_jax.encoders.checks import check_count, check_strings, check_texts
 from clwe_jax.encoders.encode import Layer, select
 from clwe_jax.encoders.nearest import Neighbour
-from clwe_jax.encoders.sense_view import Sense, SenseView, Translated
 from clwe_jax.text.vocab.tokenizer import Tokenizer
-from clwe_jax.types import Encoder
 
 
-class Model:
+class Model(SpecialMethods):
     """A model that `api.load` returns: language models, static vectors, pairs of models, labellers.
 
     All have the same methods. One that a kind of model lacks raises a ValueError that names another
@@ -98,8 +96,8 @@ class Model:
 
         Args:
           texts, lang: sentences and their language.
-          layer: number of a layer, 0 for the embeddings; 'mean_last4' (or None, but see `pool`): the mean
-            over the last four; 'all': the vectors of all layers. Static vectors have the layer 0.
+          layer: number of a layer, 0 for the embeddings; 'mean_last4' (or None, unless `pool` is 'own'): the
+            mean over the last four; 'all': the vectors of all layers. Static vectors have the layer 0.
           pool: 'own', without `layer`: a sentence's vector as a downloaded model's folder says; else
             'mean': one vector for each sentence, the mean over its pieces (static vectors: its words),
             or a model's own pooling; 'sif': the mean in which a piece weighs a / (a + p), with a = 1e-3
@@ -195,7 +193,7 @@ class Model:
 
         Returns:
           The neighbours without the word itself, the best first. A warning in the log says that a
-          language model does not know the word (see `knows`).
+          language model does not know the word, as `knows` does.
 
         Raises:
           ValueError: an unknown language, method or layer, a word without letters or without a static
@@ -209,7 +207,9 @@ class Model:
     def translate_word(
         self, word: str, lang: str, to: str, k: int = 5, method: str = "csls"
     ) -> list[WordTranslation]:
-        """The words of another language nearest to a word, without context, best first; see `neighbours`.
+        """The words of another language nearest to a word, without context, best first.
+
+        `neighbours` with another default method, and without a word's own language.
 
         Args:
           lang, to: the word's language, and that of the translations.
@@ -283,15 +283,21 @@ class Model:
         layers: int | str = "",
         **options: Any,
     ) -> list[list[WordLink]]:
-        """The links of many pairs of sentences, which are encoded together; see `align`."""
+        """The links of many pairs of sentences, which are encoded together; arguments as of `align`.
+
+        Raises:
+          ValueError: as of `align`, or other numbers of sources and targets.
+        """
         encoder = self._can.encoder("align", lang=lang, to=to)
         return two_texts.link_words(encoder, sources, targets, (lang, to), layers, **options)
 
     def mine(
         self, texts: Sequence[str], lang: str, others: Sequence[str], to: str, least: float = 1.05
     ) -> list[tuple[int, int, float]]:
-        """The translations among the texts of two languages, by margin; see `align.mining`.
+        """The translations among the texts of two languages, by the ratio margin.
 
+        The margin is a pair's cosine over the mean cosine of both texts with their nearest ones
+        (Artetxe and Schwenk 2019b, section 3).
         Texts that differ in case or white space alone count once.
 
         Args:
@@ -313,7 +319,8 @@ class Model:
     ) -> list[Bead]:
         """The sentences of two documents that translate each other, in their order.
 
-        Up to three sentences may translate one, and two two; see `align.documents`.
+        Up to three sentences may translate one, and two two; others have no translation (Vecalign;
+        Thompson and Koehn 2019).
 
         Args:
           texts, lang, others, to: the sentences of two documents in their order, and their languages.
@@ -326,75 +333,3 @@ class Model:
         """
         self._can.encoder("align_documents", lang=lang, to=to)
         return two_texts.align_documents(self.encode, texts, lang, others, to)
-
-    @functools.cached_property
-    def sense_view(self) -> SenseView:
-        """The model's senses, also the removed ones; ValueError for a model without senses."""
-        return self._can.need(kinds.OpensSenses, "senses").open_senses()
-
-    def senses(
-        self,
-        word: str,
-        lang: str,
-        context: str | None = None,
-        k: int = 5,
-        direction: str | None = None,
-        examples: int = 3,
-    ) -> list[Sense] | Sense:
-        """The enabled senses of a word, the most used ones first, or its sense in a context.
-
-        Args:
-          context: a text that contains the word; None: all senses of the word are returned.
-          word, lang, k, direction, examples: see `SenseView.all`; a context needs no examples.
-
-        Raises:
-          ValueError: no senses, an unknown language or direction, or a word that is not in the
-            vocabulary or not in the context.
-        """
-        if context is not None:
-            return self.sense_view.pick(word, lang, context, k, direction)
-        senses = self.sense_view.all(word, lang, k, direction, examples)
-        return [sense for sense in senses if sense.enabled]
-
-    def translate(self, word: str, context: str, to: str, lang: str | None = None) -> Translated:
-        """The translation of a word in a context; see `SenseView.translate`."""
-        self._can.need(kinds.OpensSenses, "translate")
-        return self.sense_view.translate(word, context, to, lang)
-
-    def translate_sentence(
-        self, text: str, lang: str, to: str, width: int = 5, penalty: float = 1.0
-    ) -> str:
-        """The translation of a sentence, in normalised words with spaces between them.
-
-        Args:
-          text, lang, to: a sentence, its language and that of the translation.
-          width, penalty: see `translate.translate`.
-
-        Raises:
-          ValueError: a model that writes no text, an unknown language, or the same one twice.
-        """
-        encoder = self._can.encoder("translate_sentence", lang=lang, to=to)
-        check_strings(text=text)
-        if not translate.generates(encoder):
-            raise lacks(self.loaded, "translate_sentence")
-        return translate.translate(encoder, [text], lang, to, width, penalty, batch_size=1)[0]
-
-    def reduced(
-        self, extract: bool = True, reorder: bool = True, threshold: float | None = None
-    ) -> Encoder:
-        """The encoder of pivots alone, in one language's order; see `ClcrModels.reduced`."""
-        return self._can.need(kinds.Reduces, "reduced").reduced(extract, reorder, threshold)
-
-    def tag(self, texts: Sequence[str], lang: str) -> list[list[tuple[str, str]]]:
-        """The words of texts with their labels; see `TrainedLabeller.tag`."""
-        return self._can.need(kinds.Labels, "tag").tag(texts, lang)
-
-    def classify(self, texts: Sequence[str] | Sequence[Sequence[str]], lang: str) -> list[str]:
-        """The labels of texts, or of pairs of texts; see `TrainedLabeller.classify`."""
-        return self._can.need(kinds.Labels, "classify").classify(texts, lang)
-
-    def label_spans(
-        self, rows: Sequence[tuple[Sequence[str], Sequence[tuple[int, int]]]], lang: str
-    ) -> list[tuple[str, ...]]:
-        """The labels of spans, or of pairs of spans; see `TrainedLabeller.label_spans`."""
-        return self._can.need(kinds.Labels, "label_spans").label_spans(rows, lang)

@@ -102,7 +102,11 @@ def _warn_without_spaces(files: Sequence[str], sides: Sequence[Sequence[str]]) -
 def mine(
     model: api.Model, files: Sequence[str], languages: Sequence[str], least: float
 ) -> Iterator[str]:
-    """Yields margin, sentence and translation of the pairs that `Model.mine` finds, best first."""
+    """Yields margin, sentence and translation of the pairs that `Model.mine` finds, best first.
+
+    Raises:
+      ValueError: a file without sentences.
+    """
     texts, others = ([line for line in _lines(file) if line.strip()] for file in files)
     for path, lines in zip(files, (texts, others)):
         if not lines:

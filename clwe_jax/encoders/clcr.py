@@ -75,7 +75,6 @@ class ClcrEncoder:
         return self.base.layers
 
     def words(self, text: str, language: str) -> list[str]:
-        """See `types.Encoder`."""
         return self.base.words(text, language)
 
     def of_words(

@@ -58,12 +58,10 @@ class ConcatenatedEncoder:
 
     @property
     def seen(self) -> Mapping[str, int]:
-        """See `types.Truncates`."""
         return self._first.seen
 
     @property
     def cut(self) -> Mapping[str, int]:
-        """See `types.Truncates`."""
         return self._first.cut
 
     def pairwise_space(self, source: str, target: str) -> ConcatenatedEncoder:
@@ -73,7 +71,6 @@ class ConcatenatedEncoder:
         return ConcatenatedEncoder(*parts, self._by_pair.get((source, target), reverse))
 
     def by_layer(self) -> ConcatenatedEncoder:
-        """See `encode.ReadsSentences`."""
         parts = map(by_layer, (self._first, self._second))
         return ConcatenatedEncoder(*parts, self._weights, self._by_pair)
 
@@ -108,7 +105,6 @@ class ConcatenatedEncoder:
         pool: str = "mean",
         reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
     ) -> list[np.ndarray]:
-        """See `features.EncodesWords`."""
         parts = (x.of_words(sentences, language, pool) for x in (self._first, self._second))
         return [reduce(self.join(own, other)) for own, other in zip(*parts)]
 

@@ -150,7 +150,11 @@ class LanguageModel(LoadedEncoder):
         return nearest_words(own, word, lang, k, to, layer, method)
 
     def index(self, language: str, layer: Layer | None) -> Index:
-        """The frequent words of a language with their vectors in a layer, computed once."""
+        """The frequent words of a language with their vectors in a layer, computed once.
+
+        Raises:
+          ValueError: the model has no list of frequent words in the language.
+        """
         if (language, layer) not in self._indices:
             words = self.frequent.get(language)
             if not words:

@@ -146,7 +146,6 @@ class ModelEncoder:
     def pool_texts(
         self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
     ) -> np.ndarray | list[np.ndarray]:
-        """See `loaded.PoolsTexts`."""
         check_pool(pool, POOLS, "piece", "sif" in self.pools)
         if pool is None:
             return [reduce(vectors) for vectors in self.pieces(texts, language)]
@@ -262,7 +261,6 @@ class ModelEncoder:
     def pieces_of_words(
         self, sentences: Sequence[Sequence[str]], language: str
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """See `features.EncodesPieces`."""
         rows, targets = self._word_rows(sentences, language, "max")
         parts: list[dict[int, tuple[np.ndarray, np.ndarray]]] = [{} for _ in sentences]
         for row, vectors in self._rows().stream(self.variables, rows):

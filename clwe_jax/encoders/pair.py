@@ -39,12 +39,10 @@ class PairEncoder:
 
     @property
     def seen(self) -> Mapping[str, int]:
-        """See `types.Truncates`."""
         return sum((x.seen for x in self._encoders.values()), collections.Counter())
 
     @property
     def cut(self) -> Mapping[str, int]:
-        """See `types.Truncates`."""
         return sum((x.cut for x in self._encoders.values()), collections.Counter())
 
     def _find(self, language: str) -> ModelEncoder:
@@ -60,11 +58,9 @@ class PairEncoder:
         return self
 
     def words(self, text: str, language: str) -> list[str]:
-        """See `ModelEncoder.words`."""
         return self._find(language).words(text, language)
 
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
-        """See `ModelEncoder.sentences`."""
         return self._find(language).sentences(texts, language)
 
     @property
@@ -73,18 +69,15 @@ class PairEncoder:
         return min((x.pools for x in self._encoders.values()), key=len)
 
     def pool_in_all_ways(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
-        """See `types.Pools`."""
         by_pool = self._find(language).pool_in_all_ways(texts, language)
         return {pool: by_pool[pool] for pool in self.pools}
 
     def pool_texts(
         self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
     ) -> np.ndarray | list[np.ndarray]:
-        """See `loaded.PoolsTexts`."""
         return self._find(language).pool_texts(texts, language, pool, reduce)
 
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
-        """See `ModelEncoder.in_context`."""
         return self._find(language).in_context(texts, language)
 
     def of_words(
@@ -94,19 +87,16 @@ class PairEncoder:
         pool: str = "mean",
         reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
     ) -> list[np.ndarray]:
-        """See `ModelEncoder.of_words`."""
         return self._find(language).of_words(sentences, language, pool, reduce)
 
     def pieces_of_words(
         self, sentences: Sequence[Sequence[str]], language: str
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """See `features.EncodesPieces`."""
         return self._find(language).pieces_of_words(sentences, language)
 
     def vocabulary(
         self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
     ) -> WordSpace:
-        """See `ModelEncoder.vocabulary`."""
         return self._find(language).vocabulary(language, wanted, sample)
 
 

@@ -235,7 +235,6 @@ class ReadingEncoder(ModelEncoder):
         self.pools = ("own",)
 
     def by_layer(self) -> ModelEncoder:
-        """See `encode.ReadsSentences`."""
         batch_size = self._options["batch_size"]
         parts = self.objective, self.tokenizer, self.variables, self.step
         return ModelEncoder(*parts, batch_size=batch_size)

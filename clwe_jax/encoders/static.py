@@ -87,7 +87,6 @@ class StaticEncoder:
         return POOLS if self.frequencies is not None else POOLS[:1]
 
     def pool_in_all_ways(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
-        """See `types.Pools`."""
         cut = [self.words(text, language) for text in texts]
         weights = {"idf": inverse_document_frequencies(cut)}
         if self.frequencies is not None:

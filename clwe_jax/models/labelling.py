@@ -244,12 +244,10 @@ class Labeller(nn.Module):
     labelling: Labelling
 
     def loss(self, table: Array, batch: Batch, train: bool = False) -> dict[str, Sums]:
-        """See `Labelling.loss`."""
         # table: [N, ...], as of the embedder.
         return self.labelling.loss(self._texts(table, batch), batch["gold"], train)
 
     def best(self, table: Array, batch: Batch) -> Array:
-        """See `Labelling.best`."""
         # table: [N, ...], as of the embedder.
         return self.labelling.best(self._texts(table, batch))
 

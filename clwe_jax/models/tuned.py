@@ -35,11 +35,9 @@ class TunedModel(nn.Module):
     words: str = "first"
 
     def loss(self, batch: Batch, train: bool = False) -> dict[str, Sums]:
-        """See `Labelling.loss`."""
         return self.labelling.loss(self._texts(batch, train), batch["gold"], train)
 
     def best(self, batch: Batch) -> Array:
-        """See `Labelling.best`."""
         return self.labelling.best(self._texts(batch, False))
 
     @nn.compact

@@ -36,7 +36,11 @@ class RunCorpus:
 
     @functools.cached_property
     def whole(self) -> Corpus:
-        """The running words of the text, with those of the given pairs."""
+        """The running words of the text, with those of the given pairs.
+
+        Raises:
+          ValueError: the given pairs have no sentence in a language of the run.
+        """
         if not self.config.learns_from_pairs:
             return self.own
         own = None if self.config.data.source == PAIRS else self.own

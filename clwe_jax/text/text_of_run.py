@@ -268,7 +268,11 @@ def load_tokenizer(
     dictionary: Dictionary | None,
     normalizer: Normalizer,
 ) -> Tokenizer:
-    """The tokenizer in WORKDIR/vocab, or one that is loaded or trained and then saved there."""
+    """The tokenizer in WORKDIR/vocab, or one that is loaded or trained and then saved there.
+
+    Raises:
+      ValueError: config.vocab.path names a tokenizer of other languages, or no tokenizer.
+    """
     folder = os.path.join(workdir, "vocab")
     if os.path.exists(os.path.join(folder, "text.json")):
         return Tokenizer.load(folder)

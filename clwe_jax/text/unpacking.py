@@ -95,7 +95,11 @@ def unpack(path: str) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def open_with_place(path: str) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """`open_binary` that also yields the file itself, whose place says how much of it was read."""
+    """`open_binary` that also yields the file itself, whose place says how much of it was read.
+
+    Raises:
+      ValueError: a file of a kind that is not read; the message has the command that makes text of it.
+    """
     with _unpack(path) as (file, raw):
         head = file.read(HEAD)
         if kind := describe_kind(head, path):

@@ -166,7 +166,6 @@ class WordCounts:
         }
 
     def stats(self, sums: Mapping[str, int]) -> dict[str, float]:
-        """See `counts.language_shares`."""
         return counts.language_shares(self.languages, sums)
 
 

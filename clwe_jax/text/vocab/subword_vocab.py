@@ -150,7 +150,16 @@ def train_sentencepiece(
 def train_wordpiece(
     words: Mapping[str, float], size: int, listed: Iterable[str]
 ) -> WordPieceVocabulary:
-    """Trains a WordPiece vocabulary; see `vocab.train`."""
+    """Trains a WordPiece vocabulary of `size` pieces, special ones included, from words and their counts.
+
+    Args:
+      words: word -> its count, or weight.
+      size: number of pieces.
+      listed: words whose characters get pieces, also where no word has them.
+
+    Raises:
+      ValueError: a size that leaves no room for pieces.
+    """
     forms = _character_forms(words, listed)
     room = (size - len(SPECIALS)) // 2
     if room < 1:
