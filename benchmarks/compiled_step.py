@@ -34,7 +34,7 @@ def build(
 
     from clwe_jax.options.training import MeshOptions
     from clwe_jax import allocator
-    from clwe_jax.training import partition, train, train_state
+    from clwe_jax.training import compiled_steps, partition, train_state
 
     allocator.keep_freed_memory()
     mesh = partition.make_mesh(MeshOptions())
@@ -42,7 +42,9 @@ def build(
     tx = optimizer.build(steps)
     target = train_state.plan(objective, tx, shapes, mesh, seed=0)
     state = train_state.start(objective, tx, shapes, mesh, seed=0)
-    traced = train.trace_step(objective, optimizer, steps, microbatches, mesh, target, shapes)
+    traced = compiled_steps.trace_step(
+        objective, optimizer, steps, microbatches, mesh, target, shapes
+    )
     step = traced.lower().compile()
     arrays = partition.global_batch(batch, mesh)
 

@@ -29,10 +29,10 @@ from side_by_side import CLOCKS, record, spread  # noqa: E402
 from clwe_jax.runs import inputs  # noqa: E402
 from clwe_jax.training import (  # noqa: E402
     build,
+    compiled_steps,
     flops,
     optim,
     partition,
-    train,
     train_state,
 )
 
@@ -71,7 +71,7 @@ class Model:
             for batch in batches
             if all(batch[key].shape == shapes[key].shape for key in batch)
         ]
-        traced = train.trace_step(
+        traced = compiled_steps.trace_step(
             self.objective, optimizer, total, config.train.microbatches, mesh, target, shapes
         )
         self.flops = flops.matrix_flops(traced.jaxpr)

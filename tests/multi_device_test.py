@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.options.training import MeshOptions
-from clwe_jax.training import checkpoint, optim, partition, train, train_state
+from clwe_jax.training import checkpoint, compiled_steps, optim, partition, train_state
 
 HERE = pathlib.Path(__file__)
 STEPS = 5
@@ -36,7 +36,7 @@ def compiled(name, microbatches, expected):
     objective = TOY["objective"](TOY["labels"]() if expected else None)
     batch = next(TOY["Source"](entries=expected))
     target = train_state.plan(objective, OPTIMIZER.build(STEPS), batch, mesh)
-    step = train.trace_step(objective, OPTIMIZER, STEPS, microbatches, mesh, target, batch)
+    step = compiled_steps.trace_step(objective, OPTIMIZER, STEPS, microbatches, mesh, target, batch)
     return objective, mesh, target, step.lower().compile()
 
 

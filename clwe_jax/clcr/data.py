@@ -213,7 +213,8 @@ def training_rows(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> list[
     Raises:
       ValueError, FileNotFoundError: no files, or files that do not fit each other.
     """
-    settings, (source, target) = config.clcr, options.languages(config)
+    settings = config.clcr
+    source, target = options.languages(config)
     if settings.parallel == POCKET:
         domains = pocket_files.domains(config.data)
         rows = pocket.linked(source, target, settings.sentences, _SEED, "train", domains)
@@ -275,7 +276,8 @@ def gold_rows(config: ClcrRun, pair: Sequence[str]) -> list[Linked]:
     The development sentences are others than the test sentences: of the embedded world from another
     draw, of a file those that follow.
     """
-    settings, (source, target) = config.clcr, pair
+    settings = config.clcr
+    source, target = pair
     if not settings.gold:
         return []
     count = settings.test_sentences
@@ -311,7 +313,8 @@ def read_sentences(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> Para
     gold = bool(test)
     if not gold:
         count = max(1, min(len(train) // 10, config.clcr.test_sentences))
-        train, test = train[count:], train[:count]
+        test = train[:count]
+        train = train[count:]
     logging.info("%s training and %s test sentences", f"{len(train):,}", f"{len(test):,}")
     if not train:
         raise ValueError("config.clcr.parallel: no sentence pair is left to learn from")

@@ -72,7 +72,8 @@ def sections(
 def _transform(
     languages: Sequence[str], figures: Mapping[str, float], mapped: TransformResult
 ) -> data.Section:
-    test, (source, target) = mapped.test, languages
+    test = mapped.test
+    source, target = languages
     rows = [
         [
             _NAMES[name],

@@ -110,7 +110,8 @@ def map_figures(
       gold: the sentences with their gold links; () without links.
       others, seed: see `distances`.
     """
-    (source, target), figures = (side.table for side in sides), {}
+    source, target = (side.table for side in sides)
+    figures = {}
     there = maps.there.distances(source, target)
     back = maps.back.distances(target, source)
     figures[f"clcr/distance/{name}"], figures[f"clcr/cosine/{name}"] = there
@@ -126,7 +127,8 @@ def map_figures(
 
 def aligner_figures(views: Views, rows: Sequence[Linked]) -> dict[str, float]:
     """F1 of other aligners on the mapped source and the target: SimAlign's and awesome-align's."""
-    (mapped, target), figures = (views.common(side) for side in (0, 1)), {}
+    mapped, target = (views.common(side) for side in (0, 1))
+    figures = {}
     for method in ("mutual_argmax", "itermax", "softmax"):
         # Inner products over sqrt(D), as in T's attention; cosines do not read the temperature.
         aligner = WordAligner(method=method, temperature=float(np.sqrt(target.vectors.shape[1])))

@@ -82,7 +82,8 @@ def reach(dictionary: Dictionary, rows: np.ndarray, known: np.ndarray) -> None:
         # All means are of earlier words: the order of the languages does not matter.
         reached = [_means(dictionary, span, rows, known) for span in spans]
         for words, means in reached:
-            rows[words], known[words] = means, True
+            rows[words] = means
+            known[words] = True
         if not any(len(words) for words, _ in reached):
             break
 

@@ -87,7 +87,8 @@ def _tag_words(corpus: Corpus, min_count: int) -> _Text:
             )
         number = np.full(len(corpus.words), -1, np.int32)
         number[order] = np.arange(size, size + len(order))
-        words[language], first[language] = [corpus.words[i] for i in order.tolist()], size
+        words[language] = [corpus.words[i] for i in order.tolist()]
+        first[language] = size
         ids.append(number[corpus.ids[language]])
         splits = corpus.splits[language] + running
         spans.append(np.stack([splits[:-1], splits[1:]], axis=1))

@@ -97,7 +97,8 @@ def gradients(
     truth = np.concatenate([batch.words, batch.translations[translated]])
     place = np.concatenate([np.arange(count), translated])
     rows, row = np.unique(np.concatenate([truth, batch.noise]), return_inverse=True)
-    row, noise = row[: len(truth)], row[len(truth) :]
+    noise = row[len(truth) :]
+    row = row[: len(truth)]
     known = outputs[rows]
     positive = np.einsum("nd,nd->n", known[row], hidden[place])
     negative = hidden @ known[noise].T

@@ -66,7 +66,9 @@ class GivenText:
         for language in languages:
             own_ids, own_splits, own_places = self._texts(language, number_of)
             if text is None:
-                ids[language], splits[language], places[language] = own_ids, own_splits, own_places
+                ids[language] = own_ids
+                splits[language] = own_splits
+                places[language] = own_places
                 continue
             known = set(_as_bytes(text.ids[language], text.splits[language]))
             new = np.array([x not in known for x in _as_bytes(own_ids, own_splits)], np.bool_)

@@ -216,7 +216,8 @@ def _text(sentences: _Sentences, words: np.ndarray) -> TextSide:
     parts = [slice(start, start + _ROWS) for start in range(0, count, _ROWS)]
     for part in parts:
         some = unit(sentences.matrix[part] @ words)
-        vectors[part], known[part] = some, some.any(1)
+        vectors[part] = some
+        known[part] = some.any(1)
         total += some.sum(0)
     mean = total / max(1, known.sum())
     for part in parts:

@@ -226,12 +226,9 @@ def agreement(
     for first in range(0, len(words), _CHUNK):
         part = [words[first : first + _CHUNK], others[first : first + _CHUNK]]
         # The two compared words do not count as neighbours of each other.
-        hidden = [
-            (row, places[word])
-            for listed in part
-            for row, word in enumerate(listed)
-            if word in places
-        ]
+        hidden = []
+        for listed in part:
+            hidden += [(row, places[word]) for row, word in enumerate(listed) if word in places]
         rows, columns = np.array(hidden, np.int64).reshape(-1, 2).T
         near = []
         for space, keys, listed in zip((source, target), units, part):

@@ -195,7 +195,8 @@ def _by_line(block: bytes, first_line: int, dim: int) -> _Parsed:
             (usual if plain else odd).append(i)
     table = _table(b"\n".join(lines[i] for i in usual), dim, False) if usual else None
     if table is None:
-        usual, odd = [], sorted(usual + odd)
+        odd = sorted(usual + odd)
+        usual = []
         words = []
         vectors = np.empty((0, dim), np.float32)
     else:

@@ -104,7 +104,8 @@ class WordGraph:
             known = dictionary.language_words(language)
             names = set(known)
             others = [word for word in counts.get(language, ()) if word not in names]
-            self.words[language], self._known[language] = [*known, *others], len(known)
+            self.words[language] = [*known, *others]
+            self._known[language] = len(known)
         self.index = {
             language: {word: row for row, word in enumerate(words)}
             for language, words in self.words.items()

@@ -117,7 +117,7 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
 
         Returns:
           Pieces, int32 [B, L], and the languages, int32 [B]. Before `translate_after` the pieces are
-          those of the texts themselves, at no cost.
+          those of the texts themselves.
         """
         texts = batch["inputs"]
         languages = batch["language_ids"]
@@ -133,6 +133,7 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
         if not self.translate_after:
             return write(), others
         on = jnp.asarray(step) >= self.translate_after
+        # Not `where`, which would search the translations also before that step.
         return jax.lax.cond(on, write, lambda: texts), others
 
     def _sums(self, variables: Variables, batch: Batch, key: Array, train: bool) -> dict[str, Sums]:

@@ -18,7 +18,7 @@ from clwe_jax import options
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.training import MeshOptions, PlanOptions, TrainOptions
 from clwe_jax.plan import memory, slices, table as plan_table
-from clwe_jax.training import build, finish, flops, optim, partition, train, train_state
+from clwe_jax.training import build, compiled_steps, finish, flops, optim, partition, train_state
 from clwe_jax.types import Objective
 
 # A compiler first reduces the memory of a program that does not fit: as microbatches, the 12 x 768
@@ -154,7 +154,7 @@ class _Program:
     @functools.cached_property
     def traced_step(self) -> jax.stages.Traced:
         """The step exactly as training compiles it."""
-        return train.trace_step(
+        return compiled_steps.trace_step(
             self.objective,
             self.optimizer,
             self.steps,
@@ -329,6 +329,7 @@ def _cut_state(program: _Program, axis: str, ways: int) -> int | None:
     shape = dict(program.mesh.shape)
     if shape[axis] > 1 or shape["data"] % ways:
         return None
-    shape[axis], shape["data"] = ways, shape["data"] // ways
+    shape[axis] = ways
+    shape["data"] = shape["data"] // ways
     mesh = partition.make_mesh(MeshOptions(**shape), program.devices)
     return memory.shard_bytes(program.state_on(mesh))

@@ -174,7 +174,8 @@ class PairProjection(Projection):
                     f"{self.runs[language]} and {folder} (config.projection.target and .source) "
                     f"are both runs of {language}: a projection takes two languages"
                 )
-            self.runs[language], self._configs[language] = folder, run_config
+            self.runs[language] = folder
+            self._configs[language] = run_config
             config = options.with_values(config, {f"projection.{option}": folder})
         target = next(iter(self._configs.values()))
         config = dataclasses.replace(config, **{x: getattr(target, x) for x in _INHERITED})

@@ -17,7 +17,8 @@ def by_subject(results: Mapping[str, float], prefix: str) -> dict[str, dict[str,
         if name.startswith(prefix + "/"):
             subject, _, metric = name[len(prefix) + 1 :].partition("/")
             if not metric:
-                subject, metric = "", subject
+                metric = subject
+                subject = ""
             subjects.setdefault(subject, {})[metric] = value
     return dict(sorted(subjects.items()))
 

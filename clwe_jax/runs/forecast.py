@@ -15,6 +15,7 @@ from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import values_of
 from clwe_jax.options.embeddings import FastTextOptions
 from clwe_jax.options.static import StaticRun
+from clwe_jax.options.text import PAIRS
 from clwe_jax.options.training import MAX_START_DIM
 from clwe_jax.text import text_of_run
 from clwe_jax.text.corpus import corpora
@@ -76,7 +77,7 @@ def evaluations(config: options.Run, workdir: str) -> Iterator[str]:
 def model(config: PretrainRun) -> Iterator[str]:
     """The model, its training and its checkpoints, without a step."""
     # They import optax and orbax, which static vectors do without.
-    from clwe_jax.training import build, optim, partition, phases, train, train_state
+    from clwe_jax.training import build, compiled_steps, optim, partition, phases, train_state
 
     cfg = config.train
     length = config.data.sequence_length
@@ -85,7 +86,7 @@ def model(config: PretrainRun) -> Iterator[str]:
     no_translations = np.full((size, len(options.languages(config)), 1), -1, np.int32)
     objective = build.build_objective(config, size, options.padded_rows(size), no_translations)
     optimizer = optim.from_config(config.optimizer, length)
-    compiled = train.CompiledSteps(
+    compiled = compiled_steps.CompiledSteps(
         objective, optimizer, cfg, mesh, objective.batch_shapes(cfg.batch_size, length), config.seed
     )
     state = compiled.target(phases.from_config(cfg, optimizer).at(0))
@@ -134,6 +135,14 @@ def _training(config: options.Run, training: str, given: FastTextOptions) -> str
         f"training: {training}, {given.dim} dimensions, {given.epochs} epochs over "
         f"at most {words / 1e6:,.1f} million words"
     )
+
+
+def links(config: StaticRun) -> Iterator[str]:
+    """Where links of words come from."""
+    if config.learns_from_pairs:
+        yield f"given pairs: the words of the sentences in {config.training_pairs} are linked"
+    if config.static.mine and config.data.source != PAIRS:
+        yield mining(config)
 
 
 def mining(config: StaticRun) -> str:

@@ -86,14 +86,11 @@ def picture(
     if sum(map(len, groups.values())) < 3 or len({x.shape[1] for x in groups.values()}) > 1:
         return []
     plane = projection.principal(groups)
-    return [
-        {
-            "word": spelling_of(language, word),
-            "language": language,
-            "concept": number,
-            "x": x,
-            "y": y,
-        }
-        for language, some in by_language.items()
-        for (number, word), (x, y) in zip(some, plane[language])
-    ]
+    points = []
+    for language, some in by_language.items():
+        for (number, word), (x, y) in zip(some, plane[language]):
+            spelling = spelling_of(language, word)
+            points.append(
+                {"word": spelling, "language": language, "concept": number, "x": x, "y": y}
+            )
+    return points

@@ -160,6 +160,7 @@ def _append_new(old: Vectors, new: Vectors) -> Vectors:
         ]
     )
     vectors = np.concatenate([old.vectors, new.vectors[rows].astype(old.vectors.dtype)])
+    # Stable: among words of one count those of the finished space stay first.
     order = np.argsort(-counts, kind="stable")
     return Vectors(
         [words[row] for row in order.tolist()],

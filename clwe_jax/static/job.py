@@ -102,9 +102,12 @@ class Static(Job):
         )
 
     def stages(self):
-        config, workdir, vectors = self.config, self.workdir, self._vectors_stage
-        read, model = ("dictionaries",), ("writing",)
-        mine = Stage("mining", self._mine, read, lambda: _about_links(config))
+        config = self.config
+        workdir = self.workdir
+        vectors = self._vectors_stage
+        read = ("dictionaries",)
+        model = ("writing",)
+        mine = Stage("mining", self._mine, read, lambda: forecast.links(config))
         return [
             Stage(
                 "dictionaries",
@@ -186,11 +189,14 @@ class Static(Job):
         return _Dictionaries(folders, dictionary, tested, tests, context, made, trainer)
 
     def _mine(self, read: _Dictionaries) -> mined.Written:
-        config, folder, known = self.config, self.path(mined.FOLDER), read.dictionary
+        config = self.config
+        folder = self.path(mined.FOLDER)
+        known = read.dictionary
         gold = read.folders["text"] if config.data.source == "pocket" else ""
         written = mined.Written()
         if config.learns_from_pairs:
-            links, tested = read.trainer.link_given().links, given.tested_languages(read.evaluators)
+            links = read.trainer.link_given().links
+            tested = given.tested_languages(read.evaluators)
             written = given.write(links, read.trainer, known, read.tests, tested)
         if config.static.mine and config.data.source != PAIRS:
             grown = read.trainer.mine(written.links)
@@ -235,6 +241,7 @@ class Static(Job):
         )
         static = self.config.static
         alone = self._is_dictionary_alone
+        finished = trainer.finished_space if trainer else None
         dim = self.config.embeddings.dim if alone else static.dictionary_dim
         if not dim:
             return aligned
@@ -250,23 +257,20 @@ class Static(Job):
         else:
             trained = {language: aligned.vectors(language) for language in aligned.languages}
             trained_dim = trained[aligned.hub].dim
-            if trainer and trainer.finished_space:
-                trained = trainer.finished_space.rotate(trained)
+            if finished:
+                trained = finished.rotate(trained)
             both = part.put_before(aligned, trained, static.trained_length)
         if static.words.unknown != "ngrams":
             return both
         spelled = part.spell_unknown(both, trained_dim, static.compared_share)
-        return (
-            trainer.finished_space.extend(spelled)
-            if trainer and trainer.finished_space
-            else spelled
-        )
+        return finished.extend(spelled) if finished else spelled
 
     def _alignment(
         self, vocabularies: Vocabularies, read: _Dictionaries, language: str, hub: str
     ) -> Alignment:
         """The map from a language's space to the hub's."""
-        source, target = vocabularies.raw[language], vocabularies.raw[hub]
+        source = vocabularies.raw[language]
+        target = vocabularies.raw[hub]
         stamps = (
             read.trainer.stamps
             if read.trainer
@@ -392,11 +396,3 @@ class Static(Job):
 def _plain(info: Mapping[str, Any]) -> dict[str, Any]:
     """An alignment's facts as JSON values, without arrays and NumPy numbers."""
     return json.loads(json.dumps(dict(info), default=lambda value: value.tolist()))
-
-
-def _about_links(config: StaticRun) -> Iterator[str]:
-    """Where links of words come from, for `--dry_run`."""
-    if config.learns_from_pairs:
-        yield f"given pairs: the words of the sentences in {config.training_pairs} are linked"
-    if config.static.mine and config.data.source != PAIRS:
-        yield forecast.mining(config)

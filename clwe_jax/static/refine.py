@@ -47,6 +47,7 @@ def fit(
       ValueError: no pair of the dictionary is covered, or the vectors cannot be aligned; the
         message names the languages.
     """
+    # A shared word has one vector in both languages: as a pair it would pull the map to the identity.
     own = [
         vectors.take([row for row, word in enumerate(vectors.words) if word not in shared])
         if shared

@@ -59,6 +59,7 @@ def language_part(
       max_words: maximum number of words.
     """
     rows = [(joint.index[word], counts.get(word, 0)) for word in words if word in joint.index]
+    # Words of one count keep the order of the vectors, so that the choice repeats.
     rows.sort(key=lambda item: (-item[1], item[0]))
     rows = rows[:max_words]
     taken = joint.take([row for row, _ in rows])

@@ -164,7 +164,8 @@ def fit(
             history.append(np.asarray(measure(params), np.float64))
             gain = active & (history[-1] > highest)
             best = jax.tree.map(lambda new, old: _choose_better(gain, new, old), params, best)
-            best_at[gain], highest[gain] = epoch, history[-1][gain]
+            best_at[gain] = epoch
+            highest[gain] = history[-1][gain]
             # A tagger finds no name at first: its F1 of 0 is no reason to stop.
             worse = np.where(gain | (highest <= 0), 0, worse + 1)
             if recipe.patience:

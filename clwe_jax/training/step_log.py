@@ -113,7 +113,8 @@ class StepLog:
             return
         fetched: list[Metrics] = jax.device_get(self._pending)
         now = time.perf_counter()
-        self._pending, self._running = [], collections.deque()
+        self._pending = []
+        self._running = collections.deque()
         worst = max(int(one["skipped_in_row"].value) for one in fetched)
         sums: dict[str, Sums] = {
             name: Sums(

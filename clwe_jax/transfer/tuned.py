@@ -61,7 +61,8 @@ class TunedTransfer:
 
     def train(self) -> Training | object:
         """Fine-tunes all seeds; `STOPPED` where a signal stopped it."""
-        config, (columns, cut) = self._config, self._columns()
+        config = self._config
+        columns, cut = self._columns()
         rows = len(columns["inputs"])
         settings = config.train
         per_epoch = -(-rows // settings.batch_size)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.options.training import GroupOptions, TrainOptions
-from clwe_jax.training import optim, phases, train
+from clwe_jax.training import compiled_steps, optim, phases
 
 GROUPS = {
     "table": GroupOptions(pattern="backbone/token_embedding", learning_rate=0.005),
@@ -187,13 +187,13 @@ def test_interrupted_equals_uninterrupted_over_boundaries(toy, tmp_path):
 
 
 def test_alternating_phases_compile_once_a_set(toy, tmp_path, monkeypatch):
-    traced, trace = [], train.trace_step
+    traced, trace = [], compiled_steps.trace_step
 
     def watched(*arguments):
         traced.append(arguments[-1])
         return trace(*arguments)
 
-    monkeypatch.setattr(train, "trace_step", watched)
+    monkeypatch.setattr(compiled_steps, "trace_step", watched)
     given = [{"steps": 2, "learn": "table"}, {"steps": 1, "learn": "head"}]
     result = run(toy, tmp_path, phases=given, repeat_phases=True, every=0)
     assert traced == [("table",), ("head",)]

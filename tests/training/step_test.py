@@ -9,7 +9,7 @@ import optax
 import pytest
 
 from clwe_jax.options.training import GroupOptions, MeshOptions
-from clwe_jax.training import optim, partition, train, train_state
+from clwe_jax.training import compiled_steps, optim, partition, train_state
 from clwe_jax.training.step import make_step
 from clwe_jax.types import Sums
 
@@ -167,7 +167,11 @@ def test_compiled_step_donates_and_refuses_hidden_transfers(toy):
     batch = next(toy.Source())
     tx = optimizer.build(10)
     target = train_state.plan(objective, tx, batch, mesh)
-    step = train.trace_step(objective, optimizer, 10, 1, mesh, target, batch).lower().compile()
+    step = (
+        compiled_steps.trace_step(objective, optimizer, 10, 1, mesh, target, batch)
+        .lower()
+        .compile()
+    )
     state = train_state.start(objective, tx, batch, mesh, 0)
     placed = partition.global_batch(batch, mesh)
     with jax.transfer_guard("disallow"):
@@ -178,11 +182,11 @@ def test_compiled_step_donates_and_refuses_hidden_transfers(toy):
 
 
 def test_compiler_gets_the_options_of_the_device(toy, monkeypatch):
-    monkeypatch.setattr(train, "_COMPILER_OPTIONS", {"cpu": {"no_such_option": True}})
+    monkeypatch.setattr(compiled_steps, "_COMPILER_OPTIONS", {"cpu": {"no_such_option": True}})
     mesh = partition.make_mesh(MeshOptions(), jax.devices()[:1])
     objective, optimizer, batch = toy.objective(), optim.Optimizer(), next(toy.Source())
     target = train_state.plan(objective, optimizer.build(10), batch, mesh)
-    traced = train.trace_step(objective, optimizer, 10, 1, mesh, target, batch)
+    traced = compiled_steps.trace_step(objective, optimizer, 10, 1, mesh, target, batch)
     with pytest.raises(Exception, match="no_such_option"):
         traced.lower().compile()
 

@@ -77,7 +77,8 @@ class GraphSource:
         self._iterator = iter(dataset.prefetch(2).with_options(settings))
         self._counts = counts
         self._counters = tuple(counters)
-        self._fingerprint, self._stamps = fingerprint, dict(stamps)
+        self._fingerprint = fingerprint
+        self._stamps = dict(stamps)
         self._sums: collections.Counter[str] = collections.Counter()
         self.batches = 0
 
@@ -149,4 +150,5 @@ class GraphSource:
             checkpoint = tf.train.Checkpoint(iterator=self._iterator)
             # Without the assertion TensorFlow passes over a state that does not fit this graph.
             checkpoint.read(os.path.join(folder, "state")).assert_consumed()
-        self.batches, self._sums = batches, collections.Counter(sums)
+        self.batches = batches
+        self._sums = collections.Counter(sums)

@@ -53,7 +53,8 @@ class WindowRows:
                         place = 1
                         break
             # The word after this window is the first word of the next one.
-            self._texts[row], self._places[row] = text, place - 1
+            self._texts[row] = text
+            self._places[row] = place - 1
         words = window[:, :, WORD]
         filled = words[:, :-1] != self._padding
         if not filled.any():
