@@ -8,6 +8,14 @@ import shutil
 from clwe_jax.options import shipped
 
 
+# What people come for -> the one command; README.md has the same.
+WANTED = {
+    "vectors of a language": "clwe-jax --config=bible:small --config.data.pairs=DIR --config.data.languages=en,xx",
+    "a lexicon": "clwe-jax lexicon RUN --languages=xx,en",
+    "a tagger": "clwe-jax --config=ner_bilstm_crf",
+    "a translator": "clwe-jax --config=unsupervised_mt",
+    "a paper's system": "clwe-jax --config=dict_mlm_50",
+}
 # What a config gives -> the presets of such configs; the last group has the others.
 _GROUPS = {
     "Vectors of words and sentences": {"static"},
@@ -38,7 +46,10 @@ def lines(width: int) -> list[str]:
 
 
 def main() -> None:
-    """Prints the list, and what its minutes are."""
+    """Prints the commands that people come for, the list, and what its minutes are."""
+    for what, command in WANTED.items():
+        print(f"{what:<22} {command}")
+    print()
     print("\n".join(lines(shutil.get_terminal_size((120, 24)).columns)))
     print(
         "\nMinutes: processor time of the default run, on the embedded world; blank where it was not measured. "

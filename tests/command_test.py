@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -74,6 +75,17 @@ def test_the_list_has_every_config():
     assert {"warm_dict_mlm", "bi_saelmo"} <= set(groups["Language models:"])
     assert "xlm" in groups["Language models:"] and "laser" in groups["Translation:"]
     assert "(D1" not in "\n".join(shown)
+
+
+def test_what_people_come_for_is_one_command_in_the_list_and_in_the_readme():
+    shown = clwe("list").stdout
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for what, wanted in listed.WANTED.items():
+        assert f"{what} " in shown and wanted in shown
+        assert f"| {what} | `{wanted}` |" in readme
+        named = re.search(r"--config=(\w+)", wanted)
+        known = named[1] in shipped.configs() if named else wanted.split()[1] in command.COMMANDS
+        assert known, wanted
 
 
 def test_minutes_are_those_of_the_configs():

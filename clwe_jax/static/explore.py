@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import dataclasses
 import os
 import sys
 from typing import Any, Iterator, Sequence
@@ -27,6 +28,7 @@ from clwe_jax.options.static import StaticRun
 from clwe_jax.report import offline
 from clwe_jax.text.corpus.frequencies import SIF
 from clwe_jax.text.words.languages import is_right_to_left, name_of
+from clwe_jax.text.words.spellings import readable
 
 _PAGE_BYTES = 20_000_000
 _ASIDE_BYTES = 1_200_000  # of the page beside its words
@@ -52,7 +54,7 @@ def collect(model: StaticSpaces, budget: int = _PAGE_BYTES) -> dict[str, Any]:
     # Four characters of the page hold three bytes; a word has a number of CSLS for each other language.
     each = (dim + 4 + 4 * others) * 4 / 3 + _WORD_BYTES
     words = _share(all_words, int((budget - _ASIDE_BYTES) / each))
-    shown = {language: all_words[language].top(count) for language, count in words.items()}
+    shown = {x: _readable(all_words[x].top(count), x) for x, count in words.items()}
     rows = {language: np.asarray(x.vectors, np.float32) for language, x in shown.items()}
     compared = {language: model.as_words(x) for language, x in rows.items()}
     return {
@@ -81,6 +83,12 @@ def collect(model: StaticSpaces, budget: int = _PAGE_BYTES) -> dict[str, Any]:
         "known": _pairs(model.entries.known, shown),
         "rejected": _pairs(model.entries.rejected, shown),
     }
+
+
+def _readable(words: Vectors, language: str) -> Vectors:
+    """The words as people write them; the keys stay."""
+    shown = [readable(word, language) for word in words.words]
+    return dataclasses.replace(words, words=shown, keys=list(words.own_keys))
 
 
 def _share(words: dict[str, Vectors], total: int) -> dict[str, int]:

@@ -22,6 +22,7 @@ from clwe_jax.embeddings.linking import WordLinks
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.static.marked import Examples
+from clwe_jax.text.words.spellings import readable
 from clwe_jax.text.words.words import latin
 
 TRANSLATIONS = 5  # of a word
@@ -108,10 +109,10 @@ def propose(
         targets = [other for other, _ in translations]
         proposals.append(
             Proposal(
-                spaces[0].words[row],
+                readable(spaces[0].words[row], source),
                 counts[0][key],
                 [translation for _, translation in translations],
-                [(spaces[0].words[other], counts[0][form]) for form, other in forms],
+                [(readable(spaces[0].words[x], source), counts[0][form]) for form, x in forms],
                 examples.find(key, targets) if examples else (),
             )
         )
@@ -175,9 +176,9 @@ def _translations(
                 alike = difflib.SequenceMatcher(None, latin(key), latin(other), False)
                 kinds += ["spelling"] * (alike.ratio() >= _ALIKE)
                 kinds = kinds or ["contexts"]
-                shown = Translation(y.words[place], count, score, " + ".join(kinds))
-                ranked.append((other, shown))
-            ranked.sort(key=lambda pair: (-pair[1].score, pair[0]))
+                word = readable(y.words[place], pair[1])
+                ranked.append((other, Translation(word, count, score, " + ".join(kinds))))
+            ranked.sort(key=lambda one: (-one[1].score, one[0]))
             least = max(_LEAST, _LEAST_SHARE * ranked[0][1].score) if ranked else 0
             yield row, [best for best in ranked if best[1].score >= least][:TRANSLATIONS]
 

@@ -12,7 +12,10 @@ import pytest
 from clwe_jax import api, options
 from clwe_jax.options import systems
 from clwe_jax.static import explore, job as static, lexicon_command, marked, proposals
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.text import dictionary
+from clwe_jax.text.words import spellings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import browser  # noqa: E402
@@ -241,3 +244,14 @@ def test_a_page_of_few_bytes_has_the_frequent_words(run):
     assert 0 < len(few["words"]["en"]) < len(whole["words"]["en"])
     assert few["words"]["en"] == whole["words"]["en"][: len(few["words"]["en"])]
     assert sum(len(x) for x in few["vectors"].values()) < 12_000
+
+
+def test_cherokee_is_shown_in_the_letters_that_fonts_have():
+    assert spellings.readable("ꭰᏼꮝꮣ", "chr") == "ᎠᏴᏍᏓ"
+    assert spellings.readable("straße", "de") == "straße"
+    raw = {
+        "chr": Vectors(["ꭰᏼ", "ꮵꮜ"], np.float32([[1, 0.5], [0, 1]])),
+        "en": Vectors(["water", "jesus"], np.float32([[1, 0], [0, 1]])),
+    }
+    data = explore.collect(StaticSpaces(raw, {}, {}, "en"))
+    assert data["words"]["chr"] == ["ᎠᏴ", "ᏥᏌ"] and data["keys"]["chr"] == {"ꭰᏼ": 0, "ꮵꮜ": 1}

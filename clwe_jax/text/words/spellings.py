@@ -19,6 +19,7 @@ import numpy as np
 
 from clwe_jax.text.words import characters
 from clwe_jax.text.words.characters import TSHEG
+from clwe_jax.text.words.languages import code_of
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.words.words import is_chinese
 
@@ -145,6 +146,11 @@ def written_words(
             spelled.append(spelling.strip(TSHEG) or word)
         start = place
     return spelled if end == ends[-1] else words
+
+
+def readable(word: str, language: str) -> str:
+    """A word in letters that fonts have: Cherokee is written in capitals, whose small letters few fonts have."""
+    return word.upper() if code_of(language) == "chr" else word
 
 
 def merge(first: Spellings, known: Mapping[str, Iterable[str]], second: Spellings) -> Spellings:
