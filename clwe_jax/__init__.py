@@ -14,7 +14,7 @@ from clwe_jax import allocator
 allocator.share_one_arena()
 
 __version__ = "0.2.0"
-__all__ = ["Model", "api", "load"]
+__all__ = ["Model", "api", "load", "mteb"]
 
 
 def __getattr__(name: str) -> Any:

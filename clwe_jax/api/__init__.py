@@ -19,11 +19,13 @@ from clwe_jax.api.answers import WordLink, WordTranslation
 if TYPE_CHECKING:
     from clwe_jax.api.model import Model
     from clwe_jax.encoders.nearest import Neighbour
+    from clwe_jax.api.mteb_model import MtebModel
     from clwe_jax.encoders.sense_view import Sense, SenseView, Translated
 
 # Class -> its module. They import jax, so that a program pays for them when it loads a model.
 _LATER = {
     "Model": "api.model",
+    "MtebModel": "api.mteb_model",
     "Neighbour": "encoders.nearest",
     "Sense": "encoders.sense_view",
     "SenseView": "encoders.sense_view",
@@ -31,6 +33,7 @@ _LATER = {
 }
 __all__ = [
     "Model",
+    "MtebModel",
     "Neighbour",
     "Sense",
     "SenseView",
@@ -38,6 +41,7 @@ __all__ = [
     "WordTranslation",
     "WordLink",
     "load",
+    "mteb",
 ]
 
 
@@ -121,3 +125,10 @@ def load_for(workdir: str, languages: Sequence[str]) -> Model:
 
     parts = (part.removeprefix("run:") for part in encoder_parts(workdir)[0])
     return load(workdir, languages=languages if any(map(is_downloaded, parts)) else ())
+
+
+def mteb(model: Model, name: str = "clwe_jax/model") -> MtebModel:
+    """The model as one of mteb 2, which `mteb.evaluate(model, tasks)` takes; `name` stands in its results."""
+    from clwe_jax.api.mteb_model import MtebModel
+
+    return MtebModel(model, name)

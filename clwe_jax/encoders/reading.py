@@ -199,8 +199,18 @@ def _dense(folder: str) -> DenseModule:
 
 
 def _read_list(path: str) -> list[Mapping[str, Any]]:
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
+    """The modules of modules.json; ValueError that names the file where it is damaged."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = json.load(file)
+    except ValueError as error:  # of json or of UTF-8
+        raise ValueError(f"{path} is damaged: {error}") from error
+    whole = isinstance(content, list) and all(isinstance(x, Mapping) for x in content)
+    if not whole or any({"idx", "type"} - set(x) for x in content):
+        raise ValueError(
+            f'{path} is damaged: expected a list of modules, each with "idx", "path" and "type"'
+        )
+    return content
 
 
 class ReadingEncoder(ModelEncoder):

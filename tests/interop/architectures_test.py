@@ -145,6 +145,20 @@ def test_pieces_equal_the_librarys(like, tmp_path):
     assert [x.strip("▁Ġ ") for x in texts] == ["The", "bank"]
 
 
+def test_words_have_the_same_pieces_in_the_data_graph(tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    from clwe_jax.data.graph.piece_ids import PieceEncoder
+
+    make_tokenizer(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "modernbert"}', encoding="utf-8")
+    vocabulary = hf_tokenizer.tokenizer(str(tmp_path), ("en",)).vocabulary
+    words = sorted({word for line in LINES for word in line.split()})
+    ids, sizes = tf.function(PieceEncoder(vocabulary))(tf.constant(words))
+    wanted = [vocabulary.encode_word(word) for word in words]
+    assert sizes.numpy().tolist() == list(map(len, wanted))
+    assert ids.numpy().tolist() == [number for word in wanted for number in word]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_hidden_states_equal_those_of_transformers(kind, tmp_path):
     model = make_folder(tmp_path, kind)

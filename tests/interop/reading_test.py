@@ -132,6 +132,9 @@ def test_a_known_model_without_files_is_warned_of(folders, tmp_path, caplog):
             lambda x: write_json(x / "modules.json", [dict(idx=0, path="", type="a.b.LSTM")]),
             "module LSTM is unknown",
         ),
+        (lambda x: (x / "modules.json").write_text("["), "modules.json is damaged: Expecting"),
+        (lambda x: write_json(x / "modules.json", {}), "modules.json is damaged: expected a list"),
+        (lambda x: write_json(x / "modules.json", [dict(idx=0)]), 'each with "idx", "path"'),
     ],
 )
 def test_steps_that_are_unknown_are_refused(change, message, folders, tmp_path):

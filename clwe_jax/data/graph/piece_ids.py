@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 
 from clwe_jax.text.words import characters
 from clwe_jax.text.vocab.base_vocab import LONGEST_WORD, Vocabulary
+from clwe_jax.text.vocab.json_vocab import JsonVocabulary
 from clwe_jax.text.vocab.subword_vocab import SentencePieceVocabulary, WordPieceVocabulary
 from clwe_jax.text.vocab.word_vocab import WordVocabulary
 
@@ -20,7 +22,7 @@ class PieceEncoder:
         """Raises:
         TypeError: the kind of the vocabulary is unknown here.
         """
-        kinds = (WordPieceVocabulary, SentencePieceVocabulary, WordVocabulary)
+        kinds = (WordPieceVocabulary, SentencePieceVocabulary, WordVocabulary, JsonVocabulary)
         if not isinstance(vocabulary, kinds):
             raise TypeError(
                 f"{type(vocabulary).__name__} has no twin in the data graph: fastBPE's codes "
@@ -49,6 +51,7 @@ class PieceEncoder:
             )
         elif isinstance(vocabulary, SentencePieceVocabulary):
             self._tokenizer = tf_text.SentencepieceTokenizer(vocabulary.model, out_type=tf.int32)
+        self._by_library = vocabulary if isinstance(vocabulary, JsonVocabulary) else None
         self._wordpiece = isinstance(vocabulary, WordPieceVocabulary)
         self._table = None
         if isinstance(vocabulary, WordVocabulary):
@@ -76,11 +79,20 @@ class PieceEncoder:
         )
 
     def _encode(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        if self._by_library is not None:
+            # TensorFlow has no such tokenizer: Python encodes the distinct words of a chunk.
+            ids, sizes = tf.numpy_function(self._encode_words, [words], [tf.int32, tf.int32])
+            return tf.ensure_shape(ids, [None]), tf.ensure_shape(sizes, [None])
         if self._wordpiece:
             long = tf.strings.length(words, unit="UTF8_CHAR") > LONGEST_WORD
             words = tf.where(long, self._unknown_text, words)
         encoded = self._tokenizer.tokenize(words)
         return encoded.flat_values, tf.cast(encoded.row_lengths(), tf.int32)
+
+    def _encode_words(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        encoded = [self._by_library.encode_word(word.decode("utf-8")) for word in words]
+        sizes = np.array([len(ids) for ids in encoded], np.int32)
+        return np.array([x for ids in encoded for x in ids], np.int32), sizes
 
     def _around_han(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The parts of words, Han characters and the text between them, and each part's word."""

@@ -177,7 +177,7 @@ def hint(wanted: str, known: Iterable[str]) -> str:
 def _rank(wanted: Tag, there: Tag) -> int | None:
     if wanted.script and there.script and wanted.script != there.script:
         return None
-    if wanted.name == there.name or _three_letters(wanted.name) == _three_letters(there.name):
+    if wanted.name == there.name or three_letters(wanted.name) == three_letters(there.name):
         return 0
     if wanted.code == there.code or _stands_for(wanted.code) == _stands_for(there.code):
         return 1
@@ -191,7 +191,8 @@ def _stands_for(code: str) -> str:
     return data_dicts.NORMALIZED_MACROLANGUAGES.get(code, code)
 
 
-def _three_letters(name: str) -> str:
+def three_letters(name: str) -> str:
+    """The code of ISO 639-3: 'zho' of 'zh'; a code of three letters, or an unknown one, is returned unchanged."""
     return data_dicts.LANGUAGE_ALPHA3.get(name, name)
 
 
