@@ -144,6 +144,25 @@ def options_of(kind: str, config: Mapping[str, Any]) -> RotaryOptions:
     )
 
 
+def _shapes(layout: RotaryLayout, options: RotaryOptions) -> dict[str, list[tuple[int, int]]]:
+    """Our kernel of a layer -> the shapes of theirs, in PyTorch's layout."""
+    width = options.width
+    size = options.head_size
+    heads = options.heads
+    shared = options.kv_heads or heads
+    fused = len(layout.layer["attention/qkv_kernel"]) == 1
+    queries = (
+        [(heads + 2 * shared) * size] if fused else [x * size for x in (heads, shared, shared)]
+    )
+    gates = [2 * options.mlp_dim] if fused else [options.mlp_dim] * 2
+    return {
+        "attention/qkv_kernel": [(x, width) for x in queries],
+        "attention/out_kernel": [(width, heads * size)],
+        "mlp/in_kernel": [(x, width) for x in gates],
+        "mlp/out_kernel": [(width, options.mlp_dim)],
+    }
+
+
 def parameters(
     layout: RotaryLayout,
     options: RotaryOptions,
@@ -159,18 +178,7 @@ def parameters(
     width = options.width
     size = options.head_size
     heads = options.heads
-    shared = options.kv_heads or heads
-    fused = len(layout.layer["attention/qkv_kernel"]) == 1
-    queries = (
-        [(heads + 2 * shared) * size] if fused else [x * size for x in (heads, shared, shared)]
-    )
-    gates = [2 * options.mlp_dim] if fused else [options.mlp_dim] * 2
-    shapes = {
-        "attention/qkv_kernel": [(x, width) for x in queries],
-        "attention/out_kernel": [(width, heads * size)],
-        "mlp/in_kernel": [(x, width) for x in gates],
-        "mlp/out_kernel": [(width, options.mlp_dim)],
-    }
+    shapes = _shapes(layout, options)
     ours = {
         "attention/qkv_kernel": (width, -1, size),
         "attention/out_kernel": (heads, size, width),
@@ -195,6 +203,89 @@ def parameters(
                 parts = [take(f"{prefix}{x}.weight", y) for x, y in zip(given, shapes[path])]
                 array = np.concatenate(parts).T.reshape(ours[path])
             yield f"backbone/layer_{k}/{path}", array
+
+
+def to_theirs(
+    kind: str, options: RotaryOptions, params: Mapping[str, np.ndarray], pieces: int
+) -> dict[str, np.ndarray]:
+    """The arrays of the architecture's encoder by their names, of ours by path: the way back of `parameters`."""
+    layout = LAYOUTS[kind]
+    shapes = _shapes(layout, options)
+    scale = options.width**0.5 if kind == "gemma3_text" else 1.0
+    arrays = {layout.tokens: params["backbone/token_embedding"][:pieces] / np.float32(scale)}
+    norms = {layout.final_norm: "final_norm/scale"}
+    if layout.norm:
+        norms[layout.norm] = "embedding_norm/scale"
+    for name, path in norms.items():
+        arrays[f"{name}.weight"] = params[f"backbone/{path}"] - np.float32(layout.addend)
+    for k in range(options.layers):
+        for path, theirs in layout.layer.items():
+            array = params.get(f"backbone/layer_{k}/{path}")
+            if array is None:  # the first attention's normalisation, beside that of the embeddings
+                continue
+            if path.endswith("scale"):
+                parts = [array - np.float32(layout.addend)]
+            else:
+                rows = np.cumsum([shape[0] for shape in shapes[path]])[:-1]
+                parts = np.split(array.reshape(shapes[path][0][1], -1).T, rows)
+            arrays |= {f"{x.format(k)}.weight": part for x, part in zip(theirs, parts)}
+    return arrays
+
+
+def to_config(options: RotaryOptions) -> tuple[str, dict[str, Any]]:
+    """The architecture and the entries of config.json from which `options_of` reads the options.
+
+    Raises:
+      ValueError: none of the architectures has them.
+    """
+    types = ["full_attention", "sliding_attention"]
+    named = {new: old for old, new in _ACTIVATIONS.items()}
+    turns = dict(zip(types, (options.theta, options.local_theta)))
+    turns = {name: {"rope_type": "default", "rope_theta": x} for name, x in turns.items()}
+    shared = dict(
+        hidden_size=options.width,
+        num_hidden_layers=options.layers,
+        num_attention_heads=options.heads,
+        num_key_value_heads=options.kv_heads or options.heads,
+        intermediate_size=options.mlp_dim,
+        layer_types=[types[k in options.local_layers] for k in range(options.layers)],
+        rope_parameters=turns,
+    )
+    several = {**shared, "head_dim": options.head_size, "rms_norm_eps": options.epsilon}
+    near = options.window + 1 if options.causal else 2 * options.window
+    name = named[options.activation]
+    configs = {
+        "modernbert": {
+            **shared,
+            "norm_eps": options.epsilon,
+            "hidden_activation": name,
+            "local_attention": 2 * options.window,
+        },
+        "gemma3_text": {
+            **several,
+            "hidden_activation": name,
+            "sliding_window": near,
+            "query_pre_attn_scalar": options.head_size,
+            "use_bidirectional_attention": not options.causal,
+        },
+        "qwen3": {**several, "hidden_act": name, "rope_parameters": turns["full_attention"]},
+    }
+    for kind, config in configs.items():
+        if _architecture(options_of(kind, config)) == _architecture(options):
+            return kind, config
+    raise ValueError(
+        "these options of config.model are none of ModernBERT, Gemma 3 and Qwen 3 (docs/huggingface.md): "
+        "--format=vec writes the vectors of frequent words"
+    )
+
+
+def _architecture(options: RotaryOptions) -> list[Any]:
+    """What decides on the hidden states of given parameters."""
+    names = "layers width heads head_size mlp_dim epsilon norm activation rms input_norm output_norms query_norm"
+    names += " causal theta language_embeddings types"
+    found = [getattr(options, name) for name in names.split()]
+    local = (*options.local_layers, options.window, options.local_theta)
+    return [*found, options.kv_heads or options.heads, local if options.local_layers else ()]
 
 
 def head_parameters(

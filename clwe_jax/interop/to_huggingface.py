@@ -1,6 +1,7 @@
 """Our language models as folders of Hugging Face, which AutoModel and AutoTokenizer open.
 
-A post-norm Transformer becomes a BERT, a pre-norm one a `roberta-prelayernorm`. These have no
+A post-norm Transformer becomes a BERT, a pre-norm one a `roberta-prelayernorm`, a rotary one a ModernBERT, Gemma 3 or
+Qwen 3, as its options say. These have no
 language embeddings: either one language's embedding is added to the table of positions, or the
 table of languages becomes that of token types. The hidden states of all layers stay the same.
 """
@@ -16,15 +17,22 @@ import numpy as np
 from safetensors.numpy import save
 
 from clwe_jax import atomic, registry
-from clwe_jax.interop import names, tokenizer_json
+from clwe_jax.interop import names, rotary_names, tokenizer_json
 from clwe_jax.interop.configuration import CONFIG, TYPE_LANGUAGES
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.text.vocab import hf_tokenizer
+from clwe_jax.text.vocab.json_vocab import JsonVocabulary
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.vocab.word_vocab import WordVocabulary
 from clwe_jax.types import Objective, Variables
 
-_CLASSES = {"bert": "Bert", "roberta-prelayernorm": "RobertaPreLayerNorm"}
+_CLASSES = {
+    "bert": "Bert",
+    "roberta-prelayernorm": "RobertaPreLayerNorm",
+    "modernbert": "ModernBert",
+    "gemma3_text": "Gemma3Text",
+    "qwen3": "Qwen3",
+}
 
 
 def write(
@@ -54,41 +62,20 @@ def write(
             f"--language=CODE keeps one language ({', '.join(tokenizer.languages)})"
         )
     by_type = number is None and encoder.options.language_embeddings
-    kind = "bert" if encoder.options.norm == "post" else "roberta-prelayernorm"
-    # RoBERTa's first position is the one after the id of the padding.
-    first = 0 if kind == "bert" else tokenizer.vocabulary.pad_id + 1
-    tables = _tables(encoder, params, number, by_type, first, len(tokenizer.vocabulary))
-    head = _head(objective, encoder, params, number, len(tokenizer.vocabulary))
-    layout = names.LAYOUTS[kind]
-    prefix = layout.prefixes[0] if head else ""
-    arrays = {prefix + name: array for name, array in tables.items()}
-    for pair in names.pairs(layout, encoder.options, prefix):
-        arrays |= dict(zip(pair.theirs, names.to_theirs(pair, params[pair.ours])))
-    arrays |= {name: array for name, array in head.items()}
+    make = _bert if encoder.options.position_table else _rotary
+    arrays, config = make(objective, encoder, params, tokenizer, number)
+    head = config["architectures"][0].endswith("ForMaskedLM")
     arrays = {name: np.ascontiguousarray(x, np.float32) for name, x in arrays.items()}
-    config = dict(
-        architectures=[_CLASSES[kind] + ("ForMaskedLM" if head else "Model")],
-        model_type=kind,
+    config |= dict(
         vocab_size=len(tokenizer.vocabulary),
-        hidden_size=encoder.options.width,
-        num_hidden_layers=encoder.options.layers,
-        num_attention_heads=encoder.options.heads,
-        intermediate_size=encoder.options.mlp_dim,
-        hidden_act="gelu",
-        hidden_dropout_prob=encoder.options.dropout,
-        attention_probs_dropout_prob=0.0,
-        max_position_embeddings=encoder.max_length + first,
-        type_vocab_size=len(tables["embeddings.token_type_embeddings.weight"]),
-        layer_norm_eps=encoder.options.epsilon,
         pad_token_id=tokenizer.vocabulary.pad_id,
         bos_token_id=tokenizer.vocabulary.cls_id,
         eos_token_id=tokenizer.vocabulary.sep_id,
-        tie_word_embeddings="output_embedding" not in params,
         torch_dtype="float32",
     )
     if by_type:
         config[TYPE_LANGUAGES] = list(tokenizer.languages)
-    notes = _notes(encoder, tokenizer, language, by_type, bool(head))
+    notes = _notes(encoder, tokenizer, language, by_type, head)
     own = Tokenizer(
         (language,) if language else tokenizer.languages,
         tokenizer.normalizer,
@@ -102,8 +89,73 @@ def write(
         atomic.write(os.path.join(folder, CONFIG), json.dumps(config, indent=2) + "\n")
         _write_tokenizer(folder, tokenizer, encoder.max_length, by_type)
         own.save(os.path.join(folder, hf_tokenizer.OWN))
-        atomic.write(os.path.join(folder, "README.md"), _readme(notes, kind != "bert"))
+        atomic.write(
+            os.path.join(folder, "README.md"), _readme(notes, encoder.options.norm == "pre")
+        )
     return notes
+
+
+def _bert(
+    objective: Objective,
+    encoder: Transformer,
+    params: Mapping[str, np.ndarray],
+    tokenizer: Tokenizer,
+    number: int | None,
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the config.json of a BERT, or of its pre-norm kin.
+
+    Args:
+      number: of the language that becomes a part of the model; None: all stay.
+    """
+    by_type = number is None and encoder.options.language_embeddings
+    kind = "bert" if encoder.options.norm == "post" else "roberta-prelayernorm"
+    # RoBERTa's first position is the one after the id of the padding.
+    first = 0 if kind == "bert" else tokenizer.vocabulary.pad_id + 1
+    tables = _tables(encoder, params, number, by_type, first, len(tokenizer.vocabulary))
+    head = _head(objective, encoder, params, number, len(tokenizer.vocabulary))
+    layout = names.LAYOUTS[kind]
+    prefix = layout.prefixes[0] if head else ""
+    arrays = {prefix + name: array for name, array in tables.items()}
+    for pair in names.pairs(layout, encoder.options, prefix):
+        arrays |= dict(zip(pair.theirs, names.to_theirs(pair, params[pair.ours])))
+    config = dict(
+        architectures=[_CLASSES[kind] + ("ForMaskedLM" if head else "Model")],
+        model_type=kind,
+        hidden_size=encoder.options.width,
+        num_hidden_layers=encoder.options.layers,
+        num_attention_heads=encoder.options.heads,
+        intermediate_size=encoder.options.mlp_dim,
+        hidden_act="gelu",
+        hidden_dropout_prob=encoder.options.dropout,
+        attention_probs_dropout_prob=0.0,
+        max_position_embeddings=encoder.max_length + first,
+        type_vocab_size=len(tables["embeddings.token_type_embeddings.weight"]),
+        layer_norm_eps=encoder.options.epsilon,
+        tie_word_embeddings="output_embedding" not in params,
+    )
+    return arrays | head, config
+
+
+def _rotary(
+    objective: Objective,
+    encoder: Transformer,
+    params: Mapping[str, np.ndarray],
+    tokenizer: Tokenizer,
+    number: int | None,
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """As `_bert`, of a rotary encoder; without the MLM head, whose biases ModernBERT lacks."""
+    kind, config = rotary_names.to_config(encoder.options)
+    arrays = rotary_names.to_theirs(kind, encoder.options, params, len(tokenizer.vocabulary))
+    config |= dict(
+        architectures=[_CLASSES[kind] + "Model"],
+        model_type=kind,
+        max_position_embeddings=encoder.max_length,
+    )
+    if kind == "modernbert":
+        config |= dict(
+            cls_token_id=tokenizer.vocabulary.cls_id, sep_token_id=tokenizer.vocabulary.sep_id
+        )
+    return arrays, config
 
 
 def _parts(objective: Objective, variables: Variables) -> tuple[Transformer, dict[str, np.ndarray]]:
@@ -116,11 +168,6 @@ def _parts(objective: Objective, variables: Variables) -> tuple[Transformer, dic
         raise ValueError(
             f"{type(objective).__name__}: transformers has no such model. Export masked language "
             "models, or the vectors of frequent words: --format=vec"
-        )
-    if not objective.model.options.position_table:
-        raise ValueError(
-            "config.model.name='rotary' is not exported for transformers: its head has biases that "
-            "ModernBERT lacks. --format=vec writes the vectors of frequent words"
         )
     flat = traverse_util.flatten_dict(params, sep="/")
     return objective.model, {path: np.asarray(array) for path, array in flat.items()}
@@ -177,7 +224,9 @@ def _head(
 
 
 def _write_tokenizer(folder: str, tokenizer: Tokenizer, length: int, by_type: bool) -> None:
-    content = tokenizer_json.content(tokenizer, by_type)
+    vocabulary = tokenizer.vocabulary
+    by_library = isinstance(vocabulary, JsonVocabulary)
+    content = vocabulary.content if by_library else tokenizer_json.content(tokenizer, by_type)
     atomic.write_json(os.path.join(folder, hf_tokenizer.TOKENIZER_FILE), content, indent=None)
     settings: dict[str, Any] = dict(
         tokenizer_class="PreTrainedTokenizerFast",
@@ -217,7 +266,7 @@ def _notes(
                 else "."
             )
         )
-    if not encoder.options.pooler:
+    if not encoder.options.pooler and encoder.options.position_table:
         notes.append("There is no pooler: transformers initialises one, and warns. Do not use it.")
     if tokenizer.segmenter.lexicons and any(tokenizer.segmenter.lexicons.values()):
         languages = ", ".join(x for x, words in tokenizer.segmenter.lexicons.items() if words)

@@ -3,11 +3,13 @@
 import dataclasses
 import json
 import pathlib
+import types
 
 import numpy as np
 import pytest
 
 from clwe_jax import api, registry
+from clwe_jax.encoders import export
 from clwe_jax.interop import configuration, to_huggingface
 from clwe_jax.models import rotary
 from clwe_jax.options.models import RotaryOptions
@@ -226,8 +228,37 @@ def test_a_tokenizer_without_a_piece_for_padding_is_refused(tmp_path):
         json_vocab.read("{}", {})
 
 
-def test_a_rotary_encoder_is_not_exported(tmp_path):
-    model = rotary.RotaryTransformer(RotaryOptions(), 128, 1)
+@pytest.mark.parametrize(
+    "kind", [x for x in KINDS if x.startswith(("modernbert", "gemma3", "qwen3"))]
+)
+def test_a_rotary_encoder_is_exported(kind, tmp_path):
+    (tmp_path / "model").mkdir()
+    make_folder(tmp_path / "model", kind)
+    import torch
+    import transformers
+
+    model = api.load(f"hf:{tmp_path}/model", languages=("en",))
+    out = str(tmp_path / "out")
+    notes = export.write_huggingface(model.loaded, out)
+    assert any("no MLM head" in note for note in notes)
+    again = api.load(f"hf:{out}", languages=("en",))
+    wanted = model.encode(LINES, "en", layer="all")
+    np.testing.assert_allclose(again.encode(LINES, "en", layer="all"), wanted, atol=1e-6)
+    theirs = transformers.AutoModel.from_pretrained(out).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(out)
+    ids = tokenizer(LINES[0])["input_ids"]
+    vocabulary = model.tokenizer.vocabulary
+    pieces = slice(vocabulary.begins, len(ids) - vocabulary.ends)
+    assert ids[pieces] == model.tokenizer.encode(LINES[0], "en")[0]
+    with torch.no_grad():
+        states = theirs(torch.tensor([ids]), output_hidden_states=True).hidden_states
+    for number, layer in enumerate(states):
+        np.testing.assert_allclose(layer[0, pieces].mean(0), wanted[0, number], atol=1e-4)
+
+
+def test_a_rotary_encoder_of_no_architecture_is_not_exported(tmp_path):
+    model = rotary.RotaryTransformer(RotaryOptions(rms=True), 128, 1)
     objective = registry.lookup("objective", "mlm")(model=model, vocab_size=9, max_predictions=2)
-    with pytest.raises(ValueError, match="'rotary' is not exported"):
-        to_huggingface.write(objective, None, {"params": {}}, str(tmp_path / "out"))
+    tokenizer = types.SimpleNamespace(languages=("en",), language_id=lambda language: 0)
+    with pytest.raises(ValueError, match="none of ModernBERT, Gemma 3 and Qwen 3"):
+        to_huggingface.write(objective, tokenizer, {"params": {}}, str(tmp_path / "out"))

@@ -80,10 +80,15 @@ class JsonVocabulary(Vocabulary):
         # A piece may begin with the space before its word.
         return encoded.ids, [max(0, words[max(0, end - 1)] - 1) for _, end in encoded.offsets]
 
+    @property
+    def content(self) -> dict[str, Any]:
+        """The content of tokenizer.json."""
+        return json.loads(self._spec)
+
     def save(self, directory: str) -> None:
         os.makedirs(directory, exist_ok=True)
         names = {_NAMES[kind][0]: self.pieces[number] for kind, number in self.specials.items()}
-        content = {**json.loads(self._spec), "names": names}
+        content = {**self.content, "names": names}
         atomic.write(os.path.join(directory, FILE), json.dumps(content, ensure_ascii=False))
 
 
