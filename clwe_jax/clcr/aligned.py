@@ -43,7 +43,7 @@ def measure_aligned(config: ClcrRun, workdir: str, mapped: TransformResult) -> d
     if not rows:
         return {}
     heads = loaded.load(os.path.join(workdir, entailment.FOLDER, BASE)).predictor
-    table = heads.centered(_linked_words(config, workdir, mapped, rows), source)
+    table = heads.subtract_center(_linked_words(config, workdir, mapped, rows), source)
     gold = [row.label for row, _ in rows]
     right = [scores.accuracy(gold, x) for x in heads.label_table(table, heads.params)]
     figures = entailment.row_figures(workdir, BASE)
