@@ -16,8 +16,8 @@ runs of the tasks on it. Started again, the comparison goes on; with more system
 them. Test sets that are not named follow the text: the embedded world's; of your own text, the test
 dictionaries in the dictionaries' folder, or words that are held out of them.
 
-A small budget shows what a start is worth; language models that start cold need twenty times as much,
-their configs' own steps: --config.compare.budget='', hours.
+A small budget shows what a start is worth; language models that start cold need their configs' own
+steps, five times as many and more: --config.compare.budget=''.
 
 Options: --config.compare.seeds=3 (intervals and significance over seeds too);
 --config.compare.budget='5 minutes' (or tokens, or steps) for the training of every language model;
@@ -25,8 +25,9 @@ Options: --config.compare.seeds=3 (intervals and significance over seeds too);
 sets; --config.compare.labelled=DIR has labelled rows, DIR/ner/en.train.tsv, DIR/ner/de.test.tsv, ...;
 --config.compare.parallel=DIR/train is for systems that learn from translations.
 
-Expected: static vectors with a dictionary find the most sentences in the least time; a warm start, and
-not the task, makes masked language models comparable. docs/results.md has the figures.
+Expected: static vectors with a dictionary find the most sentences in the least time. Under this budget
+masked language models need a warm start; with their own steps those that predict all languages at once
+also find sentences, and transfer. docs/results.md has the figures.
 """
 
 import os

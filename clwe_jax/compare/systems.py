@@ -157,7 +157,7 @@ _SYSTEMS = (
         "dict_mlm",
         "DICT-MLM",
         "dict_mlm_50",
-        "You pretrain at scale and have dictionaries of your languages.",
+        "You have dictionaries and want a contextual model for labelled tasks in other languages.",
         "You want the most sentences found: a warm start is ahead in the same minutes.",
     ),
     System(
