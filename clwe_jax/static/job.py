@@ -195,7 +195,7 @@ class Static(Job):
         gold = read.folders["text"] if config.data.source == "pocket" else ""
         written = mined.Written()
         if config.learns_from_pairs:
-            links = read.trainer.link_given().links
+            links = read.trainer.given_links.links
             tested = given.tested_languages(read.evaluators)
             written = given.write(links, read.trainer, known, read.tests, tested)
         if config.static.mine and config.data.source != PAIRS:

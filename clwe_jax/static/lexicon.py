@@ -59,7 +59,7 @@ def propose(
     if trainer is not None:
         config = trainer.config
         if config.learns_from_pairs:
-            links["verses"] = trainer.link_given().links
+            links["verses"] = trainer.given_links.links
         if config.static.mine and config.data.source != PAIRS:
             links["mined"] = trainer.mine(links.get("verses", {})).links
         text = _sentences(trainer, workdir, pair)

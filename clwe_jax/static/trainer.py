@@ -137,8 +137,9 @@ class Trainer:
 
         return self._keep(GROWN, made_with.of_links, make, Grown.save, Grown.load)
 
-    def link_given(self) -> Grown:
-        """Links the words of the given pairs; see `embeddings.given_links`."""
+    @functools.cached_property
+    def given_links(self) -> Grown:
+        """The links of the words of the given pairs; see `embeddings.given_links`."""
 
         def make() -> Grown:
             settings = self.config.static.mining
