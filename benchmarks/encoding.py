@@ -6,7 +6,7 @@
 
 Both sides have the same numbers, random ones, which the peer opens from our export. With --layers=0 these
 are static vectors of the text's words and of made-up ones up to --words, else a masked language model with
-8,192 pieces; transformers makes the same vectors as our side, sentence-transformers its own mean. A round
+8,192 pieces, or with --folder a downloaded one; transformers makes the same vectors as our side, sentence-transformers its own mean. A round
 encodes all sentences with a model that has seen none of them before; programs are compiled before. --threads
 is the peer's number, XLA_FLAGS and `taskset` decide ours.
 """
@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import argparse
 import collections
+import dataclasses
 import os
+import shutil
 import sys
 import tempfile
 from typing import Callable
@@ -28,6 +30,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import jax
 import numpy as np
 
+from clwe_jax import api
 from clwe_jax.api.model import Model
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import export, static_folders
@@ -113,6 +116,11 @@ def main() -> None:
         "--layers", type=int, default=0, help="of a language model; 0: static vectors"
     )
     parser.add_argument(
+        "--folder",
+        default="",
+        help="a model of Hugging Face that both sides open, in place of ours",
+    )
+    parser.add_argument(
         "--peer-batch", type=int, default=1_024, help="sentences of the peer's batch"
     )
     parser.add_argument("--threads", type=int, default=1)
@@ -130,7 +138,13 @@ def main() -> None:
     clock, normalizer = side_by_side.CLOCKS[options.clock], Normalizer()
     lines = peer_encoding.lines_of(options.text, options.sentences)
     counts = counts_of(lines, normalizer)
-    if options.layers:
+    if options.folder:
+        loaded = api.load(f"hf:{options.folder}", languages=("en",)).loaded
+        # A new model with the same objective, whose programs are compiled.
+        make = lambda: Model(dataclasses.replace(loaded))  # noqa: E731
+        write = lambda out: shutil.copytree(options.folder, out)  # noqa: E731
+        facts = {"folder": os.path.basename(os.path.normpath(options.folder))}
+    elif options.layers:
         make, write = contextual(counts, normalizer, options.layers, options.dim)
         facts = {"layers": options.layers, "pieces": f"{_PIECES:,}"}
     else:
