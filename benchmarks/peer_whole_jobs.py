@@ -34,7 +34,7 @@ def fasttext(folder, sizes):
             alpha=given["learning_rate"],
             min_n=given["min_n"],
             max_n=given["max_n"],
-            bucket=100_000,
+            bucket=given["buckets"],
             sample=given["subsample"],
             sg=1,
             workers=1,

@@ -30,6 +30,7 @@ _VECTORS = {
     "data.pocket_sentences": 20_000,
     "embeddings.dim": 100,
     "embeddings.epochs": 5,
+    "embeddings.buckets": 100_000,
     "static.induced_words": 0,
 }
 _SHORT = {**_QUIET, "train.steps": 2_400}  # as the models of one language

@@ -31,7 +31,8 @@ _AGAIN_SECONDS = 1.0  # after which a signal that a library has dropped is raise
 def plain_log() -> None:
     """Logs messages without the time, the thread and the file; warnings and errors are named."""
     logging.get_absl_handler().setFormatter(_Plain())
-    python_logging.getLogger("jax").setLevel(python_logging.WARNING)  # or lines on absent backends
+    for name in ("jax", "gensim"):  # lines on absent backends, and on each epoch of vectors
+        python_logging.getLogger(name).setLevel(python_logging.WARNING)
 
 
 def command_log(level: int) -> None:

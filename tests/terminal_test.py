@@ -177,10 +177,11 @@ def test_tensorflow_is_silent(run_python):
 
 
 def test_libraries_log_their_warnings_alone():
-    logger = python_logging.getLogger("jax")
-    level = logger.level
+    loggers = [python_logging.getLogger(name) for name in ("jax", "gensim")]
+    levels = [logger.level for logger in loggers]
     try:
         terminal.plain_log()
-        assert logger.level == python_logging.WARNING
+        assert [logger.level for logger in loggers] == [python_logging.WARNING] * 2
     finally:
-        logger.setLevel(level)
+        for logger, level in zip(loggers, levels):
+            logger.setLevel(level)

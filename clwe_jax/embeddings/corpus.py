@@ -26,9 +26,7 @@ from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.words.spellings import Spellings, Tally
 from clwe_jax.text.words.words import Segmenter
 
-_LONGEST = (
-    1_000  # words of a sentence; longer lines are split, or one line would be all that is sampled
-)
+_LONGEST = 1_000  # words of a sentence; longer lines are split, because gensim drops the rest
 _CACHED = 24  # maximum characters of a cached piece of text: longer pieces seldom repeat
 _MAX_CACHED = 1_000_000  # maximum number of cached pieces
 _BATCH = 4_096  # sentences converted at once

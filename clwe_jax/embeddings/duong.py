@@ -18,7 +18,6 @@ from typing import Iterator, Mapping
 from absl import logging
 import numpy as np
 
-from clwe_jax.embeddings import passes
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.joint_replace import ReplacementTable, links, no_coverage_message
 from clwe_jax.embeddings.duong_step import AdaGrad, Batch, choose, gradients, means
@@ -28,6 +27,7 @@ from clwe_jax.options.embeddings import DuongOptions
 from clwe_jax.text.dictionary.merged import Dictionary
 
 _POWER = 0.75  # noise words are drawn by frequency to this power, as in word2vec
+_CHUNK = 1_000_000  # running words prepared at once
 # Noise words per step. Every word of the step is compared with all of them, with weight
 # `negatives` / _SHARED_NEGATIVES each: the expectation is that of independent noise words, and the
 # computation is a matrix product.
@@ -35,6 +35,7 @@ _SHARED_NEGATIVES = 64
 # Weight delta of the squared distance of a word's two vectors. The paper has 0.01; on the text of the
 # laptop scale, a thousandth of the paper's, 0.1 finds twice as many translations.
 _COMBINING = 0.1
+_TINY = 1e-12
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -229,13 +230,28 @@ def _batches(
     text: _Text, settings: DuongOptions, random: np.random.Generator
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
     """Yields (running words consumed, words, contexts, splits) for all epochs."""
-    kept = passes.kept_shares(text.shares, settings.subsample)
+    ratio = settings.subsample / np.maximum(text.shares, _TINY)
+    # word2vec's rule, sqrt(t / f) + t / f; the last entry is of index -1, words without a vector.
+    kept = np.append(np.minimum(1.0, np.sqrt(ratio) + ratio), 0.0)
     for _ in range(settings.epochs):
-        for chunk in passes.read(text.ids, text.spans, kept, random):
-            ids = chunk.ids
+        spans = text.spans[random.permutation(len(text.spans))]
+        ends = np.cumsum(spans[:, 1] - spans[:, 0])
+        bounds = np.searchsorted(ends, np.arange(_CHUNK, ends[-1] + _CHUNK, _CHUNK)) + 1
+        for part in np.split(spans, np.minimum(np.unique(bounds), len(spans))):
+            lengths = part[:, 1] - part[:, 0]
+            if not lengths.sum():
+                continue
+            starts = np.cumsum(lengths) - lengths
+            places = np.arange(lengths.sum()) + np.repeat(part[:, 0] - starts, lengths)
+            ids = text.ids[places]
+            sentence = np.repeat(np.arange(len(part)), lengths)
+            # The words go before the windows are cut, which then reach farther, as in word2vec.
+            chosen = random.random(len(ids)) < kept[ids]
+            ids = ids[chosen]
+            sentence = sentence[chosen]
             steps = max(1, -(-len(ids) // settings.batch))
             # The rate falls by all running words, also those that subsampling leaves out.
-            share = np.diff(np.linspace(0, chunk.running, steps + 1).astype(np.int64))
+            share = np.diff(np.linspace(0, len(places), steps + 1).astype(np.int64))
             for step, running in enumerate(share.tolist()):
                 first = step * settings.batch
                 last = min(len(ids), first + settings.batch)
@@ -243,4 +259,4 @@ def _batches(
                     yield running, ids[:0], ids[:0], np.zeros(1, np.int64)
                     continue
                 widths = random.integers(1, settings.window + 1, last - first)
-                yield running, *_contexts(ids, chunk.sentences, first, last, widths)
+                yield running, *_contexts(ids, sentence, first, last, widths)

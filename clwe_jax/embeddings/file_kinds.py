@@ -7,7 +7,7 @@ import struct
 
 from clwe_jax.text import unpacking
 
-FASTTEXT = (793_712_314).to_bytes(4, "little")  # first bytes of a binary model of fastText
+_FASTTEXT = (793_712_314).to_bytes(4, "little")  # first bytes of a binary model of fastText
 _SETTINGS = struct.Struct(
     "<12i"
 )  # dim, ws, epoch, minCount, neg, wordNgrams, loss, model, bucket, ...
@@ -30,7 +30,7 @@ _OTHER_KINDS = (
 
 def is_fasttext(head: bytes) -> bool:
     """Whether a file is a binary model of fastText, of its first format (2016) or a later one."""
-    return head.startswith(FASTTEXT) or _settings(head) is not None
+    return head.startswith(_FASTTEXT) or _settings(head) is not None
 
 
 def refuse_others(head: bytes, path: str) -> None:
@@ -80,7 +80,7 @@ def _settings(head: bytes) -> tuple[int, ...] | None:
     """The settings in a binary model of fastText; None in another file."""
     if len(head) < 2 * 4 + _SETTINGS.size:
         return None
-    if head.startswith(FASTTEXT):
+    if head.startswith(_FASTTEXT):
         return _SETTINGS.unpack_from(head, 2 * 4)
     # The first format has no mark. Text has no null bytes, which all of its small numbers have.
     settings = _SETTINGS.unpack_from(head)

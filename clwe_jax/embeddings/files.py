@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import os
 import shutil
+import struct
 import tempfile
 from typing import BinaryIO, Callable, Mapping
 
@@ -20,11 +21,17 @@ import numpy as np
 import orjson
 
 from clwe_jax import atomic
-from clwe_jax.embeddings import fasttext_models, file_kinds, text_files, vectors as stored
+from clwe_jax.embeddings import file_kinds, text_files, vectors as stored
 from clwe_jax.embeddings.collect import CONCEPT, Collector, keep_usable, writable
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.text.lines import refuse_wide
-from clwe_jax.text.unpacking import is_packed, list_members, strip_compression, unpack
+from clwe_jax.text.unpacking import (
+    is_packed,
+    list_members,
+    strip_compression,
+    unpack,
+    unpacked_copy,
+)
 
 _ZIP = b"PK\x03\x04"
 _BLOCK = 1 << 20  # bytes read at once
@@ -199,13 +206,29 @@ def _read(path: str, max_vocab: int | None, language: str) -> Vectors:
             return _read_packed_npz(file, path, max_vocab)
         file_kinds.refuse_others(start, path)
         if file_kinds.is_fasttext(start):
-            return keep_usable(path, fasttext_models.read(file, path), max_vocab)
+            return _read_fasttext(path, max_vocab)
         refuse_wide(path, start.partition(b"\n")[0])
         body = start.partition(b"\n")[2]
         # Text has no bytes below the tab's, and float32s soon have one.
         if _name(path).endswith(".bin") or any(byte < 9 for byte in body):
             return _read_binary(file, path, max_vocab, size)
         return text_files.read(file, path, max_vocab, size, language)
+
+
+def _read_fasttext(path: str, max_vocab: int | None) -> Vectors:
+    """Reads fastText's binary model; a word's vector is the mean of its own and its n-grams'."""
+    from gensim.models.fasttext import load_facebook_vectors
+
+    try:
+        # gensim unpacks a file by its name.
+        model = load_facebook_vectors(unpacked_copy(path))
+    except (AssertionError, RuntimeError, ValueError, EOFError, struct.error) as error:
+        raise ValueError(
+            f"{path} is not a complete fastText model ({error}): fetch it again"
+        ) from error
+    counts = [model.get_vecattr(word, "count") for word in model.index_to_key]
+    vectors = Vectors(model.index_to_key, model.vectors, np.array(counts, np.int64))
+    return keep_usable(path, vectors, max_vocab)
 
 
 def _read_packed_npz(file: BinaryIO, path: str, max_vocab: int | None) -> Vectors:

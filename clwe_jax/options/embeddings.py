@@ -52,9 +52,12 @@ class FastTextOptions(PassesOptions):
     learning_rate: Amount = option(0.05, "learning rate at the start; it falls to 0")
     min_n: Count = option(3, "shortest character n-grams")
     max_n: Count = option(6, "longest character n-grams; 0: none")
+    buckets: Size = option(2_000_000, "number of hash buckets of n-grams")
     subsample: Amount = option(1e-4, "relative frequency above which words are left out at random")
     workers: Size = option(
-        1, "threads; two are faster than one and make the same bits from the same seed"
+        1,
+        "threads. One thread makes the same bits from the same seed; more are faster but not "
+        "reproducible",
     )
 
 

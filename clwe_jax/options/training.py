@@ -173,7 +173,8 @@ class StartVectorsOptions(Section):
     dim: Count = option(0, f"dimensions; 0: the model's width, {MAX_START_DIM} at most")
     epochs: Count = option(5, "passes over the text; 0: by its size, as config.embeddings.epochs")
     min_count: Size = option(5, "rarer words have no vector")
-    workers: Size = option(1, "threads; two are faster than one and make the same bits")
+    buckets: Size = option(100_000, "rows of the table of n-grams")
+    workers: Size = option(1, "threads; with more, training is faster, and runs differ")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,12 +27,12 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
     if laptop:
         config.transfer.seeds = 3
         config.data.pocket_sentences = 20_000
-        config.transfer.joint.update(dim=100, epochs=0)
+        config.transfer.joint.update(dim=100, buckets=100_000, epochs=0)
         config.transfer.embedder.update(width=64, cells=64)
         config.vocab.size = 4_000
     elif scale == "small":
         config.data.update(YOUR_TEXT)
-        config.transfer.joint.update(dim=100, epochs=0)
+        config.transfer.joint.update(dim=100, buckets=200_000, epochs=0)
         config.transfer.embedder.update(width=128, cells=128)
         config.vocab.size = 16_000
     else:

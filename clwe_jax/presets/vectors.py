@@ -24,12 +24,12 @@ _WIDE: Values = {
 _STATIC: dict[str, Values] = {
     "laptop": {
         "data": dict(pocket_sentences=20_000),
-        "embeddings": dict(dim=100, epochs=0),
+        "embeddings": dict(dim=100, buckets=100_000, epochs=0),
         "align": _FEWER_STEPS,
     },
     "small": {
         "data": dict(YOUR_TEXT, languages="en,de,es,fr,ru,zh"),
-        "embeddings": dict(dim=100, epochs=0),
+        "embeddings": dict(dim=100, buckets=200_000, epochs=0),
         "align": _FEWER_STEPS,
         "evals": _STATIC_EVALS,
     },

@@ -26,6 +26,7 @@ _PACKAGES = {
     "numpy": "numpy",
     "orbax-checkpoint": "orbax.checkpoint",
     "scipy": "scipy",
+    "gensim": "gensim",
     "tensorflow": "tensorflow",
     "seqio": "seqio",
     "torch": "torch",

@@ -26,7 +26,7 @@ def get_config(scale="laptop"):
     config = presets.static(scale)
     config.system = "{0}"
     config.static.update(training="{0}", refinement=False)
-    config.embeddings.update(dim=8, epochs=2, min_count=1)
+    config.embeddings.update(dim=8, epochs=2, buckets=50, min_count=1)
     return config
 """
 

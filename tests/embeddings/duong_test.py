@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.embeddings import joint_replace
-from clwe_jax.embeddings import duong, duong_step, passes
+from clwe_jax.embeddings import duong, duong_step
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.duong_step import Batch
 from clwe_jax.options.embeddings import DuongOptions
@@ -179,7 +179,7 @@ def test_words_spelled_alike_are_two_words():
 
 @pytest.mark.parametrize("chunk", [97, 1_000_000])
 def test_every_word_is_trained_on_once_an_epoch_with_its_neighbours(monkeypatch, chunk):
-    monkeypatch.setattr(passes, "_CHUNK", chunk)
+    monkeypatch.setattr(duong, "_CHUNK", chunk)
     text = duong._tag_words(parallel(sentences=60), min_count=1)
     settings = DuongOptions(epochs=2, window=2, subsample=1.0, batch=50)
     random = np.random.default_rng(0)

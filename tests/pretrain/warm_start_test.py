@@ -52,7 +52,7 @@ def config_of(folder, embeddings, **init):
     found.evals.bli.data = str(folder / "tests")
     found.evals.retrieval.data = ""
     found.init.embeddings = embeddings
-    found.init.joint.update(dim=4, epochs=1, min_count=1)
+    found.init.joint.update(dim=4, epochs=1, min_count=1, buckets=50)
     found.init.update(init)
     run = options.parse(found)
     run.resolve().check_all()
@@ -147,7 +147,7 @@ def test_subword_vectors_of_the_joint_run(folder, world, tmp_path):
     start = warm_start.token_vectors(config, str(tmp_path), world)
     place = os.path.join(tmp_path, "start")
     grams = Subwords.load(os.path.join(place, "trained", "subwords.npz"))
-    assert grams.vectors.shape[1] == 4 and (grams.min_n, grams.max_n) == (3, 6)
+    assert grams.vectors.shape == (50, 4) and (grams.min_n, grams.max_n) == (3, 6)
     model = spaces.load(place)
     wanted = {}
     for language in LANGUAGES:

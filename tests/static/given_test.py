@@ -163,6 +163,7 @@ def test_trained_vectors_stand_behind_what_pairs_teach(folder, tmp_path):
         "static.dictionary_dim": 64,
         "embeddings.dim": 8,
         "embeddings.epochs": 1,
+        "embeddings.buckets": 50,
         "static.mine": True,
     }
     static.run(_config(folder, **values), workdir)

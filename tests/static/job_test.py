@@ -64,6 +64,7 @@ def config_of(folder, training="joint", **overrides):
             "data.dictionaries": str(folder / "dictionaries"),
             "embeddings.dim": 4,
             "embeddings.epochs": 1,
+            "embeddings.buckets": 50,
             "evals.bli.data": str(folder / "dictionaries"),
             "evals.bli.methods": "nn",
             "evals.retrieval.data": "",
