@@ -79,7 +79,7 @@ class RunCorpus:
         """Fault of a line -> number of lines that were mended or left out, of what was read so far."""
         # Not by the properties, which would read text that no stage has asked for.
         read = [self.__dict__[x].mended for x in ("whole", "own") if x in self.__dict__]
-        given = self.__dict__["_given"].skipped if "_given" in self.__dict__ else {}
+        given = self.__dict__["_given_pairs"].skipped if "_given_pairs" in self.__dict__ else {}
         return {**(read[0] if read else {}), **given}
 
     @functools.cached_property

@@ -13,7 +13,10 @@ from clwe_jax.embeddings.word_graph import CountedLinks
 from clwe_jax.encoders import beside_weights, load, spaces
 from clwe_jax.options import systems
 from clwe_jax.static import given, job as static
+from clwe_jax.static.run_corpus import RunCorpus
 from clwe_jax.text.dictionary.test_dictionaries import TestSet
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import Segmenter
 
 _STEMS = "sun moon star tree river stone bird fish house road king child bread water fire".split()
 _BOOKS = {"MAT": 120, "JHN": 40}
@@ -203,6 +206,14 @@ def test_the_text_of_pairs_needs_a_run_that_learns_from_them(folder):
         _config(folder, **{"static.training": "joint"})
     with pytest.raises(ValueError, match="add_to"):
         _config(folder, **{"static.add_to": "somewhere"})
+
+
+def test_lines_that_are_left_out_of_given_pairs_are_counted(folder, tmp_path):
+    """Only what was read so far: nothing is read for the report alone."""
+    text = RunCorpus(_config(folder), {"pairs": str(folder)}, Normalizer(), Segmenter())
+    assert text.repairs == {}
+    text._given_pairs.skipped["faults"] = 2
+    assert text.repairs == {"faults": 2}
 
 
 def test_precision_is_that_of_the_most_frequent_link_in_both_directions():
