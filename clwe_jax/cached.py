@@ -41,9 +41,9 @@ class CachedResult(Generic[T]):
       load: function that reads it and raises ValueError for a damaged file.
       otherwise: advice in the error for a file made with other options; '': no error, such a file
         is made again.
-      required: whether a folder that cannot be written to is an error; else the result is not kept.
       stamps: name -> `text.stamps.stamp` of each file that the result was made of, {} for none. A
         result of an earlier release, whose record has none, is read with a warning.
+      required: whether a folder that cannot be written to is an error; else the result is not kept.
     """
 
     path: str
@@ -52,8 +52,8 @@ class CachedResult(Generic[T]):
     save: Callable[[T, str], None] = lambda result, path: atomic.write_json(path, result)
     load: Callable[[str], T] = read_json
     otherwise: str = ""
-    required: bool = True
     stamps: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    required: bool = True
 
     def result(self) -> T:
         """The result in the file if it was made with `made_with` and `stamps`, else a new one, saved there.
