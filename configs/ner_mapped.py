@@ -32,7 +32,7 @@ def get_config(scale: str = "laptop"):
     config.encoder = "run:runs/warm_dict_mlm"
     config.transfer.update(layers="sum4", words="first")
     config.transfer.head.update(cells=384, layers=2, dropout=0.5)
-    config.data.pairs = "pocket"
+    config.data.pairs = "source"  # those of the embedded world, unless the text is your own
     config.recipe.update(name="adam", learning_rate=1e-4, batch_size=10, epochs=40, patience=0)
     if scale == "laptop":
         config.transfer.head.update(cells=64, layers=1, dropout=0.3)
