@@ -99,12 +99,8 @@ class MtebModel:
         Raises:
           ValueError: the model has none of them.
         """
-        known = [
-            own
-            for own in self.model.languages
-            if language_codes.parse_tag(own).code
-            in {language_codes.parse_tag(x).code for x in named}
-        ]
+        codes = {language_codes.parse_tag(x).code for x in named}
+        known = [x for x in self.model.languages if language_codes.parse_tag(x).code in codes]
         if not known:
             raise ValueError(
                 f"this model has none of the languages {', '.join(named)}, only {', '.join(self.model.languages)}"
@@ -115,7 +111,7 @@ class MtebModel:
 
     def _known_share(self, texts: Sequence[str], language: str) -> float:
         """The share of the texts' words that the model knows in a language."""
-        words = [word for text in texts for word in text.split()]
+        words = list(itertools.chain.from_iterable(map(str.split, texts)))
         return sum(self.model.knows(word, language) for word in words) / max(1, len(words))
 
 

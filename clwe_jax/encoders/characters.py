@@ -81,7 +81,7 @@ class CharacterEncoder(RowEncoder):
         weighted = bool(rows) and rows[0].weights is not None
         weights = np.zeros((size, length), np.float32) if weighted else None
         for place, row in enumerate(rows):
-            end = len(row.ids) + 2
+            end = row.positions
             words[place, :end] = [vocabulary.cls_id, *row.ids, vocabulary.sep_id]
             groups[place, 1 : end - 1] = row.groups
             filled[place, :end] = 1.0

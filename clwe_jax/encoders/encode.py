@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import itertools
 import numbers
 from typing import Any, Callable, Iterator, Protocol, Sequence, runtime_checkable
 
@@ -115,6 +116,11 @@ class Row:
     ends: tuple[int, int] = (-1, -1)
 
     @property
+    def positions(self) -> int:
+        """Those of its pieces, of [CLS] and of [SEP]."""
+        return len(self.ids) + 2
+
+    @property
     def count(self) -> int:
         """The number of groups."""
         return max(*self.ends, max(self.groups, default=-1)) + 1
@@ -181,7 +187,7 @@ class RowEncoder:
         """
         pending: collections.deque[tuple[Plan, Array]] = collections.deque()
         with terminal.task("texts", len(rows)) as advance:
-            for plan in self._shared(rows) if self._packs else self._apart(rows):
+            for plan in self._pack_batches(rows) if self._packs else self._separate_batches(rows):
                 own = [rows[i] for i in plan.places]
                 batch = self.batch(own, plan.size, plan.length, plan.spots)
                 pending.append((plan, self._pool(variables, batch, slots=plan.slots)))
@@ -200,7 +206,7 @@ class RowEncoder:
         """
         row_vectors = np.zeros((len(rows), self.shape(variables)[1]), np.float32)
         call = _whole_program(program)
-        for plan in self._apart(rows):
+        for plan in self._separate_batches(rows):
             batch = self.batch([rows[i] for i in plan.places], plan.size, plan.length)
             # The key is this module's own; a model reads those of `batch_shapes`.
             batch.pop("groups")
@@ -210,13 +216,13 @@ class RowEncoder:
                     row_vectors[place] = vectors[row]
         return row_vectors
 
-    def _apart(self, rows: Sequence[Row]) -> Iterator[Plan]:
+    def _separate_batches(self, rows: Sequence[Row]) -> Iterator[Plan]:
         """Batches of rows of similar length, whose lengths are `batching.widths`.
 
         The slots of a row hold its means: 1 slot, or one for every position.
         """
         size = min(_FEW, self.batch_size) if len(rows) <= _FEW else self.batch_size
-        taken = [len(row.ids) + 2 for row in rows]
+        taken = [row.positions for row in rows]
         lengths = batching.widths(taken, _SHORTEST, _WORTH, self.max_length)
         # Slots are a shape of the program: 1 or the length, so that rows share few programs.
         shapes = [
@@ -226,25 +232,26 @@ class RowEncoder:
         for (length, slots), places in batching.group_rows(shapes, size):
             yield Plan(places, [Spot(row) for row in range(len(places))], size, length, slots)
 
-    def _shared(self, rows: Sequence[Row]) -> Iterator[Plan]:
+    def _pack_batches(self, rows: Sequence[Row]) -> Iterator[Plan]:
         """Batches whose rows of `_SHARED` positions, or of those of a longer text, hold several texts.
 
         Little is padding then, and texts of most lengths share one program.
         """
         if len(rows) <= _FEW:
-            yield from self._apart(rows)
+            yield from self._separate_batches(rows)
             return
         by_language: dict[int, list[int]] = {}
         for place, row in enumerate(rows):
             by_language.setdefault(row.language, []).append(place)
         # A row of the batch holds four rows or more, mostly.
         size = max(1, self.batch_size // 4)
-        several = any(row.count > 1 for row in rows)
-        total = sum(len(row.ids) + 2 for row in rows)
+        shapes = [(row.positions, row.count) for row in rows]
+        several = any(count > 1 for _, count in shapes)
+        total = sum(taken for taken, _ in shapes)
         each = 8 if total >= 8 * len(rows) else 3  # positions of a row, at least
         bins = []
         for own in by_language.values():
-            taken = [len(rows[place].ids) + 2 for place in own]
+            taken = [shapes[place][0] for place in own]
             packed = batching.pack(taken, _SHARED, self.max_length, 1 if several else each)
             bins += [(width, [own[k] for k in some]) for width, some in packed]
         few = max(1, size // 4)
@@ -256,8 +263,8 @@ class RowEncoder:
             full = width if steps == size else full
             for start in range(0, len(shared), steps):
                 some = shared[start : start + steps]
-                own = [place for places in some for place in places]
-                sizes = [[(len(rows[x].ids) + 2, rows[x].count) for x in places] for places in some]
+                own = list(itertools.chain.from_iterable(some))
+                sizes = (map(shapes.__getitem__, places) for places in some)
                 yield Plan(own, list(batching.spots(sizes)), steps, width, slots)
 
     def batch(
@@ -277,7 +284,7 @@ class RowEncoder:
         if weighted:
             arrays["weights"] = np.zeros((size, length), np.float32)
         for row, spot in zip(rows, spots or [Spot(place) for place in range(len(rows))]):
-            taken = len(row.ids) + 2
+            taken = row.positions
             here = spot.row, slice(spot.start, spot.start + taken)
             filled = vocabulary.real_places(taken)
             arrays["inputs"][here] = [vocabulary.cls_id, *row.ids, vocabulary.sep_id]

@@ -81,7 +81,7 @@ def page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
     run, *others = runs
     warned = list(problems)
     said = pages.of(run)
-    template = _ENVIRONMENT.get_template("section.html")
+    template = offline.ENVIRONMENT.get_template("section.html")
     functions = _page_functions(run)
     render = lambda make: functools.partial(_render_section, template, functions, make, runs)
     # The picture of the shared space stands above the headline figures.
@@ -100,7 +100,7 @@ def page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
         (f"Compared with {other.name}, but under other conditions", comparison.fairness(run, other))
         for other in others
     ]
-    return _ENVIRONMENT.get_template("page.html").render(
+    return offline.ENVIRONMENT.get_template("page.html").render(
         title=run.option("report.title") or run.name,
         lead=lead or run.name,
         verdict=judged,
@@ -195,8 +195,7 @@ def _numeric(table: Table) -> list[bool]:
     return [any(isinstance(cell, Number) for cell in cells) for cells in zip(*table.rows)]
 
 
-_ENVIRONMENT = offline.environment()
-_ENVIRONMENT.globals |= {
+offline.ENVIRONMENT.globals |= {
     "change": _change,
     "colour": plots.colour,
     "groups": lambda blocks: fill_metrics.side_by_side(blocks, (Chart, Picture)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import functools
 import hashlib
 import json
 from pathlib import Path
@@ -41,11 +40,11 @@ def page(name: str, title: str, data: Any) -> str:
     Args:
       data: JSON, which the script finds in the element 'data'.
     """
-    template = environment().get_template(f"{name}.html")
-    return template.render(title=title, data=_embed(data), **assets("tokens", "shared", name))
+    template = ENVIRONMENT.get_template(f"{name}.html")
+    return template.render(title=title, data=_embed_json(data), **assets("tokens", "shared", name))
 
 
-def _embed(data: Any) -> markupsafe.Markup:
+def _embed_json(data: Any) -> markupsafe.Markup:
     """JSON as the text of a script element, which '<' could end."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return markupsafe.Markup(text.replace("<", "\\u003c"))
@@ -66,16 +65,13 @@ def clip(value: Any, length: int = 60) -> str:
     return value if len(value) <= length else value[: length - 1] + "…"
 
 
-@functools.cache
-def environment() -> jinja2.Environment:
-    """The templates, escaped. To compile them takes longer than to fill them: a process does it once."""
-    made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        finalize=clean,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters["clip"] = clip
-    return made
+# To compile the templates takes longer than to fill them: all pages of a process share them.
+ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(TEMPLATES),
+    autoescape=True,
+    finalize=clean,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+ENVIRONMENT.filters["clip"] = clip

@@ -16,7 +16,7 @@ from jax.experimental import multihost_utils
 
 from clwe_jax import atomic, cached, options, time_parts
 from clwe_jax.evaluate.agreement import Outcomes
-from clwe_jax.runs import environment, record, leaked_tests
+from clwe_jax.runs import environment, leaked_tests, record
 from clwe_jax.options.section import to_dict
 from clwe_jax.report import html, tables
 from clwe_jax.runs import lock

@@ -36,14 +36,17 @@ def describe(values: Mapping[str, Any], workdir: str) -> str:
             if part and os.path.exists(place):
                 yield place
 
-    text = [
-        place
-        for (section, name), pocket in _LEARNED.items()
-        for place in existing(str((values.get(section) or {}).get(name) or ""), pocket)
-    ]
+    def option(section: str, name: str) -> str:
+        return str((values.get(section) or {}).get(name) or "")
+
+    text: list[str] = []
+    for (section, name), pocket in _LEARNED.items():
+        text += existing(option(section, name), pocket)
     named = [str(x.get("data") or "") for x in (values.get("evals") or {}).values()]
-    named.append(str((values.get("transfer") or {}).get("tests") or ""))
-    tests = [place for value in dict.fromkeys(named) for place in existing(value, _POCKET_TESTS)]
+    named.append(option("transfer", "tests"))
+    tests: list[str] = []
+    for value in dict.fromkeys(named):
+        tests += existing(value, _POCKET_TESTS)
     if not text or not tests:
         return ""
     pocket = os.path.join(workdir, "pocket")

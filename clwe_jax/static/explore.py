@@ -19,13 +19,12 @@ from typing import Any, Iterator, Sequence
 from absl import logging
 import numpy as np
 
-from clwe_jax import atomic, options, terminal
+from clwe_jax import atomic, terminal
 from clwe_jax.align import search
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.encoders import spaces
 from clwe_jax.encoders.spaces import StaticSpaces
-from clwe_jax.options.static import StaticRun
 from clwe_jax.report import offline
+from clwe_jax.static.open_run import open_run
 from clwe_jax.text.corpus.frequencies import SIF
 from clwe_jax.text.words.languages import is_right_to_left, name_of
 from clwe_jax.text.words.spellings import readable
@@ -78,7 +77,7 @@ def collect(model: StaticSpaces, budget: int = _PAGE_BYTES) -> dict[str, Any]:
             language: np.flatnonzero((x != compared[language]).any(1)).tolist()
             for language, x in rows.items()
         },
-        "shortened": _shortened(model),
+        "shortened": _measure_shortening(model),
         "numbers": dict(_numbers(model, all_words, compared)),
         "known": _pairs(model.entries.known, shown),
         "rejected": _pairs(model.entries.rejected, shown),
@@ -130,7 +129,7 @@ def _text(array: np.ndarray) -> str:
     return base64.b64encode(array.astype(array.dtype.newbyteorder("<")).tobytes()).decode()
 
 
-def _shortened(model: StaticSpaces) -> list[float]:
+def _measure_shortening(model: StaticSpaces) -> list[float]:
     """The number of columns that are shorter where words are compared, and the share that stays."""
     if model.spelling is None:
         return [0, 1.0]
@@ -169,10 +168,7 @@ def write(run: str, out: str = "") -> str:
       FileNotFoundError: `run` holds no run, or one that has not written its vectors.
       ValueError: the run has no static vectors.
     """
-    config = options.read_config(run)
-    if not isinstance(config, StaticRun):
-        raise ValueError(f"{run} has no static vectors: train them, --config=bible:small")
-    model = spaces.load(run)
+    _, model = open_run(run)
     data = collect(model)
     path = out or os.path.join(run, "explore.html")
     title = f"Ask the space: {', '.join(data['names'])}"

@@ -17,10 +17,9 @@ from typing import Sequence
 from absl import logging
 
 from clwe_jax import options, terminal
-from clwe_jax.encoders import spaces
-from clwe_jax.options.static import StaticRun
 from clwe_jax.static import lexicon
 from clwe_jax.static.job import Static
+from clwe_jax.static.open_run import open_run
 
 
 def main(argv: Sequence[str]) -> None:
@@ -49,10 +48,7 @@ def write(run: str, languages: Sequence[str], out: str = "") -> str:
       ValueError: the run has no static vectors, or not the languages.
     """
     workdir = os.path.abspath(run)
-    config = options.read_config(workdir)
-    if not isinstance(config, StaticRun):
-        raise ValueError(f"{run} has no static vectors: train them, --config=bible:small")
-    model = spaces.load(workdir)
+    config, model = open_run(run)
     unknown = [x for x in languages if x not in model.languages]
     if len(languages) != 2 or unknown or languages[0] == languages[1]:
         raise ValueError(

@@ -14,6 +14,7 @@ import argparse
 import collections
 import dataclasses
 import functools
+import itertools
 import os
 import sys
 from typing import Iterable, Iterator, Mapping, Sequence
@@ -127,7 +128,7 @@ def _near(
 ) -> dict[str, float]:
     """The tests of which a line is a near copy, with the share of their sequences that it has."""
     shared = {gram for gram in _grams(_units(key)) if gram in having}
-    counts = collections.Counter(test for gram in shared for test in having[gram])
+    counts = collections.Counter(itertools.chain.from_iterable(map(having.get, shared)))
     # Below 1: the line is no copy, whatever stands around the test sentence in it.
     shares = {test: min(count / sizes[test], 0.999) for test, count in counts.items()}
     return {test: share for test, share in shares.items() if share >= _SHARE}
@@ -135,11 +136,11 @@ def _near(
 
 def _units(key: str) -> Sequence[str]:
     """The words of a key; of scripts without spaces, each character."""
-    return (key if key.isascii() else key.translate(_unspaced())).split()
+    return (key if key.isascii() else key.translate(_make_spacing())).split()
 
 
 @functools.cache
-def _unspaced() -> dict[int, str]:
+def _make_spacing() -> dict[int, str]:
     letters = np.flatnonzero(characters.class_table() == characters.UNSPACED)
     return {code: f" {chr(code)} " for code in letters.tolist()}
 
@@ -184,7 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     terminal.command_log(logging.INFO)
     sides = [x.split(",") for x in (given.text, given.tests)]
-    missing = [path for side in sides for path in side if not os.path.exists(path)]
+    missing = list(itertools.filterfalse(os.path.exists, itertools.chain.from_iterable(sides)))
     if missing:
         sys.exit(f"error: {missing[0]} is neither a file nor a folder")
     leaks = find(*sides)

@@ -234,7 +234,7 @@ def build(
         frequent={language: stats.frequent for language, stats in statistics.items()},
         frequencies=_frequencies(statistics) if statistics else None,
         sample=sample,
-        description=_described(tokenizer, dictionary, statistics, config.data.temperature),
+        description=_describe_text(tokenizer, dictionary, statistics, config.data.temperature),
         domains=pocket_files.domains(config.data),
     )
 
@@ -312,7 +312,7 @@ def _frequencies(statistics: Mapping[str, corpora.LanguageStats]) -> Frequencies
     )
 
 
-def _described(
+def _describe_text(
     tokenizer: Tokenizer,
     dictionary: Dictionary | None,
     statistics: Mapping[str, corpora.LanguageStats],

@@ -69,7 +69,7 @@ def make_step(
         updates, opt_state = tx.update(grads, state.opt_state, params, norm=norm)
         new, old = (optax.apply_updates(params, updates), opt_state), (params, state.opt_state)
         params, opt_state = jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old)
-        applied = state.replace(params=_filled(params, state.params), opt_state=opt_state)
+        applied = state.replace(params=_fill_masked(params, state.params), opt_state=opt_state)
         if isinstance(objective, Stateful):
             applied = updated(objective, learning_part, applied, observed, finite)
 
@@ -95,7 +95,7 @@ def gradients_of(objective: Objective, learning_part: LearningPart) -> Gradients
 
     def gradients(variables: Variables, batch: Batch, step: Array, key: Array):
         def total(params: Any):
-            filled = {**variables, "params": _filled(params, variables["params"])}
+            filled = {**variables, "params": _fill_masked(params, variables["params"])}
             sums, observed = objective.loss(
                 filled, batch, step=step, rngs={"dropout": key}, train=True
             )
@@ -159,7 +159,7 @@ def updated(
         variables = {"params": params, **state.collections}
         changed, copied = objective.update(variables, observed, state.step)
         if copied is not None:
-            params = _filled(learning_part(copied(params)), params)
+            params = _fill_masked(learning_part(copied(params)), params)
             opt_state = optim.map_kept(copied, opt_state)
         return params, opt_state, {**state.collections, **changed}
 
@@ -173,7 +173,7 @@ def updated(
     return state.replace(params=params, opt_state=opt_state, collections=collections)
 
 
-def _filled(part: Any, params: Any) -> Any:
+def _fill_masked(part: Any, params: Any) -> Any:
     """A part of the parameters, its masked places filled from all of them, `params`."""
 
     def masked(x: Any) -> bool:

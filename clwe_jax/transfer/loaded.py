@@ -141,15 +141,7 @@ class TrainedLabeller:
     def label_spans(
         self, rows: Sequence[tuple[Sequence[str], Sequence[tuple[int, int]]]], lang: str
     ) -> list[tuple[str, ...]]:
-        """The labels of spans, or of pairs of spans.
-
-        Args:
-          rows: words of a sentence, and its spans: one, or for a task of pairs two, each (first word,
-            word after the last one).
-          lang: their language.
-
-        Returns:
-          For each row its labels, of which there may be none.
+        """The labels of spans, or of pairs of spans, as `api.Model.label_spans` describes them.
 
         Raises:
           ValueError: a run whose labels are those of words or texts, an unknown language, or a span

@@ -170,10 +170,10 @@ def test_many_rows_have_little_padding(setting, monkeypatch):
     objective, tokenizer, variables, _ = setting
     encoder = RowEncoder(objective.encode, tokenizer, 16, batch_size=4)
     rows = [Row([7] * 8, [0] * 8, 1)] * 5
-    assert {plan.length for plan in encoder._apart(rows)} == {16}
+    assert {plan.length for plan in encoder._separate_batches(rows)} == {16}
     before = encoder.means(variables, rows)
     monkeypatch.setattr(encode, "_WORTH", 5)
-    assert {plan.length for plan in encoder._apart(rows)} == {12}
+    assert {plan.length for plan in encoder._separate_batches(rows)} == {12}
     np.testing.assert_allclose(encoder.means(variables, rows), before, atol=1e-6)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
@@ -92,7 +94,7 @@ class PieceEncoder:
     def _encode_words(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         encoded = [self._by_library.encode_word(word.decode("utf-8")) for word in words]
         sizes = np.array([len(ids) for ids in encoded], np.int32)
-        return np.array([x for ids in encoded for x in ids], np.int32), sizes
+        return np.fromiter(itertools.chain.from_iterable(encoded), np.int32, sizes.sum()), sizes
 
     def _around_han(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The parts of words, Han characters and the text between them, and each part's word."""

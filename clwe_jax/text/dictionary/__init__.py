@@ -189,13 +189,13 @@ def _leave_out_rejected(
         rejected += [
             (left, words[0][i], right, words[1][j]) for i, j in zip(a.tolist(), b.tolist())
         ]
-        numbers.setdefault((left, right), []).append(_paired(a, b))
-        numbers.setdefault((right, left), []).append(_paired(b, a))
+        numbers.setdefault((left, right), []).append(_number_pairs(a, b))
+        numbers.setdefault((right, left), []).append(_number_pairs(b, a))
         for fault in pairs.bad:
             logging.warning("%s: skipped %s", path, fault)
 
     def keep(left, right, a, b):
-        return ~np.isin(_paired(a, b), np.concatenate(numbers.get((left, right), [a[:0]])))
+        return ~np.isin(_number_pairs(a, b), np.concatenate(numbers.get((left, right), [a[:0]])))
 
     if rejected:
         _filter(merger, keep)
@@ -203,7 +203,7 @@ def _leave_out_rejected(
     return rejected
 
 
-def _paired(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _number_pairs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """One number a pair of words."""
     return (a.astype(np.int64) << 32) + b
 
