@@ -50,9 +50,13 @@ def name_of(command: str) -> str:
     """The name of a command's rows: 'dict_mlm_50:small train.steps=10', or 'csls words=20000'.
     A benchmark of a config is 'laser config=supervised_mt:base length=32'.
 
-    The seed, the folder of the run and peers' interpreters and checkouts do not belong to it.
+    The seed, the folder of the run and peers' interpreters and checkouts do not belong to it; nor does the
+    seed in a path, the folder of runs that share it.
     """
     words = shlex.split(command)
+    seeds = [word.partition("=")[2] for word in words if re.match("--(config[.])?seed=", word)]
+    for seed in seeds:
+        words = [re.sub(f"/{seed}(?=/)", "", word) for word in words]
     while words and (words[0] in ("python", "-m") or words[0].startswith("clwe_jax.")):
         words.pop(0)
     script, options, place = "", [], 0

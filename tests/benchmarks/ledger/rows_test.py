@@ -30,6 +30,10 @@ MAIN = "python -m clwe_jax.main --config=configs/"
     "command, name",
     [
         (MAIN + "mbert.py --workdir=runs/x --config.seed=3", "mbert"),
+        (
+            MAIN + "mbert.py --config.seed=3 --config.init.embeddings=runs/3/x",
+            "mbert init.embeddings=runs/x",
+        ),
         (MAIN + "mbert.py:small --config.train.steps=10", "mbert:small train.steps=10"),
         (MAIN.replace("=", " ") + "mbert.py:laptop", "mbert"),
         ("python benchmarks/csls.py --words 20 --flag --peer-python=x", "csls flag words=20"),
