@@ -101,8 +101,6 @@ class Bleu(ByIdentity, BleuEvaluation):
         for pair, pairs in self._pairs:
             sides = {pair.source: pairs.source, pair.target: pairs.target}
             for source, target in ((pair.source, pair.target), (pair.target, pair.source)):
-                if self.context.pairs and (source, target) not in self.context.pairs:
-                    continue
                 translations = self._translate(model, sides[source], source, target)
                 wanted = [join_words(model.words(text, target)) for text in sides[target]]
                 bleu, chrf, signature = scores(translations, wanted, target)
@@ -133,6 +131,8 @@ class Bleu(ByIdentity, BleuEvaluation):
 
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Bitext, parallel.SentencePairs]]:
-        all_files = parallel.find(self.data, self.context.languages, "evals.bleu.data")
+        context = self.context
+        option = "evals.bleu.data"
+        found = parallel.test_pairs(self.data, context.languages, option, context.pairs)
         reader = parallel.Reader()
-        return [(files, reader.read(files, self.max_sentences)) for files in all_files]
+        return [(files, reader.read(files, self.max_sentences)) for files in found]

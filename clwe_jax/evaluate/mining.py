@@ -99,7 +99,9 @@ class BitextMining(ByIdentity, MiningEvaluation):
     def _pairs(self) -> list[tuple[parallel.Bitext, list[str], list[str]]]:
         texts = []
         reader = parallel.Reader()
-        for files in parallel.test_pairs(self.data, self.context.languages, "evals.mining.data"):
+        context = self.context
+        option = "evals.mining.data"
+        for files in parallel.test_pairs(self.data, context.languages, option, context.pairs):
             pairs = reader.read(files, self.max_sentences)
             source, target = drop_repeats(pairs.source, pairs.target, files.paths[0])
             if len(source) < 12:

@@ -22,7 +22,6 @@ from clwe_jax.models.pooling import last_layers
 from clwe_jax.options.evaluators import RetrievalEvaluation
 from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.corpus import parallel
-from clwe_jax.text.corpus.parallel_files import VERSES
 from clwe_jax.text.corpus.repeats import drop_repeats
 from clwe_jax.types import Covers, Encoder, Pools, Truncates
 
@@ -183,20 +182,9 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Bitext, list[str], list[str]]]:
         """Each pair with its source and target sentences, read once."""
-        languages = self.context.languages
-        asked = self.context.pairs
-        pairs = [
-            pair
-            for pair in parallel.test_pairs(self.data, languages, "evals.retrieval.data")
-            # Verses make a pair of every two languages: a hundred would have 4,950.
-            if not asked or pair.kind != VERSES or (pair.source, pair.target) in asked
-        ]
-        if not pairs:
-            logging.warning(
-                "%s: retrieval is left out: no pair has both languages among %s",
-                self.data,
-                ", ".join(languages),
-            )
+        context = self.context
+        option = "evals.retrieval.data"
+        pairs = parallel.test_pairs(self.data, context.languages, option, context.pairs)
         reader = parallel.Reader()
         texts = [reader.read(pair, self.max_sentences) for pair in pairs]
         return [

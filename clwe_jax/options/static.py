@@ -52,7 +52,7 @@ class StaticOptions(Section):
     hub: str = option("en", "the language that the others are mapped to, if the run has it")
     pairs: str = option(
         "",
-        "pairs to evaluate, en-de,de-fr, in dictionaries and verses; '': the hub with every other language; "
+        "pairs to evaluate, en-de,de-fr, in words and sentences; '': the hub with every other language; "
         "all: every pair, whose number grows with the square of the languages",
     )
     stored: Annotated[str, OneOf("float", "packed")] = option(

@@ -62,6 +62,16 @@ def test_repeated_sentences_count_once(tmp_path, caplog):
     assert "2 of 5" in caplog.text
 
 
+def test_files_of_any_kind_are_read_in_the_asked_directions_alone(tmp_path, warnings):
+    for name in ("test.de", "test.en", "test.fr", "de-fr.de", "de-fr.fr"):
+        (tmp_path / name).write_text("a\nb\n")
+    for place in (f"{tmp_path}/test", str(tmp_path)):
+        context = Context(languages=("de", "en", "fr"), pairs=[("fr", "de"), ("de", "fr")])
+        made = retrieval.SentenceRetrieval(context=context, data=place)
+        assert [pair.name for pair, _, _ in made._pairs] == ["de-fr"]
+    assert "2 pairs are not measured, such as de-en" in warnings("INFO")
+
+
 def test_a_value_that_is_not_finite_is_an_error():
     x = np.ones((3, 2))
     broken = np.array([[1, 1], [1, np.nan], [1, 1]])
@@ -235,7 +245,7 @@ def test_no_pair_of_the_models_languages(world, toy_objective, warnings):
     tokenizer, variables, _ = world
     tokenizer.languages = ("sw", "xh")
     assert run(world, toy_objective()) == {}
-    assert "retrieval is left out" in warnings() and "de-en, fr-en" in warnings("INFO")
+    assert "measures nothing" in warnings() and "de-en, fr-en" in warnings("INFO")
 
 
 def test_a_missing_folder_is_an_error_before_training(world):

@@ -85,19 +85,42 @@ def find(place: str, languages: Sequence[str], option: str) -> list[Bitext]:
     return pairs
 
 
-def test_pairs(place: str, languages: Sequence[str], option: str) -> list[Bitext]:
+def test_pairs(
+    place: str, languages: Sequence[str], option: str, asked: Sequence[tuple[str, str]] = ()
+) -> list[Bitext]:
     """The language pairs of an evaluation: each once, sorted by name; there may be none.
+
+    Args:
+      asked: pairs to evaluate, in both orders; (): all pairs.
 
     Raises:
       FileNotFoundError, ValueError: as of `find`.
     """
     by_name: dict[str, Bitext] = {}
+    left_out: list[str] = []
     for files in parallel_files.find(place, languages, option)[0]:
+        if asked and (files.source, files.target) not in asked:
+            left_out.append(files.name)
+            continue
         first = by_name.setdefault(files.name, files)
         if first is not files:
             logging.warning(
                 "%s: left out, as %s is also in %s", files.paths[0], files.name, first.paths[0]
             )
+    if left_out:
+        logging.info(
+            "%s: %d pairs are not measured, such as %s: --config.static.pairs asks for others",
+            place,
+            len(left_out),
+            left_out[0],
+        )
+    if not by_name:
+        logging.warning(
+            "%s: config.%s measures nothing: no pair has both languages among %s",
+            place,
+            option,
+            ", ".join(languages),
+        )
     return [by_name[name] for name in sorted(by_name)]
 
 
