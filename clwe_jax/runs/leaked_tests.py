@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator, Mapping, Sequence
 
-from clwe_jax.text import leaks
+from clwe_jax.cached import CachedResult
+from clwe_jax.text import leaks, stamps
 
 # Options that name what a run learns from -> the folder of the embedded world that 'pocket' stands for.
 _LEARNED = {
@@ -17,6 +19,7 @@ _LEARNED = {
     ("transfer", "train"): "",
 }
 _POCKET_TESTS = "retrieval"
+_KEPT = "leaks.json"  # the line in the run's folder, for the next report
 # Bytes of each file that are read: some seconds beside a training. Those of the embedded world are small runs'.
 _MOST = 16 << 20
 _MOST_OF_POCKET = 1 << 18
@@ -51,7 +54,17 @@ def describe(values: Mapping[str, Any], workdir: str) -> str:
         return ""
     pocket = os.path.join(workdir, "pocket")
     embedded = all(place.startswith(pocket) for place in text)
-    found = leaks.find(text, tests, _MOST_OF_POCKET if embedded else _MOST)
+    return CachedResult(
+        os.path.join(workdir, _KEPT),
+        {"text": text, "tests": tests},
+        functools.partial(_find, text, tests, _MOST_OF_POCKET if embedded else _MOST),
+        stamps=stamps.stamps(leaks.files([*text, *tests])),
+        required=False,
+    ).result()
+
+
+def _find(text: Sequence[str], tests: Sequence[str], limit: int) -> str:
+    found = leaks.find(text, tests, limit)
     if not found.tests or not found.lines:
         return ""
     command = f"clwe-jax leaks --text={','.join(text)} --tests={','.join(tests)}"

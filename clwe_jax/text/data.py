@@ -126,20 +126,22 @@ def _ntrex(out: str, languages: Sequence[str]) -> None:
     names = _names_of("ntrex")
     for language, name in _find_names(languages, names, "NTREX-128", english=True).items():
         served = f"{_NEWS}-{'src' if name == 'eng' else 'ref'}.{names[name]}.txt"
-        download.download_files(out, [served], address=_NTREX)
-        content = pathlib.Path(out, served).read_bytes()
-        atomic.write(os.path.join(out, f"{_NEWS}.{language}"), content)
+        _fetch_as({served: f"{_NEWS}.{language}"}, _NTREX, out, "")
 
 
 def _sib200(out: str, languages: Sequence[str]) -> None:
     chosen = _find_names(languages, _names_of("sib200"), "SIB-200", english=True)
     for language, name in chosen.items():
-        parts = [f"{part}.tsv" for part in ("train", "dev", "test")]
-        folder = os.path.join(out, "served", name)
-        download.download_files(folder, parts, address=f"{_SIB200}{name}/")
-        for part in parts:
-            content = pathlib.Path(folder, part).read_bytes()
-            atomic.write(os.path.join(out, f"{language}.{part}"), content)
+        names = {f"{part}.tsv": f"{language}.{part}.tsv" for part in ("train", "dev", "test")}
+        _fetch_as(names, f"{_SIB200}{name}/", out, name)
+
+
+def _fetch_as(names: Mapping[str, str], address: str, out: str, folder: str) -> None:
+    """Fetches files into a folder of `out/served`, and copies them to `out` under our names."""
+    served = os.path.join(out, "served", folder)
+    download.download_files(served, list(names), address=address)
+    for name, own in names.items():
+        atomic.write(os.path.join(out, own), pathlib.Path(served, name).read_bytes())
 
 
 def _use_sib200(out: str, languages: Sequence[str]) -> str:

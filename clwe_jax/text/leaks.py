@@ -74,8 +74,8 @@ class Leaks:
             f"{copies:,} of {self.tests:,} test sentences stand in the {self.lines:,} lines learned from, and near "
             f"copies of {len(self.found) - copies:,} more"
         )
-        files = collections.Counter(os.path.basename(leak.test[0]) for leak in self.found)
-        return line + "".join(f"; {count:,} of {name}" for name, count in files.most_common(3))
+        names = collections.Counter(os.path.basename(leak.test[0]) for leak in self.found)
+        return line + "".join(f"; {count:,} of {name}" for name, count in names.most_common(3))
 
 
 def find(text: Iterable[str], tests: Iterable[str], limit: float | None = None) -> Leaks:
@@ -87,7 +87,7 @@ def find(text: Iterable[str], tests: Iterable[str], limit: float | None = None) 
     """
     unread: dict[str, str] = {}
     places: dict[str, tuple[Place, str]] = {}  # key -> where the sentence stands, and itself
-    test_files = {os.path.realpath(path): path for path in _files(tests)}
+    test_files = {os.path.realpath(path): path for path in files(tests)}
     for path in test_files.values():
         for number, sentence in _sentences(path, None, unread):
             key = sentence_key(sentence)
@@ -105,7 +105,7 @@ def find(text: Iterable[str], tests: Iterable[str], limit: float | None = None) 
                 having.setdefault(gram, []).append(key)
     best: dict[str, tuple[float, Place]] = {}
     lines = 0
-    for path in _files(text):
+    for path in files(text):
         if os.path.realpath(path) in test_files:
             continue
         for number, sentence in _sentences(path, limit, unread):
@@ -149,7 +149,8 @@ def _grams(units: Sequence[str]) -> Iterator[tuple[str, ...]]:
     return zip(units, units[1:], units[2:], strict=False)
 
 
-def _files(places: Iterable[str]) -> Iterator[str]:
+def files(places: Iterable[str]) -> Iterator[str]:
+    """The files among places and in their folders, without hidden ones."""
     for place in places:
         if os.path.isfile(place):
             yield place

@@ -84,3 +84,15 @@ def test_a_report_has_a_line(folders, tmp_path):
     assert line.startswith("Test sentences in what was learned from: 1 of 4")
     assert line.endswith(f"clwe-jax leaks --text={text} --tests={tests} names them.")
     assert leaked_tests.describe({"data": {"source": "tfds:x"}, "evals": {}}, "") == ""
+
+
+def test_a_later_report_reads_the_text_again_only_where_it_changed(folders, tmp_path, monkeypatch):
+    text, tests = folders
+    values = {"data": {"source": f"text:{text}"}, "evals": {"retrieval": {"data": tests}}}
+    line = leaked_tests.describe(values, str(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr(leaks, "find", None)
+        assert leaked_tests.describe(values, str(tmp_path)) == line
+    with open(f"{text}/some.txt", "a", encoding="utf-8") as file:
+        file.write("\nDas Wetter war gestern schlecht")
+    assert "2 of 4" in leaked_tests.describe(values, str(tmp_path))
