@@ -209,7 +209,8 @@ class Model(SpecialMethods):
     ) -> list[WordTranslation]:
         """The words of another language nearest to a word, without context, best first.
 
-        `neighbours` with another default method, and without a word's own language.
+        `neighbours` with another default method. A score of 'csls' is twice the cosine, less the mean cosines of
+        both words with their ten nearest ones: it may be below 0.
 
         Args:
           lang, to: the word's language, and that of the translations.

@@ -71,6 +71,11 @@ class Vectors:
         return self.vectors.shape[1]
 
     @functools.cached_property
+    def signs(self) -> list[str]:
+        """The keys without a letter or a number, such as those of punctuation."""
+        return [key for key in self.own_keys if not any(map(str.isalnum, key))]
+
+    @functools.cached_property
     def index(self) -> dict[str, int]:
         """word or key -> row; the first row of several with one key.
 

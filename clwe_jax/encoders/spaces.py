@@ -41,6 +41,11 @@ _MOST_CACHED = 1_000_000  # maximum number of cached pieces of a language
 _WIDENED = 2  # languages whose narrower vectors are held in float32
 
 
+def _cache() -> Any:
+    """A field for what was computed so far."""
+    return dataclasses.field(default_factory=dict, init=False, repr=False)
+
+
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class StaticSpaces(LoadedEncoder):
     """The vectors of several languages and the maps between their spaces.
@@ -71,23 +76,14 @@ class StaticSpaces(LoadedEncoder):
     entries: DictionaryEntries = dataclasses.field(default_factory=DictionaryEntries)
     described = "Static vectors"
     tokenizer = None
-    _phrases: dict[str, Phrases] = dataclasses.field(default_factory=dict, init=False, repr=False)
+    _phrases: dict[str, Phrases] = _cache()
     # Language -> a piece of text between spaces -> its words.
-    _pieces: dict[str, dict[str, list[str]]] = dataclasses.field(
-        default_factory=dict, init=False, repr=False
-    )
-    _widened: dict[str, Vectors] = dataclasses.field(default_factory=dict, init=False, repr=False)
-    # Spaces that were computed so far.
-    _hub_spaces: dict[str, Vectors] = dataclasses.field(
-        default_factory=dict, init=False, repr=False
-    )
-    _common_spaces: dict[str, tuple[Vectors, Vectors]] = dataclasses.field(
-        default_factory=dict, init=False, repr=False
-    )
+    _pieces: dict[str, dict[str, list[str]]] = _cache()
+    _widened: dict[str, Vectors] = _cache()
+    _hub_spaces: dict[str, Vectors] = _cache()
+    _common_spaces: dict[str, tuple[Vectors, Vectors]] = _cache()
     # (language, searched language, method) -> what a search needs of all their words.
-    _retrievers: dict[tuple[str, str, str], Retriever] = dataclasses.field(
-        default_factory=dict, init=False, repr=False
-    )
+    _retrievers: dict[tuple[str, str, str], Retriever] = _cache()
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -162,7 +158,8 @@ class StaticSpaces(LoadedEncoder):
         """The words nearest to a word, without itself; the first call for two languages is slow.
 
         The entries of a word in the dictionary that the vectors were trained with come first, by their
-        cosine; a pair that it rejects is left out. The scores of 'csls' and 'inverted_softmax' are not comparable between languages.
+        cosine. A pair that it rejects is left out, and so is punctuation, which stands beside many words.
+        The scores of 'csls' and 'inverted_softmax' are not comparable between languages.
 
         Raises:
           ValueError: an unknown method, a word without a vector (the message names similar words),
@@ -186,8 +183,11 @@ class StaticSpaces(LoadedEncoder):
             pool, keys = self.word_space(lang, to)
             self._retrievers[lang, to, chosen] = Retriever(keys.vectors, pool.vectors, chosen)
         retriever = self._retrievers[lang, to, chosen]
-        judged = self.entries.of(x.own_keys[row], lang, to) if row is not None else ((), ())
-        return rank(retriever, query, k, y, to, *judged, row if lang == to else None)
+        key = "" if row is None else x.own_keys[row]
+        entries, never = self.entries.of(key, lang, to)
+        if any(map(str.isalnum, word)):
+            never = never + y.signs
+        return rank(retriever, query, k, y, to, entries, never, row if lang == to else None)
 
     def as_words(self, vectors: np.ndarray | Packed) -> np.ndarray:
         """The vectors by which single words are compared, float32, made from those of `space`."""

@@ -1,11 +1,12 @@
-"""Example sentences of a word and its translation, in which both are marked."""
+"""Example sentences of a word and its translation, in which both are marked, and how words are spelled."""
 
 from __future__ import annotations
 
+import collections
 import functools
 import re
 import unicodedata
-from typing import Callable, Mapping, Sequence
+from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -20,6 +21,17 @@ _LOOKED_AT = 400  # sentences of a word that are looked at, the shortest first
 # Parts of a sentence: text, a marked word, text, a marked word, ...
 Parts = list[str]
 Cut = Callable[[str, str], Sequence[str]]  # (piece of text, language) -> keys of its words
+_HYPHENS = re.compile(r"[\s\-‐‑–—]+")
+# What stands behind another end, as of a sentence or before its quotation, has a capital in any case.
+_INSIDE = re.compile(r"[^\W_],?$")
+
+
+class Example(NamedTuple):
+    """A sentence with a word, its translation with one of the word's translations, and their reference."""
+
+    source: Parts
+    target: Parts
+    reference: str
 
 
 class Examples:
@@ -44,6 +56,7 @@ class Examples:
             rows = given.pairs.get(pair[::-1], np.zeros((0, 2), np.int64))[:, ::-1]
         self._rows = rows
         self._sentences = [given.sentences.get(language, ()) for language in pair]
+        self._references = given.references.get(pair[1], {})
         self._words = [_words_of(text, language) for language in pair]
 
     @functools.cached_property
@@ -57,7 +70,18 @@ class Examples:
                     found.setdefault(word, []).append(place)
         return found
 
-    def find(self, word: str, translations: Sequence[str]) -> list[tuple[Parts, Parts]]:
+    @functools.cached_property
+    def _spellings(self) -> list[dict[str, str]]:
+        return [
+            spell_words(sentences, language, self._cut)
+            for language, sentences in zip(self._pair, self._sentences)
+        ]
+
+    def spell(self, side: int, word: str) -> str | None:
+        """A word as most sentences of a side write it, 'Jesus' for 'jesus'; None where none shows it."""
+        return self._spellings[side].get(word)
+
+    def find(self, word: str, translations: Sequence[str]) -> list[Example]:
         """Short sentences with a word whose translations have one of its translations.
 
         Args:
@@ -70,7 +94,11 @@ class Examples:
                     if other in self._words[1].get(int(self._rows[place, 1]), ()):
                         found[place] = other
         return [
-            (self._mark(0, place, word), self._mark(1, place, other))
+            Example(
+                self._mark(0, place, word),
+                self._mark(1, place, other),
+                self._references.get(int(self._rows[place, 1]), ""),
+            )
             for place, other in found.items()
         ]
 
@@ -95,17 +123,35 @@ def mark(sentence: str, word: str, language: str, cut: Cut) -> Parts:
         at = piece.lower().find(word)
         end = at + len(word)
         if at < 0 or len(piece.lower()) != len(piece):
-            letters = [place for place, x in enumerate(piece) if _is_letter(x)] or [0]
-            at = letters[0]
-            end = letters[-1] + 1
+            at, end = _letters(piece)
         parts[-1] += piece[:at]
         parts += [piece[at:end], piece[end:]]
     return parts
 
 
-def _is_letter(character: str) -> bool:
-    """Whether a character is no punctuation; a combining mark is a part of its letter."""
-    return unicodedata.category(character)[0] in "LMN"
+def spell_words(sentences: Iterable[str], language: str, cut: Cut) -> dict[str, str]:
+    """Word -> its most frequent spelling inside sentences, where a capital is no capital of a beginning."""
+    seen: collections.Counter[str] = collections.Counter()
+    for sentence in sentences:
+        inside = False
+        for piece in _HYPHENS.split(sentence):
+            if inside and piece.lower() != piece.upper():  # letters that have no case say nothing
+                seen[piece] += 1
+            inside = bool(_INSIDE.search(piece))
+    counts: dict[str, collections.Counter[str]] = {}
+    for piece, count in seen.items():
+        at, end = _letters(piece)
+        words = cut(piece[at:end], language)
+        if len(words) == 1:
+            counts.setdefault(words[0], collections.Counter())[piece[at:end]] += count
+    return {word: some.most_common(1)[0][0] for word, some in counts.items()}
+
+
+def _letters(piece: str) -> tuple[int, int]:
+    """Where the letters of a piece of text begin and end, without punctuation beside them."""
+    # A combining mark is a part of its letter.
+    places = [place for place, x in enumerate(piece) if unicodedata.category(x)[0] in "LMN"] or [0]
+    return places[0], places[-1] + 1
 
 
 def _words_of(text: GivenText, language: str) -> Mapping[int, list[str]]:

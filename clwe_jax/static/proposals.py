@@ -21,7 +21,7 @@ from clwe_jax.embeddings.beginnings import beginnings
 from clwe_jax.embeddings.linking import WordLinks
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.spaces import StaticSpaces
-from clwe_jax.static.marked import Examples
+from clwe_jax.static.marked import Example, Examples
 from clwe_jax.text.words.spellings import readable
 from clwe_jax.text.words.words import latin
 
@@ -63,14 +63,14 @@ class Proposal:
       count: its occurrences.
       translations: the best first.
       forms: words that begin alike and have the same first translation, with their occurrences.
-      examples: two sentences and their translations, see `Examples`.
+      examples: sentences that show the word and one of its translations.
     """
 
     word: str
     count: int
     translations: Sequence[Translation]
     forms: Sequence[tuple[str, int]] = ()
-    examples: Sequence[Any] = ()
+    examples: Sequence[Example] = ()
 
 
 def propose(
@@ -87,7 +87,6 @@ def propose(
       links: source, such as 'verses' -> links of words.
       examples: finds sentences; None: there are none.
     """
-    source, target = pair
     counts = [_counts(model, language) for language in pair]
     spaces = model.word_space(*pair)
     has_entry = set(model.entries.known.between(*pair)[:, 0].tolist())
@@ -97,22 +96,28 @@ def propose(
         if row not in has_entry and counts[0].get(key, 0) >= _MIN_COUNT and _is_word(key)
     ]
     linked = {kind: _of_words(some, pair) for kind, some in links.items()}
+
+    def write(side: int, row: int) -> str:
+        words = spaces[side]
+        spelled = examples.spell(side, words.own_keys[row]) if examples else None
+        return readable(spelled or words.words[row], pair[side])
+
     made = []
     for row, translations in _translations(spaces, rows, linked, counts, model, pair):
         key = spaces[0].own_keys[row]
-        if translations and translations[0][1].score >= _LEAST:
+        if translations and translations[0].score >= _LEAST:
             made.append((key, row, translations))
-    made.sort(key=lambda x: (-x[2][0][1].score, x[1]))
+    made.sort(key=lambda x: (-x[2][0].score, x[1]))
     heads = _group(made, counts[0])
     proposals = []
     for (key, row, translations), forms in heads[:_MAX_PROPOSALS]:
-        targets = [other for other, _ in translations]
+        targets = [x.word for x in translations]
         proposals.append(
             Proposal(
-                readable(spaces[0].words[row], source),
+                write(0, row),
                 counts[0][key],
-                [translation for _, translation in translations],
-                [(readable(spaces[0].words[x], source), counts[0][form]) for form, x in forms],
+                [x._replace(word=write(1, spaces[1].index[x.word])) for x in translations],
+                [(write(0, x), counts[0][form]) for form, x in forms],
                 examples.find(key, targets) if examples else (),
             )
         )
@@ -147,8 +152,8 @@ def _translations(
     counts: Sequence[Mapping[str, int]],
     model: StaticSpaces,
     pair: tuple[str, str],
-) -> Iterator[tuple[int, list[tuple[str, Translation]]]]:
-    """Yields the row of each word, and the keys and translations of its best candidates."""
+) -> Iterator[tuple[int, list[Translation]]]:
+    """Yields the row of each word and its best translations, by their keys."""
     x, y = spaces
     keys = search.unit(y.vectors)
     is_word = np.array([_is_word(key) for key in y.own_keys])
@@ -176,15 +181,14 @@ def _translations(
                 alike = difflib.SequenceMatcher(None, latin(key), latin(other), False)
                 kinds += ["spelling"] * (alike.ratio() >= _ALIKE)
                 kinds = kinds or ["contexts"]
-                word = readable(y.words[place], pair[1])
-                ranked.append((other, Translation(word, count, score, " + ".join(kinds))))
-            ranked.sort(key=lambda one: (-one[1].score, one[0]))
-            least = max(_LEAST, _LEAST_SHARE * ranked[0][1].score) if ranked else 0
-            yield row, [best for best in ranked if best[1].score >= least][:TRANSLATIONS]
+                ranked.append(Translation(other, count, score, " + ".join(kinds)))
+            ranked.sort(key=lambda one: (-one.score, one.word))
+            least = max(_LEAST, _LEAST_SHARE * ranked[0].score) if ranked else 0
+            yield row, [best for best in ranked if best.score >= least][:TRANSLATIONS]
 
 
 def _group(
-    made: Sequence[tuple[str, int, list[tuple[str, Translation]]]], counts: Mapping[str, int]
+    made: Sequence[tuple[str, int, list[Translation]]], counts: Mapping[str, int]
 ) -> list[tuple[Any, list[tuple[str, int]]]]:
     """Each head word, best first, and the keys and rows of its forms, most frequent first.
 
@@ -194,7 +198,7 @@ def _group(
     found: list[list[Any]] = []
     for one in made:
         key, _, translations = one
-        names = [(beginning, translations[0][0]) for beginning in beginnings(key)]
+        names = [(beginning, translations[0].word) for beginning in beginnings(key)]
         group = next((groups[name] for name in names if name in groups), None)
         if group is None:
             group = []

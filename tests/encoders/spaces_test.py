@@ -98,6 +98,17 @@ def test_a_language_without_vectors_is_left_out(method):
     assert model.neighbours("haus", lang="de", to="eu", method=method) == []
 
 
+@pytest.mark.parametrize("method", ["csls", "cosine"])
+def test_punctuation_is_no_neighbour_of_a_word(method):
+    raw = {
+        "en": Vectors(["yes", "no"], np.eye(2, dtype=np.float32)),
+        "de": Vectors(["!", "ja", "«", "nein"], np.float32([[1, 0], [0.9, 0.1], [1, 0.1], [0, 1]])),
+    }
+    model = StaticSpaces(raw, {}, {}, "en")
+    assert [x.word for x in model.neighbours("yes", "en", 2, "de", method=method)] == ["ja", "nein"]
+    assert model.neighbours("!", "de", 1, "de", method=method)[0].word == "«"
+
+
 def test_text_is_cut_as_the_encoder_cuts_it():
     words = ["東京", "へ", "行く"]
     loaded = StaticSpaces({"ja": Vectors(words, np.eye(3, dtype=np.float32))}, {}, {}, "ja")

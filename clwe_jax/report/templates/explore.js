@@ -14,6 +14,7 @@ const keyOf = text => {
   return DATA.lower ? plain.toLowerCase() : plain;
 };
 const [SHORT_COLUMNS, SHORT_SHARE] = DATA.shortened;
+const HAS_LETTERS = /[\p{L}\p{N}]/u;
 const SPACES = {};
 for (const language of DATA.languages) {
   const index = new Map(Object.entries(DATA.keys[language]));
@@ -24,6 +25,7 @@ for (const language of DATA.languages) {
     rows: new Int8Array(bytesOf(DATA.vectors[language]).buffer),
     lengths: floatsOf(DATA.lengths[language]),
     short: new Set(DATA.short[language]),
+    signs: DATA.words[language].flatMap((word, row) => HAS_LETTERS.test(word) ? [] : [row]),
     longest: Math.max(1, ...DATA.words[language].map(word => word.split(' ').length)),
   };
 }
@@ -71,7 +73,8 @@ const meanOfBest = scores => {
 const paired = (table, language, row, to) =>
   new Set((DATA[table][`${language}-${to}`] || []).filter(x => x[0] === row).map(x => x[1]));
 
-// The words nearest to a word: entries of the dictionary first, by cosine; no rejected pair.
+// The words nearest to a word: entries of the dictionary first, by cosine; no rejected pair, and no
+// punctuation beside a word.
 const nearest = (word, language, to, method, count = K) => {
   const own = SPACES[language].index.get(keyOf(word));
   const near = cosines(asWord(language, own), to);
@@ -83,6 +86,7 @@ const nearest = (word, language, to, method, count = K) => {
   const entries = paired('known', language, own, to);
   const never = paired('rejected', language, own, to);
   if (to === language) never.add(own);
+  if (HAS_LETTERS.test(word)) for (const row of SPACES[to].signs) never.add(row);
   const known = [...entries].sort((a, b) => near[b] - near[a]);
   const others = best(scores, count + entries.size + never.size).filter(x => !entries.has(x));
   return [...known, ...others].filter(row => !never.has(row)).slice(0, count).map(row => ({

@@ -12,10 +12,10 @@ const WORDS = DATA.proposals.map(x => ({word: x[0], count: x[1], translations: x
 const BY_WORD = new Map(WORDS.map(x => [x.word, x]));
 let judged = {};
 try { judged = JSON.parse(localStorage.getItem(KEY)) || {}; } catch { /* begins anew */ }
-let done = [];  // words in the order of their judgement, for undo
+let done = [];  // what the page showed before each judgement, for undo
 let now = null;
 let marks = {};  // of the translations of the word that is shown: 'right' or 'wrong'
-let withForms = false;
+let withForms = false;  // whether what is accepted holds for its forms too
 
 const keep = () => {
   try { localStorage.setItem(KEY, JSON.stringify(judged)); }
@@ -27,12 +27,19 @@ const stateOf = word => {
   if (found.right?.length) return 'yes';
   return found.wrong?.length ? 'no' : 'skip';
 };
+// A name has a capital in every script that has capitals.
+const isName = x => {
+  const cased = [x.word, x.translations[0][0]].map(word => word[0])
+    .filter(letter => letter.toLowerCase() !== letter.toUpperCase());
+  return cased.length > 0 && cased.every(letter => letter !== letter.toLowerCase());
+};
 const chosen = () => {
-  const state = $('state').value, source = $('source').value;
+  const state = $('state').value, source = $('source').value, names = $('names').checked;
   const asked = $('search').value.toLowerCase().split(/\s+/).filter(Boolean);
   return WORDS.filter(x => {
     if (state && stateOf(x.word) !== state) return false;
-    if (source && !(x.translations[0][3].split(' + ').includes(source))) return false;
+    if (source && !x.translations.some(t => t[3].split(' + ').includes(source))) return false;
+    if (!names && isName(x)) return false;
     const text = [x.word, ...x.translations.map(t => t[0]), ...x.forms.map(f => f[0])].join(' ');
     return asked.every(part => text.toLowerCase().includes(part));
   });
@@ -42,7 +49,7 @@ const marked = (parts, language) => make('div', {lang: language, dir: 'auto'},
 
 const show = () => {
   const list = chosen();
-  if (!now || !list.includes(now)) { now = list[0] || null; marks = {}; withForms = false; }
+  if (!now || !list.includes(now)) turnTo(list[0]);
   const states = WORDS.map(x => stateOf(x.word));
   const number = state => states.filter(x => x === state).length;
   const all = WORDS.length - number('open');
@@ -50,7 +57,10 @@ const show = () => {
   $('progress').value = all;
   $('counts').textContent = `${all} of ${WORDS.length} judged: ${number('yes')} accepted, `
     + `${number('no')} rejected, ${number('skip')} skipped`;
-  $('card').replaceChildren(...(now ? card(now) : [make('p', {}, 'No word is left here.')]));
+  $('card').replaceChildren(...(now ? card(now) : [make('p', {}, number('open')
+    ? `No word is left that you look for; ${number('open')} others are not judged. `
+    : 'Every word is judged. ', number('open')
+    ? make('button', {onclick: showAll}, 'Show them') : null)]));
   const place = Math.max(0, list.indexOf(now));
   $('list').replaceChildren(...list.slice(place, place + LISTED).map(x => make('li',
     {class: x === now ? 'now' : null, onclick: () => go(x)},
@@ -58,26 +68,44 @@ const show = () => {
     spoken((judged[x.word]?.right || x.translations.map(t => t[0])).join(', '), TARGET),
     make('span', {class: 'n'}, x.translations[0][2].toFixed(2)))));
 };
+const originOf = proposed => {
+  if (!proposed) return 'your own';
+  const [, count, score, source] = proposed;
+  return `${score.toFixed(2)} · ${count ? `${Math.round(count)} links · ` : ''}${source}`;
+};
 const card = x => [
   spoken(x.word, SOURCE, {}, 'h2'),
   make('p', {class: 'soft'}, `${x.count} times`, ...(x.forms.length ? [
     make('label', {}, ' · ', make('input', {type: 'checkbox', id: 'forms',
       checked: withForms ? '' : null, oninput: e => { withForms = e.target.checked; }}),
     ' also: ', ...x.forms.flatMap(([form, count]) => [spoken(form, SOURCE), ` (${count}) `]))] : [])),
-  make('ol', {}, ...x.translations.map(([word, count, score, source]) => make('li',
-    {class: marks[word] || (judged[x.word]?.right?.includes(word) ? 'right'
-      : judged[x.word]?.wrong?.includes(word) ? 'wrong' : null), onclick: () => turn(word)},
+  make('ol', {}, ...translationsOf(x).map((word, place) => make('li',
+    {class: marks[word] || ['right', 'wrong'].find(kind => judged[x.word]?.[kind]?.includes(word)),
+    onclick: () => turn(word)},
     spoken(word, TARGET, {}, 'b'),
-    make('span', {class: 'soft'},
-      `${score.toFixed(2)} · ${count ? `${count} links · ` : ''}${source}`)))),
-  ...x.examples.map(([left, right]) => make('div', {class: 'pair'}, marked(left, SOURCE),
-    marked(right, TARGET))),
+    make('span', {class: 'soft'}, originOf(x.translations[place]))))),
+  ...x.examples.map(([left, right, reference]) => make('div', {class: 'pair'},
+    marked(left, SOURCE), marked(right, TARGET), make('small', {class: 'soft'}, reference))),
 ];
+// What is proposed of a word, and the person's own translations.
+const translationsOf = x => [...new Set([...x.translations.map(t => t[0]),
+  ...(judged[x.word]?.right || [])])];
 const turn = word => {
   marks[word] = {undefined: 'right', right: 'wrong'}[marks[word]];
   show();
 };
-const go = x => { now = x; marks = {}; withForms = false; show(); };
+const turnTo = x => {
+  now = x || null;
+  marks = {};
+  withForms = Boolean(x && judged[x.word]?.forms?.length);
+};
+const go = x => { turnTo(x); show(); };
+const showAll = () => {
+  $('state').value = 'open';
+  $('source').value = $('search').value = '';
+  $('names').checked = true;
+  show();
+};
 const move = step => {
   const list = chosen(), place = list.indexOf(now) + step;
   if (list[place]) go(list[place]);
@@ -86,26 +114,23 @@ const judge = verdict => {
   if (!now) return;
   const list = chosen();
   const next = list[list.indexOf(now) + 1] || null;
+  done.push({x: now, before: judged[now.word], marks, withForms});
   judged[now.word] = {...verdict, forms: withForms ? now.forms.map(f => f[0]) : []};
-  done.push(now.word);
   keep();
-  now = next;
-  marks = {};
-  withForms = false;
-  show();
+  go(next);
 };
-const among = kind => now.translations.map(t => t[0]).filter(word => marks[word] === kind);
+const among = kind => translationsOf(now).filter(word => marks[word] === kind);
 const ACTIONS = {
   accept: () => {
     const right = among('right');
     const wrong = among('wrong');
-    const first = now.translations.map(t => t[0]).find(word => !wrong.includes(word));
+    const first = translationsOf(now).find(word => !wrong.includes(word));
     judge({right: right.length ? right : first ? [first] : [], wrong});
   },
   reject: () => {
     const wrong = among('wrong');
     const right = among('right');
-    const others = now.translations.map(t => t[0]).filter(word => !right.includes(word));
+    const others = translationsOf(now).filter(word => !right.includes(word));
     judge({right, wrong: wrong.length ? wrong : others});
   },
   correct: () => {
@@ -123,11 +148,13 @@ const ACTIONS = {
   },
   skip: () => judge({skip: true, wrong: [], right: []}),
   undo: () => {
-    const word = done.pop();
-    if (!word) return;
-    delete judged[word];
+    if (!done.length) return;
+    const last = done.pop();
+    if (last.before) judged[last.x.word] = last.before;
+    else delete judged[last.x.word];
+    [now, marks, withForms] = [last.x, last.marks, last.withForms];
     keep();
-    go(BY_WORD.get(word) || null);
+    show();
   },
   forms: () => { withForms = !withForms; show(); },
 };
@@ -139,7 +166,7 @@ document.onkeydown = e => {
   const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[e.key];
   if (action && (now || action === 'undo')) ACTIONS[action]();
   else if (step) move(step);
-  else if (now && now.translations[e.key - 1]) turn(now.translations[e.key - 1][0]);
+  else if (now && translationsOf(now)[e.key - 1]) turn(translationsOf(now)[e.key - 1]);
   else return;
   e.preventDefault();
 };
@@ -155,12 +182,12 @@ const rows = () => Object.entries(judged).flatMap(([word, x]) => ['right', 'wron
   (x[kind] || []).map(other => {
     const found = BY_WORD.get(word);
     const proposed = found?.translations.find(t => t[0] === other);
-    const [left, right] = found?.examples[0] || [[], []];
+    const [left, right, reference] = found?.examples[0] || [[], [], ''];
     return [word, other, kind, proposed ? 'proposed' : 'own', proposed?.[1] ?? '', proposed?.[2] ?? '',
-      proposed?.[3] ?? '', (x.forms || []).join(', '), left.join(''), right.join('')];
+      proposed?.[3] ?? '', (x.forms || []).join(', '), left.join(''), right.join(''), reference];
   })));
 const HEAD = ['word', 'translation', 'judgement', 'origin', 'links', 'score', 'source', 'forms',
-  'example', 'translated example'];
+  'example', 'translated example', 'reference'];
 const asCsv = () => [HEAD, ...rows()].map(row =>
   row.map(x => `"${String(x).replaceAll('"', '""')}"`).join(',') + '\r\n').join('');
 const asTsv = () => [HEAD, ...rows()].map(row =>
@@ -170,9 +197,9 @@ const form = (language, text) =>
   `<form lang="${escaped(language)}"><text>${escaped(text)}</text></form>`;
 const asLift = () => {
   const entries = Object.entries(judged).filter(([, x]) => x.right?.length).map(([word, x], n) => {
-    const examples = (BY_WORD.get(word)?.examples || []).map(([left, right]) =>
-      `<example>${form(SOURCE, left.join(''))}<translation>${form(TARGET, right.join(''))}`
-      + '</translation></example>').join('');
+    const examples = (BY_WORD.get(word)?.examples || []).map(([left, right, reference]) =>
+      `<example source="${escaped(reference)}">${form(SOURCE, left.join(''))}<translation>`
+      + `${form(TARGET, right.join(''))}</translation></example>`).join('');
     const senses = x.right.map((other, i) => `<sense id="${n}-${i}"><gloss lang="${escaped(TARGET)}">`
       + `<text>${escaped(other)}</text></gloss>${i ? '' : examples}</sense>`).join('');
     const variants = (x.forms || []).map(y => `<variant>${form(SOURCE, y)}</variant>`).join('');
@@ -194,14 +221,18 @@ for (const button of document.querySelectorAll('[data-save]')) {
   button.append(make('code', {}, ` ${name}`));
   button.onclick = () => saveFile(name, text(), type);
 }
-// Lines of `kind` 'right' or 'wrong'; a form that a head word has is its form again.
+// Lines of `kind` 'right' or 'wrong'; a form that a head word has is its form again. A word that is
+// proposed with another case is the same word.
 const read = (text, kind) => {
+  const bySmall = words => new Map(words.map(word => [word.toLowerCase(), word]));
+  const spelled = [bySmall(WORDS.flatMap(x => [x.word, ...x.forms.map(f => f[0])])),
+    bySmall(WORDS.flatMap(x => x.translations.map(t => t[0])))];
   const heads = new Map(WORDS.flatMap(x => x.forms.map(f => [f[0], x.word])));
   let count = 0;
   const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
   for (const pass of [0, 1]) for (const line of lines) {
     const [word, other] = (line.includes('\t') ? line.split('\t') : line.trim().split(/ +/))
-      .map(x => x.trim());
+      .slice(0, 2).map((x, side) => spelled[side].get(x.trim().toLowerCase()) ?? x.trim());
     if (!word || !other || heads.has(word) !== (pass === 1)) continue;
     const head = judged[heads.get(word)];
     count += 1;
@@ -225,7 +256,7 @@ $('load').onchange = async e => {
   $('said').textContent = said.join(', ');
   show();
 };
-for (const id of ['state', 'source', 'search']) $(id).oninput = () => { now = null; show(); };
+for (const id of ['state', 'source', 'search', 'names']) $(id).oninput = () => { now = null; show(); };
 const kinds = new Set(WORDS.flatMap(x => x.translations.flatMap(t => t[3].split(' + '))));
 $('source').append(...[...kinds].sort().map(x => make('option', {value: x}, x)));
 $('about').textContent = `${WORDS.length} words of ${nameOf(SOURCE)} that your dictionary lacks, the `

@@ -61,6 +61,7 @@ class Given:
       pairs: two languages, in the order of `sentences` -> rows of both, int64 [N, 2].
       skipped: kind of fault -> number of lines that were left out.
       files: the files that were read, sorted.
+      references: language -> the row of a verse -> its reference, 'MAT 5:12'; none of other text.
     """
 
     sentences: Mapping[str, Sequence[str]]
@@ -68,6 +69,7 @@ class Given:
     pairs: Mapping[tuple[str, str], np.ndarray]
     skipped: Mapping[str, int]
     files: tuple[str, ...]
+    references: Mapping[str, Mapping[int, str]] = dataclasses.field(default_factory=dict)
 
 
 def find(place: str, languages: Sequence[str], option: str) -> list[Bitext]:
@@ -140,6 +142,7 @@ def read_all(place: str, languages: Sequence[str], option: str) -> Given:
     rows: dict[str, dict[str, int]] = {
         x: {} for x in languages if any(x in (files.source, files.target) for files in found)
     }
+    references: dict[str, dict[int, str]] = {language: {} for language in rows}
     skipped: dict[str, int] = {}
     parts: dict[tuple[str, str], list[np.ndarray]] = {}
 
@@ -155,8 +158,9 @@ def read_all(place: str, languages: Sequence[str], option: str) -> Given:
             add(files, reader.read(files))
             continue
         for language, path in zip((files.source, files.target), files.paths, strict=True):
-            for text in reader.verses(path, files.selection).texts.values():
-                rows[language].setdefault(text, len(rows[language]))
+            for reference, text in reader.verses(path, files.selection).texts.items():
+                row = rows[language].setdefault(text, len(rows[language]))
+                references[language].setdefault(row, reference)
     texts = {language: len(known) for language, known in rows.items()}
     for files in found:
         if files.kind == VERSES:
@@ -167,6 +171,7 @@ def read_all(place: str, languages: Sequence[str], option: str) -> Given:
         pairs={both: np.concatenate(tables) for both, tables in parts.items()},
         skipped=skipped,
         files=tuple(sorted(set().union(*(files.paths for files in found)))),
+        references=references,
     )
 
 
