@@ -13,7 +13,8 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
-from clwe_jax.types import Array
+from clwe_jax.models.pooling import unit
+from clwe_jax.types import Array, Sums
 
 _NEVER = -1e9  # score of a place without a piece
 _SMALLEST = 1e-30  # of a sum of exponentials, whose logarithm is taken
@@ -56,6 +57,25 @@ def by_language(labels: ExpectedLabels, values: Array, languages: int) -> Array:
     """float32 [..., languages]: the sums of the labels' values [..., K] in each language."""
     own = labels.languages[..., None] == jnp.arange(languages)
     return jnp.where(own, values[..., None], 0.0).sum(-2)
+
+
+def distance(table: Array, pieces: Array, labels: ExpectedLabels) -> Sums:
+    """How far the labels of words are from the words in the table of tokens.
+
+    ALIGN-MLM (Tang et al. 2022) brings the vectors of a dictionary's pairs together so.
+
+    Args:
+      table: [V, D].
+      pieces: each word's own piece, int32 [...].
+
+    Returns:
+      The sum over the labels of 1 - cosine of the vectors of word and label, times the label's weight;
+      the sum of the weights.
+    """
+    units = unit(table)
+    words = jnp.take(units, pieces, axis=0)
+    cosines = jnp.einsum("...d,...kd->...k", words, jnp.take(units, labels.pieces, axis=0))
+    return Sums((labels.weights * (1.0 - cosines)).sum(), labels.weights.sum())
 
 
 def one_by_one(

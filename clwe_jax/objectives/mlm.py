@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax.models import expected_labels
+from clwe_jax.models.expected_labels import ExpectedLabels
 from clwe_jax.models.mlm import MlmModel, Predictions
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.options.objectives import MlmOptions
@@ -144,21 +145,30 @@ class MlmObjective(MlmOptions):
           'predictions_per_row', 'padding', 'overflow': see `row_sums`.
           'drift': with `stay_near_embeddings`, see `models.mlm.drift`; training adds its mean, times
             `stay_near_embeddings`, to the loss of every position.
+          'label_distance': with `align_labels`, see `expected_labels.distance`; training adds its mean,
+            times `align_labels`, likewise.
         """
         params = {"params": variables["params"]}
         apply = functools.partial(self.module.apply, params, train=train, rngs=rngs)
         output = apply(batch, self.max_predictions, method="gather")
+        distances = {}
+        # Otherwise training moves the layers out of the token table's space (docs/lessons.md).
+        if self.stay_near_embeddings:
+            distances["drift"] = self.stay_near_embeddings, output.drift
         if self.labels is None:
             sums = self._score_drawn_labels(params, output)
         else:
-            sums = self._score_all_labels(params, output, variables[LABELS])
+            labels = expected_labels.look_up(variables[LABELS], output.entries, self.labels.most)
+            labels = labels.replace(weights=labels.weights * output.weights[..., None])
+            sums = self._score_all_labels(params, output, labels, variables[LABELS]["members"])
+            if self.align_labels:
+                table = params["params"]["backbone"]["token_embedding"]
+                distance = expected_labels.distance(table, output.targets, labels)
+                distances["label_distance"] = self.align_labels, distance
         loss = sums.loss
-        drift = {}
-        # Otherwise training moves the layers out of the token table's space (docs/lessons.md).
-        if self.stay_near_embeddings:
-            drift = {"drift": output.drift}
+        for weight, distance in distances.values():
             # The step divides the loss by its weight. Evaluation (train=False) measures no penalty.
-            penalty = train * self.stay_near_embeddings * output.drift.mean() * loss.weight
+            penalty = train * weight * distance.mean() * loss.weight
             loss = Sums(loss.value + penalty, loss.weight)
         return {
             "loss": loss,
@@ -167,7 +177,7 @@ class MlmObjective(MlmOptions):
             "cross_lingual_loss": sums.cross_lingual,
             "cross_lingual_share": Sums(sums.cross_lingual.weight, loss.weight),
             **row_sums(batch["segment_ids"], output.weights.sum(), output.left_out),
-            **drift,
+            **{name: distance for name, (_, distance) in distances.items()},
         }, {}
 
     def _score_drawn_labels(self, params: Variables, output: Predictions) -> MlmSums:
@@ -187,13 +197,10 @@ class MlmObjective(MlmOptions):
         )
 
     def _score_all_labels(
-        self, params: Variables, output: Predictions, table: Mapping[str, Array]
+        self, params: Variables, output: Predictions, labels: ExpectedLabels, members_VN: Array
     ) -> MlmSums:
         """The expected loss over all labels of each position's dictionary entry."""
         weights_BP = output.weights
-        labels = expected_labels.look_up(table, output.entries, self.labels.most)
-        labels = labels.replace(weights=labels.weights * weights_BP[..., None])
-        members_VN = table["members"]
         languages = members_VN.shape[1]
         score = functools.partial(self.module.apply, params, method="score")
         if self.model.options.condition_on_language:

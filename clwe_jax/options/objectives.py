@@ -40,8 +40,15 @@ class MlmOptions(Section):
         "positions that are not predicted. With a common space in the token table, the layers"
         " stay in it",
     )
+    align_labels: Amount = option(
+        0.0,
+        "weight of the distance in the token table between a predicted word and its labels "
+        "(ALIGN-MLM; Tang et al. 2022), with config.task.labels=expected",
+    )
 
     def check(self, run: Any, path: str) -> None:
+        if self.align_labels and run.task.labels != "expected":
+            raise ValueError(f"{path}.align_labels needs all labels: --config.task.labels=expected")
         if not self.dense and run.model.condition_on_language:
             raise ValueError(
                 f"{path}.dense=False: a head without a dense layer cannot read the language: "

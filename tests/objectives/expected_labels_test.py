@@ -83,11 +83,11 @@ def start(objective, batch):
     return {**tree, "params": params}
 
 
-def loss_and_gradient(objective):
+def loss_and_gradient(objective, train=False):
     """The function (variables, batch) -> loss, sums, gradient, compiled once."""
 
     def loss(params, variables, batch):
-        sums, _ = objective.loss({**variables, "params": params}, batch, step=0, train=False)
+        sums, _ = objective.loss({**variables, "params": params}, batch, step=0, train=train)
         return sums["loss"].value, sums
 
     compiled = jax.jit(jax.value_and_grad(loss, has_aux=True))
@@ -202,3 +202,36 @@ def test_the_heaviest_labels_stay_and_weigh_as_much_as_all(monkeypatch):
     whole = np.add.reduceat(table.weights, table.splits[:-1])
     np.testing.assert_allclose(whole, 1, rtol=1e-6)
     assert table.most == 2
+
+
+def test_the_distance_of_words_and_labels_equals_numpy():
+    table = make_table()
+    objective = make_objective(table, condition_on_language=False)
+    batch = make_batch()
+    variables = start(objective, batch)
+    plain, _, before = loss_and_gradient(objective, train=True)(variables, batch)
+    aligned = dataclasses.replace(objective, align_labels=2.0)
+    found, sums, gradient = loss_and_gradient(aligned, train=True)(variables, batch)
+
+    vectors = np.asarray(variables["params"]["backbone"]["token_embedding"], np.float64)
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    units = vectors / lengths
+    distance = 0.0
+    pulls = np.zeros_like(vectors)
+    for word, language in MASKED.values():
+        own = PIECES[word]
+        for chance, piece, _ in draws(word, language):
+            cosine = units[own] @ units[piece]
+            distance += chance * (1 - cosine)
+            pulls[own] -= chance * (units[piece] - cosine * units[own]) / lengths[own]
+            pulls[piece] -= chance * (units[own] - cosine * units[piece]) / lengths[piece]
+    assert float(sums["label_distance"].value) == pytest.approx(distance, rel=1e-5)
+    assert float(sums["label_distance"].weight) == pytest.approx(len(MASKED))
+    assert found == pytest.approx(plain + 2.0 * distance, rel=1e-5)
+    name = "token_embedding"
+    moved = gradient["backbone"].pop(name) - before["backbone"].pop(name)
+    np.testing.assert_allclose(moved, 2.0 * pulls, atol=2e-5)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), gradient, before)
+    # Evaluation measures the distance and no penalty.
+    measured, _, _ = loss_and_gradient(aligned)(variables, batch)
+    assert measured == pytest.approx(plain, rel=1e-6)

@@ -123,6 +123,19 @@ def test_a_head_without_a_dense_layer_reads_no_language():
     assert not made.module.dense
 
 
+def test_words_are_drawn_to_their_labels_where_these_are_in_the_batch():
+    run = options.parse(
+        {
+            "objective": {"align_labels": 1.0},
+            "task": {"name": "dict_mlm", "only_words_with_entries": True},
+        }
+    )
+    with pytest.raises(ValueError, match="--config.task.labels=expected"):
+        run.objective.check(run, "config.objective")
+    run = options.with_values(run, {"task": {"labels": "expected"}})
+    run.objective.check(run, "config.objective")
+
+
 def test_hold_equals_numpy(objective, variables):
     batch = make_batch(6)
     held = dataclasses.replace(objective, stay_near_embeddings=3.0)
