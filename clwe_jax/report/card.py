@@ -9,8 +9,12 @@ _TEXTS = {
     "pocket": "The embedded world: this project's grammar made it; it holds no text of others.",
     "tfds": "A TFDS data set: its page names the licence.",
     "batches": "Prepared batches of unknown text: note their origin beside them.",
+    "pairs": "The sentences of the pairs.",
     "text": "Text of unknown licence: note its origin and licence in a file beside it.",
 }
+_PAIRS = (
+    "Translations of unknown licence: note each one's beside it, as `clwe-jax data ebible` does."
+)
 _DICTIONARY = {
     True: "The embedded world's: this project wrote it; it holds no data of others.",
     False: (
@@ -54,6 +58,9 @@ def data(run: RunFolder, vectors: str = "") -> list[Table]:
         )
     elif source:
         rows.append(["Text", Word(source, style="code"), _TEXTS.get(source.partition(":")[0], "")])
+    pairs = str(run.option("data.pairs") or "")
+    if pairs not in ("", "source", "pocket"):
+        rows.append(["Pairs", Word(pairs, style="code"), _PAIRS])
     dictionaries = str(run.option("data.dictionaries") or "")
     if dictionaries:
         known = _DICTIONARY[dictionaries == "pocket"]

@@ -25,7 +25,8 @@ _ABOUT = (
     "Words of given pairs of sentences are linked to the words of their translations, and the links take "
     "part in the vectors of words. mined/dictionary/ has all links with their counts; lexicon-xx-yy.html, which "
     "`clwe-jax lexicon RUN --languages=xx,yy` writes, proposes entries of them, with sentences. Precision: of the "
-    "test dictionaries' words that have links, the share whose most frequent link is a translation there."
+    "test dictionaries' words that have links, the share whose most frequent link is a translation there "
+    "(a right one that the dictionary lacks counts as wrong)."
 )
 
 
@@ -47,6 +48,7 @@ def write(
     """
     figures = {}
     rows = []
+    tested_words = []
     given = trainer.corpus.given_text.given
     for pair, found in links.items():
         name = "-".join(pair)
@@ -55,16 +57,18 @@ def write(
         new = sum(link[:2] not in known for link in words)
         count = len(given.pairs.get(pair, given.pairs.get(pair[::-1], ())))
         rows.append([pair_name(name), Number(count), Number(len(words)), Number(new)])
-        share = precision(found, pair, tests)
-        if share is not None:
-            figures[f"given/{name}/precision"] = share
-            logging.info("Given pairs, %s: links of test words, precision %.3f", name, share)
+        right = tested_links(found, pair, tests)
+        tested_words.append(Number(len(right)))
+        if right:
+            figures[f"given/{name}/precision"] = share = sum(right) / len(right)
+            logging.info(
+                "Given pairs, %s: links of %d test words, precision %.3f", name, len(right), share
+            )
     columns = [Column("Pair"), *(Column(x, "count") for x in ("Sentences", "Links", "New"))]
     if figures:
-        columns.append(Column("Precision", "percent"))
-        rows = [
-            [*row, Metric(f"given/{'-'.join(pair)}/precision")] for row, pair in zip(rows, links)
-        ]
+        columns += [Column("Precision", "percent"), Column("Tested words", "count")]
+        precisions = [Metric(f"given/{'-'.join(pair)}/precision") for pair in links]
+        rows = [[*row, *cells] for row, *cells in zip(rows, precisions, tested_words)]
     blocks: list[data.Block] = [Table(columns, rows)]
     if tested:
         blocks.append(_coverage(tested))
@@ -78,7 +82,7 @@ def _coverage(tested: Sequence[str]) -> Table:
         [Language(x), *(Metric(f"given/{x}/{y}") for y in ("only_in_pairs", "unseen"))]
         for x in tested
     ]
-    return Table(columns, rows, closed="Words of the test sentences, and where else they occur")
+    return Table(columns, rows, title="Words of the test sentences, and where else they occur")
 
 
 def tested_languages(made: Sequence[NamedEvaluator]) -> list[str]:
@@ -128,8 +132,10 @@ def register_shares(
     return figures
 
 
-def precision(links: CountedLinks, pair: tuple[str, str], tests: Sequence[TestSet]) -> float | None:
-    """The share of the test words with links whose most frequent link is a translation; None: no test."""
+def tested_links(
+    links: CountedLinks, pair: tuple[str, str], tests: Sequence[TestSet]
+) -> list[bool]:
+    """Whether the most frequent link of each test word that has one is a translation in the test."""
     best: dict[str, dict[str, tuple[float, str]]] = {pair[0]: {}, pair[1]: {}}
     for source, target, count in zip(links.source, links.target, links.counts.tolist()):
         for language, word, other in ((pair[0], source, target), (pair[1], target, source)):
@@ -142,4 +148,4 @@ def precision(links: CountedLinks, pair: tuple[str, str], tests: Sequence[TestSe
         right += [
             found[word][1] in others for word, others in test.entries.items() if word in found
         ]
-    return sum(right) / len(right) if right else None
+    return right

@@ -92,11 +92,18 @@ def test_a_curve_of_one_point_is_no_chart():
 
 
 def test_the_card_names_data_licences_and_code():
-    own = {"data": {"languages": "de,it", "source": "text:corpora", "dictionaries": "muse"}}
+    own = {
+        "data": {
+            "languages": "de,it",
+            "source": "text:corpora",
+            "dictionaries": "muse",
+            "pairs": "verses",
+        }
+    }
     trained = run(config=own, neighbours=[{"word": "città", "language": "it", "neighbours": []}])
     rows = Page().intended_use(trained, ()).blocks[1].rows
-    assert [row[0] for row in rows] == ["Text", "Dictionaries"]
-    assert "unknown licence" in rows[0][2] and "CC BY-NC" in rows[1][2]
+    assert [row[0] for row in rows] == ["Text", "Pairs", "Dictionaries"]
+    assert "unknown licence" in rows[0][2] and "CC BY-NC" in rows[2][2]
     assert "demonstration" in str(Page().intended_use(run(), ()).blocks[0].points)
     (text,) = Page().usage(trained, ()).blocks
     assert "model = api.load('runs/x')" in text.code

@@ -42,7 +42,7 @@ def _config(folder, **overrides):
         "data.held_out": "JHN",
         "data.languages": "en,xho,yor",
         "data.dictionaries": "",
-        "evals.bli.data": "",
+        "evals.bli.data": str(folder / "words"),
         "evals.similarity.data": "",
         "evals.retrieval.data": "pairs",
         "embeddings.dim": 64,
@@ -58,6 +58,9 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("verses")
     for language in ("en", "xho", "yor"):
         (folder / f"{language}.tsv").write_text(_verses(language))
+    (folder / "words").mkdir()
+    entries = [f"{stem}\t{stem[::-1]}xho\n" for stem in _STEMS[:3]]
+    (folder / "words" / "en-xho.5000-6500.txt").write_text("".join(entries))
     return folder
 
 
@@ -151,6 +154,14 @@ def test_the_words_of_a_test_are_looked_for_in_the_pairs_and_in_no_other_text(ru
     assert "Only in pairs" in page
 
 
+def test_links_are_tested_by_words_of_a_dictionary_that_no_link_has_seen(run):
+    assert _read(run, "results.json")["given/xho-en/precision"] > 0.2  # chance: 1/16
+    [section] = [x for x in _read(run, "report.json")["sections"] if x["title"] == "Given pairs"]
+    table = section["blocks"][0]
+    assert [x["head"] for x in table["columns"]][-1] == "Tested words"
+    assert [row[-1]["value"] for row in table["rows"]] == [3, 0]
+
+
 def test_trained_vectors_stand_behind_what_pairs_teach(folder, tmp_path):
     text = tmp_path / "text"
     text.mkdir()
@@ -225,5 +236,5 @@ def test_precision_is_that_of_the_most_frequent_link_in_both_directions():
         TestSet("en", "xx", {"y": frozenset("b"), "x": frozenset("a")}),
         TestSet("de", "en", {"a": frozenset("x")}),
     ]
-    assert given.precision(links, ("xx", "en"), tests) == pytest.approx(3 / 4)
-    assert given.precision(links, ("xx", "en"), tests[2:]) is None
+    assert given.tested_links(links, ("xx", "en"), tests) == [False, True, True, True]
+    assert given.tested_links(links, ("xx", "en"), tests[2:]) == []
