@@ -19,18 +19,20 @@ Batch = dict[str, Array]
 
 
 def piece_batch(rows: int, length: int, entries: bool = False) -> dict[str, jax.ShapeDtypeStruct]:
-    """Keys, shapes and types of a batch of masked pieces (subwords); `data.graph.rows` keeps the order.
+    """Keys, shapes and types of a batch of masked pieces (subwords).
 
     Returns:
-      All [rows, length]:
+      All [rows, length], in the order in which `data.graph.rows` computes them:
       inputs: int32, piece ids after masking.
       targets: int32, the piece to predict where loss_weights > 0.
-      loss_weights: float32, 1 at each piece of a masked word (the first alone if it has an entry), else 0.
+      loss_weights: float32, 1 where a piece is predicted, else 0: at all pieces of a masked word, or at its
+        first alone where `entries` has all labels of the word.
       positions: int32, starting at 0 in every segment.
       segment_ids: int32, 1, 2, ... within a row; 0 is padding. No segment reads another.
       language_ids: int32, the target's language at masked pieces, the piece's own at others.
       source_language_ids: int32, the language of the text that contains the piece.
-      entries (if asked for): int32, 1 + the dictionary entry whose labels are all predicted, or 0.
+      entries (if asked for): int32, 1 + the row of the dictionary entry whose labels are all predicted
+        (`models.expected_labels`), or 0.
     """
     keys = "inputs targets loss_weights positions segment_ids language_ids source_language_ids"
     keys += " entries" if entries else ""
@@ -38,9 +40,9 @@ def piece_batch(rows: int, length: int, entries: bool = False) -> dict[str, jax.
     return {**shapes, "loss_weights": jax.ShapeDtypeStruct((rows, length), np.float32)}
 
 
-# In a batch with code-switched copies, key `COPY + key` holds the copies' array of `key`.
+# A batch of `objectives.contrastive` also holds each row's code-switched copy: `COPY + key` beside `key`.
 COPY = "copy_"
-# Keys of arrays without an axis of rows: every microbatch gets the whole array.
+# Keys of arrays without an axis of rows (the spelling of each word of a biLM): every microbatch gets all.
 SHARED_KEYS = ("characters",)
 
 
@@ -67,7 +69,7 @@ class Hidden:
     """The hidden states of a backbone.
 
     Attributes:
-      last: [B, L, D], the input of the heads.
+      last: [B, L, D], the input of the heads; the last layer, normalised once more in pre-norm models.
       layers: tuple of [B, L, D]: the embedding output, then the output of each layer.
     """
 
@@ -151,9 +153,9 @@ class Stateful(Protocol):
 
         Returns:
           The changed collections, and a function that copies rows within the arrays of a tree like
-          'params' (None: nothing is copied). It is also applied to the optimizer's moments, and the start
-          of its `pull`: those of the old row would spoil the copy's next update. In these trees an
-          `optax.MaskedNode` replaces a parameter that is frozen or of another group.
+          'params' (None: nothing is copied). It is also applied to the optimizer's moments and to the start
+          that `decay_to_start` keeps: those of the old row would spoil the copy's next update. In these
+          trees an `optax.MaskedNode` replaces a parameter that is frozen or of another group.
         """
 
 

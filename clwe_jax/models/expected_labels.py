@@ -1,8 +1,9 @@
 """The labels of masked words in every language at once, and their cross-entropy.
 
-DICT-MLM draws one label of a masked word (D1, D3). Here each label counts with its probability, which
-is the expectation of the loss over the draw: one product with the table of tokens scores the labels
-of all languages. A label's probability is that among the pieces of its language's words.
+DICT-MLM draws one label of a masked word. Here each label counts with its probability in that draw, so
+that the loss is its expectation: one product with the table of tokens scores the labels of all
+languages. The softmax of a label is over the pieces of its language's words alone (`members`): over all
+pieces, the languages of one position would compete.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import jax.numpy as jnp
 from clwe_jax.models.pooling import unit
 from clwe_jax.types import Array, Sums
 
-_NEVER = -1e9  # score of a place without a piece
+_NO_PIECE = -1e9  # score of a place without a piece
 _SMALLEST = 1e-30  # of a sum of exponentials, whose logarithm is taken
 
 
@@ -34,17 +35,17 @@ class ExpectedLabels:
     weights: Array
 
 
-def look_up(table: Mapping[str, Array], entries: Array, most: int) -> ExpectedLabels:
+def look_up(table: Mapping[str, Array], entries: Array, max_labels: int) -> ExpectedLabels:
     """The labels of words.
 
     Args:
       table: the arrays of a `text.dictionary.label_table.LabelTable`.
       entries: 1 + each word's entry, int32 [...]; 0: no word, which has no labels.
-      most: K, the largest number of labels of an entry.
+      max_labels: K, the largest number of labels of an entry.
     """
     entry = jnp.maximum(entries - 1, 0)
     first, last = (jnp.take(table["splits"], x, axis=0) for x in (entry, entry + 1))
-    places = first[..., None] + jnp.arange(most, dtype=jnp.int32)
+    places = first[..., None] + jnp.arange(max_labels, dtype=jnp.int32)
     exists = (places < last[..., None]) & (entries > 0)[..., None]
     places = jnp.where(exists, places, 0)
     pieces, languages, weights = (
@@ -53,7 +54,7 @@ def look_up(table: Mapping[str, Array], entries: Array, most: int) -> ExpectedLa
     return ExpectedLabels(pieces, languages, jnp.where(exists, weights, 0.0))
 
 
-def by_language(labels: ExpectedLabels, values: Array, languages: int) -> Array:
+def sum_by_language(labels: ExpectedLabels, values: Array, languages: int) -> Array:
     """float32 [..., languages]: the sums of the labels' values [..., K] in each language."""
     own = labels.languages[..., None] == jnp.arange(languages)
     return jnp.where(own, values[..., None], 0.0).sum(-2)
@@ -78,39 +79,39 @@ def distance(table: Array, pieces: Array, labels: ExpectedLabels) -> Sums:
     return Sums((labels.weights * (1.0 - cosines)).sum(), labels.weights.sum())
 
 
-def one_by_one(
+def cross_entropy_language_by_language(
     score: Callable[[Array, Array, Array], Array],
     hidden: Array,
     labels: ExpectedLabels,
     members: Array,
-    most: int,
+    max_pieces: int,
 ) -> tuple[Array, Array]:
-    """As `cross_entropy`, for a head that reads the language of its target.
+    """As `cross_entropy`, for a head that reads the language of its target: its logits differ by language.
 
     Args:
       score: (hidden states, languages int [...], pieces int32 [n]) -> logits [..., n].
       hidden: hidden states, [..., D].
       members: bool [V, languages].
-      most: the largest number of pieces of a language.
+      max_pieces: the largest number of pieces of a language.
     """
 
     @jax.checkpoint  # else the scores of all languages are in memory at once
-    def of(language: Array) -> tuple[Array, Array]:
+    def score_language(language: Array) -> tuple[Array, Array]:
         inside = members[:, language]
-        [pieces] = jnp.nonzero(inside, size=most, fill_value=members.shape[0] - 1)
-        exists = jnp.arange(most) < inside.sum()
+        [pieces] = jnp.nonzero(inside, size=max_pieces, fill_value=members.shape[0] - 1)
+        exists = jnp.arange(max_pieces) < inside.sum()
         logits = score(hidden, jnp.full(hidden.shape[:-1], language), pieces)
-        place = jnp.where(inside, jnp.cumsum(inside) - 1, 0)
+        place = jnp.where(inside, jnp.cumsum(inside) - 1, 0)  # of each piece among the scored ones
         mine = ExpectedLabels(
             jnp.take(place, labels.pieces, axis=0),
             jnp.zeros_like(labels.languages),
             jnp.where(labels.languages == language, labels.weights, 0.0),
         )
-        logits = jnp.where(exists, logits, _NEVER)
-        losses, correct = cross_entropy(logits, mine, jnp.ones((most, 1)))
+        logits = jnp.where(exists, logits, _NO_PIECE)
+        losses, correct = cross_entropy(logits, mine, jnp.ones((max_pieces, 1)))
         return losses[..., 0], correct
 
-    losses, correct = jax.lax.map(of, jnp.arange(members.shape[1]))
+    losses, correct = jax.lax.map(score_language, jnp.arange(members.shape[1]))
     return jnp.moveaxis(losses, 0, -1), correct.any(0)
 
 
@@ -118,7 +119,7 @@ def one_by_one(
 def cross_entropy(logits: Array, labels: ExpectedLabels, members: Array) -> tuple[Array, Array]:
     """The weighted cross-entropy of each word's labels, by language.
 
-    The gradient is written out: it needs one pass over the logits.
+    The gradient is written out: it needs one pass over the logits, and reuses the exponentials.
 
     Args:
       logits: float32 [..., V].
@@ -136,10 +137,9 @@ def _forward(logits, labels, members):
     exponentials = jnp.exp(logits - top)
     sums = jnp.maximum(jnp.einsum("...v,vl->...l", exponentials, members), _SMALLEST)
     scores = jnp.take_along_axis(logits, labels.pieces, axis=-1)
-    weights = by_language(labels, labels.weights, languages)
-    losses = weights * (jnp.log(sums) + top) - by_language(
-        labels, labels.weights * scores, languages
-    )
+    weights = sum_by_language(labels, labels.weights, languages)
+    label_scores = sum_by_language(labels, labels.weights * scores, languages)
+    losses = weights * (jnp.log(sums) + top) - label_scores
     correct = ((scores >= top) & (labels.weights > 0)).any(-1)
     return (losses, correct), (exponentials, weights / sums, labels, members)
 

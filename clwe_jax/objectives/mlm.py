@@ -24,7 +24,9 @@ from clwe_jax.options.objectives import MlmOptions
 from clwe_jax.text.dictionary.label_table import LabelTable
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
 
-LABELS = "labels"  # name of the collection that holds a `LabelTable`
+# Name of the collection that holds a `LabelTable`. It is an argument of the compiled step, in which a
+# captured table would be a constant; its sizes, which shapes depend on, are read from the objective's own.
+LABELS = "labels"
 
 
 @jax.custom_vjp
@@ -98,7 +100,7 @@ class MlmObjective(MlmOptions):
       model: the backbone.
       vocab_size: number of pieces; the backbone's table may have more rows, which no piece uses.
       max_predictions: P, maximum number of masked pieces in a row.
-      labels: all labels of each dictionary entry; None: `batch["targets"]` has one for each position.
+      labels: all labels of each dictionary entry; None: one was drawn for each `batch["targets"]`.
     """
 
     model: Transformer
@@ -158,7 +160,9 @@ class MlmObjective(MlmOptions):
         if self.labels is None:
             sums = self._score_drawn_labels(params, output)
         else:
-            labels = expected_labels.look_up(variables[LABELS], output.entries, self.labels.most)
+            labels = expected_labels.look_up(
+                variables[LABELS], output.entries, self.labels.max_labels
+            )
             labels = labels.replace(weights=labels.weights * output.weights[..., None])
             sums = self._score_all_labels(params, output, labels, variables[LABELS]["members"])
             if self.align_labels:
@@ -181,7 +185,7 @@ class MlmObjective(MlmOptions):
         }, {}
 
     def _score_drawn_labels(self, params: Variables, output: Predictions) -> MlmSums:
-        """The loss of the one label of each position."""
+        """The loss of the drawn label of each position."""
         score = functools.partial(self.module.apply, params, method="score")
         logits_BPV = score(output.hidden, output.languages)
         loss_BP, correct_BP = cross_entropy(logits_BPV, output.targets)
@@ -204,18 +208,18 @@ class MlmObjective(MlmOptions):
         languages = members_VN.shape[1]
         score = functools.partial(self.module.apply, params, method="score")
         if self.model.options.condition_on_language:
-            # The logits depend on the language, so that each language's pieces are scored in turn.
+            # The head reads the language of the label: one product cannot score all languages.
             most_pieces = int(self.labels.members.sum(0).max())
-            losses_BPN, correct_BP = expected_labels.one_by_one(
+            losses_BPN, correct_BP = expected_labels.cross_entropy_language_by_language(
                 score, output.hidden, labels, members_VN, most_pieces
             )
         else:
             logits_BPV = score(output.hidden, output.languages)
             members = members_VN.astype(jnp.float32)
             losses_BPN, correct_BP = expected_labels.cross_entropy(logits_BPV, labels, members)
-        weights_BPN = expected_labels.by_language(labels, labels.weights, languages)
+        weights_BPN = expected_labels.sum_by_language(labels, labels.weights, languages)
         is_own_BPN = output.source_languages[..., None] == jnp.arange(languages)
-        sums = lambda chosen: Sums((losses_BPN * chosen).sum(), (weights_BPN * chosen).sum())
+        sums = lambda of_BPN: Sums((losses_BPN * of_BPN).sum(), (weights_BPN * of_BPN).sum())
         return MlmSums(
             loss=sums(jnp.ones_like(is_own_BPN)),
             correct=Sums((correct_BP * weights_BP).sum(), weights_BP.sum()),

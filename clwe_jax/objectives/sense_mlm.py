@@ -128,7 +128,7 @@ class SenseMlmObjective(ByIdentity, SenseMlmOptions):
         observed: dict[str, Any] = {}
         sums |= row_sums(batch["segment_ids"], kept.sum(), weights.sum() - kept.sum())
         if self._loss.aware:
-            # Rows stay the first axis: microbatches are joined along it (`step.microbatched`).
+            # Rows stay the first axis: microbatches are joined along it (`step.split_into_microbatches`).
             observed = dict(
                 words=words,
                 senses=wanted.assigned.reshape(rows, count),

@@ -1,4 +1,4 @@
-"""Masked language models of word pieces (D1-D8)."""
+"""Text and evaluations of masked language models of word pieces (D1-D8)."""
 
 from __future__ import annotations
 

@@ -14,10 +14,10 @@ from clwe_jax.options.training import DEFAULT, OptimizerOptions
 from clwe_jax.training import paths
 from clwe_jax.types import Array
 
-# Parameters that hold several matrices, [..., width, matrices, heads, size]; private layers have an axis
-# of languages before, over which their other kernels have one factor. The axes of one matrix:
+# Parameters that hold several matrices, [..., width, matrices, heads, size]. Their trust ratio is over the
+# axes of one matrix; a private layer has an axis of languages before these.
 _FUSED = ("qkv_kernel", "pair_kernel")
-_OF_ONE = (-4, -2, -1)
+_AXES_OF_ONE = (-4, -2, -1)
 Schedule = Callable[[Array | int], Array]
 
 
@@ -151,8 +151,8 @@ def pull_to_start(strength: float) -> optax.GradientTransformation:
     """Adds `strength` times the distance from the start to the update."""
 
     def update(updates: Any, state: PullState, params: Any) -> tuple[Any, PullState]:
-        pulled = lambda u, p, s: u + strength * (p - s)
-        return jax.tree.map(pulled, updates, params, state.start), state
+        pull = lambda u, p, s: u + strength * (p - s)
+        return jax.tree.map(pull, updates, params, state.start), state
 
     # Copies, because the step gives the parameters' own buffers away.
     return optax.GradientTransformation(
@@ -167,34 +167,34 @@ def scale_by_trust_ratio() -> optax.GradientTransformation:
     each.
     """
 
-    def scaled(path: str, update: Array, param: Array) -> Array:
-        axes = _OF_ONE if path.split("/")[-1] in _FUSED else None
+    def scale_update(path: str, update: Array, param: Array) -> Array:
+        axes = _AXES_OF_ONE if path.split("/")[-1] in _FUSED else None
         ours, theirs = (jnp.sqrt(jnp.square(x).sum(axes, keepdims=True)) for x in (param, update))
         return update * jnp.where((ours > 0) & (theirs > 0), ours / theirs, 1.0)
 
     return optax.GradientTransformation(
         lambda _: optax.EmptyState(),
-        lambda updates, state, params: (paths.map_paths(scaled, updates, params), state),
+        lambda updates, state, params: (paths.map_paths(scale_update, updates, params), state),
     )
 
 
-def map_kept(function: Callable[[Any], Any], opt_state: Any) -> Any:
-    """The optimizer's state with `function` of each tree that a rule above keeps: moments, a start.
+def map_param_trees(function: Callable[[Any], Any], opt_state: Any) -> Any:
+    """The optimizer's state with `function` of each tree like the parameters in it: moments, a start.
 
     A tree has the structure of the parameters, with an `optax.MaskedNode` in the place of each one
     that is frozen or belongs to another group.
     """
-    kept = {
+    tree_fields = {
         optax.ScaleByAdamState: ("mu", "nu"),
         optax.ScaleByRssState: ("sum_of_squares",),
         PullState: ("start",),
     }
 
-    def mapped(state: Any) -> Any:
-        names = kept.get(type(state), ())
+    def map_state(state: Any) -> Any:
+        names = tree_fields.get(type(state), ())
         return state._replace(**{x: function(getattr(state, x)) for x in names}) if names else state
 
-    return jax.tree.map(mapped, opt_state, is_leaf=lambda x: type(x) in kept)
+    return jax.tree.map(map_state, opt_state, is_leaf=lambda x: type(x) in tree_fields)
 
 
 def is_matrix(params: Any) -> Any:

@@ -40,7 +40,7 @@ def make_step(
       learning_rate: number of applied steps -> rate, for the metrics.
       microbatches: number of parts into which the batch is split, to be processed in turn.
       learns: parameters -> a tree of bool, False for frozen parameters, which have no gradient and
-        never change. None: all parameters learn.
+        never change (`optim.Optimizer.learns`). None: all parameters learn.
 
     Returns:
       A function whose metrics are the objective's, and 'grad_norm' (weight 0 if skipped),
@@ -53,14 +53,14 @@ def make_step(
             return params
         return jax.tree.map(lambda p, yes: p if yes else optax.MaskedNode(), params, learns(params))
 
-    gradients = microbatched(gradients_of(objective, learning_part), microbatches)
+    gradients = split_into_microbatches(make_gradients(objective, learning_part), microbatches)
 
     def step(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
         # The key is derived from the step, so that a resumed run draws the same numbers.
         key = jax.random.fold_in(jax.random.wrap_key_data(state.seed, impl=KEY_TYPE), state.step)
         grads, sums, observed = gradients(state.variables, batch, state.step, key)
         weight = jnp.maximum(sums["loss"].weight, 1.0)  # 0 for a batch without predictions
-        norm = optax.tree.norm(grads) / weight
+        norm = optax.tree.norm(grads) / weight  # once, for the check and for clipping
         finite = jnp.isfinite(norm) & jnp.isfinite(sums["loss"].value)
 
         # A product, which XLA fuses into its uses; a quotient it would write to memory first.
@@ -71,7 +71,7 @@ def make_step(
         params, opt_state = jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old)
         applied = state.replace(params=_fill_masked(params, state.params), opt_state=opt_state)
         if isinstance(objective, Stateful):
-            applied = updated(objective, learning_part, applied, observed, finite)
+            applied = update_collections(objective, learning_part, applied, observed, finite)
 
         skipped = 1 - finite.astype(jnp.int32)
         in_row = (state.skipped_in_row + skipped) * skipped  # 0 after an applied step
@@ -90,7 +90,7 @@ def make_step(
     return step
 
 
-def gradients_of(objective: Objective, learning_part: LearningPart) -> Gradients:
+def make_gradients(objective: Objective, learning_part: LearningPart) -> Gradients:
     """The function that computes gradients of the parameters that learn, over a whole batch."""
 
     def gradients(variables: Variables, batch: Batch, step: Array, key: Array):
@@ -107,8 +107,8 @@ def gradients_of(objective: Objective, learning_part: LearningPart) -> Gradients
     return gradients
 
 
-def microbatched(gradients: Gradients, parts: int) -> Gradients:
-    """A function like `gradients`, which processes `parts` parts of the batch in turn to save memory.
+def split_into_microbatches(gradients: Gradients, parts: int) -> Gradients:
+    """The function `gradients` over `parts` parts of a batch in turn, which need less memory than the whole.
 
     Row r belongs to part r % parts, so that each part has rows of every device, and none moves.
     """
@@ -121,32 +121,33 @@ def microbatched(gradients: Gradients, parts: int) -> Gradients:
     def collect(x: Array) -> Array:  # the inverse of `deal`
         return jnp.swapaxes(x, 0, 1).reshape(-1, *x.shape[2:])
 
-    def summed(variables: Variables, batch: Batch, step: Array, key: Array):
+    def sum_parts(variables: Variables, batch: Batch, step: Array, key: Array):
         shared = {name: batch[name] for name in SHARED_KEYS if name in batch}
         dealt = {name: value for name, value in batch.items() if name not in shared}
 
-        def one(index: Array, part: tuple[Any, Batch]):
+        def differentiate_part(index: Array, part: tuple[Any, Batch]):
             rows, batch = part
             of_part = {**variables, "rows": rows}
-            return gradients(of_part, {**batch, **shared}, step, jax.random.fold_in(key, index))
+            part_key = jax.random.fold_in(key, index)  # else all parts had one dropout mask
+            return gradients(of_part, {**batch, **shared}, step, part_key)
 
-        def add(total, indexed):
-            grads, sums, observed = one(*indexed)
+        def add_part(total, indexed):
+            grads, sums, observed = differentiate_part(*indexed)
             return jax.tree.map(jnp.add, total, (grads, sums)), observed
 
         indexed = jnp.arange(parts), jax.tree.map(deal, (variables.get("rows", {}), dealt))
-        first = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), indexed)
+        first_part = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), indexed)
         # scan needs sums to start from: zeros of the shapes that one part has.
-        shapes = jax.eval_shape(one, *first)[:2]
+        shapes = jax.eval_shape(differentiate_part, *first_part)[:2]
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-        (grads, sums), observed = jax.lax.scan(add, zeros, indexed)
+        (grads, sums), observed = jax.lax.scan(add_part, zeros, indexed)
         # Observations return to the order of the batch, which the collection 'rows' has too.
         return grads, sums, jax.tree.map(collect, observed)
 
-    return summed
+    return sum_parts
 
 
-def updated(
+def update_collections(
     objective: Stateful,
     learning_part: LearningPart,
     state: TrainState,
@@ -155,18 +156,18 @@ def updated(
 ) -> TrainState:
     """The state after `Stateful.update`, unchanged if the step was not finite; frozen parameters stay."""
 
-    def update_collections(params: Any, opt_state: Any):
+    def update(params: Any, opt_state: Any):
         variables = {"params": params, **state.collections}
-        changed, copied = objective.update(variables, observed, state.step)
-        if copied is not None:
-            params = _fill_masked(learning_part(copied(params)), params)
-            opt_state = optim.map_kept(copied, opt_state)
+        changed, copy_rows = objective.update(variables, observed, state.step)
+        if copy_rows is not None:
+            params = _fill_masked(learning_part(copy_rows(params)), params)
+            opt_state = optim.map_param_trees(copy_rows, opt_state)
         return params, opt_state, {**state.collections, **changed}
 
     params, opt_state, collections = jax.lax.cond(
         finite,
-        update_collections,
-        lambda *held: (*held, state.collections),
+        update,
+        lambda *unchanged: (*unchanged, state.collections),
         state.params,
         state.opt_state,
     )
@@ -176,7 +177,7 @@ def updated(
 def _fill_masked(part: Any, params: Any) -> Any:
     """A part of the parameters, its masked places filled from all of them, `params`."""
 
-    def masked(x: Any) -> bool:
+    def is_masked(x: Any) -> bool:
         return isinstance(x, optax.MaskedNode)
 
-    return jax.tree.map(lambda a, b: b if masked(a) else a, part, params, is_leaf=masked)
+    return jax.tree.map(lambda a, b: b if is_masked(a) else a, part, params, is_leaf=is_masked)

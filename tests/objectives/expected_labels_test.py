@@ -197,11 +197,11 @@ def test_a_synonym_without_pieces_leaves_its_weight_to_the_word():
 
 
 def test_the_heaviest_labels_stay_and_weigh_as_much_as_all(monkeypatch):
-    monkeypatch.setattr(label_table, "_MOST", 2)
+    monkeypatch.setattr(label_table, "_MAX_LABELS", 2)
     table = make_table()
     whole = np.add.reduceat(table.weights, table.splits[:-1])
     np.testing.assert_allclose(whole, 1, rtol=1e-6)
-    assert table.most == 2
+    assert table.max_labels == 2
 
 
 def test_the_distance_of_words_and_labels_equals_numpy():

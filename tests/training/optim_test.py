@@ -284,7 +284,7 @@ def test_where_entries_are_copied_their_start_is_too():
     group = dict(pattern="dense/kernel", decay_to_start=3.0)
     for given in (dict(decay_to_start=3.0), dict(groups=dict(table=group))):
         state = made(**given).build(10).init(tree(0))
-        mapped = optim.map_kept(lambda x: jax.tree.map(lambda y: y + 7.0, x), state)
+        mapped = optim.map_param_trees(lambda x: jax.tree.map(lambda y: y + 7.0, x), state)
         shape = flat(tree(0))["dense/kernel"].shape
         before, after = (
             [np.asarray(x) for x in jax.tree.leaves(some) if x.shape == shape]

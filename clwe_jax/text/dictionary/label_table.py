@@ -1,7 +1,7 @@
 """The labels of every dictionary word in all languages at once: DICT-MLM's draw as a table.
 
 DICT-MLM labels a masked word with itself, or, with probability x, with a synonym: a language of the
-entry is drawn uniformly, then one of its words (D1, D3). The table holds the probability of each
+entry is drawn uniformly, then one of its words. The table holds the probability of each
 label, so that the loss can take the expectation over the draw at once.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from clwe_jax.text.dictionary.merged import Dictionary
 
-_MOST = 512  # labels of an entry; a row of a batch has room for as many at each of its positions
+_MAX_LABELS = 512  # of an entry; a row of a batch has room for as many at each of its positions
 
 
 class LabelTable(NamedTuple):
@@ -36,7 +36,7 @@ class LabelTable(NamedTuple):
     members: np.ndarray
 
     @property
-    def most(self) -> int:
+    def max_labels(self) -> int:
         """The largest number of labels of an entry."""
         return int(np.diff(self.splits).max(initial=1))
 
@@ -80,12 +80,13 @@ def make(
     word = word[kept]
     weight = weight[kept]
     # One piece a label; a piece that several words of a language have counts once.
-    of = np.repeat(np.arange(len(word)), sizes[word])
-    within = np.arange(len(of)) - np.repeat(np.cumsum(sizes[word]) - sizes[word], sizes[word])
-    piece = pieces[piece_splits[word][of] + within]
-    keys = (entry[of] * len(dictionary.languages) + language[word][of]) * vocab_size + piece
+    owner = np.repeat(np.arange(len(word)), sizes[word])  # the place in `word` of each piece's word
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes[word]) - sizes[word], sizes[word])
+    piece = pieces[piece_splits[word][owner] + within]
+    # One number for (entry, language, piece), so that `unique` sorts numbers, by entry first.
+    keys = (entry[owner] * len(dictionary.languages) + language[word][owner]) * vocab_size + piece
     keys, where = np.unique(keys, return_inverse=True)
-    weights = np.bincount(where, (weight / np.maximum(sizes[word], 1))[of], len(keys))
+    weights = np.bincount(where, (weight / np.maximum(sizes[word], 1))[owner], len(keys))
     of_entry = keys // vocab_size // len(dictionary.languages)
     chosen = _heaviest(of_entry, weights)
     weights = weights[chosen] * _rescale_factors(of_entry, weights, chosen)
@@ -116,14 +117,16 @@ def example(vocab_size: int, languages: int) -> LabelTable:
 
 
 def _heaviest(entry: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Ascending int [n], the places of the `_MOST` heaviest labels of each entry, which ascend."""
-    if np.bincount(entry).max(initial=0) <= _MOST:
+    """Ascending int [n], the places of the `_MAX_LABELS` heaviest labels of each entry, which ascend."""
+    if np.bincount(entry).max(initial=0) <= _MAX_LABELS:
         return np.arange(len(entry))
     order = np.lexsort((-weights, entry))
     rank = np.arange(len(entry)) - np.searchsorted(entry, entry)
-    chosen = np.sort(order[rank < _MOST])
+    chosen = np.sort(order[rank < _MAX_LABELS])
     logging.info(
-        "%d labels of the entries with more than %d are left out", len(entry) - len(chosen), _MOST
+        "%d labels of the entries with more than %d are left out",
+        len(entry) - len(chosen),
+        _MAX_LABELS,
     )
     return chosen
 
