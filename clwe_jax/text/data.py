@@ -37,6 +37,11 @@ _PARTS = ("dev", "devtest")  # of FLORES-200
 _NTREX = "https://raw.githubusercontent.com/MicrosoftTranslator/NTREX/main/NTREX-128/"
 _NEWS = "newstest2019"
 _SIB200 = "https://raw.githubusercontent.com/dadelani/sib-200/main/data/annotated/"
+# The last state with files of two columns; the newest releases are rows of JSON at another host.
+_GATITOS = (
+    "https://raw.githubusercontent.com/google-research/url-nlp/"
+    "3622039cf51f7eeffa58b957332a8e8c337981d7/gatitos/"
+)
 _UD = "https://raw.githubusercontent.com/UniversalDependencies/UD_{}/r2.14/"
 # Language -> a treebank with all three parts, in repositories UD_{...}.
 _TREEBANKS = dict(
@@ -136,6 +141,12 @@ def _sib200(out: str, languages: Sequence[str]) -> None:
         _fetch_as(names, f"{_SIB200}{name}/", out, name)
 
 
+def _gatitos(out: str, languages: Sequence[str]) -> None:
+    names = _names_of("gatitos")
+    for language, name in _find_names(languages, names, "GATITOS").items():
+        _fetch_as({f"en_{names[name]}.tsv": f"en-{language}.txt"}, _GATITOS, out, "")
+
+
 def _fetch_as(names: Mapping[str, str], address: str, out: str, folder: str) -> None:
     """Fetches files into a folder of `out/served`, and copies them to `out` under our names."""
     served = os.path.join(out, "served", folder)
@@ -198,6 +209,12 @@ SETS: Mapping[str, Set] = {
         "dictionaries with English that were made from Wiktionary, many languages",
         "Wiktionary's words: CC BY-SA.",
         _wiktionary,
+        lambda out, _: f"--config.data.dictionaries={out}",
+    ),
+    "gatitos": Set(
+        "4,000 frequent English words and phrases in 173 languages of little text (Jones et al. 2023)",
+        "GATITOS: CC BY 4.0.",
+        _gatitos,
         lambda out, _: f"--config.data.dictionaries={out}",
     ),
     "flores": Set(

@@ -13,7 +13,7 @@ import urllib.error
 
 import pytest
 
-from clwe_jax.text import data, ebible
+from clwe_jax.text import data, dictionary, ebible
 from clwe_jax.text.corpus import download, parallel
 from clwe_jax.text.labelled import folders
 
@@ -141,9 +141,20 @@ def test_sib200_is_found_by_the_classifier(served, tmp_path, capsys):
     assert not asked
 
 
+def test_gatitos_is_a_dictionary(served, tmp_path, capsys):
+    contents, _ = served
+    for name in ("wo", "mni-Mtei", "ar-MA", "chm"):
+        contents[f"{data._GATITOS}en_{name}.tsv"] = f"water\t{name}\na lot\tyu bari\n".encode()
+    data.main(["gatitos", "--languages=wo,mni,ary,mhr", f"--out={tmp_path}"])
+    assert f"--config.data.dictionaries={tmp_path}" in capsys.readouterr().out
+    read = dictionary.load(str(tmp_path), ("en", "wo", "mni", "ary", "mhr"))
+    assert read.pairs("wo", "en") == [("wo", "water"), ("yu bari", "a lot")]
+    assert all(read.pairs(x, "en") for x in ("mni", "ary", "mhr"))
+
+
 def test_names_of_test_sets_are_codes_of_languages():
     sets = [data._names_of(name) for name in ("sib200", "ntrex")]
-    assert list(map(len, sets)) == [205, 122]
+    assert list(map(len, (*sets, data._names_of("gatitos")))) == [205, 122, 173]
     for wanted in "cy eu gl hy sw tt de zh".split():
         assert all(data._find_names([wanted], names, "the set") for names in sets)
 
