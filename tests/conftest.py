@@ -33,6 +33,9 @@ if os.environ["JAX_PLATFORMS"] == "cpu":
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 os.environ.setdefault("MPLBACKEND", "agg")
 
+# PyTorch imports it where it is installed, and its LLVM beside TensorFlow's ends the process.
+sys.modules.setdefault("triton", None)
+
 # The processes of pytest-xdist take all cores: a second thread of OpenBLAS waits in a loop, which makes small
 # products several times slower.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

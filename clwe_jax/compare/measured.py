@@ -35,6 +35,7 @@ class Measured:
       device: the devices of its process.
       items: 'FIGURE/PART' -> numbers of the test items, as of `agreement.Outcomes`; absent: the numbers of
         the rows.
+      reading: how the system makes a sentence's vector; '' of an earlier version.
     """
 
     figures: Mapping[str, float]
@@ -44,6 +45,7 @@ class Measured:
     used: str = ""
     device: str = ""
     items: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    reading: str = ""
 
     def save(self, path: str) -> None:
         """Writes a file for `load`."""
@@ -53,6 +55,7 @@ class Measured:
             "cost": dict(self.cost),
             "used": self.used,
             "device": self.device,
+            "reading": self.reading,
         }
         with atomic.writing(path) as file:
             items = {f"{_ITEMS}{name}": numbers for name, numbers in self.items.items()}

@@ -8,6 +8,7 @@ comparison, whose config.json it reads; `compare.job` starts it.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import pathlib
@@ -23,6 +24,7 @@ from clwe_jax.cached import CachedResult, read_json
 from clwe_jax.compare import measured, shared, systems, tasks
 from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.place import RunPlace
+from clwe_jax.encoders.encode import describe_reading
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.evaluate.context import Context
@@ -67,7 +69,9 @@ def measure(config: CompareRun, place: RunPlace) -> Measured | None:
             return None
     cost = _cost(place.folder) if run else {}
     start = time.monotonic()
-    figures, outcomes, keys, items = _evaluate(config, place, folders, run)
+    found = _evaluate(config, place, folders, run)
+    outcomes = found.outcomes
+    keys = found.keys
     cost["all_minutes"] = cost.get("wall_minutes", 0.0) + (time.monotonic() - start) / 60
     for task in tasks.names(config.compare) if place.encoder else ():
         names = _languages(config, run)
@@ -83,7 +87,9 @@ def measure(config: CompareRun, place: RunPlace) -> Measured | None:
     if place.encoder:
         cost["disk"] = float(_bytes(place))
     device = environment.machine()["device"]
-    return Measured(figures, outcomes, keys, cost, used, device, items)
+    return dataclasses.replace(
+        found, outcomes=outcomes, keys=keys, cost=cost, used=used, device=device
+    )
 
 
 def _languages(config: CompareRun, run: options.Run | None) -> tuple[str, ...]:
@@ -152,8 +158,8 @@ def _bytes(place: RunPlace) -> int:
 
 def _evaluate(
     config: CompareRun, place: RunPlace, folders: Mapping[str, str], run: options.Run | None
-) -> tuple[dict[str, float], dict[str, Any], dict[str, str], dict[str, Any]]:
-    """Figures, outcomes, keys and numbers of items of config.evals."""
+) -> Measured:
+    """What config.evals measure of a system."""
     languages = _languages(config, run)
     corpus = corpora.TextCorpus(folders["text"], languages)
     encoder, normalizer = _encoder(config, place, folders, corpus)
@@ -181,7 +187,7 @@ def _evaluate(
             asked.setdefault(part, []).append(row["word"].casefold())
     # Systems spell words in their own ways; only equal lists of words are compared word by word.
     keys |= {x: hashlib.sha256("\n".join(y).encode()).hexdigest()[:16] for x, y in asked.items()}
-    return figures, outcomes, keys, items
+    return Measured(figures, outcomes, keys, {}, items=items, reading=describe_reading(encoder))
 
 
 def _encoder(

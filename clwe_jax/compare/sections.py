@@ -66,7 +66,13 @@ def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> dat
     )
     if settings.seeds > 1:
         text += f" Figures and costs are means of {settings.seeds} seeds."
-    return data.Section("Systems", text, [Table(columns, rows)])
+    readings = [
+        [x.title, comparison.runs[name][0].reading] for name, x in comparison.systems.items()
+    ]
+    vectors = Table(
+        ["System", Column("Its vector", main=False)], readings, closed="Vectors of sentences"
+    )
+    return data.Section("Systems", text, [Table(columns, rows), vectors])
 
 
 def _systems_by_figure(comparison: Comparison) -> list[str]:

@@ -14,7 +14,15 @@ import numpy as np
 
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.checks import check_pool, check_strings
-from clwe_jax.encoders.encode import MEAN_LAST4, Layer, Reduce, by_layer, select, select_layer
+from clwe_jax.encoders.encode import (
+    MEAN_LAST4,
+    Layer,
+    Reduce,
+    by_layer,
+    describe_reading,
+    select,
+    select_layer,
+)
 from clwe_jax.encoders.features import ComparesWords
 from clwe_jax.encoders.loaded import BATCH, LoadedEncoder
 from clwe_jax.text.words.words import Segmenter
@@ -55,6 +63,11 @@ class ConcatenatedEncoder:
     def layers(self) -> int:
         """The first encoder's layers."""
         return self._first.layers
+
+    @property
+    def sentence_reading(self) -> str:
+        """See `encode.SaysReading`."""
+        return f"{describe_reading(self._first)}; beside it {describe_reading(self._second)}"
 
     @property
     def seen(self) -> Mapping[str, int]:

@@ -19,7 +19,7 @@ from clwe_jax.encoders.batching import Plan, Spot
 from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.models.pooling import last_layers
 from clwe_jax.text.vocab.tokenizer import Tokenizer
-from clwe_jax.types import Array, Batch, EncodeFn, Encoder, Hidden, Variables, piece_batch
+from clwe_jax.types import Array, Batch, EncodeFn, Encoder, Hidden, Pools, Variables, piece_batch
 
 _SHORTEST = 8  # positions of the shortest row
 _SHARED = 64  # positions of a batch's row that several rows share
@@ -55,6 +55,28 @@ class ReadsSentences(Protocol):
 
     def by_layer(self) -> Encoder:
         """The encoder that does not, whose sentences have a vector in every layer."""
+
+
+@runtime_checkable
+class SaysReading(Protocol):
+    """An encoder whose sentence vectors are no means of pieces in the last four layers.
+
+    Attributes:
+      sentence_reading: how it makes them, in words.
+    """
+
+    sentence_reading: str
+
+
+def describe_reading(encoder: Encoder) -> str:
+    """How an encoder makes a sentence's vector."""
+    if isinstance(encoder, SaysReading):
+        return encoder.sentence_reading
+    if isinstance(encoder, Pools) and encoder.pools == ("own",):
+        return "the model's own vector"
+    first, *others = last_layers(encoder.layers - 1)
+    layers = f"layers {first} to {others[-1]}" if others else f"layer {first}"
+    return f"the mean of the pieces in {layers}"
 
 
 def by_layer(encoder: Any) -> Any:

@@ -35,8 +35,8 @@ def load(
         start = {"init": {"parameters": f"{configuration.PREFIX}{directory}"}}
         config = options.with_values(configuration.with_architecture(config, described), start)
     model = _model(config, loaded, chosen, words or {})
-    if not configuration.is_laser(directory):
-        logging.info("sentences of %s: %s", directory, how or "the mean of the last four layers")
+    if how is not None:
+        logging.info("sentences of %s: %s", directory, how)
     return dataclasses.replace(model, reading=how)
 
 

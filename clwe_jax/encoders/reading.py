@@ -65,6 +65,7 @@ class Reading:
       max_length: pieces of a text, special ones included; 0: as many as the model takes.
       dense: layers behind the pooling.
       normalize: whether vectors have length 1.
+      origin: what says so, for messages.
     """
 
     pool: str = "mean"
@@ -74,11 +75,12 @@ class Reading:
     max_length: int = 0
     dense: Sequence[DenseModule] = ()
     normalize: bool = False
+    origin: str = ""
 
     def __str__(self) -> str:
         parts = [f"pool={self.pool}", f"layer={self.layer}", f"prompt={self.prompt!r}"]
         parts += ["dense"] * len(self.dense) + ["length 1"] * self.normalize
-        return ", ".join(parts)
+        return ", ".join(parts) + f" ({self.origin})" * bool(self.origin)
 
     def text(self, text: str) -> str:
         """The text as the model reads it."""
@@ -117,7 +119,9 @@ def read(directory: str, query: str = "") -> Reading | None:
     given = dict(parse.parse_qsl(query, keep_blank_values=True))
     prompts: Mapping[str, Any] = {}
     found: dict[str, Any] = {}
+    says = []
     if os.path.exists(os.path.join(directory, MODULES)):
+        says.append("its folder")
         settings = read_optional(directory, _PROMPTS) or {}
         prompts = settings.get("prompts") or {}
         found = _modules(directory)
@@ -152,7 +156,8 @@ def read(directory: str, query: str = "") -> Reading | None:
             f"{directory}: include_prompt=false, a mean without the prompt's pieces, is not supported: "
             f"hf:{directory}?prompt="
         )
-    return Reading(**found)
+    says += ["the address"] * bool(given)
+    return Reading(**found, origin=f"by {' and '.join(says)}")
 
 
 def _modules(directory: str) -> dict[str, Any]:
@@ -243,6 +248,10 @@ class ReadingEncoder(ModelEncoder):
         self._options = dict(reading=reading, batch_size=batch_size)
         self.reading = reading
         self.pools = ("own",)
+
+    @property
+    def sentence_reading(self) -> str:
+        return str(self.reading)
 
     def by_layer(self) -> ModelEncoder:
         batch_size = self._options["batch_size"]

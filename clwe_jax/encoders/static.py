@@ -58,6 +58,7 @@ class StaticEncoder:
     spelled: Callable[[Sequence[str], str], np.ndarray] | None = None
     as_words: Callable[[np.ndarray], np.ndarray] = lambda rows: np.asarray(rows, np.float32)
     layers = 1
+    sentence_reading = "the mean of the words, weighted by inverse document frequency"
 
     @property
     def languages(self) -> tuple[str, ...]:

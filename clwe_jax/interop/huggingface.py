@@ -10,7 +10,7 @@ hidden states of all layers and the scores of the MLM head equal those of transf
 from __future__ import annotations
 
 import dataclasses
-from typing import Iterable, Mapping, NamedTuple, Sequence
+from typing import Mapping, NamedTuple, Sequence
 
 from absl import logging
 from flax import traverse_util
@@ -80,19 +80,19 @@ def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
     rows = described.rows
     width = sizes.width
     ours = {TOKENS: taken(prefix + layout.tokens, (rows, width))}
-    head: Iterable[tuple[str, np.ndarray]]
     if isinstance(layout, rotary_names.RotaryLayout):
         ours |= rotary_names.parameters(layout, sizes, prefix, taken)
-        head = rotary_names.head_parameters(layout, width, taken)
+        # Of a head without biases they are 0.
+        for name in (layout.dense, layout.head_norm):
+            weights.setdefault(f"{name}.bias", np.zeros(width, np.float32))
     else:
         ours |= _positions(described, layout, prefix, taken, max_length)
         pooler = bool(layout.pooler) and f"{prefix}{layout.pooler}.weight" in weights
         for pair in names.pairs(layout, dataclasses.replace(sizes, pooler=pooler), prefix):
             ours[pair.ours] = taken.pair(pair, sizes)
-        head = ((pair.ours, taken.pair(pair, sizes)) for pair in names.head_pairs(layout))
     if layout.bias in weights:
         ours[BIAS] = taken(layout.bias, (rows,))
-        ours |= head
+        ours |= {pair.ours: taken.pair(pair, sizes) for pair in names.head_pairs(layout)}
         scores = weights.get(layout.scores, ours[TOKENS])
         if scores.shape != (rows, width) or not np.array_equal(scores, ours[TOKENS]):
             ours[OUTPUT] = taken(layout.scores, (rows, width))

@@ -7,6 +7,7 @@ from typing import Iterator, Mapping, NamedTuple
 
 import numpy as np
 
+from clwe_jax.interop.rotary_names import RotaryLayout
 from clwe_jax.options.models import TransformerOptions
 
 Arrays = Mapping[str, np.ndarray]
@@ -196,7 +197,7 @@ def pairs(layout: Layout, model: TransformerOptions, prefix: str = "") -> Iterat
         yield ParameterPair("backbone/pooler_bias", (prefix + layout.pooler + ".bias",))
 
 
-def head_pairs(layout: Layout) -> Iterator[ParameterPair]:
+def head_pairs(layout: Layout | RotaryLayout) -> Iterator[ParameterPair]:
     """The parameters of the MLM head, without the table and the bias of the scores."""
     if layout.dense:
         yield ParameterPair("head/kernel", (layout.dense + ".weight",), KERNEL)

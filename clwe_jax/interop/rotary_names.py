@@ -288,19 +288,9 @@ def _architecture(options: RotaryOptions) -> list[Any]:
     return [*found, options.kv_heads or options.heads, local if options.local_layers else ()]
 
 
-def head_parameters(
-    layout: RotaryLayout, width: int, take: Callable[[str, tuple[int, ...]], np.ndarray]
-) -> Iterator[tuple[str, np.ndarray]]:
-    """The MLM head's dense layer and normalisation; their biases, which ModernBERT lacks, are 0."""
-    yield "head/kernel", take(f"{layout.dense}.weight", (width, width)).T
-    yield "head/bias", np.zeros(width, np.float32)
-    yield "head/norm/scale", take(f"{layout.head_norm}.weight", (width,))
-    yield "head/norm/bias", np.zeros(width, np.float32)
-
-
 def list_demands(kind: str) -> dict[str, Any]:
     """Entries of config.json -> the only values that ours can hold."""
     if kind == "modernbert":
-        biases = ("norm_bias", "attention_bias", "mlp_bias", "classifier_bias")
+        biases = ("norm_bias", "attention_bias", "mlp_bias")
         return {**dict.fromkeys(biases, False), "classifier_activation": "gelu"}
     return {"attention_bias": False, "attn_logit_softcapping": None}

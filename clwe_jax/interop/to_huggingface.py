@@ -63,7 +63,7 @@ def write(
         )
     by_type = number is None and encoder.options.language_embeddings
     make = _bert if encoder.options.position_table else _rotary
-    arrays, config = make(objective, encoder, params, tokenizer, number)
+    arrays, config = make(encoder, params, tokenizer, number)
     head = config["architectures"][0].endswith("ForMaskedLM")
     arrays = {name: np.ascontiguousarray(x, np.float32) for name, x in arrays.items()}
     config |= dict(
@@ -96,11 +96,7 @@ def write(
 
 
 def _bert(
-    objective: Objective,
-    encoder: Transformer,
-    params: Mapping[str, np.ndarray],
-    tokenizer: Tokenizer,
-    number: int | None,
+    encoder: Transformer, params: Mapping[str, np.ndarray], tokenizer: Tokenizer, number: int | None
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and the config.json of a BERT, or of its pre-norm kin.
 
@@ -112,8 +108,8 @@ def _bert(
     # RoBERTa's first position is the one after the id of the padding.
     first = 0 if kind == "bert" else tokenizer.vocabulary.pad_id + 1
     tables = _tables(encoder, params, number, by_type, first, len(tokenizer.vocabulary))
-    head = _head(objective, encoder, params, number, len(tokenizer.vocabulary))
     layout = names.LAYOUTS[kind]
+    head = _head(layout, encoder, params, number, len(tokenizer.vocabulary))
     prefix = layout.prefixes[0] if head else ""
     arrays = {prefix + name: array for name, array in tables.items()}
     for pair in names.pairs(layout, encoder.options, prefix):
@@ -137,25 +133,33 @@ def _bert(
 
 
 def _rotary(
-    objective: Objective,
-    encoder: Transformer,
-    params: Mapping[str, np.ndarray],
-    tokenizer: Tokenizer,
-    number: int | None,
+    encoder: Transformer, params: Mapping[str, np.ndarray], tokenizer: Tokenizer, number: int | None
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """As `_bert`, of a rotary encoder; without the MLM head, whose biases ModernBERT lacks."""
+    """As `_bert`, of a rotary encoder."""
     kind, config = rotary_names.to_config(encoder.options)
-    arrays = rotary_names.to_theirs(kind, encoder.options, params, len(tokenizer.vocabulary))
+    pieces = len(tokenizer.vocabulary)
+    layout = rotary_names.LAYOUTS[kind]
+    arrays = rotary_names.to_theirs(kind, encoder.options, params, pieces)
+    head = _head(layout, encoder, params, number, pieces)
+    if head:
+        arrays = {layout.prefixes[0] + name: array for name, array in arrays.items()}
+        # Their normalisation has no bias: it adds the same to a piece's score at every position.
+        own = head.pop(f"{layout.head_norm}.bias")
+        table = params.get("output_embedding", params["backbone/token_embedding"])[:pieces]
+        head[layout.bias] = head[layout.bias] + table @ own
     config |= dict(
-        architectures=[_CLASSES[kind] + "Model"],
+        architectures=[_CLASSES[kind] + ("ForMaskedLM" if head else "Model")],
         model_type=kind,
         max_position_embeddings=encoder.max_length,
     )
     if kind == "modernbert":
         config |= dict(
-            cls_token_id=tokenizer.vocabulary.cls_id, sep_token_id=tokenizer.vocabulary.sep_id
+            cls_token_id=tokenizer.vocabulary.cls_id,
+            sep_token_id=tokenizer.vocabulary.sep_id,
+            classifier_bias=bool(head),
+            tie_word_embeddings="output_embedding" not in params,
         )
-    return arrays, config
+    return arrays | head, config
 
 
 def _parts(objective: Objective, variables: Variables) -> tuple[Transformer, dict[str, np.ndarray]]:
@@ -196,22 +200,22 @@ def _tables(
 
 
 def _head(
-    objective: Objective,
+    layout: names.Layout | rotary_names.RotaryLayout,
     encoder: Transformer,
     params: Mapping[str, np.ndarray],
     language: int | None,
     pieces: int,
 ) -> dict[str, np.ndarray]:
     """The MLM head; {} where theirs cannot hold ours."""
-    if "head/kernel" not in params or (encoder.options.condition_on_language and language is None):
+    conditioned = encoder.options.condition_on_language
+    if not layout.dense or "head/kernel" not in params or (conditioned and language is None):
         return {}
     kernel = params["head/kernel"]
     bias = params["head/bias"]
-    if encoder.options.condition_on_language:
+    if conditioned:
         own = params["backbone/language_embedding"][language]
         bias = bias + own @ kernel[encoder.options.width :]
         kernel = kernel[: encoder.options.width]
-    layout = names.LAYOUTS["bert" if encoder.options.norm == "post" else "roberta-prelayernorm"]
     folded = {**params, "head/kernel": kernel, "head/bias": bias}
     head = {}
     for pair in names.head_pairs(layout):

@@ -17,6 +17,7 @@ from typing import (
 from absl import logging
 
 from clwe_jax import time_parts, registry, terminal
+from clwe_jax.encoders.encode import describe_reading
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.evaluate.context import Context
@@ -155,6 +156,7 @@ def measure(
     """The figures of all evaluators by metric path, and the rows of their `HasDetails.details`."""
     figures: dict[str, float] = {}
     rows: list[dict[str, Any]] = []
+    logging.info("a sentence's vector: %s", describe_reading(model))
     for evaluator in made:
         figures.update((metric, float(value)) for metric, value in evaluator.run(model))
         rows += evaluator.details

@@ -28,6 +28,7 @@ def run(
         cost,
         "5 steps",
         items=numbers,
+        reading="by words",
     )
 
 
@@ -114,6 +115,8 @@ def test_only_the_same_items_are_compared():
     assert (first[2], first[5]["text"], first[6]) == (last[0], "not compared", "")
     marks = [row[1]["below"] for row in made["Systems"]["blocks"][0]["rows"]]
     assert marks == ["best", "not compared"]
+    said = made["Systems"]["blocks"][1]["rows"]
+    assert said == [["RCSLS", "by words"], ["GeoMM", "by words"]]
 
 
 def test_the_correction_is_holms():

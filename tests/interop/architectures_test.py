@@ -5,16 +5,23 @@ import json
 import pathlib
 import types
 
+import jax
 import numpy as np
+import optax
 import pytest
 
-from clwe_jax import api, registry
-from clwe_jax.encoders import export
-from clwe_jax.interop import configuration, to_huggingface
+from clwe_jax import api, options, presets, registry
+from clwe_jax.encoders import export, piece_rows
+from clwe_jax.interop import configuration, huggingface, to_huggingface
 from clwe_jax.models import rotary
-from clwe_jax.options.models import RotaryOptions
+from clwe_jax.options.models import LinearHead, RotaryOptions
+from clwe_jax.options.training import MeshOptions
+from clwe_jax.options.transfer import TransferOptions
+from clwe_jax.pretrain import job as pretrain
 from clwe_jax.text.vocab import hf_tokenizer, json_vocab, vocab
 from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.training import build, fine_tuned, init, partition, train_state
+from clwe_jax.training.step import make_step
 
 tokenizers = pytest.importorskip("tokenizers")
 LINES = [
@@ -69,6 +76,8 @@ KINDS = {
         dict(SHARED, query_pre_attn_scalar=16, sliding_window=6, use_bidirectional_attention=True),
     ),
     "qwen3": ("Qwen3", "", dict(SHARED, rope_theta=1e6)),
+    "bert": ("Bert", "MaskedLM", SMALL),
+    "xlm-roberta": ("XLMRoberta", "MaskedLM", dict(SMALL, type_vocab_size=1)),
     "roberta": ("Roberta", "MaskedLM", dict(SMALL, type_vocab_size=1)),
     "camembert": ("Camembert", "MaskedLM", dict(SMALL, type_vocab_size=1)),
     "electra": ("Electra", "MaskedLM", dict(SMALL, embedding_size=32)),
@@ -194,13 +203,138 @@ def test_hidden_states_equal_those_of_transformers(kind, tmp_path):
         assert "head" not in variables["params"]
 
 
-def test_a_run_takes_the_sizes_of_the_folder(tmp_path):
-    config = dict(SMALL, model_type="modernbert", vocab_size=9, local_attention=8)
-    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    described = configuration.describe(str(tmp_path))
-    run = configuration.with_architecture(configuration.PretrainRun(), described)
-    assert run.model.name == "rotary" and run.model.local_layers == (1, 2)
-    assert dataclasses.replace(run.model, dropout=described.options.dropout) == described.options
+RATE = 0.05
+
+
+def fine_tune_with_torch(model, batch, skip, kernel, bias):
+    """Ten steps of gradient descent on the mean of a text's pieces under a linear layer: the losses."""
+    import torch
+
+    ids = torch.tensor(batch["inputs"][:, skip:])
+    mask = torch.tensor(batch["segment_ids"][:, skip:])
+    pieces = mask.clone()
+    pieces[:, 0] = 0 if not skip else mask[:, 0]
+    pieces[torch.arange(len(mask)), mask.sum(1) - 1] = 0
+    pieces = pieces[..., None] / pieces.sum(1)[:, None, None]
+    head = [torch.tensor(np.array(x), requires_grad=True) for x in (kernel, bias)]
+    learned = [*head, *(x for x in model.parameters() if x.requires_grad)]
+    optimizer = torch.optim.SGD(learned, RATE)
+    losses = []
+    for _ in range(10):
+        hidden = model(input_ids=ids, attention_mask=mask).last_hidden_state
+        scores = (hidden * pieces).sum(1) @ head[0] + head[1]
+        loss = torch.nn.functional.cross_entropy(scores, torch.tensor(batch["gold"]).long())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    with torch.no_grad():
+        return losses, model(input_ids=ids, attention_mask=mask, output_hidden_states=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ten_steps_of_fine_tuning_equal_those_of_pytorch(kind, tmp_path):
+    theirs = make_folder(tmp_path, kind).base_model
+    base, tokenizer, variables = huggingface.load(str(tmp_path), ("en",))
+    plain = dataclasses.replace(base.model.options, dropout=0.0)
+    base = dataclasses.replace(base, model=base.model.clone(options=plain))
+    settings = TransferOptions(head=LinearHead(dropout=0.0), layers="last", text_vector="mean")
+    objective = build.tuned_objective(settings, ("no", "yes"), False, base)
+    rows = piece_rows.of_texts(tokenizer, [[x] for x in (*LINES[:2], "bank " * 9, "of")], "en", 48)
+    [(places, batch)] = piece_rows.batches(rows, tokenizer, 4, 48, 48)
+    batch["gold"] = np.array([0, 1, 1, 0], np.int32)[places]
+
+    def is_learned(path):
+        # Theirs adds the one type to every position, and multiplies Gemma's table where it reads it.
+        return not (kind.startswith("gemma3") and "token_embedding" in str(path))
+
+    types = [x for x in theirs.named_parameters() if "token_type" in x[0] and len(x[1]) == 1]
+    scaled = [theirs.get_input_embeddings().weight] * kind.startswith("gemma3")
+    for fixed in (*(x for _, x in types), *scaled):
+        fixed.requires_grad = False
+    optimizer = optax.sgd(RATE)
+    mesh = partition.make_mesh(MeshOptions(), jax.devices()[:1])
+    state = train_state.start(objective, optimizer, batch, mesh, 0)
+    initial = init.Initial(fine_tuned.backbone_of(variables), "backbone/.*", origin=f"hf:{kind}")
+    state, _ = init.initialise(state, initial, objective, optimizer, batch, mesh)
+    head = state.params["labelling"]["head"]
+    skip = 0 if tokenizer.vocabulary.begins else 1
+    kernel, bias = (np.array(head[x]) for x in ("output_kernel", "output_bias"))
+    wanted, after = fine_tune_with_torch(theirs, batch, skip, kernel, bias)
+    learns = lambda params: jax.tree_util.tree_map_with_path(lambda x, _: is_learned(x), params)
+    step = jax.jit(make_step(objective, optimizer, lambda _: RATE, learns=learns))
+    losses = []
+    for _ in range(10):
+        state, metrics = step(state, batch)
+        losses.append(float(metrics["loss"].mean()))
+    np.testing.assert_allclose(losses, wanted, atol=1e-4)
+    assert losses[-1] < 0.9 * losses[0]
+    trained = base.encode({"params": {"backbone": state.params["backbone"]}}, batch)
+    there = batch["segment_ids"][:, skip:] > 0
+    for x, y in zip(trained.layers, after.hidden_states, strict=True):
+        np.testing.assert_allclose(x[:, skip:][there], y[there], atol=1e-3)
+
+
+def a_run(folder):
+    """A run of a few steps that starts from a folder, as the command line makes it."""
+    config = presets.start_from("mbert", "laptop")
+    config.init.parameters = f"hf:{folder}"
+    config.data.update(
+        languages="de,en",
+        pocket_sentences=100,
+        pocket_domains="money",
+        sequence_length=60,
+        chunk_lines=32,
+    )
+    config.train.update(steps=10, batch_size=4, log_every_steps=5)
+    config.checkpoint.every_steps = 100
+    config.evals.mlm.update(every_steps=0, batches=1)
+    config.evals.retrieval.data = config.evals.bli.data = ""
+    return configuration.adopt_options(options.parse(config))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_has_the_parameters_of_the_folder(kind, tmp_path):
+    make_folder(tmp_path, kind)
+    base, tokenizer, variables = huggingface.load(str(tmp_path), ("de", "en"), 60)
+    run = a_run(tmp_path)
+    dropout = base.model.options.dropout
+    assert dataclasses.replace(run.model, dropout=dropout) == base.model.options
+    size = tokenizer.vocabulary.size
+    objective = build.build_objective(run, len(tokenizer.vocabulary), size)
+    batch = objective.batch_shapes(2, 60)
+    made = jax.eval_shape(objective.init, jax.random.key(0), batch)["params"]
+    made = partition.unbox(made)
+    shapes = lambda tree: jax.tree.map(lambda x: x.shape, dict(tree))
+    given = shapes(variables["params"])
+    assert shapes(made)["backbone"] == given["backbone"]
+    assert given.get("head", shapes(made)["head"]) == shapes(made)["head"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_goes_on_from_the_folder_and_back(kind, tmp_path):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    (tmp_path / "model").mkdir()
+    make_folder(tmp_path / "model", kind)
+    run = a_run(tmp_path / "model")
+    run.resolve().check_all()
+    assert pretrain.run(run, str(tmp_path / "run"))
+    model = api.load(str(tmp_path / "run"))
+    before = api.load(f"hf:{tmp_path}/model", languages=("de", "en"))
+    wanted = model.encode(LINES[:3], "en", layer="all")
+    assert not np.allclose(before.encode(LINES[:3], "en", layer="all"), wanted, atol=1e-3)
+    out = str(tmp_path / "out")
+    export.write_huggingface(model.loaded, out)
+    again = transformers.AutoModel.from_pretrained(out).eval()
+    ids = transformers.AutoTokenizer.from_pretrained(out)(LINES[0])["input_ids"]
+    vocabulary = model.tokenizer.vocabulary
+    with torch.no_grad():
+        states = again(torch.tensor([ids]), output_hidden_states=True).hidden_states
+    pieces = slice(vocabulary.begins, len(ids) - vocabulary.ends)
+    for number, layer in enumerate(states):
+        np.testing.assert_allclose(layer[0, pieces].mean(0), wanted[0, number], atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -237,10 +371,20 @@ def test_a_rotary_encoder_is_exported(kind, tmp_path):
     import torch
     import transformers
 
-    model = api.load(f"hf:{tmp_path}/model", languages=("en",))
+    loaded = api.load(f"hf:{tmp_path}/model", languages=("en",)).loaded
+    params = loaded.variables["params"]
+    has_head = "head" in params
+    if has_head:  # training moves biases that were 0
+        r = np.random.RandomState(0)
+        random = {name: r.standard_normal(32).astype(np.float32) for name in ("bias", "norm")}
+        norm = {**params["head"]["norm"], "bias": random["norm"]}
+        loaded = loaded.with_parameters(
+            {**params, "head": {**params["head"], "bias": random["bias"], "norm": norm}}
+        )
+    model = api.Model(loaded)
     out = str(tmp_path / "out")
     notes = export.write_huggingface(model.loaded, out)
-    assert any("no MLM head" in note for note in notes)
+    assert any("no MLM head" in note for note in notes) != has_head
     again = api.load(f"hf:{out}", languages=("en",))
     wanted = model.encode(LINES, "en", layer="all")
     np.testing.assert_allclose(again.encode(LINES, "en", layer="all"), wanted, atol=1e-6)
@@ -254,6 +398,15 @@ def test_a_rotary_encoder_is_exported(kind, tmp_path):
         states = theirs(torch.tensor([ids]), output_hidden_states=True).hidden_states
     for number, layer in enumerate(states):
         np.testing.assert_allclose(layer[0, pieces].mean(0), wanted[0, number], atol=1e-4)
+    if has_head:
+        scorer = transformers.AutoModelForMaskedLM.from_pretrained(out).eval()
+        with torch.no_grad():
+            scores = scorer(torch.tensor([ids])).logits
+        for each in (loaded, again.loaded):
+            ours = each.objective.module.apply(
+                each.variables, np.float32(states[-1]), np.zeros((1, len(ids)), int), method="score"
+            )
+            np.testing.assert_allclose(ours[..., : len(vocabulary)], scores, atol=1e-3)
 
 
 def test_a_rotary_encoder_of_no_architecture_is_not_exported(tmp_path):

@@ -9,6 +9,7 @@ from safetensors.numpy import save_file
 from clwe_jax import api
 from clwe_jax.encoders import load, reading
 from clwe_jax.encoders.concatenated import ConcatenatedModels
+from clwe_jax.encoders.encode import describe_reading
 from clwe_jax.evaluate.retrieval import _encode_pools
 
 TEXTS = ["the bank", "unab, the banks.", "", "the " * 20]
@@ -80,6 +81,7 @@ def test_vectors_equal_those_of_sentence_transformers(pool, folders, tmp_path):
     prompts = {"query": "bank. "} if pool == "mean_tokens" else None
     weights = add_modules(tmp_path / "model", pool, dense=pool != "cls_token", prompts=prompts)
     model = api.load(f"hf:{folder}", languages=("en",))
+    assert describe_reading(model.encoder()).endswith("(by its folder)")
     wanted = theirs(folder, pool, weights, "bank. " if prompts else "")
     np.testing.assert_allclose(model.encode(TEXTS, "en"), wanted, atol=1e-5)
     make, parts = model.encoder().__reduce__()  # as for another process
@@ -112,6 +114,10 @@ def test_options_say_how_a_folder_without_files_is_read(folders, tmp_path):
     address = f"hf:{folder}?pool=cls&layer=1&normalize=1&prompt=the "
     found = load.load(address, ["en"]).encoder().sentences(["bank"], "en")[0]
     assert found.shape == (1, 8) and np.isclose(np.linalg.norm(found), 1)
+    said = describe_reading(load.load(address, ["en"]).encoder())
+    assert said == "pool=cls, layer=1, prompt='the ', length 1 (by the address)"
+    plain = load.load(f"hf:{folder}", ["en"]).encoder()
+    assert describe_reading(plain) == "the mean of the pieces in layers 1 to 2"
     assert not np.allclose(found, vectors[0])
     with pytest.raises(ValueError, match="expected pool=mean|cls|last"):
         api.load(f"hf:{folder}?pool=max", languages=("en",))
