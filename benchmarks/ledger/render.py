@@ -222,13 +222,22 @@ def _item_lines(item: layout.Item, answer: str, by_name: Rows, published: Any) -
 def _both(order: layout.ClaimedOrder, by_name: Rows) -> str:
     """The figures of both systems."""
     sides = ((order.better, order.metric), (order.worse, order.other or order.metric))
+    short = _without_shared_words(order.better, order.worse)
     shown = []
-    for name, metric in sides:
+    for (name, metric), label in zip(sides, short):
         figure = orders.figure(by_name.get(name, ()), metric)
         if figure is None:
-            return f" ({', '.join(name for name, _ in sides if name not in by_name) or metric})"
-        shown.append(f"{name} {_shown(figure, order.form, items=True)}")
+            absent = [label for (name, _), label in zip(sides, short) if name not in by_name]
+            return f" ({', '.join(absent) or metric})"
+        shown.append(f"{label} {_shown(figure, order.form, items=True)}")
     return f" ({'; '.join(shown)})"
+
+
+def _without_shared_words(name: str, other: str) -> tuple[str, str]:
+    """The names of two rows, each its system and the options that the other lacks."""
+    (system, *own), (second, *others) = name.split(), other.split()
+    first = [system, *(word for word in own if word not in others)]
+    return " ".join(first), " ".join([second, *(word for word in others if word not in own)])
 
 
 def commands(ledger: str = rows.FOLDER) -> list[str]:

@@ -1,5 +1,6 @@
 """Generated pages: they equal the ledger, show intervals and dates, and test orders."""
 
+import dataclasses
 import json
 import pathlib
 import re
@@ -152,6 +153,9 @@ def test_the_figures_of_an_order_have_its_form():
     }
     order = layout.ClaimedOrder(text="T", better="x", worse="y", metric="bleu/*", form="number")
     assert render._both(order, found) == " (x 40.2 ± 1.2; y 30.0 ± 1.0)"
+    long = {f"{name} data=a seed={name}": some for name, some in found.items()}
+    order = dataclasses.replace(order, better="x data=a seed=x", worse="y data=a seed=y")
+    assert render._both(order, long) == " (x seed=x 40.2 ± 1.2; y seed=y 30.0 ± 1.0)"
     with pytest.raises(ValueError, match="T: form 'per cent' is none of"):
         layout.ClaimedOrder(text="T", better="x", worse="y", metric="bleu/*", form="per cent")
     # BLEU is no fraction.
