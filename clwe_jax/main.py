@@ -121,7 +121,7 @@ def _flags_parser(argv: list[str]) -> list[str]:
         for argument in argv:
             path = argument.partition("=")[0].lstrip("-").removeprefix("config.")
             if argument.startswith(("--config.", "-config.")) and path not in known:
-                text = options_help.unknown(run, path) if run else text
+                text = options_help.explain_unknown(run, path) if run else text
                 break
         sys.exit(f"error: {text}")
     if flags.FLAGS.config is None:

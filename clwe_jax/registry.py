@@ -59,7 +59,7 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "clcr": "clwe_jax.clcr.report:ClcrPage",
         "compare": "clwe_jax.compare.report:ComparePage",
     },
-    # Functions (workdir, step, opened) -> the encoder of a run; `opened` opens other encoders.
+    # Functions (workdir, step, open_run) -> the encoder of a run; `open_run` opens other encoders.
     "loader": {
         "pretrain": "clwe_jax.encoders.language_model:load",
         "project": "clwe_jax.encoders.pair:load",

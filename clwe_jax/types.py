@@ -332,12 +332,12 @@ class Truncates(Protocol):
     """An encoder that cuts long sentences.
 
     Attributes:
-      seen: language -> number of sentences encoded so far.
-      cut: language -> number of encoded sentences that lost their end.
+      encoded_counts: language -> number of sentences encoded so far.
+      cut_counts: language -> number of encoded sentences that lost their end.
     """
 
-    seen: Mapping[str, int]
-    cut: Mapping[str, int]
+    encoded_counts: Mapping[str, int]
+    cut_counts: Mapping[str, int]
 
 
 @runtime_checkable

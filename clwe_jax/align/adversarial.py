@@ -223,11 +223,11 @@ def map_step(
       The new map [D, D], and the mean loss of the source words before the step.
     """
 
-    def fooled(matrix: Array) -> Array:
+    def measure_fooling(matrix: Array) -> Array:
         odds = logits(weights, x @ matrix)
         return (jax.nn.softplus(odds) - smoothing * odds).mean()
 
-    value, slope = jax.value_and_grad(fooled)(matrix)
+    value, slope = jax.value_and_grad(measure_fooling)(matrix)
     # The mean of the objective is over twice as many words: half of them do not depend on the map.
     return step_towards_orthogonal(matrix - rate / 2 * slope, beta), value
 

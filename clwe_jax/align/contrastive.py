@@ -91,7 +91,7 @@ class Contrastive(ContrastiveOptions):
 
     def _train(self, x: np.ndarray, y: np.ndarray, pairs: np.ndarray, info: dict) -> SideMaps:
         rng = np.random.default_rng(self.seed)
-        learned, aside = self._split(pairs, rng)
+        learned, aside = self._part(pairs, rng)
         eye = np.eye(x.shape[1], dtype=np.float32)
         maps = best = SideMaps(eye, eye)
         rule = optax.adam(self.learning_rate)
@@ -107,11 +107,11 @@ class Contrastive(ContrastiveOptions):
         # The same batches and negatives for every epoch, so that the losses on them compare.
         others = list(self._batches(x, y, aside, np.random.default_rng(self.seed)))
 
-        def left(maps: SideMaps) -> float:
+        def measure_aside(maps: SideMaps) -> float:
             return float(np.mean([measure(maps, words) for words in others]))
 
         if others:
-            info["set_aside"].append(left(maps))
+            info["set_aside"].append(measure_aside(maps))
         for epoch in range(1, self.epochs + 1):
             values = []
             for words in self._batches(x, y, rng.permutation(learned), rng):
@@ -119,7 +119,7 @@ class Contrastive(ContrastiveOptions):
                 values.append(value)
             info["loss"].append(float(np.mean(values)))
             if others:
-                info["set_aside"].append(left(maps))
+                info["set_aside"].append(measure_aside(maps))
             # Entry 0 is the loss of the start, which stays the best where no epoch is better.
             if not others or info["set_aside"][-1] < info["set_aside"][info["epoch"]]:
                 best, info["epoch"] = maps, epoch
@@ -128,7 +128,7 @@ class Contrastive(ContrastiveOptions):
         logging.info("contrastive: epoch %d of %d is the best", info["epoch"], self.epochs)
         return SideMaps(*(np.asarray(side) for side in best))
 
-    def _split(self, pairs: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def _part(self, pairs: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """The pairs to learn from, and those of the source words that are set aside."""
         # All pairs of a source word are on one side of the split.
         words = np.unique(pairs[:, 0])

@@ -33,7 +33,7 @@ class _Cells(NamedTuple):
 
     Attributes:
       pair: number of the pair of words, int32 [C].
-      nearness: exp(-position |distance|), float32 [C].
+      nearness: exp(-position_weight |distance|), float32 [C].
       source, target: number of the running word of either side, int32 [C].
     """
 
@@ -49,7 +49,7 @@ def align(
     similarity: Callable[[np.ndarray, np.ndarray], np.ndarray],
     *,
     iterations: int = 5,
-    position: float = 4.0,
+    position_weight: float = 4.0,
     flat: float = 0.05,
     pseudo_count: float = 0.3,
     min_posterior: float = 0.2,
@@ -61,27 +61,27 @@ def align(
       similarity: function (source words [K], target words [K]) -> similarities [K]; negative ones
         count as 0, and words of the similarity -inf are never linked.
       iterations: of expectation maximisation.
-      position: a place d (in shares of the sentences) away weighs exp(-position |d|).
+      position_weight: a place d (in shares of the sentences) away weighs exp(-position_weight |d|).
       flat: added to the similarities in the first table.
       pseudo_count: times the similarities, is added to the counts.
       min_posterior: posterior below which a link is dropped.
     """
-    cells, words = _cells(source, target, position)
+    cells, words = _cells(source, target, position_weight)
     similarities = similarity(*words)
     near = np.maximum(similarities, 0).astype(np.float64)
-    known = near, np.isneginf(similarities), iterations, flat, pseudo_count
-    ahead = _posteriors(cells, words[0], cells.target, *known)
-    back = _posteriors(cells, words[1], cells.source, *known)
+    prior = near, np.isneginf(similarities), iterations, flat, pseudo_count
+    ahead = _posteriors(cells, words[0], cells.target, *prior)
+    back = _posteriors(cells, words[1], cells.source, *prior)
     both = np.sqrt(ahead * back)
     both[both < min_posterior] = 0
     return WordPairs(*words, np.bincount(cells.pair, both, len(near)))
 
 
 def _cells(
-    source: Sequence[np.ndarray], target: Sequence[np.ndarray], position: float
+    source: Sequence[np.ndarray], target: Sequence[np.ndarray], position_weight: float
 ) -> tuple[_Cells, tuple[np.ndarray, np.ndarray]]:
     """The cells, and the words of each pair of words."""
-    (x, place_x, of_x), (y, place_y, _) = _running(source), _running(target)
+    (x, place_x, of_x), (y, place_y, _) = _join_sentences(source), _join_sentences(target)
     lengths = np.array([len(words) for words in target], np.int64)
     begins = np.cumsum(lengths) - lengths
     wide = lengths[of_x]
@@ -90,14 +90,14 @@ def _cells(
     # From where a translation begins, `others` counts through it for each word of the source.
     others = np.arange(len(cells)) - np.repeat(np.cumsum(wide) - wide - begins[of_x], wide)
     others = _int32(others)
-    nearness = np.exp(-position * np.abs(place_x[cells] - place_y[others]))
+    nearness = np.exp(-position_weight * np.abs(place_x[cells] - place_y[others]))
     # One number for two words, so that `unique` compares numbers.
     span = np.int64(y.max(initial=0) + 1)
     pairs, pair = np.unique(x[cells] * span + y[others], return_inverse=True)
     return _Cells(_int32(pair), nearness, cells, others), (pairs // span, pairs % span)
 
 
-def _running(sentences: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _join_sentences(sentences: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The running words, their places in shares of their sentences, and these sentences' numbers."""
     lengths = np.array([len(words) for words in sentences], np.int64)
     words = np.concatenate([np.zeros(0, np.int64), *sentences]).astype(np.int64)
@@ -129,14 +129,14 @@ def _posteriors(
       barred: whether a pair of words is never linked, bool [K].
     """
 
-    def normalised(counts: np.ndarray) -> np.ndarray:
+    def normalise(counts: np.ndarray) -> np.ndarray:
         return counts / np.maximum(np.bincount(given, counts)[given], _TINY)
 
-    table = normalised(np.where(barred, 0, flat + near))
+    table = normalise(np.where(barred, 0, flat + near))
     for _ in range(iterations):
         # Expectation, then maximisation with the similarities as pseudo-counts.
         counts = np.bincount(cells.pair, _shares(table, cells, generated), len(near))
-        table = normalised(counts + pseudo_count * near)
+        table = normalise(counts + pseudo_count * near)
     return _shares(table, cells, generated)
 
 

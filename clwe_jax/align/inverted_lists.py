@@ -1,7 +1,7 @@
 """Approximate nearest neighbours among millions of vectors: inverted lists (Johnson et al. 2021).
 
     lists = inverted_lists.learn([x, y], seed=0)
-    ahead, back = inverted_lists.nearest(x, y, lists.probed(x), lists.probed(y)[:, 0], k=4)
+    ahead, back = inverted_lists.nearest(x, y, lists.nearest_lists(x), lists.nearest_lists(y)[:, 0], k=4)
 
 K-means divides the space into lists. A key is in the list of the nearest centroid, and a query is
 compared with the keys of the lists of several near centroids. All products of a list are one product
@@ -31,7 +31,7 @@ class Lists:
 
     centroids: np.ndarray
 
-    def probed(self, vectors: np.ndarray) -> np.ndarray:
+    def nearest_lists(self, vectors: np.ndarray) -> np.ndarray:
         """The nearest lists of unit vectors [N, D], best first: int32 [N, lists that are probed]."""
         count = min(_PROBED, len(self.centroids))
         parts = [_top(part @ self.centroids.T, count)[0] for part in _parts(vectors)]

@@ -33,8 +33,8 @@ def symmetric(x: Array, y: Array, reweight: float = 0.5) -> tuple[np.ndarray, np
       Two float64 [D, D] maps.
     """
     # Step 1
-    whiten_x, back_x = _whitening(procrustes.product(x, x))
-    whiten_y, back_y = _whitening(procrustes.product(y, y))
+    whiten_x, back_x = _roots_of_gram(procrustes.product(x, x))
+    whiten_y, back_y = _roots_of_gram(procrustes.product(y, y))
     # Step 2
     left, correlation, right = np.linalg.svd(whiten_x @ procrustes.product(x, y) @ whiten_y)
     right = right.T
@@ -59,7 +59,7 @@ def root_similarity(x: Array) -> np.ndarray:
     return half @ half.T
 
 
-def _whitening(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _roots_of_gram(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(x^T x)^(-1/2) and its inverse, from x^T x."""
     values, vectors = np.linalg.eigh(gram)
     spread = np.sqrt(np.maximum(values, _FLOOR**2 * max(values[-1], np.finfo(float).tiny)))

@@ -38,7 +38,7 @@ class Whitening(NamedTuple):
         return y * np.sqrt(y.shape[-1]) / jnp.maximum(lengths, 1e-6)
 
 
-def whitening(x: np.ndarray, whiten: bool = True, unit_length: bool = True) -> Whitening:
+def fit(x: np.ndarray, whiten: bool = True, unit_length: bool = True) -> Whitening:
     """The whitening along the principal directions of vectors [N, D].
 
     Args:

@@ -38,8 +38,8 @@ _Capability = TypeVar("_Capability")
 
 def lacks(loaded: LoadedEncoder | Labels, method: str) -> ValueError:
     """The error of a method that a model lacks: what the model is, and which kind has the method."""
-    end = _KINDS.get(method, loaded.lacking)
-    return ValueError(f"{loaded.described} {end.format(method=method)}")
+    end = _KINDS.get(method, loaded.lack_message)
+    return ValueError(f"{loaded.kind_name} {end.format(method=method)}")
 
 
 class Capabilities:

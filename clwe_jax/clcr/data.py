@@ -344,7 +344,7 @@ def fit_spaces(
         words = [getattr(row, side) for row in rows]
         pieces = vectors.encode_pieces(model, language, words, layers, folder)
         spaces[language] = space or Space(
-            layers, whitening.whitening(pieces.table.words, settings.whiten, settings.unit_length)
+            layers, whitening.fit(pieces.table.words, settings.whiten, settings.unit_length)
         )
         sides.append(vectors.into_space(pieces, spaces[language]))
     return spaces, sides

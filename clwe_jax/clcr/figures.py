@@ -17,7 +17,7 @@ def measure_spread(words: Views) -> dict[str, float]:
     """The variances and ranks of the test words in the common space; a collapse is a warning."""
     figures = {}
     for side, name in enumerate(("mapped", "target")):
-        variance, rank = clcr_steps.spread(words.common(side).words)
+        variance, rank = clcr_steps.variance_and_rank(words.common(side).words)
         figures |= {f"clcr/variance/{name}": variance, f"clcr/rank/{name}": rank}
         if clcr_steps.has_collapsed(variance, rank):
             logging.warning(

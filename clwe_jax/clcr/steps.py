@@ -177,7 +177,7 @@ def pivot_curve(distances: Sequence[np.ndarray], rows: Sequence[Linked]) -> Curv
     return Curve(np.array(values)[order], right / np.arange(1, len(order) + 1), hit / wanted)
 
 
-def spread(vectors: np.ndarray) -> tuple[float, float]:
+def variance_and_rank(vectors: np.ndarray) -> tuple[float, float]:
     """The mean variance of a dimension, and the effective rank: exp of the entropy of the shares of
     the principal variances. Both fall towards 0 and 1 where representations collapse."""
     variances = np.linalg.eigvalsh(whitening.moments(vectors)[1]).clip(0)

@@ -56,7 +56,7 @@ class Compare(Job):
 
     def __init__(self, config: CompareRun, workdir: str) -> None:
         super().__init__(config, workdir)
-        self.systems = systems.chosen(self.config.compare)
+        self.systems = systems.choose_systems(self.config.compare)
 
     def check(self) -> None:
         if jax.process_count() > 1:

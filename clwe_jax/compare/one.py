@@ -235,7 +235,7 @@ def main() -> None:
     logging.set_verbosity(logging.INFO)
     terminal.plain_log()
     config = options.read_config(workdir).resolve()
-    [system] = [x for x in systems.chosen(config.compare) if x.name == name]
+    [system] = [x for x in systems.choose_systems(config.compare) if x.name == name]
     place = RunPlace(workdir, system, int(seed))
     try:
         measurements = measure(config, place)

@@ -9,7 +9,7 @@ from clwe_jax.report.data import Section
 class ComparePage(page.Page):
     """The page of a comparison; each system has a page of its own."""
 
-    shown = ("compare/", "order/")
+    shown_prefixes = ("compare/", "order/")
 
     def intended_use(self, run, others):
         return Section("Data", "", card.data(run))

@@ -37,7 +37,7 @@ def check(config: CompareRun, workdir: str) -> None:
     if config.compare.parallel not in _NO_FILES:
         parallel.find(config.compare.parallel, options.languages(config), "compare.parallel")
     _read_files(config, workdir).read_stored()
-    for system in systems.chosen(config.compare):
+    for system in systems.choose_systems(config.compare):
         if system.config:
             systems.run_of(config, system, config.seed, place)
         for part in encoder_parts(system.model)[0]:

@@ -253,7 +253,7 @@ _FOREIGN = (
 _BROUGHT = ("You have it already.", "A system is significantly better and costs no more.")
 
 
-def chosen(settings: CompareOptions) -> list[System]:
+def choose_systems(settings: CompareOptions) -> list[System]:
     """The systems that `config.compare.systems` names, in its order.
 
     Raises:

@@ -53,7 +53,7 @@ def vectors(made: WordRows, paired: Mapping[str, Regression] = {}) -> LazyVector
     return LazyVectors(graph.counts, of)
 
 
-def spelling(
+def make_spelling(
     made: WordRows, behind: int = 0, compared: float = 1.0, paired: Mapping[str, Regression] = {}
 ) -> Spelling:
     """Vectors of any string, in the space of `vectors`.

@@ -25,7 +25,7 @@ from clwe_jax.align.mining import Mined, TextSide
 from clwe_jax.embeddings import linking, word_rows
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.dictionary_vectors import unit
-from clwe_jax.embeddings.grown import Grown, MinedPairs
+from clwe_jax.embeddings.text_links import TextLinks, MinedPairs
 from clwe_jax.embeddings.word_graph import CountedLinks, WordGraph
 from clwe_jax.options.embeddings import MiningOptions
 from clwe_jax.text.corpus import frequencies
@@ -82,7 +82,7 @@ def grow(
     options: MiningOptions,
     seed: int,
     known: linking.WordLinks = {},
-) -> Grown:
+) -> TextLinks:
     """Mines the texts of all pairs of languages.
 
     Args:
@@ -140,7 +140,7 @@ def grow(
         asked = growing  # where no more is found, and where nothing is shared, no later round looks
         if not asked:
             break
-    return Grown(links, pairs, refused, figures, corpus.files)
+    return TextLinks(links, pairs, refused, figures, corpus.files)
 
 
 def _pairs_to_mine(
@@ -241,8 +241,8 @@ def _mine_pairs(
         return inverted_lists.learn([text.vectors for text in texts.values()], seed)
 
     @functools.cache
-    def probed(language: str) -> np.ndarray:
-        return lists().probed(texts[language].vectors)
+    def nearest_lists(language: str) -> np.ndarray:
+        return lists().nearest_lists(texts[language].vectors)
 
     for first, second in pairs:
         x = texts[first].vectors
@@ -250,7 +250,7 @@ def _mine_pairs(
         if jax.default_backend() != "cpu" or len(x) * len(y) <= _EXACT:
             sides = mining.exact(x.astype(np.float32), y.astype(np.float32), options.neighbourhood)
         else:
-            asked = probed(first), probed(second)[:, 0]
+            asked = nearest_lists(first), nearest_lists(second)[:, 0]
             sides = inverted_lists.nearest(x, y, *asked, options.neighbourhood)
         mined = mining.mutual_best(*sides)
         yield (first, second), mined.take(mined.scores >= options.margin)

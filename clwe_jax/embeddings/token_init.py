@@ -120,7 +120,7 @@ def mean_of_words(words: CutWords, size: int) -> tuple[np.ndarray, np.ndarray, n
     lengths = np.diff(words.splits)
     owners = np.repeat(np.arange(len(lengths)), lengths)
 
-    def averaged(kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def average_tokens(kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         places = (words.tokens[kept], owners[kept])
         # csr_matrix adds what has one place: a token counts as often as a word contains it.
         shares = sparse.csr_matrix(
@@ -130,8 +130,8 @@ def mean_of_words(words: CutWords, size: int) -> tuple[np.ndarray, np.ndarray, n
         return shares @ words.vectors / np.maximum(total, 1e-30)[:, None], total > 0
 
     alone = lengths[owners] == 1
-    own, whole = averaged(alone)
-    inside, known = averaged(~alone)
+    own, whole = average_tokens(alone)
+    inside, known = average_tokens(~alone)
     values = np.where(whole[:, None], own, inside)
     return values.astype(np.float32), known | whole, whole
 

@@ -44,7 +44,7 @@ class ClcrModels(PairModels):
     """
 
     steps: ClcrSteps
-    described = "CLCR's pairs of models"
+    kind_name = "CLCR's pairs of models"
 
     def reduced(
         self, extract: bool = True, reorder: bool = True, threshold: float | None = None
@@ -135,13 +135,13 @@ def _movable(place: str, workdir: str) -> str:
 
 
 def load(
-    workdir: str, step: int | None, opened: Callable[[str, Sequence[str], str], LoadedEncoder]
+    workdir: str, step: int | None, open_run: Callable[[str, Sequence[str], str], LoadedEncoder]
 ) -> ClcrModels:
     """The models of a CLCR run and of its hub, with transforms, pivots and orders.
 
     Args:
       step: not used; the encoders' newest checkpoints are read.
-      opened: opens the run's encoders; `load.of_run`.
+      open_run: opens the run's encoders; `load.of_run`.
 
     Raises:
       FileNotFoundError: the run is not finished.
@@ -164,7 +164,7 @@ def load(
     orders = {moved: TrainedClassifier(arrays["order"])}
     models: dict[str, LanguageModel] = {}
     for folder in hub:
-        other = load(options.resolve_path(folder, workdir), step, opened)
+        other = load(options.resolve_path(folder, workdir), step, open_run)
         models |= {x: model for x, model in other.models.items() if x not in models}
         # This run's own predictors precede those of its hub, and a first run's those of later ones.
         pivots = {**other.steps.pivots, **pivots}
@@ -174,7 +174,7 @@ def load(
         if language in models:
             continue  # the hub's target, as its first run left it
         space = arrays["space"][language]
-        model = opened(place, [language], workdir)
+        model = open_run(place, [language], workdir)
         if os.path.exists(tuned_file(workdir, language)):
             model = model.with_parameters(heads.load(tuned_file(workdir, language)))
         params = arrays["transform"] if language == source else None

@@ -7,9 +7,9 @@ import os
 from typing import Any, NoReturn
 
 
-def load(workdir: str, step: int | None = None, opened: Any = None) -> NoReturn:
+def load(workdir: str, step: int | None = None, open_run: Any = None) -> NoReturn:
     """Raises ValueError that names the folders of a comparison's systems, which `api.load` opens."""
-    del step, opened
+    del step, open_run
     configs = sorted(
         glob.glob(os.path.join(glob.escape(workdir), "systems", "*", "seed*", "config.json"))
     )

@@ -70,12 +70,12 @@ class ConcatenatedEncoder:
         return f"{describe_reading(self._first)}; beside it {describe_reading(self._second)}"
 
     @property
-    def seen(self) -> Mapping[str, int]:
-        return self._first.seen
+    def encoded_counts(self) -> Mapping[str, int]:
+        return self._first.encoded_counts
 
     @property
-    def cut(self) -> Mapping[str, int]:
-        return self._first.cut
+    def cut_counts(self) -> Mapping[str, int]:
+        return self._first.cut_counts
 
     def pairwise_space(self, source: str, target: str) -> ConcatenatedEncoder:
         """The encoder of both in the space where they compare the two languages."""
@@ -159,8 +159,10 @@ class ConcatenatedModels(LoadedEncoder):
     second: LoadedEncoder
     weight: float
     by_pair: Mapping[tuple[str, str], np.ndarray] = dataclasses.field(default_factory=dict)
-    described = "Encoders beside each other"
-    lacking = "have no method {method!r}: api.load of one of the two, without the other, has it"
+    kind_name = "Encoders beside each other"
+    lack_message = (
+        "have no method {method!r}: api.load of one of the two, without the other, has it"
+    )
     tokenizer = None
 
     @property

@@ -64,7 +64,7 @@ class WordPairs:
         keys = self.words[to].own_keys
         return [keys[x] for x in rows.tolist() if 0 <= x < len(keys)]
 
-    def between(self, source: str, target: str) -> np.ndarray:
+    def pairs_between(self, source: str, target: str) -> np.ndarray:
         """The pairs of two languages, int32 [P, 2]: rows of the words of each."""
         if not len(self.pairs):
             return self.pairs

@@ -39,7 +39,7 @@ def write_huggingface(model: LoadedEncoder, out: str, language: str = "") -> lis
     """
     if not isinstance(model, LanguageModel):
         raise ValueError(
-            f"{model.described} are no model of transformers: --format=vec writes the vectors of words"
+            f"{model.kind_name} are no model of transformers: --format=vec writes the vectors of words"
         )
     if model.projection is not None:
         raise ValueError(
@@ -107,7 +107,7 @@ def write_static(
       ValueError: a model that is no static one, an unknown language, and as of `static_folders.write`.
     """
     if not isinstance(model, StaticSpaces):
-        raise ValueError(f"--format={form} holds static vectors, and this is: {model.described}")
+        raise ValueError(f"--format={form} holds static vectors, and this is: {model.kind_name}")
     languages = _languages(model, language)
     counts = model.frequencies
     weights = {code: counts.word_weights(code) for code in languages} if counts else {}

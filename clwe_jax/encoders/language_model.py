@@ -70,7 +70,7 @@ class LanguageModel(LoadedEncoder):
     frequencies: Frequencies | None = None
     spellings: Spellings = dataclasses.field(default_factory=dict)
     reading: Reading | None = None
-    described = "Language models"
+    kind_name = "Language models"
     _indices: dict[tuple[str, Layer | None], Index] = dataclasses.field(
         default_factory=dict, init=False, repr=False
     )
@@ -258,9 +258,9 @@ def nearest_words(
     return sorted(neighbours, key=lambda near: -near.score)[:k]
 
 
-def load(workdir: str, step: int | None = None, opened: Any = None) -> LanguageModel:
-    """The language model in a run's folder; `step` as for `api.load`, `opened` has no effect."""
-    del opened
+def load(workdir: str, step: int | None = None, open_run: Any = None) -> LanguageModel:
+    """The language model in a run's folder; `step` as for `api.load`, `open_run` has no effect."""
+    del open_run
     config = options.read_config(workdir)
     tokenizer = Tokenizer.load(os.path.join(workdir, "vocab"))
     vocabulary = tokenizer.vocabulary

@@ -47,13 +47,13 @@ class LoadedEncoder(abc.ABC):
     languages are those of `languages`: `api.Model`, which strangers call, checks them.
 
     Attributes:
-      described: name of the kind, in the plural, for messages.
-      lacking: how a message says that the kind lacks a method.
+      kind_name: name of the kind, in the plural, for messages.
+      lack_message: how a message says that the kind lacks a method.
       tokenizer: cuts text into the model's pieces; None for static vectors and pairs of models.
     """
 
-    described: ClassVar[str]
-    lacking: ClassVar[str] = "have no method {method!r}"
+    kind_name: ClassVar[str]
+    lack_message: ClassVar[str] = "have no method {method!r}"
     tokenizer: Tokenizer | None
 
     @property
@@ -137,12 +137,12 @@ class Labels(Protocol):
     """A loaded model that labels words, texts or spans, and gives no vectors.
 
     Attributes:
-      described, lacking: as of `LoadedEncoder`.
+      kind_name, lack_message: as of `LoadedEncoder`.
       languages: the languages whose text is labelled.
     """
 
-    described: ClassVar[str]
-    lacking: ClassVar[str]
+    kind_name: ClassVar[str]
+    lack_message: ClassVar[str]
     languages: tuple[str, ...]
 
     def tag(self, texts: Sequence[str], lang: str) -> list[list[tuple[str, str]]]:

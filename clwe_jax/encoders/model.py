@@ -31,7 +31,7 @@ class ModelEncoder:
       pools: 'mean' and, where the counts of words are given, 'sif'; see `types.Pools`. 'own' alone
         for an objective that `EncodesSentences`.
       objective, tokenizer, variables, step: see `types.HasObjective`.
-      seen, cut: see `types.Truncates`.
+      encoded_counts, cut_counts: see `types.Truncates`.
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class ModelEncoder:
         self.variables = variables
         self.step = step
         self._options = dict(frequencies=frequencies, max_length=max_length, batch_size=batch_size)
-        self.seen: collections.Counter[str] = collections.Counter()
-        self.cut: collections.Counter[str] = collections.Counter()
+        self.encoded_counts: collections.Counter[str] = collections.Counter()
+        self.cut_counts: collections.Counter[str] = collections.Counter()
         self._warned: set[str] = set()
         self.pools = POOLS if frequencies is not None else POOLS[:1]
         self._own = isinstance(objective, EncodesSentences)
@@ -113,7 +113,7 @@ class ModelEncoder:
     ) -> np.ndarray:
         """float32 [N, layers, D]; see `types.Encoder`.
 
-        A sentence longer than a row loses its end; `cut` counts it, and the log says so once.
+        A sentence longer than a row loses its end; `cut_counts` has it, and the log says so once.
 
         Args:
           reduce: function of vectors [..., layers, D], such as `encode.select`: the layers that it
@@ -179,8 +179,8 @@ class ModelEncoder:
             text_ids.append(ids)
             shares.append(self._shares(text, language, owners)[:room] if weighted else None)
         cut = sum(len(ids) > room for ids in text_ids)
-        self.cut[language] += cut
-        self.seen[language] += len(text_ids)
+        self.cut_counts[language] += cut
+        self.encoded_counts[language] += len(text_ids)
         if cut and language not in self._warned:
             self._warned.add(language)
             logging.warning(

@@ -38,12 +38,12 @@ class PairEncoder:
         return next(iter(self._encoders.values())).layers
 
     @property
-    def seen(self) -> Mapping[str, int]:
-        return sum((x.seen for x in self._encoders.values()), collections.Counter())
+    def encoded_counts(self) -> Mapping[str, int]:
+        return sum((x.encoded_counts for x in self._encoders.values()), collections.Counter())
 
     @property
-    def cut(self) -> Mapping[str, int]:
-        return sum((x.cut for x in self._encoders.values()), collections.Counter())
+    def cut_counts(self) -> Mapping[str, int]:
+        return sum((x.cut_counts for x in self._encoders.values()), collections.Counter())
 
     def _find(self, language: str) -> ModelEncoder:
         if language not in self._encoders:
@@ -110,7 +110,7 @@ class PairModels(LoadedEncoder):
     """
 
     models: Mapping[str, LanguageModel]
-    described = "Projected pairs of models"
+    kind_name = "Projected pairs of models"
     tokenizer = None
 
     @property
@@ -150,15 +150,15 @@ class PairModels(LoadedEncoder):
         return PairEncoder({x: model.encoder(batch_size) for x, model in self.models.items()})
 
 
-def load(workdir: str, step: int | None = None, opened: Any = None) -> PairModels:
+def load(workdir: str, step: int | None = None, open_run: Any = None) -> PairModels:
     """The two models of a projected pair.
 
     Args:
       workdir: the folder of the projection.
       step: training step of both models' checkpoints; None: the newest readable ones.
-      opened: not used; a pair names two runs.
+      open_run: not used; a pair names two runs.
     """
-    del opened
+    del open_run
     settings = options.read_config(workdir).projection
     places = (options.resolve_path(run, workdir) for run in (settings.target, settings.source))
     target, source = (language_model.load(run, step) for run in places)

@@ -36,9 +36,9 @@ _DESCRIPTION = "spaces.json"
 _RAW = "spaces"
 _ALIGNMENTS = "alignments"
 _SPELLING = "spelling.npz"
-_CACHED = 24  # maximum characters of a cached piece of text: longer pieces seldom repeat
-_MOST_CACHED = 1_000_000  # maximum number of cached pieces of a language
-_WIDENED = 2  # languages whose narrower vectors are held in float32
+_MAX_LETTERS = 24  # maximum characters of a cached piece of text: longer pieces seldom repeat
+_MAX_CACHED = 1_000_000  # maximum number of cached pieces of a language
+_MAX_WIDENED = 2  # languages whose narrower vectors are held in float32
 
 
 def _cache() -> Any:
@@ -49,6 +49,9 @@ def _cache() -> Any:
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class StaticSpaces(LoadedEncoder):
     """The vectors of several languages and the maps between their spaces.
+
+    `common_vectors` is a language in the hub's space, `vectors` the same in float32; `space` is two languages
+    where their aligner compares them, `word_space` the same as single words are compared.
 
     Attributes:
       raw: language -> its vectors before alignment, most frequent word first; narrow ones become
@@ -74,7 +77,7 @@ class StaticSpaces(LoadedEncoder):
     spelling: Spelling | None = None
     spellings: Spellings = dataclasses.field(default_factory=dict)
     entries: DictionaryEntries = dataclasses.field(default_factory=DictionaryEntries)
-    described = "Static vectors"
+    kind_name = "Static vectors"
     tokenizer = None
     _phrases: dict[str, Phrases] = _cache()
     # Language -> a piece of text between spaces -> its words.
@@ -92,14 +95,14 @@ class StaticSpaces(LoadedEncoder):
 
     def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
         """All words of a language, most frequent first, in the hub's space."""
-        vectors = self._in_hub(lang)
-        select(vectors.vectors[:1, None], layer)
+        vectors = self._in_hub_space(lang)
+        select(vectors.vectors[:1, None], layer)  # refuses a layer other than 0
         return vectors
 
     def common_vectors(self, language: str) -> Vectors:
-        """The language's vectors in the hub's space, in the type of the file where nothing maps them:
-        few rows need not wait, nor hold memory, until all are float32."""
-        return self._in_hub(language) if language in self.alignments else self.raw[language]
+        """The language's vectors in the hub's space; in the type of the file where nothing maps them, as a
+        reader of few rows need not wait, nor hold memory, until all are float32."""
+        return self._in_hub_space(language) if language in self.alignments else self.raw[language]
 
     def knows(self, word: str, lang: str) -> bool:
         """Whether a word has a vector."""
@@ -117,7 +120,7 @@ class StaticSpaces(LoadedEncoder):
             return self.raw[source], self.raw[source]
         for language, other in ((source, target), (target, source)):
             if other == self.hub and language in self.alignments:
-                mapped, hub = self._common(language)
+                mapped, hub = self._aligner_space(language)
                 return (mapped, hub) if language == source else (hub, mapped)
         return self.common_vectors(source), self.common_vectors(target)
 
@@ -143,7 +146,7 @@ class StaticSpaces(LoadedEncoder):
         Raises:
           ValueError: a layer other than 0, or a word without a vector (the message names similar words).
         """
-        select(np.zeros((1, 1)), layer)
+        select(np.zeros((1, 1)), layer)  # refuses a layer other than 0
         return self._vector(word, lang, self.common_vectors(lang))
 
     def neighbours(
@@ -166,10 +169,10 @@ class StaticSpaces(LoadedEncoder):
             or a layer other than 0.
         """
         select(np.zeros((1, 1)), layer)
-        found: list[Ranked] = []
+        ranked: list[Ranked] = []
         for other in self.languages if to is None else (to,):
-            found += self._nearest(word, lang, other, k, method)
-        return [near for _, near in sorted(found, key=lambda x: x[0])[:k]]
+            ranked += self._nearest(word, lang, other, k, method)
+        return [neighbour for _, neighbour in sorted(ranked, key=lambda x: x[0])[:k]]
 
     def _nearest(self, word: str, lang: str, to: str, k: int, method: str) -> list[Ranked]:
         """The entries of a word in a language and the nearest words, without the word itself."""
@@ -184,10 +187,10 @@ class StaticSpaces(LoadedEncoder):
             self._retrievers[lang, to, chosen] = Retriever(keys.vectors, pool.vectors, chosen)
         retriever = self._retrievers[lang, to, chosen]
         key = "" if row is None else x.own_keys[row]
-        entries, never = self.entries.of(key, lang, to)
+        entries, excluded = self.entries.of(key, lang, to)
         if any(map(str.isalnum, word)):
-            never = never + y.signs
-        return rank(retriever, query, k, y, to, entries, never, row if lang == to else None)
+            excluded = excluded + y.signs
+        return rank(retriever, query, k, y, to, entries, excluded, row if lang == to else None)
 
     def as_words(self, vectors: np.ndarray | Packed) -> np.ndarray:
         """The vectors by which single words are compared, float32, made from those of `space`."""
@@ -206,7 +209,7 @@ class StaticSpaces(LoadedEncoder):
         """
         return StaticEncoder(
             self,
-            split or self._split,
+            split or self._split_text,
             frequencies=self.frequencies,
             spelled=LastSpelled(self._spell_words) if self.spelling else None,
             as_words=self.as_words,
@@ -225,29 +228,29 @@ class StaticSpaces(LoadedEncoder):
     def _segmenter(self) -> Segmenter:
         return Segmenter({name: vectors.own_keys for name, vectors in self.raw.items()})
 
-    def _split(self, text: str, language: str) -> list[str]:
+    def _split_text(self, text: str, language: str) -> list[str]:
         check_languages(self.languages, language=language)
-        return self._cut([text], language)[0]
+        return self._split_texts([text], language)[0]
 
-    def _cut(self, texts: Sequence[str], language: str) -> list[list[str]]:
+    def _split_texts(self, texts: Sequence[str], language: str) -> list[list[str]]:
         index = self.raw[language].index
         phrases = self.phrases(language)
         # Most pieces between spaces repeat, so each is normalised and segmented once.
-        known = self._pieces.setdefault(language, {})
-        found = []
+        words_of = self._pieces.setdefault(language, {})
+        split = []
         for text in texts:
             cut: list[str] = []
             for piece in text.split():
-                words = known.get(piece)
+                words = words_of.get(piece)
                 if words is None:
                     words = self._segmenter.words(self.normalizer(piece, language), language)
                     parts = (known_parts(word, index) for word in words)
                     words = list(itertools.chain.from_iterable(parts))
-                    if len(piece) <= _CACHED and len(known) < _MOST_CACHED:
-                        known[piece] = words
+                    if len(piece) <= _MAX_LETTERS and len(words_of) < _MAX_CACHED:
+                        words_of[piece] = words
                 cut += words
-            found.append(phrases(cut))
-        return found
+            split.append(phrases(cut))
+        return split
 
     def save(self, workdir: str, packed: bool = False) -> None:
         """Writes spaces/{lang}.npz, alignments/{lang}-{hub}.npz and the other parts, then spaces.json.
@@ -307,45 +310,45 @@ class StaticSpaces(LoadedEncoder):
             f"{word!r} has no vector among the {len(vectors):,} words of {language!r}.{hint}"
         )
 
-    def _in_hub(self, language: str) -> Vectors:
+    def _in_hub_space(self, language: str) -> Vectors:
         """The language's vectors in the hub's space, in which shared words keep their vectors."""
         if language not in self.alignments:
-            return self._wide(language)
+            return self._as_float32(language)
         if language not in self._hub_spaces:
-            raw = self._wide(language).vectors
+            raw = self._as_float32(language).vectors
             mapped = self.alignments[language].to_target_space(raw)
-            self._hub_spaces[language] = self._with_vectors(language, mapped, raw)
+            self._hub_spaces[language] = self._keep_shared(language, mapped, raw)
         return self._hub_spaces[language]
 
-    def _wide(self, language: str) -> Vectors:
+    def _as_float32(self, language: str) -> Vectors:
         """The language's vectors before alignment, in float32."""
         vectors = self.raw[language]
         if vectors.vectors.dtype == np.float32:
             return vectors
         if language not in self._widened:
-            while len(self._widened) >= _WIDENED:
+            while len(self._widened) >= _MAX_WIDENED:  # the oldest goes first
                 del self._widened[next(iter(self._widened))]
             wide = vectors.vectors.astype(np.float32)
             self._widened[language] = dataclasses.replace(vectors, vectors=wide)
         return self._widened[language]
 
-    def _common(self, language: str) -> tuple[Vectors, Vectors]:
+    def _aligner_space(self, language: str) -> tuple[Vectors, Vectors]:
         """The language and the hub in the aligner's space; shared words move with the hub."""
         if language not in self._common_spaces:
             alignment = self.alignments[language]
-            vectors = self._wide(language)
+            vectors = self._as_float32(language)
             mapped = alignment.apply(vectors.vectors)
             untouched = None
             if self.shared.get(language):
                 untouched = alignment.apply_target(vectors.vectors)
-            hub = self._wide(self.hub)
+            hub = self._as_float32(self.hub)
             self._common_spaces[language] = (
-                self._with_vectors(language, mapped, untouched),
+                self._keep_shared(language, mapped, untouched),
                 dataclasses.replace(hub, vectors=alignment.apply_target(hub.vectors)),
             )
         return self._common_spaces[language]
 
-    def _with_vectors(self, language: str, own: np.ndarray, common: np.ndarray | None) -> Vectors:
+    def _keep_shared(self, language: str, own: np.ndarray, common: np.ndarray | None) -> Vectors:
         """The language with the vectors `own` [N, K], and `common` [N, K] for shared words."""
         vectors = self.raw[language]
         shared = self.shared.get(language)
@@ -356,18 +359,15 @@ class StaticSpaces(LoadedEncoder):
 
 
 def load(
-    workdir: str | os.PathLike[str], step: int | None = None, opened: Any = None
+    workdir: str | os.PathLike[str], step: int | None = None, open_run: Any = None
 ) -> StaticSpaces:
-    """The static vectors in a run's folder.
-
-    Args:
-      step, opened: ignored; the vectors have one state and name no encoder.
+    """The static vectors in a run's folder; `step` and `open_run` have no effect.
 
     Raises:
       FileNotFoundError: the folder holds no vectors, or its run has not written them yet.
       ValueError: a damaged file.
     """
-    del step, opened
+    del step, open_run
     workdir = os.fspath(workdir)
     path = os.path.join(workdir, _DESCRIPTION)
     if not os.path.exists(path):
@@ -384,17 +384,15 @@ def load(
             normalizer = Normalizer(description["lower_case"], description["simplify_chinese"])
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise ValueError(f"{path} is damaged: {error!r}. Delete it and run again") from error
-    folder = os.path.join(workdir, _RAW)
-    maps = os.path.join(workdir, _ALIGNMENTS)
-    spelled = os.path.join(workdir, _SPELLING)
-    raw = {x: stored.load(os.path.join(folder, f"{x}.npz"), narrow=True)[0] for x in languages}
+    inside = functools.partial(os.path.join, workdir)
+    raw = {x: stored.load(inside(_RAW, f"{x}.npz"), narrow=True)[0] for x in languages}
     return StaticSpaces(
         raw=raw,
         shared=shared,
-        alignments={x: Alignment.load(os.path.join(maps, f"{x}-{hub}.npz")) for x in aligned},
+        alignments={x: Alignment.load(inside(_ALIGNMENTS, f"{x}-{hub}.npz")) for x in aligned},
         hub=hub,
         normalizer=normalizer,
         frequencies=frequencies.load(workdir),
-        spelling=Spelling.load(spelled) if description.get("spelling") else None,
+        spelling=Spelling.load(inside(_SPELLING)) if description.get("spelling") else None,
         entries=dictionary_entries.load(workdir, raw),
     )

@@ -116,7 +116,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         text += floor.TEXT
     sets = {x: _describe_pair(run, x) for x in pairs}
     whole = describe_tests(run)
-    for variant, title, columns, last in (
+    for variant, title, columns, shown_sets in (
         ("_distinct_covered", "Covered words of different spelling", _covered_columns(main), sets),
         ("", "All test words, the papers' convention", _induction_columns(main, ending), None),
     ):
@@ -126,9 +126,9 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
             columns,
             by_pair,
             "Pair",
-            len(pairs) > 1,
-            last,
-            floor.columns(run, f"{FLOOR}{_NAME}/*/p@1{ending}{variant}", _CHANCE),
+            mean=len(pairs) > 1,
+            sets=shown_sets,
+            levels=floor.columns(run, f"{FLOOR}{_NAME}/*/p@1{ending}{variant}", _CHANCE),
             title=f"{title} ({whole})" if whole else title,
         )
     for split, title in _SPLITS.items():

@@ -29,7 +29,7 @@ from clwe_jax.types import Covers, Encoder, Pools, Truncates
 _COMPARED = ("", "_centered", "_csls")
 # A second CSLS has fewer neighbours than the papers' ten, as one candidate alone is the translation.
 _FEW_NEIGHBOURS = 3
-_FEW = f"_csls_k{_FEW_NEIGHBOURS}"
+_CSLS_OF_FEW = f"_csls_k{_FEW_NEIGHBOURS}"
 SIF = "retrieval/sif"  # prefix of the metrics of sentences pooled by SIF
 
 
@@ -58,7 +58,7 @@ def matches(
     suffixes = ["_csls", *(f"_csls_k{count}" for count in neighbourhoods[1:])]
     nearest = {"": plain, "_centered": centered, **dict(zip(suffixes, by_csls))}
     rows = np.arange(len(source))
-    return {suffix: (found == rows, back == rows) for suffix, (found, back) in nearest.items()}
+    return {suffix: (ahead == rows, back == rows) for suffix, (ahead, back) in nearest.items()}
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -97,7 +97,10 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         return {language: list(sentences) for language, sentences in texts.items()}
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
-        """Yields metrics as fractions; * is '' (cosine), '_centered' or '_csls':
+        """Yields metrics as fractions; * is '' (cosine), '_centered' or '_csls'.
+
+        'mean' in a path is a mean of vectors, 'mean_last4' one of accuracies; a path without languages is
+        the mean over the pairs.
 
         retrieval/{src}-{trg}/chance: one over the number of sentences.
         retrieval/{src}-{trg}/mean*: accuracy with the encoder's own sentence vector (the mean of the
@@ -120,16 +123,17 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         self.outcomes.clear()
         # The encoder's counts also include the sentences of earlier runs.
         counts_before = _count_sentences(model)
-        last = None  # (space, language, texts) of the last target side, which many pairs share
+        # (space, language, texts) of the last target side: many pairs share it, as all that end in English.
+        last_target = None
         for pair, source, target in self._pairs:
             space = model.pairwise_space(pair.source, pair.target)
-            x = _encode_pools(space, source, pair.source)
-            if last != (space, pair.target, target):
-                last = space, pair.target, target
-                y = _encode_pools(space, target, pair.target)
+            sources = _encode_pools(space, source, pair.source)
+            if last_target != (space, pair.target, target):
+                last_target = space, pair.target, target
+                targets = _encode_pools(space, target, pair.target)
             items = number_texts(target if pair.target == "en" else source)
-            for prefix in x:
-                for name, value in self._measure_pair(pair, prefix, x[prefix], y[prefix], items):
+            for prefix, x in sources.items():
+                for name, value in self._measure_pair(pair, prefix, x, targets[prefix], items):
                     yield f"{prefix}/{name}", value
                     if not name.endswith(("_low", "_high")):
                         _, metric = name.split("/", 1)  # without the languages
@@ -143,10 +147,10 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             by_metric.setdefault("retrieval/chance", []).append(1 / len(source))
         for metric, values in by_metric.items():
             yield metric, float(np.mean(values))
-        seen, cut = _count_sentences(model) - counts_before
-        if seen:
-            yield "retrieval/cut", float(cut / seen)
-        if last is not None and SIF not in y:
+        encoded, cut = _count_sentences(model) - counts_before
+        if encoded:
+            yield "retrieval/cut", float(cut / encoded)
+        if last_target is not None and SIF not in targets:
             logging.info("Retrieval without SIF pooling: the run keeps no counts of its words")
 
     def _measure_pair(
@@ -163,7 +167,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
                 metric = f"{direction}/mean{suffix}"
                 self.outcomes[f"{prefix}/{metric}"] = Outcomes(right[suffix][side], items)
                 yield from _with_interval(metric, float(right[suffix][side].mean()), len(x))
-            yield f"{direction}/mean{_FEW}", float(right[_FEW][side].mean())
+            yield f"{direction}/mean{_CSLS_OF_FEW}", float(right[_CSLS_OF_FEW][side].mean())
 
     def _measure_layers(self, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, float]]:
         """The accuracy of each layer from source to target, and the mean of the last four."""
@@ -215,4 +219,4 @@ def _count_sentences(model: Encoder) -> np.ndarray:
     """The numbers of sentences that the encoder has encoded and has cut so far, int [2]."""
     if not isinstance(model, Truncates):
         return np.zeros(2, int)
-    return np.array([sum(model.seen.values()), sum(model.cut.values())])
+    return np.array([sum(model.encoded_counts.values()), sum(model.cut_counts.values())])

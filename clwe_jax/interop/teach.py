@@ -128,16 +128,16 @@ def _with_rows(loaded: Loaded, vocabulary: Vocabulary, new: np.ndarray) -> Loade
     old = len(tokenizer.vocabulary.pieces)
     flat = traverse_util.flatten_dict(variables["params"], sep="/")
 
-    def grown(name: str, rows: np.ndarray) -> np.ndarray:
+    def append_rows(name: str, rows: np.ndarray) -> np.ndarray:
         array = np.asarray(flat[name])
         room = np.zeros((vocabulary.size - old, *array.shape[1:]), array.dtype)
         room[: len(rows)] = rows
         return np.concatenate([array[:old], room])
 
-    flat[TOKENS] = grown(TOKENS, new)
+    flat[TOKENS] = append_rows(TOKENS, new)
     for name in (OUTPUT, BIAS):  # nothing is known of how often a new piece is the answer
         if name in flat:
-            flat[name] = grown(name, np.zeros((0, *flat[name].shape[1:])))
+            flat[name] = append_rows(name, np.zeros((0, *flat[name].shape[1:])))
     objective = dataclasses.replace(
         objective,
         model=objective.model.clone(vocab_size=vocabulary.size),

@@ -153,7 +153,7 @@ def beam(
         raise ValueError(f"width={width}: a beam has at least 1 text")
     first = jnp.arange(rows)[:, None] * width
 
-    def normalised(total, count):
+    def normalise(total, count):
         return total / jnp.maximum(count, 1).astype(jnp.float32) ** penalty
 
     def more(carry):
@@ -171,7 +171,7 @@ def beam(
         totals = total[..., None] + jnp.where(open_[..., None], scores, closed)
         counts = count + open_
         # Texts compete by normalised scores, but the plain sums go on.
-        ranked = normalised(totals, counts[..., None]).reshape(rows, -1)
+        ranked = normalise(totals, counts[..., None]).reshape(rows, -1)
         _, best = jax.lax.top_k(ranked, width)
         parent = best // words
         chosen = (best % words).astype(jnp.int32)
@@ -193,4 +193,4 @@ def beam(
     total = jnp.full(shape, _IMPOSSIBLE).at[:, 0].set(0.0)
     start = (0, state, tokens, begin, total, jnp.zeros(shape, jnp.int32), jnp.ones(shape, bool))
     _, _, tokens, _, total, count, _ = jax.lax.while_loop(more, extend, start)
-    return Texts(tokens, normalised(total, count))
+    return Texts(tokens, normalise(total, count))

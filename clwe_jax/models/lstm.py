@@ -130,7 +130,7 @@ def steps(
 
     def step(number, state):
         outputs, *state = state
-        _, _, *state = _step(AT(gates, number, 1, False), rest, _kept(keep, number), state, limits)
+        _, _, *state = _step(AT(gates, number, 1, False), rest, _mask(keep, number), state, limits)
         return INTO(outputs, state[1].astype(outputs.dtype), number, 1), *state
 
     # Uninitialised memory, because the loop writes every step of it.
@@ -145,7 +145,7 @@ def _input_gates(inputs, kernel):
     return gates.reshape(*inputs.shape[:3], *kernel.shape[2:])
 
 
-def _kept(keep, number):
+def _mask(keep, number):
     return None if keep is None else AT(keep, number, 1, False)[..., None]
 
 
@@ -193,7 +193,7 @@ def _steps_forward(inputs, weights, keep, state, limits):
     def step(number, carry):
         gates, cells, hiddens, outputs, *state = carry
         now = AT(gates, number, 1, False)
-        active, hidden, cell, output = _step(now, rest, _kept(keep, number), state, limits)
+        active, hidden, cell, output = _step(now, rest, _mask(keep, number), state, limits)
         # The active gates overwrite x W, which no later step reads.
         gates = INTO(gates, active, number, 1)
         cells = INTO(cells, cell.astype(cells.dtype), number + 1, 1)
@@ -229,7 +229,7 @@ def _steps_backward(limits, residuals, gradients):
         all_gates, all_outputs, of_bias, of_cell, of_output = carry
         now = at(gates, number)
         i, j, f, o = (now[:, :, k] for k in range(4))
-        cell, previous, kept = at(cells, number + 1), at(cells, number), _kept(keep, number)
+        cell, previous, kept = at(cells, number + 1), at(cells, number), _mask(keep, number)
         if kept is not None:
             # The forget gate read the cell after its reset.
             previous = previous * kept

@@ -14,7 +14,7 @@ from clwe_jax.types import Array
 def private(layer: type[nn.Module], languages: int, methods: Sequence[str] = ("__call__",)):
     """The layer with an axis of languages before all axes of its parameters and of its results.
 
-    Every language's layer runs on all rows, and `chosen` keeps one result of each: with few
+    Every language's layer runs on all rows, and `choose_own` keeps one result of each: with few
     languages this costs less than gathering the parameters of each row.
 
     Args:
@@ -33,7 +33,7 @@ def private(layer: type[nn.Module], languages: int, methods: Sequence[str] = ("_
     )
 
 
-def chosen(by_language: Any, language: Array) -> Any:
+def choose_own(by_language: Any, language: Array) -> Any:
     """The result of each row's own language.
 
     Args:

@@ -271,7 +271,7 @@ class Transformer(nn.Module):
             x_BLD = layer(outputs[-1], mask_B1LL, seed, *turned)
             if k < self.options.private_layers:
                 # The layer ran for every language; a row has one.
-                x_BLD = private.chosen(x_BLD, batch["language_ids"][:, 0])
+                x_BLD = private.choose_own(x_BLD, batch["language_ids"][:, 0])
             outputs.append(x_BLD)
         last = self.final_norm(outputs[-1]) if self.options.norm == "pre" else outputs[-1]
         return Hidden(last=last, layers=tuple(outputs))

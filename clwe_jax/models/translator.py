@@ -329,7 +329,9 @@ class Translator(nn.Module):
     def _of(self, layer: int, results: Any, language: Array) -> Any:
         """The results of a decoder layer; of one that each language has, its own language's."""
         # language: int32 [B].
-        return results if layer < self.options.shared_layers else private.chosen(results, language)
+        if layer < self.options.shared_layers:
+            return results
+        return private.choose_own(results, language)
 
     def _embed_ids(self, ids: Array, language: Array, places: Array, seed: Array | None) -> Array:
         # ids: int32 [B, n]; language: int32 [B]; places: int32 [n]; seed: uint32 [2].

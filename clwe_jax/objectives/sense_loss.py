@@ -106,7 +106,7 @@ class SenseLoss:
         if self.aware:
             languages = translations.shape[1] if translates else 1
             collections["senses"] = {
-                direction: states.boxed(states.create(self.options.senses, *shape, key, languages))
+                direction: states.box(states.create(self.options.senses, *shape, key, languages))
                 for direction, key in keys.items()
             }
         if translates:

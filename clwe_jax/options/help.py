@@ -36,7 +36,7 @@ def text(run: Run, title: str) -> str:
     return "\n".join(lines)
 
 
-def unknown(run: Run, path: str) -> str:
+def explain_unknown(run: Run, path: str) -> str:
     """The message on an option that a run lacks, with the option that was probably meant."""
     known = [option for option, _, _ in describe_options(run)]
     leaf = path.rpartition(".")[2]

@@ -111,7 +111,7 @@ class SenseOptions(Section):
     def _extra(self) -> int:
         return int(self.senses > 1 and self.warmup_slot and self.warmup_steps > 0)
 
-    def enabled(self, warm: bool) -> list[bool]:
+    def enabled_slots(self, warm: bool) -> list[bool]:
         """Whether each slot is enabled, during the warm-up or after it (before any pruning)."""
         if warm:
             return [slot == 0 for slot in range(self.slots)]

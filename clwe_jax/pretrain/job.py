@@ -268,7 +268,7 @@ class Pretraining(Job):
     def _space(self, model: LanguageModel, run_text: RunText) -> dict[str, Any]:
         """A few words of all languages before and after the training; see `report.space`."""
 
-        def trained(language: str, words: Sequence[str]) -> np.ndarray:
+        def trained_vectors(language: str, words: Sequence[str]) -> np.ndarray:
             vectors = model.vectors(language)
             return vectors.vectors[vectors.rows(words)]
 
@@ -276,7 +276,7 @@ class Pretraining(Job):
         if hub is None:
             return {}
         before = self.read(_START_SPACE) if self.config.init.embeddings else []
-        stages = {"start": before, "trained": space_of(run_text, trained)}
+        stages = {"start": before, "trained": space_of(run_text, trained_vectors)}
         return {"hub": hub, "stages": {name: x for name, x in stages.items() if x}}
 
 

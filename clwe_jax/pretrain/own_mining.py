@@ -13,7 +13,7 @@ from absl import logging
 import jax
 
 from clwe_jax import options
-from clwe_jax.embeddings.grown import Grown
+from clwe_jax.embeddings.text_links import TextLinks
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.static import StaticRun
 from clwe_jax.pretrain import warm_start
@@ -43,7 +43,7 @@ def run(config: PretrainRun, workdir: str) -> None:
     else:
         # The run itself measures the floor.
         Static(_config(config, folders), place, with_floor=False).run()
-    _check(Grown.load(os.path.join(place, "trained", GROWN)), names[0])
+    _check(TextLinks.load(os.path.join(place, "trained", GROWN)), names[0])
 
 
 def _config(config: PretrainRun, folders: dict[str, str]) -> StaticRun:
@@ -60,7 +60,7 @@ def _config(config: PretrainRun, folders: dict[str, str]) -> StaticRun:
     return options.with_values(base, {"system": "Mined dictionary", "static": static})
 
 
-def _check(grown: Grown, option: str) -> None:
+def _check(grown: TextLinks, option: str) -> None:
     """Raises ValueError where nothing was mined; the log names the pairs of languages without any."""
     rows = {row["pair"]: row for row in grown.rounds}  # of the last round of each pair
     without = [

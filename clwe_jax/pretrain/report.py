@@ -54,7 +54,7 @@ def _example(row: Mapping[str, Any]) -> Sentence:
 class PretrainPage(page.Page):
     """The page of a pretraining run."""
 
-    own = (pictures.senses, examples)
+    own_sections = (pictures.senses, examples)
 
     def next_step(self, run):
         if "translation" in (run.option("objective.name") or ""):

@@ -15,7 +15,7 @@ _MAX_OPTIONS = 3  # in a warning
 _MAX_LETTERS = 30  # of an option's value there
 
 
-def fairness(run: RunFolder, other: RunFolder) -> list[str]:
+def unfair_conditions(run: RunFolder, other: RunFolder) -> list[str]:
     """Sentences on conditions that make a comparison of two runs unfair; empty for a fair one.
 
     An option that one of the two kinds of runs does not have is no such condition.
@@ -70,19 +70,19 @@ def section(
 
 
 def other_figures(
-    run: RunFolder, others: Sequence[RunFolder], elsewhere: Sequence[str] = ()
+    run: RunFolder, others: Sequence[RunFolder], shown_prefixes: Sequence[str] = ()
 ) -> Section | None:
     """The results that no other section shows, under their metric names.
 
     Args:
-      elsewhere: beginnings of the names of results that further sections show.
+      shown_prefixes: beginnings of the names of results that the wing's own sections show.
     """
-    shown = set(_metrics(run.extras.get("sections")))
-    elsewhere = *_TRAINING, *evaluations.prefixes(), *elsewhere
+    shown = set(_find_metrics(run.extras.get("sections")))
+    prefixes = *_TRAINING, *evaluations.prefixes(), *shown_prefixes
     names = [
         name
         for name in sorted(run.results)
-        if not name.startswith(elsewhere)
+        if not name.startswith(prefixes)
         and name.removesuffix("_low").removesuffix("_high") not in shown
     ]
     return Section("Other figures", "", [_table(run, names)]) if names else None
@@ -93,7 +93,7 @@ def _table(run: RunFolder, names: Sequence[str], closed: str = "") -> Table:
     return Table(columns, [[Word(x, style="code"), Metric(x)] for x in names], closed=closed)
 
 
-def _metrics(value: Any) -> Iterator[str]:
+def _find_metrics(value: Any) -> Iterator[str]:
     """The metrics that sections of report.json name."""
     if isinstance(value, dict):
         if "metric" in value:
@@ -101,4 +101,4 @@ def _metrics(value: Any) -> Iterator[str]:
         value = list(value.values())
     if isinstance(value, list):
         for part in value:
-            yield from _metrics(part)
+            yield from _find_metrics(part)

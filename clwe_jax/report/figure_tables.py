@@ -24,7 +24,7 @@ def table(
     by_subject: Figures,
     head: str,
     mean: bool = True,
-    last: Mapping[str, Cell] | None = None,
+    sets: Mapping[str, Cell] | None = None,
     levels: Figures = {},
     **options: str,
 ) -> list[Table]:
@@ -35,20 +35,20 @@ def table(
       columns: metric -> its column; a metric without figures has no column.
       by_subject: the figures.
       mean: whether the means PREFIX/METRIC are the last row.
-      levels: head of a further column, of percent, -> subject -> value; other runs share them.
-      last: subject -> its test set, the last cell of its row; None: no such column.
+      sets: subject -> the cell of its test set, in a further column; None: no such column.
+      levels: head of a last column, of percent, -> subject -> value; other runs share them.
       **options: the fields title, note and closed of the table.
     """
     measured = set().union(*(by_subject[subject] for subject in subjects))
     names = [name for name in columns if name in measured]
     shown = [x for x in subjects if by_subject[x].keys() & set(names)]
     rows = [
-        [subjects[x], *(Metric(f"{prefix}/{x}/{m}") for m in names), *([last[x]] if last else [])]
+        [subjects[x], *(Metric(f"{prefix}/{x}/{m}") for m in names), *([sets[x]] if sets else [])]
         for x in shown
     ]
     total = ["mean", *(Metric(f"{prefix}/{m}") for m in names)] if mean else None
     heads = [Column(head), *(columns[name] for name in names)]
-    if last:
+    if sets:
         heads.append(Column("Test set", main=False))
         total = total and [*total, ""]
     for level, values in levels.items():

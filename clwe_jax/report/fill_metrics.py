@@ -35,10 +35,10 @@ def resolve(blocks: Sequence[Block], runs: Sequence[RunFolder]) -> list[Block]:
     Args:
       runs: the page's run, then the runs beside it.
     """
-    made: list[Block] = []
+    resolved: list[Block] = []
     for block in filter(None, (_resolve_block(block, runs) for block in blocks)):
-        made += _fold(block) if isinstance(block, Table) else [block]
-    return made
+        resolved += _fold(block) if isinstance(block, Table) else [block]
+    return resolved
 
 
 def _fold(table: Table) -> list[Table]:
@@ -48,14 +48,14 @@ def _fold(table: Table) -> list[Table]:
     if few or len(main) == len(table.columns) or table.closed or table.filters:
         return [table]
 
-    def chosen(cells: Sequence[Cell]) -> list[Cell]:
+    def take_main(cells: Sequence[Cell]) -> list[Cell]:
         return [cells[i] for i in main]
 
     first = dataclasses.replace(
         table,
         columns=[table.columns[i] for i in main],
-        rows=[chosen(row) for row in table.rows],
-        total=None if table.total is None else chosen(table.total),
+        rows=[take_main(row) for row in table.rows],
+        total=None if table.total is None else take_main(table.total),
     )
     title = f"All {len(table.columns)} columns"
     return [first, dataclasses.replace(table, title="", note="", closed=title)]
@@ -84,36 +84,36 @@ def _resolve_block(block: Block, runs: Sequence[RunFolder]) -> Block | None:
 def _resolve_table(table: Table, runs: Sequence[RunFolder]) -> Table:
     """The table with other runs' columns, right of each main column that they measured."""
     columns: list[Column] = []
-    chosen: list[tuple[int, RunFolder | None]] = []  # (place of the given column, the other run)
-    whole = [*table.rows, *([table.total] if table.total is not None else [])]
+    origins: list[tuple[int, RunFolder | None]] = []  # (place of the given column, the other run)
+    all_rows = [*table.rows, *([table.total] if table.total is not None else [])]
     filters = []
     for place, column in enumerate(table.columns):
         column = Column(column) if isinstance(column, str) else column
         if place in table.filters:
             filters.append(len(columns))
         columns.append(column)
-        chosen.append((place, None))
-        named = {cell.metric for row in whole if isinstance(cell := row[place], Metric)}
+        origins.append((place, None))
+        named = {cell.metric for row in all_rows if isinstance(cell := row[place], Metric)}
         for run in runs[1:] if column.main else ():
             if named & run.figures.keys():
                 columns.append(dataclasses.replace(column, head=f"{column.head}, {run.name}"))
-                chosen.append((place, run))
-    made = [
+                origins.append((place, run))
+    resolved = [
         [
             _resolve_cell(row[place], columns[i].form, runs[0], run)
-            for i, (place, run) in enumerate(chosen)
+            for i, (place, run) in enumerate(origins)
         ]
-        for row in whole
+        for row in all_rows
     ]
     # A column of dashes says nothing, except which of the page's columns another run lacks.
     kept = [
         i
-        for i, (_, run) in enumerate(chosen)
-        if not i or run or i in filters or any(not _is_empty(row[i]) for row in made)
+        for i, (_, run) in enumerate(origins)
+        if not i or run or i in filters or any(not _is_empty(row[i]) for row in resolved)
     ]
-    made = [[row[i] for i in kept] for row in made]
-    rows = made[: len(table.rows)]
-    total = made[-1] if table.total is not None else None
+    resolved = [[row[i] for i in kept] for row in resolved]
+    rows = resolved[: len(table.rows)]
+    total = resolved[-1] if table.total is not None else None
     return dataclasses.replace(
         table,
         columns=[columns[i] for i in kept],
@@ -151,7 +151,7 @@ def _resolve_cell(cell: Cell, form: str, run: RunFolder, other: RunFolder | None
 
 def _resolve_lines(lines: Sequence[Line], runs: Sequence[RunFolder]) -> list[Line]:
     """Each line, followed by the same line of every other run, dashed."""
-    made = []
+    resolved = []
     compared = sum(bool(line.metric and line.compare) for line in lines)
     for place, line in enumerate(lines):
         colour = place if line.colour is None else line.colour
@@ -166,12 +166,12 @@ def _resolve_lines(lines: Sequence[Line], runs: Sequence[RunFolder]) -> list[Lin
                 label = f"{label}, {run.name}" if label else run.name
             # In a chart of one metric the colour shows the run, else it shows the metric.
             other = _OTHERS[(number - 1) % len(_OTHERS)] if number and compared == 1 else colour
-            made.append(
+            resolved.append(
                 dataclasses.replace(
                     line, label=label, points=points, colour=other, dash=line.dash or number
                 )
             )
-    return made
+    return resolved
 
 
 def _points(line: Line, run: RunFolder) -> dict[float, float]:
@@ -180,9 +180,9 @@ def _points(line: Line, run: RunFolder) -> dict[float, float]:
     return finite(run.series.get(line.metric, {}))
 
 
-def side_by_side(blocks: Sequence[Block], drawn: tuple[type, ...]) -> list[list[Block]]:
-    """The blocks in groups: neighbours of the types `drawn` together, each other block alone."""
+def group_neighbours(blocks: Sequence[Block], types: tuple[type, ...]) -> list[list[Block]]:
+    """The blocks in groups: neighbours of these types together, each other block alone."""
     grouped: list[list[Block]] = []
-    for together, group in itertools.groupby(blocks, lambda block: isinstance(block, drawn)):
+    for together, group in itertools.groupby(blocks, lambda block: isinstance(block, types)):
         grouped += [list(group)] if together else [[block] for block in group]
     return grouped

@@ -57,19 +57,19 @@ class Headline:
         return next((x for x in self.floors if mean_of(x) in figures or pairs_of(x, figures)), "")
 
 
-class Beside(NamedTuple):
+class FloorComparison(NamedTuple):
     """A figure and its floor over the same pairs of languages.
 
     Attributes:
-      value, level: the means of the figure and of the floor.
+      value, floor: the means of the figure and of the floor.
       pairs: number of pairs; 0 where only means over pairs are known.
-      whole: whether these are all pairs of the figure.
+      has_all_pairs: whether these are all pairs of the figure.
     """
 
     value: float
-    level: float
+    floor: float
     pairs: int
-    whole: bool
+    has_all_pairs: bool
 
 
 def mean_of(path: str) -> str:
@@ -106,7 +106,7 @@ def choose_leading(headlines: Sequence[Headline], figures: Mapping[str, float]) 
     return next(reversed(with_floor or there), None)
 
 
-def compare_with_floor(headline: Headline, figures: Mapping[str, float]) -> Beside | None:
+def compare_with_floor(headline: Headline, figures: Mapping[str, float]) -> FloorComparison | None:
     """A figure beside its floor, over the pairs that both have; None where there is no floor."""
     path = headline.floor(figures)
     if not path:
@@ -115,7 +115,8 @@ def compare_with_floor(headline: Headline, figures: Mapping[str, float]) -> Besi
     both = [pair for pair in pairs if path.replace("*", pair) in figures] if "*" in path else []
     if both:
         values = [figures[headline.path.replace("*", pair)] for pair in both]
-        levels = [figures[path.replace("*", pair)] for pair in both]
+        floors = [figures[path.replace("*", pair)] for pair in both]
         count = len(both)
-        return Beside(sum(values) / count, sum(levels) / count, count, count == len(pairs))
-    return Beside(figures[headline.mean], figures[mean_of(path)], 0, True)
+        means = sum(values) / count, sum(floors) / count
+        return FloorComparison(*means, count, count == len(pairs))
+    return FloorComparison(figures[headline.mean], figures[mean_of(path)], 0, True)

@@ -67,50 +67,52 @@ def build(workdir: str | os.PathLike[str], compare_with: str = "") -> Path:
             problems += [f"{other.name}: {problem}" for problem in other.problems]
             runs.append(other)
     path = Path(workdir) / "report.html"
-    atomic.write(path, page(run_folder.distinct(runs), problems))
+    atomic.write(path, render_page(run_folder.label_distinctly(runs), problems))
     return path
 
 
-def page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
-    """The whole page.
+def render_page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
+    """The whole page: verdict, next steps, headline figures, the picture of the space, then all sections.
+
+    A part whose figures have an unexpected type is left out, and becomes a problem that the page names.
 
     Args:
       runs: the page's run, then the runs beside it.
       problems: sentences about files that could not be read.
     """
     run, *others = runs
-    warned = list(problems)
-    said = pages.of(run)
+    page = pages.choose_page(run)
+    problems = list(problems)
+    attempt = functools.partial(_attempt, problems)
     template = offline.ENVIRONMENT.get_template("section.html")
     functions = _page_functions(run)
-    render = lambda make: functools.partial(_render_section, template, functions, make, runs)
-    # The picture of the shared space stands above the headline figures.
-    picture = functools.partial(space.section, run, others)
-    first = _attempt("space.section", warned, render(picture))
-    named = said.sections(run, others)
-    made = [_attempt(name, warned, render(make)) for name, make in named]
-    tiles = _attempt(
-        "the headline figures", warned, lambda: overview.tiles(run, others, said.all_headlines(run))
-    )
-    steps = _attempt("the next steps", warned, lambda: said.steps(run))
-    lead = _attempt("the summary", warned, lambda: overview.summary(run))
-    judged = _attempt("the verdict", warned, lambda: said.verdict(run))
-    warnings = [("Mind this", overview.unfinished_note(run) + training.skipped_steps(run) + warned)]
-    unfair = [
-        (f"Compared with {other.name}, but under other conditions", comparison.fairness(run, other))
-        for other in others
-    ]
+    render = lambda build: functools.partial(_render_section, template, functions, build, runs)
+    # First, because drawings are numbered in the order in which they are rendered.
+    picture = attempt("space.section", render(functools.partial(space.section, run, others)))
+    sections = [attempt(name, render(build)) for name, build in page.sections(run, others)]
+    headlines = lambda: overview.tiles(run, others, page.all_headlines(run))
+    tiles = attempt("the headline figures", headlines)
+    steps = attempt("the next steps", lambda: page.steps(run))
+    summary = attempt("the summary", lambda: overview.summary(run))
+    verdict = attempt("the verdict", lambda: page.verdict(run))
+    notes = overview.unfinished_note(run) + training.skipped_steps(run) + problems
+    warnings = [("Mind this", notes)]
+    unfair = [(x.name, comparison.unfair_conditions(run, x)) for x in others]
     return offline.ENVIRONMENT.get_template("page.html").render(
         title=run.option("report.title") or run.name,
-        lead=lead or run.name,
-        verdict=judged,
+        lead=summary or run.name,
+        verdict=verdict,
         warnings=[(title, items) for title, items in warnings if items],
-        unfair=[(title, items) for title, items in unfair if items],
+        unfair=[
+            (f"Compared with {name}, but under other conditions", items)
+            for name, items in unfair
+            if items
+        ],
         tiles=tiles or [],
         steps=steps or [],
         command=overview.command(run),
-        first=first,
-        sections=list(filter(None, made)),
+        first=picture,
+        sections=list(filter(None, sections)),
         **offline.assets("tokens", "shared", "page"),
     )
 
@@ -118,11 +120,11 @@ def page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
 def _render_section(
     template: jinja2.Template,
     functions: Mapping[str, Callable[..., Any]],
-    make: Callable[[], Section | None],
+    build: Callable[[], Section | None],
     runs: Sequence[RunFolder],
 ) -> tuple[str, str] | None:
     """The title and the content of a section; None without content."""
-    section = make()
+    section = build()
     blocks = fill_metrics.resolve(section.blocks, runs) if section is not None else []
     if section is None or not (blocks or section.text):
         return None
@@ -130,7 +132,7 @@ def _render_section(
     return section.title, markupsafe.Markup(content)
 
 
-def _attempt(what: str, problems: list[str], make: Callable[[], Any]) -> Any:
+def _attempt(problems: list[str], what: str, make: Callable[[], Any]) -> Any:
     """The result of `make`; None, and a further problem, if the figures have an unexpected type."""
     try:
         return make()
@@ -143,7 +145,7 @@ def _page_functions(run: RunFolder) -> dict[str, Callable[..., Any]]:
     """What the templates call that differs from page to page."""
     drawings = itertools.count(1)
     return {
-        "hue": functools.partial(_hue, run.languages),
+        "hue": functools.partial(_choose_hue, run.languages),
         "svg": lambda block, beside: plots.svg(block, f"drawing{next(drawings)}", beside),
         "named": functools.partial(_name_languages, run.languages),
     }
@@ -158,8 +160,8 @@ def _reading_direction(cells: Sequence[Any]) -> str:
     if any(isinstance(x, str) for x in cells):
         return "auto"
     from_right = all(x.language and is_right_to_left(x.language) for x in words)
-    ranked = any(x.after or x.below for x in words)
-    return "rtl" if len(words) == len(cells) > 1 and from_right and not ranked else ""
+    is_ranking = any(x.after or x.below for x in words)
+    return "rtl" if len(words) == len(cells) > 1 and from_right and not is_ranking else ""
 
 
 def _name_languages(languages: Sequence[str], text: Any) -> Any:
@@ -173,36 +175,36 @@ def _name_languages(languages: Sequence[str], text: Any) -> Any:
     return ARROW.join(map(name_of, parts)) + comma + rest
 
 
-def _hue(languages: Sequence[str], name: str) -> int:
+def _choose_hue(languages: Sequence[str], name: str) -> int:
     """The hue of a language, the same on the whole page."""
     place = languages.index(name) if name in languages else sum(name.encode("utf-8", "replace"))
     # The hues of consecutive languages differ by a golden angle, so that they are distinct.
     return round(215 + place * 137.5) % 360
 
 
-def _change(cell: Number) -> str:
+def _format_change(cell: Number) -> str:
     return (figures.points if cell.form == "percent" else figures.difference)(cell.change)
 
 
-def _interval(cell: Number) -> str:
+def _format_interval(cell: Number) -> str:
     if cell.form == "percent":
         return f"{100 * cell.low:.1f}–{100 * cell.high:.1f}"
     return f"{figures.decimal(cell.low)}–{figures.decimal(cell.high)}"
 
 
-def _numeric(table: Table) -> list[bool]:
+def _holds_numbers(table: Table) -> list[bool]:
     """Whether each column holds numbers, which are right-aligned."""
     return [any(isinstance(cell, Number) for cell in cells) for cells in zip(*table.rows)]
 
 
 offline.ENVIRONMENT.globals |= {
-    "change": _change,
+    "change": _format_change,
     "colour": plots.colour,
-    "groups": lambda blocks: fill_metrics.side_by_side(blocks, (Chart, Picture)),
-    "interval": _interval,
+    "groups": lambda blocks: fill_metrics.group_neighbours(blocks, (Chart, Picture)),
+    "interval": _format_interval,
     "kind": lambda value: type(value).__name__.lower(),
     "number": lambda cell: figures.FORMS[cell.form](cell.value),
-    "numeric": _numeric,
+    "numeric": _holds_numbers,
     "open_rows": _OPEN_ROWS,
     "reading_direction": _reading_direction,
     "right_to_left": is_right_to_left,

@@ -32,18 +32,18 @@ def tiles(
     Args:
       headlines: name of a measurement -> its headlines.
     """
-    made: list[Tile] = []
-    said: set[str] = set()  # of several ways to measure one thing, the first has the sentence
+    shown: list[Tile] = []
+    meanings: set[str] = set()  # of several ways to measure one thing, the first has the sentence
     for name, some in headlines.items():
         for headline in choose_shown(some, run.figures):
             notes = _describe(run, headline, name)
             notes += [_beside_other(run, other, headline) for other in others]
-            if headline.meaning not in said:
+            if headline.meaning not in meanings:
                 notes.append(headline.meaning)
-                said.add(headline.meaning)
+                meanings.add(headline.meaning)
             value = figures.FORMS[headline.form](run.figures[headline.mean])
-            made.append(Tile(headline.label, value, list(filter(None, notes))))
-    return [*made, *_loss(run), *_speed_tiles(run)]
+            shown.append(Tile(headline.label, value, list(filter(None, notes))))
+    return [*shown, *_loss_tiles(run), *_speed_tiles(run)]
 
 
 def _describe(run: RunFolder, headline: Headline, name: str) -> list[str]:
@@ -56,10 +56,10 @@ def _describe(run: RunFolder, headline: Headline, name: str) -> list[str]:
     if chance:
         notes.append(f"chance {figures.percent(chance, 3 if chance < 0.001 else 1)}")
     notes.append(evaluations.describe_tests(run, name))
-    found = compare_with_floor(headline, run.figures)
-    if found is not None:
+    comparison = compare_with_floor(headline, run.figures)
+    if comparison is not None:
         named = "dictionary floor" if headline.has_dictionary_floor else headline.baseline
-        notes.append(f"{named} {figures.FORMS[headline.form](found.level)}")
+        notes.append(f"{named} {figures.FORMS[headline.form](comparison.floor)}")
     return notes
 
 
@@ -74,7 +74,7 @@ def _beside_other(run: RunFolder, other: RunFolder, headline: Headline) -> str:
     return f"{shown}, {figures.points(run.figures[headline.mean] - value)} points"
 
 
-def _loss(run: RunFolder) -> list[Tile]:
+def _loss_tiles(run: RunFolder) -> list[Tile]:
     """The held-out loss, or that of the training."""
     for name, where in (("eval/mlm/loss", "held-out"), ("train/loss", "training")):
         if name in run.figures:

@@ -13,7 +13,8 @@ from clwe_jax.report.headline import Headline
 from clwe_jax.report.run_folder import RunFolder
 from clwe_jax.report.verdict import Offer, Step, Verdict
 
-Named = tuple[str, Callable[[], Section | None]]  # the name of a section, and what makes it
+# The name of a section, by which the page names a damaged one, and what builds it.
+NamedBuilder = tuple[str, Callable[[], Section | None]]
 
 
 class Page:
@@ -21,19 +22,19 @@ class Page:
 
     Attributes:
       purpose: what the models of these runs are good for.
-      own: the wing's own sections, which stand behind those of the evaluators.
-      shown: beginnings of the names of figures that they show.
+      own_sections: of the wing, which stand behind those of the evaluators.
+      shown_prefixes: beginnings of the names of figures that they show.
     """
 
     purpose = "comparing words and sentences across its languages, and as a start for fine-tuning"
-    own: Sequence[Builder] = ()
-    shown: Sequence[str] = ()
+    own_sections: Sequence[Builder] = ()
+    shown_prefixes: Sequence[str] = ()
 
-    def sections(self, run: RunFolder, others: Sequence[RunFolder]) -> list[Named]:
+    def sections(self, run: RunFolder, others: Sequence[RunFolder]) -> list[NamedBuilder]:
         """The sections of the page in their order; those without content are among them."""
-        given = run.extras.get("sections") or []
-        given = given if isinstance(given, list) else [given]  # the page names what is damaged
-        measured = [*evaluations.sections(), *self.own]
+        of_job = run.extras.get("sections") or []
+        of_job = of_job if isinstance(of_job, list) else [of_job]  # the page names what is damaged
+        measured = [*evaluations.sections(), *self.own_sections]
         about = [
             training.section,
             corpus.languages,
@@ -50,7 +51,7 @@ class Page:
             *((_name(build), functools.partial(build, run, others)) for build in measured),
             *(
                 (f"sections[{i}]", functools.partial(section_from_json, x))
-                for i, x in enumerate(given)
+                for i, x in enumerate(of_job)
             ),
             *((_name(build), functools.partial(build, run, others)) for build in about),
         ]
@@ -59,12 +60,12 @@ class Page:
         """The verdict on a run: all figures, then one next step; None without written results."""
         if not run.has_results:
             return None
-        found = list(filter(None, self.verdicts(run) or [self.name_missing_tests(run)]))
-        if not found:
+        verdicts = list(filter(None, self.verdicts(run) or [self.name_missing_tests(run)]))
+        if not verdicts:
             return None
-        found.sort(key=lambda x: bool(x.why))  # the reason follows the figure that it explains
-        why, command = next(((x.why, x.command) for x in found if x.why), ("", ""))
-        return Verdict(" ".join(filter(None, [*(x.text for x in found), why])), command=command)
+        verdicts.sort(key=lambda x: bool(x.why))  # the reason follows the figure that it explains
+        why, command = next(((x.why, x.command) for x in verdicts if x.why), ("", ""))
+        return Verdict(" ".join(filter(None, [*(x.text for x in verdicts), why])), command=command)
 
     def headlines(self, run: RunFolder) -> Sequence[Headline]:
         """The wing's own main figures, in ascending order of their weight."""
@@ -115,7 +116,7 @@ class Page:
 
     def other_figures(self, run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         """The section of the figures that no other section shows."""
-        return comparison.other_figures(run, others, self.shown)
+        return comparison.other_figures(run, others, self.shown_prefixes)
 
     def intended_use(self, run: RunFolder, others: Sequence[RunFolder]) -> Section:
         """The section on the model's purpose and its data."""

@@ -7,7 +7,7 @@ from clwe_jax.report.page import Page
 from clwe_jax.report.run_folder import RunFolder
 
 
-def of(run: RunFolder) -> Page:
-    """What the wing of a run says of it; of an unknown kind of run what is said of every run."""
+def choose_page(run: RunFolder) -> Page:
+    """The page of the wing that the run belongs to; of an unknown kind of run, what is said of every run."""
     job = run.option("job", "pretrain")
     return registry.lookup("page", job)() if job in registry.TABLES["page"] else Page()

@@ -97,7 +97,7 @@ def svg(block: Chart | Picture, name: str, beside: int = 2) -> markupsafe.Markup
             else picture(block, wide=beside == 1)
         )
         figure.patch.set_visible(False)
-        return _inline(figure, block.title, name, tight=isinstance(block, Picture))
+        return _to_inline_svg(figure, block.title, name, tight=isinstance(block, Picture))
 
 
 def chart(block: Chart, small: bool = False) -> Figure:
@@ -184,11 +184,11 @@ def picture(block: Picture, titled: bool = False, wide: bool = False) -> Figure:
         figure.suptitle(block.title, fontsize=11)
         figure.legend(loc="outside lower center", ncols=8, frameon=False, fontsize=10)
     if labels:
-        _spread(figure, axes, labels, block.dots)
+        _place_labels(figure, axes, labels, block.dots)
     return figure
 
 
-def _spread(figure: Figure, axes: Any, labels: list[Any], groups: Sequence[Dots]) -> None:
+def _place_labels(figure: Figure, axes: Any, labels: list[Any], groups: Sequence[Dots]) -> None:
     """Puts each label where it covers least of the dots and of the labels before it, near its own dot."""
     # Labels are placed in the final layout, which must not change after that.
     figure.draw_without_rendering()
@@ -233,7 +233,7 @@ def _thousands(x: float, _: int) -> str:
     return f"{x / 1e3:g}k" if abs(x) >= 1e3 else f"{x:g}"
 
 
-def _styled_once(dots: re.Match[str]) -> str:
+def _share_style(dots: re.Match[str]) -> str:
     """The dots with their style at the group where all have the same one."""
     styles = set(_STYLED.findall(dots[2]))
     if len(styles) > 1:
@@ -241,7 +241,7 @@ def _styled_once(dots: re.Match[str]) -> str:
     return f'<g{dots[1]} style="{styles.pop()}">{_STYLED.sub("", dots[2])}'
 
 
-def _inline(figure: Figure, title: str, name: str, tight: bool) -> markupsafe.Markup:
+def _to_inline_svg(figure: Figure, title: str, name: str, tight: bool) -> markupsafe.Markup:
     """The figure for a page that holds several of them."""
     buffer = io.StringIO()
     figure.savefig(
@@ -260,7 +260,7 @@ def _inline(figure: Figure, title: str, name: str, tight: bool) -> markupsafe.Ma
     drawn = re.sub(r"<!--.*?-->", "", drawn, flags=re.DOTALL)
     # A hundredth of a point is finer than any screen; text keeps its digits.
     drawn = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0]), drawn)
-    drawn = _DOTS.sub(_styled_once, drawn)
+    drawn = _DOTS.sub(_share_style, drawn)
     # Ids in a drawing have to be unique on the page.
     drawn = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{name}-", drawn)
     drawn = drawn.replace(_INK, "currentColor").replace(_GRID, "var(--line)")

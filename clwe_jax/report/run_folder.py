@@ -15,7 +15,7 @@ Series = dict[int, float]  # step -> value, steps ascending
 
 # Sections of the config that may differ in a fair comparison, and sections that are not compared.
 _METHOD = ("system", "task", "objective", "job")
-_ASIDE = ("report", "plan", "checkpoint", "mesh", "scale")
+_NOT_COMPARED = ("report", "plan", "checkpoint", "mesh", "scale")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,7 +176,7 @@ def read_series(
     return {name: dict(sorted(series.items())) for name, series in series_of.items()}
 
 
-def distinct(runs: Sequence[RunFolder]) -> list[RunFolder]:
+def label_distinctly(runs: Sequence[RunFolder]) -> list[RunFolder]:
     """The runs; runs of the same name get labels with their folders."""
     names = [run.name for run in runs]
     return [
@@ -210,7 +210,7 @@ def differences(runs: Sequence[RunFolder]) -> list[Difference]:
         section = option.split(".")[0]
         values = tuple(options.get(option) for options in flat)
         how_often = section == "evals" and option.endswith(".every_steps")
-        if section in _ASIDE or how_often or all(value == values[0] for value in values):
+        if section in _NOT_COMPARED or how_often or all(value == values[0] for value in values):
             continue
         differing.append(Difference(option, values, fair=section in _METHOD))
     return sorted(differing, key=lambda difference: difference.fair)

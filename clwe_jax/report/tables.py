@@ -32,10 +32,10 @@ def print_summary(
     console = console or _standard_console()
     run = dataclasses.replace(run_folder.read(workdir), results=dict(results), series={})
     sections = [build(run, ()) for build in (training.section, *evaluations.sections())]
-    for given in run.extras.get("sections") or ():
+    for section in run.extras.get("sections") or ():
         # The page names a section that is damaged.
         with contextlib.suppress(TypeError, ValueError):
-            sections.append(data.section_from_json(given))
+            sections.append(data.section_from_json(section))
     for section in filter(None, sections):
         for block in fill_metrics.resolve(section.blocks, (run,)):
             if not isinstance(block, data.Table) or block.closed:
@@ -43,11 +43,11 @@ def print_summary(
             if any(x.main for x in block.columns[1:]):
                 title = f"{section.title}: {block.title}" if block.title else section.title
                 console.print(_table(title, block))
-    judged = pages.of(run).verdict(run)
-    if judged is not None:
-        console.print(judged.text, markup=False, highlight=False)
-        if judged.command:
-            console.print(f"  {judged.command}", markup=False, highlight=False, soft_wrap=True)
+    verdict = pages.choose_page(run).verdict(run)
+    if verdict is not None:
+        console.print(verdict.text, markup=False, highlight=False)
+        if verdict.command:
+            console.print(f"  {verdict.command}", markup=False, highlight=False, soft_wrap=True)
     report = run.workdir / "report.html"
     if report.exists():
         console.print(f"Report: {report}", markup=False, highlight=False, soft_wrap=True)

@@ -12,7 +12,7 @@ from clwe_jax.report.headline import Headline, choose_leading, compare_with_floo
 from clwe_jax.report.run_folder import RunFolder
 
 _BELOW = "this run is below its floor."
-_KEPT = ("--config.data.", "--config.evals.", "--config.seed")  # of the command, for the next one
+_SHARED = ("--config.data.", "--config.evals.", "--config.seed")  # of the command, for the next one
 _LANGUAGES = "--config.data.languages="
 _USUAL_LANGUAGES = TextOptions.languages.split(",")
 
@@ -63,17 +63,17 @@ def judge(run: RunFolder, headlines: Sequence[Headline], step: Step) -> Verdict 
     shown = figures.FORMS[headline.form]
     value = shown(run.figures[headline.mean])
     text = headline.sentence.format(value) + _directions(run, headline) + _chance(run, headline)
-    found = compare_with_floor(headline, run.figures)
-    if found is None:
+    comparison = compare_with_floor(headline, run.figures)
+    if comparison is None:
         return Verdict(f"{text}.")
     dictionary = "dictionary " * headline.has_dictionary_floor
     text += f". The {dictionary}floor, {headline.baseline}, is "
-    text += shown(found.level)
-    if not found.whole:
-        text += f" over {found.pairs} of these directions, where this run has "
-        text += shown(found.value)
-    more = gain(found.value, found.level) if headline.form == "percent" else ""
-    return judge_figure(text, found.value >= found.level, more, step)
+    text += shown(comparison.floor)
+    if not comparison.has_all_pairs:
+        text += f" over {comparison.pairs} of these directions, where this run has "
+        text += shown(comparison.value)
+    more = gain(comparison.value, comparison.floor) if headline.form == "percent" else ""
+    return judge_figure(text, comparison.value >= comparison.floor, more, step)
 
 
 def judge_figure(text: str, passes: bool, more: str, step: Step) -> Verdict:
@@ -124,7 +124,7 @@ def name_missing_tests(run: RunFolder) -> Verdict | None:
 
 def command(run: RunFolder, system: str) -> str:
     """The command that trains another system on the run's data at its scale."""
-    kept = [word for word in overview.command(run) if word.startswith(_KEPT)]
+    kept = [word for word in overview.command(run) if word.startswith(_SHARED)]
     languages = f"{_LANGUAGES}{','.join(run.languages)}"
     # The run's config may have set them, and that of the other system others.
     if run.languages not in ([], _USUAL_LANGUAGES) and languages not in kept:

@@ -54,9 +54,9 @@ def _paths(value: str) -> Iterator[str]:
 
     def path_in(part: str) -> str:
         marks = re.finditer("[:=]", part.partition(",")[0])
-        return next(filter(known, [part, *(part[mark.end() :] for mark in marks)]), "")
+        return next(filter(is_data, [part, *(part[mark.end() :] for mark in marks)]), "")
 
-    def known(path: str) -> bool:
+    def is_data(path: str) -> bool:
         return path == POCKET or (
             os.path.exists(path) and (path != value or os.sep in path or "." in path)
         )

@@ -114,7 +114,7 @@ def finish(config: PretrainRun) -> Iterator[str]:
 
 def vectors(config: StaticRun) -> Iterator[str]:
     """The training of static vectors."""
-    yield _training(config, config.static.training, config.embeddings)
+    yield _describe_training(config, config.static.training, config.embeddings)
 
 
 def joint_vectors(config: PretrainRun) -> Iterator[str]:
@@ -123,10 +123,10 @@ def joint_vectors(config: PretrainRun) -> Iterator[str]:
     joint = config.init.joint
     dim = joint.dim or min(config.model.width, MAX_START_DIM)
     given = dataclasses.replace(settings, **{**values_of(joint), "dim": dim})
-    yield _training(config, "joint", given).replace("training:", "start: word vectors,", 1)
+    yield _describe_training(config, "joint", given).replace("training:", "start: word vectors,", 1)
 
 
-def _training(config: options.Run, training: str, given: FastTextOptions) -> str:
+def _describe_training(config: options.Run, training: str, given: FastTextOptions) -> str:
     words = count_words(options.to_dict(config))
     if training == "dictionary":
         return f"vectors of the dictionary, {given.dim} dimensions: no training"

@@ -33,7 +33,7 @@ def describe(values: Mapping[str, Any], workdir: str) -> str:
       workdir: the run's folder, which has the embedded world's files.
     """
 
-    def existing(value: str, pocket: str) -> Iterator[str]:
+    def existing_paths(value: str, pocket: str) -> Iterator[str]:
         for part in value.removeprefix("text:").split(","):
             place = os.path.join(workdir, "pocket", pocket) if part == "pocket" else part
             if part and os.path.exists(place):
@@ -44,12 +44,12 @@ def describe(values: Mapping[str, Any], workdir: str) -> str:
 
     text: list[str] = []
     for (section, name), pocket in _LEARNED.items():
-        text += existing(option(section, name), pocket)
+        text += existing_paths(option(section, name), pocket)
     named = [str(x.get("data") or "") for x in (values.get("evals") or {}).values()]
     named.append(option("transfer", "tests"))
     tests: list[str] = []
     for value in dict.fromkeys(named):
-        tests += existing(value, _POCKET_TESTS)
+        tests += existing_paths(value, _POCKET_TESTS)
     if not text or not tests:
         return ""
     pocket = os.path.join(workdir, "pocket")

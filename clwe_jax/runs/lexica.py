@@ -135,7 +135,7 @@ def induce_all(
         if f"{target}-{source}" not in sizes:
             both = model.word_space(source, target, max_words)
             judged = model.entries.known, model.entries.rejected
-            pairs = induce_pairs(*both, *(some.between(source, target) for some in judged))
+            pairs = induce_pairs(*both, *(some.pairs_between(source, target) for some in judged))
             write(os.path.join(workdir, "induced", f"{source}-{target}.txt"), pairs)
             sizes[f"{source}-{target}"] = len(pairs)
     return sizes

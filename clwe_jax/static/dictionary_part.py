@@ -45,5 +45,6 @@ class DictionaryPart(NamedTuple):
           trained_dim: width of the part behind the dictionary's; 0: there is none.
           compared_share: how much a guess counts where single words are compared.
         """
-        spelling = dictionary_text.spelling(self.rows, trained_dim, compared_share, self.paired)
+        own = self.rows, trained_dim, compared_share, self.paired
+        spelling = dictionary_text.make_spelling(*own)
         return dataclasses.replace(spaces, spelling=spelling)

@@ -24,15 +24,15 @@ def place_words(
     frequent = {language: model.raw[language].own_keys for language in names}
     chosen = shared_space.concepts(frequent, known, model.hub)
 
-    def drawn(vectors_in: Callable[[str], Vectors]) -> list[dict[str, Any]]:
+    def draw(vectors_in: Callable[[str], Vectors]) -> list[dict[str, Any]]:
         return shared_space.picture(
             chosen,
             lambda x, words: vectors_in(x).vectors[vectors_in(x).rows(words)],
             lambda x, word: model.raw[x].words[model.raw[x].index[word]],
         )
 
-    stages = {"before": drawn(model.raw.__getitem__)} if model.alignments else {}
-    return {"hub": model.hub, "stages": {**stages, "after": drawn(model.common_vectors)}}
+    stages = {"before": draw(model.raw.__getitem__)} if model.alignments else {}
+    return {"hub": model.hub, "stages": {**stages, "after": draw(model.common_vectors)}}
 
 
 def list_neighbours(model: StaticSpaces, option: str, names: Sequence[str]) -> list[dict[str, Any]]:

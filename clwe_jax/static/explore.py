@@ -154,7 +154,7 @@ def _pairs(pairs: Any, shown: dict[str, Vectors]) -> dict[str, list[list[int]]]:
     found = {}
     for language in shown:
         for to in shown:
-            rows = pairs.between(language, to) if language != to else np.zeros((0, 2), int)
+            rows = pairs.pairs_between(language, to) if language != to else np.zeros((0, 2), int)
             rows = rows[(rows < [len(shown[language]), len(shown[to])]).all(1)]
             if len(rows):
                 found[f"{language}-{to}"] = rows.tolist()

@@ -25,10 +25,10 @@ from clwe_jax.report import evaluations
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs, lexica
 from clwe_jax.runs.evaluators import NamedEvaluator
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
-from clwe_jax.static import examples, given, lexicon, mined, pictures, provided, refine
+from clwe_jax.static import examples, given_pairs, lexicon, mined, pictures, given_vectors, refine
 from clwe_jax.static.dictionary_part import DictionaryPart
 from clwe_jax.static.trainer import Trainer
-from clwe_jax.static.vocabularies import Vocabularies
+from clwe_jax.static.unaligned import UnalignedVectors
 from clwe_jax.text import text_of_run
 from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.dictionary import training_dictionary
@@ -42,13 +42,13 @@ def run(config: StaticRun, workdir: str, dry: bool = False) -> bool:
     return Static(config, workdir).run(dry)
 
 
-class _Dictionaries(NamedTuple):
-    """Dictionaries and test sets, and what trains the vectors.
+class _Sources(NamedTuple):
+    """What the later stages read: dictionaries, test sets with their evaluators, and what trains the vectors.
 
     Attributes:
       folders: option -> its folder; see `text_of_run.resolve_folders`.
       dictionary: training pairs, without test words; None: no dictionary.
-      tested: see `training_dictionary.count_tested`.
+      tested: how many test pairs the dictionary has, see `training_dictionary.count_tested`.
       tests: the test dictionaries.
       context: of the evaluators.
       evaluators: made before training, so that a wrong option of one fails at once.
@@ -104,10 +104,10 @@ class Static(Job):
     def stages(self):
         config = self.config
         workdir = self.workdir
-        vectors = self._vectors_stage
-        read = ("dictionaries",)
+        vectors = self._vectors_stage  # names of stages are figures of record.json: stage/training
+        sources = ("dictionaries",)
         model = ("writing",)
-        mine = Stage("mining", self._mine, read, lambda: forecast.links(config))
+        mine = Stage("mining", self._mine, sources, lambda: forecast.links(config))
         return [
             Stage(
                 "dictionaries",
@@ -116,17 +116,17 @@ class Static(Job):
                 lambda: forecast.dictionaries(config, workdir),
             ),
             *([mine] if config.static.mine or config.learns_from_pairs else []),
-            Stage(vectors, self._vectors, (*read, "mining"), self._about_vectors),
-            Stage("alignment", self._align, (*read, vectors), self._about_alignment),
-            Stage("writing", self._write_vectors, (*read, "mining", vectors, "alignment")),
+            Stage(vectors, self._make_vectors, (*sources, "mining"), self._describe_vectors),
+            Stage("alignment", self._align, (*sources, vectors), self._describe_alignment),
+            Stage("writing", self._write_vectors, (*sources, "mining", vectors, "alignment")),
             Stage(
                 "evaluation",
                 self._evaluate,
-                (*read, *model),
+                (*sources, *model),
                 lambda: forecast.evaluations(config, workdir),
             ),
             Stage("induced dictionaries", self._induce, model),
-            Stage("proposed entries", self._propose, (*read, *model)),
+            Stage("proposed entries", self._propose, (*sources, *model)),
         ]
 
     @property
@@ -145,10 +145,10 @@ class Static(Job):
     def _needs_alignment(self) -> bool:
         return self._uses_given_vectors or self.config.static.refinement
 
-    def _about_alignment(self) -> list[str]:
+    def _describe_alignment(self) -> list[str]:
         return [forecast.alignment(self.config)] if self._needs_alignment else []
 
-    def _about_vectors(self) -> Iterator[str]:
+    def _describe_vectors(self) -> Iterator[str]:
         align = self.config.align
         if self._uses_given_vectors:
             yield f"vectors: {forecast.sizes((align.source_vectors, align.target_vectors))}"
@@ -156,13 +156,14 @@ class Static(Job):
             yield from forecast.text_files(self.config, self.workdir)
             yield from forecast.vectors(self.config)
 
-    def read_dictionaries(self) -> _Dictionaries:
+    def read_dictionaries(self) -> _Sources:
         """The first stage, also for commands on a finished run."""
         config = self.config
-        brought = self._uses_given_vectors
         languages = options.languages(config)
         folders = text_of_run.resolve_folders(config, self.workdir)
-        lower_case = config.align.lower_case_dictionary if brought else config.data.lower_case
+        given = self._uses_given_vectors
+        # Given vectors keep their own case, which the dictionary has to meet.
+        lower_case = config.align.lower_case_dictionary if given else config.data.lower_case
         normalizer = Normalizer(lower_case, config.data.simplify_chinese)
         dictionary = training_dictionary.load(config, folders, self.workdir, normalizer)
         tests = lexica.tests(config, folders, normalizer)
@@ -173,85 +174,80 @@ class Static(Job):
             pairs=options.pairs(config),
             seed=config.seed,
         )
-        made = evaluators.build(config.evals, context, folders)
-        trainer = (
-            None
-            if brought
-            else Trainer(
-                config,
-                config.static.trained or self.path("trained"),
-                folders,
-                normalizer,
-                lexica.segmenter(languages, dictionary, tests),
-                dictionary,
-            )
-        )
-        return _Dictionaries(folders, dictionary, tested, tests, context, made, trainer)
+        measurements = evaluators.build(config.evals, context, folders)
+        trainer = None
+        if not given:
+            folder = config.static.trained or self.path("trained")
+            segmenter = lexica.segmenter(languages, dictionary, tests)
+            trainer = Trainer(config, folder, folders, normalizer, segmenter, dictionary)
+        return _Sources(folders, dictionary, tested, tests, context, measurements, trainer)
 
-    def _mine(self, read: _Dictionaries) -> mined.Written:
+    def _mine(self, sources: _Sources) -> mined.LinkReport:
+        """The links of given pairs, and those that the text holds beside them."""
         config = self.config
         folder = self.path(mined.FOLDER)
-        known = read.dictionary
-        gold = read.folders["text"] if config.data.source == "pocket" else ""
-        written = mined.Written()
+        known = sources.dictionary
+        gold = sources.folders["text"] if config.data.source == "pocket" else ""
+        report = mined.LinkReport()
         if config.learns_from_pairs:
-            links = read.trainer.given_links.links
-            tested = given.tested_languages(read.evaluators)
-            written = given.write(links, read.trainer, known, read.tests, tested)
+            links = sources.trainer.given_links.links
+            tested = given_pairs.tested_languages(sources.evaluators)
+            report = given_pairs.write(links, sources.trainer, known, sources.tests, tested)
         if config.static.mine and config.data.source != PAIRS:
-            grown = read.trainer.mine(written.links)
-            own = (gold, config.static.judge, read.trainer.spellings)
-            written = written.beside(mined.write(grown, known, folder, *own))
+            mined_links = sources.trainer.mine(report.links)
+            own = (gold, config.static.judge, sources.trainer.spellings)
+            report = report.join(mined.write(mined_links, known, folder, *own))
         place = os.path.join(folder, mined.DICTIONARY)
-        mined.write_dictionaries(written.links, place, read.trainer.spellings)
-        return written
+        mined.write_dictionaries(report.links, place, sources.trainer.spellings)
+        return report
 
-    def _vectors(self, read: _Dictionaries, mining: mined.Written | None) -> Vocabularies:
-        if read.trainer is None:
-            return provided.read(self.config)
-        return read.trainer.vocabularies(mining.links if mining else {})
+    def _make_vectors(self, sources: _Sources, mining: mined.LinkReport | None) -> UnalignedVectors:
+        if sources.trainer is None:
+            return given_vectors.read(self.config)
+        return sources.trainer.train_vectors(mining.links if mining else {})
 
-    def _align(self, read: _Dictionaries, vocabularies: Vocabularies) -> dict[str, Alignment]:
+    def _align(self, sources: _Sources, unaligned: UnalignedVectors) -> dict[str, Alignment]:
         """language -> the map of its vectors to the hub's space."""
         hub = options.hub_of(self.config)
         return {
-            language: self._alignment(vocabularies, read, language, hub)
-            for language in (vocabularies.raw if self._needs_alignment else ())
+            language: self._fit_map(unaligned, sources, language, hub)
+            for language in (unaligned.raw if self._needs_alignment else ())
             if language != hub
         }
 
     def _build_spaces(
         self,
-        read: _Dictionaries,
-        mining: mined.Written | None,
-        vocabularies: Vocabularies,
+        sources: _Sources,
+        mining: mined.LinkReport | None,
+        unaligned: UnalignedVectors,
         alignments: Mapping[str, Alignment],
     ) -> StaticSpaces:
-        """The vectors of all languages in one space."""
-        trainer = read.trainer
-        counts = trainer.counts if trainer else provided.counts(vocabularies.raw)
+        """The vectors of all languages in one space: aligned, behind the dictionary's, or these alone."""
+        trainer = sources.trainer
+        counts = trainer.counts if trainer else given_vectors.counts(unaligned.raw)
         aligned = StaticSpaces(
-            vocabularies.raw,
-            vocabularies.shared,
+            unaligned.raw,
+            unaligned.shared,
             alignments,
             options.hub_of(self.config),
-            read.context.normalizer,
+            sources.context.normalizer,
             frequencies.most_frequent(counts),
             spellings=trainer.spellings if trainer else {},
         )
         static = self.config.static
         alone = self._is_dictionary_alone
-        finished = trainer.finished_space if trainer else None
         dim = self.config.embeddings.dim if alone else static.dictionary_dim
         if not dim:
             return aligned
         if trainer:
+            finished = trainer.finished_space
             links = mining.links if mining else {}
             part = DictionaryPart(trainer.rows(dim, links), trainer.pair_regressions(links))
         else:
-            graph = WordGraph(read.dictionary, counts, static.words)
+            finished = None
+            graph = WordGraph(sources.dictionary, counts, static.words)
             part = DictionaryPart(word_rows.rows(graph, dim, self.config.seed), {})
-        if alone:
+        if alone:  # the trainer's vectors are the dictionary's
             both = aligned
             trained_dim = 0
         else:
@@ -265,24 +261,23 @@ class Static(Job):
         spelled = part.spell_unknown(both, trained_dim, static.compared_share)
         return finished.extend(spelled) if finished else spelled
 
-    def _alignment(
-        self, vocabularies: Vocabularies, read: _Dictionaries, language: str, hub: str
+    def _fit_map(
+        self, unaligned: UnalignedVectors, sources: _Sources, language: str, hub: str
     ) -> Alignment:
-        """The map from a language's space to the hub's."""
-        source = vocabularies.raw[language]
-        target = vocabularies.raw[hub]
-        stamps = (
-            read.trainer.stamps
-            if read.trainer
-            else training_dictionary.stamps(self.config, read.folders)
-        )
+        """The map from a language's space to the hub's, or that of an earlier start."""
+        source = unaligned.raw[language]
+        target = unaligned.raw[hub]
+        if sources.trainer:
+            stamps = sources.trainer.stamps
+        else:
+            stamps = training_dictionary.stamps(self.config, sources.folders)
         return CachedResult(
             self.path("alignments", f"{language}-{hub}.npz"),
             {
                 # The dictionary that the map is fitted to leaves out test words.
                 "tests": training_dictionary.tests_of(self.config),
                 "words": [len(source), len(target)],
-                **vocabularies.made_with,
+                **unaligned.made_with,
             },
             functools.partial(
                 refine.fit,
@@ -290,9 +285,9 @@ class Static(Job):
                 self.config.seed,
                 source,
                 target,
-                read.dictionary,
+                sources.dictionary,
                 (language, hub),
-                vocabularies.shared.get(language, frozenset()),
+                unaligned.shared.get(language, frozenset()),
             ),
             Alignment.save,
             Alignment.load,
@@ -301,16 +296,16 @@ class Static(Job):
 
     def _write_vectors(
         self,
-        read: _Dictionaries,
-        mining: mined.Written | None,
-        vocabularies: Vocabularies,
+        sources: _Sources,
+        mining: mined.LinkReport | None,
+        unaligned: UnalignedVectors,
         alignments: Mapping[str, Alignment],
     ) -> StaticSpaces:
-        """The model with the folder's vectors: those beside a dictionary's are made while it is written."""
-        model = self._build_spaces(read, mining, vocabularies, alignments)
+        """Writes the model, and returns it with the vectors of its files: lazy ones are computed while written."""
+        model = self._build_spaces(sources, mining, unaligned, alignments)
         model.save(self.workdir, packed=self.config.static.stored == "packed")
         raw = spaces.load(self.workdir).raw
-        entries = model.entries.with_dictionary(read.dictionary, raw)
+        entries = model.entries.with_dictionary(sources.dictionary, raw)
         entries.save(self.workdir)
         model = dataclasses.replace(model, raw=raw, entries=entries)
         if self.config.static.write_text:
@@ -326,17 +321,18 @@ class Static(Job):
                 logging.info("export: %s", note)
         return model
 
-    def _evaluate(self, read: _Dictionaries, model: StaticSpaces) -> _Measured:
-        encoder = read.trainer.encoder(model) if read.trainer else model.encoder()
-        figures, rows = evaluators.measure(read.evaluators, encoder)
+    def _evaluate(self, sources: _Sources, model: StaticSpaces) -> _Measured:
+        encoder = sources.trainer.encoder(model) if sources.trainer else model.encoder()
+        figures, rows = evaluators.measure(sources.evaluators, encoder)
         if self.config.learns_from_pairs:
-            figures |= given.register_shares(read.trainer, encoder.words, read.evaluators)
+            words = encoder.words
+            figures |= given_pairs.register_shares(sources.trainer, words, sources.evaluators)
         if self.with_floor:
-            made = evaluators.build(
-                self.config.evals, read.context, read.folders, names=evaluations.names_with_floor()
-            )
+            names = evaluations.names_with_floor()
+            of_run = self.config.evals, sources.context, sources.folders
+            with_floor = evaluators.build(*of_run, names=names)
             figures |= dictionary_baseline.measure(
-                self.config, made, read.dictionary, model.frequencies, encoder.words
+                self.config, with_floor, sources.dictionary, model.frequencies, encoder.words
             )
         return _Measured(figures, rows)
 
@@ -345,16 +341,17 @@ class Static(Job):
         wanted = options.pairs(self.config)
         return lexica.induce_all(model, wanted, self.config.static.induced_words, self.workdir)
 
-    def _propose(self, read: _Dictionaries, model: StaticSpaces) -> dict[str, int]:
-        return lexicon.write_pages(read.trainer, model, self.workdir)
+    def _propose(self, sources: _Sources, model: StaticSpaces) -> dict[str, int]:
+        return lexicon.write_pages(sources.trainer, model, self.workdir)
 
     def results(self, done: Mapping[str, Any]) -> Results:
-        read: _Dictionaries = done["dictionaries"]
-        mining: mined.Written = done.get("mining") or mined.Written()
-        vocabularies: Vocabularies = done[self._vectors_stage]
+        sources: _Sources = done["dictionaries"]
+        mining: mined.LinkReport = done.get("mining") or mined.LinkReport()
+        trainer = sources.trainer
+        unaligned: UnalignedVectors = done[self._vectors_stage]
         model: StaticSpaces = done["writing"]
-        if self._is_dictionary_alone:  # as they were written: they would be made again
-            vocabularies = dataclasses.replace(vocabularies, raw=model.raw)
+        if self._is_dictionary_alone:  # lazy vectors would be computed again, the files hold them
+            unaligned = dataclasses.replace(unaligned, raw=model.raw)
         figures, rows = done["evaluation"]
         figures = {**figures, **mining.figures}
         errors, left_out = examples.choose_errors(rows, self.config.report.errors)
@@ -369,24 +366,24 @@ class Static(Job):
             "proposed": done["proposed entries"],
             "errors": errors,
             "errors_left_out": left_out,
-            "vocabulary": vocabularies.description_as_written(model.spellings),
-            "projection": pictures.stages(vocabularies, model, read.dictionary),
+            "vocabulary": unaligned.description_as_written(model.spellings),
+            "projection": pictures.stages(unaligned, model, sources.dictionary),
         }
         # A report shows few of many languages: first those of the run, then those that it adds them to.
         shown = list(dict.fromkeys([*options.languages(self.config), *model.languages]))
         report = {
             "neighbours": examples.list_neighbours(model, self.config.report.words, shown),
-            "space": examples.place_words(model, read.dictionary, shown),
+            "space": examples.place_words(model, sources.dictionary, shown),
             "notes": self.notes,
-            **(read.trainer.description() if read.trainer else {"skipped": vocabularies.skipped}),
+            **(trainer.description() if trainer else {"skipped": unaligned.skipped}),
             "static": static,
             "sections": mining.sections,
-            "evaluations": evaluators.examples(read.evaluators),
+            "evaluations": evaluators.examples(sources.evaluators),
         }
-        if read.dictionary is not None:
-            described = text_of_run.describe_dictionary(read.dictionary)
-            report["dictionary"] = {**described, "tested": read.tested}
-        return Results(figures, report, outcomes=evaluators.outcomes(read.evaluators))
+        if sources.dictionary is not None:
+            described = text_of_run.describe_dictionary(sources.dictionary)
+            report["dictionary"] = {**described, "tested": sources.tested}
+        return Results(figures, report, outcomes=evaluators.outcomes(sources.evaluators))
 
     def _evals(self) -> list[Any]:
         """The options that decide the figures and the table of errors, as JSON values."""

@@ -14,7 +14,7 @@ import numpy as np
 from clwe_jax import atomic, pocket
 from clwe_jax.align import mining
 from clwe_jax.embeddings import linking
-from clwe_jax.embeddings.grown import Grown, MinedPairs
+from clwe_jax.embeddings.text_links import TextLinks, MinedPairs
 from clwe_jax.embeddings.linking import WordLinks
 from clwe_jax.embeddings.word_graph import CountedLinks
 from clwe_jax.encoders import load as encoders
@@ -35,16 +35,16 @@ _JUDGED = 100  # pairs of each band
 
 
 @dataclasses.dataclass(frozen=True)
-class Written:
-    """The links of words that were mined, the figures of mining and its sections of the report."""
+class LinkReport:
+    """Links of words, of given pairs or mined, with their figures and sections of the report."""
 
     links: Mapping[tuple[str, str], CountedLinks] = dataclasses.field(default_factory=dict)
     figures: Mapping[str, float] = dataclasses.field(default_factory=dict)
     sections: Sequence[Any] = ()
 
-    def beside(self, other: Written) -> Written:
-        """Both together."""
-        return Written(
+    def join(self, other: LinkReport) -> LinkReport:
+        """Both together; the counts of a link that both have are added."""
+        return LinkReport(
             linking.add_links([self.links, other.links]),
             {**self.figures, **other.figures},
             [*self.sections, *other.sections],
@@ -52,13 +52,13 @@ class Written:
 
 
 def write(
-    grown: Grown,
+    grown: TextLinks,
     dictionary: Dictionary | None,
     folder: str,
     text: str = "",
     judge: str = "",
     spellings: Spellings | None = None,
-) -> Written:
+) -> LinkReport:
     """Writes what was mined.
 
     For each pair of languages, FOLDER/xx-yy.tsv has a sentence and its translation a line (as
@@ -102,7 +102,7 @@ def write(
             figures |= _quality(name, lines, pair, taken, gold)
         if judging is not None:
             figures |= _judge_bands(judging, pair, rows, refused_rows)
-    return Written(grown.links, figures, page.sections(grown.rounds, parts, figures))
+    return LinkReport(grown.links, figures, page.sections(grown.rounds, parts, figures))
 
 
 def write_dictionaries(links: WordLinks, folder: str, spellings: Spellings) -> None:

@@ -12,7 +12,7 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.report import projection
 from clwe_jax.static.report import MAX_PAIRS
-from clwe_jax.static.vocabularies import Vocabularies
+from clwe_jax.static.unaligned import UnalignedVectors
 from clwe_jax.text.dictionary.merged import Dictionary
 
 _DRAWN = 100  # words of each group
@@ -22,25 +22,25 @@ Pairs = Sequence[tuple[str, str]]
 
 
 def stages(
-    vocabularies: Vocabularies, model: StaticSpaces, dictionary: Dictionary | None
+    unaligned: UnalignedVectors, model: StaticSpaces, dictionary: Dictionary | None
 ) -> dict[str, dict[str, Any]]:
     """'{language}-{hub}' -> stage -> the picture after it, for `report.projection`, of the first languages.
 
     Args:
-      vocabularies: the vocabularies before and after reallocation.
+      unaligned: the vectors before and after reallocation.
       model: the aligned vectors.
       dictionary: the dictionary whose pairs are joined by lines; None: no lines.
     """
     hub = model.hub
     pictures = {}
-    others = (language for language in vocabularies.raw if language != hub)
+    others = (language for language in unaligned.raw if language != hub)
     for language in islice(others, MAX_PAIRS):
         pairs = dictionary.pairs(language, hub) if dictionary is not None else []
-        shared = vocabularies.shared.get(language, frozenset())
-        raw = picture(vocabularies.raw[language], vocabularies.raw[hub], shared, pairs)
+        shared = unaligned.shared.get(language, frozenset())
+        raw = picture(unaligned.raw[language], unaligned.raw[hub], shared, pairs)
         drawn = {"before": raw}
-        if vocabularies.before is not None:
-            first, common = vocabularies.before
+        if unaligned.before is not None:
+            first, common = unaligned.before
             before = picture(first[language], first[hub], common[language], pairs)
             drawn = {"before": before, "reallocated": raw}
         if language in model.alignments:

@@ -89,7 +89,7 @@ def propose(
     """
     counts = [_counts(model, language) for language in pair]
     spaces = model.word_space(*pair)
-    has_entry = set(model.entries.known.between(*pair)[:, 0].tolist())
+    has_entry = set(model.entries.known.pairs_between(*pair)[:, 0].tolist())
     rows = [
         row
         for row, key in enumerate(spaces[0].own_keys)

@@ -315,7 +315,7 @@ class StaticPage(page.Page):
     """The page of a run on static vectors."""
 
     purpose = "looking up translations and related words, and as input features of other programs"
-    own = (projection, errors, vocabulary, refinement, files)
+    own_sections = (projection, errors, vocabulary, refinement, files)
 
     def next_step(self, run):
         if run.option("static.training") == "dictionary" or run.option("static.dictionary_dim"):

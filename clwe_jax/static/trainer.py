@@ -25,7 +25,7 @@ from clwe_jax.embeddings import (
     word_rows,
 )
 from clwe_jax.embeddings.corpus import Corpus
-from clwe_jax.embeddings.grown import Grown
+from clwe_jax.embeddings.text_links import TextLinks
 from clwe_jax.embeddings.linking import WordLinks
 from clwe_jax.embeddings.lazy_vectors import LazyVectors
 from clwe_jax.embeddings.ngrams import Regression
@@ -38,10 +38,10 @@ from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.options.embeddings import EmbeddingsOptions
 from clwe_jax.options.static import StaticRun
 from clwe_jax.options.text import PAIRS
-from clwe_jax.static import added, made_with, meanings, vocabularies
-from clwe_jax.static.added import FinishedSpace
+from clwe_jax.static import finished_space, made_with, meanings, unaligned
+from clwe_jax.static.finished_space import FinishedSpace
 from clwe_jax.static.run_corpus import RunCorpus
-from clwe_jax.static.vocabularies import Vocabularies
+from clwe_jax.static.unaligned import UnalignedVectors
 from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words import spellings
@@ -59,11 +59,11 @@ _CACHED_TEXTS = 1 << 16  # sentences whose words are kept
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Trainer:
-    """Trains vectors, or loads the vectors of an earlier start.
+    """Trains vectors and mines links on a run's text, or loads those of an earlier start.
 
-    Every set of vectors is a file with a record of the options that it was made with. Runs that
-    differ only in reallocation and alignment may share the folder. The text is read when something
-    needs it that an earlier start has not kept.
+    Every result is a file with a record of the options that it was made with (`made_with`,
+    `cached.CachedResult`). Runs that differ only in reallocation and alignment may share the folder.
+    Properties are lazy: the text is read when something needs it that no earlier start has kept.
 
     Attributes:
       config: of the run.
@@ -87,7 +87,7 @@ class Trainer:
     def _languages(self) -> tuple[str, ...]:
         return options.languages(self.config)
 
-    def vocabularies(self, links: WordLinks) -> Vocabularies:
+    def train_vectors(self, links: WordLinks) -> UnalignedVectors:
         """The vectors of every language, and the words that they share with the hub.
 
         Args:
@@ -99,18 +99,19 @@ class Trainer:
         hub = options.hub_of(config)
         if kind == "dictionary":
             rows = self.rows(config.embeddings.dim, links)
-            made = dictionary_text.vectors(rows, self.pair_regressions(links))
+            whole = dictionary_text.vectors(rows, self.pair_regressions(links))
             # Each when it is asked for, in half precision: all languages of such width fill the memory.
-            return Vocabularies(LazyVectors(made, lambda x: made[x].top(max_words).to_float16()))
-        apart = {"separate": self._separate, "duong": self._duong}
-        if kind in apart:
-            made = apart[kind]()
-            return Vocabularies({x: vectors.top(max_words) for x, vectors in made.items()})
-        joint = self._joint(replaced=kind == "replace")
+            top = LazyVectors(whole, lambda x: whole[x].top(max_words).to_float16())
+            return UnalignedVectors(top)
+        by_language = {"separate": self._separate, "duong": self._duong}
+        if kind in by_language:
+            whole = by_language[kind]()
+            return UnalignedVectors({x: vectors.top(max_words) for x, vectors in whole.items()})
+        joint = self._joint(replaces_words=kind == "replace")
         if not config.static.reallocation:
-            return vocabularies.shared_by_text(joint, self._balanced_counts, hub, max_words)
+            return unaligned.split_by_text(joint, self._balanced_counts, hub, max_words)
         separate = self._separate() if config.static.rule == "neighbours" else None
-        return vocabularies.reallocate_words(config, joint, self._balanced_counts, hub, separate)
+        return unaligned.reallocate_words(config, joint, self._balanced_counts, hub, separate)
 
     def rows(self, dim: int, links: WordLinks) -> WordRows:
         """The dictionary's rows of all words, made once.
@@ -123,30 +124,28 @@ class Trainer:
             self._rows[dim] = word_rows.rows(self.graph, dim, self.config.seed, links)
         return self._rows[dim]
 
-    def mine(self, known: WordLinks) -> Grown:
-        """Mines the whole text for links that the dictionary lacks; see `embeddings.mining`.
+    def mine(self, known: WordLinks) -> TextLinks:
+        """Mines the text for links that the dictionary and `known` lack; see `embeddings.mining`."""
 
-        Args:
-          known: links that are there before.
-        """
-
-        def make() -> Grown:
+        def make() -> TextLinks:
             settings = self.config.static.mining
             seed = self.config.seed
             return mining.grow(self.graph, self.corpus.own, settings, seed, known)
 
-        return self._keep(GROWN, made_with.of_links, make, Grown.save, Grown.load)
+        return self._keep(GROWN, made_with.of_links, make, TextLinks.save, TextLinks.load)
 
     @functools.cached_property
-    def given_links(self) -> Grown:
+    def given_links(self) -> TextLinks:
         """The links of the words of the given pairs; see `embeddings.given_links`."""
 
-        def make() -> Grown:
+        def make() -> TextLinks:
             settings = self.config.static.mining
             seed = self.config.seed
-            return Grown(given_links.link_words(self.graph, self.corpus.given_text, settings, seed))
+            return TextLinks(
+                given_links.link_words(self.graph, self.corpus.given_text, settings, seed)
+            )
 
-        return self._keep(GIVEN, made_with.of_links, make, Grown.save, Grown.load)
+        return self._keep(GIVEN, made_with.of_links, make, TextLinks.save, TextLinks.load)
 
     def pair_regressions(self, links: WordLinks) -> Mapping[str, Regression]:
         """What the given pairs teach of each language's words; see `embeddings.pair_vectors`.
@@ -160,9 +159,10 @@ class Trainer:
         def make() -> Mapping[str, Regression]:
             hub = self._graph_hub
             graph = self.graph
-            start = word_rows.rows(graph, pair_vectors.DIM, self.config.seed, links).of(hub)
-            begin = dict(zip(graph.words[hub], start[:, : pair_vectors.DIM]))
-            return pair_vectors.fit(graph.ngrams, self.corpus.given_text, hub, begin)
+            rows = word_rows.rows(graph, pair_vectors.DIM, self.config.seed, links).of(hub)
+            # A fixed hub has rows of its own width.
+            start = dict(zip(graph.words[hub], rows[:, : pair_vectors.DIM]))
+            return pair_vectors.fit(graph.ngrams, self.corpus.given_text, hub, start)
 
         if not self._paired:
             found = self._keep(
@@ -175,12 +175,12 @@ class Trainer:
     def graph(self) -> WordGraph:
         """The words of the dictionary and of the text."""
         words = self.config.static.words
-        known = self._graph_hub in self._languages
+        has_hub = self._graph_hub in self._languages
         return WordGraph(
             self._known_dictionary,
             self._dictionary_counts,
             words,
-            self._meanings if words.meanings and known and not self.finished_space else None,
+            self._meanings if words.meanings and has_hub and not self.finished_space else None,
             self.finished_space.hub if self.finished_space else None,
         )
 
@@ -197,20 +197,19 @@ class Trainer:
     @functools.cached_property
     def finished_space(self) -> FinishedSpace | None:
         """The space that languages are added to; None: the run makes a new one."""
-        return added.load(self.config) if self.config.static.add_to else None
+        return finished_space.load(self.config) if self.config.static.add_to else None
 
     def _meanings(self, words: Sequence[str]) -> np.ndarray:
         """The meanings of the hub's words, float32 [words, M]; zeros for unknown words."""
         wanted = self.config.static.words
+        dim = wanted.meaning_dim
         hub = self._graph_hub
         if wanted.meanings == "text":
             seed = self.config.seed
-            make = lambda: meanings.of_text(self.corpus.whole, hub, wanted.meaning_dim, seed)
+            make = lambda: meanings.of_text(self.corpus.whole, hub, dim, seed)
         else:
             counts = self.counts.get(hub, {})
-            make = lambda: meanings.of_encoder(
-                wanted.meanings, words, hub, counts, wanted.meaning_dim
-            )
+            make = lambda: meanings.of_encoder(wanted.meanings, words, hub, counts, dim)
         found = self._keep("meanings.npz", made_with.of_meanings, make)
         rows = found.rows(words)
         return found.vectors[rows] * (rows >= 0)[:, None]
@@ -218,8 +217,8 @@ class Trainer:
     @property
     def _dictionary_counts(self) -> dict[str, dict[str, int]]:
         """language -> word -> occurrences, of the words of the text that dictionary vectors have."""
-        apart = self.config.static.training == "dictionary"
-        min_count = self.config.embeddings.min_count if apart else 2
+        alone = self.config.static.training == "dictionary"
+        min_count = self.config.embeddings.min_count if alone else 2
         return {
             language: {word: count for word, count in words.items() if count >= min_count}
             for language, words in self.counts.items()
@@ -243,13 +242,14 @@ class Trainer:
             total = sum(words.values())
             rows[language] = {"words": total}
             if self.dictionary is not None:
-                rows[language]["coverage"] = self._covered[language] / max(1, total)
+                rows[language]["coverage"] = self._covered_counts[language] / max(1, total)
         return {"languages": rows, "skipped": self.corpus.repairs}
 
     @functools.cached_property
-    def _covered(self) -> dict[str, int]:
+    def _covered_counts(self) -> dict[str, int]:
         """language -> running words that are entries of the dictionary, or parts of one."""
         entries = {x: self.dictionary.language_words(x) for x in self._languages}
+        # Without phrases the counts of words say all; with them the text is read again.
         if not any(" " in entry for entry in itertools.chain.from_iterable(entries.values())):
             return {x: sum(self.counts[x].get(y, 0) for y in some) for x, some in entries.items()}
         count = lambda x: phrase_counts.count_covered(self.corpus.whole, x, entries[x])
@@ -281,11 +281,8 @@ class Trainer:
         """The words of the text files, beside the given pairs."""
         if self.config.data.source == PAIRS:
             return frozenset()
-        return frozenset(
-            self._keep_counts("own_counts.json", made_with.of_text, lambda: self.corpus.own)[
-                language
-            ]
-        )
+        own = self._keep_counts("own_counts.json", made_with.of_text, lambda: self.corpus.own)
+        return frozenset(own[language])
 
     @functools.cached_property
     def counts(self) -> dict[str, dict[str, int]]:
@@ -318,11 +315,11 @@ class Trainer:
         save = lambda values, path: atomic.write_json(path, values)
         return self._keep(name, record_of, make, save, cached.read_json)
 
-    def _joint(self, replaced: bool) -> Vectors:
+    def _joint(self, replaces_words: bool) -> Vectors:
         """One set of vectors, trained on the text of all languages together.
 
         Args:
-          replaced: whether words are replaced at random by their translations in the dictionary.
+          replaces_words: whether words become their translations in the dictionary at random.
         """
         seed = self.config.seed
 
@@ -330,28 +327,30 @@ class Trainer:
         @functools.cache
         def make() -> tuple[Vectors, Subwords]:
             text = self._corpus
-            if replaced:
+            if replaces_words:
                 share = self.config.static.replace_share
                 text = joint_replace.joint_replace(text, self.dictionary, share, seed)
             return train.fasttext_with_subwords(text.sentences(seed), self._settings, seed)
 
-        record_of = made_with.of_replaced_vectors if replaced else made_with.of_vectors
+        record_of = made_with.of_replaced_vectors if replaces_words else made_with.of_vectors
         if self.config.static.keep_subwords:
             self._keep(SUBWORDS, record_of, lambda: make()[1], Subwords.save, Subwords.load)
-        name = "replace.npz" if replaced else "joint.npz"
+        name = "replace.npz" if replaces_words else "joint.npz"
         return self._keep(name, record_of, lambda: make()[0])
 
     def _separate(self) -> dict[str, Vectors]:
         """Vectors of each language, trained on its text alone."""
 
-        def one(language: str) -> Vectors:
+        def train_language(language: str) -> Vectors:
             seed = self.config.seed
             text = self._corpus.only(language).sentences(seed)
             return train.fasttext(text, self._settings, seed)
 
         return {
             language: self._keep(
-                f"separate-{language}.npz", made_with.of_vectors, functools.partial(one, language)
+                f"separate-{language}.npz",
+                made_with.of_vectors,
+                functools.partial(train_language, language),
             )
             for language in self._languages
         }

@@ -142,7 +142,7 @@ class Checkpointer:
             self._probe(state)
             self._manager.save(step, args=ocp.args.Composite(**items), metrics=known, force=True)
         except Exception as error:  # losing this save is better than ending the run
-            self._failed(step, error)
+            self._note_failure(step, error)
             return False
         self._saving = step
         return True
@@ -170,7 +170,7 @@ class Checkpointer:
             self._manager.wait_until_finished()
             self._manager.check_for_errors()
         except Exception as error:
-            self._failed(step, error)
+            self._note_failure(step, error)
 
     def check_last(self, step: int) -> None:
         """Waits for the save of a training's last step.
@@ -191,7 +191,7 @@ class Checkpointer:
         self.check(wait=True)
         self._manager.close()
 
-    def _failed(self, step: int, error: Exception) -> None:
+    def _note_failure(self, step: int, error: Exception) -> None:
         self.failures += 1
         logging.error(
             "The checkpoint of step %d could not be written: %s. Training goes on; the newest good "

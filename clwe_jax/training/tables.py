@@ -64,12 +64,12 @@ class TokenVectors:
             values = self.values.reshape(*shape, old.shape[-1])
             known = self.known.reshape(*shape, 1)
 
-            def mixed(old: jax.Array, values: Any, known: Any) -> jax.Array:
+            def mix_rows(old: jax.Array, values: Any, known: Any) -> jax.Array:
                 # Rows without a vector keep their draw, so that both kinds have the same length.
                 length = jnp.linalg.norm(old, axis=-1).mean() * self.scale
                 return jnp.where(known, values * length, old).astype(old.dtype)
 
-            return jax.jit(mixed, out_shardings=old.sharding)(old, values, known)
+            return jax.jit(mix_rows, out_shardings=old.sharding)(old, values, known)
 
         params = paths.map_paths(one, params)
         rows = int(self.known.sum())
@@ -159,7 +159,7 @@ def with_rows(
     here = [common.get(axis, (places,) * 2)[0] for axis, places in zip(axes, whole)]
     there = [common.get(axis, (places,) * 2)[1] for axis, places in zip(axes, whole)]
 
-    def taken(old: jax.Array, theirs: jax.Array) -> jax.Array:
+    def copy_common(old: jax.Array, theirs: jax.Array) -> jax.Array:
         return old.at[jnp.ix_(*here)].set(theirs[jnp.ix_(*there)].astype(old.dtype))
 
-    return jax.jit(taken, out_shardings=old.sharding)(old, theirs)
+    return jax.jit(copy_common, out_shardings=old.sharding)(old, theirs)

@@ -60,8 +60,8 @@ class TrainedLabeller:
     encoder: LoadedEncoder | None
     tokenizer: Tokenizer | None
     glossaries: Mapping[str, Glossary] = dataclasses.field(default_factory=dict)
-    described = "Taggers and classifiers"
-    lacking = (
+    kind_name = "Taggers and classifiers"
+    lack_message = (
         "give labels and no vectors, which the method {method!r} needs: api.load(ENCODER) loads the model "
         "of the run's config.encoder, which has them"
     )
@@ -223,7 +223,7 @@ def load(workdir: str) -> TrainedLabeller:
         if os.path.exists(maps):  # of `config.transfer.align`
             projection = projected.load(maps, model.objective, tokenizer.language_id)
             model = dataclasses.replace(model, projection=projection)
-    make = _tuned_labeller if config.transfer.mode == "tune" else _frozen
+    make = _tuned_labeller if config.transfer.mode == "tune" else _load_frozen
     predictor, seed = make(config, workdir, described, model, tokenizer)
     glossaries = {x: Glossary(**given) for x, given in described.get("translated", {}).items()}
     return TrainedLabeller(
@@ -231,7 +231,7 @@ def load(workdir: str) -> TrainedLabeller:
     )
 
 
-def _frozen(
+def _load_frozen(
     config: TransferRun,
     workdir: str,
     described: dict[str, Any],

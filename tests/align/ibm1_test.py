@@ -47,7 +47,9 @@ def test_links_equal_the_formulas(seed):
     source = [rng.integers(0, 6, rng.integers(1, 6)) for _ in range(8)]
     target = [rng.integers(0, 7, rng.integers(1, 6)) for _ in range(8)]
     table = rng.uniform(-0.5, 1, (6, 7))
-    options = dict(iterations=3, position=3.0, flat=0.05, pseudo_count=0.3, min_posterior=0.2)
+    options = dict(
+        iterations=3, position_weight=3.0, flat=0.05, pseudo_count=0.3, min_posterior=0.2
+    )
     found = ibm1.align(source, target, lambda x, y: table[x, y], **options)
 
     args = 3, 3.0, 0.05, 0.3

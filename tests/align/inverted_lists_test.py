@@ -12,7 +12,7 @@ def _unit(x):
 
 def _both(x, y, k):
     lists = inverted_lists.learn([x, y], 0)
-    return inverted_lists.nearest(x, y, lists.probed(x), lists.probed(y)[:, 0], k)
+    return inverted_lists.nearest(x, y, lists.nearest_lists(x), lists.nearest_lists(y)[:, 0], k)
 
 
 @pytest.fixture(scope="module")

@@ -245,7 +245,7 @@ def _spelled():
     graph = WordGraph(Dictionary.from_pairs(pairs), counts, WordsOptions(spelling_dim=32))
     rows = word_rows.rows(graph, 64, 0)
     raw = dict(dictionary_text.vectors(rows))
-    return api.Model(StaticSpaces(raw, {}, {}, "en", spelling=dictionary_text.spelling(rows)))
+    return api.Model(StaticSpaces(raw, {}, {}, "en", spelling=dictionary_text.make_spelling(rows)))
 
 
 def test_a_word_that_the_model_lacks_has_a_vector_from_its_spelling(tmp_path):

@@ -872,11 +872,13 @@ def test_a_reversal_is_learned_by_both_predictors_and_the_identity_is_the_baseli
 
 def test_a_collapse_shows_in_variance_and_rank():
     r = np.random.default_rng(0)
-    variance, rank = clcr_steps.spread(r.normal(size=(5_000, 6)))
+    variance, rank = clcr_steps.variance_and_rank(r.normal(size=(5_000, 6)))
     assert variance == pytest.approx(1, abs=0.05) and rank == pytest.approx(6, abs=0.05)
     assert not clcr_steps.has_collapsed(variance, rank)
-    assert clcr_steps.has_collapsed(*clcr_steps.spread(1e-2 * r.normal(size=(500, 6))))
-    assert clcr_steps.has_collapsed(*clcr_steps.spread(r.normal(size=(500, 1)) * np.ones(6)))
+    assert clcr_steps.has_collapsed(*clcr_steps.variance_and_rank(1e-2 * r.normal(size=(500, 6))))
+    assert clcr_steps.has_collapsed(
+        *clcr_steps.variance_and_rank(r.normal(size=(500, 1)) * np.ones(6))
+    )
     line = r.normal(size=(5_000, 1)) * np.ones(6) * 1e-3
-    variance, rank = clcr_steps.spread(line)
+    variance, rank = clcr_steps.variance_and_rank(line)
     assert variance < 1e-5 and rank == pytest.approx(1)

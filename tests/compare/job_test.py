@@ -172,7 +172,7 @@ def test_test_words_that_nobody_gives_are_held_out_of_the_dictionaries(folder, h
         for line in (folder / "run" / "heldout" / "de-en.5000-6500.txt").read_text().splitlines()
     }
     assert asked and len(asked) == WORDS // 10
-    system = systems.chosen(config_of(folder).compare)[1]
+    system = systems.choose_systems(config_of(folder).compare)[1]
     made = systems.run_of(config.resolve(), system, 0, place)
     assert made.data.exclude_dictionaries == place["evals.bli"]
     (folder / "dictionaries" / "de-en.5000-6500.txt").write_text("dea ena\n")
@@ -248,7 +248,9 @@ def test_a_bad_system_is_an_error_before_anything_is_trained(folder, systems_, m
 
 
 def test_names_of_files_may_hold_commas():
-    found = systems.chosen(CompareOptions(systems="floor,vec:en=a.vec,de=b.vec,hf:some/model"))
+    found = systems.choose_systems(
+        CompareOptions(systems="floor,vec:en=a.vec,de=b.vec,hf:some/model")
+    )
     assert [x.name for x in found] == ["floor", "vec:en=a.vec,de=b.vec", "hf:some/model"]
     assert [x.key for x in found] == ["floor", "vec:a.vec", "hf:model"]
 

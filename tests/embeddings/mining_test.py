@@ -8,7 +8,7 @@ import pytest
 
 from clwe_jax import pocket
 from clwe_jax.embeddings import corpus as corpora, mining
-from clwe_jax.embeddings.grown import Grown
+from clwe_jax.embeddings.text_links import TextLinks
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.options.embeddings import MiningOptions
 from clwe_jax.text.corpus.corpora import TextCorpus
@@ -109,7 +109,7 @@ def test_the_same_seed_mines_the_same(planted, found):
 def test_a_file_holds_all(found, tmp_path):
     path = str(tmp_path / "mined.npz")
     found.save(path)
-    read = Grown.load(path)
+    read = TextLinks.load(path)
     assert read.rounds == found.rounds and dict(read.files) == dict(found.files)
     assert list(read.links["de", "en"].source) == list(found.links["de", "en"].source)
     for name in ("pairs", "refused"):
@@ -117,20 +117,20 @@ def test_a_file_holds_all(found, tmp_path):
             np.testing.assert_array_equal(a, b)
     (tmp_path / "mined.npz").write_bytes(b"PK\x03\x04 half a file")
     with pytest.raises(ValueError, match="mined.npz is damaged"):
-        Grown.load(path)
+        TextLinks.load(path)
 
 
 def test_a_file_of_mining_is_named_where_it_cannot_be_read(tmp_path):
     path = str(tmp_path / "mined.npz")
     with pytest.raises(FileNotFoundError, match="mined.npz"):
-        Grown.load(path)
+        TextLinks.load(path)
     for content in (b"no archive of numpy", b""):
         (tmp_path / "mined.npz").write_bytes(content)
         with pytest.raises(ValueError, match="mined.npz is damaged"):
-            Grown.load(path)
+            TextLinks.load(path)
     np.savez(path, about=np.array([object()]))
     with pytest.raises(ValueError, match="mined.npz is damaged"):
-        Grown.load(path)
+        TextLinks.load(path)
 
 
 @pytest.mark.parametrize("settings", [dict(apart=True), dict(share=0.1, order="scattered")])

@@ -122,7 +122,7 @@ def _graph(**options):
 def test_any_string_has_the_vector_that_the_text_would_have_given_it():
     graph = _graph(spelling_dim=16)
     table = dictionary_text.vectors(word_rows.rows(graph, 64, 1))["hsb"]
-    spelling = dictionary_text.spelling(word_rows.rows(graph, 64, 1), behind=3)
+    spelling = dictionary_text.make_spelling(word_rows.rows(graph, 64, 1), behind=3)
     found = spelling.vectors(["knihach", "unseen"], "hsb")
     assert found.shape == (2, 64 + 16 + 3) and found[1].any() and not found[:, -3:].any()
     np.testing.assert_allclose(found[0, :80], table.vectors[table.index["knihach"]], atol=1e-3)
@@ -154,7 +154,7 @@ def test_the_meanings_of_another_model_make_synonyms_near():
 
 
 def test_a_file_gives_back_what_was_saved(tmp_path):
-    spelling = dictionary_text.spelling(word_rows.rows(_graph(spelling_dim=16), 64, 1))
+    spelling = dictionary_text.make_spelling(word_rows.rows(_graph(spelling_dim=16), 64, 1))
     path = str(tmp_path / "spelling.npz")
     spelling.save(path)
     again = Spelling.load(path)

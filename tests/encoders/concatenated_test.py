@@ -56,7 +56,7 @@ def test_a_cosine_is_the_weighted_mean_of_both(parts):
             expected = cosine(x[i], y[j]) + WEIGHT * cosine(beside[0][i, 0], beside[1][j, 0])
             got = cosine(both_x[i], both_y[j])
             assert got == pytest.approx(expected / (1 + WEIGHT), abs=1e-5)
-    assert both.seen["de"] == first.seen["de"] == 4
+    assert both.encoded_counts["de"] == first.encoded_counts["de"] == 4
 
 
 def test_each_layer_and_each_pair_may_have_a_weight_of_its_own(parts):

@@ -81,7 +81,7 @@ def test_long_sentences_are_cut_and_counted(setting, warnings):
     found = encoder.sentences(["a b c d e f", "a b c d e f g h"], "en")
     np.testing.assert_allclose(found[1], oracle(list("abcdef"), "en", 0, 6), atol=1e-5)
     np.testing.assert_array_equal(found[0], found[1])
-    assert encoder.cut == {"en": 1} and encoder.seen == {"en": 2}
+    assert encoder.cut_counts == {"en": 1} and encoder.encoded_counts == {"en": 2}
     assert "1 of 2 sentences (en) are longer than 6 pieces" in warnings()
 
 

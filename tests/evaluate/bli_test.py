@@ -131,7 +131,7 @@ def test_other_variables_share_what_is_compiled(world, toy_objective):
     found = [model.sentences(["enaa enab"], "de") for model in (first, other)]
     assert np.abs(found[0] - found[1]).max() > 0.1 and (first.step, other.step) == (0, 7)
     assert len([shape for shape in shapes if shape[0] > 1]) == 1
-    assert first.seen == other.seen == {"de": 2}
+    assert first.encoded_counts == other.encoded_counts == {"de": 2}
 
 
 def test_figures_equal_those_by_hand(world, toy_objective):

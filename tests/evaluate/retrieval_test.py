@@ -167,7 +167,7 @@ def test_sif_pooling_is_measured_from_the_same_pass(world, toy_objective, warnin
     counts = Frequencies({x: 1_000 for x in ("en", "de")}, {x: {"x": 900} for x in ("en", "de")})
     model = ModelEncoder(objective, tokenizer, variables, batch_size=32, frequencies=counts)
     found = dict(build(world).run(model))
-    assert model.seen == {"de": 120, "en": 120}  # once for both pools
+    assert model.encoded_counts == {"de": 120, "en": 120}  # once for both pools
     assert {x: y for x, y in found.items() if "/sif/" not in x} == plain
     names = {x.replace("/sif/", "/") for x in found if "/sif/" in x}
     assert names == {x for x in plain if not x.endswith(("/cut", "/chance"))}
@@ -201,7 +201,7 @@ def test_a_shared_side_is_encoded_once(world, toy_objective):
     variables = {**variables, "languages": languages}
     model = ModelEncoder(toy_objective(), tokenizer, variables)
     found = dict(build(world).run(model))
-    assert model.seen == {"de": 120, "fr": 120, "sw": 120, "en": 2 * 120}
+    assert model.encoded_counts == {"de": 120, "fr": 120, "sw": 120, "en": 2 * 120}
     for name in ("layer0/acc@1_centered", "mean_last4_centered"):
         right, french, swahili = (found[f"retrieval/{x}-en/{name}"] for x in ("de", "fr", "sw"))
         assert french == swahili < 0.1 < right

@@ -6,7 +6,7 @@ import pytest
 
 from clwe_jax import options, presets
 from clwe_jax.embeddings import mining
-from clwe_jax.embeddings.grown import Grown
+from clwe_jax.embeddings.text_links import TextLinks
 from clwe_jax.pretrain import job as pretrain, own_mining, warm_start
 from clwe_jax.pretrain.finish import Finish
 from clwe_jax.runs import inputs
@@ -93,7 +93,9 @@ def test_vectors_of_the_start_learn_from_it(run, tmp_path, monkeypatch):
     assert not warm_start.static_config(tiny(**start | {"init.mine": False}), folders).static.mine
     trained = []
     monkeypatch.setattr(warm_start, "train", lambda *arguments: trained.append(arguments[1]))
-    monkeypatch.setattr(own_mining.Grown, "load", lambda _: Grown(rounds=[ROW | {"taken": 3}]))
+    monkeypatch.setattr(
+        own_mining.TextLinks, "load", lambda _: TextLinks(rounds=[ROW | {"taken": 3}])
+    )
     monkeypatch.setattr(own_mining.text_of_run, "resolve_folders", lambda *_: folders)
     own_mining.run(config, str(tmp_path))
     assert trained == [str(tmp_path)]  # one mining for both
@@ -128,12 +130,12 @@ def test_text_without_translations_is_answered(tmp_path):
 
 
 def test_figures_of_languages_without_translations():
-    whole = Grown(rounds=[ROW, {**ROW, "pair": "en-fr", "taken": 5}])
+    whole = TextLinks(rounds=[ROW, {**ROW, "pair": "en-fr", "taken": 5}])
     own_mining._check(whole, "finish.pairs")  # some are found
     with pytest.raises(
         ValueError, match=r"finish.pairs.*de-en: 1,234 .*, 3 with .*\(2 in shuffled"
     ):
-        own_mining._check(Grown(rounds=[ROW]), "finish.pairs")
+        own_mining._check(TextLinks(rounds=[ROW]), "finish.pairs")
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ class Toy(page.Page):
     """The page of a kind of run outside the package."""
 
     purpose = "nothing"
-    shown = ("dictionary/",)
-    own = (extra,)
+    shown_prefixes = ("dictionary/",)
+    own_sections = (extra,)
 
     def verdicts(self, run):
         return [None, Verdict("It runs.", "More:", "toy --more")]
@@ -71,7 +71,7 @@ def test_an_unknown_kind_of_run_has_the_page_of_all(write_run):
     folder = write_run()
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "job": "unheard of"}))
-    assert type(pages.of(run_folder.read(folder))) is page.Page
+    assert type(pages.choose_page(run_folder.read(folder))) is page.Page
 
 
 def test_only_the_choice_of_a_page_asks_for_the_job():

@@ -115,5 +115,5 @@ def test_an_option_differs_where_any_of_several_runs_does(write_run):
 
 def test_runs_of_the_same_name_are_distinguished_by_their_folders(write_run):
     folders = [write_run("a"), write_run("b"), write_run("c", "mBERT")]
-    names = [run.name for run in run_folder.distinct([run_folder.read(f) for f in folders])]
+    names = [run.name for run in run_folder.label_distinctly([run_folder.read(f) for f in folders])]
     assert names == [f"DICT-MLM-50 ({folders[0]})", f"DICT-MLM-50 ({folders[1]})", "mBERT"]

@@ -10,7 +10,7 @@ from clwe_jax.report import pages, run_folder, tables
 
 def verdict_on(folder):
     run = run_folder.read(folder)
-    return pages.of(run).verdict(run)
+    return pages.choose_page(run).verdict(run)
 
 
 BELOW = {"floor/retrieval/sif/mean_csls": 0.999, "retrieval/chance": 0.001}

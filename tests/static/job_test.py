@@ -11,7 +11,7 @@ from clwe_jax import api, options, presets
 from clwe_jax.embeddings import files, train
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.spaces import StaticSpaces
-from clwe_jax.static import examples, job as static, provided, refine, vocabularies
+from clwe_jax.static import examples, job as static, given_vectors, refine, unaligned
 from clwe_jax.text import dictionary as dictionaries
 
 ANIMALS = 12
@@ -172,7 +172,7 @@ def test_a_word_of_one_language_is_taken_from_the_other(folder, tmp_path):
 @pytest.mark.parametrize(
     "where, name",
     [
-        (vocabularies, "reallocate"),
+        (unaligned, "reallocate"),
         (refine, "fit"),
         (static.evaluators, "measure"),
         (static.Static, "_induce"),
@@ -397,7 +397,7 @@ def test_vectors_that_are_brought_are_not_trained(folder, tmp_path, monkeypatch)
     def stop(*_, **__):
         raise Read
 
-    monkeypatch.setattr(provided.files, "read", stop)
+    monkeypatch.setattr(given_vectors.files, "read", stop)
     for name in "ab":
         (tmp_path / name).touch()
     paths = {
@@ -420,9 +420,9 @@ def test_the_report_searches_frequent_words_and_shows_every_word_that_is_asked_f
 
 
 def test_examples_of_a_vocabulary_are_shown_as_they_are_written():
-    made = vocabularies.Vocabularies(
+    made = unaligned.UnalignedVectors(
         {}, description={"text": "T", "examples": {"fa": ["خانهها", "آب"], "shared": ["a"]}}
     )
     shown = made.description_as_written({"fa": {"خانهها": "خانه\u200cها"}})
     assert shown["examples"] == {"fa": ["خانه\u200cها", "آب"], "shared": ["a"]}
-    assert vocabularies.Vocabularies({}).description_as_written({}) == {}
+    assert unaligned.UnalignedVectors({}).description_as_written({}) == {}

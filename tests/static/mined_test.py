@@ -7,7 +7,7 @@ import pytest
 
 from clwe_jax import options, pocket, presets
 from clwe_jax.embeddings import mining
-from clwe_jax.embeddings.grown import Grown
+from clwe_jax.embeddings.text_links import TextLinks
 from clwe_jax.static import job as static, mined
 from clwe_jax.text.corpus import parallel
 from clwe_jax.text.dictionary import pair_files
@@ -104,7 +104,7 @@ def test_text_without_common_documents_changes_nothing(tmp_path):
 
 def test_a_judge_accepts_taken_pairs_and_few_refused_ones(run, tmp_path):
     """The judge is the run itself; with other vectors it would be independent."""
-    grown = Grown.load(os.path.join(run, "trained", "mined.npz"))
+    grown = TextLinks.load(os.path.join(run, "trained", "mined.npz"))
     dictionary = Dictionary.from_pairs({("de", "en"): pocket.dictionary("de", "en")})
     found = mined.write(grown, dictionary, str(tmp_path / "mined"), judge=f"run:{run}")
     judged = {x.removeprefix("mined/de-en/judged/"): y for x, y in found.figures.items()}
@@ -114,7 +114,7 @@ def test_a_judge_accepts_taken_pairs_and_few_refused_ones(run, tmp_path):
 
 
 def test_mined_words_are_written_as_the_language_has_them(run, tmp_path):
-    grown = Grown.load(os.path.join(run, "trained", "mined.npz"))
+    grown = TextLinks.load(os.path.join(run, "trained", "mined.npz"))
     plain, spelled = tmp_path / "plain", tmp_path / "spelled"
     mined.write_dictionaries(grown.links, str(plain), {})
     rows = (plain / "de-en.txt").read_text("utf-8").splitlines()

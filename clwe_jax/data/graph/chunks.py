@@ -23,7 +23,7 @@ def heldout(lines: tf.Tensor, share: float) -> tf.Tensor:
     return tf.strings.to_hash_bucket_fast(lines, _HASHES) < round(share * _HASHES)
 
 
-def training(lines: tf.Tensor, share: float) -> tf.Tensor:
+def drop_heldout(lines: tf.Tensor, share: float) -> tf.Tensor:
     """[N] string -> [n] string: the lines that are not held out."""
     return select(lines, ~heldout(lines, share))
 

@@ -102,14 +102,14 @@ def run_text(job: CachingJob, config: PretrainRun, work: str) -> RunText:
     _send(job, work, dictionary)
     _run(job, options.languages(config), words=True)
 
-    def counted(language: str) -> corpora.WordCounts:
+    def count_words(language: str) -> corpora.WordCounts:
         found = collections.defaultdict(collections.Counter)
         for (kind, name), count in _results(job, language):
             found[kind][name] = count
         lines = found["lines"]
         return found["words"], LineCounts(lines["lines"], lines["repaired"], share=1.0)
 
-    return text_of_run.build(config, work, counted)
+    return text_of_run.build(config, work, count_words)
 
 
 def write_rows(
@@ -236,7 +236,7 @@ def _word_parts(
         autograph=False,
         input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([], tf.int32)],
     )
-    def counted(lines, number):
+    def count_words(lines, number):
         words = segment(lines, tf.fill([tf.size(lines)], number))
         word, _, times = tf.unique_with_counts(words.text)
         return dict(word=word, times=times, lines=tf.size(lines), repaired=words.repaired)
@@ -246,7 +246,7 @@ def _word_parts(
         blocks = tf.data.Dataset.zip(
             lines.batch(_BLOCKS * source.block_lines), sources.repeat_number(number)
         )
-        return blocks.map(tf.autograph.experimental.do_not_convert(counted))
+        return blocks.map(tf.autograph.experimental.do_not_convert(count_words))
 
     opened = texts.open_texts(_open(config, work), languages, 0, config.data.tfds_dir)
     return {x: functools.partial(part, n, source) for n, (x, source) in enumerate(opened.items())}

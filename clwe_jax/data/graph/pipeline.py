@@ -197,7 +197,7 @@ class PiecePipeline(texts.Pipeline):
         ranked: list[tuple[bool, int, dict[str, list[Any]]]] = []
         for number, text in enumerate(self.texts.values()):
             lines = next(iter(text.lines(shuffle=False, seed=0).batch(_SHOWN * text.block_lines)))
-            chunk = chunks.of_language(chunks.training(lines, self.data.heldout_share), number)
+            chunk = chunks.of_language(chunks.drop_heldout(lines, self.data.heldout_share), number)
             made = self._maker.words(masks, tf.constant(number, tf.int64), *chunk)
             place = 0
             for switched, example in self._sentences(number, *made):
@@ -272,7 +272,7 @@ class PiecePipeline(texts.Pipeline):
             for number, text in enumerate(self._open(shuffle_lines=0).values()):
                 read = 0
                 for lines in text.lines(shuffle=True, seed=0).batch(texts.SCANNED_LINES):
-                    lines = chunks.training(lines, self.data.heldout_share)
+                    lines = chunks.drop_heldout(lines, self.data.heldout_share)
                     chunk = chunks.of_language(lines, number)
                     yield chunk
                     read += int(tf.reduce_sum(tf.strings.length(chunk[0])))

@@ -106,7 +106,7 @@ def check_length(
     for number, (language, text) in enumerate(texts.items()):
         count = 0
         for lines in text.lines(shuffle=False, seed=0, shard=shard).batch(_LINES):
-            chunk = chunks.of_language(chunks.training(lines, heldout_share), number)
+            chunk = chunks.of_language(chunks.drop_heldout(lines, heldout_share), number)
             words = encoder.encode(*chunk).line.numpy()
             count += len(words) + 2 * len(np.unique(words))  # with <S> and </S>
             if count >= length * rows:

@@ -12,7 +12,7 @@ from clwe_jax.options.derived import PAD_ROWS_TO
 from clwe_jax.types import Array
 
 
-def even(words: int, numbers: Iterable[int]) -> int | None:
+def first_divisor(words: int, numbers: Iterable[int]) -> int | None:
     """The first of `numbers` that divides the number of words; None where none does.
 
     Numbers whose parts have a multiple of `PAD_ROWS_TO` words come first, because every device then
@@ -40,13 +40,13 @@ class Cut:
     @property
     def parts(self) -> int:
         """K."""
-        return even(self.words, range(max(self.words // self.at_once, 1), 0, -1))
+        return first_divisor(self.words, range(max(self.words // self.at_once, 1), 0, -1))
 
     def of(self, table: Array, index: Array) -> Array:
         """Part `index` of a table [V, ...]."""
         return self._part(self._dealt(table, 0), index, 0)
 
-    def rewritten(
+    def rewrite(
         self,
         table: Array,
         change: Callable[[Array, Array], Array],

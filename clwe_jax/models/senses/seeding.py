@@ -112,10 +112,10 @@ def inherit(table: Array, axis: int, now: Array | bool) -> Array:
         first = jax.lax.slice_in_dim(own, 0, 1, axis=axis + 1)
         return jnp.broadcast_to(first, own.shape)
 
-    return Cut(table.shape[axis]).rewritten(table, one_part, axis, now)
+    return Cut(table.shape[axis]).rewrite(table, one_part, axis, now)
 
 
-def seeded(
+def seed_slots(
     centers: Array,
     seen: Array,
     mean: Array,
@@ -154,4 +154,4 @@ def seeded(
             new = jnp.where(weights.sum(-1, keepdims=True) > 0, means, new)
         return jnp.concatenate([own[:, : slots - senses], new], axis=1)
 
-    return cut.rewritten(centers, one_part)
+    return cut.rewrite(centers, one_part)

@@ -82,7 +82,7 @@ def sense_cross_entropy(
     """
     log_z = log_partition(hidden, table, _offset(bias, enabled), chunk)
     own, *others = (
-        _score(hidden, *rows) for rows in _rows(table, bias, hidden.dtype, *_labelled(labels))
+        _score(hidden, *rows) for rows in _rows(table, bias, hidden.dtype, *_labelled_slots(labels))
     )
     if labels.translations is None:
         return SenseLosses(log_z - own, log_z - own, jnp.zeros_like(own))
@@ -90,7 +90,7 @@ def sense_cross_entropy(
     return _losses(log_z, own, other, labels.translated)
 
 
-def _labelled(labels: Labels) -> list[tuple[Array, Array]]:
+def _labelled_slots(labels: Labels) -> list[tuple[Array, Array]]:
     """Words and slots of the own senses, and of the translations' senses if labels have them."""
     own = labels.words, labels.senses
     if labels.translations is None:
@@ -137,7 +137,7 @@ def _score(hidden: Array, vectors: Array, shift: Array) -> Array:
 def _parts(words: int, chunk: int) -> tuple[int, int]:
     """The number of parts of the words, and the padding words that make all parts equal."""
     min_parts = -(-words // chunk)
-    parts = cuts.even(words, range(min_parts, 2 * min_parts + 1))
+    parts = cuts.first_divisor(words, range(min_parts, 2 * min_parts + 1))
     if parts is not None:
         return parts, 0
     return min_parts, -words % min_parts
@@ -261,7 +261,7 @@ def sampled_sense_cross_entropy(
     # The argmax of uniform draws is a uniform choice among the enabled senses.
     senses = jnp.where(choice, draws, -1.0).argmax(-1)
     there = choice.any(-1)
-    labelled = _labelled(labels)
+    labelled = _labelled_slots(labels)
     (vectors, shift), *rows = _rows(table, bias, hidden.dtype, (words, senses), *labelled)
     sampled = table_scores(hidden, vectors) + (shift - _log_counts(samples, words, enabled))
     drawn = words * slots + senses

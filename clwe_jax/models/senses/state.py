@@ -95,7 +95,7 @@ def create(
         projected=project(centers, projection),
         counts=jnp.zeros((*shape, languages), jnp.int32),
         total=jnp.zeros(shape, jnp.int32),
-        enabled=jnp.broadcast_to(jnp.array(config.enabled(warm)), shape),
+        enabled=jnp.broadcast_to(jnp.array(config.enabled_slots(warm)), shape),
         projection=projection,
         queue=jnp.zeros((config.queue, width), jnp.float32),
         queue_position=jnp.zeros((), jnp.int32),
@@ -105,7 +105,7 @@ def create(
     )
 
 
-def boxed(state: SenseState) -> SenseState:
+def box(state: SenseState) -> SenseState:
     """The state with every array boxed with its logical axis names, like linen's parameters."""
     names = SenseState(
         centers=("vocab", None, "embed"),
@@ -150,7 +150,7 @@ def update(
       weights: [N]; a row with weight 0 or with an h that is not finite does not count.
       languages: language ids of the text, int [N].
     """
-    counted = _counted(h, weights)
+    counted = _is_counted(h, weights)
     one = counted.astype(jnp.int32)
     # A row that does not count gets an id beyond the table, where writes are dropped.
     words = jnp.where(counted, words, state.total.shape[0])
@@ -158,7 +158,7 @@ def update(
     read = dict(mode="fill", fill_value=0)
     before = state.total.at[words, senses].get(**read)
     uses = total.at[words, senses].get(**read) - before
-    left = _left(config, state.warm, before, uses)
+    left = _remaining_factor(config, state.warm, before, uses)
     # The moves of one center are added: each goes an equal share of the whole way.
     share = (1.0 - left) / jnp.maximum(uses, 1)
     h = jnp.where(counted[:, None], h.astype(jnp.float32), 0.0)
@@ -176,12 +176,12 @@ def update(
     )
 
 
-def _counted(h: Array, weights: Array) -> Array:
+def _is_counted(h: Array, weights: Array) -> Array:
     # h: [N, d]; weights: [N].
     return (weights > 0) & jnp.isfinite(h).all(-1)
 
 
-def _left(config: SenseOptions, warm: Array, before: Array, uses: Array) -> Array:
+def _remaining_factor(config: SenseOptions, warm: Array, before: Array, uses: Array) -> Array:
     """The factor, float32 [N], of a center after `uses` more moves than its `before` ones."""
     keep = jnp.float32(1.0 - config.alpha)
     if not config.fast_start or config.init == "paper":
@@ -196,7 +196,7 @@ def _left(config: SenseOptions, warm: Array, before: Array, uses: Array) -> Arra
 def push(state: SenseState, h: Array, weights: Array) -> SenseState:
     """Adds the representations [N, d] with a positive weight [N] to the queue in their order."""
     queue, position, filled = projections.push(
-        state.queue, state.queue_position, state.queue_filled, h, _counted(h, weights)
+        state.queue, state.queue_position, state.queue_filled, h, _is_counted(h, weights)
     )
     return state.replace(queue=queue, queue_position=position, queue_filled=filled)
 
@@ -220,7 +220,7 @@ def seed(state: SenseState, config: SenseOptions) -> SenseState:
     centers = state.centers
     if config.init != "paper":
         mean, rows, count = projections.moments(state.queue, state.queue_filled)
-        centers = seeding.seeded(
+        centers = seeding.seed_slots(
             centers,
             state.total.sum(1),
             mean,
@@ -230,7 +230,7 @@ def seed(state: SenseState, config: SenseOptions) -> SenseState:
             state.sample,
             state.projection,
         )
-    enabled = jnp.broadcast_to(jnp.array(config.enabled(warm=False)), state.enabled.shape)
+    enabled = jnp.broadcast_to(jnp.array(config.enabled_slots(warm=False)), state.enabled.shape)
     return state.replace(
         centers=centers,
         projected=project(centers, state.projection),
@@ -291,7 +291,7 @@ def after_step(
     h = jax.lax.stop_gradient(h)
     if state.sample is not None:
         # Before `update`, which counts the occurrences of this step.
-        kept = _counted(h, weights) & state.warm
+        kept = _is_counted(h, weights) & state.warm
         seen = state.total.sum(1)
         state = state.replace(sample=seeding.remember(state.sample, seen, words, h, kept))
     state = update(state, config, words, senses, h, weights, languages)

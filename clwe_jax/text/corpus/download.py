@@ -129,7 +129,7 @@ def download_files(
 def _fetch(url: str, path: str, attempts: int, timeout: float, known: str | None) -> None:
     """Fetches a file; pooch checks its SHA-256 and puts it in its place."""
 
-    def resumed(url: str, output: str, _: object) -> None:
+    def resume_transfer(url: str, output: str, _: object) -> None:
         # pooch's own transfer would start over from the first byte.
         _transfer(url, f"{path}.part", attempts, timeout)
         os.replace(f"{path}.part", output)
@@ -137,7 +137,7 @@ def _fetch(url: str, path: str, attempts: int, timeout: float, known: str | None
     folder, name = os.path.split(path)
     pooch.get_logger().setLevel("WARNING")
     try:
-        pooch.retrieve(url, known and f"sha256:{known}", name, folder, downloader=resumed)
+        pooch.retrieve(url, known and f"sha256:{known}", name, folder, downloader=resume_transfer)
     except ValueError as error:
         raise ValueError(
             f"{url} differs in SHA-256 from the sum that is known of it: the transfer damaged it, or "

@@ -92,7 +92,7 @@ def load(
         read_languages = [*languages, pivot] if languages else None
         notes = read_files(files, merger, read_languages)
         if pivot:
-            compose(merger, pivot, languages, _tested(merger, tests))
+            compose(merger, pivot, languages, _test_words(merger, tests))
         left_out = _leave_out(merger, tests)
         notes["rejected"] = _leave_out_rejected(merger, judged)
         if any(option.startswith("identical") for option in clean):
@@ -127,7 +127,7 @@ def test_words(
       FileNotFoundError, ValueError: as of `load`.
     """
     merger = Merger(normalizer)
-    _held(merger, dictionary_files.tests(exclude, (source, target)))
+    _words_by_pair(merger, dictionary_files.tests(exclude, (source, target)))
     return set(itertools.chain.from_iterable(merger.numbers.values()))
 
 
@@ -159,7 +159,7 @@ def _leave_out(merger: Merger, tests: Sequence[PairFile]) -> int:
     Returns:
       The number of distinct pairs removed.
     """
-    numbers = _held(merger, tests)
+    numbers = _words_by_pair(merger, tests)
     none = np.zeros(0, np.int32)
 
     def keep(left, right, a, b):
@@ -208,7 +208,7 @@ def _number_pairs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a.astype(np.int64) << 32) + b
 
 
-def _held(merger: Merger, tests: Sequence[PairFile]) -> dict[tuple[str, str], np.ndarray]:
+def _words_by_pair(merger: Merger, tests: Sequence[PairFile]) -> dict[tuple[str, str], np.ndarray]:
     """(language, other language) -> the numbers of the test words of `language`."""
     held: dict[tuple[str, str], list[np.ndarray]] = {}
     for path, left, right, _ in tests:
@@ -218,10 +218,10 @@ def _held(merger: Merger, tests: Sequence[PairFile]) -> dict[tuple[str, str], np
     return {key: np.concatenate(parts) for key, parts in held.items()}
 
 
-def _tested(merger: Merger, tests: Sequence[PairFile]) -> dict[str, np.ndarray]:
+def _test_words(merger: Merger, tests: Sequence[PairFile]) -> dict[str, np.ndarray]:
     """Language -> the numbers of all its test words."""
     words: dict[str, list[np.ndarray]] = {}
-    for (language, _), numbers in _held(merger, tests).items():
+    for (language, _), numbers in _words_by_pair(merger, tests).items():
         words.setdefault(language, []).append(numbers)
     return {language: np.concatenate(parts) for language, parts in words.items()}
 

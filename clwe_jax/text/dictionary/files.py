@@ -67,9 +67,9 @@ def find(
         )
     if languages is None:
         return files
-    wanted = _between(files, languages)
+    wanted = _files_between(files, languages)
     if through := pivot or _choose_pivot(files, wanted, languages):
-        wanted = _between(files, [*languages, through])
+        wanted = _files_between(files, [*languages, through])
     if not wanted:
         there = sorted(set(map("-".join, _pairs_of_all(files, languages))))
         raise ValueError(
@@ -100,7 +100,7 @@ def find_rejected(
     """
     files = (pair_files.parse_name(path, languages) for path in _paths(directory_or_files))
     found = [file for file in files if file and file.split == pair_files.REJECTED]
-    return found if languages is None else _between(found, languages)
+    return found if languages is None else _files_between(found, languages)
 
 
 def log_unread(directory_or_files: str | Sequence[str]) -> None:
@@ -125,7 +125,7 @@ def pivot_of(files: Sequence[PairFile], languages: Sequence[str] | None, pivot: 
     """The language through which dictionaries are composed, of files that `find` returned; or ''."""
     if pivot or languages is None:
         return pivot
-    return _choose_pivot(files, _between(files, languages), languages)
+    return _choose_pivot(files, _files_between(files, languages), languages)
 
 
 def _paths(directory_or_files: str | Sequence[str]) -> list[str]:
@@ -161,7 +161,7 @@ def _pairs_of_all(files: Sequence[PairFile], languages: Sequence[str]) -> Iterat
     return itertools.chain.from_iterable(_pairs_of(file, languages) for file in files)
 
 
-def _between(files: Sequence[PairFile], languages: Sequence[str]) -> list[PairFile]:
+def _files_between(files: Sequence[PairFile], languages: Sequence[str]) -> list[PairFile]:
     """The files with pairs between some languages."""
     return [
         file
@@ -172,7 +172,7 @@ def _between(files: Sequence[PairFile], languages: Sequence[str]) -> list[PairFi
     ]
 
 
-def _lacking(wanted: Sequence[PairFile], languages: Sequence[str]) -> list[str]:
+def _languages_without_pair(wanted: Sequence[PairFile], languages: Sequence[str]) -> list[str]:
     """The languages that no file pairs with another one."""
     pairs = _pairs_of_all(wanted, languages)
     there = set().union(*(pair for pair in pairs if set(pair) <= set(languages)))
@@ -184,7 +184,7 @@ def _choose_pivot(
 ) -> str:
     """A language of no text that has dictionaries with all languages that have none with another one,
     and with one language more; English before others; '' where there is none."""
-    lacking = _lacking(wanted, languages)
+    lacking = _languages_without_pair(wanted, languages)
     pairs = set(map(frozenset, _pairs_of_all(files, languages)))
     others = set(itertools.chain.from_iterable(pairs)).difference(languages)
     for other in sorted(others, key=lambda x: (x != _ENGLISH, x)):

@@ -13,7 +13,7 @@ from clwe_jax.text.dictionary import composed, jmdict, kaikki
 from clwe_jax.text.dictionary.pair_files import ListedPairs, PairFile, read_pairs
 from clwe_jax.text.words.languages import name_in
 from clwe_jax.text.words.normalize import Normalizer
-from clwe_jax.text.words.spellings import Tally, written
+from clwe_jax.text.words.spellings import Tally, as_written
 
 _SAMPLE = 500  # words of each column that the test for swapped columns looks up
 
@@ -46,7 +46,7 @@ class Merger:
                 # A spelling is normalised once, however many pairs have it.
                 if normal != word:
                     others[word] = number
-                    if normal and written(word, self.normalizer, language) != normal:
+                    if normal and as_written(word, self.normalizer, language) != normal:
                         odd[word] = normal
             append(number)
         if odd:

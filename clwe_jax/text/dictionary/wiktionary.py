@@ -111,7 +111,7 @@ def clean_pairs(path: str, language: str) -> tuple[list[tuple[str, str]], int]:
         keys = tuple(_key(text, code) for text, code in ((source, "en"), (target, language)))
         if all(keys) and keys not in kept:
             spelled = (
-                spellings.written(text, normalizer, code)
+                spellings.as_written(text, normalizer, code)
                 for text, code in ((source, "en"), (target, language))
             )
             kept[keys] = tuple(spelled)

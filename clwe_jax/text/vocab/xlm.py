@@ -130,12 +130,12 @@ class FastBpeVocabulary(Vocabulary):
                 merged.append("".join(best) if joined else parts[place])
                 place += 2 if joined else 1
             parts = merged
-        return list(itertools.chain.from_iterable(map(self._known, parts)))
+        return list(itertools.chain.from_iterable(map(self._ids_of, parts)))
 
-    def _known(self, part: str) -> list[int]:
+    def _ids_of(self, part: str) -> list[int]:
         if part in self._ids or part not in self._parts:
             return [self._ids.get(part, self.unk_id)]
-        return list(itertools.chain.from_iterable(map(self._known, self._parts[part])))
+        return list(itertools.chain.from_iterable(map(self._ids_of, self._parts[part])))
 
     def save(self, directory: str) -> None:
         os.makedirs(directory, exist_ok=True)

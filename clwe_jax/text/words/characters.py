@@ -128,7 +128,7 @@ def _mark_ranges(table: np.ndarray, ranges, value, where: np.ndarray | None = No
         part[... if where is None else where[first : last + 1]] = value
 
 
-def _frozen(table: np.ndarray) -> np.ndarray:
+def _freeze(table: np.ndarray) -> np.ndarray:
     table.setflags(write=False)
     return table
 
@@ -160,7 +160,7 @@ def class_table() -> np.ndarray:
     table[ord(TSHEG)] = UNSPACED
     table[list(map(ord, _APOSTROPHES + _MIDDLE_DOTS))] = MIDDLE
     table[list(map(ord, _LETTER_APOSTROPHES))] = WORD
-    return _frozen(table)
+    return _freeze(table)
 
 
 @functools.cache
@@ -169,7 +169,7 @@ def letter_table() -> np.ndarray:
     numbers = np.isin(_categories(), (b"Nd", b"Nl", b"No"))
     table = (class_table() == WORD) & ~numbers
     table[list(map(ord, _LETTER_APOSTROPHES))] = False
-    return _frozen(table)
+    return _freeze(table)
 
 
 @functools.cache
@@ -177,7 +177,7 @@ def hebrew_table() -> np.ndarray:
     """bool [0x110000]: whether it is a letter of the Hebrew alphabet."""
     table = np.zeros(CODE_POINTS, np.bool_)
     _mark_ranges(table, (HEBREW,), True)
-    return _frozen(table)
+    return _freeze(table)
 
 
 @functools.cache
@@ -187,7 +187,7 @@ def one_of_each_table() -> np.ndarray:
     marks = (_APOSTROPHES, _LETTER_APOSTROPHES, _MIDDLE_DOTS, _DOUBLE_QUOTES, _HYPHENS)
     for alike in (*marks, *_ARABIC_LETTERS):
         table[list(map(ord, alike))] = ord(alike[0])
-    return _frozen(table)
+    return _freeze(table)
 
 
 def apostrophes() -> np.ndarray:
@@ -217,7 +217,7 @@ def bert_class_table(strip_accents: bool = False) -> np.ndarray:
     if strip_accents:
         table[kinds == b"Mn"] = IGNORED
     table[han_table()] = SINGLE
-    return _frozen(table)
+    return _freeze(table)
 
 
 @functools.cache
@@ -231,7 +231,7 @@ def stretch_table() -> np.ndarray:
     _mark_ranges(table, TIBETAN, SYLLABLE)
     table[ord(TSHEG)] = MARK  # a letter behind it begins a word
     table[class_table() != UNSPACED] = ALONE
-    return _frozen(table)
+    return _freeze(table)
 
 
 @functools.cache
@@ -246,7 +246,7 @@ def lower_table() -> np.ndarray:
         if len(low) == 1:
             table[code] = ord(low)
     table[0x0130] = ord("i")  # the full lower case of I with a dot is two code points
-    return _frozen(table)
+    return _freeze(table)
 
 
 @functools.cache
@@ -254,7 +254,7 @@ def sentence_end_table() -> np.ndarray:
     """bool [0x110000]: whether the character ends a sentence."""
     table = np.zeros(CODE_POINTS, np.bool_)
     table[[ord(character) for character in _SENTENCE_ENDS]] = True
-    return _frozen(table)
+    return _freeze(table)
 
 
 @functools.cache
@@ -271,7 +271,7 @@ def han_table() -> np.ndarray:
     """bool [0x110000]: whether BERT's WordPiece encodes the character as a separate word."""
     table = np.zeros(CODE_POINTS, np.bool_)
     _mark_ranges(table, _BERT_HAN, True)
-    return _frozen(table)
+    return _freeze(table)
 
 
 @functools.cache
@@ -284,7 +284,7 @@ def simplified_table() -> np.ndarray:
     for before, after in zip(han, converted, strict=True):
         if len(after) == 1:
             table[ord(before)] = ord(after)
-    return _frozen(table)
+    return _freeze(table)
 
 
 def character_class(codes: np.ndarray) -> str:

@@ -68,7 +68,7 @@ class Tally:
         """Whether a piece of text is written otherwise than the words that it was cut into."""
         if raw.isascii() and "`" not in raw:
             return False
-        return written(raw, self._normalizer, language) != "".join(words)
+        return as_written(raw, self._normalizer, language) != "".join(words)
 
     def add_entries(
         self, entries: Mapping[str, str], all_entries: Iterable[str], language: str
@@ -107,7 +107,7 @@ class Tally:
         return result
 
 
-def written(raw: str, normalizer: Normalizer, language: str) -> str:
+def as_written(raw: str, normalizer: Normalizer, language: str) -> str:
     """The text as it is written, in the case and the Chinese characters that the options ask for."""
     simplify = normalizer.simplify_chinese and is_chinese(language)
     return raw.translate(_changes(normalizer.lower_case, simplify))
@@ -122,7 +122,7 @@ def written_words(
       raw: the text.
       words: its words in their order, or one key of several words.
     """
-    own = written(raw, normalizer, language)
+    own = as_written(raw, normalizer, language)
     if own == "".join(words):
         return words
     segments = _segments(own)

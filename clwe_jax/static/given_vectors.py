@@ -13,12 +13,12 @@ from clwe_jax.embeddings import files
 from clwe_jax.embeddings.collect import KEPT
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.options.static import StaticRun
-from clwe_jax.static.vocabularies import Vocabularies
+from clwe_jax.static.unaligned import UnalignedVectors
 from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.words.normalize import Normalizer
 
 
-def read(config: StaticRun) -> Vocabularies:
+def read(config: StaticRun) -> UnalignedVectors:
     """The vectors of `config.align.source_vectors` and `target_vectors`, which share no words."""
     paths = config.align.source_vectors, config.align.target_vectors
     raw = {}
@@ -39,7 +39,7 @@ def read(config: StaticRun) -> Vocabularies:
             if count and name not in KEPT:
                 skipped[f"{os.path.basename(path)}: {name.replace('_', ' ')}"] = count
     made_with = {"vectors": [[os.path.getsize(x), os.path.getmtime(x)] for x in paths]}
-    return Vocabularies(raw, made_with=made_with, skipped=skipped)
+    return UnalignedVectors(raw, made_with=made_with, skipped=skipped)
 
 
 def counts(raw: Mapping[str, Vectors]) -> dict[str, dict[str, int]]:

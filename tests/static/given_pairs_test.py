@@ -12,7 +12,7 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import CountedLinks
 from clwe_jax.encoders import beside_weights, load, spaces
 from clwe_jax.options import systems
-from clwe_jax.static import given, job as static
+from clwe_jax.static import given_pairs, job as static
 from clwe_jax.static.run_corpus import RunCorpus
 from clwe_jax.text.dictionary.test_dictionaries import TestSet
 from clwe_jax.text.words.normalize import Normalizer
@@ -236,5 +236,5 @@ def test_precision_is_that_of_the_most_frequent_link_in_both_directions():
         TestSet("en", "xx", {"y": frozenset("b"), "x": frozenset("a")}),
         TestSet("de", "en", {"a": frozenset("x")}),
     ]
-    assert given.tested_links(links, ("xx", "en"), tests) == [False, True, True, True]
-    assert given.tested_links(links, ("xx", "en"), tests[2:]) == []
+    assert given_pairs.tested_links(links, ("xx", "en"), tests) == [False, True, True, True]
+    assert given_pairs.tested_links(links, ("xx", "en"), tests[2:]) == []

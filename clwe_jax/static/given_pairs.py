@@ -15,7 +15,7 @@ from clwe_jax.report import data
 from clwe_jax.report.data import Column, Language, Metric, Number, Section, Table
 from clwe_jax.report.figure_tables import pair_name
 from clwe_jax.runs.evaluators import NamedEvaluator
-from clwe_jax.static.mined import Written, sort_links
+from clwe_jax.static.mined import LinkReport, sort_links
 from clwe_jax.static.trainer import Trainer
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.dictionary.test_dictionaries import TestSet
@@ -36,7 +36,7 @@ def write(
     dictionary: Dictionary | None,
     tests: Sequence[TestSet],
     tested: Sequence[str] = (),
-) -> Written:
+) -> LinkReport:
     """The links with their figures and their section of the report.
 
     Args:
@@ -72,7 +72,7 @@ def write(
     blocks: list[data.Block] = [Table(columns, rows)]
     if tested:
         blocks.append(_coverage(tested))
-    return Written(links, figures, [data.to_json(Section("Given pairs", _ABOUT, blocks))])
+    return LinkReport(links, figures, [data.to_json(Section("Given pairs", _ABOUT, blocks))])
 
 
 def _coverage(tested: Sequence[str]) -> Table:

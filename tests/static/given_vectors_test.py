@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 from clwe_jax import api, options, presets
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.static import job as static, provided, refine
+from clwe_jax.static import job as static, given_vectors, refine
 from clwe_jax.text import dictionary as dictionaries
 
 WORDS, DIM = 40, 6
@@ -223,7 +223,7 @@ def test_sentences_are_pooled_by_sif_without_counts(brought):
 
 def test_counts_in_a_file_are_taken(brought):
     vectors = Vectors(["a", "b"], np.eye(2), np.array([7, 3]))
-    assert provided.counts({"de": vectors}) == {"de": {"a": 7, "b": 3}}
+    assert given_vectors.counts({"de": vectors}) == {"de": {"a": 7, "b": 3}}
 
 
 def test_dictionary_vectors_stand_beside_given_ones(brought):

@@ -1,4 +1,4 @@
-"""Translations and links of words that texts of several languages hold, and their file."""
+"""What texts of several languages say of translations: pairs of sentences, links of words; and their file."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class MinedPairs(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Grown:
-    """Pairs of sentences from the texts, and the links of their words.
+class TextLinks:
+    """Pairs of sentences from the texts, mined or given, and the links of their words.
 
     Attributes:
       links: (language, other language) -> counted links of their words.
@@ -64,7 +64,7 @@ class Grown:
             np.savez_compressed(file, about=_bytes([about]), **arrays)
 
     @classmethod
-    def load(cls, path: str) -> Grown:
+    def load(cls, path: str) -> TextLinks:
         """Reads a file that `save` wrote.
 
         Raises:

@@ -1,4 +1,4 @@
-"""The words and vectors of each language, and the words that it shares with the hub."""
+"""Vectors of each language before alignment, and the words that it shares with the hub."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Counts = Mapping[str, Mapping[str, int]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Vocabularies:
+class UnalignedVectors:
     """Vectors of several languages before alignment.
 
     Attributes:
       raw: language -> its vectors, most frequent word first.
       shared: language -> the words that it shares with the hub.
       before: `raw` and `shared` before reallocation; None where nothing was reallocated.
-      description: the vocabularies in the report; {} where nothing is shared.
+      description: what the report says of the shared words; {} where nothing is shared.
       made_with: record of the files of given vectors, on which their alignment depends.
       skipped: fault -> number of lines that were left out of these files.
     """
@@ -66,13 +66,13 @@ def language_part(
     return dataclasses.replace(taken, counts=np.array([n for _, n in rows], np.int64))
 
 
-def shared_by_text(joint: Vectors, counts: Counts, hub: str, max_words: int) -> Vocabularies:
-    """Vocabularies of joint vectors: a word in the texts of two languages is one shared word."""
+def split_by_text(joint: Vectors, counts: Counts, hub: str, max_words: int) -> UnalignedVectors:
+    """Each language's part of joint vectors: a word in the texts of two languages is one shared word."""
     raw = {
         language: language_part(joint, words, words, max_words)
         for language, words in counts.items()
     }
-    shared = _in_common(raw, hub)
+    shared = _words_in_common(raw, hub)
     description = {
         "text": "One set of vectors: a word that occurs in the text of two languages is one word.",
         "languages": {
@@ -80,13 +80,13 @@ def shared_by_text(joint: Vectors, counts: Counts, hub: str, max_words: int) -> 
             for language, words in shared.items()
         },
     }
-    return Vocabularies(raw, shared, description=description)
+    return UnalignedVectors(raw, shared, description=description)
 
 
 def reallocate_words(
     config: StaticRun, joint: Vectors, counts: Counts, hub: str, separate: Raw | None
-) -> Vocabularies:
-    """Vocabularies in which a word that belongs to one language is no longer shared (Eqs 5-6).
+) -> UnalignedVectors:
+    """As `split_by_text`; a word that belongs to one language is no longer shared (joint-align, Eqs 5-6).
 
     Args:
       config: the run's config; `static.gamma`, `static.rule`, `embeddings.max_vocab` and `seed`
@@ -96,7 +96,7 @@ def reallocate_words(
         for other rules.
     """
     max_words = config.embeddings.max_vocab
-    first = shared_by_text(joint, counts, hub, max_words)
+    first = split_by_text(joint, counts, hub, max_words)
     decided = reallocate(
         counts,
         config.static.gamma,
@@ -109,7 +109,7 @@ def reallocate_words(
         language: language_part(joint, words, decided.vocabulary(language), max_words)
         for language, words in counts.items()
     }
-    description = _describe_vocabularies(config.static, first.raw, kept, decided)
+    description = _describe_reallocation(config.static, first.raw, kept, decided)
     for language, row in description["languages"].items():
         logging.info(
             "%s: %s words, %s before reallocation, %s of them shared",
@@ -119,10 +119,12 @@ def reallocate_words(
             f"{row['shared']:,}",
         )
     # After reallocation a word is shared if both languages still have it.
-    return Vocabularies(kept, _in_common(kept, hub), (first.raw, first.shared), description)
+    return UnalignedVectors(
+        kept, _words_in_common(kept, hub), (first.raw, first.shared), description
+    )
 
 
-def _in_common(raw: Raw, hub: str) -> dict[str, frozenset[str]]:
+def _words_in_common(raw: Raw, hub: str) -> dict[str, frozenset[str]]:
     return {
         language: frozenset(word for word in vectors.words if word in raw[hub].index)
         for language, vectors in raw.items()
@@ -130,7 +132,7 @@ def _in_common(raw: Raw, hub: str) -> dict[str, frozenset[str]]:
     }
 
 
-def _describe_vocabularies(
+def _describe_reallocation(
     settings: StaticOptions, before: Raw, after: Raw, decided: Reallocation
 ) -> dict[str, Any]:
     if settings.rule == "ratio":
