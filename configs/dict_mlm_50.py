@@ -57,10 +57,10 @@ def get_config(scale: str = "laptop"):
     )
 
     config.task = options.section_of("task", "dict_mlm", cross_lingual_share=0.5)
-    config.task.kept = pick("text", "text", "text", "label")
+    config.task.kept_piece = pick("text", "text", "text", "label")
     if scale in ("laptop", "small"):
         # More is learned from each batch: all labels count, and most words are predicted. Most of these
-        # stay visible (keep_share), as the text's word and not the label (kept), or the model copies.
+        # stay visible (keep_share), as the text's word and not the label, or the model learns to copy.
         config.task.labels = "expected"
         config.task.update(masking_rate=0.8, mask_share=0.2, keep_share=0.75, random_share=0.05)
         config.data.max_predictions = pick(48, 96, 0, 0)

@@ -20,6 +20,7 @@ import numpy as np
 from clwe_jax import atomic, options
 from clwe_jax.data.arrays import ArraySource
 from clwe_jax.data.counts import PieceCounts
+from clwe_jax.options import folder
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import to_dict
 from clwe_jax.text.dictionary.label_table import LabelTable
@@ -201,7 +202,9 @@ class Prepared:
         }
         have = {key: self.meta[key.removeprefix("data.")] for key in wanted}
         # Options that are newer than the batches have their defaults.
-        have["task"] = to_dict(options.parse({"task": have["task"]}).task)
+        prepared = {"task": dict(have["task"])}
+        folder.update_names(prepared)
+        have["task"] = to_dict(options.parse(prepared).task)
         wrong = [
             f"  config.{key}: {have[key]!r} prepared, {wanted[key]!r} wanted"
             for key in wanted

@@ -197,7 +197,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         ]
 
 
-def _directions(pair: parallel.Files) -> tuple[str, str]:
+def _directions(pair: parallel.Bitext) -> tuple[str, str]:
     """The names of a pair's directions in metrics, such as 'de-en' and 'en-de'."""
     return pair.name, f"{pair.target}-{pair.source}"
 

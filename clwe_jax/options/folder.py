@@ -33,6 +33,7 @@ _RENAMED = {
     "objective.hold": "objective.stay_near_embeddings",
     "optimizer.pull": "optimizer.decay_to_start",
     "static.mining.position": "static.mining.position_weight",
+    "task.kept": "task.kept_piece",
     "transfer.align.parallel": "data.pairs",
 }
 # The key of config.json for the folder that relative paths of options begin in, as seen from WORKDIR.
@@ -168,6 +169,12 @@ def _read_values(workdir: str | os.PathLike[str]) -> dict[str, Any]:
             f"{path}: the folder has layout {layout}, which clwe_jax {reader} reads; clwe_jax "
             f"{__version__} reads layout {LAYOUT}. Train again with another --workdir=DIR."
         )
+    update_names(values)
+    return values
+
+
+def update_names(values: dict[str, Any]) -> None:
+    """Gives options of earlier releases their names of today, and leaves out those that are constants."""
     for evaluator in values.get("evals", {}).values():
         evaluator.pop("bootstrap", None)  # an option of 0.2.0, which decides nothing that is loaded
     for path in _GONE:
@@ -177,7 +184,6 @@ def _read_values(workdir: str | os.PathLike[str]) -> dict[str, Any]:
         _move(values, old, new)
     for group in _section_of(values, "optimizer.groups").values():
         _move({"optimizer": group}, "optimizer.pull", _RENAMED["optimizer.pull"])
-    return values
 
 
 def _section_of(values: dict[str, Any], path: str) -> dict[str, Any]:

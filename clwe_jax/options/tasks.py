@@ -20,7 +20,7 @@ from clwe_jax.options.section import (
 from clwe_jax.options.text import SOURCE
 
 CHOICES = ("uniform", "context")
-KEPT = ("text", "label")
+KEPT_PIECES = ("text", "label")
 LABELS = ("drawn", "expected")
 SENTENCES = ("lines", "marks")
 RESETS = ("never", "document")
@@ -68,7 +68,7 @@ class Mlm(TaskOptions):
     # Constants in tasks whose labels are the words themselves.
     cross_lingual_share = 0.0
     choice = "uniform"
-    kept = "label"
+    kept_piece = "label"
 
     masking_rate: Share = option(0.15, "expected share of masked words among the words of a line")
     mask_share: Share = option(
@@ -99,9 +99,9 @@ class Mlm(TaskOptions):
 class DictMlm(Mlm):
     """Masked words are labelled with a synonym in another language (DICT-MLM, D1-D4).
 
-    D4 leaves 10% of the masked words as they are, and D3 masks the sentence after words were exchanged
-    for synonyms: read so, a kept word is the label itself. By the order of the paper's steps (words are
-    chosen and masked, then labels exchanged) it is the text's word. `kept` chooses.
+    The paper keeps 10% of the masked words as they are (D4), and masks the sentence after words were
+    exchanged for synonyms (D3): read so, a kept word shows the label itself. By the order of its steps
+    (words are chosen and masked, then labels exchanged) it shows the text's word. `kept_piece` chooses.
     """
 
     name = "dict_mlm"
@@ -119,7 +119,7 @@ class DictMlm(Mlm):
         "words uniformly; 'context' (beyond the paper) prefers the words of the language "
         "whose meanings fit the sentence",
     )
-    kept: Annotated[str, OneOf(*KEPT)] = option(
+    kept_piece: Annotated[str, OneOf(*KEPT_PIECES)] = option(
         "label",
         "what an unchanged piece of a masked word shows (D4): 'text', the word of the text, which "
         "teaches to translate it in context; 'label', the word to predict, which teaches to copy",

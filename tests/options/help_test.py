@@ -74,5 +74,5 @@ def test_help_shows_every_description_whole(path):
     ],
 )
 def test_the_option_that_was_probably_meant(name, path, meant):
-    said = options_help.unknown(load(name), path)
+    said = options_help.explain_unknown(load(name), path)
     assert said.startswith(f"config.{path}: the config has no such option.") and meant in said

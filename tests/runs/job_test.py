@@ -347,7 +347,8 @@ def test_a_folder_with_former_names_of_options_is_read(tmp_path):
     run = options.parse(presets.start_from("warm_dict_mlm", "laptop"))
     options.write_config(run, str(tmp_path), ".")
     text = (tmp_path / "config.json").read_text()
-    for new, old in (("stay_near_embeddings", "hold"), ("decay_to_start", "pull")):
+    names = {"stay_near_embeddings": "hold", "decay_to_start": "pull", "kept_piece": "kept"}
+    for new, old in names.items():
         assert new in text
         text = text.replace(f'"{new}"', f'"{old}"')
     (tmp_path / "config.json").write_text(text)

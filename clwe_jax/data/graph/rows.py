@@ -131,7 +131,7 @@ class RowBuilder:
             )
         is_masked = tf.gather(words.masked, word)
         kept = target
-        if self._task.kept == "text":
+        if self._task.kept_piece == "text":
             # A label may have more pieces than the word of the text, whose last one is then repeated.
             place = tf.minimum(within, tf.gather(words.shown_size, word) - 1)
             kept = tf.gather(pieces, tf.gather(words.shown, word) + place)

@@ -101,11 +101,11 @@ def test_golden_dict_mlm():
 def test_golden_kept_words():
     """A kept word shows the text's word or its label; of a longer label the last piece again."""
     shares = dict(masking_rate=1.0, mask_share=0.0, keep_share=1.0, random_share=0.0)
-    task = DictMlm(cross_lingual_share=1.0, kept="text", **shares)
+    task = DictMlm(cross_lingual_share=1.0, kept_piece="text", **shares)
     rows, _ = toy(12, 8, task)(["The cat sees a dog."], [0])
     assert text(rows["inputs"][0]) == "[CLS] the cat cat sees a dog . [SEP]"
     assert text(rows["targets"][0]) == "[CLS] the kat ##ze sieht a hund . [SEP]"
-    rows, _ = toy(12, 8, DictMlm(cross_lingual_share=1.0, kept="label", **shares))(
+    rows, _ = toy(12, 8, DictMlm(cross_lingual_share=1.0, kept_piece="label", **shares))(
         ["The cat sees a dog."], [0]
     )
     assert text(rows["inputs"][0]) == "[CLS] the kat ##ze sieht a hund . [SEP]"
@@ -115,7 +115,7 @@ def test_golden_expected_labels():
     """The text stays as it is; a word with an entry is predicted once, at its first piece."""
     task = DictMlm(
         masking_rate=1.0,
-        kept="text",
+        kept_piece="text",
         labels="expected",
         mask_share=0.0,
         keep_share=1.0,
@@ -275,7 +275,7 @@ def test_no_piece_is_lost(small, encoder):
 
 
 def test_rows_are_well_formed(small, encoder):
-    for task in (DictMlm(), DictMlm(kept="text", labels="expected"), DictTlm()):
+    for task in (DictMlm(), DictMlm(kept_piece="text", labels="expected"), DictTlm()):
         rows, _ = run(small, encoder, task, count=150)
         vocabulary = small.tokenizer.vocabulary
         for row in zip(*(rows[name] for name in ("targets", "segment_ids", "positions"))):

@@ -59,7 +59,7 @@ def run(name):
     def create():
         return senses.create(CONFIG, V, D, jax.random.key(0), 2)
 
-    shardings = partition.shardings_of(jax.eval_shape(lambda: senses.boxed(create())), mesh)
+    shardings = partition.shardings_of(jax.eval_shape(lambda: senses.box(create())), mesh)
     rows = jax.sharding.NamedSharding(mesh, partition.BATCH_SPEC)
     r = np.random.RandomState(0)
     table = jax.device_put(np.float32(r.randn(V, CONFIG.slots, D)), shardings.centers)
@@ -111,7 +111,7 @@ def gathered():
     def create():
         table = jnp.zeros((2, words, CONFIG.slots, D), jnp.float32)
         return (
-            senses.boxed(senses.create(CONFIG, words, D, jax.random.key(0), 2)),
+            senses.box(senses.create(CONFIG, words, D, jax.random.key(0), 2)),
             nn.LogicallyPartitioned(table, (None, "vocab", None, "embed")),
         )
 

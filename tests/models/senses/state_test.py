@@ -499,7 +499,7 @@ def test_more_components_than_possible(options):
 def test_every_array_has_the_names_of_its_axes():
     for init in ("seeded", "kmeans"):
         state = create(config_of(init=init), V, D, jax.random.key(0))
-        for box in jax.tree.leaves(senses.boxed(state), is_leaf=lambda x: hasattr(x, "names")):
+        for box in jax.tree.leaves(senses.box(state), is_leaf=lambda x: hasattr(x, "names")):
             assert len(box.names) == box.value.ndim
             assert ("vocab" in box.names) == (box.value.shape[:1] == (V,))
             assert box.names[:1] == ("vocab",) or "vocab" not in box.names
