@@ -33,6 +33,7 @@ def best(
     found = [tuple(rows[:, 0] for _, rows in near)]
     for count in neighbourhoods:
         means = (cosines[:, :count].mean(1) for cosines, _ in near)
+        # CSLS is 2 c - r(x) - r(y), and the r of the vector that chooses is the same for all.
         ahead, back = _nearest(x, y, *means, 2.0, (1, 1), memory_bytes)
         found.append((ahead[1][:, 0], back[1][:, 0]))
     return found

@@ -115,7 +115,8 @@ def least_squares(x: Array, y: Array, ridge: float = 0.0) -> np.ndarray:
       y: outputs, [P, D'].
       ridge: weight of the squared norm, at least 0.
     """
-    # Smaller singular values of x are rounding errors; dividing by them would give huge weights.
+    # Smaller singular values of x are rounding errors, of the type that x has had until now: dividing by
+    # them would give huge weights.
     rounding = np.finfo(np.result_type(x.dtype, np.float32)).eps * max(x.shape)
     x = np.asarray(x, np.float64)
     y = np.asarray(y, np.float64)

@@ -40,7 +40,7 @@ class Model(SpecialMethods):
         self.loaded = loaded
         self.languages: tuple[str, ...] = loaded.languages
         self.tokenizer: Tokenizer | None = loaded.tokenizer
-        self._can = Capabilities(loaded)
+        self._can = Capabilities(loaded)  # checks what the kind of model can do
 
     def __repr__(self) -> str:
         return f"Model({self.loaded!r})"
@@ -96,12 +96,12 @@ class Model(SpecialMethods):
 
         Args:
           texts, lang: sentences and their language.
-          layer: number of a layer, 0 for the embeddings; 'mean_last4' (or None, unless `pool` is 'own'): the
-            mean over the last four; 'all': the vectors of all layers. Static vectors have the layer 0.
-          pool: 'own', without `layer`: a sentence's vector as a downloaded model's folder says; else
-            'mean': one vector for each sentence, the mean over its pieces (static vectors: its words),
-            or a model's own pooling; 'sif': the mean in which a piece weighs a / (a + p), with a = 1e-3
-            and p its share in the run's text; None: a vector for each piece (or word with a vector).
+          layer: a layer's number, 0 for the embeddings; 'mean_last4', the mean over the last four; 'all', the
+            vectors of all layers. None: 'mean_last4', but with pool='own' the model's own way, if it has one.
+          pool: how the vectors of a sentence's pieces (static vectors: words) become one. 'mean': their mean,
+            or a model's own pooling; 'sif': the mean in which a piece weighs a / (a + p), with a = 1e-3 and p its share in the run's
+            text; 'own': as a downloaded model's folder says where `layer` is None, else 'mean'; None: they
+            stay, a vector for each piece (or word with a vector). A static vector has the layer 0.
           normalize: whether vectors have length 1.
           batch_size: rows that a language model computes at once.
           show_progress: whether a line on stderr shows how many texts are done; None: on a terminal.
@@ -117,10 +117,10 @@ class Model(SpecialMethods):
         check_count(batch_size=batch_size)
         own = layer is None and pool == "own"
         encoder = self._can.encoder("encode", batch_size, own, lang=lang)
-        how = "mean" if pool == "own" else pool
-        chosen = functools.partial(select, layer=layer)
+        pooling = "mean" if pool == "own" else pool
+        reduce = functools.partial(select, layer=layer)
         with terminal.progress(show_progress):
-            encoded = encoder.pool_texts(check_texts(texts), lang, how, chosen)
+            encoded = encoder.pool_texts(check_texts(texts), lang, pooling, reduce)
         if normalize and pool is None:
             return [np.asarray(search.unit(vectors)) for vectors in encoded]
         return np.asarray(search.unit(encoded)) if normalize else encoded
@@ -199,10 +199,10 @@ class Model(SpecialMethods):
           ValueError: an unknown language, method or layer, a word without letters or without a static
             vector, or a run without a list of frequent words.
         """
-        asked = lang if to is None else to
-        searched = self._can.need(kinds.SearchesWords, "neighbours", lang=lang, to=asked)
-        chosen = {} if method is None else {"method": method}
-        return searched.neighbours(word, lang, k, to, layer, **chosen)
+        other = lang if to is None else to
+        loaded = self._can.need(kinds.SearchesWords, "neighbours", lang=lang, to=other)
+        options = {} if method is None else {"method": method}  # else the kind's own default
+        return loaded.neighbours(word, lang, k, to, layer, **options)
 
     def translate_word(
         self, word: str, lang: str, to: str, k: int = 5, method: str = "csls"
@@ -228,8 +228,8 @@ class Model(SpecialMethods):
                 f"to={to!r} is the word's own language: name another one of {others}, or call "
                 f"neighbours({word!r}, lang={lang!r})"
             )
-        found = self.neighbours(word, lang, k, to, method=method)
-        return [WordTranslation(near.word, near.score) for near in found]
+        neighbours = self.neighbours(word, lang, k, to, method=method)
+        return [WordTranslation(near.word, near.score) for near in neighbours]
 
     def similarity(
         self, a: str, b: str, lang: str, to: str | None = None, layer: Layer | None = None

@@ -24,7 +24,7 @@ from clwe_jax.encoders.dictionary_entries import DictionaryEntries
 from clwe_jax.encoders.encode import Layer, select
 from clwe_jax.encoders.loaded import BATCH, LoadedEncoder
 from clwe_jax.encoders.nearest import Neighbour, Ranked, rank
-from clwe_jax.encoders.static import LastSpelled, StaticEncoder, known_parts
+from clwe_jax.encoders.static import SpellingCache, StaticEncoder, known_parts
 from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.words.normalize import Normalizer
@@ -117,7 +117,7 @@ class StaticSpaces(LoadedEncoder):
         """
         check_languages(self.languages, source=source, target=target)
         if source == target and source in self.alignments:
-            return self.raw[source], self.raw[source]
+            return self.raw[source], self.raw[source]  # its own space, which no map has changed
         for language, other in ((source, target), (target, source)):
             if other == self.hub and language in self.alignments:
                 mapped, hub = self._aligner_space(language)
@@ -211,7 +211,7 @@ class StaticSpaces(LoadedEncoder):
             self,
             split or self._split_text,
             frequencies=self.frequencies,
-            spelled=LastSpelled(self._spell_words) if self.spelling else None,
+            spell_words=SpellingCache(self._spell_words) if self.spelling else None,
             as_words=self.as_words,
         )
 

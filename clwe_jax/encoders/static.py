@@ -46,16 +46,17 @@ class StaticEncoder:
       split: (text, language) -> the text's words, spelled as the vectors' words.
       pair: language -> vectors of two languages in their own space; None: the space of all.
       frequencies: counts of words in the run's text; None where they are not known.
-      spelled: (words, language) -> vectors of words that have none, float32 [words, D], in the space
+      spell_words: (words, language) -> vectors of words that have none, float32 [words, D], in the space
         of all; None: there are no such vectors.
-      as_words: vectors of words -> those by which single words are compared, float32 [words, D].
+      as_words: vectors of words -> those by which single words are compared, in which guesses from spelling
+        are shorter, float32 [words, D].
     """
 
     spaces: VectorSpaces
     split: Callable[[str, str], Sequence[str]]
     pair: Mapping[str, Vectors] | None = None
     frequencies: Frequencies | None = None
-    spelled: Callable[[Sequence[str], str], np.ndarray] | None = None
+    spell_words: Callable[[Sequence[str], str], np.ndarray] | None = None
     as_words: Callable[[np.ndarray], np.ndarray] = lambda rows: np.asarray(rows, np.float32)
     layers = 1
     sentence_reading = "the mean of the words, weighted by inverse document frequency"
@@ -183,17 +184,17 @@ class StaticEncoder:
     def _take_words(self, sentences: Iterable[Sequence[str]], language: str) -> Vectors:
         """The vectors of the sentences' words, those from their spelling with them."""
         vectors = self._vectors(language)
-        if self.spelled is None:
+        if self.spell_words is None:
             return vectors
         words = itertools.chain.from_iterable(sentences)
-        return add_spelled(vectors, words, lambda some: self.spelled(some, language))
+        return add_spelled(vectors, words, lambda some: self.spell_words(some, language))
 
     def _vectors(self, language: str) -> Vectors:
         return self.spaces.common_vectors(language) if self.pair is None else self.pair[language]
 
 
 @dataclasses.dataclass(frozen=True)
-class LastSpelled:
+class SpellingCache:
     """Vectors of words by their spelling, which keeps those of the last words of each language.
 
     An evaluation asks for the same sentences, or nearly the same, with every other language.
@@ -232,11 +233,11 @@ def known_parts(word: str, index: Container[str]) -> list[str]:
 
 
 def add_spelled(
-    vectors: Vectors, words: Iterable[str], spelled: Callable[[Sequence[str]], np.ndarray]
+    vectors: Vectors, words: Iterable[str], spell: Callable[[Sequence[str]], np.ndarray]
 ) -> Vectors:
-    """The vectors of these words alone, in the order of strings: their own, or that of `spelled`.
+    """The vectors of these words alone, in the order of strings: their own, or that of `spell`.
 
-    Words that `spelled` knows nothing of, for which it has zeros, are left out.
+    Words that `spell` knows nothing of, for which it has zeros, are left out.
     """
     words = sorted(set(words))
     own = vectors.rows(words)
@@ -244,7 +245,7 @@ def add_spelled(
     rows[own >= 0] = vectors.vectors[own[own >= 0]]
     others = np.flatnonzero(own < 0)
     if len(others):
-        rows[others] = spelled([words[place] for place in others.tolist()])
+        rows[others] = spell([words[place] for place in others.tolist()])
     known = (own >= 0) | rows.any(1)
     return Vectors([word for word, here in zip(words, known) if here], rows[known])
 

@@ -18,7 +18,9 @@ from clwe_jax.models.pooling import unit
 from clwe_jax.types import Array, Sums
 
 _NO_PIECE = -1e9  # score of a place without a piece
-_SMALLEST = 1e-30  # of a sum of exponentials, whose logarithm is taken
+_SMALLEST = (
+    1e-30  # of a language's sum of exponentials, which all underflow far below the top score
+)
 
 
 @struct.dataclass

@@ -265,10 +265,10 @@ class Transformer(nn.Module):
         x_BLD = nn.with_logical_constraint(x_BLD, ACTIVATION)
 
         mask_B1LL = self.make_mask(batch)
-        turned = () if self.options.position_table else (batch["positions"],)
+        rotary = () if self.options.position_table else (batch["positions"],)
         outputs = [x_BLD]
         for k, layer in enumerate(self.encoder_layers):
-            x_BLD = layer(outputs[-1], mask_B1LL, seed, *turned)
+            x_BLD = layer(outputs[-1], mask_B1LL, seed, *rotary)
             if k < self.options.private_layers:
                 # The layer ran for every language; a row has one.
                 x_BLD = private.choose_own(x_BLD, batch["language_ids"][:, 0])

@@ -56,7 +56,7 @@ class FinishedSpace:
                 f"config.embeddings.dim={new.dim}: the trained part of config.static.add_to has "
                 f"{self.trained_dim} dimensions; give the options of that run"
             )
-        # The part in the finished space has its mean subtracted, as `beside` will do with the new one.
+        # The part in the finished space has its mean subtracted, as `concatenate.vectors` will do with the new one.
         known = old.vectors[:, -new.dim :].astype(np.float32)
         rows = old.rows(new.own_keys)
         # Words that only the dictionary knows have zeros there, which must not count as pairs.

@@ -47,7 +47,7 @@ class FileJob(NamedTuple):
         getattr(pocket, self.function)(folder, *self.arguments)
 
     @property
-    def cached(self) -> str:
+    def cache_folder(self) -> str:
         """The part's folder in the cache, named by the function, its arguments and the code."""
         key = json.dumps([self.function, self.arguments, _code()])
         return atomic.user_cache("pocket", hashlib.sha256(key.encode()).hexdigest()[:32])
@@ -96,7 +96,7 @@ def write(config: options.Run, languages: Sequence[str], folder: str) -> None:
     if os.path.exists(whole):
         return
     wanted = file_jobs(config, languages)
-    new = [part for part in wanted if not os.path.isdir(part.cached)]
+    new = [part for part in wanted if not os.path.isdir(part.cache_folder)]
     if new:
         logging.info("Writing the embedded world to %s", folder)
         if config.data.pocket_sentences >= _SEVERAL:
@@ -113,7 +113,7 @@ def keep(part: FileJob) -> None:
     Raises:
       OSError: the cache cannot be written.
     """
-    with atomic.making_folder(part.cached) as folder:
+    with atomic.making_folder(part.cache_folder) as folder:
         part.write(folder)
 
 
@@ -144,15 +144,15 @@ def _entries() -> Iterator[os.DirEntry[str]]:
 def _take(part: FileJob, folder: str) -> None:
     """Copies a part's files from the cache; without a usable cache they are written here."""
     try:
-        if not os.path.isdir(part.cached):
+        if not os.path.isdir(part.cache_folder):
             keep(part)
         # `trim` deletes the parts with the oldest times.
-        os.utime(part.cached)
+        os.utime(part.cache_folder)
         os.makedirs(folder, exist_ok=True)
-        for name in os.listdir(part.cached):
+        for name in os.listdir(part.cache_folder):
             # A copy and not a link: a run's files may be edited.
             with (
-                open(os.path.join(part.cached, name), "rb") as source,
+                open(os.path.join(part.cache_folder, name), "rb") as source,
                 atomic.writing(os.path.join(folder, name)) as target,
             ):
                 shutil.copyfileobj(source, target)

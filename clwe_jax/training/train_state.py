@@ -48,6 +48,7 @@ def create(
     objective: Objective, tx: optax.GradientTransformation, batch: Batch, seed: int
 ) -> TrainState:
     """The state before the first step; its arrays are boxed with their logical axis names."""
+    # Two keys, so that training draws the same numbers whatever the parameters start from.
     init_key, train_key = jax.random.split(jax.random.key(seed, impl=KEY_TYPE))
     variables = dict(objective.init(init_key, batch))
     params = variables.pop("params")

@@ -22,7 +22,7 @@ class TransferPage(page.Page):
         return _headlines(run)
 
     def code(self, run):
-        return _labelling(run)
+        return _labelling_code(run)
 
 
 def _task(run: RunFolder) -> type[Task]:
@@ -90,7 +90,7 @@ def _headlines(run: RunFolder) -> list[Headline]:
     return [mean, *own]
 
 
-def _labelling(run: RunFolder) -> str:
+def _labelling_code(run: RunFolder) -> str:
     """Code that labels words, texts or spans."""
     task = _task(run)
     lang = run.languages[0]

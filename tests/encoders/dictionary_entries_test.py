@@ -80,8 +80,8 @@ def test_a_folder_without_entries_answers_as_before_and_measurements_do_not_read
 
 def test_pairs_of_two_languages_and_of_languages_that_are_added():
     model = model_of(PAIRS)
-    assert model.entries.known.between("uk", "en").tolist() == [[0, 3], [1, 0], [1, 3]]
-    assert model.entries.known.between("en", "fa").tolist() == []
+    assert model.entries.known.pairs_between("uk", "en").tolist() == [[0, 3], [1, 0], [1, 3]]
+    assert model.entries.known.pairs_between("en", "fa").tolist() == []
     first = model_of({("en", "uk"): PAIRS["en", "uk"]}, ("en", "uk"))
     grown = dict(model.raw)
     grown["en"] = Vectors([*ENGLISH, "new"], np.float32([*ROWS, [1, 1, 1]]))
@@ -124,7 +124,7 @@ def test_a_rejected_pair_is_no_answer_in_a_run_and_in_its_folder(method, tmp_pat
         assert near == [x for x in before if x != "water closet"]
         assert words(some.neighbours("water closet", "en", 3, "uk", method=method)) == ["ріка"]
     both = model.word_space("uk", "en")
-    rows = model.entries.rejected.between("uk", "en")
+    rows = model.entries.rejected.pairs_between("uk", "en")
     assert rows.tolist() == [[1, 1]]
     pairs = lexica.induce_pairs(*both, np.empty((0, 2), int), rows)
     assert ("Вода", "water closet") not in pairs

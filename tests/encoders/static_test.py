@@ -8,7 +8,7 @@ import pytest
 
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import static as static_encoder
-from clwe_jax.encoders.static import LastSpelled, StaticEncoder
+from clwe_jax.encoders.static import SpellingCache, StaticEncoder
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
 from clwe_jax.text.corpus.frequencies import Frequencies
@@ -59,7 +59,7 @@ def test_words_with_a_vector_by_their_spelling_have_it_in_text_and_not_in_labell
         return np.array([[0, 0, 2.0 * word.startswith("s")] for word in words], np.float32)
 
     found = Vectors(["a", "b"], np.eye(2, 3, dtype=np.float32))
-    model = dataclasses.replace(encoder({"de": found}), spelled=spelled)
+    model = dataclasses.replace(encoder({"de": found}), spell_words=spelled)
     expected = [[1, 0, 0], [0, 0, 2], [0, 0, 0]]
     [(_, alone)] = model.in_context(["a sx !"], "de")
     [rows] = model.of_words([["a", "sx", "!"]], "de")
@@ -81,7 +81,7 @@ def test_words_by_their_spelling_are_made_once_for_two_nearly_equal_texts():
         made.append((language, *words))
         return np.array([[len(word)] for word in words], np.float32)
 
-    spelled = LastSpelled(make)
+    spelled = SpellingCache(make)
     for words in (["a", "bb"], ["bb", "a"], ["ccc", "bb"], ["a"]):
         np.testing.assert_array_equal(spelled(words, "de")[:, 0], [len(word) for word in words])
     assert spelled(["a"], "en") == [[1]]

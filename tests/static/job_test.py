@@ -112,7 +112,7 @@ def test_a_run_leaves_everything(whole):
     assert len(induced.pairs("de", "en"))
     assert os.path.exists(os.path.join(whole, "entries.npy"))
     known = model.loaded.raw["de"].own_keys
-    row, other = model.loaded.entries.known.between("de", "en")[0]
+    row, other = model.loaded.entries.known.pairs_between("de", "en")[0]
     entries = model.loaded.entries.known.of(known[row], "de", "en")
     assert model.loaded.raw["en"].own_keys[other] in entries
     first = model.translate_word(known[row], "de", "en", k=len(entries))

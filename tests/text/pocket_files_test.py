@@ -108,15 +108,15 @@ def test_the_order_of_shared_lines_has_files_of_its_own():
         pocket_files.file_jobs(config(pocket_shared=0.1, pocket_shared_order=order), LANGUAGES)
         for order in ("documents", "scattered")
     )
-    assert not {x.cached for x in one[:3]} & {x.cached for x in two[:3]}
+    assert not {x.cache_folder for x in one[:3]} & {x.cache_folder for x in two[:3]}
     assert [x.folder for x in one[:4]] == ["text", "text", "shared", "dictionaries"]
 
 
 def test_other_code_has_files_of_its_own(monkeypatch):
     part = pocket_files.FileJob("write_bli", (LANGUAGES,), "bli")
-    before = part.cached
+    before = part.cache_folder
     monkeypatch.setattr(pocket_files, "_code", lambda: "other")
-    assert part.cached != before
+    assert part.cache_folder != before
 
 
 def test_processes_beside_write_the_same_files(tmp_path, written, monkeypatch):
@@ -126,10 +126,10 @@ def test_processes_beside_write_the_same_files(tmp_path, written, monkeypatch):
     monkeypatch.setattr(pocket_files, "keep", lambda part: made.append(part.function))
     part = pocket_files.file_jobs(config(among="money"), LANGUAGES)[0]
     pocket_files._keep_beside([part])
-    assert os.listdir(part.cached) == ["de.txt"] and not made
+    assert os.listdir(part.cache_folder) == ["de.txt"] and not made
     pocket.write_corpus(tmp_path / "expected_money", ["de"], 50, 3, ("money",))
     expected = (tmp_path / "expected_money" / "de.txt").read_bytes()
-    assert pathlib.Path(part.cached, "de.txt").read_bytes() == expected
+    assert pathlib.Path(part.cache_folder, "de.txt").read_bytes() == expected
 
 
 def test_an_unknown_domain_is_named(tmp_path, cache):

@@ -52,7 +52,7 @@ class _Edges:
             rows = list(itertools.chain.from_iterable(targets))
             skipped: dict[str, int] = {}
         else:
-            rows, skipped = self._tagged(path, language)
+            rows, skipped = self._read_tags(path, language)
         if not rows:
             raise ValueError(f"{path} has no labelled span: {_EXPECTED}")
         return Examples(tuple(rows), skipped)
@@ -103,7 +103,7 @@ class _Edges:
             fault(path, number, f"{name} {span} ends outside the sentence, which has {words} words")
         return first, end
 
-    def _tagged(self, path: str, language: str) -> tuple[list[Spanned], dict[str, int]]:
+    def _read_tags(self, path: str, language: str) -> tuple[list[Spanned], dict[str, int]]:
         """Rows of a file that is no JSON, and the reasons of rows that were left out."""
         fault(path, read_lines(path)[0][0], f"no JSON: {_EXPECTED}")
 
@@ -148,7 +148,7 @@ class PartsOfSpeech(_Edges):
     texts = 1
     embedded = True
 
-    def _tagged(self, path, language):
+    def _read_tags(self, path, language):
         tagged = Pos(self.tags).read(path, language)
         return list(_word_spans(tagged)), dict(tagged.skipped)
 
@@ -176,7 +176,7 @@ class Dependencies(_Edges):
     name = "edge/deps"
     title = "Edges: dependencies"
 
-    def _tagged(self, path, language):
+    def _read_tags(self, path, language):
         rows: list[Spanned] = []
         for words, heads in arcs(path):
             rows += [
@@ -202,7 +202,7 @@ class Entities(_Edges):
     texts = 1
     embedded = True
 
-    def _tagged(self, path, language):
+    def _read_tags(self, path, language):
         tagged = Ner(self.types, self.ignored).read(path, language)
         return list(_name_spans(tagged)), dict(tagged.skipped)
 

@@ -193,7 +193,7 @@ def _length(segment: str, normalizer: Normalizer) -> int:
 @functools.cache
 def _segment() -> re.Pattern:
     """A character with those behind it that normalisation may compose with it."""
-    codes = np.flatnonzero(_composing())
+    codes = np.flatnonzero(_composing_table())
     whole = [f"{sign}[{tones}]?{vowel}" for sign, tones, vowel, _ in characters.SARA_AM]
     composed = f".[{characters.character_class(codes)}]*"
     return re.compile("|".join([*whole, composed]), re.DOTALL)
@@ -204,7 +204,7 @@ def _segments(text: str) -> list[str]:
 
 
 @functools.cache
-def _composing() -> np.ndarray:
+def _composing_table() -> np.ndarray:
     """bool [0x110000]: whether normalisation may compose the character with the one before it."""
     table = np.zeros(characters.CODE_POINTS, np.bool_)
     for code in characters.CHANGING:
