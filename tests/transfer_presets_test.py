@@ -32,14 +32,14 @@ def test_e9_runs_all_its_epochs():
     assert (recipe.name, recipe.schedule, recipe.patience) == ("adam", "constant", 0)
 
 
-@pytest.mark.parametrize("name", ["laser_top_ner", "laser_elmo_ner"])
+@pytest.mark.parametrize("name", ["laser_top_ner", "laser_elmo_ner", "lstm_ner"])
 def test_c6_of_lasers_encoders(name):
     found = config(name)
     assert (found.recipe.schedule, found.recipe.patience) == ("onecycle", 0)
     assert found.transfer.search.trials > 0 and found.transfer.words == "max"
 
 
-@pytest.mark.parametrize("name", ["bpe_bow_ner", "bpe_gru_ner"])
+@pytest.mark.parametrize("name", ["bpe_bow_ner", "bpe_gru_ner", "muse_ner"])
 def test_c6_of_the_baselines(name):
     found = config(name)
     assert (found.recipe.name, found.recipe.learning_rate, found.recipe.l2) == ("adam", 1e-3, 1e-3)

@@ -31,11 +31,12 @@ _KEPT = re.compile(
             r"senses/(purity|nearest|both/\w+|used|matched|[a-z_]+)",
             r"wsd/[^/]+/[^/]+",
             r"(ner|pos|xnli|pawsx|mldoc|topics|sentiment|sts|edge)/.*(f1|acc|spearman|mean)",
+            r"edge/.*(precision|recall)",
             r"zero_shot/.*|gains/.*|alignment/.*",
             r"(bleu|chrf)/.*",
             r"mining/.*|mined/[^/]+|word_alignment/[a-z_]+",
             r"clcr/(distance|cosine|nearest|f1|alignment_\w+|pivots|entailment|hub)(/.*)?",
-            r"clcr/reorder/(\w+/)*(tau|bleu4)(_gain)?|clcr/extract/.*(accuracy|precision|recall)",
+            r"clcr/reorder/(\w+/)*(tau|bleu[234])(_gain)?|clcr/extract/.*(accuracy|precision|recall)",
             r"train/(loss|tokens_per_second)|speed/.*|stage/.*",
             r"(compare|order)/.*",
         )

@@ -23,6 +23,8 @@ _CONFIGS = {
     ),
     "xnli": ("nli_bilstm", {}),
     "topics": ("classify_topics", {}),
+    "mldoc": ("classify_topics", {"transfer.task": "mldoc"}),
+    "pawsx": ("nli_bilstm", {"transfer.task": "pawsx"}),
 }
 
 

@@ -50,7 +50,8 @@ class CompareOptions(Section):
         "is) | DIR | mined | '': none",
     )
     tasks: str = option(
-        "ner,pos,xnli,topics", "labels that are learned in one language and tested in all; '': none"
+        "ner,pos,xnli,topics",
+        "labels that are learned in one language and tested in all, also mldoc and pawsx; '': none",
     )
     labelled: str = option(
         SOURCE,
