@@ -12,9 +12,9 @@ from clwe_jax.options.section import nearest
 
 # Command -> its module, which `python -m` runs as well, and a line on it.
 COMMANDS = {
-    "list": ("clwe_jax.listed", "the systems, with a line and the minutes of each"),
+    "list": ("clwe_jax.listed", "list the systems, with a line and the minutes of each"),
     "data": ("clwe_jax.text.data", "fetch test sets, dictionaries and text, with their licences"),
-    "leaks": ("clwe_jax.text.leaks", "find test sentences in what a run learns from"),
+    "leaks": ("clwe_jax.text.leaks", "find test sentences in the text that a run learns from"),
     "dictionary": ("clwe_jax.text.dictionary", "show dictionaries and count their pairs"),
     "prepare": ("clwe_jax.data.prepare", "prepare batches once, for training without TensorFlow"),
     "align": ("clwe_jax.api.over_files", "link the words of two files of parallel sentences"),
@@ -23,22 +23,22 @@ COMMANDS = {
         "clwe_jax.api.over_files",
         "pair the sentences of two translated documents",
     ),
-    "explore": ("clwe_jax.static.explore", "a page that asks a run's space offline"),
+    "explore": ("clwe_jax.static.explore", "write a page that answers words and sentences offline"),
     "lexicon": (
         "clwe_jax.static.lexicon_command",
-        "a page on which a person judges proposed entries of a dictionary",
+        "write a page on which a person judges proposed dictionary entries",
     ),
     "tag": ("clwe_jax.api.over_files", "label the words of a file"),
     "export": ("clwe_jax.interop.export", "write a model for other programs"),
     "teach": ("clwe_jax.interop.teach", "teach a downloaded encoder the words of a dictionary"),
-    "trim": ("clwe_jax.interop.trim", "drop the pieces of a downloaded encoder that a text lacks"),
+    "trim": ("clwe_jax.interop.trim", "drop the pieces of a downloaded encoder that no text uses"),
     "guide": ("clwe_jax.guide", "list the guides, or read one"),
 }
-_HELP = """Cross-lingual words and sentences: trains, aligns, measures and uses models.
+_HELP = """Trains, aligns, measures and uses cross-lingual models of words and sentences.
 
   clwe-jax --config=NAME [--workdir=DIR] [--config.OPTION=VALUE ...]   train a system
-  clwe-jax --config=NAME --dry_run     what it reads and trains, and how long that takes
-  clwe-jax --config=NAME --help        its options
+  clwe-jax --config=NAME --dry_run     say what it reads and trains, and how long that takes
+  clwe-jax --config=NAME --help        list its options
 {commands}
 
 NAME is a system of `clwe-jax list`, with a scale after a colon (warm_dict_mlm:small), or a config file.

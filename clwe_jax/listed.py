@@ -20,9 +20,9 @@ WANTED = {
 _GROUPS = {
     "Vectors of words and sentences": {"static"},
     "Language models": {"bert", "word_model"},
-    "Labels of one language, for the others": {"transfer", "laser_tagger"},
+    "Labels in one language, tests in others": {"transfer", "laser_tagger"},
     "Translation": {"translation"},
-    "Two language models made one, and comparisons": {""},
+    "Joining two language models, and comparing systems": {""},
 }
 
 
@@ -52,8 +52,8 @@ def main() -> None:
     print()
     print("\n".join(lines(shutil.get_terminal_size((120, 24)).columns)))
     print(
-        "\nMinutes: processor time of the default run, on the embedded world; blank where it was not measured. "
-        "Start one with\n  clwe-jax --config=NAME        its options: clwe-jax --config=NAME --help"
+        "\nMinutes: processor time of the default run on the embedded world; blank if not measured.\n"
+        "Start a system:  clwe-jax --config=NAME        List its options:  clwe-jax --config=NAME --help"
     )
 
 

@@ -1,24 +1,24 @@
 """Runs a model over files: clwe-jax align, align-documents, mine and tag.
 
-    clwe-jax align --model=RUN --languages=de,en FILE FILE      # 0-0 1-2 ..., a line a pair of sentences
-    clwe-jax mine  --model=RUN --languages=de,en FILE FILE      # margin, sentence and translation, by tabs
-    clwe-jax tag   --model=RUN --languages=de    FILE           # a word and its label a line, as CoNLL
+    clwe-jax align --model=RUN --languages=de,en FILE FILE      # 0-0 1-2 ..., a line for each pair of sentences
+    clwe-jax mine  --model=RUN --languages=de,en FILE FILE      # margin, sentence and translation, separated by tabs
+    clwe-jax tag   --model=RUN --languages=de    FILE           # a word and its label on each line, as in CoNLL
     clwe-jax align-documents --model=RUN --languages=de,en FILE FILE --out=de-en.tsv
 
-`align-documents` is for two files that translate each other, each in its order, with sentences that are joined,
-split, left out or added. Its lines have the sentence, its translation, a score and the numbers of their lines
-in the files, 12-13:14, by tabs: --config.data.pairs reads them where the file is called de-en.tsv.
+RUN is anything that `api.load` opens. Each line of a file, plain or compressed, is a sentence. Without --out the result
+goes to the standard output. Files are read and written in parts, so that memory does not grow with them; `mine` keeps a
+vector of each sentence, and equal lines of a file count once.
 
-Words are what stands between spaces, which the links number from 0 (Pharaoh's format). With --words=own
-they are those that the model cuts, as it has to where a language writes no spaces; `align` then writes
-them behind the links, by tabs: links, source words, target words.
+`align-documents` is for two files that translate each other and have the same order, but join, split, leave out or add
+sentences. Its lines have the sentence, its translation, a score and the numbers of their lines
+in the files, 12-13:14, separated by tabs. --config.data.pairs reads a file that is called de-en.tsv.
 
-A line of a file, plain or compressed, is a sentence. Files are read and written in parts, so that memory does not
-grow with them; `mine` holds a vector for each sentence, and equal lines of a file count once. RUN is anything that `api.load` opens. Without
---out the result goes to the standard output.
+Words are split at spaces, and links number them from 0 (Pharaoh's format). --words=own splits with the model's own
+tokenizer, as languages without spaces need; `align` then writes the words after the links: links, source words,
+target words, separated by tabs.
 
-With --pipeline_options `mine` is Apache Beam's work, on as many machines as its runner has: FILE may be a
-pattern with *, FILE and --out may lie in a bucket (docs/clusters.md).
+With --pipeline_options Apache Beam does the work of `mine`, on as many machines as its runner has. FILE may then be a
+pattern with *, and FILE and --out may lie in a bucket (docs/clusters.md).
 """
 
 from __future__ import annotations
@@ -237,7 +237,9 @@ def _arguments(command: str, argv: Sequence[str]) -> argparse.Namespace:
         "--languages", required=True, help="codes of the files' languages, in their order"
     )
     if command not in _LEAST:
-        parser.add_argument("--words", choices=WORDS, default=WORDS[0], help="what is a word")
+        parser.add_argument(
+            "--words", choices=WORDS, default=WORDS[0], help="how text is split into words"
+        )
     parser.add_argument("--out", default="", help="file to write; without it, the standard output")
     if command in _LEAST:
         parser.add_argument(
@@ -248,9 +250,12 @@ def _arguments(command: str, argv: Sequence[str]) -> argparse.Namespace:
         )
     if command == "mine":
         parser.add_argument(
-            "--pipeline_options", help="of Apache Beam, by commas: --runner=DirectRunner"
+            "--pipeline_options",
+            help="options of Apache Beam, separated by commas: --runner=DirectRunner",
         )
-        parser.add_argument("--parts", type=int, help="of each text, for Apache Beam (16)")
+        parser.add_argument(
+            "--parts", type=int, help="parts of each text for Apache Beam (default: 16)"
+        )
     parser.set_defaults(pipeline_options=None)
     parser.add_argument("files", nargs=count, metavar="FILE")
     given = parser.parse_args(argv)

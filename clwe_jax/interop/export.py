@@ -3,11 +3,12 @@
     python -m clwe_jax.interop.export --workdir=RUN --format=huggingface --out=DIR [--language=de]
     python -m clwe_jax.interop.export --workdir=RUN --format=vec --out=DIR
 
-`huggingface` is a folder that AutoModel and AutoTokenizer of transformers open (masked language
-models); `vec` is a text file of word vectors for each language (all models); `sentence-transformers` and
-`model2vec` are folders of static vectors that these libraries open. --words=20000 (of a language, the most
-frequent) and --dim=256 (random directions) make vectors smaller, and --dtype=float16 or, for model2vec, int8 the
-last two.
+  huggingface                        a folder that AutoModel and AutoTokenizer open (masked language models)
+  vec                                a text file of word vectors for each language (all models)
+  sentence-transformers, model2vec   a folder of static vectors that this library opens
+
+--words=20000 (the most frequent words of each language) and --dim=256 (random directions) make vectors smaller.
+--dtype=float16, or int8 for model2vec, does so for the last two formats.
 """
 
 from __future__ import annotations
@@ -77,11 +78,15 @@ if __name__ == "__main__":
     flags.DEFINE_string(
         "language",
         "",
-        "The language to write; '': all. huggingface: the one that the model is for; '' keeps all, as token types.",
+        "The language to write; '': all. With huggingface, the language that the model is for; '' keeps all, as token types.",
     )
-    flags.DEFINE_string("dtype", "", "float32, float16 or int8, of the last two formats.")
-    flags.DEFINE_integer("words", 0, "Most words of a language, except of huggingface; 0: all.", 0)
+    flags.DEFINE_string(
+        "dtype", "", "float32, float16 or int8, for sentence-transformers and model2vec."
+    )
     flags.DEFINE_integer(
-        "dim", 0, "Dimensions (random directions), except of huggingface; 0: all.", 0
+        "words", 0, "Most frequent words of each language to keep (not for huggingface); 0: all.", 0
+    )
+    flags.DEFINE_integer(
+        "dim", 0, "Dimensions, random directions (not for huggingface); 0: all.", 0
     )
     app.run(main)

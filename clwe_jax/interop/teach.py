@@ -2,13 +2,12 @@
 
     python -m clwe_jax.interop.teach --encoder=hf:DIR --languages=hsb --dictionaries=DIR --text=DIR --out=NEW
 
-A language that the encoder does not know is cut into many pieces that mean nothing to it. Each of its
-words that the dictionary translates, and that is more than one piece, becomes a piece of its own, whose
-row of the table of tokens is the mean of the rows of its English translations; with --text, so do words
-of the text that begin with an entry (inflected forms). All other rows and
-layers stay, so that text without such words keeps its vectors (a new piece is also the beginning of longer
-words, which may be cut anew). The new folder of Hugging Face is read by `api.load("hf:NEW")` and by
-transformers.
+An encoder cuts a language that it does not know into many pieces, which mean nothing to it. Each word that the
+dictionary translates and that is more than one piece becomes a piece of its own, whose
+row of the table of tokens is the mean of the rows of its English translations. With --text, words of the text that
+begin with an entry (inflected forms) become pieces too. All other rows and layers stay, so that text without such
+words keeps its vectors, except longer words that begin like a new piece and may be cut anew. `api.load("hf:NEW")` and
+transformers open the new folder.
 """
 
 from __future__ import annotations
@@ -200,9 +199,11 @@ def main(argv: list[str]) -> None:
 if __name__ == "__main__":
     # Here, so that one process can import two commands that share the name of a flag.
     flags.DEFINE_string("encoder", None, "hf:DIR, a folder of Hugging Face's BERT or XLM-R.")
-    flags.DEFINE_string("languages", None, "Codes of the languages to teach, with commas.")
+    flags.DEFINE_string("languages", None, "Codes of the languages to teach, separated by commas.")
     flags.DEFINE_string("dictionaries", None, "A folder of dictionaries en-xx.txt.")
-    flags.DEFINE_string("text", "", "A folder with xx.txt or xx/: forms of entries are taught too.")
+    flags.DEFINE_string(
+        "text", "", "A folder with xx.txt or xx/, whose forms of entries are taught too."
+    )
     flags.DEFINE_string("known", "en", "The language of the translations, which the encoder knows.")
     flags.DEFINE_string("out", None, "The folder to write.")
     app.run(main)

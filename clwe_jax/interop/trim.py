@@ -1,9 +1,9 @@
-"""Trims a downloaded encoder to the pieces that a text uses: the same vectors of that text, a smaller table.
+"""Trims a downloaded encoder to the pieces of a text: a smaller table, and the same vectors of that text.
 
     clwe-jax trim --encoder=hf:DIR --languages=hsb,de --text=DIR --out=NEW [--prompt='query: ']
 
-Most of a small multilingual encoder is its table of tokens. The pieces of the text, the special ones and single
-characters stay, with their rows, so that other text is still read, in more pieces. NEW is a folder like DIR,
+Most of a small multilingual encoder is its table of tokens. The pieces of the text, the special pieces and single
+characters stay, with their rows. Other text is still read, in more pieces. NEW is a folder like DIR,
 for this program and for transformers; its weights are float32.
 """
 
@@ -176,7 +176,9 @@ def main(argv: list[str]) -> None:
 if __name__ == "__main__":
     # Here, so that one process can import two commands that share the name of a flag.
     flags.DEFINE_string("encoder", None, "hf:DIR, a folder of Hugging Face with tokenizer.json.")
-    flags.DEFINE_string("languages", None, "Codes of the languages of the text, with commas.")
+    flags.DEFINE_string(
+        "languages", None, "Codes of the languages of the text, separated by commas."
+    )
     flags.DEFINE_string("text", None, "A folder with xx.txt or xx/, whose pieces stay.")
     flags.DEFINE_multi_string("prompt", [], "What stands before every text, such as 'query: '.")
     flags.DEFINE_string("out", None, "The folder to write.")

@@ -56,7 +56,9 @@ class LeastSquaresOptions(AlignerOptions):
 class RcslsOptions(AlignerOptions):
     """The relaxed CSLS loss, minimised by gradient steps from the Procrustes map."""
 
-    learning_rate: Amount = option(1.0, "of the first step; halved where the loss grows")
+    learning_rate: Amount = option(
+        1.0, "learning rate of the first step, halved where the loss grows"
+    )
     iterations: Count = option(10, "steps after the first one")
     neighbourhood: Size = option(10, "neighbours of CSLS")
     spectral: bool = option(False, "whether singular values are clipped to [0, 1] after each step")
@@ -81,14 +83,16 @@ class ContrastiveOptions(AlignerOptions):
     start: str = option("rcsls", "name of the aligner whose maps are the start")
     start_options: Mapping[str, Any] = mapping("options of that aligner, preprocess among them")
     temperature: Positive = option(0.1, "divisor of the cosines")
-    learning_rate: Amount = option(0.003, "of Adam")
+    learning_rate: Amount = option(0.003, "learning rate of Adam")
     epochs: Count = option(100, "passes through the pairs, at most")
-    patience: Count = option(20, "epochs without a better one after which training ends")
+    patience: Count = option(20, "epochs without gain after which training ends")
     batch_size: Size = option(512, "pairs of a step")
     negatives: Count = option(
         512, "random words of either side in a step, beside those of the batch"
     )
-    max_words: Size = option(20_000, "most frequent words of a side that these are drawn from")
+    max_words: Size = option(
+        20_000, "most frequent words of a side from which these negatives are drawn"
+    )
     validation: Rate = option(
         0.1, "share of the source words that are set aside; none where there are fewer than 20"
     )
@@ -107,18 +111,20 @@ class AdversarialOptions(AlignerOptions):
     epochs: Size = option(5, "passes of epoch_size words")
     epoch_size: Size = option(1_000_000, "an epoch has epoch_size / batch_size steps of the map")
     batch_size: Size = option(32, "words of a side")
-    discriminator_steps: Size = option(5, "steps of the discriminator for one of the map")
+    discriminator_steps: Size = option(5, "steps of the discriminator for each step of the map")
     hidden: Size = option(2_048, "units in each of the discriminator's two hidden layers")
     input_dropout: Rate = option(0.1, "dropout rate of the discriminator's input")
     smoothing: Share = option(0.1, "label smoothing")
     discriminator_rate: Amount = option(0.1, "learning rate of the discriminator")
     map_rate: Amount = option(0.1, "learning rate of the map")
     decay: Share = option(0.98, "factor of the map's rate after an epoch")
-    shrink: Share = option(0.5, "factor of the map's rate after an epoch that is no better")
+    shrink: Share = option(0.5, "factor of the map's rate after an epoch without gain")
     beta: Amount = option(0.001, "strength of the orthogonalisation")
     most_frequent: Size = option(75_000, "most frequent words of a side that training draws from")
     refinements: Count = option(5, "rounds of Procrustes refinement")
-    max_words: Size = option(15_000, "most frequent words of a side whose pairs refine")
+    max_words: Size = option(
+        15_000, "most frequent words of a side whose pairs the refinement uses"
+    )
     neighbourhood: Size = option(10, "neighbours of CSLS")
     restarts: Size = option(1, "trainings with different random numbers; the best one is kept")
     preprocess: tuple[str, ...] = option((), "steps of `preprocess`, in their order")

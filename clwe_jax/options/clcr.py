@@ -50,8 +50,8 @@ class TransformOptions(Section):
     weight_decay: Amount = option(0.0, "decoupled weight decay")
     start: Annotated[str, OneOf(*STARTS)] = option(
         "zero",
-        "'zero', a map to 0, whose attention is uniform; 'procrustes' (beyond the paper), the orthogonal "
-        "map of the pivots that linear regression finds",
+        "'zero', a map to 0, whose attention is uniform; 'procrustes' (beyond the paper), the "
+        "orthogonal map of the pivots that linear regression finds",
     )
 
 
@@ -59,7 +59,9 @@ class TransformOptions(Section):
 class TuneOptions(Section):
     """Phases 2 and 3: a model learns towards the vectors of the other, which stay as they are."""
 
-    rounds: Count = option(0, "number of times that both models learn, the source's first; 0: none")
+    rounds: Count = option(
+        0, "number of times that both models learn, the source's model first; 0: none"
+    )
     steps: Size = option(
         300, "optimizer steps of a model and round (Adam; the rate falls linearly to 0)"
     )
@@ -88,7 +90,7 @@ class EncoderOptions(Section):
         "wordpiece", "wordpiece | unigram | bpe | word"
     )
     vocab_size: Annotated[int, Range(16)] = option(16_000, "pieces or words")
-    layer: str = option("", "as clcr.layer, of these models alone, where that is ''")
+    layer: str = option("", "clcr.layer of these models alone, where clcr.layer is ''")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +116,7 @@ class ClcrOptions(Section):
     source: str = option(
         "", "run:DIR or hf:DIR, a language model of the source's language | '': trained first"
     )
-    target: str = option("", "the same of the target's language")
+    target: str = option("", "the same for the target's language")
     hub: str = option(
         "",
         "folders of finished CLCR runs with the same target (DIR,DIR), whose space and model of the "
@@ -132,7 +134,9 @@ class ClcrOptions(Section):
         "none",
     )
     gold_part: Annotated[str, OneOf("test", "dev")] = option(
-        "test", "sentences with gold links that the figures are of: test | dev, others, for choices"
+        "test",
+        "the sentences with gold links on which the figures are measured: test | dev, others, "
+        "to choose options on",
     )
     sentences: Size = option(250_000, "most parallel sentences")
     test_sentences: Size = option(500, "most sentences with gold links")
@@ -154,8 +158,8 @@ class ClcrOptions(Section):
     tune: TuneOptions = section(lambda: TuneOptions(steps=2_000, learning_rate=3e-5))
     contrast: Count = option(
         10,
-        "other sentences that a word's distances are compared with: they are in units of that to the "
-        "nearest word there | 0: the plain symmetric distances",
+        "number of other sentences to which a word's distances are compared; the unit is then "
+        "the distance to the nearest word there | 0: the plain symmetric distances",
     )
     threshold: Positive = option(
         1.0,
@@ -163,8 +167,8 @@ class ClcrOptions(Section):
         "of words to their mean vector)",
     )
     predictor: PredictorOptions = section(lambda: PredictorOptions(hidden=512, steps=10_000))
-    pivot_probability: Share = option(0.2, "least probability of a pivot, in use")
-    beam: Size = option(10, "of the search for an order, in use")
+    pivot_probability: Share = option(0.2, "least probability of a pivot when the model is used")
+    beam: Size = option(10, "width of the beam that searches for an order when the model is used")
     reordered: Annotated[str, OneOf("source", "target")] = option(
         "source", "the side whose words get the other one's order: source | target"
     )

@@ -40,8 +40,8 @@ class CompareOptions(Section):
     seeds: Size = option(1, "runs of each system that is trained, from config.seed on")
     budget: str = option(
         "",
-        "the training of each language model: '5 minutes' (as steps, by the measured speed), '300_000 tokens' "
-        "or '1000 steps' | '': each config's own steps",
+        "training of each language model: '5 minutes' (turned into steps by the measured "
+        "speed), '300_000 tokens' or '1000 steps' | '': each config's own steps",
     )
     configs: str = option("configs", "folder of the systems' config files")
     parallel: str = option(
@@ -51,7 +51,7 @@ class CompareOptions(Section):
     )
     tasks: str = option(
         "ner,pos,xnli,topics",
-        "labels that are learned in one language and tested in all, also mldoc and pawsx; '': none",
+        "tasks whose labels are learned in one language and tested in all, also mldoc and pawsx; '': none",
     )
     labelled: str = option(
         SOURCE,

@@ -30,7 +30,8 @@ class PassesOptions(Section):
 
     epochs: Count = option(
         5,
-        "passes over the text; 0: 15 of up to a million words a language, fewer of more, 5 from 3 million",
+        "passes over the text; 0: 15 for up to a million words of a language, fewer for more, 5"
+        " from 3 million",
     )
 
     def over(self, words: int) -> Self:
@@ -56,8 +57,8 @@ class FastTextOptions(PassesOptions):
     subsample: Amount = option(1e-4, "relative frequency above which words are left out at random")
     workers: Size = option(
         1,
-        "threads. One thread makes the same bits from the same seed; more are faster but not "
-        "reproducible",
+        "threads. One thread always makes the same vectors from the same seed; several are "
+        "faster and do not",
     )
 
 
@@ -86,12 +87,10 @@ class MiningOptions(Section):
 
     all_pairs: Count = option(
         10,
-        "languages up to which all pairs of them are mined; of more languages, each with the hub alone: "
-        "the time of all pairs grows with the square of the number",
+        "most languages for which all pairs are mined, whose time grows with the square of the "
+        "number; of more languages, each is mined with the hub alone",
     )
-    rounds: Size = option(
-        5, "times that sentences are mined, at most; it ends when no further pairs are found"
-    )
+    rounds: Size = option(5, "most rounds of mining; it ends when a round finds no further pairs")
     max_words: Size = option(40, "words of the longest sentences that are mined")
     neighbourhood: Size = option(4, "neighbours over which the margin averages")
     margin: Amount = option(1.02, "least margin of a pair")
@@ -100,11 +99,11 @@ class MiningOptions(Section):
     )
     unsupported_margin: Amount = option(
         0.0,
-        "margin from which a pair counts without support, for text whose lines are in no "
-        "order; 0: never",
+        "margin from which a pair counts without support, for texts whose lines are in no "
+        "order; 0: support is always needed",
     )
     position_weight: Amount = option(
-        4.0, "how much rather words link to the same place of a sentence"
+        4.0, "how strongly words link to the same place in the other sentence"
     )
     dim: Size = option(256, "random dimensions of words and sentences")
 
@@ -115,29 +114,30 @@ class WordsOptions(Section):
 
     unknown: Annotated[str, OneOf("ngrams", "beginnings")] = option(
         "ngrams",
-        "where a word without an entry has its vector from: ngrams, a regression from character n-grams to "
-        "the entries' vectors | beginnings, the entries that begin like it",
+        "what gives a word without an entry its vector: ngrams, a regression from character "
+        "n-grams to the entries' vectors | beginnings, the entries that begin like it",
     )
     loans: bool = option(
         True,
-        "of unknown=ngrams, whether a language's guesses begin with what the hub's n-grams say, as far "
-        "as that fits its entries: loans and related languages",
+        "with unknown=ngrams, whether a language's regression starts from the hub's, as far as "
+        "that fits its entries; this helps with loans and related languages",
     )
     phrases: bool = option(
         True,
-        "whether an entry of several words is read as one unit, and its English side from its words",
+        "whether an entry of several words is read as one unit, whose English vector comes from"
+        " its words",
     )
     spelling_dim: Count = option(
-        256, "dimensions that hold a word's n-grams, so that names and loans meet; 0: none"
+        256, "dimensions that hold a word's n-grams, in which names and loans are alike; 0: none"
     )
     meanings: str = option(
         "text",
-        "what makes synonyms of the hub, English, near: text, the words beside them in its text | "
-        "hf:DIR, an English encoder | '', random directions alone",
+        "what makes English synonyms (the hub's) near each other: text, the neighbours of words"
+        " in its text | hf:DIR, an English encoder | '': nothing, only random directions",
     )
-    meaning_dim: Size = option(256, "dimensions of these meanings")
+    meaning_dim: Size = option(256, "dimensions for these meanings")
     meaning_length: Amount = option(
-        0.4, "length of the meanings' part beside the random one, which is 1"
+        0.4, "length of this part of a vector; the random part has length 1"
     )
 
     def __post_init__(self) -> None:

@@ -94,10 +94,13 @@ class RotaryOptions(TransformerOptions):
         "gelu", "function of the gate"
     )
     rms: bool = option(
-        False, "whether normalisation leaves the mean, and divides by the root mean square"
+        False,
+        "whether normalisation divides by the root mean square and does not subtract the mean",
     )
     input_norm: bool = option(
-        True, "whether the embeddings are normalised, and the first attention's input not again"
+        True,
+        "whether the embeddings are normalised, so that the first attention does not normalise "
+        "its input",
     )
     output_norms: bool = option(
         False, "whether the outputs of sublayers are normalised too (Gemma 3)"
@@ -105,9 +108,9 @@ class RotaryOptions(TransformerOptions):
     query_norm: bool = option(False, "whether queries and keys are normalised (Gemma 3, Qwen 3)")
     causal: bool = option(False, "whether a piece reads only itself and those before it")
     local_layers: Sequence[int] = option(
-        (), "numbers, from 0, of the layers that read near positions alone"
+        (), "numbers, from 0, of the layers that read only near positions"
     )
-    window: Count = option(64, "positions before and behind that local layers read")
+    window: Count = option(64, "number of positions before and after that local layers read")
     theta: Amount = option(160_000.0, "base of the rotations' wavelengths")
     local_theta: Amount = option(10_000.0, "base of the rotations' wavelengths in local layers")
 

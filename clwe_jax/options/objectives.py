@@ -31,14 +31,15 @@ class MlmOptions(Section):
     name = "mlm"
     tied: bool = option(
         True,
-        "whether pieces are scored with the table that reads them (BERT), not with one of its own",
+        "whether the output scores pieces with the input's table (BERT), not with a table of "
+        "its own",
     )
     dense: bool = option(True, "whether a dense layer comes before the scores (BERT); XLM has none")
     stay_near_embeddings: Amount = option(
         0.0,
         "weight of the distance between each layer's output and the embedding output, at "
-        "positions that are not predicted. With a common space in the token table, the layers"
-        " stay in it",
+        "positions that are not predicted. If the token table holds a common space, the layers "
+        "stay in it",
     )
     align_labels: Amount = option(
         0.0,

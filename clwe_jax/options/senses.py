@@ -69,11 +69,13 @@ class SenseOptions(Section):
     )
     prune_after: Count = option(40_000, "first step with a check")
     prune_share: Share = option(
-        0.1, "beta; an enabled sense with a smaller share of its word's uses is removed"
+        0.1, "beta; a sense with a smaller share of its word's uses is removed"
     )
     prune_least: Count = option(1, "least number of uses of a word whose senses are checked")
     age_counts: bool = option(
-        True, "whether old uses count less (`state.age`), instead of all since the warm-up"
+        True,
+        "whether old uses count less (`state.age`); otherwise all uses since the warm-up count "
+        "alike",
     )
     translated_share: Share = option(
         0.1,

@@ -35,59 +35,71 @@ class StaticOptions(Section):
     """How vectors of several languages come into one space."""
 
     temperature: Amount = option(
-        0.0, "of the languages' sizes; 1: all text; 0: as small as the smallest"
+        0.0,
+        "how unequal the languages' amounts of text are; 0: all as small as the smallest; 1: "
+        "all text is read",
     )
     training: Annotated[str, OneOf("joint", "separate", "replace", "duong", "dictionary")] = option(
         "joint", "joint | separate | replace | duong | dictionary"
     )
-    reallocation: bool = option(False, "whether words that one language owns stop being shared")
+    reallocation: bool = option(
+        False, "whether words that nearly one language alone uses get vectors of their own"
+    )
     rule: Annotated[str, OneOf("ratio", "neighbours")] = option(
         "ratio",
-        "of reallocation: ratio (Eqs 5-6) | neighbours (learned, over all pairs of languages)",
+        "rule of reallocation: ratio (Eqs 5-6) | neighbours (learned, over all pairs of languages)",
     )
     gamma: Annotated[float, Range(0.5, 1, below=True)] = option(
-        0.9, "threshold of the rule ratio, in [0.5, 1): higher shares more words"
+        0.9, "threshold of the rule ratio, in [0.5, 1); a higher one shares more words"
     )
-    refinement: bool = option(False, "whether the words that are not shared are aligned")
+    refinement: bool = option(False, "whether a dictionary aligns the words that are not shared")
     hub: str = option("en", "the language that the others are mapped to, if the run has it")
     pairs: str = option(
         "",
-        "pairs to evaluate, en-de,de-fr, in words and sentences; '': the hub with every other language; "
-        "all: every pair, whose number grows with the square of the languages",
+        "pairs of languages whose words and sentences are evaluated, en-de,de-fr; '': the hub "
+        "with every other language; all: every pair, whose number grows with the square of the "
+        "languages",
     )
     stored: Annotated[str, OneOf("float", "packed")] = option(
         "float",
-        "numbers in WORKDIR/spaces: float, of 32 bits, of 16 beside a dictionary's | packed, of 3.2 bits",
+        "numbers in WORKDIR/spaces: float, of 32 bits (16 with a dictionary's vectors) | "
+        "packed, of 3.2 bits",
     )
     write_text: bool = option(
         False, "whether WORKDIR/vectors/{lang}.vec is written for other tools"
     )
     export: Annotated[str, OneOf("", "sentence-transformers", "model2vec")] = option(
-        "", "library that opens the folder WORKDIR/export, in float16; '': none is written"
+        "", "library for which WORKDIR/export is written, in float16; '': none is written"
     )
     induced_words: Count = option(
-        20_000, "frequent words a side, for induced dictionaries; 0: none"
+        20_000, "frequent words of a side from which dictionaries are induced; 0: none"
     )
     keep_subwords: bool = option(
         False, "whether joint vectors' n-grams are kept, for config.init.method='subword'"
     )
     replace_share: Share = option(0.5, "share of replaced dictionary words, in training='replace'")
-    dictionary_dim: Count = option(0, "dictionary vectors' width, beside the trained ones; 0: none")
-    trained_length: Positive = option(0.6, "of trained vectors beside those of the dictionary")
+    dictionary_dim: Count = option(
+        0, "width of dictionary vectors that are concatenated with the trained ones; 0: none"
+    )
+    trained_length: Positive = option(
+        0.6, "length of trained vectors that are concatenated with dictionary vectors of length 1"
+    )
     compared_share: Share = option(
         0.25,
-        "of words.unknown=ngrams, beside a trained vector: the share of a guess from spelling that remains "
-        "where single words are compared; 1: all of it",
+        "with words.unknown=ngrams and trained vectors, the share of a guess from spelling that"
+        " counts where single words are compared; 1: all of it",
     )
-    trained: str = option("", "a folder of trained vectors for several runs; '': WORKDIR/trained")
+    trained: str = option(
+        "", "a folder of trained vectors that several runs share; '': WORKDIR/trained"
+    )
     add_to: str = option(
         "",
-        "a finished run's folder whose space gets the languages of this run beside its own, which stay "
-        "as they are; '': a new space",
+        "folder of a finished run, to whose space this run adds its languages; the vectors of "
+        "the old ones stay as they are; '': a new space",
     )
     mine: bool = option(False, "whether translations in the text add to the dictionary")
     judge: str = option(
-        "", "an encoder that says which mined pairs are right: hf:DIR, run:DIR; '': none"
+        "", "an encoder that says which mined pairs are translations: hf:DIR, run:DIR; '': none"
     )
     mining: MiningOptions = section(MiningOptions)
     words: WordsOptions = section(WordsOptions)
@@ -100,7 +112,8 @@ class AlignOptions(Section):
     name: str = option("procrustes", "")
     supervised: bool = option(True, "False: the dictionary is not given to the aligner")
     source_vectors: str = option(
-        "", "with target_vectors, two files of your own vectors: they are aligned, none are trained"
+        "",
+        "with target_vectors, two files of your own vectors, which are aligned; none are trained",
     )
     target_vectors: str = option("", "the second file; see source_vectors")
     max_vocab: Size = option(200_000, "words to read from each of these files")

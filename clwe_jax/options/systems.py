@@ -65,8 +65,10 @@ class Run(Section):
 
     job: Annotated[str, _Job()] = option("pretrain", f"one of {', '.join(JOBS)}")
     system: str = option("", "the name shown in reports")
-    scale: Annotated[str, OneOf(*SCALES)] = option("laptop", "of --config=FILE:SCALE")
-    seed: Count = option(0, "of parameters, masks, dropout and the embedded world's text")
+    scale: Annotated[str, OneOf(*SCALES)] = option(
+        "laptop", "scale of the config, as in --config=FILE:SCALE"
+    )
+    seed: Count = option(0, "seed of parameters, masks, dropout and the embedded world's text")
 
     evals = MappingProxyType({})  # of kinds of run that no evaluators measure
 

@@ -132,8 +132,9 @@ class DictMlm(Mlm):
     )
     equal_languages: bool = option(
         False,
-        "whether, with labels='expected', the word itself and its synonyms in each language weigh 1 "
-        "(beyond the paper), in the place of the weights that follow from cross_lingual_share",
+        "whether, with labels='expected', the word itself and its synonyms in each language "
+        "have equal weights (beyond the paper), instead of the weights that follow from "
+        "cross_lingual_share",
     )
 
     def __post_init__(self) -> None:
@@ -193,11 +194,11 @@ class Copies(Mlm):
     contrastive finish).
     """
 
-    masking_rate: Share = option(0.0, "no word is masked")
+    masking_rate: Share = option(0.0, "share of masked words: none")
     parallel: str = option(
         "",
-        "parallel text, a place as of config.data.pairs, whose translations take the place of copies | '': "
-        "copies of the run's text",
+        "parallel text, a place as of config.data.pairs, whose translations replace the copies "
+        "| '': copies of the run's text",
     )
     copy_switch_rate: Share = option(
         0.9, "the chance that a word of the copy that has an entry is replaced"

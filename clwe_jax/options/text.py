@@ -20,9 +20,10 @@ class TextOptions(Section):
 
     source: str = option(
         "pocket",
-        "the text: pocket (the embedded world) | text:DIR | pairs, of static vectors: the sentences of pairs alone",
+        "the text: pocket (the embedded world) | text:DIR | pairs, only for static vectors: the"
+        " sentences of config.data.pairs",
     )
-    languages: str = option("en,de,es,fr,ja,zh", "codes, with commas between them")
+    languages: str = option("en,de,es,fr,ja,zh", "codes of the languages, separated by commas")
     dictionaries: str = option(
         SOURCE,
         "source (pocket where data.source is) | pocket | folders of xx-yy.txt, with commas between them | '' for none",
@@ -53,7 +54,7 @@ class WorldOptions(TextOptions):
         0.0, "share of the embedded world's lines that translate other languages' lines"
     )
     pocket_shared_order: Annotated[str, OneOf("documents", "scattered")] = option(
-        "documents", "documents (shared lines in stretches of one order) | scattered"
+        "documents", "documents (shared lines stand in stretches, in one order) | scattered"
     )
     pocket_apart: bool = option(
         False, "whether each language's other lines of the embedded world have domains of their own"
@@ -64,11 +65,13 @@ class WorldOptions(TextOptions):
 class CorpusOptions(WorldOptions):
     """Text that words are trained on, and the dictionaries that training may use."""
 
-    dictionary_clean: str = option("", "any of: identical,one_to_many")
+    dictionary_clean: str = option(
+        "", "pairs to leave out of the dictionary, any of: identical,one_to_many"
+    )
     dictionary_pivot: str = option(
         "",
-        "language through which pairs of languages without a dictionary are composed, of words that no "
-        "test has; '' for none",
+        "language through which a dictionary is composed for two languages without one, without"
+        " the words of any test; '' for none",
     )
     exclude_tests: bool = option(
         True,
@@ -76,7 +79,9 @@ class CorpusOptions(WorldOptions):
         "training",
     )
     exclude_dictionaries: str = option("", "a folder of more test dictionaries to leave out")
-    sample_bytes: Count = option(100_000, "text of a language that bli averages word vectors over")
+    sample_bytes: Count = option(
+        100_000, "bytes of a language's text over which bli averages word vectors"
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,7 +124,7 @@ class SmallVocabOptions(Section):
         "wordpiece", "wordpiece | unigram | bpe | word"
     )
     size: Annotated[int, Range(16)] = option(8_192, "pieces or words")
-    sample_bytes: Size = option(20_000_000, "text of a language that the words are counted in")
+    sample_bytes: Size = option(20_000_000, "bytes of a language's text in which words are counted")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,10 +133,10 @@ class VocabOptions(SmallVocabOptions):
 
     path: str = option(
         "",
-        "vocab.txt, a SentencePiece .model, fastBPE's .fcodes, a run's vocab or Hugging Face's "
-        "folder; '': it is made of the text",
+        "vocab.txt, a SentencePiece .model, fastBPE's .fcodes, a run's vocab or a folder of "
+        "Hugging Face; '': the vocabulary is made from the text",
     )
-    min_count: Size = option(1, "rarer words do not count")
+    min_count: Size = option(1, "least number of occurrences of a word that counts")
     dictionary_share: Annotated[float, Range(0, 0.9)] = option(
-        0.0, "share of its pieces, at most, for the dictionary's frequent words, whole"
+        0.0, "largest share of the pieces that the dictionary's frequent words fill as whole words"
     )

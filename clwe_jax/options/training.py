@@ -80,7 +80,7 @@ class OptimizerOptions(Section):
     )
     decay_to_start: Amount = option(
         0.0,
-        "decoupled decay, in the place of `weight_decay`, towards the values from which the "
+        "decoupled decay, instead of `weight_decay`, towards the values from which the "
         "parameters began to learn (Li et al. 2018, L2-SP, decoupled as in AdamW)",
     )
     b1: Rate = option(0.9, "decay of the first moment of adam, adamw and lamb")
@@ -171,10 +171,12 @@ class StartVectorsOptions(Section):
     """Joint vectors that a language model trains first, for its start."""
 
     dim: Count = option(0, f"dimensions; 0: the model's width, {MAX_START_DIM} at most")
-    epochs: Count = option(5, "passes over the text; 0: by its size, as config.embeddings.epochs")
+    epochs: Count = option(
+        5, "passes over the text; 0: as many as config.embeddings.epochs=0 takes"
+    )
     min_count: Size = option(5, "rarer words have no vector")
     buckets: Size = option(100_000, "rows of the table of n-grams")
-    workers: Size = option(1, "threads; with more, training is faster, and runs differ")
+    workers: Size = option(1, "threads; several are faster, and runs then differ")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,9 +187,10 @@ class InitOptions(Section):
     parts: str = option("", "patterns of parameter paths, with commas between them; '': all")
     embeddings: str = option(
         "",
-        "word vectors that the tokens' tables start from: joint (trained first, in WORKDIR/start) | "
-        "dictionary (no training) | joint+dictionary | a static run's folder | vector files of one "
-        "space, as wiki.de.vec,wiki.en.vec or de=FILE,en=FILE | '' for none",
+        "word vectors from which the tokens' tables start: joint (trained first, in "
+        "WORKDIR/start) | dictionary (no training) | joint+dictionary | a static run's folder |"
+        " vector files of one space, as wiki.de.vec,wiki.en.vec or de=FILE,en=FILE | '' for "
+        "none",
     )
     method: Annotated[str, OneOf(*START_METHODS)] = option(
         "mean", f"from words to tokens: {' | '.join(START_METHODS)}"
@@ -225,7 +228,9 @@ class StepsOptions(Section):
     """Options of every training by steps."""
 
     batch_size: Size = option(64, "rows, over all hosts")
-    microbatches: Size = option(1, "parts of a batch, one after the other: less memory")
+    microbatches: Size = option(
+        1, "parts of a batch that are computed one after the other, to save memory"
+    )
     log_every_steps: Size = option(50, "steps between two lines of metrics")
     prefetch: Count = option(2, "batches that are made ahead")
     max_skipped_in_row: Size = option(20, "stop after so many non-finite steps in a row")
@@ -330,5 +335,5 @@ class ErrorsOptions(ReportOptions):
 class PlanOptions(Section):
     """Numbers that --plan reckons with."""
 
-    utilisation: PositiveShare = option(0.4, "share of the devices' peak that --plan expects")
-    dollars_per_chip_hour: Amount = option(0.0, "price that --plan multiplies")
+    utilisation: PositiveShare = option(0.4, "share of the devices' peak rate that --plan assumes")
+    dollars_per_chip_hour: Amount = option(0.0, "price of a chip's hour for --plan")

@@ -72,12 +72,12 @@ class TransferOptions(Section):
         "ner | pos | xnli | pawsx | mldoc | topics | sentiment, or labelled spans: edge/pos | "
         "edge/consts | edge/deps | edge/entities | edge/srl | edge/coref | edge/spr | edge/relations",
     )
-    types: str = option("PER,LOC,ORG,MISC", "of ner and edge/entities: types of entities")
+    types: str = option("PER,LOC,ORG,MISC", "types of entities, for ner and edge/entities")
     lower_case: bool = option(
-        False, "of ner and pos: whether words of the rows become lower case (C7)"
+        False, "for ner and pos, whether words of the rows become lower case (C7)"
     )
     ignored: str = option("", "types whose entities become O, such as MISC, which PAN-X lacks")
-    tags: int = option(17, "of pos and edge/pos: universal parts of speech, 17 or 12")
+    tags: int = option(17, "universal parts of speech, 17 or 12, for pos and edge/pos")
     train: str = option(
         "", "en:FILE,de:FILE | en:tfds:NAME | languages of the embedded world: en,de | '': en"
     )
@@ -93,10 +93,12 @@ class TransferOptions(Section):
     )
     translate: Annotated[str, OneOf("", "train", "test")] = option(
         "",
-        "word by word, by data.dictionaries: train, training rows into the tested languages | test, "
-        "test rows into the training language | '': none",
+        "translation word by word with data.dictionaries: train, training rows into the tested "
+        "languages | test, test rows into the training language | '': none",
     )
-    seeds: Size = option(5, "heads, which differ in initial parameters, dropout and order of rows")
+    seeds: Size = option(
+        5, "number of heads; they differ in initial parameters, dropout and order of rows"
+    )
     search: SearchOptions = section(SearchOptions)
     mode: Annotated[str, OneOf("frozen", "tune")] = option(
         "frozen", "frozen, features of the encoder | tune, the backbone learns too"
@@ -111,12 +113,14 @@ class TransferOptions(Section):
         "mean", "in mode tune, a text's vector: mean | cls"
     )
     reduce: Annotated[str, OneOf("", "extract", "extract,reorder")] = option(
-        "", "of a CLCR run, texts as pivots: extract | extract,reorder | '': every word"
+        "",
+        "with a CLCR run, how texts are reduced to pivots: extract | extract,reorder | '': "
+        "every word is read",
     )
     pivot_probability: Share = option(
         0.0, "with reduce, least probability of a pivot; 0: the CLCR run's"
     )
-    center: bool = option(False, "whether each language's own mean feature is taken away")
+    center: bool = option(False, "whether each language's own mean feature is subtracted")
     length: Annotated[int, Range(4)] = option(
         128, "longest training row: words, or in mode tune pieces"
     )
@@ -124,8 +128,8 @@ class TransferOptions(Section):
     align: MapsOptions = section(MapsOptions)
     pieces: str = option(
         "",
-        "of bow, gru and lstm: run:DIR or laser:DIR, whose pieces and table are the start | '': the "
-        "vocabulary is trained, and the table begins at random",
+        "for bow, gru and lstm: run:DIR or laser:DIR, from whose pieces and table they start | "
+        "'': the vocabulary is trained, and the table starts at random",
     )
     embedder: models.EmbedderOptions = section(models.EmbedderOptions)
     joint: FastTextOptions = section(FastTextOptions)
@@ -141,7 +145,9 @@ class TransferRun(Run):
     """All options of a transfer run."""
 
     job: Annotated[str, OneOf("transfer", "evaluate")] = option("transfer", "transfer | evaluate")
-    seed: Count = option(0, "of the first head; the next ones have seed + 1, seed + 2 and so on")
+    seed: Count = option(
+        0, "seed of the first head; the next ones have seed + 1, seed + 2 and so on"
+    )
     encoder: str = option(
         "joint",
         "run:DIR | hf:DIR | laser:DIR | vec:en=FILE,de=FILE | two of these, hf:DIR+run:DIR | "

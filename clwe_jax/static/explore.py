@@ -1,10 +1,10 @@
-"""Writes a page that asks a run's space, offline: clwe-jax explore RUN [--out=explore.html].
+"""Writes a page that answers words and sentences, offline: clwe-jax explore RUN [--out=explore.html].
 
     clwe-jax explore runs/kab
 
-The page opens in any browser and needs no network. Type a word or a sentence in any language of the run, and see its
-neighbours and translations in the others, a map of the neighbourhood, and the links between two sentences.
-It holds the most frequent words, with vectors of 8 bits, as many as fit into 20 MB.
+The page opens in any browser and needs no network. Type a word or a sentence in any language of the run: it shows
+neighbours and translations in the other languages, a map of the neighbourhood, and the links between two sentences.
+It holds the most frequent words, with vectors in 8 bits, as many as fit into 20 MB.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def main(argv: Sequence[str]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("run", help="folder of a run of static vectors")
-    parser.add_argument("--out", default="", help="file to write; RUN/explore.html")
+    parser.add_argument("--out", default="", help="file to write; default: RUN/explore.html")
     given = parser.parse_args(argv)
     terminal.command_log(logging.INFO)
     try:

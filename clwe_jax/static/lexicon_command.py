@@ -30,8 +30,10 @@ def main(argv: Sequence[str]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("run", help="folder of a run of static vectors")
-    parser.add_argument("--languages", required=True, help="of the words and of the translations")
-    parser.add_argument("--out", default="", help="file to write; RUN/lexicon-xx-yy.html")
+    parser.add_argument(
+        "--languages", required=True, help="language of the words, language of the translations"
+    )
+    parser.add_argument("--out", default="", help="file to write; default: RUN/lexicon-xx-yy.html")
     given = parser.parse_args(argv)
     terminal.command_log(logging.INFO)
     try:

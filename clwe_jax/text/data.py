@@ -1,8 +1,7 @@
 """Fetches public data for a run: clwe-jax data SET --languages=de,es,en [--out=DIR].
 
-tatoeba, ntrex and flores are test sentences, sib200 topics of sentences, muse and wiktionary dictionaries, ebible Bibles, ud parts of speech. Tatoeba's
-files are checked by their known SHA-256; of the other sets the first fetch keeps the sums, by which later
-ones are checked. An interrupted transfer goes on where it stopped, and the licence is printed.
+Files of Tatoeba are checked against known SHA-256 sums. For the other sets the first fetch keeps the sums, and later
+ones are checked against them. An interrupted transfer resumes. The command prints the licence of the set.
 """
 
 from __future__ import annotations
@@ -294,8 +293,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("set", choices=SETS, metavar="SET", help=", ".join(SETS))
-    parser.add_argument("--languages", required=True, help="such as en,de,zh, or deu, zho_Hant")
-    parser.add_argument("--out", default="", metavar="DIR", help="the folder; default: SET's name")
+    parser.add_argument(
+        "--languages", required=True, help="codes, such as en,de,zh or deu,zho_Hant"
+    )
+    parser.add_argument(
+        "--out", default="", metavar="DIR", help="folder to write; default: the name of SET"
+    )
     given = parser.parse_args(arguments)
     terminal.command_log(logging.INFO)
     chosen = SETS[given.set]

@@ -2,10 +2,11 @@
 
     clwe-jax leaks --text=DIR,FILE --tests=DIR [--out=leaks.tsv]
 
---text names text, pairs and dictionaries, --tests the test sets. A copy differs in case, punctuation and white space
-alone; a near copy of a sentence of eight words or more has three quarters of its sequences of three words in one line.
-Sentences of fewer than three words occur anywhere by chance and are not looked for. Of scripts without spaces each
-character is a word. Columns are read apart, and of .conllu the lines '# text ='. Each test sentence is named once, with its nearest line.
+--text names text, pairs and dictionaries; --tests names the test sets. A copy differs only in case, punctuation and
+white space. A near copy of a sentence of eight words or more has three quarters of its sequences of three words in one
+line. Sentences of fewer than three words occur anywhere by chance, so the command does not look for them. In scripts
+without spaces each character is a word. Columns are read separately; of .conllu, only the lines '# text =' are read.
+Each test sentence is named once, with its nearest line.
 """
 
 from __future__ import annotations
@@ -181,8 +182,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--text", required=True, metavar="DIR,FILE", help="what a run learns from")
-    parser.add_argument("--tests", required=True, metavar="DIR,FILE", help="test sets")
-    parser.add_argument("--out", default="", metavar="FILE", help="a table of all leaks")
+    parser.add_argument("--tests", required=True, metavar="DIR,FILE", help="the test sets")
+    parser.add_argument("--out", default="", metavar="FILE", help="file for a table of all leaks")
     given = parser.parse_args(arguments)
     terminal.command_log(logging.INFO)
     sides = [x.split(",") for x in (given.text, given.tests)]

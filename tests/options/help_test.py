@@ -28,16 +28,20 @@ def test_every_option_is_described(path):
 @pytest.mark.parametrize(
     "name, path, sentence",
     [
-        ("mbert", "seed", "of parameters, masks, dropout and the embedded world's text"),
-        ("laser", "data.languages", "codes, with commas between them"),
+        ("mbert", "seed", "seed of parameters, masks, dropout and the embedded world's text"),
+        ("laser", "data.languages", "codes of the languages, separated by commas"),
         ("elmo", "data.source", "the text: pocket | text:DIR | tfds:NAME | batches:DIR"),
         (
             "joint_align",
             "data.source",
-            "the text: pocket (the embedded world) | text:DIR | pairs, of static vectors: the sentences of "
-            "pairs alone",
+            "the text: pocket (the embedded world) | text:DIR | pairs, only for static vectors: the "
+            "sentences of config.data.pairs",
         ),
-        ("nli_esim", "seed", "of the first head; the next ones have seed + 1, seed + 2 and so on"),
+        (
+            "nli_esim",
+            "seed",
+            "seed of the first head; the next ones have seed + 1, seed + 2 and so on",
+        ),
         ("clcr", "data.languages", "the source, which is mapped and reordered, and the target"),
         ("saelmo", "train.batch_size", "rows, over all hosts"),
         ("saelmo", "model.cells", "C, LSTM cells of a layer and direction"),
@@ -45,8 +49,8 @@ def test_every_option_is_described(path):
         (
             "clcr",
             "clcr.contrast",
-            "other sentences that a word's distances are compared with: they are in units of that to "
-            "the nearest word there | 0: the plain symmetric distances",
+            "number of other sentences to which a word's distances are compared; the unit is then the "
+            "distance to the nearest word there | 0: the plain symmetric distances",
         ),
     ],
 )

@@ -25,13 +25,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     show = commands.add_parser("show", help="print the synonyms of a word")
     show.add_argument("--word", required=True)
-    show.add_argument("--lang", help="its language; by default all that have the word")
+    show.add_argument("--lang", help="language of the word; default: all that have it")
     stats = commands.add_parser("stats", help="print pairs and words of each language")
     stats.add_argument("--text", help="a folder of text, to print how much of it is covered")
     stats.add_argument("--sample_bytes", type=int, default=corpora.SAMPLE_BYTES)
     for command in (show, stats):
-        command.add_argument("directory", metavar="DIR", help="a folder of xx-yy.txt, JMdict")
-        command.add_argument("--languages", default="", help="only these, as in en,de,zh")
+        command.add_argument(
+            "directory", metavar="DIR", help="a folder of dictionaries: xx-yy.txt, JMdict"
+        )
+        command.add_argument("--languages", default="", help="only these languages, as in en,de,zh")
         command.add_argument(
             "--cache", default=atomic.user_cache(), help="where merged maps are kept"
         )
