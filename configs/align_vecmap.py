@@ -11,9 +11,9 @@ Command:
 
 Both sides are whitened, rotated onto each other, re-weighted by how well each direction agrees, and dewhitened
 (Artetxe et al. 2018, AAAI). Of the aligners that take a dictionary it finds the most sentences and, for vectors of
-little text, the most words; --config.align.name=self_learning --config.align.self_learning.self_learning=False
-gives joint_align.py the same map. Words of each pair are compared in the pair's own space, which is not the hub's: a
-dictionary's vectors cannot stand beside (joint_dictionary.py finds 13 points less with it).
+little text, the most words. --config.align.name=self_learning --config.align.self_learning.self_learning=False
+gives joint_align.py the same map. Words are compared in a space of each pair, not in the hub's, so that they cannot be
+concatenated with a dictionary's vectors (joint_dictionary.py finds 13 points less with this map).
 
 Vectors that you bring are aligned, evaluated and reported without training:
   python -m clwe_jax.main --config=configs/align_vecmap.py --config.data.languages=de,en \\

@@ -8,17 +8,17 @@ Command:
                        --config.data.pairs=DIR --config.data.languages=en,wo
   :base, :paper      the same.
 
-Words are linked across the languages by their verses, as in dictionary_vectors.py by a dictionary;
-beside that, each language learns by a ridge regression, from its words and their n-grams, a vector of
-each verse on which all languages agree. Any number of languages meet in one space. John is left out of
-training and tested: --config.data.held_out=LUK tests another book, and '' none. A dictionary adds to it
-with --config.data.dictionaries=DIR, and text with --config.data.source=text:DIR.
+The verses link words of different languages, as a dictionary does in dictionary_vectors.py. Each language
+also learns a vector of each verse, on which all languages agree, from its words and their n-grams by a ridge
+regression. Any number of languages share one space. John is left out of training and tested:
+--config.data.held_out=LUK tests another book, and '' none. --config.data.dictionaries=DIR adds a
+dictionary, and --config.data.source=text:DIR adds text.
 
 WORKDIR/mined/dictionary has the linked words. --config.static.export=model2vec writes a folder that
 model2vec opens.
 
-Expected: a New Testament takes half a minute of one core, and of the verses of John 77% (Achuar, words of
-many parts) to 94% (Wolof) find their English translation by CSLS. The method is this project's own.
+Expected: a New Testament takes half a minute of one core. Of the verses of John, 77% (Achuar, whose words
+have many parts) to 94% (Wolof) find their English translation by CSLS. The method is this project's own.
 """
 
 from clwe_jax import presets

@@ -10,9 +10,9 @@ Command:
                        --config.encoder=run:DIR (a Bi-SaELMo, or any other encoder)
   :base, :paper      the same with a hidden layer of 256, five seeds.
 
-Expected: with a contextual encoder, a shared space carries opinions over. Half of the embedded world's
-opinions are negated ("not loud"), which a mean of static vectors does not read: near one half in all
-languages. A head that reads word order does:
+Expected: near one half in all languages. Half of the embedded world's opinions are negated ("not loud"),
+and a mean of static vectors does not read negation. With a contextual encoder a shared space transfers
+opinions. This head reads word order:
   --config=configs/nli_bilstm.py --config.transfer.task=sentiment
 """
 

@@ -4,13 +4,13 @@ Command:
   python -m clwe_jax.main --config=configs/clcr.py
 
   :laptop (default)  the embedded world: trains a Japanese and an English model, then maps, extracts,
-                     reorders and learns entailment; about 20 minutes of one core.
+                     reorders and learns entailment; about 15 minutes of one core.
   :small, :base      your models and parallel sentences:
                        --config.clcr.source=hf:bert-base-chinese --config.clcr.target=hf:bert-base-uncased
                        --config.data.languages=zh,en --config.data.pairs=DIR
   :paper             the paper's method (clcr.faithful), Chinese and English, and entailment
 
-The vectors of all sentences are in temporary files of the run's folder: --plan=cpu:1 says how much disk
+Temporary files in the run's folder hold the vectors of all sentences; --plan=cpu:1 says how much disk
 and memory a run needs.
 
 Stages: transform (T of the source's vectors, by annealed attention matching, beside its baselines),

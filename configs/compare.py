@@ -11,13 +11,13 @@ Command:
                        --config.data.dictionaries=DIR
   :small, :base, :paper  your text, by each system's own config of that scale.
 
-Each system keeps its folder, WORKDIR/systems/NAME/seed0, a run like any other; WORKDIR/tasks has the
-runs of the tasks on it. Started again, the comparison goes on; with more systems or seeds, it joins
-them. Test sets that are not named follow the text: the embedded world's; of your own text, the test
-dictionaries in the dictionaries' folder, or words that are held out of them.
+Each system has its folder, WORKDIR/systems/NAME/seed0, a run like any other; WORKDIR/tasks has its runs on
+the tasks. The same command continues an interrupted comparison; with more systems or seeds it adds
+them. Test sets that are not named follow the text. The embedded world has its own; your text is tested by the test
+dictionaries in the dictionaries' folder, or by words that are held out of the dictionaries.
 
-A small budget shows what a start is worth; language models that start cold need their configs' own
-steps, five times as many and more: --config.compare.budget=''.
+A small budget shows what a start is worth. Language models from random parameters need their configs' own
+steps, five times as many or more: --config.compare.budget=''.
 
 Options: --config.compare.seeds=3 (intervals and significance over seeds too);
 --config.compare.budget='5 minutes' (or tokens, or steps) for the training of every language model;

@@ -10,11 +10,11 @@ Command:
                          --config.data.source=batches:DIR
   :base              12 x 768, Wikipedia, one accelerator for days.
   :paper             12 x 768, 104 languages, batch 8,192 x 512, LAMB, 500k steps, a v3 slice of 256
-                     cores; --plan=v3:8x16 compiles and costs it without one.
+                     cores; --plan=v3:8x16 compiles it and forecasts its cost without a TPU.
 
 :base and :paper draw a label for 15% of the words, as the paper does. At :laptop and :small 80% of the
-words are predicted, most of which can be read, and the loss is the expectation over the draw: all
-languages at once, x = .7. One command draws there as well:
+words are predicted, most of them visible in the input, and the loss is the expectation over the draw: all
+languages at once, x = .7. These options draw a label there as well:
   --config.task.labels=drawn --config.model.condition_on_language=True --config.objective.dense=True
 
 Expected: Table 1 of the paper: NER 69.0, POS 69.9, XNLI 68.6, PAWS-X 84.6, MLDoc 66.1, Tatoeba 47.3.

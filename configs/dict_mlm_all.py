@@ -13,8 +13,8 @@ ALIGN-MLM does (Tang et al. 2022). It is supervised word translation in context 
 modelling. At :laptop Japanese and Chinese, which have a dictionary with English alone, get the pairs
 with the other languages that are composed through English, without the words of any test.
 
-Expected: no paper has this system. At :laptop, in five minutes of one core: four sentences of
-five by CSLS (docs/results.md).
+Expected: no paper has this system. At :laptop, in seven minutes of one core: four of five
+sentences are found by CSLS (docs/results.md).
 """
 
 from clwe_jax import presets

@@ -10,7 +10,7 @@ Command:
                          --config.data.source=batches:DIR
   :base              12 x 768, Wikipedia, one accelerator for days.
   :paper             12 x 768, 104 languages, batch 8,192 x 512, LAMB, 500k steps, a v3 slice of 256
-                     cores; --plan=v3:8x16 compiles and costs it without one.
+                     cores; --plan=v3:8x16 compiles it and forecasts its cost without a TPU.
 
 Expected: Table 1 of the paper: NER 65.0, POS 71.6, XNLI 66.6, PAWS-X 84.8, MLDoc 67.7, Tatoeba 36.9.
 At :laptop: docs/lessons.md.

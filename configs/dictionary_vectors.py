@@ -8,11 +8,11 @@ Command:
                        --config.data.source=text:DIR --config.data.dictionaries=DIR
   :base, :paper      the same with the languages of these scales.
 
-A random vector for every English word; a word of another language is the mean of its translations,
-frequent ones weigh more; words that the dictionary lacks are near the words that begin like them.
-The text gives only the counts of its words.
+Every English word has a random vector. A word of another language has the mean of its translations'
+vectors, in which frequent ones weigh more. A word that the dictionary lacks has a guess from its n-grams.
+The text gives the counts of its words and, in English, their neighbours.
 
-Expected: more sentences found than by any other vectors of little text:
+Expected: more sentences found than by vectors of the text alone:
 row `dictionary_vectors` of docs/results.md, 1 minute of one core. A start for language models:
 --config.init.embeddings=dictionary, as in warm_dict_mlm.py. The method is this project's own.
 """

@@ -1,4 +1,4 @@
-"""Joint-Align vectors beside dictionary vectors: both in one vector of a word.
+"""Joint-Align vectors concatenated with dictionary vectors: one vector for each word.
 
 Command:
   python -m clwe_jax.main --config=configs/joint_dictionary.py
@@ -8,20 +8,20 @@ Command:
                        --config.data.source=text:DIR --config.data.dictionaries=DIR
   :base, :paper      300 trained dimensions, as joint_align.py.
 
-The vectors of joint_align.py and of dictionary_vectors.py stand one behind the other, so that the
-cosine of two words is a weighted mean of both. A word that the dictionary lacks has a guess from its
-spelling there, of which a quarter counts where single words are compared. Before, the dictionary grows
-by translations that the texts share, where they do (docs/vectors.md, "Translations in the text");
-mined_vectors.py shows it. WORKDIR/mined has the sentences, which --config.data.pairs=WORKDIR/mined
-trains on, and the grown dictionary.
+The vectors of joint_align.py and of dictionary_vectors.py are concatenated, so that the
+cosine of two words is a weighted mean of both. For a word that the dictionary lacks, the second part is a
+guess from its spelling, of which a quarter counts where single words are compared. First the dictionary grows
+by translations that the texts share, if any (docs/vectors.md, "Translations in the text");
+mined_vectors.py shows this. WORKDIR/mined has the grown dictionary, and the sentences, on which
+--config.data.pairs=WORKDIR/mined trains.
 
 Ablations, by override:
   nothing mined            --config.static.mine=False
   other weights            --config.static.trained_length=1
   whole guesses            --config.static.compared_share=1
   less disk                --config.static.stored=packed: a fifth, for less than a point of retrieval
-  less memory and disk     --config.static.dictionary_dim=512: 1 to 4 points less on real text, half of
-                           both
+  less memory and disk     --config.static.dictionary_dim=512: 1 to 4 points less on real text, half
+                           the memory and disk
   the dictionary alone     dictionary_vectors.py --config.static.mine=True
   the text alone           --config.static.dictionary_dim=0 --config.static.mine=False
 

@@ -8,7 +8,8 @@ Command:
   :small             your parallel text (--config.data.pairs=DIR/train, with DIR/train.en,
                      DIR/train.de, ...; --config.data.source=text:DIR for the vocabulary), one GPU.
   :base              the paper's model, six languages, one accelerator for days.
-  :paper             the paper's model and languages; --plan=v3:8x16 compiles and costs it.
+  :paper             the paper's model and languages; --plan=v3:8x16 compiles it and
+                     forecasts its cost.
 
 Options: --config.task.targets=en,es translates into these languages only, as in the paper;
 --config.data.pairs=mined mines the run's own text for it, as configs/mined_vectors.py does;
@@ -18,8 +19,9 @@ A loaded run has `encode(texts, lang=...)` and `translate_sentence(text, lang=..
 configs/laser_top_ner.py and configs/laser_elmo_ner.py take its encoder for named entities.
 
 Expected: at :laptop retrieval near that of the vectors it starts from: docs/lessons.md.
-With two languages retrieval varies: each is written from the other alone, and the start alone holds their vectors together. The vector is the bottleneck:
-unsupervised_mt.py, whose decoder reads every piece, translates better without pairs.
+With two languages retrieval varies with the seed: each language is written only from the other, and only the start holds their
+vectors together. Translation suffers because the decoder reads a single vector: unsupervised_mt.py, whose decoder reads every
+piece, translates better without pairs.
 """
 
 from clwe_jax import options, presets

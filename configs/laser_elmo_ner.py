@@ -3,8 +3,8 @@
 Command, after the encoder's (configs/laser.py, minutes):
   python -m clwe_jax.main --config=configs/laser_elmo_ner.py
 
-The scales are those of configs/laser_top_ner.py. Of every layer the larger direction counts; a word
-is the maximum over its pieces, after the mix (Eq. 3). The embeddings are not in the mix.
+The scales are those of configs/laser_top_ner.py. In every layer the larger direction counts. A word's
+vector is the maximum over its pieces, after the mix (Eq. 3). The embeddings are not in the mix.
 
 Expected: Table 2, F1: English .786, Dutch .424, German .414, Spanish .319, below LASER-top in all.
 """

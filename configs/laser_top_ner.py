@@ -7,7 +7,7 @@ Command, after the encoder's (configs/laser.py, minutes):
   :small, :base,     your files: --config.transfer.train=en:FILE --config.transfer.tests=DIR, and an
   :paper               encoder: --config.encoder=run:DIR or laser:DIR
 
-A word is the maximum over its pieces. The tagger is two Transformer layers and a CRF, as in
+A word's vector is the maximum over its pieces. The tagger is two Transformer layers and a CRF, as in
 configs/tag_transformer_crf.py, trained by 1cycle SGD, the paper's recipe for LASER's encoders.
 
 Expected: Table 2, F1 without training in the language: English .803, Dutch .578, German .617,

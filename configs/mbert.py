@@ -10,12 +10,12 @@ Command:
                          --config.data.source=batches:DIR
   :base              12 x 768, Wikipedia, one accelerator for days.
   :paper             12 x 768, 104 languages, batch 8,192 x 512, LAMB, 500k steps, a v3 slice of 256
-                     cores; --plan=v3:8x16 compiles and costs it without one.
+                     cores; --plan=v3:8x16 compiles it and forecasts its cost without a TPU.
 
-At :laptop and :small it predicts as many words as dict_mlm_50.py, of which as many can be read.
+At :laptop and :small it predicts as many words as dict_mlm_50.py, and as many of them stay visible.
 
 Expected: Table 1 of the paper (own mBERT): NER 68.9, POS 67.9, XNLI 68.1, PAWS-X 79.5, MLDoc 65.2, Tatoeba 33.3.
-At :laptop, in three minutes of one core: docs/results.md.
+At :laptop, in four minutes of one core: docs/results.md.
 """
 
 from clwe_jax import presets

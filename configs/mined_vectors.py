@@ -1,4 +1,4 @@
-"""Translations that texts share, shown where they are known: joint_dictionary.py on planted text.
+"""Vectors that learn from translations which texts share: joint_dictionary.py on planted text.
 
 Command:
   python -m clwe_jax.main --config=configs/mined_vectors.py
@@ -7,10 +7,10 @@ Command:
   :small             your text, as joint_dictionary.py.
   :base, :paper      300 trained dimensions, as joint_align.py.
 
-Two texts of one world share sentences: news, manuals, laws, a New Testament. The vectors of the
-dictionary find them, IBM model 1 links their words, the links add to the dictionary, and it starts
-over, until no more pairs are found. Pairs of sentences need another pair beside them in both texts,
-so that texts without common documents change nothing. Of the planted lines precision and recall are
+Texts from the same sources share sentences: news, manuals, laws, a New Testament. The vectors of the
+dictionary find them, IBM model 1 links their words, and the links add to the dictionary. This
+repeats until no more pairs are found. A pair of sentences needs another pair near it in both texts,
+so that texts without common documents change nothing. For the planted lines, precision and recall are
 known.
 
 Ablations, by override:
@@ -19,7 +19,7 @@ Ablations, by override:
                            --config.static.reallocation=False --config.static.refinement=False
                            --config.embeddings.dim=1024
   other shares             --config.data.pocket_shared=0.003
-  scattered lines          --config.data.pocket_shared_order=scattered; they support nothing, until
+  scattered lines          --config.data.pocket_shared_order=scattered; no pair has support, until
                            --config.static.mining.unsupported_margin=1.5
 
 Expected at :laptop: nearly every sentence found, docs/lessons.md. The

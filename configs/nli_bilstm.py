@@ -10,7 +10,7 @@ Command:
   :base, :paper      300 cells, Adam 4e-4, dropout .5, 50 words, batch 32, two seeds; the mean of the
                      words, as MultiNLI's BiLSTM (Williams et al. 2018), at :laptop their maximum.
 
-The words' vectors of all pairs are on disk, in WORKDIR/features: --config.transfer.rows limits the pairs.
+WORKDIR/features holds the words' vectors of all pairs on disk; --config.transfer.rows limits the pairs.
 
 Expected: above a third, the share of the most frequent label, in languages of the encoder's space.
 """

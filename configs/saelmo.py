@@ -9,7 +9,7 @@ Command:
   :paper             A11: batch 512, window 16, 1M steps; V=800,000 fits a v3 slice (--plan=v3:4x8).
 
 Context senses, beyond the paper, are purer: saelmo_context.py.
-Twin without senses: elmo.py. As printed: --config.objective.senses.faithful=True.
+Twin without senses: elmo.py. As the paper prints it: --config.objective.senses.faithful=True.
 Expected: Table 2 of the paper, WSD F1: SE2 .575, SE3 .586, SE07 .470, SE13 .560, SE15 .583.
 At :laptop: docs/lessons.md.
 """

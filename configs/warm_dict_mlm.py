@@ -9,12 +9,12 @@ Command:
   :base, :paper      as dict_mlm_90.py, on text files; train the vectors first on one host, then
                        --config.init.embeddings=DIR
 
-The vectors of joint_dictionary.py are made first, in WORKDIR/start. The table of tokens starts from
-them and stays as it is: training would wash the common space away. DICT-MLM trains the layers above
+The run first makes the vectors of joint_dictionary.py, in WORKDIR/start. The table of tokens starts from
+them and is frozen, because training would destroy the common space. DICT-MLM trains the layers above
 it: nine of ten masked words are labelled with a translation, layers are normalised before
-attention, and the output has a table of its own that starts from the same vectors. The head knows
-the target's language, the input does not: its language embedding would move the languages apart.
-Words that are read and not predicted are held near the table's vectors (`objective.stay_near_embeddings`), so that
+attention, and the output has a table of its own that starts from the same vectors. The head reads
+the target's language; the input does not, because a language embedding there would move the languages apart.
+Words that are read and not predicted stay near the table's vectors (`objective.stay_near_embeddings`), so that
 the layers stay in the common space. A short contrastive finish then brings sentences and their
 code-switched copies together.
 

@@ -10,7 +10,7 @@ Command:
                          --config.data.source=batches:DIR
   :base              12 x 768, Wikipedia, one accelerator for days.
   :paper             12 x 768, 104 languages, batch 8,192 x 512, LAMB, 500k steps, a v3 slice of 256
-                     cores; --plan=v3:8x16 compiles and costs it without one.
+                     cores; --plan=v3:8x16 compiles it and forecasts its cost without a TPU.
 
 Without parallel text, --config.data.pairs=mined: the run first mines the sentences that its texts
 share, as configs/mined_vectors.py does, and --config.data.pairs=RUN/mined takes those of another run.
