@@ -71,8 +71,7 @@ def make_spelling(
         if language == graph.hub and prior is not None:
             regressions[language] = prior
             continue
-        rows = made.of(language)[: len(graph.known_words(language))]
-        regressions[language] = graph.regression(language, rows, prior)
+        regressions[language] = graph.regression(language, made.of_entries(language), prior)
     paired_dim = next((fitted.factors.shape[1] for fitted in paired.values()), 0)
     width = made.width + words.spelling_dim + paired_dim + behind
     return Spelling(

@@ -142,19 +142,21 @@ class WordGraph:
 
     def guesses(
         self, language: str, rows: np.ndarray, prior: Regression | None = None
-    ) -> np.ndarray:
-        """The vectors of the words that the dictionary lacks, from those of its words.
+    ) -> tuple[np.ndarray, Regression | None]:
+        """The vectors of the words that the dictionary lacks, from those of its words, and the regression
+        that gave them; None for beginnings.
 
         Args:
           rows: vectors of the dictionary's words, float32 [known, dim].
           prior: the hub's regression, for another language.
         """
         if self.options.unknown == "beginnings":
-            return unit(self._alike(language) @ rows) * np.float32(GUESSED_LENGTH)
+            return unit(self._alike(language) @ rows) * np.float32(GUESSED_LENGTH), None
         others = self.words[language][self._known[language] :]
-        guessed = self.regression(language, rows, prior).vectors(self.ngrams, others)
+        fitted = self.regression(language, rows, prior)
+        guessed = fitted.vectors(self.ngrams, others)
         guessed *= np.float32(GUESSED_LENGTH)
-        return guessed
+        return guessed, fitted
 
     def regression(
         self, language: str, rows: np.ndarray, prior: Regression | None = None

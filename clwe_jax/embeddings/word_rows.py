@@ -76,8 +76,22 @@ class WordRows:
         words without translation, zeros for words that nothing connects."""
         if language == self.graph.hub:
             return self._hub
-        rows = self._seeds(language, self._hub)
-        linked, sums = self._sum_links(language)
+        rows = np.empty((len(self.graph.words[language]), self.width), np.float32)
+        known = self.graph._known[language]
+        rows[:known] = self._seeds(language)
+        rows[known:], _ = self.graph.guesses(language, rows[:known], self.hub_regression)
+        self._add_strings(language, rows[known:])
+        return self._with_links(language, rows)
+
+    def of_entries(self, language: str) -> np.ndarray:
+        """The vectors of the dictionary's words alone, float32 [known, width]; see `of`."""
+        if language == self.graph.hub:
+            return self._hub[: self.graph._known[language]]
+        return self._with_links(language, self._seeds(language))
+
+    def _with_links(self, language: str, rows: np.ndarray) -> np.ndarray:
+        """The vectors of a language's first words, to which their links are added in place."""
+        linked, sums = self._sum_links(language, len(rows))
         known = linked < self.graph._known[language]
         prior = np.where(known, _KNOWN, _GUESSED).astype(np.float32)[:, None]
         # The vector that a word has without links counts as so many links.
@@ -85,15 +99,15 @@ class WordRows:
         rows[linked] = unit(sums, sums)
         return rows
 
-    def _sum_links(self, language: str) -> tuple[np.ndarray, np.ndarray]:
-        """The words that have links, and the sums of the linked words' vectors."""
+    def _sum_links(self, language: str, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Those of the first `count` words that have links, and the sums of the linked words' vectors."""
         matrices = {
             b if language == a else a: matrix if language == a else matrix.T.tocsr()
             for (a, b), matrix in self.links.items()
             if language in (a, b)
         }
         counts = sum(matrix.getnnz(1) for matrix in matrices.values())
-        linked = np.flatnonzero(counts) if matrices else np.zeros(0, np.int64)
+        linked = np.flatnonzero(counts[:count]) if matrices else np.zeros(0, np.int64)
         sums = np.zeros((len(linked), self.width), np.float32)
         for other, matrix in matrices.items():
             if other == self.graph.hub:
@@ -152,9 +166,14 @@ class WordRows:
             rows[places >= 0] = self.graph.fixed.vectors.vectors[places[places >= 0]]
         return rows
 
-    @functools.cached_property
+    @property
     def _hub(self) -> np.ndarray:
         """The vectors of the hub's words, after synonyms have approached each other."""
+        return self._hub_parts[0]
+
+    @functools.cached_property
+    def _hub_parts(self) -> tuple[np.ndarray, Regression | None]:
+        """`_hub`, and the regression that guessed words without entry or link; None without such words."""
         graph = self.graph
         hub = self.graph.hub
         known = graph._known[hub]
@@ -167,13 +186,14 @@ class WordRows:
         meanings = start[known:, self.dim :].copy()
         rows = unit(start, start)
         others = ~translated
+        fitted = None
         if others.any():
-            guessed = graph.guesses(hub, rows[:known])
+            guessed, fitted = graph.guesses(hub, rows[:known])
             meant = np.abs(meanings).max(1, initial=0) > 0
             guessed[meant, self.dim :] = meanings[meant]  # no guess is needed
             self._add_strings(hub, guessed)
             rows[others] = guessed[others[known:]]
-        return self._with_fixed(rows)
+        return self._with_fixed(rows), fitted
 
     def _synonyms(self, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """From each word of the hub to its translations, and back from these.
@@ -216,18 +236,13 @@ class WordRows:
             return None
         if graph.fixed:
             return graph.fixed.regression
-        return graph.regression(hub, self._hub[: graph._known[hub]])
+        rows, fitted = self._hub_parts
+        return graph.regression(hub, rows[: graph._known[hub]]) if fitted is None else fitted
 
-    def _seeds(self, language: str, hub_rows: np.ndarray) -> np.ndarray:
-        """The vectors of a language's words by dictionary and spelling, without counted links."""
-        graph = self.graph
-        span = graph._span(language)
-        known = graph._known[language]
-        rows = np.empty((len(graph.words[language]), self.width), np.float32)
-        rows[:known] = self._translations(np.arange(span.start, span.stop), hub_rows)
-        rows[known:] = graph.guesses(language, rows[:known], self.hub_regression)
-        self._add_strings(language, rows[known:])
-        return rows
+    def _seeds(self, language: str) -> np.ndarray:
+        """The vectors of the dictionary's words without counted links, float32 [known, width]."""
+        span = self.graph._span(language)
+        return self._translations(np.arange(span.start, span.stop), self._hub)
 
     def _add_strings(self, language: str, rows: np.ndarray) -> None:
         """Adds the shared string of each word that the dictionary lacks, as a vector of length

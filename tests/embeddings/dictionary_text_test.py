@@ -3,7 +3,7 @@
 import numpy as np
 
 from clwe_jax.embeddings import dictionary_text, word_rows
-from clwe_jax.embeddings.word_graph import WordGraph
+from clwe_jax.embeddings.word_graph import CountedLinks, WordGraph
 from clwe_jax.options.embeddings import WordsOptions
 from clwe_jax.text.dictionary.merged import Dictionary
 
@@ -124,3 +124,20 @@ def test_the_seed_decides():
         for word, row in same[language].items():
             np.testing.assert_array_equal(row, again[language][word])
     assert not np.allclose(same["en"]["dog"], other["en"]["dog"])
+
+
+def test_the_entries_are_made_alone_and_the_hub_is_fitted_once(monkeypatch):
+    graph = WordGraph(Dictionary.from_pairs(_PAIRS), _COUNTS, WordsOptions(spelling_dim=0))
+    links = CountedLinks(["haus", "xylophon"], ["dog", "tom"], np.array([2, 3]))
+    made = word_rows.rows(graph, 64, 1, {("de", "en"): links})
+    fitted = []
+    fit = WordGraph.regression
+    monkeypatch.setattr(
+        WordGraph, "regression", lambda *given: fitted.append(given[1]) or fit(*given)
+    )
+    entries = {language: made.of_entries(language) for language in _COUNTS}
+    assert not set(fitted) - {"en"}  # the others guess nothing for their entries
+    dictionary_text.spelling(made)
+    for language, rows in entries.items():
+        np.testing.assert_array_equal(rows, made.of(language)[: len(rows)])
+    assert fitted.count("en") == 1 and fitted.count("de") == 2
