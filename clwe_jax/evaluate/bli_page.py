@@ -54,7 +54,7 @@ HEADLINES = tuple(itertools.chain(*map(_headlines, _WORDS)))
 
 def describe_tests(run: RunFolder) -> str:
     """The test sets of all directions: 'muse, 12 directions, 18,000 words, 33,924 pairs'."""
-    pairs = list(figures.pairs_of(run.figures, _NAME))
+    pairs = list(figures.by_pair(run.figures, _NAME))
     if len(pairs) == 1:
         return _describe_pair(run, pairs[0])
     many = f"{len(pairs)} directions" if pairs else ""
@@ -74,7 +74,7 @@ def _describe_pair(run: RunFolder, pair: str) -> str:
 
 def _size(run: RunFolder, pairs: Sequence[str]) -> str:
     """The numbers of words and pairs, as far as they were recorded."""
-    by_pair = figures.pairs_of(run.figures, _NAME)
+    by_pair = figures.by_pair(run.figures, _NAME)
     counts = {
         name: sum(by_pair[pair].get(name, 0.0) for pair in pairs) for name in ("words", "pairs")
     }
@@ -91,7 +91,7 @@ def main_method(results: Mapping[str, float]) -> tuple[str, str]:
 
 def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """Lexicon induction by pair, by frequency and part of speech of the words, and by layer."""
-    by_pair = figures.pairs_of(run.figures, _NAME)
+    by_pair = figures.by_pair(run.figures, _NAME)
     measured = set().union(*by_pair.values())
     main, ending = main_method(run.figures)
     text = (
@@ -207,7 +207,7 @@ def _induction_by_layer(runs: Sequence[RunFolder]) -> Chart:
     for dash, run in enumerate(runs):
         for name, ending, colour in (("cosine", "", BLUE), ("CSLS", "_csls", GREEN)):
             values: dict[int, list[float]] = {}
-            for row in figures.pairs_of(run.figures, _NAME).values():
+            for row in figures.by_pair(run.figures, _NAME).values():
                 for layer, value in figures.over_star(row, f"layer*/p@1{ending}").items():
                     values.setdefault(layer, []).append(value)
             points = [(layer, sum(some) / len(some)) for layer, some in sorted(values.items())]

@@ -33,7 +33,7 @@ _COLUMNS = {
 
 def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """Precision and recall of bitext mining by pair."""
-    by_pair = figures.pairs_of(run.figures, "mining")
+    by_pair = figures.by_pair(run.figures, "mining")
     pairs = {pair: pair_name(pair) for pair in by_pair}
     text = (
         "Mining of sentence pairs by the margin of their vectors: half of each side's sentences "

@@ -57,7 +57,7 @@ HEADLINES = (*_OWN.values(), _WEIGHTED, *_LAST.values())
 
 def describe_tests(run: RunFolder) -> str:
     """The test sets of all pairs: 'tatoeba, 2 language pairs, 2,000 sentence pairs'."""
-    by_pair = figures.pairs_of(run.figures, _NAME)
+    by_pair = figures.by_pair(run.figures, _NAME)
     # Both directions of a pair have the same sentences.
     pairs = {frozenset(pair.split("-")): pair for pair in by_pair}.values()
     chances = [by_pair[pair].get("chance") for pair in pairs]
@@ -76,7 +76,7 @@ def last_layers(results: Mapping[str, float]) -> str:
 
 def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """Sentence retrieval by layer (as in Fig. 3 of the DICT-MLM paper), by pair, over training."""
-    by_pair = figures.pairs_of(run.figures, _NAME)
+    by_pair = figures.by_pair(run.figures, _NAME)
     pairs = {pair: pair_name(pair) for pair in by_pair}
     blocks = _by_layer(run, others)
     last = last_layers(run.figures)
@@ -90,7 +90,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     )
     if blocks:
         text += f" By layer: the mean of the pieces' vectors; shaded: {last}."
-    sif = figures.pairs_of(run.figures, _SIF)
+    sif = figures.by_pair(run.figures, _SIF)
     if sif:
         text += (
             " SIF: words weighted by a / (a + p), where p is their share in the run's "

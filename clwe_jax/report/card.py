@@ -26,12 +26,7 @@ _NEEDS = "Needs this package and the run's folder, without the training text."
 
 
 def intended_use(run: RunFolder, purpose: str, vectors: str = "") -> Section:
-    """The model's purpose and limits, and the origin of its data.
-
-    Args:
-      purpose: what it is good for.
-      vectors: as of `data`.
-    """
+    """The model's purpose and limits, and the origin of its data; `vectors` as of `data`."""
     points = [
         f"Intended for {purpose}, in {', '.join(run.languages) or 'its languages'} only.",
         "Not intended for decisions about people, and no replacement for a translator: the figures "

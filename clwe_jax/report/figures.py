@@ -23,7 +23,7 @@ def by_subject(results: Mapping[str, float], prefix: str) -> dict[str, dict[str,
     return dict(sorted(subjects.items()))
 
 
-def pairs_of(results: Mapping[str, float], prefix: str) -> dict[str, dict[str, float]]:
+def by_pair(results: Mapping[str, float], prefix: str) -> dict[str, dict[str, float]]:
     """The subjects of `by_subject` that are pairs of languages, such as 'de-en'."""
     subjects = by_subject(results, prefix)
     return {subject: metrics for subject, metrics in subjects.items() if "-" in subject}

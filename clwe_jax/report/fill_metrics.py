@@ -30,11 +30,7 @@ _OTHERS = (NEUTRAL, RED, VIOLET, ORANGE)  # colours of other runs in a chart of 
 
 
 def resolve(blocks: Sequence[Block], runs: Sequence[RunFolder]) -> list[Block]:
-    """The blocks with their metrics replaced by figures; empty blocks are left out.
-
-    Args:
-      runs: the page's run, then the runs beside it.
-    """
+    """The blocks with the figures of the page's run, then of the others; empty blocks are left out."""
     resolved: list[Block] = []
     for block in filter(None, (_resolve_block(block, runs) for block in blocks)):
         resolved += _fold(block) if isinstance(block, Table) else [block]

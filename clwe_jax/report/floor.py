@@ -36,12 +36,7 @@ def columns(
 
 
 def lines(ends: Sequence[float], values: Mapping[str, float | None]) -> list[Line]:
-    """Level lines of a chart, each with its label; none for a value that was not measured.
-
-    Args:
-      ends: first and last place of the chart's x axis.
-      values: label -> value.
-    """
+    """Level lines of a chart, over the ends of its x axis, for each label and value that was measured."""
     colours = (ORANGE, NEUTRAL)
     return [
         Line(label, points=[(x, value) for x in ends], colour=colour, dash=2, compare=False)
@@ -51,12 +46,7 @@ def lines(ends: Sequence[float], values: Mapping[str, float | None]) -> list[Lin
 
 
 def with_level_lines(chart: Chart, values: Mapping[str, float | None]) -> Chart:
-    """The chart, whose lines have points, with level lines from its first to its last point.
-
-    Args:
-      chart: chart; without points it stays as it is.
-      values: label -> value; see `lines`.
-    """
+    """A chart with level lines (see `lines`) from its first to its last point; unchanged without points."""
     places = [x for x, _ in itertools.chain(*(line.points for line in chart.lines))]
     if not places:
         return chart
@@ -65,11 +55,6 @@ def with_level_lines(chart: Chart, values: Mapping[str, float | None]) -> Chart:
 
 
 def levels(run: RunFolder, path: str, chance: str, method: str = "") -> dict[str, float | None]:
-    """The labels and values of the lines of the floor and of chance.
-
-    Args:
-      path, chance: paths of the figures, with a star for the pair.
-      method: name of the floor's method, for the label.
-    """
+    """The labels and values of the lines of the floor and of chance; arguments as of `columns`."""
     label = f"dictionary floor, {method}" if method else "dictionary floor"
     return {label: run.figures.get(mean_of(path)), "chance": run.figures.get(mean_of(chance))}

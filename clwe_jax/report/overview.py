@@ -27,11 +27,7 @@ class Tile:
 def tiles(
     run: RunFolder, others: Sequence[RunFolder], headlines: Mapping[str, Sequence[Headline]]
 ) -> list[Tile]:
-    """The headline figures, the loss and the speed.
-
-    Args:
-      headlines: name of a measurement -> its headlines.
-    """
+    """The headline figures of each measurement, by its name, then the loss and the speed."""
     shown: list[Tile] = []
     meanings: set[str] = set()  # of several ways to measure one thing, the first has the sentence
     for name, some in headlines.items():

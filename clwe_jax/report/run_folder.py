@@ -145,11 +145,7 @@ def _read_object(path: Path, problems: list[str]) -> dict[str, Any]:
 def read_series(
     folder: str | os.PathLike[str], problems: list[str] | None = None
 ) -> dict[str, Series]:
-    """Metric path -> its values in the folder's metrics.jsonl; {} where the file is absent.
-
-    Args:
-      problems: gets a sentence on lines that could not be read.
-    """
+    """Metric path -> its values in metrics.jsonl, {} without it; `problems` gets a sentence on bad lines."""
     path = Path(folder) / "metrics.jsonl"
     problems = [] if problems is None else problems
     series_of: dict[str, Series] = {}

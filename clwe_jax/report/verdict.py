@@ -52,11 +52,7 @@ Step = tuple[str, str]
 
 
 def judge(run: RunFolder, headlines: Sequence[Headline], step: Step) -> Verdict | None:
-    """The verdict on the leading figure of a measurement; None where none was measured.
-
-    Args:
-      step: for a run below its floor.
-    """
+    """The verdict on the leading figure of a measurement, with `step` below its floor; None without one."""
     headline = choose_leading([x for x in headlines if x.sentence], run.figures)
     if headline is None:
         return None

@@ -30,7 +30,7 @@ _ABOUT = (
 )
 
 
-def write(
+def report_links(
     links: WordLinks,
     trainer: Trainer,
     dictionary: Dictionary | None,
@@ -57,7 +57,7 @@ def write(
         new = sum(link[:2] not in known for link in words)
         count = len(given.pairs.get(pair, given.pairs.get(pair[::-1], ())))
         rows.append([pair_name(name), Number(count), Number(len(words)), Number(new)])
-        right = tested_links(found, pair, tests)
+        right = judge_links(found, pair, tests)
         tested_words.append(Number(len(right)))
         if right:
             figures[f"given/{name}/precision"] = share = sum(right) / len(right)
@@ -85,7 +85,7 @@ def _coverage(tested: Sequence[str]) -> Table:
     return Table(columns, rows, title="Words of the test sentences, and where else they occur")
 
 
-def tested_languages(made: Sequence[NamedEvaluator]) -> list[str]:
+def list_tested_languages(made: Sequence[NamedEvaluator]) -> list[str]:
     """The languages whose sentences the evaluator under the key 'retrieval' tests."""
     own = [named.evaluator for named in made if not named.prefix]
     return list(itertools.chain(*(x.texts for x in own if isinstance(x, SentenceRetrieval))))
@@ -132,9 +132,7 @@ def register_shares(
     return figures
 
 
-def tested_links(
-    links: CountedLinks, pair: tuple[str, str], tests: Sequence[TestSet]
-) -> list[bool]:
+def judge_links(links: CountedLinks, pair: tuple[str, str], tests: Sequence[TestSet]) -> list[bool]:
     """Whether the most frequent link of each test word that has one is a translation in the test."""
     best: dict[str, dict[str, tuple[float, str]]] = {pair[0]: {}, pair[1]: {}}
     for source, target, count in zip(links.source, links.target, links.counts.tolist()):

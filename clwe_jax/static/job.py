@@ -28,7 +28,7 @@ from clwe_jax.runs.job import FIGURES, Job, Results, Stage
 from clwe_jax.static import examples, given_pairs, lexicon, mined, pictures, given_vectors, refine
 from clwe_jax.static.dictionary_part import DictionaryPart
 from clwe_jax.static.trainer import Trainer
-from clwe_jax.static.unaligned import UnalignedVectors
+from clwe_jax.static.unaligned import Counts, UnalignedVectors
 from clwe_jax.text import text_of_run
 from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.dictionary import training_dictionary
@@ -64,11 +64,8 @@ class _Sources(NamedTuple):
     trainer: Trainer | None
 
 
-class _Measured(NamedTuple):
-    """The figures by metric path, and the evaluators' rows of details."""
-
-    figures: Mapping[str, float]
-    rows: Sequence[Mapping[str, Any]]
+# The figures by metric path, and the evaluators' rows of details.
+_Measured = tuple[Mapping[str, float], Sequence[Mapping[str, Any]]]
 
 
 class Static(Job):
@@ -191,8 +188,8 @@ class Static(Job):
         report = mined.LinkReport()
         if config.learns_from_pairs:
             links = sources.trainer.given_links.links
-            tested = given_pairs.tested_languages(sources.evaluators)
-            report = given_pairs.write(links, sources.trainer, known, sources.tests, tested)
+            tested = given_pairs.list_tested_languages(sources.evaluators)
+            report = given_pairs.report_links(links, sources.trainer, known, sources.tests, tested)
         if config.static.mine and config.data.source != PAIRS:
             mined_links = sources.trainer.mine(report.links)
             own = (gold, config.static.judge, sources.trainer.spellings)
@@ -236,17 +233,11 @@ class Static(Job):
         )
         static = self.config.static
         alone = self._is_dictionary_alone
+        finished = trainer.finished_space if trainer else None
         dim = self.config.embeddings.dim if alone else static.dictionary_dim
         if not dim:
             return aligned
-        if trainer:
-            finished = trainer.finished_space
-            links = mining.links if mining else {}
-            part = DictionaryPart(trainer.rows(dim, links), trainer.pair_regressions(links))
-        else:
-            finished = None
-            graph = WordGraph(sources.dictionary, counts, static.words)
-            part = DictionaryPart(word_rows.rows(graph, dim, self.config.seed), {})
+        part = self._make_dictionary_part(sources, mining, dim, counts)
         if alone:  # the trainer's vectors are the dictionary's
             both = aligned
             trained_dim = 0
@@ -260,6 +251,17 @@ class Static(Job):
             return both
         spelled = part.spell_unknown(both, trained_dim, static.compared_share)
         return finished.extend(spelled) if finished else spelled
+
+    def _make_dictionary_part(
+        self, sources: _Sources, mining: mined.LinkReport | None, dim: int, counts: Counts
+    ) -> DictionaryPart:
+        """What the dictionary says of all words, in vectors of `dim` dimensions."""
+        if sources.trainer:
+            links = mining.links if mining else {}
+            rows = sources.trainer.rows(dim, links)
+            return DictionaryPart(rows, sources.trainer.pair_regressions(links))
+        graph = WordGraph(sources.dictionary, counts, self.config.static.words)
+        return DictionaryPart(word_rows.rows(graph, dim, self.config.seed), {})
 
     def _fit_map(
         self, unaligned: UnalignedVectors, sources: _Sources, language: str, hub: str
@@ -334,7 +336,7 @@ class Static(Job):
             figures |= dictionary_baseline.measure(
                 self.config, with_floor, sources.dictionary, model.frequencies, encoder.words
             )
-        return _Measured(figures, rows)
+        return figures, rows
 
     def _induce(self, model: StaticSpaces) -> dict[str, int]:
         """'de-en' -> number of pairs in its dictionary, which is written."""

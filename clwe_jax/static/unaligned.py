@@ -50,14 +50,7 @@ class UnalignedVectors:
 def language_part(
     joint: Vectors, counts: Mapping[str, int], words: Iterable[str], max_words: int
 ) -> Vectors:
-    """A language's part of joint vectors: the most frequent words of its own text.
-
-    Args:
-      joint: vectors of all languages.
-      counts: word -> occurrences in the language's text.
-      words: words of the language; words without a vector are left out.
-      max_words: maximum number of words.
-    """
+    """The vectors of a language's words, of which those most frequent in its own text (`counts`) stay."""
     rows = [(joint.index[word], counts.get(word, 0)) for word in words if word in joint.index]
     # Words of one count keep the order of the vectors, so that the choice repeats.
     rows.sort(key=lambda item: (-item[1], item[0]))

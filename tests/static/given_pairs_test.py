@@ -236,5 +236,5 @@ def test_precision_is_that_of_the_most_frequent_link_in_both_directions():
         TestSet("en", "xx", {"y": frozenset("b"), "x": frozenset("a")}),
         TestSet("de", "en", {"a": frozenset("x")}),
     ]
-    assert given_pairs.tested_links(links, ("xx", "en"), tests) == [False, True, True, True]
-    assert given_pairs.tested_links(links, ("xx", "en"), tests[2:]) == []
+    assert given_pairs.judge_links(links, ("xx", "en"), tests) == [False, True, True, True]
+    assert given_pairs.judge_links(links, ("xx", "en"), tests[2:]) == []
