@@ -157,7 +157,7 @@ class Retriever:
         return numbers
 
 
-# XLA takes half the time of BLAS for one query.
+# XLA takes half the time of BLAS for one query; HIGHEST keeps float32 on accelerators.
 @jax.jit
 def _product(keys: jax.Array, query: jax.Array) -> jax.Array:
     """Inner products of keys [N, D] with a query [D]."""

@@ -193,7 +193,7 @@ class MlmModel(nn.Module):
         return Predictions(
             hidden=hidden_at_positions(chosen_BPL, hidden.last),
             targets=at_positions(chosen_BPL, batch["targets"]),
-            # At a masked position the batch holds the language of the target (D5).
+            # At a masked position the batch holds the language of the target, not of the text.
             languages=at_positions(chosen_BPL, batch["language_ids"]),
             source_languages=at_positions(chosen_BPL, batch["source_language_ids"]),
             weights=kept_BP,

@@ -45,6 +45,7 @@ class Projected:
         for language, matrices in self.maps.items():
             own = (batch["language_ids"] == language)[..., None]
             for number, matrix in enumerate(jnp.asarray(matrices)):
+                # In float32, also on accelerators, which would round the states in this product.
                 mapped = jnp.matmul(
                     layers[number].astype(jnp.float32), matrix, precision=jax.lax.Precision.HIGHEST
                 )

@@ -198,7 +198,7 @@ class SenseLoss:
                 "accuracy": Sums(((best == words) * weights).sum(), total),
             }
         if self.options.negatives:
-            sample_key, sense_key, _ = jax.random.split(rng, 3)
+            sample_key, sense_key = jax.random.split(rng)
             samples = sampled_softmax.log_uniform_sample(
                 sample_key, self.options.negatives, self.vocab_size, self.never
             )

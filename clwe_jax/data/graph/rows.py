@@ -183,7 +183,7 @@ class RowBuilder:
             middle = of_first + 1
             parts.append(special(self._vocabulary.sep_id, begin + middle, middle, opening))
 
-        # Element 0 is padding, for the slots that nothing else fills.
+        # Element 0 of the values is padding, for the slots that nothing else fills.
         slots = tf.concat([slot for slot, _ in parts], 0)
         source = tf.tensor_scatter_nd_update(
             tf.zeros([rows * self._length], tf.int32), slots[:, None], 1 + tf.range(tf.size(slots))
@@ -197,7 +197,7 @@ class RowBuilder:
         return features
 
     def _corrupt(self, target, kept, masked, random):
-        """Masked pieces become the mask (80%), `kept` (10%) or random pieces (10%) (D4)."""
+        """Masked pieces become the mask (80% in BERT), `kept` (10%) or random ordinary pieces (10%)."""
         fate = random.uniform(tf.size(target))
         ordinary = tf.size(self._ordinary)
         other = tf.gather(self._ordinary, random.below(tf.fill(tf.shape(target), ordinary)))
