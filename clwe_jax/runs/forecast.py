@@ -18,7 +18,7 @@ from clwe_jax.options.static import StaticRun
 from clwe_jax.options.text import PAIRS
 from clwe_jax.options.training import MAX_START_DIM
 from clwe_jax.text import text_of_run
-from clwe_jax.text.corpus import corpora
+from clwe_jax.text.corpus import corpora, parallel
 from clwe_jax.text.dictionary import training_dictionary
 
 _WORD_BYTES = 6  # bytes of a word and its space, roughly
@@ -41,6 +41,11 @@ def text_files(config: options.Run, workdir: str) -> Iterator[str]:
             yield f"text: {language}, {_files(files)} in {folders['text']}"
     else:
         yield f"text: {source} in {', '.join(languages)}"
+    for place in dict.fromkeys(text_of_run.given_pairs(config, workdir).values()):
+        found = parallel.find(place, languages, "data.pairs")
+        names = ", ".join(x.name for x in found[:_NAMED]) + ", ..." * (len(found) > _NAMED)
+        files = sorted(set().union(*(x.paths for x in found)))
+        yield f"pairs: {names}, {_files(files)} in {place}"
 
 
 def dictionaries(config: options.Run, workdir: str) -> Iterator[str]:
@@ -140,7 +145,7 @@ def _describe_training(config: options.Run, training: str, given: FastTextOption
 def links(config: StaticRun) -> Iterator[str]:
     """Where links of words come from."""
     if config.learns_from_pairs:
-        yield f"given pairs: the words of the sentences in {config.training_pairs} are linked"
+        yield "given pairs: their words are linked"
     if config.static.mine and config.data.source != PAIRS:
         yield mining(config)
 

@@ -147,6 +147,17 @@ def mined_folder(config: options.Run, workdir: str) -> str:
     return os.path.join(workdir, "start" if config.learns_from_mined else "mining", "mined")
 
 
+def given_pairs(config: options.Run, workdir: str) -> dict[str, str]:
+    """Option -> its parallel text; without the embedded world's and what the run will mine."""
+    places = folders_of(config, workdir)
+    mined = mined_folder(config, workdir)
+    return {
+        option: places[key]
+        for key, option in _PARALLEL.items()
+        if places[key] not in ("", mined) and not in_pocket(places[key], workdir)
+    }
+
+
 def check(config: options.Run, workdir: str) -> None:
     """Finds the text, vectors and dictionaries of a run; reads and writes nothing.
 
@@ -167,11 +178,8 @@ def check(config: options.Run, workdir: str) -> None:
     if yours["dictionaries"] and not source.startswith("batches:"):  # these hold translations
         training_dictionary.check(config, yours["dictionaries"])
     dictionary_files.tests(yours["tests"], languages)
-    # Sentences that the run mines itself are not there yet.
-    given = {key: yours[key] != mined_folder(config, workdir) and yours[key] for key in _PARALLEL}
-    for key, option in _PARALLEL.items():
-        if given[key]:
-            parallel.find(given[key], languages, option)
+    for option, place in given_pairs(config, workdir).items():
+        parallel.find(place, languages, option)
 
 
 def _check_spoken(languages: Sequence[str]) -> None:

@@ -221,6 +221,11 @@ def test_a_dry_run_of_static_vectors(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "text: en, 1 file, 2.0 MB" in said and "0.5 million" in said
     assert "dictionaries: none" in said and not (tmp_path / "run").exists()
+    for language in ("de", "en"):
+        (tmp_path / f"some.{language}").write_text("a\n")
+    given = options.with_values(config, {"data.pairs": str(tmp_path / "some")})
+    assert static.run(given, str(tmp_path / "run"), dry=True)
+    assert f"pairs: de-en, 2 files, 0.0 MB, in {tmp_path}/some" in capsys.readouterr().out
     (tmp_path / "muse").mkdir()
     (tmp_path / "muse" / "de-en.0-5000.txt").write_text("wort word\n")
     muse = {"data.dictionaries": str(tmp_path / "muse"), "align.split": "0-5000"}
