@@ -15,7 +15,7 @@ import numpy as np
 _TINY = 1e-30
 
 
-class WordPairs(NamedTuple):
+class NumberedLinks(NamedTuple):
     """Pairs of words and how often they are linked.
 
     Attributes:
@@ -53,7 +53,7 @@ def align(
     flat: float = 0.05,
     pseudo_count: float = 0.3,
     min_posterior: float = 0.2,
-) -> WordPairs:
+) -> NumberedLinks:
     """Links the words of sentences and their translations.
 
     Args:
@@ -74,7 +74,7 @@ def align(
     back = _posteriors(cells, words[1], cells.source, *prior)
     both = np.sqrt(ahead * back)
     both[both < min_posterior] = 0
-    return WordPairs(*words, np.bincount(cells.pair, both, len(near)))
+    return NumberedLinks(*words, np.bincount(cells.pair, both, len(near)))
 
 
 def _cells(

@@ -9,7 +9,7 @@ of the new languages and the hub. The method is this project's own.
 from __future__ import annotations
 
 import dataclasses
-from typing import Mapping
+from typing import Any, Mapping
 
 import numpy as np
 
@@ -105,44 +105,46 @@ def load(config: StaticRun) -> FinishedSpace:
         it has no vectors that languages can be added to.
     """
     path = config.static.add_to
-    static = config.static
     model = spaces.load(path)
-    before = to_dict(folder.read_config(path))
-    hub = options.hub_of(config)
-    fault = ""
-    again = set(options.languages(config)) & set(model.languages) - {hub}
-    if hub != model.hub:
-        fault = f"its hub is {model.hub}: give --config.data.languages={model.hub},xx"
-    elif again:
-        fault = f"it has {', '.join(sorted(again))}: leave them out of --config.data.languages"
-    elif model.spelling is None or model.alignments:
-        fault = (
-            "it has no vectors of a dictionary with n-grams; configs/joint_dictionary.py makes them"
-        )
-    else:
-        own = to_dict(config)
-        for part, names in (
-            ("static", ("training", "dictionary_dim", "trained_length", "words")),
-            ("embeddings", ("dim",)),
-            ("", ("seed",)),
-        ):
-            here, there = (values[part] if part else values for values in (own, before))
-            for name in names:
-                if here[name] != there[name] and not fault:
-                    key = f"{part}.{name}".lstrip(".")
-                    fault = (
-                        f"config.{key} is {there[name]} there and {here[name]} here: give the same"
-                    )
+    fault = _find_fault(config, model, to_dict(folder.read_config(path)))
     if fault:
         raise ValueError(f"config.static.add_to={path}: {fault}")
+    hub = model.hub
     spelling = model.spelling
     vectors = model.raw[hub]
     regression = spelling.regressions[hub]
     width = regression.factors.shape[1]
-    known = dataclasses.replace(vectors, vectors=vectors.vectors[:, :width].astype(np.float32))
-    fixed = FixedHub(known, spelling.ngrams, regression)
-    trained_dim = vectors.dim - width - spelling.dim if static.dictionary_dim else 0
+    own = dataclasses.replace(vectors, vectors=vectors.vectors[:, :width].astype(np.float32))
+    fixed = FixedHub(own, spelling.ngrams, regression)
+    # The n-grams themselves have a part between that of the dictionary and the trained one.
+    trained_dim = vectors.dim - width - spelling.dim if config.static.dictionary_dim else 0
     return FinishedSpace(model, fixed, trained_dim)
+
+
+def _find_fault(config: StaticRun, model: StaticSpaces, before: Mapping[str, Any]) -> str:
+    """Why a run cannot add languages to a model with the options `before`; '' where it can."""
+    hub = options.hub_of(config)
+    if hub != model.hub:
+        return f"its hub is {model.hub}: give --config.data.languages={model.hub},xx"
+    again = set(options.languages(config)) & set(model.languages) - {hub}
+    if again:
+        return f"it has {', '.join(sorted(again))}: leave them out of --config.data.languages"
+    if model.spelling is None or model.alignments:
+        return (
+            "it has no vectors of a dictionary with n-grams; configs/joint_dictionary.py makes them"
+        )
+    own = to_dict(config)
+    for part, names in (
+        ("static", ("training", "dictionary_dim", "trained_length", "words")),
+        ("embeddings", ("dim",)),
+        ("", ("seed",)),
+    ):
+        here, there = (values[part] if part else values for values in (own, before))
+        for name in names:
+            if here[name] != there[name]:
+                key = f"{part}.{name}".lstrip(".")
+                return f"config.{key} is {there[name]} there and {here[name]} here: give the same"
+    return ""
 
 
 def _append_new(old: Vectors, new: Vectors) -> Vectors:
