@@ -176,16 +176,16 @@ class StaticSpaces(LoadedEncoder):
 
     def _nearest(self, word: str, lang: str, to: str, k: int, method: str) -> list[Ranked]:
         """The entries of a word in a language and the nearest words, without the word itself."""
-        chosen = check_search(k, method)
+        method = check_search(k, method)
         x, y = self.space(lang, to)
         if not len(y):
             return []
         query = self.as_words(self._vector(word, lang, x)[None])[0]
         row = self._find(word, lang, x)
-        if (lang, to, chosen) not in self._retrievers:
+        if (lang, to, method) not in self._retrievers:
             pool, keys = self.word_space(lang, to)
-            self._retrievers[lang, to, chosen] = Retriever(keys.vectors, pool.vectors, chosen)
-        retriever = self._retrievers[lang, to, chosen]
+            self._retrievers[lang, to, method] = Retriever(keys.vectors, pool.vectors, method)
+        retriever = self._retrievers[lang, to, method]
         key = "" if row is None else x.own_keys[row]
         entries, excluded = self.entries.of(key, lang, to)
         if any(map(str.isalnum, word)):

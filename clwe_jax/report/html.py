@@ -92,7 +92,7 @@ def render_page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
     sections = [attempt(name, render(build)) for name, build in page.sections(run, others)]
     headlines = lambda: overview.tiles(run, others, page.all_headlines(run))
     tiles = attempt("the headline figures", headlines)
-    steps = attempt("the next steps", lambda: page.steps(run))
+    steps = attempt("the next steps", lambda: page.offers(run))
     summary = attempt("the summary", lambda: overview.summary(run))
     verdict = attempt("the verdict", lambda: page.verdict(run))
     notes = overview.unfinished_note(run) + training.skipped_steps(run) + problems

@@ -82,14 +82,14 @@ class Page:
         return list(filter(None, judged))
 
     def next_step(self, run: RunFolder) -> Step:
-        """The next step of a run below its floor."""
+        """The next step of a run below its floor; `offers` has those of other runs."""
         return "", ""
 
     def name_missing_tests(self, run: RunFolder) -> Verdict | None:
         """What to do for a run that has no main figure."""
         return verdict.name_missing_tests(run)
 
-    def steps(self, run: RunFolder) -> Sequence[Offer]:
+    def offers(self, run: RunFolder) -> Sequence[Offer]:
         """What to do next with a run that is not below its floor; the first screen shows it."""
         return (Offer("Use this model: the code is at the end of this page", page="#end"),)
 

@@ -56,18 +56,18 @@ def judge(run: RunFolder, headlines: Sequence[Headline], step: Step) -> Verdict 
     headline = choose_leading([x for x in headlines if x.sentence], run.figures)
     if headline is None:
         return None
-    shown = figures.FORMS[headline.form]
-    value = shown(run.figures[headline.mean])
+    form = figures.FORMS[headline.form]
+    value = form(run.figures[headline.mean])
     text = headline.sentence.format(value) + _directions(run, headline) + _chance(run, headline)
     comparison = compare_with_floor(headline, run.figures)
     if comparison is None:
         return Verdict(f"{text}.")
     dictionary = "dictionary " * headline.has_dictionary_floor
     text += f". The {dictionary}floor, {headline.baseline}, is "
-    text += shown(comparison.floor)
+    text += form(comparison.floor)
     if not comparison.has_all_pairs:
         text += f" over {comparison.pairs} of these directions, where this run has "
-        text += shown(comparison.value)
+        text += form(comparison.value)
     more = gain(comparison.value, comparison.floor) if headline.form == "percent" else ""
     return judge_figure(text, comparison.value >= comparison.floor, more, step)
 
@@ -98,14 +98,14 @@ def name_missing_tests(run: RunFolder) -> Verdict | None:
     if not run.option("evals.retrieval"):
         return None
     own = ("--config.evals.retrieval.data=", "--config.job=")
-    named = [x for x in overview.command(run) if x.startswith("--config") and not x.startswith(own)]
+    words = [x for x in overview.command(run) if x.startswith("--config") and not x.startswith(own)]
     text = "No translations were compared, because no test set of these languages was named."
-    if not named:
+    if not words:
         return Verdict(text, "The guide says how to name one:", "clwe-jax guide evaluate")
     # Tatoeba pairs every language with English; FLORES has the same sentences in all.
     name, folder = ("tatoeba", "tatoeba") if "en" in run.languages else ("flores", "flores/devtest")
     again = (
-        *named,
+        *words,
         f"--workdir={run.workdir}",
         "--config.job=evaluate",
         f"--config.evals.retrieval.data={folder}",
@@ -120,11 +120,11 @@ def name_missing_tests(run: RunFolder) -> Verdict | None:
 
 def command(run: RunFolder, system: str) -> str:
     """The command that trains another system on the run's data at its scale."""
-    kept = [word for word in overview.command(run) if word.startswith(_SHARED)]
+    shared = [word for word in overview.command(run) if word.startswith(_SHARED)]
     languages = f"{_LANGUAGES}{','.join(run.languages)}"
     # The run's config may have set them, and that of the other system others.
-    if run.languages not in ([], _USUAL_LANGUAGES) and languages not in kept:
-        kept.append(languages)
+    if run.languages not in ([], _USUAL_LANGUAGES) and languages not in shared:
+        shared.append(languages)
     scale = run.option("scale", "laptop")
-    named = system if scale == "laptop" else f"{system}:{scale}"
-    return f"clwe-jax --config={named} {shlex.join(kept)}".strip()
+    config = system if scale == "laptop" else f"{system}:{scale}"
+    return f"clwe-jax --config={config} {shlex.join(shared)}".strip()

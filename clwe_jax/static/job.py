@@ -183,19 +183,20 @@ class Static(Job):
         """The links of given pairs, and those that the text holds beside them."""
         config = self.config
         folder = self.path(mined.FOLDER)
-        known = sources.dictionary
+        dictionary = sources.dictionary
+        trainer = sources.trainer
         gold = sources.folders["text"] if config.data.source == "pocket" else ""
         report = mined.LinkReport()
         if config.learns_from_pairs:
-            links = sources.trainer.given_links.links
+            links = trainer.given_links.links
             tested = given_pairs.list_tested_languages(sources.evaluators)
-            report = given_pairs.report_links(links, sources.trainer, known, sources.tests, tested)
+            report = given_pairs.report_links(links, trainer, dictionary, sources.tests, tested)
         if config.static.mine and config.data.source != PAIRS:
-            mined_links = sources.trainer.mine(report.links)
-            own = (gold, config.static.judge, sources.trainer.spellings)
-            report = report.join(mined.write(mined_links, known, folder, *own))
+            mined_links = trainer.mine(report.links)
+            own = (gold, config.static.judge, trainer.spellings)
+            report = report.join(mined.write(mined_links, dictionary, folder, *own))
         place = os.path.join(folder, mined.DICTIONARY)
-        mined.write_dictionaries(report.links, place, sources.trainer.spellings)
+        mined.write_dictionaries(report.links, place, trainer.spellings)
         return report
 
     def _make_vectors(self, sources: _Sources, mining: mined.LinkReport | None) -> UnalignedVectors:
@@ -340,8 +341,8 @@ class Static(Job):
 
     def _induce(self, model: StaticSpaces) -> dict[str, int]:
         """'de-en' -> number of pairs in its dictionary, which is written."""
-        wanted = options.pairs(self.config)
-        return lexica.induce_all(model, wanted, self.config.static.induced_words, self.workdir)
+        pairs = options.pairs(self.config)
+        return lexica.induce_all(model, pairs, self.config.static.induced_words, self.workdir)
 
     def _propose(self, sources: _Sources, model: StaticSpaces) -> dict[str, int]:
         return lexicon.write_pages(sources.trainer, model, self.workdir)

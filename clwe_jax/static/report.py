@@ -329,7 +329,7 @@ class StaticPage(page.Page):
             verdict.command(run, "joint_dictionary"),
         )
 
-    def steps(self, run):
+    def offers(self, run):
         folder = run.workdir
         found = [
             Offer(

@@ -124,13 +124,13 @@ class Trainer:
             self._rows[dim] = word_rows.rows(self.graph, dim, self.config.seed, links)
         return self._rows[dim]
 
-    def mine(self, known: WordLinks) -> TextLinks:
-        """Mines the text for links that the dictionary and `known` lack; see `embeddings.mining`."""
+    def mine(self, links: WordLinks) -> TextLinks:
+        """Mines the text for links that the dictionary and `links` lack; see `embeddings.mining`."""
 
         def make() -> TextLinks:
             settings = self.config.static.mining
             seed = self.config.seed
-            return mining.grow(self.graph, self.corpus.own, settings, seed, known)
+            return mining.grow(self.graph, self.corpus.own, settings, seed, links)
 
         return self._keep(GROWN, made_with.of_links, make, TextLinks.save, TextLinks.load)
 
@@ -165,10 +165,10 @@ class Trainer:
             return pair_vectors.fit(graph.ngrams, self.corpus.given_text, hub, start)
 
         if not self._paired:
-            found = self._keep(
+            fitted = self._keep(
                 PAIRED, made_with.of_paired, make, pair_vectors.save, pair_vectors.load
             )
-            self._paired.update(found)
+            self._paired.update(fitted)
         return self._paired
 
     @functools.cached_property
@@ -201,18 +201,18 @@ class Trainer:
 
     def _meanings(self, words: Sequence[str]) -> np.ndarray:
         """The meanings of the hub's words, float32 [words, M]; zeros for unknown words."""
-        wanted = self.config.static.words
-        dim = wanted.meaning_dim
+        settings = self.config.static.words
+        dim = settings.meaning_dim
         hub = self._graph_hub
-        if wanted.meanings == "text":
+        if settings.meanings == "text":
             seed = self.config.seed
             make = lambda: meanings.of_text(self.corpus.whole, hub, dim, seed)
         else:
             counts = self.counts.get(hub, {})
-            make = lambda: meanings.of_encoder(wanted.meanings, words, hub, counts, dim)
-        found = self._keep("meanings.npz", made_with.of_meanings, make)
-        rows = found.rows(words)
-        return found.vectors[rows] * (rows >= 0)[:, None]
+            make = lambda: meanings.of_encoder(settings.meanings, words, hub, counts, dim)
+        vectors = self._keep("meanings.npz", made_with.of_meanings, make)
+        rows = vectors.rows(words)
+        return vectors.vectors[rows] * (rows >= 0)[:, None]
 
     @property
     def _dictionary_counts(self) -> dict[str, dict[str, int]]:
