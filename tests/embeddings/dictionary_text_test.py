@@ -137,7 +137,7 @@ def test_the_entries_are_made_alone_and_the_hub_is_fitted_once(monkeypatch):
     )
     entries = {language: made.of_entries(language) for language in _COUNTS}
     assert not set(fitted) - {"en"}  # the others guess nothing for their entries
-    dictionary_text.spelling(made)
+    dictionary_text.make_spelling(made)
     for language, rows in entries.items():
         np.testing.assert_array_equal(rows, made.of(language)[: len(rows)])
     assert fitted.count("en") == 1 and fitted.count("de") == 2
