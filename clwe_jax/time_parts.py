@@ -15,7 +15,7 @@ REPORT = "report"
 REST = "rest"  # what is in no part
 
 
-class Reading(NamedTuple):
+class ClockReading(NamedTuple):
     """What the clocks say.
 
     Attributes:
@@ -33,11 +33,11 @@ class Reading(NamedTuple):
 _open = [REST, START_UP]
 _spent: dict[str, float] = {}
 _counted = 0.0  # the processor's seconds that `_spent` holds
-_command: Reading | None = None
+_command: ClockReading | None = None
 _IMPORTED = time.monotonic()
 
 
-def read() -> Reading:
+def read() -> ClockReading:
     """The clocks as they are now."""
     global _counted
     # os.times() counts in hundredths of a second.
@@ -45,7 +45,7 @@ def read() -> Reading:
     processor = sum(usage.ru_utime + usage.ru_stime for usage in usages)
     _spent[_open[-1]] = _spent.get(_open[-1], 0.0) + processor - _counted
     _counted = processor
-    return Reading(time.monotonic(), processor, dict(_spent))
+    return ClockReading(time.monotonic(), processor, dict(_spent))
 
 
 @contextlib.contextmanager
@@ -65,10 +65,10 @@ def part(name: str) -> Iterator[None]:
 def is_command() -> None:
     """Says that the process has been started for its first job, whose time is the process's."""
     global _command
-    _command = Reading(_IMPORTED, 0.0, {})
+    _command = ClockReading(_IMPORTED, 0.0, {})
 
 
-def begin() -> Reading:
+def begin() -> ClockReading:
     """The clocks at the start of a job: now, or when the process started for this job."""
     global _command
     started = _command or read()
@@ -76,7 +76,7 @@ def begin() -> Reading:
     return started
 
 
-def since(started: Reading) -> dict[str, float]:
+def since(started: ClockReading) -> dict[str, float]:
     """Part -> its seconds of the processor since a reading."""
     spent = {name: round(x - started.spent.get(name, 0.0), 3) for name, x in read().spent.items()}
     return {name: seconds for name, seconds in spent.items() if seconds > 0}

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from clwe_jax.encoders.checks import check_languages
 from clwe_jax.encoders.encode import by_layer
-from clwe_jax.encoders.loaded import BATCH, Labels, LoadedEncoder, PoolsTexts
+from clwe_jax.encoders.loaded import BATCH, LabelsText, LoadedEncoder, PoolsTexts
 
 _SENSES = (
     "have no senses, which the method {method!r} needs: neighbours(word, lang=...) and "
@@ -36,7 +36,7 @@ _KINDS = {
 _Capability = TypeVar("_Capability")
 
 
-def lacks(loaded: LoadedEncoder | Labels, method: str) -> ValueError:
+def lacks(loaded: LoadedEncoder | LabelsText, method: str) -> ValueError:
     """The error of a method that a model lacks: what the model is, and which kind has the method."""
     end = _KINDS.get(method, loaded.lack_message)
     return ValueError(f"{loaded.kind_name} {end.format(method=method)}")
@@ -45,7 +45,7 @@ def lacks(loaded: LoadedEncoder | Labels, method: str) -> ValueError:
 class Capabilities:
     """A loaded model, handed out as what a method needs."""
 
-    def __init__(self, loaded: LoadedEncoder | Labels):
+    def __init__(self, loaded: LoadedEncoder | LabelsText):
         self._loaded = loaded
         # Batch size -> encoder: each counts the sentences that it cut, and warns of them once.
         self._encoders: dict[tuple[int, bool], PoolsTexts] = {}

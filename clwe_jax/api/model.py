@@ -36,7 +36,7 @@ class Model(SpecialMethods):
       tokenizer: cuts text into the model's pieces; None for static vectors and several models.
     """
 
-    def __init__(self, loaded: kinds.LoadedEncoder | kinds.Labels):
+    def __init__(self, loaded: kinds.LoadedEncoder | kinds.LabelsText):
         self.loaded = loaded
         self.languages: tuple[str, ...] = loaded.languages
         self.tokenizer: Tokenizer | None = loaded.tokenizer

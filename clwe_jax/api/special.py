@@ -16,7 +16,7 @@ from clwe_jax.types import Encoder
 class SpecialMethods:
     """The part of `api.model.Model` whose methods most kinds of model lack."""
 
-    loaded: kinds.LoadedEncoder | kinds.Labels
+    loaded: kinds.LoadedEncoder | kinds.LabelsText
     _can: Capabilities
 
     @functools.cached_property
@@ -116,7 +116,7 @@ class SpecialMethods:
         Raises:
           ValueError: a model without labels, or with labels of texts; an unknown language.
         """
-        return self._can.need(kinds.Labels, "tag").tag(texts, lang)
+        return self._can.need(kinds.LabelsText, "tag").tag(texts, lang)
 
     def classify(self, texts: Sequence[str] | Sequence[Sequence[str]], lang: str) -> list[str]:
         """The labels of texts; for a task of pairs, of pairs of texts.
@@ -125,7 +125,7 @@ class SpecialMethods:
           ValueError: a model without labels, or with labels of words; an unknown language; texts where
             the task has pairs.
         """
-        return self._can.need(kinds.Labels, "classify").classify(texts, lang)
+        return self._can.need(kinds.LabelsText, "classify").classify(texts, lang)
 
     def label_spans(
         self, rows: Sequence[tuple[Sequence[str], Sequence[tuple[int, int]]]], lang: str
@@ -144,4 +144,4 @@ class SpecialMethods:
           ValueError: a model without labels of spans, an unknown language, or a span that is empty or
             outside the sentence.
         """
-        return self._can.need(kinds.Labels, "label_spans").label_spans(rows, lang)
+        return self._can.need(kinds.LabelsText, "label_spans").label_spans(rows, lang)

@@ -133,7 +133,7 @@ class OpensSenses(Protocol):
 
 
 @runtime_checkable
-class Labels(Protocol):
+class LabelsText(Protocol):
     """A loaded model that labels words, texts or spans, and gives no vectors.
 
     Attributes:

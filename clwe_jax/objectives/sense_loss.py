@@ -58,7 +58,7 @@ class SenseTargets(NamedTuple):
 
     enabled: Array
     assigned: Array
-    labels: softmax.Labels
+    labels: softmax.SenseLabels
     translated: Array | None
 
 
@@ -142,7 +142,7 @@ class SenseLoss:
             enabled &= ids != number
         enabled = jnp.broadcast_to(enabled, shape) & (True if state is None else state.enabled)
         assigned = jnp.zeros_like(words) if state is None else selection.assign(state, words, own)
-        labels = softmax.Labels(words, assigned)
+        labels = softmax.SenseLabels(words, assigned)
         if rng is None or self.options.translation == "none":
             return SenseTargets(enabled, assigned, labels, None)
         # A word that translates to itself is left out: it would always fit best, and its other
@@ -153,12 +153,12 @@ class SenseLoss:
         rows, into = _draw_language(rows, occurrences.languages, key)
         other, other_sense, has = self._translate(rows, into, own, state)
         if self.options.translation == "joint":
-            labels = softmax.Labels(words, assigned, other, other_sense, has)
+            labels = softmax.SenseLabels(words, assigned, other, other_sense, has)
         else:
             # `score` uses the first two keys of this split.
             switch_key = jax.random.split(rng, 3)[2]
             has &= jax.random.uniform(switch_key, has.shape) < self.options.switch_share
-            labels = softmax.Labels(
+            labels = softmax.SenseLabels(
                 jnp.where(has, other, words), jnp.where(has, other_sense, assigned)
             )
         return SenseTargets(enabled, assigned, labels, has)

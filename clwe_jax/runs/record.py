@@ -47,7 +47,7 @@ class Recorder:
         self._options = options
         self._seed = seed
         self._again = again
-        self._started = time_parts.Reading(*started, {}) if started else time_parts.begin()
+        self._started = time_parts.ClockReading(*started, {}) if started else time_parts.begin()
         self._before: dict[str, Any] | None = None
         self._made: dict[str, Any] = {}
 

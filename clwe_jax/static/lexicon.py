@@ -14,7 +14,7 @@ from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.options.text import PAIRS
 from clwe_jax.report import offline
 from clwe_jax.static import mined, proposals
-from clwe_jax.static.marked import Examples
+from clwe_jax.static.marked import ExampleFinder
 from clwe_jax.static.proposals import Proposal
 from clwe_jax.static.trainer import Trainer
 from clwe_jax.text.corpus import parallel
@@ -64,7 +64,7 @@ def propose(
             links["mined"] = trainer.mine(links.get("verses", {})).links
         text = _sentences(trainer, workdir, pair)
         if text is not None:
-            examples = Examples(text, pair, trainer.normalizer, trainer.segmenter)
+            examples = ExampleFinder(text, pair, trainer.normalizer, trainer.segmenter)
     return proposals.propose(model, pair, links, examples)
 
 

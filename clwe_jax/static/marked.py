@@ -34,7 +34,7 @@ class Example(NamedTuple):
     reference: str
 
 
-class Examples:
+class ExampleFinder:
     """Sentences of two languages that translate each other, looked up by their words.
 
     A sentence is shown in parts, of which every second one is marked.

@@ -21,7 +21,7 @@ from clwe_jax.embeddings.beginnings import beginnings
 from clwe_jax.embeddings.linking import WordLinks
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.spaces import StaticSpaces
-from clwe_jax.static.marked import Example, Examples
+from clwe_jax.static.marked import Example, ExampleFinder
 from clwe_jax.text.words.spellings import readable
 from clwe_jax.text.words.words import latin
 
@@ -38,7 +38,7 @@ _ALIKE = 0.6  # likeness of two words in Latin letters from which they are spell
 _ROWS = 1_000  # words that are compared at once
 
 
-class Translation(NamedTuple):
+class ProposedTranslation(NamedTuple):
     """A proposed translation.
 
     Attributes:
@@ -68,7 +68,7 @@ class Proposal:
 
     word: str
     count: int
-    translations: Sequence[Translation]
+    translations: Sequence[ProposedTranslation]
     forms: Sequence[tuple[str, int]] = ()
     examples: Sequence[Example] = ()
 
@@ -77,7 +77,7 @@ def propose(
     model: StaticSpaces,
     pair: tuple[str, str],
     links: Mapping[str, WordLinks],
-    examples: Examples | None,
+    examples: ExampleFinder | None,
 ) -> list[Proposal]:
     """The proposed entries of two languages, the best first.
 
@@ -152,7 +152,7 @@ def _translations(
     counts: Sequence[Mapping[str, int]],
     model: StaticSpaces,
     pair: tuple[str, str],
-) -> Iterator[tuple[int, list[Translation]]]:
+) -> Iterator[tuple[int, list[ProposedTranslation]]]:
     """Yields the row of each word and its best translations, by their keys."""
     x, y = spaces
     keys = search.unit(y.vectors)
@@ -181,14 +181,14 @@ def _translations(
                 alike = difflib.SequenceMatcher(None, latin(key), latin(other), False)
                 kinds += ["spelling"] * (alike.ratio() >= _ALIKE)
                 kinds = kinds or ["contexts"]
-                ranked.append(Translation(other, count, score, " + ".join(kinds)))
+                ranked.append(ProposedTranslation(other, count, score, " + ".join(kinds)))
             ranked.sort(key=lambda one: (-one.score, one.word))
             least = max(_LEAST, _LEAST_SHARE * ranked[0].score) if ranked else 0
             yield row, [best for best in ranked if best.score >= least][:TRANSLATIONS]
 
 
 def _group(
-    made: Sequence[tuple[str, int, list[Translation]]], counts: Mapping[str, int]
+    made: Sequence[tuple[str, int, list[ProposedTranslation]]], counts: Mapping[str, int]
 ) -> list[tuple[Any, list[tuple[str, int]]]]:
     """Each head word, best first, and the keys and rows of its forms, most frequent first.
 

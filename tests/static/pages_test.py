@@ -193,7 +193,7 @@ def test_a_person_judges_saves_and_goes_on(run, tmp_path):
 
 
 def test_groups_are_of_words_that_begin_alike_and_mean_the_same():
-    translation = lambda word, score: [proposals.Translation(word, 1, score, "verses")]
+    translation = lambda word, score: [proposals.ProposedTranslation(word, 1, score, "verses")]
     made = [
         ("walked", 0, translation("go", 0.9)),
         ("walker", 1, translation("go", 0.8)),

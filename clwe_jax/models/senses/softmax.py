@@ -29,7 +29,7 @@ CHUNK = 8192
 
 
 @struct.dataclass
-class Labels:
+class SenseLabels:
     """The senses to predict at N positions.
 
     Attributes:
@@ -64,7 +64,7 @@ def sense_cross_entropy(
     hidden: Array,
     table: Array,
     bias: Array | None,
-    labels: Labels,
+    labels: SenseLabels,
     enabled: Array,
     chunk: int = CHUNK,
 ) -> SenseLosses:
@@ -90,7 +90,7 @@ def sense_cross_entropy(
     return _losses(log_z, own, other, labels.translated)
 
 
-def _labelled_slots(labels: Labels) -> list[tuple[Array, Array]]:
+def _labelled_slots(labels: SenseLabels) -> list[tuple[Array, Array]]:
     """Words and slots of the own senses, and of the translations' senses if labels have them."""
     own = labels.words, labels.senses
     if labels.translations is None:
@@ -232,7 +232,7 @@ def sampled_sense_cross_entropy(
     hidden: Array,
     table: Array,
     bias: Array | None,
-    labels: Labels,
+    labels: SenseLabels,
     enabled: Array,
     samples: Samples,
     rng: Array,

@@ -73,7 +73,7 @@ def run(name):
             margin_of(translation.cosines(state, CONFIG, others, 1 - languages, h), weights),
         )
         after, _ = senses.after_step(state, CONFIG, number, words, chosen, h, weights, languages)
-        labels = softmax.Labels(words, chosen, *other)
+        labels = softmax.SenseLabels(words, chosen, *other)
         losses = softmax.sense_cross_entropy(h, table, None, labels, state.enabled, 64)
         return after, (losses.loss * weights).sum(), margin
 

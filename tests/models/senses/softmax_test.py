@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from clwe_jax.models import sampled_softmax
 from clwe_jax.models.senses import softmax
-from clwe_jax.models.senses.softmax import Labels
+from clwe_jax.models.senses.softmax import SenseLabels
 
 V, S, D, N = 37, 3, 5, 11
 CHUNKS = [1000, 8, 5, 1]  # all at once; parts; parts that do not divide V; single vectors
@@ -34,8 +34,8 @@ class Case:
 
     def labels(self, translations=True):
         if not translations:
-            return Labels(self.words, self.senses)
-        return Labels(self.words, self.senses, self.other, self.senses, self.translated)
+            return SenseLabels(self.words, self.senses)
+        return SenseLabels(self.words, self.senses, self.other, self.senses, self.translated)
 
     def arrays(self):
         return self.hidden, self.table, self.bias
@@ -133,7 +133,7 @@ def test_bfloat16_sums_in_float32():
     hidden = jnp.array(np.ones((2, width)), jnp.bfloat16)
     table = jnp.zeros((words, 2, width))
     enabled = jnp.array(r.rand(words, 2) < 2)
-    labels = Labels(jnp.array([0, 1]), jnp.array([0, 1]))
+    labels = SenseLabels(jnp.array([0, 1]), jnp.array([0, 1]))
     for chunk in (10_000, 500):
         found = softmax.sense_cross_entropy(hidden, table, None, labels, enabled, chunk)
         np.testing.assert_allclose(found.loss, np.log(2 * words), rtol=1e-6)
@@ -170,7 +170,7 @@ def test_scores_of_all_senses_are_never_there_at_once():
     def gradient(chunk):
         def loss(h, t):
             return softmax.sense_cross_entropy(
-                h, t, None, Labels(ids, ids), enabled, chunk
+                h, t, None, SenseLabels(ids, ids), enabled, chunk
             ).loss.sum()
 
         return largest(jax.make_jaxpr(jax.grad(loss, (0, 1)))(hidden, table).jaxpr)
@@ -223,7 +223,7 @@ def test_the_sampled_loss_is_least_at_the_probabilities_of_the_words(slots):
                 jnp.zeros((1, 1)),
                 jnp.zeros((words, slots, 1)),
                 bias,
-                Labels(drawn // slots, drawn % slots),
+                SenseLabels(drawn // slots, drawn % slots),
                 jnp.array(enabled),
                 samples,
                 sense,
