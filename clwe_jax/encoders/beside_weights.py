@@ -1,4 +1,5 @@
-"""Weights of an encoder beside another, chosen on verses that the second one's training has left out."""
+"""How an encoder stands beside another: weights, chosen on verses that the second one's training has left out,
+and the mean of each language's sentences, of verses that it has read."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import functools
 import itertools
 import os
 import time
-from typing import Iterator, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
 import numpy as np
@@ -32,9 +33,20 @@ _KEPT = "beside"  # folder of a run for the weights that were chosen for it besi
 _PAGES = (".json", ".html", ".txt", ".log")  # they change when a run is only measured again
 
 
-def of_run(
-    first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]
-) -> dict[tuple[str, str], np.ndarray]:
+class Beside(NamedTuple):
+    """What `ConcatenatedEncoder` needs of both encoders.
+
+    Attributes:
+      by_pair: two languages -> weights, as of `choose_weights`.
+      means: language -> the mean of the first encoder's sentence vectors, float32 [layers, D]; of every
+        language or of none.
+    """
+
+    by_pair: dict[tuple[str, str], np.ndarray]
+    means: dict[str, np.ndarray]
+
+
+def of_run(first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]) -> Beside:
     """The weights of a run beside another encoder, for the run's first language with each other one.
 
     They are chosen on the verses that the run has left out, and kept in its folder.
@@ -43,47 +55,85 @@ def of_run(
       names: of both, as config.encoder has them.
 
     Returns:
-      two languages -> weights, as of `choose_weights`; {} where the run has left out no verses.
+      nothing where the run has left out no verses; no means where a language has none.
     """
     kind, _, workdir = names[1].partition(":")
     config = options.read_config(workdir) if kind == "run" else None
-    if not getattr(getattr(config, "data", None), "held_out", ""):
-        return {}
+    held_out = getattr(getattr(config, "data", None), "held_out", "")
+    if not held_out:
+        return Beside({}, {})
     place = options.resolve_path(config.data.pairs, workdir)
     if not os.path.exists(place):
         logging.warning("%s is missing: the weight of %s is %.2g", place, workdir, BESIDE)
-        return {}
+        return Beside({}, {})
     hub = options.languages(config)[0]
     languages = [x for x in second.languages if x in first.languages]
+    tested, learned = (
+        {
+            (x.source, x.target): x
+            for x in parallel.test_pairs(f"{place}@{part}", languages, "data.pairs")
+            if hub in (x.source, x.target)
+        }
+        for part in (held_out, f"-{held_out}")
+    )
     encoders = first.encoder(), second.encoder()
     where = names[0].partition(":")[2]
     folder = encoder_folder(where)
     name = os.path.basename(os.path.normpath(folder))
     arrays = stamps.stamps(itertools.chain.from_iterable(map(_arrays, names)))
-    chosen: dict[tuple[str, str], np.ndarray] = {}
-    for files in parallel.test_pairs(f"{place}@{config.data.held_out}", languages, "data.pairs"):
-        if hub not in (files.source, files.target):
-            continue
-        weights = CachedResult(
+    # Centred vectors have other lengths: all languages have a mean, or none.
+    centred = set(languages) == set().union(*learned)
+    by_pair: dict[tuple[str, str], np.ndarray] = {}
+    means: dict[str, list[np.ndarray]] = {}
+    for pair, files in tested.items():
+        kept = CachedResult(
             os.path.join(workdir, _KEPT, name, f"{files.name}.json"),
             {
                 "encoder": name + where[len(folder) :],
-                "held_out": config.data.held_out,
+                "held_out": held_out,
                 "tried": _TRIED,
+                "centred": centred,
             },
-            functools.partial(_choose, *encoders, files),
+            functools.partial(_choose, *encoders, files, learned.get(pair) if centred else None),
             stamps=arrays | stamps.stamps(files.paths),
             required=False,
         ).result()
-        if weights:
-            chosen[files.source, files.target] = np.array(weights, np.float32)
-    return chosen
+        if kept["weights"]:
+            by_pair[pair] = np.array(kept["weights"], np.float32)
+            for language, mean in kept["means"].items():
+                means.setdefault(language, []).append(np.array(mean, np.float32))
+    if means and means.keys() != set(languages):
+        return Beside({}, {})  # a language has too few verses
+    return Beside(by_pair, {x: np.mean(some, 0) for x, some in means.items()})
 
 
-def _choose(first: Encoder, second: Encoder, files: Bitext) -> list[float]:
-    """`choose_weights` on files, as JSON; [] where there are too few verses."""
-    weights = choose_weights(first, second, (files.source, files.target), parallel.read(files))
-    return [] if weights is None else [round(float(weight), 4) for weight in weights]
+def _choose(
+    first: Encoder, second: Encoder, files: Bitext, learned: Bitext | None
+) -> dict[str, Any]:
+    """`choose_weights` on files, and means of verses that the second encoder has learned from, as JSON."""
+    means = {} if learned is None else _mean_sentences(first, learned)
+    weights = choose_weights(
+        first, second, (files.source, files.target), parallel.read(files), means
+    )
+    return {
+        "weights": [] if weights is None else [round(float(weight), 4) for weight in weights],
+        "means": {x: np.round(mean, 5).tolist() for x, mean in means.items()},
+    }
+
+
+def _mean_sentences(encoder: Encoder, files: Bitext) -> dict[str, np.ndarray]:
+    """Language -> the mean of some verses' vectors, float32 [layers, D].
+
+    {} for an encoder with one vector of a sentence, whose words have other vectors.
+    """
+    pairs = parallel.read(files)
+    every = max(1, len(pairs.source) // _MAX_VERSES)
+    means = {}
+    for language, texts in ((files.source, pairs.source), (files.target, pairs.target)):
+        vectors = encoder.sentences(texts[::every][:_MAX_VERSES], language)
+        if vectors.shape[1] == encoder.layers:
+            means[language] = vectors.mean(0)
+    return means
 
 
 def _arrays(encoder: str) -> Iterator[str]:
@@ -98,7 +148,11 @@ def _arrays(encoder: str) -> Iterator[str]:
 
 
 def choose_weights(
-    first: Encoder, second: Encoder, languages: tuple[str, str], pairs: SentencePairs
+    first: Encoder,
+    second: Encoder,
+    languages: tuple[str, str],
+    pairs: SentencePairs,
+    means: Mapping[str, np.ndarray] = {},
 ) -> np.ndarray | None:
     """The weights by which most verses find their translation by CSLS, in both directions.
 
@@ -106,7 +160,7 @@ def choose_weights(
     the weight nearest to `BESIDE` is taken.
 
     Args:
-      first, second: see `ConcatenatedEncoder`.
+      first, second, means: see `ConcatenatedEncoder`.
       languages: of the two sides.
       pairs: verses that neither encoder was trained on.
 
@@ -124,7 +178,12 @@ def choose_weights(
         [view.sentences(texts, language) for texts, language in zip(sides, languages)]
         for view in views
     )
-    found = np.array([_accuracies(views, own, beside, weight) for weight in _TRIED])
+    found = np.array(
+        [
+            _accuracies(ConcatenatedEncoder(*views, weight, means=means), own, beside, languages)
+            for weight in _TRIED
+        ]
+    )
     best = found.max(0)
     errors = np.sqrt(best * (1 - best) / (2 * len(sides[0])))
     distances = np.abs(np.log(np.array(_TRIED) / BESIDE))[:, None]
@@ -144,11 +203,13 @@ def choose_weights(
 
 
 def _accuracies(
-    views: Sequence[Encoder], own: Sequence[np.ndarray], beside: Sequence[np.ndarray], weight: float
+    both: ConcatenatedEncoder,
+    own: Sequence[np.ndarray],
+    beside: Sequence[np.ndarray],
+    languages: Sequence[str],
 ) -> np.ndarray:
     """The shares of verses that find their translation: of each layer, and of the mean of the last four."""
-    both = ConcatenatedEncoder(*views, weight)
-    x, y = (both.join(*parts) for parts in zip(own, beside))
+    x, y = (both.join(*parts) for parts in zip(own, beside, languages))
     shares = []
     for layer in (*range(x.shape[1]), MEAN_LAST4):
         sides = (np.asarray(select_layer(vectors, layer)) for vectors in (x, y))

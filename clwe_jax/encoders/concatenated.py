@@ -2,7 +2,8 @@
 
 A vector has both parts, the second as long as the first times the square root of its weight, so that a
 cosine is that of the first encoder plus the weight times that of the second, over one plus the weight: at
-each layer, and of the mean of several layers too.
+each layer, and of the mean of several layers too. Where the mean of each language's sentences is known, the first
+encoder's vectors are without it: most of their cosines are otherwise the language's, and not the sentence's.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class ConcatenatedEncoder:
         second: Encoder,
         weight: float | np.ndarray,
         by_pair: Mapping[tuple[str, str], np.ndarray] = {},
+        means: Mapping[str, np.ndarray] = {},
     ):
         """Args:
         first, second: encoders of the same languages, which also encode given words
@@ -51,10 +53,12 @@ class ConcatenatedEncoder:
         weight: of the second encoder's cosine, beside 1: one, or those of the first encoder's layers
           and of the mean of its last four, [layers + 1].
         by_pair: two languages -> the weights in their space; others have the mean of these, or `weight`.
+        means: of every language or of none, what is subtracted from the first encoder's vectors, [layers, D].
         """
         self._first = first
         self._second = second
         self._by_pair = by_pair
+        self._means = means
         mean = np.mean(list(by_pair.values()), 0) if by_pair else weight
         self._weights = np.broadcast_to(np.asarray(mean, np.float32), (first.layers + 1,))
         self.languages = tuple(x for x in first.languages if x in second.languages)
@@ -81,11 +85,12 @@ class ConcatenatedEncoder:
         """The encoder of both in the space where they compare the two languages."""
         parts = (x.pairwise_space(source, target) for x in (self._first, self._second))
         reverse = self._by_pair.get((target, source), self._weights)
-        return ConcatenatedEncoder(*parts, self._by_pair.get((source, target), reverse))
+        weights = self._by_pair.get((source, target), reverse)
+        return ConcatenatedEncoder(*parts, weights, means=self._means)
 
     def by_layer(self) -> ConcatenatedEncoder:
         parts = map(by_layer, (self._first, self._second))
-        return ConcatenatedEncoder(*parts, self._weights, self._by_pair)
+        return ConcatenatedEncoder(*parts, self._weights, self._by_pair, self._means)
 
     def words(self, text: str, language: str) -> list[str]:
         """The words of a text, as the first encoder cuts it."""
@@ -94,7 +99,7 @@ class ConcatenatedEncoder:
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
         """float32 [N, layers, D]: the sentence vectors of both."""
         parts = (x.sentences(texts, language) for x in (self._first, self._second))
-        return self.join(*parts)
+        return self.join(*parts, language)
 
     def pool_texts(
         self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
@@ -109,7 +114,9 @@ class ConcatenatedEncoder:
         """See `types.Encoder`; the second encoder reads the first one's words."""
         found = self._first.in_context(texts, language)
         beside = self._second.of_words([words for words, _ in found], language)
-        return [(words, self.join(own, other)) for (words, own), other in zip(found, beside)]
+        return [
+            (words, self.join(own, other, language)) for (words, own), other in zip(found, beside)
+        ]
 
     def of_words(
         self,
@@ -119,7 +126,7 @@ class ConcatenatedEncoder:
         reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
     ) -> list[np.ndarray]:
         parts = (x.of_words(sentences, language, pool) for x in (self._first, self._second))
-        return [reduce(self.join(own, other)) for own, other in zip(*parts)]
+        return [reduce(self.join(own, other, language)) for own, other in zip(*parts)]
 
     def vocabulary(
         self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
@@ -130,10 +137,11 @@ class ConcatenatedEncoder:
             beside = self._second.compared_words(space.words, language)
         else:
             [beside] = self._second.of_words([space.words], language)
-        return dataclasses.replace(space, vectors=self.join(space.vectors, beside))
+        return dataclasses.replace(space, vectors=self.join(space.vectors, beside, language))
 
-    def join(self, own: np.ndarray, beside: np.ndarray) -> JoinedVectors:
+    def join(self, own: np.ndarray, beside: np.ndarray, language: str) -> JoinedVectors:
         """[..., layers, D + E], of [..., layers, D] and the second encoder's [..., its layers, E]."""
+        own = own - self._means.get(language, np.float32(0))
         # One vector of a sentence, as its model's authors make it, has the weight of the last layer.
         lengths = np.sqrt(self._weights[-1 - own.shape[-2] : -1, None])
         beside = _unit(select_layer(beside, MEAN_LAST4))[..., None, :] * lengths
@@ -152,13 +160,14 @@ class ConcatenatedModels(LoadedEncoder):
       first: it cuts text into words, and its layers are the layers.
       second: such as static vectors, whose words are the frequent words of `vectors`.
       weight: of the second one's cosine, beside 1.
-      by_pair: two languages -> weights that were chosen for them; see `ConcatenatedEncoder`.
+      by_pair, means: weights that were chosen for two languages, and means; see `ConcatenatedEncoder`.
     """
 
     first: LoadedEncoder
     second: LoadedEncoder
     weight: float
     by_pair: Mapping[tuple[str, str], np.ndarray] = dataclasses.field(default_factory=dict)
+    means: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
     kind_name = "Encoders beside each other"
     lack_message = (
         "have no method {method!r}: api.load of one of the two, without the other, has it"
@@ -188,7 +197,7 @@ class ConcatenatedModels(LoadedEncoder):
     def encoder(self, batch_size: int = BATCH) -> ConcatenatedEncoder:
         """Both as one encoder of text."""
         parts = (x.encoder(batch_size) for x in (self.first, self.second))
-        return ConcatenatedEncoder(*parts, self.weight, self.by_pair)
+        return ConcatenatedEncoder(*parts, self.weight, self.by_pair, self.means)
 
 
 class JoinedVectors(np.ndarray):

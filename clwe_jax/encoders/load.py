@@ -35,9 +35,8 @@ def load(encoder: str, languages: Sequence[str]) -> LoadedEncoder:
         first, second = (load(part, languages) for part in parts)
         if weight is not None:
             return ConcatenatedModels(first, second, weight)
-        return ConcatenatedModels(
-            first, second, BESIDE, beside_weights.of_run(first, second, parts)
-        )
+        beside = beside_weights.of_run(first, second, parts)
+        return ConcatenatedModels(first, second, BESIDE, *beside)
     kind, _, where = encoder.partition(":")
     if kind not in ENCODERS or not where:
         hint = f", such as --config.encoder=run:{encoder}" if os.path.isdir(encoder) else ""

@@ -79,6 +79,40 @@ def test_each_layer_and_each_pair_may_have_a_weight_of_its_own(parts):
     np.testing.assert_allclose(several.sentences(["haus"], "de"), expected, rtol=1e-6)
 
 
+def test_the_mean_of_a_language_is_subtracted_from_all_its_vectors(parts):
+    first, static = parts
+    random = np.random.default_rng(2)
+    means = {x: random.standard_normal((3, 24)).astype(np.float32) for x in ("de", "en")}
+    both = ConcatenatedEncoder(first, static.encoder(), WEIGHT, means=means)
+    for view in (both, both.pairwise_space("de", "en"), both.by_layer()):
+        own = view.sentences(["haus hund"], "de")[..., :24]
+        expected = first.sentences(["haus hund"], "de") - means["de"]
+        np.testing.assert_allclose(own, expected, atol=1e-6)
+        for vectors in (view.in_context(["haus"], "de")[0][1], *view.of_words([["haus"]], "de")):
+            expected = first.of_words([["haus"]], "de")[0] - means["de"]
+            np.testing.assert_allclose(vectors[..., :24], expected, atol=1e-6)
+        word = view.vocabulary("de", ["haus"]).vectors[..., :24]
+        expected = first.vocabulary("de", ["haus"]).vectors - means["de"]
+        np.testing.assert_allclose(word, expected, atol=1e-6)
+
+
+def test_means_bring_far_languages_together():
+    """The first encoder knows the translations, but each language lies on a side of its own."""
+    random = np.random.default_rng(1)
+    known = random.standard_normal((60, 8))
+    sides = [known + 9 * sign for sign in (1, -1)]
+    noise = [random.standard_normal((60, 8)) for _ in range(2)]
+    words = [f"w{n}" for n in range(60)]
+    means = {x: rows.mean(0)[None].astype(np.float32) for x, rows in zip(("de", "en"), sides)}
+    first, second = _static(sides), _static(noise)
+    found = ConcatenatedEncoder(first, second, 0.05, means=means)
+    plain = ConcatenatedEncoder(first, second, 0.05)
+    for model, low, high in ((found, 0.9, 1), (plain, 0, 0.8)):
+        x, y = (model.sentences(words, language)[:, 0] for language in ("de", "en"))
+        cosines = x @ y.T / np.linalg.norm(x, axis=1)[:, None] / np.linalg.norm(y, axis=1)
+        assert low <= (cosines.argmax(1) == np.arange(60)).mean() <= high
+
+
 def _static(rows):
     """Static vectors of the words w0, w1, ... in two languages, as an encoder."""
     words = [f"w{n}" for n in range(len(rows[0]))]

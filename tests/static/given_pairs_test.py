@@ -102,6 +102,11 @@ def test_beside_another_encoder_the_held_out_verses_choose_the_weight(run, tmp_p
         frozenset(("en", x)) for x in ("xho", "yor")
     }
     assert all((weights >= found.weight).all() for weights in found.by_pair.values())
+    # Of every language the mean of the verses that the run has read is subtracted.
+    sentences = [line.partition("\t")[2] for line in _verses("xho").splitlines()]
+    vectors = found.first.encoder().sentences(sentences[: _BOOKS["MAT"]], "xho")
+    np.testing.assert_allclose(found.means["xho"], vectors.mean(0), atol=1e-4)
+    assert found.means.keys() == {"en", "xho", "yor"}
     assert load.load(f"{first}+2*run:{run}", ("en", "xho", "yor")).by_pair == {}
     # They are kept with the run, until one of the encoders changes.
     asked = []
