@@ -133,6 +133,11 @@ def _find_fault(config: StaticRun, model: StaticSpaces, before: Mapping[str, Any
         return (
             "it has no vectors of a dictionary with n-grams; configs/joint_dictionary.py makes them"
         )
+    if model.spelling.paired:
+        return (
+            "it learned from given pairs, which say nothing of other languages: make one run of all languages, "
+            "or of the finished ones without config.data.pairs"
+        )
     own = to_dict(config)
     for part, names in (
         ("static", ("training", "dictionary_dim", "trained_length", "words")),

@@ -12,7 +12,7 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import CountedLinks
 from clwe_jax.encoders import beside_weights, load, spaces
 from clwe_jax.options import systems
-from clwe_jax.static import given_pairs, job as static
+from clwe_jax.static import finished_space, given_pairs, job as static
 from clwe_jax.static.run_corpus import RunCorpus
 from clwe_jax.text.dictionary.test_dictionaries import TestSet
 from clwe_jax.text.words.normalize import Normalizer
@@ -222,6 +222,18 @@ def test_the_text_of_pairs_needs_a_run_that_learns_from_them(folder):
         _config(folder, **{"static.training": "joint"})
     with pytest.raises(ValueError, match="add_to"):
         _config(folder, **{"static.add_to": "somewhere"})
+
+
+def test_no_language_is_added_to_a_space_that_learned_from_pairs(run, folder):
+    added = {
+        "data.source": "text:text",
+        "data.dictionaries": "words",
+        "data.pairs": "",
+        "data.held_out": "",
+    }
+    added |= {"data.languages": "en,zul", "evals.retrieval.data": "", "static.add_to": run}
+    with pytest.raises(ValueError, match="static.add_to=.*given pairs"):
+        finished_space.load(_config(folder, **added))
 
 
 def test_lines_that_are_left_out_of_given_pairs_are_counted(folder, tmp_path):
