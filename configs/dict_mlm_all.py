@@ -13,7 +13,7 @@ ALIGN-MLM does (Tang et al. 2022). It is supervised word translation in context 
 modelling. At :laptop Japanese and Chinese, which have a dictionary with English alone, get the pairs
 with the other languages that are composed through English, without the words of any test.
 
-Expected: no paper has this system. At :laptop, in seven minutes of one core: four of five
+Expected: no paper has this system. At :laptop, in eight minutes of one core: four of five
 sentences are found by CSLS (docs/results.md).
 """
 
