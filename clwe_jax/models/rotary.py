@@ -14,6 +14,7 @@ from typing import Callable
 from flax import linen as nn
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from clwe_jax.models import attention, dropout
 from clwe_jax.models.transformer import ACTIVATION, Transformer, gelu, parameter
@@ -49,13 +50,15 @@ def rotate(x: Array, positions: Array, theta: float) -> Array:
 
     Args:
       x: [B, L, H, K].
-      positions: int [B, L].
+      positions: int [B, L], below L.
     """
     half = x.shape[-1] // 2
     # float32: bfloat16 does not tell the angles of far positions apart.
-    angles_BLR = positions[..., None] * theta ** (-jnp.arange(half, dtype=jnp.float32) / half)
-    cosines_BL1R = jnp.cos(angles_BLR)[:, :, None]
-    sines_BL1R = jnp.sin(angles_BLR)[:, :, None]
+    turns_R = np.float32(theta) ** (-np.arange(half, dtype=np.float32) / half)
+    angles_LR = np.arange(x.shape[1], dtype=np.float32)[:, None] * turns_R
+    # A table: XLA's loops on a CPU would compute the cosines for each head and use again.
+    cosines_BL1R = jnp.asarray(np.cos(angles_LR))[positions][:, :, None]
+    sines_BL1R = jnp.asarray(np.sin(angles_LR))[positions][:, :, None]
     first_BLHR, second_BLHR = jnp.split(x.astype(jnp.float32), 2, -1)
     turned = [
         first_BLHR * cosines_BL1R - second_BLHR * sines_BL1R,

@@ -24,7 +24,7 @@ SIZES = dict(
 
 def test_rotations_are_products_with_complex_numbers():
     r = np.random.RandomState(0)
-    x, positions = r.randn(1, 3, 2, 4), np.array([[0, 2, 5]])
+    x, positions = r.randn(1, 6, 2, 4), np.array([[0, 2, 5, 0, 1, 2]])
     angles = positions[..., None] * 100.0 ** (-np.arange(2) / 2)
     wanted = (x[..., :2] + 1j * x[..., 2:]) * np.exp(1j * angles)[:, :, None]
     found = rotary.rotate(jnp.asarray(x, jnp.float32), positions, 100.0)
