@@ -12,6 +12,7 @@ import pytest
 
 from clwe_jax import api, options, terminal
 from clwe_jax.compare import job, one, shared, systems
+from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.place import RunPlace
 from clwe_jax.options.compare import CompareOptions, CompareRun
 from clwe_jax.options.pretrain import PretrainRun
@@ -219,7 +220,7 @@ def test_a_system_that_fails_leaves_the_others(folder, here, monkeypatch):
     def fail(config, place, folders, run):
         if place.system.name == "joint":
             raise ValueError("no luck")
-        return {}, {}, {}, {}
+        return Measured({}, {}, {}, {})
 
     monkeypatch.setattr(one, "_evaluate", fail)
     workdir = str(folder / "run")
