@@ -1,4 +1,4 @@
-"""A model in mteb's hands, as its task of bitext mining calls one; mteb itself is a fake."""
+"""A model in mteb's hands, as its task of bitext mining calls one; a fake stands in for mteb but in the last test."""
 
 import dataclasses
 import sys
@@ -96,3 +96,16 @@ def test_without_mteb_the_command_that_installs_it_is_named(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "mteb.models", None)
     with pytest.raises(RuntimeError, match="pip install 'mteb>=2'"):
         _ = model.mteb_model_meta
+
+
+def test_mteb_itself_mines_with_a_model(model):
+    mteb = pytest.importorskip("mteb", reason="no mteb: pip install 'mteb>=2'")
+    datasets = pytest.importorskip("datasets")
+    rows = datasets.Dataset.from_dict({"sentence1": GERMAN, "sentence2": ENGLISH[1:] + ENGLISH[:1]})
+    task = mteb.get_task("Tatoeba", hf_subsets=["deu-eng"])
+    task.load_data = lambda *given, **named: None  # it would fetch its own
+    task.dataset = {"deu-eng": datasets.DatasetDict({"test": rows})}
+    task.data_loaded = True
+    found = mteb.evaluate(model, [task], cache=None, overwrite_strategy="always")
+    [score] = found.task_results[0].scores["test"]
+    assert score["accuracy"] == 1 and score["languages"] == ["deu-Latn", "eng-Latn"]
