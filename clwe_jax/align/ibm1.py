@@ -81,7 +81,8 @@ def _cells(
     source: Sequence[np.ndarray], target: Sequence[np.ndarray], position_weight: float
 ) -> tuple[_Cells, tuple[np.ndarray, np.ndarray]]:
     """The cells, and the words of each pair of words."""
-    (x, place_x, of_x), (y, place_y, _) = _join_sentences(source), _join_sentences(target)
+    x, place_x, of_x = _join_sentences(source)
+    y, place_y, _ = _join_sentences(target)
     lengths = np.array([len(words) for words in target], np.int64)
     begins = np.cumsum(lengths) - lengths
     wide = lengths[of_x]

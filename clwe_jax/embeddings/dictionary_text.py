@@ -11,7 +11,7 @@ from typing import Mapping
 import numpy as np
 
 from clwe_jax.embeddings.lazy_vectors import LazyVectors
-from clwe_jax.embeddings.ngrams import Regression, Spelling
+from clwe_jax.embeddings.ngrams import Regression, Spelling, width_of
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import GUESSED_LENGTH, SPELLING_LENGTH
 from clwe_jax.embeddings.word_rows import WordRows
@@ -29,7 +29,7 @@ def vectors(made: WordRows, paired: Mapping[str, Regression] = {}) -> LazyVector
       asked for. The vectors of n-grams stand behind the others, with `spelling_dim`, and those of
       `paired` last. Words that nothing connects to the dictionary or to another language are left out.
     """
-    behind = next((fitted.factors.shape[1] for fitted in paired.values()), 0)
+    behind = width_of(paired)
     graph = made.graph
     words = made.graph.options
 
@@ -72,8 +72,7 @@ def make_spelling(
             regressions[language] = prior
             continue
         regressions[language] = graph.regression(language, made.of_entries(language), prior)
-    paired_dim = next((fitted.factors.shape[1] for fitted in paired.values()), 0)
-    width = made.width + words.spelling_dim + paired_dim + behind
+    width = made.width + words.spelling_dim + width_of(paired) + behind
     return Spelling(
         graph.ngrams,
         regressions,

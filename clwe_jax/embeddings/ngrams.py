@@ -179,6 +179,11 @@ class Regression:
         return rows
 
 
+def width_of(regressions: Mapping[str, Regression]) -> int:
+    """The width of the vectors that languages' regressions give; 0: there are none."""
+    return next((fitted.factors.shape[1] for fitted in regressions.values()), 0)
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Spelling:
     """Vectors of any string of several languages, as those of the words that a model has.
@@ -209,7 +214,7 @@ class Spelling:
     @property
     def paired_dim(self) -> int:
         """The width of the part that given pairs taught."""
-        return next((fitted.factors.shape[1] for fitted in self.paired.values()), 0)
+        return width_of(self.paired)
 
     def vectors(self, words: Sequence[str], language: str) -> np.ndarray:
         """The vectors of words, float32 [words, width]."""

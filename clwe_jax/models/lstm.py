@@ -229,7 +229,9 @@ def _steps_backward(limits, residuals, gradients):
         all_gates, all_outputs, of_bias, of_cell, of_output = carry
         now = at(gates, number)
         i, j, f, o = (now[:, :, k] for k in range(4))
-        cell, previous, kept = at(cells, number + 1), at(cells, number), _mask(keep, number)
+        cell = at(cells, number + 1)
+        previous = at(cells, number)
+        kept = _mask(keep, number)
         if kept is not None:
             # The forget gate read the cell after its reset.
             previous = previous * kept
