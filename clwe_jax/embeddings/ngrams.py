@@ -211,11 +211,6 @@ class Spelling:
     compared: float = 1.0
     paired: Mapping[str, Regression] = dataclasses.field(default_factory=dict)
 
-    @property
-    def paired_dim(self) -> int:
-        """The width of the part that given pairs taught."""
-        return width_of(self.paired)
-
     def vectors(self, words: Sequence[str], language: str) -> np.ndarray:
         """The vectors of words, float32 [words, width]."""
         rows = np.zeros((len(words), self.width), np.float32)
@@ -228,7 +223,7 @@ class Spelling:
             rows[:, part] *= np.float32(self.spelling_length)
         if language in self.paired:
             behind = first + self.dim
-            part = slice(behind, behind + self.paired_dim)
+            part = slice(behind, behind + width_of(self.paired))
             rows[:, part] = self.paired[language].sums(self.ngrams, words)
         return rows
 
@@ -240,7 +235,7 @@ class Spelling:
         """
         first = next((x.factors.shape[1] for x in self.regressions.values()), self.width)
         known = rows[:, :first]
-        trained = rows[:, first + self.dim + self.paired_dim :]
+        trained = rows[:, first + self.dim + width_of(self.paired) :]
         if self.compared == 1 or not trained.size:
             return rows
         short = (np.einsum("nd,nd->n", known, known) < _KNOWN**2) & trained.any(1)

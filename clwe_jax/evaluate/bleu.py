@@ -131,8 +131,4 @@ class Bleu(ByIdentity, BleuEvaluation):
 
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Bitext, parallel.SentencePairs]]:
-        context = self.context
-        option = "evals.bleu.data"
-        found = parallel.test_pairs(self.data, context.languages, option, context.pairs)
-        reader = parallel.Reader()
-        return [(files, reader.read(files, self.max_sentences)) for files in found]
+        return self.context.read_pairs(self.data, "evals.bleu.data", self.max_sentences)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Mapping, Sequence
 
+from clwe_jax.text.corpus import parallel
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Batch, HasObjective
@@ -35,6 +36,18 @@ class Context:
     domains: Sequence[str] = ()
     seed: int = 0
     layers: int | None = None
+
+    def read_pairs(
+        self, place: str, option: str, limit: int
+    ) -> list[tuple[parallel.Bitext, parallel.SentencePairs]]:
+        """The parallel text of an evaluation: its language pairs, each with at most `limit` sentences (0: all).
+
+        Raises:
+          FileNotFoundError, ValueError: as of `parallel.find` and `parallel.Reader.read`.
+        """
+        reader = parallel.Reader()
+        found = parallel.test_pairs(place, self.languages, option, self.pairs)
+        return [(files, reader.read(files, limit)) for files in found]
 
 
 def language_model(model: Any, name: str) -> HasObjective:

@@ -98,11 +98,8 @@ class BitextMining(ByIdentity, MiningEvaluation):
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Bitext, list[str], list[str]]]:
         texts = []
-        reader = parallel.Reader()
-        context = self.context
-        option = "evals.mining.data"
-        for files in parallel.test_pairs(self.data, context.languages, option, context.pairs):
-            pairs = reader.read(files, self.max_sentences)
+        own = self.data, "evals.mining.data", self.max_sentences
+        for files, pairs in self.context.read_pairs(*own):
             source, target = drop_repeats(pairs.source, pairs.target, files.paths[0])
             if len(source) < 12:
                 raise ValueError(

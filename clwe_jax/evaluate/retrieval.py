@@ -186,14 +186,10 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Bitext, list[str], list[str]]]:
         """Each pair with its source and target sentences, read once."""
-        context = self.context
-        option = "evals.retrieval.data"
-        pairs = parallel.test_pairs(self.data, context.languages, option, context.pairs)
-        reader = parallel.Reader()
-        texts = [reader.read(pair, self.max_sentences) for pair in pairs]
+        own = self.data, "evals.retrieval.data", self.max_sentences
         return [
-            (pair, *drop_repeats(both.source, both.target, pair.paths[0]))
-            for pair, both in zip(pairs, texts)
+            (files, *drop_repeats(pairs.source, pairs.target, files.paths[0]))
+            for files, pairs in self.context.read_pairs(*own)
         ]
 
 

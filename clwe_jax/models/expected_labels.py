@@ -18,9 +18,8 @@ from clwe_jax.models.pooling import unit
 from clwe_jax.types import Array, Sums
 
 _NO_PIECE = -1e9  # score of a place without a piece
-_SMALLEST = (
-    1e-30  # of a language's sum of exponentials, which all underflow far below the top score
-)
+# Of a language's sum of exponentials, which all underflow far below the top score.
+_SMALLEST = 1e-30
 
 
 @struct.dataclass

@@ -57,10 +57,7 @@ const show = () => {
   $('progress').value = all;
   $('counts').textContent = `${all} of ${WORDS.length} judged: ${number('yes')} accepted, `
     + `${number('no')} rejected, ${number('skip')} skipped`;
-  $('card').replaceChildren(...(now ? card(now) : [make('p', {}, number('open')
-    ? `No word is left that you look for; ${number('open')} others are not judged. `
-    : 'Every word is judged. ', number('open')
-    ? make('button', {onclick: showAll}, 'Show them') : null)]));
+  $('card').replaceChildren(...(now ? card(now) : nothingLeft(number('open'))));
   const place = Math.max(0, list.indexOf(now));
   $('list').replaceChildren(...list.slice(place, place + LISTED).map(x => make('li',
     {class: x === now ? 'now' : null, onclick: () => go(x)},
@@ -68,6 +65,9 @@ const show = () => {
     spoken((judged[x.word]?.right || x.translations.map(t => t[0])).join(', '), TARGET),
     make('span', {class: 'n'}, x.translations[0][2].toFixed(2)))));
 };
+const nothingLeft = others => [others ? make('p', {},
+  `No word is left that you look for; ${others} others are not judged. `,
+  make('button', {onclick: showAll}, 'Show them')) : make('p', {}, 'Every word is judged.')];
 const originOf = proposed => {
   if (!proposed) return 'your own';
   const [, count, score, source] = proposed;
