@@ -71,10 +71,18 @@ def test_rows_are_sorted_and_replaced(tmp_path):
     assert len((tmp_path / "ledger" / "mbert.jsonl").read_text().splitlines()) == 3
 
 
-def test_options_lose_the_places_of_this_machine(tmp_path):
+@pytest.fixture(name="root")
+def _root(tmp_path, monkeypatch):
+    """A project's folder of which `tmp_path` is neither a part nor a neighbour, wherever both lie."""
+    root = str(tmp_path / "home" / "project")
+    monkeypatch.setattr(rows, "ROOT", root)
+    return root
+
+
+def test_options_lose_the_places_of_this_machine(tmp_path, root):
     folder = run_in(tmp_path / "x", MAIN + "mbert.py", {})
     path = tmp_path / "x" / record.FILE
-    options = {"data": {"source": f"text:{tmp_path}/text", "names": [f"{rows.ROOT}/docs"]}, "a": 1}
+    options = {"data": {"source": f"text:{tmp_path}/text", "names": [f"{root}/docs"]}, "a": 1}
     path.write_text(json.dumps({**json.loads(path.read_text()), "options": options}))
     assert rows.row_of(folder)["options"] == {
         "data": {"source": "text:text", "names": ["docs"]},
@@ -109,10 +117,10 @@ def test_a_damaged_line_is_named(tmp_path):
         rows.read(str(tmp_path))
 
 
-def test_paths_of_one_machine_do_not_enter_rows(tmp_path):
+def test_paths_of_one_machine_do_not_enter_rows(tmp_path, root):
     folder = run_in(
         tmp_path / "x",
-        f"{MAIN}mbert.py --config.data.source=text:{rows.ROOT}/corpora --config.encoder=hf:{tmp_path}/e5",
+        f"{MAIN}mbert.py --config.data.source=text:{root}/corpora --config.encoder=hf:{tmp_path}/e5",
         {},
     )
     (command,) = rows.row_of(folder)["commands"]
