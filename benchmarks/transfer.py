@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 from typing import Mapping, Sequence
 
 import tables
@@ -33,7 +32,6 @@ _VECTORS = {
     "embeddings.buckets": 100_000,
     "static.induced_words": 0,
 }
-_SHORT = {**_QUIET, "train.steps": 2_400}  # as the models of one language
 # Encoder -> config and options.
 ENCODERS: dict[str, tuple[str, Options]] = {
     "mbert": ("mbert", _EQUAL),
@@ -41,13 +39,9 @@ ENCODERS: dict[str, tuple[str, Options]] = {
     "warm_dict_mlm": ("warm_dict_mlm", _QUIET),
     "align_procrustes": ("align_procrustes", _VECTORS),
     "joint_align": ("joint_align", _VECTORS),
-    "joint_elmo": ("joint_elmo", _SHORT),
-    "bi_saelmo": ("bi_saelmo", {**_SHORT, "objective.senses.warmup_steps": 1_200}),
 }
-_PROJECTED = "_projected"  # the end of the name of a projected encoder
 _ROWS = {"transfer.embedded_rows": 1_000, "transfer.embedded_tests": 300}
 _TAGS = {**_ROWS, "data.languages": "en,de,es"}
-_PAIR = {**_ROWS, "data.languages": "en,de"}
 _FROZEN = {"transfer.mode": "frozen", "transfer.layers": "mix", "recipe.learning_rate": 3e-3}
 _MLMS = ("mbert", "dict_mlm_50", "warm_dict_mlm")
 _TUNED = {**_TAGS, "train.epochs": 5}
@@ -84,11 +78,6 @@ EMBEDDED: dict[str, dict[str, tuple[str, str, Options]]] = {
     "mapped-names": {
         "warm_dict_mlm, no maps": ("ner_mapped", "warm_dict_mlm", {**_TAGS, "data.pairs": ""}),
         "warm_dict_mlm, mapped by aligned words": ("ner_mapped", "warm_dict_mlm", _TAGS),
-    },
-    "projected-names": {
-        f"{name}{end}": ("ner_bilstm_crf", f"{name}{end}", _PAIR)
-        for end in ("", _PROJECTED)
-        for name in ("joint_elmo", "bi_saelmo")
     },
     "translated-pos": {
         "zero-shot": ("tag_transformer_crf", "", _BOW),
@@ -163,16 +152,10 @@ REAL: dict[str, tuple[str, str, str, str, str, Options]] = {
 
 
 def encoder(arguments: argparse.Namespace, name: str) -> str:
-    """The encoder that a run reads, trained first; a projected one is a copy of the trained run."""
+    """The encoder that a run reads, trained first."""
     folder = os.path.join(arguments.out, "encoders", name)
-    trained = name.removesuffix(_PROJECTED)
-    config, options = ENCODERS[trained]
-    if name == trained:
-        tables.figures(arguments, config, folder, options)
-    elif not os.path.exists(os.path.join(folder, "projection.npz")) and not arguments.print_only:
-        source = encoder(arguments, trained).removeprefix("run:")
-        shutil.copytree(source, folder, dirs_exist_ok=True)
-        tables.run(config, folder, {**options, "job": "project"})
+    config, options = ENCODERS[name]
+    tables.figures(arguments, config, folder, options)
     return f"run:{folder}"
 
 

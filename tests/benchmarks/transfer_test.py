@@ -39,8 +39,6 @@ def runs(tables, tmp_path, monkeypatch):
         options = dict(part.split("=", 1) for part in command if part.startswith("--"))
         commands.append(options)
         folder = pathlib.Path(options["--workdir"])
-        if options.get("--config.job") == "project":
-            (folder / "projection.npz").touch()
         folder.mkdir(parents=True, exist_ok=True)
         figures = {
             "ner/en/f1": 0.9,
@@ -60,8 +58,7 @@ def runs(tables, tmp_path, monkeypatch):
 
 def test_every_row_is_a_config_that_works(tables):
     rows = [row for table in tables.EMBEDDED.values() for row in table.values()]
-    names = {name.removesuffix("_projected") for _, name, _ in rows if name}
-    assert names <= tables.ENCODERS.keys()
+    assert {name for _, name, _ in rows if name} <= tables.ENCODERS.keys()
     for name, changed in [*((c, o) for c, _, o in rows), *tables.ENCODERS.values()]:
         config = run_config.load(name, changes=changed)  # an option that is absent raises
         config.resolve().check_all()
@@ -77,27 +74,6 @@ def test_a_table_has_a_column_a_language_and_runs_are_made_once(tables, tmp_path
     assert "| joint_align | 90.0 | 50.0 (40.0-60.0) | 50.0 |" in printed
     tables.main([f"--out={tmp_path}", "--groups=static-names"])
     assert len(runs) == 4
-
-
-def test_a_projected_encoder_is_a_copy_of_the_trained_one(tables, tmp_path, runs):
-    tables.main([f"--out={tmp_path}", "--groups=projected-names"])
-    encoders = tmp_path / "encoders"
-    projections = [x for x in runs if x.get("--config.job") == "project"]
-    assert [x["--workdir"] for x in projections] == [
-        str(encoders / "joint_elmo_projected"),
-        str(encoders / "bi_saelmo_projected"),
-    ]
-    assert all(x["--config.train.steps"] == "2400" for x in projections)
-    assert not (encoders / "joint_elmo" / "projection.npz").exists()
-    read = [x["--config.encoder"] for x in runs if "--config.encoder" in x]
-    assert [pathlib.Path(x).name for x in read] == [
-        "joint_elmo",
-        "bi_saelmo",
-        "joint_elmo_projected",
-        "bi_saelmo_projected",
-    ]
-    tables.main([f"--out={tmp_path}", "--groups=projected-names"])
-    assert len(runs) == 8
 
 
 def test_encoders_of_real_files_are_frozen_and_models_of_hugging_face_learn_too(
