@@ -22,6 +22,7 @@ from clwe_jax.data.counts import PieceCounts
 from clwe_jax.data.graph import chunks, draws, parallel, sources, texts
 from clwe_jax.data.graph.context import ContextModel
 from clwe_jax.data.graph.copies import CopyMaker
+from clwe_jax.data.graph.encoding import TextEncoder
 from clwe_jax.data.graph.examples import COUNTERS, ExampleMaker
 from clwe_jax.data.graph.stream import GraphSource
 from clwe_jax.data.graph.word_streams import WordPipeline
@@ -34,6 +35,7 @@ from clwe_jax.text.corpus.corpora import TextCorpus
 from clwe_jax.text.dictionary import Dictionary
 from clwe_jax.text.dictionary import label_table, training_dictionary
 from clwe_jax.text.text_of_run import RunText
+from clwe_jax.text.vocab.base_vocab import Vocabulary
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Batch
 
@@ -248,15 +250,17 @@ class PiecePipeline(texts.Pipeline):
 
     @functools.cached_property
     def _maker(self) -> ExampleMaker:
-        # Shared by training, evaluation and examples, because tracing takes seconds.
+        # Shared by training, evaluation and examples.
         return self._new_maker(self._context())
 
     def _new_maker(self, context: ContextModel | None, pairs: bool = False) -> ExampleMaker:
-        kind = CopyMaker if isinstance(self.task, Copies) else ExampleMaker
-        return kind(
+        task = self.task
+        if task.parallel:  # the folder decides no example
+            task = dataclasses.replace(task, parallel="")
+        return _maker(
             self.encoder,
             self.tokenizer.vocabulary,
-            self.task,
+            task,
             self.data.sequence_length,
             options.max_predictions(self.data),
             pairs,
@@ -308,6 +312,21 @@ class PiecePipeline(texts.Pipeline):
             [text.languages for text in pairs.values()],
         )
         return self._rows(numbered, self._new_maker(None, pairs=True), "pairs")
+
+
+@functools.lru_cache(maxsize=4)
+def _maker(
+    encoder: TextEncoder,
+    vocabulary: Vocabulary,
+    task: Mlm,
+    length: int,
+    max_predictions: int,
+    pairs: bool,
+    context: ContextModel | None,
+) -> ExampleMaker:
+    """The pipelines of a process share it, because tracing takes seconds."""
+    kind = CopyMaker if isinstance(task, Copies) else ExampleMaker
+    return kind(encoder, vocabulary, task, length, max_predictions, pairs, context)
 
 
 def _alternate(rows, pairs, batch_size: int, pair_rows: int) -> tf.data.Dataset:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import functools
 import io
 import json
 import os
@@ -74,13 +75,18 @@ class GraphSource:
         # TensorFlow counts lookup tables and tokenizers as state, but they never change.
         ignore = tf.data.experimental.ExternalStatePolicy.IGNORE
         settings.experimental_external_state_policy = ignore
-        self._iterator = iter(dataset.prefetch(2).with_options(settings))
+        self._dataset = dataset.prefetch(2).with_options(settings)
         self._counts = counts
         self._counters = tuple(counters)
         self._fingerprint = fingerprint
         self._stamps = dict(stamps)
         self._sums: collections.Counter[str] = collections.Counter()
         self.batches = 0
+
+    @functools.cached_property
+    def _iterator(self) -> Iterator:
+        # Made at its first use, because it takes a second; an evaluation reads no training batch.
+        return iter(self._dataset)
 
     def __iter__(self) -> "GraphSource":
         return self
