@@ -2,7 +2,11 @@
 
 import sys
 
+import numpy as np
 import pytest
+
+from clwe_jax import allocator
+from clwe_jax.encoders import sharded_call
 
 CODE = """
 import resource, sys
@@ -50,3 +54,11 @@ ctypes.CDLL(None).malloc_stats()
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="mallopt is glibc's")
 def test_threads_share_one_arena(run_python):
     assert run_python("-c", ARENAS).stderr.count("Arena ") == 1
+
+
+def test_encoding_keeps_the_memory_between_batches(monkeypatch):
+    kept = []
+    monkeypatch.setattr(allocator, "keep_freed_memory", lambda: kept.append(True))
+    call = sharded_call.ShardedCall(lambda variables, batch: variables + batch)
+    assert [int(call(np.int32(1), np.int32(x))) for x in (1, 2)] == [2, 3]
+    assert kept == [True]  # when the program is made

@@ -109,6 +109,13 @@ def test_another_seed_gives_other_batches(small, stream):
     assert not same(take(build(small, seed=1), 3), stream[1][:3])
 
 
+def test_pipelines_that_make_rows_alike_share_their_graph(small):
+    maker = make(small)._maker
+    assert make(small, seed=1, batch_size=BATCH // 2)._maker is maker
+    for other in (dict(sequence_length=24), dict(task=DictMlm(masking_rate=0.2))):
+        assert make(small, **other)._maker is not maker
+
+
 def test_states_of_other_streams_are_refused(small, stream):
     source, _ = stream
     with pytest.raises(ValueError, match="other settings"):
