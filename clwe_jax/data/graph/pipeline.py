@@ -257,7 +257,7 @@ class PiecePipeline(texts.Pipeline):
         task = self.task
         if task.parallel:  # the folder decides no example
             task = dataclasses.replace(task, parallel="")
-        return _maker(
+        return _shared_maker(
             self.encoder,
             self.tokenizer.vocabulary,
             task,
@@ -315,7 +315,7 @@ class PiecePipeline(texts.Pipeline):
 
 
 @functools.lru_cache(maxsize=4)
-def _maker(
+def _shared_maker(
     encoder: TextEncoder,
     vocabulary: Vocabulary,
     task: Mlm,
