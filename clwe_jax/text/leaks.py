@@ -131,8 +131,11 @@ def _near(
     shared = {gram for gram in _grams(_units(key)) if gram in having}
     counts = collections.Counter(itertools.chain.from_iterable(map(having.get, shared)))
     # Below 1: the line is no copy, whatever stands around the test sentence in it.
-    shares = {test: min(count / sizes[test], 0.999) for test, count in counts.items()}
-    return {test: share for test, share in shares.items() if share >= _SHARE}
+    return {
+        test: min(count / sizes[test], 0.999)
+        for test, count in counts.items()
+        if count >= _SHARE * sizes[test]
+    }
 
 
 def _units(key: str) -> Sequence[str]:
