@@ -24,6 +24,7 @@ Options = Mapping[str, object]
 PROJECTED = "_projected"  # the end of the name of a projected encoder
 _APART = "elmo"  # two models of one language each, without maps
 _ROWS = {"transfer.embedded_rows": 1_000, "transfer.embedded_tests": 300}
+_EQUAL = {"train.steps": 2_400}  # as the models of one language
 _PAIR = {**_ROWS, "data.languages": "en,de"}
 _TUNED = {**_ROWS, "train.epochs": 5, "transfer.seeds": 1}
 
@@ -50,8 +51,8 @@ TABLES = {
         encoders={
             "elmo_en": ("elmo", {}),
             "elmo_de": ("elmo", {"data.languages": "de"}),
-            "joint_elmo": ("joint_elmo", {}),
-            "bi_saelmo": ("bi_saelmo", {}),
+            "joint_elmo": ("joint_elmo", _EQUAL),
+            "bi_saelmo": ("bi_saelmo", {**_EQUAL, "objective.senses.warmup_steps": 1_200}),
         },
         systems={
             "ELMo": _APART,
@@ -75,7 +76,8 @@ TABLES = {
     ),
     "dict_mlm": Table(
         encoders={
-            x: (x, {}) for x in ("mbert", "dict_mlm_50", "dict_mlm_70", "dict_mlm_90", "dict_tlm")
+            **{x: (x, {}) for x in ("mbert", "dict_mlm_50", "dict_mlm_70", "dict_mlm_90")},
+            "dict_tlm": ("dict_tlm", {"train.steps": 1_500}),  # half of its own, for its time
         },
         systems={
             "mBERT": "mbert",
@@ -119,7 +121,8 @@ def encoder(arguments: argparse.Namespace, table: Table, name: str, seed: int) -
             trained = name.removesuffix(PROJECTED)
             copied = encoder(arguments, table, trained, seed)
             shutil.copytree(copied, folder, dirs_exist_ok=True)
-            tables.run(table.encoders[trained][0], folder, {"seed": seed, "job": "project"})
+            config, options = table.encoders[trained]
+            tables.run(config, folder, {**options, "seed": seed, "job": "project"})
     return folder
 
 
