@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any, Iterator, Mapping, Sequence
+import re
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from clwe_jax.cached import CachedResult
 from clwe_jax.text import leaks, stamps
+from clwe_jax.text.words.languages import has_name, name_in
 
 # Options that name what a run learns from -> the folder of the embedded world that 'pocket' stands for.
 _LEARNED = {
@@ -50,22 +52,36 @@ def describe(values: Mapping[str, Any], workdir: str) -> str:
     tests: list[str] = []
     for value in dict.fromkeys(named):
         tests += existing_paths(value, _POCKET_TESTS)
-    if not text or not tests:
+    languages = [x for x in option("data", "languages").split(",") if x]
+    text_files, test_files = (_of_languages(leaks.files(x), languages) for x in (text, tests))
+    if not text_files or not test_files:
         return ""
     pocket = os.path.join(workdir, "pocket")
     embedded = all(place.startswith(pocket) for place in text)
+    command = f"clwe-jax leaks --text={','.join(text)} --tests={','.join(tests)}"
     return CachedResult(
         os.path.join(workdir, _KEPT),
         {"text": text, "tests": tests},
-        functools.partial(_find, text, tests, _MOST_OF_POCKET if embedded else _MOST),
-        stamps=stamps.stamps(leaks.files([*text, *tests])),
+        functools.partial(
+            _find, text_files, test_files, _MOST_OF_POCKET if embedded else _MOST, command
+        ),
+        stamps=stamps.stamps([*text_files, *test_files]),
         required=False,
     ).result()
 
 
-def _find(text: Sequence[str], tests: Sequence[str], limit: int) -> str:
+def _of_languages(paths: Iterable[str], languages: Sequence[str]) -> list[str]:
+    """The files without those whose name has a language that is none of these; []: all files."""
+
+    def is_read(path: str) -> bool:
+        parts = filter(has_name, re.split("[-.]", os.path.basename(path)))
+        return {name_in(part, languages) for part in parts} <= set(languages)
+
+    return [path for path in paths if not languages or is_read(path)]
+
+
+def _find(text: Sequence[str], tests: Sequence[str], limit: int, command: str) -> str:
     found = leaks.find(text, tests, limit)
     if not found.tests or not found.lines:
         return ""
-    command = f"clwe-jax leaks --text={','.join(text)} --tests={','.join(tests)}"
     return f"Test sentences in what was learned from: {found}. {command} names them."

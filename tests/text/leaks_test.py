@@ -86,6 +86,20 @@ def test_a_report_has_a_line(folders, tmp_path):
     assert leaked_tests.describe({"data": {"source": "tfds:x"}, "evals": {}}, "") == ""
 
 
+def test_a_report_reads_only_the_files_of_its_languages(folders, tmp_path):
+    text, tests = folders
+    values = {
+        "data": {"source": f"text:{text}", "languages": "en,de"},
+        "evals": {"retrieval": {"data": tests}},
+    }
+    line = leaked_tests.describe(values, str(tmp_path))
+    assert "1 of 3 test sentences" in line and "set.zh" not in line
+    for name in ("tatoeba.deu-eng.deu", "tatoeba.cmn-eng.eng", "de-fr.tsv", "zh_gsd.test.tsv"):
+        with open(f"{tests}/{name}", "w", encoding="utf-8") as file:
+            file.write(f"a sentence that only {name} has")
+    assert "1 of 4 test" in leaked_tests.describe(values, str(tmp_path))
+
+
 def test_a_later_report_reads_the_text_again_only_where_it_changed(folders, tmp_path, monkeypatch):
     text, tests = folders
     values = {"data": {"source": f"text:{text}"}, "evals": {"retrieval": {"data": tests}}}
