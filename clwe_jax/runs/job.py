@@ -263,17 +263,20 @@ class Job:
 
 @contextlib.contextmanager
 def _warnings_into(notes: list[str]) -> Iterator[None]:
-    """Appends the warnings logged in the block to `notes`, without repetitions."""
+    """Appends the warnings logged in the block to `notes`, and logs each once: stages read the same files."""
 
-    class Keep(python_logging.Handler):
-        def emit(self, record: python_logging.LogRecord) -> None:
-            if record.getMessage() not in notes:
-                notes.append(record.getMessage())
+    def is_new(record: python_logging.LogRecord) -> bool:
+        if record.levelno < python_logging.WARNING:
+            return True
+        message = record.getMessage()
+        if message in notes:
+            return False
+        notes.append(message)
+        return True
 
-    handler = Keep(python_logging.WARNING)
     logger = logging.get_absl_logger()
-    logger.addHandler(handler)
+    logger.addFilter(is_new)
     try:
         yield
     finally:
-        logger.removeHandler(handler)
+        logger.removeFilter(is_new)

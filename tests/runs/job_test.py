@@ -80,6 +80,7 @@ def test_stages_are_done_in_order_and_not_twice(config, tmp_path, said):
     assert done == ["one", "two"]
     assert read(tmp_path / "results.json") == {"a": 1.0, "b": 2.0}
     report = read(tmp_path / "report.json")
+    assert len({id(x) for x in said.records if x.getMessage() == "two is slow"}) == 1
     assert report["notes"] == ["two is slow"] and report["stages"] == ["one", "two"]
     assert report["cores"] and report["versions"]["jax"] and report["speed"]["seconds"] > 0
     record = read(tmp_path / "record.json")
