@@ -7,7 +7,7 @@ import functools
 import itertools
 import os
 import time
-from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
 import numpy as np
@@ -81,59 +81,56 @@ def of_run(first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]) ->
     folder = encoder_folder(where)
     name = os.path.basename(os.path.normpath(folder))
     arrays = stamps.stamps(itertools.chain.from_iterable(map(_arrays, names)))
-    # Centred vectors have other lengths: all languages have a mean, or none.
-    centred = set(languages) == set().union(*learned)
-    by_pair: dict[tuple[str, str], np.ndarray] = {}
-    means: dict[str, list[np.ndarray]] = {}
-    for pair, files in tested.items():
-        kept = CachedResult(
-            os.path.join(workdir, _KEPT, name, f"{files.name}.json"),
-            {
-                "encoder": name + where[len(folder) :],
-                "held_out": held_out,
-                "tried": _TRIED,
-                "centred": centred,
-            },
-            functools.partial(_choose, *encoders, files, learned.get(pair) if centred else None),
+
+    def kept(stem: str, make: Callable[[], list], files: Bitext, **made_with: Any) -> list:
+        return CachedResult(
+            os.path.join(workdir, _KEPT, name, f"{stem}.json"),
+            {"encoder": name + where[len(folder) :], "held_out": held_out, **made_with},
+            make,
             stamps=arrays | stamps.stamps(files.paths),
             required=False,
         ).result()
-        if kept["weights"]:
-            by_pair[pair] = np.array(kept["weights"], np.float32)
-            for language, mean in kept["means"].items():
-                means.setdefault(language, []).append(np.array(mean, np.float32))
-    if means and means.keys() != set(languages):
+
+    means: dict[str, np.ndarray] = {}
+    # Centred vectors have other lengths: all languages have a mean, or none.
+    if set(languages) == set().union(*learned):
+        # The hub's verses are in each pair, those of the first one are enough.
+        files_of = {x: files for pair, files in reversed(learned.items()) for x in pair}
+        for language, files in files_of.items():
+            mean = kept(language, functools.partial(_mean, encoders[0], files, language), files)
+            means[language] = np.array(mean, np.float32)
+        if not all(map(len, means.values())):
+            means = {}
+    by_pair: dict[tuple[str, str], np.ndarray] = {}
+    for pair, files in tested.items():
+        choose = functools.partial(_choose, *encoders, files, means)
+        weights = kept(files.name, choose, files, tried=_TRIED, centred=bool(means))
+        if weights:
+            by_pair[pair] = np.array(weights, np.float32)
+    if means and set().union(*by_pair) != set(languages):
         return Beside({}, {})  # a language has too few verses
-    return Beside(by_pair, {x: np.mean(some, 0) for x, some in means.items()})
+    return Beside(by_pair, means)
 
 
 def _choose(
-    first: Encoder, second: Encoder, files: Bitext, learned: Bitext | None
-) -> dict[str, Any]:
-    """`choose_weights` on files, and means of verses that the second encoder has learned from, as JSON."""
-    means = {} if learned is None else _mean_sentences(first, learned)
-    weights = choose_weights(
-        first, second, (files.source, files.target), parallel.read(files), means
-    )
-    return {
-        "weights": [] if weights is None else [round(float(weight), 4) for weight in weights],
-        "means": {x: np.round(mean, 5).tolist() for x, mean in means.items()},
-    }
+    first: Encoder, second: Encoder, files: Bitext, means: Mapping[str, np.ndarray]
+) -> list[float]:
+    """`choose_weights` on files; [] where there are too few verses."""
+    languages = files.source, files.target
+    weights = choose_weights(first, second, languages, parallel.read(files), means)
+    return [] if weights is None else [round(float(weight), 4) for weight in weights]
 
 
-def _mean_sentences(encoder: Encoder, files: Bitext) -> dict[str, np.ndarray]:
-    """Language -> the mean of some verses' vectors, float32 [layers, D].
+def _mean(encoder: Encoder, files: Bitext, language: str) -> list[list[float]]:
+    """The mean of the vectors of some verses of a language, [layers, D].
 
-    {} for an encoder with one vector of a sentence, whose words have other vectors.
+    [] for an encoder with one vector of a sentence, whose words have other vectors.
     """
     pairs = parallel.read(files)
-    every = max(1, len(pairs.source) // _MAX_VERSES)
-    means = {}
-    for language, texts in ((files.source, pairs.source), (files.target, pairs.target)):
-        vectors = encoder.sentences(texts[::every][:_MAX_VERSES], language)
-        if vectors.shape[1] == encoder.layers:
-            means[language] = vectors.mean(0)
-    return means
+    texts = pairs.source if language == files.source else pairs.target
+    every = max(1, len(texts) // _MAX_VERSES)
+    vectors = encoder.sentences(texts[::every][:_MAX_VERSES], language)
+    return np.round(vectors.mean(0), 5).tolist() if vectors.shape[1] == encoder.layers else []
 
 
 def _arrays(encoder: str) -> Iterator[str]:

@@ -97,6 +97,9 @@ def test_beside_another_encoder_the_held_out_verses_choose_the_weight(run, tmp_p
         rows = random.standard_normal((len(words), 8)).astype(np.float32)
         files.write(str(tmp_path / f"{language}.vec"), Vectors(words, rows))
     first = "vec:" + ",".join(f"{x}={tmp_path}/{x}.vec" for x in own.languages)
+    encoded = []
+    mean = beside_weights._mean
+    monkeypatch.setattr(beside_weights, "_mean", lambda *args: encoded.append(args) or mean(*args))
     found = load.load(f"{first}+run:{run}", ("en", "xho", "yor"))
     assert {frozenset(pair) for pair in found.by_pair} == {
         frozenset(("en", x)) for x in ("xho", "yor")
@@ -107,6 +110,7 @@ def test_beside_another_encoder_the_held_out_verses_choose_the_weight(run, tmp_p
     vectors = found.first.encoder().sentences(sentences[: _BOOKS["MAT"]], "xho")
     np.testing.assert_allclose(found.means["xho"], vectors.mean(0), atol=1e-4)
     assert found.means.keys() == {"en", "xho", "yor"}
+    assert len(encoded) == 3  # English stands in two pairs, and has one mean
     assert load.load(f"{first}+2*run:{run}", ("en", "xho", "yor")).by_pair == {}
     # They are kept with the run, until one of the encoders changes.
     asked = []
