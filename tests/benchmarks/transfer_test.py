@@ -1,33 +1,14 @@
 """The rows of the transfer tables: options that their configs have, and what the tables show."""
 
-import importlib.util
 import json
 import pathlib
-import sys
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def load(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-run_config = load(ROOT / "benchmarks" / "run_config.py")
-
 
 @pytest.fixture(scope="module")
-def tables():
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        return load(ROOT / "benchmarks" / "transfer.py")
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
+def tables(load_script):
+    return load_script("transfer")
 
 
 @pytest.fixture
@@ -56,7 +37,7 @@ def runs(tables, tmp_path, monkeypatch):
     return commands
 
 
-def test_every_row_is_a_config_that_works(tables):
+def test_every_row_is_a_config_that_works(tables, run_config):
     rows = [row for table in tables.EMBEDDED.values() for row in table.values()]
     assert {name for _, name, _ in rows if name} <= tables.ENCODERS.keys()
     for name, changed in [*((c, o) for c, _, o in rows), *tables.ENCODERS.values()]:

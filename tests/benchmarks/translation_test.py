@@ -1,36 +1,18 @@
 """Runs of the translators' tables: shared text, their own vectors, halves without a common sentence."""
 
-import importlib.util
 import json
 import pathlib
-import sys
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def load(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-run_config = load(ROOT / "benchmarks" / "run_config.py")
-
 
 @pytest.fixture(scope="module")
-def table():
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        return load(ROOT / "benchmarks" / "translation.py")
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
+def table(load_script):
+    return load_script("translation")
 
 
 @pytest.fixture
-def commands(table, monkeypatch):
+def commands(table, run_config, monkeypatch):
     """The options of every run; a run leaves figures, and joint-align vectors their config."""
     made = []
 

@@ -1,36 +1,18 @@
 """The rows of the table of warm starts: options that the config has, with values that it accepts."""
 
-import importlib.util
 import pathlib
-import sys
 
 import pytest
 
 from clwe_jax.training import optim, phases
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def load(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-run_config = load(ROOT / "benchmarks" / "run_config.py")
-
 
 @pytest.fixture(scope="module")
-def table():
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        return load(ROOT / "benchmarks" / "warm_starts.py")
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
+def table(load_script):
+    return load_script("warm_starts")
 
 
-def test_every_row_is_a_config_that_works(table):
+def test_every_row_is_a_config_that_works(table, run_config):
     for rows in table.VARIANTS.values():
         for changed in rows.values():
             # An option that is absent raises.

@@ -1,36 +1,17 @@
 """The zero-shot tables of two papers: configs that work, encoders that are shared, and the cells."""
 
-import importlib.util
 import json
 import pathlib
-import sys
 
 import numpy as np
 import pytest
 
 from clwe_jax.objectives import projected
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def load(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-run_config = load(ROOT / "benchmarks" / "run_config.py")
-
 
 @pytest.fixture(scope="module")
-def zero_shot():
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        return load(ROOT / "benchmarks" / "zero_shot.py")
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
+def zero_shot(load_script):
+    return load_script("zero_shot")
 
 
 @pytest.fixture
@@ -57,7 +38,7 @@ def runs(zero_shot, monkeypatch):
     return commands
 
 
-def test_every_row_is_a_config_that_works(zero_shot):
+def test_every_row_is_a_config_that_works(zero_shot, run_config):
     for table in zero_shot.TABLES.values():
         runs = [*table.encoders.values(), *((c, o) for c, o, _ in table.tasks.values())]
         for name, changed in runs:
