@@ -22,6 +22,7 @@ import tables
 Options = Mapping[str, object]
 
 PROJECTED = "_projected"  # the end of the name of a projected encoder
+_MAPS = "projection.npz"
 _APART = "elmo"  # two models of one language each, without maps
 _ROWS = {"transfer.embedded_rows": 1_000, "transfer.embedded_tests": 300}
 _EQUAL = {"train.steps": 2_400}  # as the models of one language
@@ -108,11 +109,10 @@ def encoder(arguments: argparse.Namespace, table: Table, name: str, seed: int) -
     if name in table.encoders:
         config, options = table.encoders[name]
         tables.figures(arguments, config, folder, {**options, "seed": seed})
-    elif not os.path.exists(os.path.join(folder, "projection.npz")) and not arguments.print_only:
+    elif not os.path.exists(os.path.join(folder, _MAPS)) and not arguments.print_only:
         if name == _APART:
-            copied = encoder(arguments, table, name + PROJECTED, seed)
-            shutil.copytree(copied, folder, dirs_exist_ok=True)
-            _leave_unmapped(os.path.join(folder, "projection.npz"))
+            mapped = encoder(arguments, table, name + PROJECTED, seed)
+            _copy_unmapped(mapped, folder)
         elif name == _APART + PROJECTED:
             sides = {"source": "elmo_de", "target": "elmo_en"}
             runs = {f"projection.{x}": encoder(arguments, table, y, seed) for x, y in sides.items()}
@@ -126,10 +126,14 @@ def encoder(arguments: argparse.Namespace, table: Table, name: str, seed: int) -
     return folder
 
 
-def _leave_unmapped(path: str) -> None:
+def _copy_unmapped(mapped: str, folder: str) -> None:
     from clwe_jax.objectives import projected
 
-    projected.save(path, projected.read(path)[0], "none")  # a method without maps
+    # The maps come last: an interrupted copy that had them would be taken for a finished model.
+    ignored = shutil.ignore_patterns(_MAPS)
+    shutil.copytree(mapped, folder, dirs_exist_ok=True, ignore=ignored)
+    maps, _ = projected.read(os.path.join(mapped, _MAPS))
+    projected.save(os.path.join(folder, _MAPS), maps, "none")  # a method without maps
 
 
 def measure(
