@@ -25,7 +25,7 @@ def share_one_arena() -> bool:
 
 
 def keep_freed_memory() -> bool:
-    """Lets the process keep the memory that it frees; on the CPU, call it before training.
+    """Lets the process keep the memory that it frees; on the CPU, call it before training or encoding.
 
     A step on the CPU allocates its temporary memory with malloc and frees it at the end. glibc
     returns such large blocks to the system, which zeroes every page again in the next step: up to a

@@ -82,7 +82,7 @@ def of_run(first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]) ->
     name = os.path.basename(os.path.normpath(folder))
     arrays = stamps.stamps(itertools.chain.from_iterable(map(_arrays, names)))
 
-    def kept(stem: str, make: Callable[[], list], files: Bitext, **made_with: Any) -> list:
+    def keep_list(stem: str, make: Callable[[], list], files: Bitext, **made_with: Any) -> list:
         return CachedResult(
             os.path.join(workdir, _KEPT, name, f"{stem}.json"),
             {"encoder": name + where[len(folder) :], "held_out": held_out, **made_with},
@@ -94,17 +94,18 @@ def of_run(first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]) ->
     means: dict[str, np.ndarray] = {}
     # Centred vectors have other lengths: all languages have a mean, or none.
     if set(languages) == set().union(*learned):
-        # The hub's verses are in each pair, those of the first one are enough.
-        files_of = {x: files for pair, files in reversed(learned.items()) for x in pair}
-        for language, files in files_of.items():
-            mean = kept(language, functools.partial(_mean, encoders[0], files, language), files)
-            means[language] = np.array(mean, np.float32)
+        for files in learned.values():
+            for language in {files.source, files.target} - means.keys():  # the hub is in each pair
+                take_mean = functools.partial(_mean, encoders[0], files, language)
+                mean = keep_list(f"mean-{language}", take_mean, files)
+                means[language] = np.array(mean, np.float32)
         if not all(map(len, means.values())):
             means = {}
     by_pair: dict[tuple[str, str], np.ndarray] = {}
     for pair, files in tested.items():
         choose = functools.partial(_choose, *encoders, files, means)
-        weights = kept(files.name, choose, files, tried=_TRIED, centred=bool(means))
+        made_with = {"tried": _TRIED, "centred": bool(means)}
+        weights = keep_list(f"weights-{files.name}", choose, files, **made_with)
         if weights:
             by_pair[pair] = np.array(weights, np.float32)
     if means and set().union(*by_pair) != set(languages):
