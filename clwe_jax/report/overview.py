@@ -161,6 +161,7 @@ def machine(run: RunFolder, others: Sequence[RunFolder], more: Mapping[str, Cell
     )
     known = {
         "Device": extras.get("device"),
+        "Processor": extras.get("processor"),
         **{name: form(value) + unit for name, form, value, unit in measured if value is not None},
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()) or None,
     }

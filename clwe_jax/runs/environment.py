@@ -6,6 +6,7 @@ import functools
 import importlib.metadata
 import os
 import platform
+import re
 import resource
 import subprocess
 import sys
@@ -58,12 +59,23 @@ def command() -> list[str]:
 
 
 def machine() -> dict[str, Any]:
-    """'cores' of the processor, and 'device': number and kind of jax's devices, where jax is in use."""
-    hardware: dict[str, Any] = {"cores": os.cpu_count()}
+    """'cores', 'processor', and 'device': number and kind of jax's devices, where jax is in use."""
+    hardware: dict[str, Any] = {"cores": os.cpu_count(), "processor": _processor()}
     if "jax" in sys.modules:
         jax = sys.modules["jax"]
         hardware["device"] = f"{jax.device_count()} x {jax.devices()[0].device_kind}"
     return hardware
+
+
+@functools.cache
+def _processor() -> str:
+    """The processor's name; on Linux with its model number, as virtual machines shorten names."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            said = re.search(r"^model\s*: (.+)\nmodel name\s*: (.+)", file.read(), re.MULTILINE)
+    except OSError:
+        said = None
+    return f"{said[2]}, model {said[1]}" if said else platform.processor() or platform.machine()
 
 
 def versions() -> dict[str, str]:

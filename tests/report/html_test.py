@@ -273,8 +273,18 @@ def test_ids_are_unique_and_links_lead_somewhere(write_run, page_of):
             assert value[1:] in ids, value
 
 
-KEYS = ("command", "device", "cores", "versions", "parameters", "vocabulary", "languages")
-KEYS += ("dictionary", "examples", "neighbours", "speed", "memory", "notes", "skipped")
+KEYS = ("command", "device", "processor", "cores", "versions", "parameters")
+KEYS += (
+    "vocabulary",
+    "languages",
+    "dictionary",
+    "examples",
+    "neighbours",
+    "speed",
+    "memory",
+    "notes",
+    "skipped",
+)
 KEYS += ("senses", "static", "sections")
 
 

@@ -35,6 +35,7 @@ def test_a_record_says_how_figures_were_made(tmp_path, command):
     assert found["options"] == values
     assert [(x["name"], x["bytes"]) for x in found["data"]] == [("text", 3)]
     assert found["versions"]["python"] and found["machine"]["cores"] >= 1
+    assert len(found["machine"]["processor"]) > 2
     assert found["memory"]["host_peak"] > 1e6 and found["seconds"]["wall"] >= 0
 
 
