@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 from typing import Any, Mapping, Sequence
+import warnings
 
+from absl import logging
 import matplotlib
 from matplotlib import font_manager
 
@@ -231,7 +233,7 @@ def picture(title: str, points: Sequence[Mapping[str, Any]], languages: Sequence
                 "" if language in named else language,
                 [(point["x"], point["y"]) for point in some],
                 [point["label"] for point in some],
-                _colour(language, languages),
+                [*languages, language].index(language),
                 strong,
             )
         )
@@ -242,10 +244,6 @@ def picture(title: str, points: Sequence[Mapping[str, Any]], languages: Sequence
         if not point.get("own") and point["of"] in own
     ]
     return Picture(title, groups, joins)
-
-
-def _colour(language: str, languages: Sequence[str]) -> int:
-    return list(languages).index(language) if language in languages else len(languages)
 
 
 def write(
@@ -272,12 +270,19 @@ def write(
     safe = re.sub(r"[^\w-]+", "_", f"{word['word']}_{word['language']}_{direction}")
     title = f"{word['word']} ({word['language']}), {direction}"
     drawn = picture(title, senses["points"], languages)
-    with matplotlib.rc_context({**plots.STYLE, **_FILE_STYLE, "font.family": _families()}):
+    style = {**plots.STYLE, **_FILE_STYLE, "font.family": _families()}
+    with matplotlib.rc_context(style), warnings.catch_warnings(record=True) as warned:
+        warnings.filterwarnings("always", message="Glyph")
         figure = plots.picture(drawn, titled=True)
         for kind in ("png", "svg"):
             dated = {"metadata": {"Date": None}} if kind == "svg" else {}
             with atomic.writing(os.path.join(folder, f"{safe}.{kind}"), "wb") as file:
                 figure.savefig(file, format=kind, dpi=160, bbox_inches="tight", **dated)
+    if warned:
+        logging.warning(
+            "No installed font has some characters of the pictures of senses, which show boxes "
+            "there; report.html shows them. A font such as Noto Sans CJK helps."
+        )
     return [f"{safe}.png", f"{safe}.svg"]
 
 

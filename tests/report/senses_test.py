@@ -129,6 +129,18 @@ def test_pictures_as_files(tmp_path):
     assert senses.write(str(tmp_path), word, "forward", {"points": []}, ["en"]) == []
 
 
+def test_characters_without_a_font_are_told_in_one_sentence(tmp_path, monkeypatch, caplog, recwarn):
+    monkeypatch.setattr(senses, "_EASTERN", ())
+    word = {"word": "bank", "language": "en"}
+    senses.write(str(tmp_path), word, "forward", {"points": POINTS}, ["en", "de", "ja"])
+    assert not recwarn.list
+    (told,) = caplog.messages
+    assert "No installed font" in told and "Noto Sans CJK" in told
+    caplog.clear()
+    senses.write(str(tmp_path), word, "forward", {"points": POINTS[:3]}, ["en", "de", "ja"])
+    assert not caplog.messages
+
+
 @pytest.mark.parametrize(
     "damaged",
     [
