@@ -33,11 +33,6 @@ _SPACES = re.compile(r"[ \t\n\r\v\f]")
 
 
 @functools.cache
-def _means(wanted: str, there: str) -> bool:
-    """Whether a code of ConceptNet means the wanted language."""
-    return bool(find_name(wanted, [there]))
-
-
 class Collector:
     """Collects distinct words with usable vectors, up to a number of words.
 
@@ -153,7 +148,7 @@ class Collector:
             return word
         _, _, language, *rest = word.split("/", 3)
         # A line below stands for a space.
-        return "".join(rest).replace("_", " ") if _means(self._language, language) else None
+        return "".join(rest).replace("_", " ") if find_name(self._language, [language]) else None
 
     def _usable(self, word: str, vector: np.ndarray, place: int) -> bool:
         if not np.isfinite(vector).all():
@@ -219,7 +214,7 @@ def keep_usable(path: str, vectors: Vectors, max_vocab: int | None) -> Vectors:
       ValueError: no word is usable.
     """
     first = vectors.top(max_vocab)
-    clean = len(set(first.words)) == len(first) and not any(_odd(word) for word in first.words)
+    clean = len(set(first.words)) == len(first) and not any(not x or " " in x for x in first.words)
     if clean and len(first) and _plain(first.vectors).all():
         _say_fewer(path, len(first), max_vocab)
         return first
@@ -238,10 +233,6 @@ def _say_fewer(path: str, words: int, wanted: int | None) -> None:
             f"{words:,}",
             f"{wanted:,}",
         )
-
-
-def _odd(word: str) -> bool:
-    return not word or " " in word
 
 
 def writable(words: Iterable[str]) -> list[int]:

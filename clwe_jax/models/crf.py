@@ -82,12 +82,6 @@ def log_likelihood(emissions: Array, weights: Weights, tags: Array, mask: Array)
     return score(emissions, weights, tags, mask) - log_partition(emissions, weights, mask)
 
 
-def marginals(emissions: Array, weights: Weights, mask: Array) -> Array:
-    """The probability of every tag at every word, float32 [B, L, K]; 0 beyond the mask."""
-    total = lambda x: log_partition(x, weights, mask).sum()
-    return jax.grad(total)(emissions)
-
-
 def viterbi(emissions: Array, weights: Weights, mask: Array) -> tuple[Array, Array]:
     """The best sequence of each row.
 

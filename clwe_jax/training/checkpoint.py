@@ -128,11 +128,12 @@ class Checkpointer:
         self.check(wait=True)
         if step in self.steps():
             return True
+        counters = {x: np.asarray(jax.device_get(getattr(state, x))).tolist() for x in _COUNTERS}
         items = {
             "params": ocp.args.StandardSave(state.params),
             "opt_state": ocp.args.StandardSave(flat(state.opt_state)),
             "data": BytesSave(data),
-            "meta": ocp.args.JsonSave({**meta, **_counters(state), "sizes": sizes(state.params)}),
+            "meta": ocp.args.JsonSave({**meta, **counters, "sizes": sizes(state.params)}),
         }
         for name, collection in state.collections.items():
             items[name] = ocp.args.StandardSave(collection)
@@ -292,10 +293,6 @@ class Mismatch(ValueError):
 
 _UNFINISHED = ".orbax-checkpoint-tmp"
 _COUNTERS = ("step", "seed", "skipped", "skipped_in_row")
-
-
-def _counters(state: TrainState) -> dict[str, Any]:
-    return {name: np.asarray(jax.device_get(getattr(state, name))).tolist() for name in _COUNTERS}
 
 
 def check_match(saved: Mapping[str, Any], params: Any, meta: Mapping[str, Any], where: str) -> None:
