@@ -175,92 +175,123 @@ class StaticRun(Run):
     @property
     def learns_from_pairs(self) -> bool:
         """Whether parallel text adds to the vectors of a dictionary, or takes its place."""
-        made = self.static.training == "dictionary" or bool(self.static.dictionary_dim)
-        return made and bool(self.data.pairs) and not self.given_vectors
+        return self.has_dictionary_vectors and bool(self.data.pairs) and not self.given_vectors
+
+    @property
+    def has_dictionary_vectors(self) -> bool:
+        """Whether vectors are made of a dictionary, or of the links of pairs, without training."""
+        return self.static.training == "dictionary" or bool(self.static.dictionary_dim)
 
     def check(self, run: Run, path: str) -> None:
         del run, path
-        names = shared.languages(self)
-        static = self.static
-        given = bool(self.align.source_vectors), bool(self.align.target_vectors)
-        if any(given) != all(given):
-            raise ValueError(
-                "config.align.source_vectors and config.align.target_vectors go together: give both "
-                "files"
-            )
-        if all(given) and len(names) != 2:
-            raise ValueError(
-                f"config.data.languages={self.data.languages}: two vector files need two languages, "
-                "the source's first: --config.data.languages=de,en"
-            )
-        if len(names) < 2:
-            raise ValueError(
-                f"config.data.languages={self.data.languages}: an alignment needs two languages, "
-                "e.g. --config.data.languages=de,en"
-            )
-        check_source(self.data.source, "text:DIR", PAIRS)
-        if self.data.source == PAIRS and not self.learns_from_pairs:
-            raise ValueError(
-                "config.data.source=pairs reads the sentences of config.data.pairs, for the vectors of a "
-                "dictionary and of pairs: --config.data.pairs=DIR --config=configs/dictionary_vectors.py"
-            )
-        if static.training in ("separate", "dictionary") and static.reallocation:
-            raise ValueError(
-                "config.static.reallocation=True needs joint vectors; with "
-                f"config.static.training={static.training!r} no word is shared: set it to False"
-            )
+        _check_languages(self)
+        _check_source(self)
         registry.check_name("aligner", self.align.name)
-        # whose links take the place of a dictionary
-        needs = []
-        linked = self.learns_from_pairs
-        if (
-            static.training in ("replace", "duong")
-            or static.training == "dictionary"
-            and not linked
-        ):
-            needs.append(f"config.static.training={static.training!r}")
-        if static.dictionary_dim:
-            if not linked:
-                needs.append(f"config.static.dictionary_dim={static.dictionary_dim}")
-            if static.training == "dictionary" and not any(given):
-                raise ValueError(
-                    "config.static.dictionary_dim: config.static.training='dictionary' trains no vectors "
-                    "to join: set its own width with --config.embeddings.dim"
-                )
-        if static.add_to and linked:
-            raise ValueError(
-                "config.static.add_to keeps the vectors of a finished run, and config.data.pairs would change "
-                "them: make one run of all languages, or leave config.data.pairs out"
-            )
-        if static.add_to and (
-            any(given) or not (static.dictionary_dim or static.training == "dictionary")
-        ):
-            raise ValueError(
-                "config.static.add_to adds to the vectors of a dictionary, and this run makes none: take "
-                "the config of that run, such as configs/joint_dictionary.py"
-            )
-        if static.mine:
-            if not linked:
-                needs.append("config.static.mine=True")
-            if any(given):
-                raise ValueError(
-                    "config.static.mine=True looks for translations in text, and vectors that are given "
-                    "have none: leave config.align.source_vectors out, or set it to False"
-                )
-            if not static.dictionary_dim and static.training != "dictionary":
-                raise ValueError(
-                    "config.static.mine=True adds to the vectors of a dictionary, and this run has none: "
-                    "--config.static.dictionary_dim=300 sets them beside the trained ones"
-                )
-        if (static.refinement or all(given)) and getattr(self.align, self.align.name).needs_pairs:
-            needs.append(f"config.align.name={self.align.name!r}")
-        if needs and not self.data.dictionaries:
-            raise ValueError(
-                f"{needs[0]} needs a dictionary: set --config.data.dictionaries=DIR, a folder of "
-                "xx-yy.txt, or go without one: --config=configs/align_self_learning.py, or "
-                "--config=configs/dictionary_vectors.py with --config.data.pairs=DIR, parallel text"
-            )
+        if self.static.dictionary_dim:
+            _check_concatenation(self)
+        if self.static.add_to:
+            _check_addition(self)
+        if self.static.mine:
+            _check_mining(self)
+        _check_dictionary(self)
         pairs(self)
+
+
+def _check_languages(run: StaticRun) -> None:
+    """Checks the number of languages, and that given vectors are of two."""
+    names = shared.languages(run)
+    given = bool(run.align.source_vectors), bool(run.align.target_vectors)
+    if any(given) != all(given):
+        raise ValueError(
+            "config.align.source_vectors and config.align.target_vectors go together: give both "
+            "files"
+        )
+    if all(given) and len(names) != 2:
+        raise ValueError(
+            f"config.data.languages={run.data.languages}: two vector files need two languages, "
+            "the source's first: --config.data.languages=de,en"
+        )
+    if len(names) < 2:
+        raise ValueError(
+            f"config.data.languages={run.data.languages}: an alignment needs two languages, "
+            "e.g. --config.data.languages=de,en"
+        )
+
+
+def _check_source(run: StaticRun) -> None:
+    """Checks that the text is of a kind that the training reads."""
+    static = run.static
+    check_source(run.data.source, "text:DIR", PAIRS)
+    if run.data.source == PAIRS and not run.learns_from_pairs:
+        raise ValueError(
+            "config.data.source=pairs reads the sentences of config.data.pairs, for the vectors of a "
+            "dictionary and of pairs: --config.data.pairs=DIR --config=configs/dictionary_vectors.py"
+        )
+    if static.training in ("separate", "dictionary") and static.reallocation:
+        raise ValueError(
+            "config.static.reallocation=True needs joint vectors; with "
+            f"config.static.training={static.training!r} no word is shared: set it to False"
+        )
+
+
+def _check_concatenation(run: StaticRun) -> None:
+    """Checks that there are trained or given vectors beside those of the dictionary."""
+    if run.static.training == "dictionary" and not run.given_vectors:
+        raise ValueError(
+            "config.static.dictionary_dim: config.static.training='dictionary' trains no vectors "
+            "to join: set its own width with --config.embeddings.dim"
+        )
+
+
+def _check_addition(run: StaticRun) -> None:
+    """Checks a run that adds languages to the space of a finished one."""
+    if run.learns_from_pairs:
+        raise ValueError(
+            "config.static.add_to keeps the vectors of a finished run, and config.data.pairs would change "
+            "them: make one run of all languages, or leave config.data.pairs out"
+        )
+    if run.given_vectors or not run.has_dictionary_vectors:
+        raise ValueError(
+            "config.static.add_to adds to the vectors of a dictionary, and this run makes none: take "
+            "the config of that run, such as configs/joint_dictionary.py"
+        )
+
+
+def _check_mining(run: StaticRun) -> None:
+    """Checks that the run has text to mine, and vectors that learn from what is mined."""
+    if run.given_vectors:
+        raise ValueError(
+            "config.static.mine=True looks for translations in text, and vectors that are given "
+            "have none: leave config.align.source_vectors out, or set it to False"
+        )
+    if not run.has_dictionary_vectors:
+        raise ValueError(
+            "config.static.mine=True adds to the vectors of a dictionary, and this run has none: "
+            "--config.static.dictionary_dim=300 sets them beside the trained ones"
+        )
+
+
+def _check_dictionary(run: StaticRun) -> None:
+    """Checks that the run has a dictionary if it needs one. Links of given pairs may take its place."""
+    static = run.static
+    aligner = run.align.name
+    linked = run.learns_from_pairs
+    needs = {
+        f"config.static.training={static.training!r}": static.training in ("replace", "duong")
+        or (static.training == "dictionary" and not linked),
+        f"config.static.dictionary_dim={static.dictionary_dim}": static.dictionary_dim
+        and not linked,
+        "config.static.mine=True": static.mine and not linked,
+        f"config.align.name={aligner!r}": (static.refinement or run.given_vectors)
+        and getattr(run.align, aligner).needs_pairs,
+    }
+    named = [option for option, needed in needs.items() if needed]
+    if named and not run.data.dictionaries:
+        raise ValueError(
+            f"{named[0]} needs a dictionary: set --config.data.dictionaries=DIR, a folder of "
+            "xx-yy.txt, or go without one: --config=configs/align_self_learning.py, or "
+            "--config=configs/dictionary_vectors.py with --config.data.pairs=DIR, parallel text"
+        )
 
 
 def hub_of(config: StaticRun) -> str:
