@@ -161,6 +161,13 @@ _SYSTEMS = (
         "You want the most sentences found: a warm start is ahead in the same minutes.",
     ),
     System(
+        "dict_mlm_all",
+        "DICT-MLM, all languages alike",
+        "dict_mlm_all",
+        "You have dictionaries, and want the model from random parameters that finds the most sentences.",
+        "You repeat the paper: its labels weigh the original word more.",
+    ),
+    System(
         "dict_mlm_tests",
         "DICT-MLM, sees tests",
         "dict_mlm_50",
@@ -240,7 +247,7 @@ SETS = {
         "joint_dictionary",
         "mlm",
         "dict_mlm",
-        "dict_mlm_tests",
+        "dict_mlm_all",
         "warm_mlm",
         "warm_dict_mlm",
         "joint_elmo",
