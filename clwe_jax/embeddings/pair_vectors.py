@@ -213,4 +213,5 @@ def _regression(ngrams: Ngrams, view: _View, targets: np.ndarray) -> Regression:
     duals = linalg.cho_solve(view.factor, own - own.mean(0), check_finite=False)
     fitted = Regression(view.words, np.asarray(view.weights.T @ duals, np.float32))
     lengths = np.linalg.norm(fitted.sums(ngrams, view.words), axis=1)
-    return Regression(view.words, fitted.factors / np.float32(max(lengths.mean(), 1e-9)))
+    factors = fitted.factors / np.float32(max(lengths.mean(), 1e-9))
+    return Regression(view.words, factors.astype(np.float16))  # as a run that resumes reads them

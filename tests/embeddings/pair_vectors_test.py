@@ -75,7 +75,7 @@ def test_vectors_are_those_of_ridge_regressions_in_turn():
         expected = of_words @ solve(language, targets)
         expected /= np.linalg.norm(expected, axis=1).mean()
         found = fitted[language].sums(ngrams, words)
-        np.testing.assert_allclose(found, expected, atol=2e-4)
+        np.testing.assert_allclose(found, expected, atol=5e-4)  # factors have half precision
 
 
 def test_a_word_that_no_sentence_has_follows_from_its_n_grams():
@@ -126,7 +126,9 @@ def test_files_of_vectors_are_read_as_they_were_written(tmp_path):
     pair_vectors.save(fitted, path)
     again = pair_vectors.load(path)
     assert list(again["xx"].words) == list(fitted["xx"].words)
-    np.testing.assert_array_equal(again["xx"].factors, fitted["xx"].factors.astype(np.float16))
+    # A run that was killed reads the file, and must end like one that was not.
+    assert again["xx"].factors.dtype == fitted["xx"].factors.dtype
+    np.testing.assert_array_equal(again["xx"].factors, fitted["xx"].factors)
     with open(path, "r+b") as file:
         file.truncate(100)
     with pytest.raises(ValueError, match="damaged"):
