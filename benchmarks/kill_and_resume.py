@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import json
 import multiprocessing
 from multiprocessing.context import ForkServerProcess as Process
@@ -32,7 +33,7 @@ compiled.keep()  # before jax is imported; a start takes seconds of compiling ot
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
 
-from clwe_jax import atomic, cached  # noqa: E402
+from clwe_jax import atomic, cached, pocket  # noqa: E402
 from clwe_jax.runs import data_hashes  # noqa: E402
 from clwe_jax.training import checkpoint, finish  # noqa: E402
 from side_by_side import record  # noqa: E402
@@ -87,6 +88,11 @@ SYSTEMS = {
     "joint_align": """
 --config.data.languages=de,en,fr --config.data.pocket_sentences=6000 --config.embeddings.dim=50
 """,
+    # VERSES is a folder with two translations of three books.
+    "bible": """
+--config.data.pairs=VERSES --config.data.languages=en,de --config.data.held_out=JHN
+--config.evals.retrieval.data=pairs
+""",
     # Its vectors, features and heads are kept one by one.
     "ner_bilstm_crf": """
 --config.data.languages=de,en --config.data.pocket_sentences=6000 --config.transfer.joint.dim=50
@@ -100,6 +106,8 @@ SYSTEMS = {
 --config.clcr.predictor.steps=200 --config.clcr.entailment.seeds=0
 """,
 }
+_BOOKS = ("MAT", "MRK", "JHN")
+_CHAPTERS, _VERSES = 20, 40
 # A start takes seconds of imports, which a fork saves.
 _SERVER = multiprocessing.get_context("forkserver")
 _IMPORTED = [
@@ -111,6 +119,7 @@ _IMPORTED = [
     "seqio",
     "tensorflow",
 ]
+_CACHED = ("bible", "joint_align")  # static runs
 # The files of final arrays, apart from checkpoints.
 _ARRAYS = (
     "alignments/*.npz",
@@ -257,10 +266,28 @@ def models(workdir: pathlib.Path) -> list[pathlib.Path]:
 def start(system: str, name: str, folder: pathlib.Path) -> Process:
     """Starts the job, in a fork of a process that has done nothing but import what jobs import."""
     command = ["clwe_jax.main", f"--workdir={folder.resolve() / name}"]
-    command += [f"--config=configs/{system}.py", *SYSTEMS[system].split()]
+    verses = write_verses(folder.parent / "verses")
+    options = SYSTEMS[system].replace("VERSES", str(verses.resolve()))
+    command += [f"--config=configs/{system}.py", *options.split()]
     process = _SERVER.Process(target=_job, args=(command, folder / f"{name}.log"))
     process.start()
     return process
+
+
+def write_verses(folder: pathlib.Path) -> pathlib.Path:
+    """The folder, with files of verses in German and English: translations of the embedded world."""
+    places = [
+        f"{book} {chapter}:{verse}"
+        for book, chapter, verse in itertools.product(
+            _BOOKS, range(1, _CHAPTERS + 1), range(1, _VERSES + 1)
+        )
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = pocket.parallel(("de", "en"), len(places), 0, "train")
+    for language in ("de", "en"):
+        lines = (f"{place}\t{row[language].text}\n" for place, row in zip(places, rows))
+        atomic.write(str(folder / f"{language}.tsv"), "".join(lines))
+    return folder
 
 
 def _job(command: list[str], log: pathlib.Path) -> None:
@@ -297,7 +324,7 @@ def wait_for_training(process: Process, workdir: pathlib.Path, system: str) -> b
     while process.is_alive():
         if newest(workdir) > before or kept(workdir) - had:
             return True
-        if system == "joint_align" and (workdir / "cache").exists():
+        if system in _CACHED and (workdir / "cache").exists():
             return True
         time.sleep(0.05)
     return False
