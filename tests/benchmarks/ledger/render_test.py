@@ -108,6 +108,16 @@ def test_the_named_configs_exist():
         assert (ROOT / path).exists(), path
 
 
+def test_different_commands_of_the_page_do_not_share_a_folder():
+    runs = {}
+    for item in layout.items(rows.FOLDER)[2]:
+        words = dict(x.lstrip("-").partition("=")[::2] for x in item.command.split())
+        if item.command.startswith(MAIN) and not {"help", "plan"} & words.keys():
+            folder = words.get("workdir", f"runs/{pathlib.Path(words['config']).stem}")
+            name = rows.name_of(item.command)
+            assert runs.setdefault(folder, name) == name, item.name
+
+
 def test_the_rows_of_reproduction_are_published_ones():
     published = layout.published(rows.FOLDER)
     for item in layout.items(rows.FOLDER)[2]:
