@@ -8,7 +8,7 @@ Command:
   :small, :base      your models and parallel sentences:
                        --config.clcr.source=hf:bert-base-chinese --config.clcr.target=hf:bert-base-uncased
                        --config.data.languages=zh,en --config.data.pairs=DIR
-  :paper             the paper's method (clcr.faithful), Chinese and English, and entailment
+  :paper             the paper's method (clcr.faithful), Chinese and English, and entailment, with mBERT
 
 Temporary files in the run's folder hold the vectors of all sentences; --plan=cpu:1 says how much disk
 and memory a run needs.
@@ -57,4 +57,5 @@ def get_config(scale: str = "laptop"):
         config.data.languages = "zh,en"
         config.clcr.update(source="hf:bert-base-chinese", target="hf:bert-base-uncased")
         config.clcr.entailment.update(seeds=1, train="en:nli/train.en.tsv", tests="nli")
+        config.clcr.entailment.multilingual = "hf:bert-base-multilingual-uncased"
     return config
