@@ -3,7 +3,7 @@
 Command:
   python -m clwe_jax.main --config=configs/bi_saelmo.py
   Another pair: --config.data.languages=en,ja (de, es, ja, zh). Any number of languages is allowed;
-  the language to translate to is drawn for each occurrence.
+  the translations into each other language weigh the same.
 
   :laptop (default)  the embedded world, two cores, minutes.
   :small             text files in corpora/, one GPU, hours.
@@ -24,5 +24,5 @@ def get_config(scale: str = "laptop"):
     config.system = "Bi-SaELMo"
     # In a small world more words are spelled alike in both languages and share their senses.
     config.objective.senses.senses = 5 if scale == "laptop" else 3
-    config.objective.translation = "joint"
+    config.objective.translation_share = 0.5
     return config

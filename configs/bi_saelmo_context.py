@@ -23,7 +23,7 @@ def get_config(scale: str = "laptop"):
     config.objective.senses.senses = 3
     # A vector twice as wide needs more components to separate the meanings of two languages.
     config.objective.senses.projected = 64
-    config.objective.translation = "joint"
+    config.objective.translation_share = 0.5
     config.objective.sense_input = "context"
     # Both models read the same window: windows are twice as long, half as many a step.
     config.task.backward = "window"

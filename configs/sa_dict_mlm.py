@@ -3,7 +3,7 @@
 Command:
   python -m clwe_jax.main --config=configs/sa_dict_mlm.py
   Another pair: --config.data.languages=en,ja (de, es, ja, zh). Any number of languages is allowed;
-  the language to translate to is drawn for each occurrence.
+  the translations into each other language weigh the same.
 
   :laptop (default)  the embedded world, two cores, minutes.
   :small             text files in corpora/, one GPU, hours.
@@ -21,5 +21,5 @@ def get_config(scale: str = "laptop"):
     config = presets.start_from("bert_tiny", scale, languages="en,de")
     config.system = "SA-DICT-MLM"
     config.objective.senses.senses = 3
-    config.objective.translation = "switch"
+    config.objective.translation_share = 0.5
     return config

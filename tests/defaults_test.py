@@ -69,7 +69,7 @@ def test_a_run_keeps_the_resolved_config(tmp_path):
     [
         ("dict_mlm_50", {}, "config.task.name='dict_mlm' needs dictionaries"),
         ("dict_tlm", {}, "config.task.name='dict_tlm' needs dictionaries"),
-        ("bi_saelmo", {}, "config.objective.translation=.* needs dictionaries"),
+        ("bi_saelmo", {}, "config.objective.translation_share=0.5 needs dictionaries"),
         ("joint_align", {}, "config.align.name='rcsls' needs a dictionary"),
         ("joint_replace", {}, "config.static.training='replace' needs a dictionary"),
         ("mbert", {}, None),

@@ -79,7 +79,7 @@ def sentences(config, spec):
     assert spec.name == "senses" and spec.data == "pocket"
     readings = 1 if config.objective.name == "bilm" else 2  # unmasked, and masked
     tested = readings * spec.sentences * len(languages)
-    if config.objective.translation == "none":
+    if not config.objective.translation_share:
         return tested
     domains = tuple(filter(None, config.data.pocket_domains.split(",")))
     words = sum(len(gold.senses(language, domains, 0.0)) for language in languages)

@@ -216,7 +216,7 @@ class SenseView:
             raise ValueError(f"to={to!r}: {own!r} is already a word of that language")
         if self._table is None:
             raise ValueError(
-                "Trained without a dictionary (config.objective.translation='none'), this model has no "
+                "Trained without a dictionary (config.objective.translation_share=0), this model has no "
                 "translations: `senses` lists the nearest senses of each language"
             )
         candidates = self._candidates(number, to)

@@ -77,7 +77,7 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_translations(self.translation, self.translations)
+        check_translations(self.translation_share, self.translations)
 
     @property
     def _context(self) -> bool:
@@ -169,6 +169,7 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
         occurrences = []
         wanted = []
         rngs_of = [jax.random.fold_in(rngs["dropout"], i) if train else None for i in (0, 1)]
+        translations = variables.get("translations", {}).get("ids") if train else None
         observed: dict[str, Any] = {"rows": output.carry}
         for number, direction in enumerate(DIRECTIONS):
             name = BOTH if self._context else direction
@@ -187,11 +188,7 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
                 continue
             wanted.append(
                 self._loss.choose(
-                    occurrences[number],
-                    params["sense_bias"].shape[1:],
-                    state,
-                    variables.get("translations", {}).get("ids"),
-                    rngs_of[number],
+                    occurrences[number], params["sense_bias"].shape[1:], state, translations
                 )
             )
             if state is not None:

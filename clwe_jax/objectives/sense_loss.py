@@ -2,8 +2,8 @@
 
 Multi-sense cross-lingual alignment, sections 3.1 and 3.2: an occurrence has the sense with the
 nearest cluster center (`models.senses.selection`). The loss is the cross-entropy of its sense
-vector (Eqs. 3-4), averaged with the cross-entropy of the best-fitting sense of a translation where
-the dictionary has one (Eqs. 5-7).
+vector (Eqs. 3-4), averaged with the cross-entropy of the best-fitting sense of its translations
+into each other language where the dictionary has any (Eqs. 5-7).
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from clwe_jax.models.senses import translation as translating
 from clwe_jax.options.objectives import SenseLossOptions
 from clwe_jax.options.senses import SenseOptions
 from clwe_jax.types import Array, Sums
-
-_LANGUAGES = 3  # folded into the step's key for the draws of target languages
 
 
 class Occurrences(NamedTuple):
@@ -53,13 +51,11 @@ class SenseTargets(NamedTuple):
       enabled: the senses in the softmax, bool [V padded, S].
       assigned: slots of the words' own senses, int32 [N].
       labels: the senses to predict.
-      translated: whether a translation is predicted, bool [N]; None without translations.
     """
 
     enabled: Array
     assigned: Array
     labels: softmax.SenseLabels
-    translated: Array | None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -102,7 +98,7 @@ class SenseLoss:
           translations: word ids, int [V, languages, T]; -1 pads a row.
         """
         collections: dict[str, Any] = {}
-        translates = self.options.translation != "none"
+        translates = self.options.translation_share > 0
         if self.aware:
             languages = translations.shape[1] if translates else 1
             collections["senses"] = {
@@ -122,7 +118,6 @@ class SenseLoss:
         shape: tuple[int, int],
         state: states.SenseState | None,
         translations: Array | None,
-        rng: Array | None,
     ) -> SenseTargets:
         """Selects the senses to predict.
 
@@ -130,9 +125,8 @@ class SenseLoss:
           occurrences: the words to predict.
           shape: (V padded, S).
           state: the senses; None for a model without senses.
-          translations: word ids, int32 [V, languages, T], -1 pads a row; None without a dictionary.
-            For each occurrence one of the other languages with a translation is drawn.
-          rng: a PRNG key; None, as in evaluation: no translations are predicted.
+          translations: word ids, int32 [V, languages, T], -1 pads a row; None, as in evaluation:
+            no translations are predicted.
         """
         words = occurrences.words
         own = occurrences.own
@@ -142,26 +136,31 @@ class SenseLoss:
             enabled &= ids != number
         enabled = jnp.broadcast_to(enabled, shape) & (True if state is None else state.enabled)
         assigned = jnp.zeros_like(words) if state is None else selection.assign(state, words, own)
-        labels = softmax.SenseLabels(words, assigned)
-        if rng is None or self.options.translation == "none":
-            return SenseTargets(enabled, assigned, labels, None)
+        if translations is None:
+            labels = softmax.SenseLabels(words[None], assigned[None], jnp.ones((1, len(words))))
+            return SenseTargets(enabled, assigned, labels)
         # A word that translates to itself is left out: it would always fit best, and its other
         # translations would never be predicted.
         rows = translations[words]
         rows = jnp.where(rows == words[:, None, None], -1, rows)
-        key = jax.random.fold_in(rng, _LANGUAGES)
-        rows, into = _draw_language(rows, occurrences.languages, key)
-        other, other_sense, has = self._translate(rows, into, own, state)
-        if self.options.translation == "joint":
-            labels = softmax.SenseLabels(words, assigned, other, other_sense, has)
-        else:
-            # `score` uses the first two keys of this split.
-            switch_key = jax.random.split(rng, 3)[2]
-            has &= jax.random.uniform(switch_key, has.shape) < self.options.switch_share
-            labels = softmax.SenseLabels(
-                jnp.where(has, other, words), jnp.where(has, other_sense, assigned)
-            )
-        return SenseTargets(enabled, assigned, labels, has)
+        languages = translations.shape[1]
+
+        def translate(distance: Array) -> tuple[Array, Array, Array]:
+            # distance: int32 [], from a word's own language to another one.
+            into = (occurrences.languages + distance) % languages
+            into_rows = jnp.take_along_axis(rows, into[:, None, None], axis=1)[:, 0]
+            return self._translate(into_rows, into, own, state)
+
+        # One language after the other, so that memory does not grow with their number.
+        others, other_senses, has = jax.lax.map(translate, jnp.arange(1, languages))
+        # Each language has the same weight, however many translations it has (as D1).
+        shares = self.options.translation_share * has / jnp.maximum(has.sum(0), 1)
+        labels = softmax.SenseLabels(
+            jnp.concatenate([words[None], others]),
+            jnp.concatenate([assigned[None], other_senses]),
+            jnp.concatenate([1 - shares.sum(0, keepdims=True), shares]),
+        )
+        return SenseTargets(enabled, assigned, labels)
 
     def score(
         self,
@@ -208,13 +207,12 @@ class SenseLoss:
         else:
             losses = softmax.sense_cross_entropy(hidden, table, bias, labels, enabled)
         sums = {"loss": Sums((losses.loss * weights).sum(), total)}
-        if wanted.translated is not None:
-            translated = weights * wanted.translated
-            sums["translated"] = Sums(translated.sum(), total)
-        if self.options.translation == "joint":
+        if len(labels.words) > 1:
+            share = labels.weights[1:].sum(0)  # of all translations
+            sums["translated"] = Sums((weights * (share > 0)).sum(), total)
             sums["sense_loss"] = Sums((losses.sense * weights).sum(), total)
             sums["translation_loss"] = Sums(
-                (losses.translation * translated).sum(), translated.sum()
+                (losses.translation * weights).sum(), (share * weights).sum()
             )
         return sums
 
@@ -226,25 +224,6 @@ class SenseLoss:
         has = rows >= 0
         first = jnp.take_along_axis(rows, has.argmax(1)[:, None], axis=1)[:, 0]
         return jnp.maximum(first, 0), jnp.zeros_like(first), has.any(1)
-
-
-def _draw_language(rows: Array, languages: Array, key: Array) -> tuple[Array, Array]:
-    """Draws one other language with translations for each word.
-
-    Args:
-      rows: translations, int32 [N, L, T].
-      languages: the words' own languages, int [N].
-      key: a PRNG key.
-
-    Returns:
-      Translations into the drawn language, int32 [N, T]; its id, int32 [N].
-    """
-    has = (rows >= 0).any(2) & (jnp.arange(rows.shape[1]) != languages[:, None])
-    draws = jnp.where(has, jax.random.uniform(key, has.shape), -1.0)
-    # Each language has the same odds, however many translations it has (as D1).
-    into = draws.argmax(1).astype(jnp.int32)
-    chosen = jnp.take_along_axis(rows, into[:, None, None], axis=1)[:, 0]
-    return jnp.where(has.any(1)[:, None], chosen, -1), into
 
 
 def initial_tables(
@@ -299,10 +278,10 @@ def never_targets(specials: Mapping[str, int], *targets: str) -> tuple[int, ...]
     return tuple(sorted(number for name, number in specials.items() if name not in targets))
 
 
-def check_translations(translation: str, translations: np.ndarray | None) -> None:
-    """Raises ValueError where `translation` needs a dictionary and `translations` is None."""
-    if translation != "none" and translations is None:
+def check_translations(share: float, translations: np.ndarray | None) -> None:
+    """Raises ValueError where translations have a `share` and `translations` is None."""
+    if share and translations is None:
         raise ValueError(
-            f"config.objective.translation={translation!r} needs a dictionary: set "
-            "--config.data.dictionaries=DIR, or --config.objective.translation=none"
+            f"config.objective.translation_share={share} needs a dictionary: set "
+            "--config.data.dictionaries=DIR, or --config.objective.translation_share=0"
         )

@@ -58,7 +58,7 @@ class SenseMlmObjective(ByIdentity, SenseMlmOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_translations(self.translation, self.translations)
+        check_translations(self.translation_share, self.translations)
 
     @property
     def directions(self) -> dict[str, slice]:
@@ -121,8 +121,7 @@ class SenseMlmObjective(ByIdentity, SenseMlmOptions):
             occurrences,
             bias.shape,
             variables.get("senses", {}).get(MASKED),
-            variables.get("translations", {}).get("ids"),
-            rng,
+            variables.get("translations", {}).get("ids") if train else None,
         )
         sums = self._loss.score(occurrences, wanted, table, bias, rng, train)
         observed: dict[str, Any] = {}

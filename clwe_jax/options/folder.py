@@ -184,6 +184,15 @@ def update_names(values: dict[str, Any]) -> None:
         _move(values, old, new)
     for group in _section_of(values, "optimizer.groups").values():
         _move({"optimizer": group}, "optimizer.pull", _RENAMED["optimizer.pull"])
+    _join_translation(_section_of(values, "objective"))
+
+
+def _join_translation(objective: dict[str, Any]) -> None:
+    """Writes how and how often a translation was predicted as the translations' share."""
+    kind = objective.pop("translation", None)
+    switched = objective.pop("switch_share", 0.5)
+    if kind is not None:
+        objective["translation_share"] = {"none": 0.0, "joint": 0.5, "switch": switched}[kind]
 
 
 def _section_of(values: dict[str, Any], path: str) -> dict[str, Any]:

@@ -65,18 +65,16 @@ class SenseLossOptions(Section):
         0,
         "number of words drawn for a training batch, one sense of each; 0: all senses of all words",
     )
-    translation: Annotated[str, OneOf("none", "joint", "switch")] = option(
-        "none",
-        "'none'; 'joint', the mean of the losses of a word and of its translation (Eq. 7); "
-        "'switch', only the loss of the translation for a share of the words that have one "
-        "(DICT-MLM at the level of senses)",
+    translation_share: Share = option(
+        0.0,
+        "weight of a word's translations in its loss, from 0 to 1; each language that has any "
+        "weighs the same. 0.5 is Eq. 7",
     )
-    switch_share: Share = option(0.5, "share of the words that 'switch' replaces, from 0 to 1")
     senses: SenseOptions = section(lambda: SenseOptions(senses=1))  # 1: plain cross-entropy
 
     def check(self, run: Any, path: str) -> None:
-        if self.translation != "none":
-            check_translating(run, f"{path}.translation={self.translation!r}")
+        if self.translation_share:
+            check_translating(run, f"{path}.translation_share={self.translation_share}")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -205,7 +205,7 @@ def translations(objective: Section, run_text: RunText) -> np.ndarray | None:
 
     None for an objective without translation or a run without a dictionary.
     """
-    if not isinstance(objective, SenseLossOptions) or objective.translation == "none":
+    if not isinstance(objective, SenseLossOptions) or not objective.translation_share:
         return None
     if run_text.dictionary is None:
         return None

@@ -40,11 +40,11 @@ TEXT = {
 USES = [1, 30, 0, 10]  # of "bank": the warm-up's slot, used, dead, and removed
 
 
-def make_run(folder, backbone="transformer", senses_of_word=3, translation="joint"):
+def make_run(folder, backbone="transformer", senses_of_word=3):
     """WORKDIR of a small untrained model with a sense state that has all kinds of senses."""
     name = "elmo" if backbone == "bilm" else "bert_tiny"
     config = presets.start_from(name, "laptop", languages="en,de")
-    config.objective.translation = translation
+    config.objective.translation_share = 0.5
     config.objective.senses.senses = senses_of_word
     config.data.sequence_length = 12
     config.objective.negatives = 0
@@ -367,7 +367,7 @@ def test_models_without_senses_or_translations_say_so(model, tmp_path):
     assert jobs_senses.gather(model.loaded.config, plain.loaded, str(tmp_path)) == {}
     variables = {name: model.loaded.variables[name] for name in ("params", "senses")}
     plain = api.Model(dataclasses.replace(model.loaded, variables=variables, texts=None))
-    with pytest.raises(ValueError, match="translation='none'"):
+    with pytest.raises(ValueError, match="translation_share=0"):
         plain.translate("bank", "the bank", to="de")
 
 

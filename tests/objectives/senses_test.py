@@ -41,7 +41,7 @@ each_kind = pytest.mark.parametrize(
 def states(kind, microbatches=1):
     """The toy's states after each of five steps."""
     _, make, make_batch = next(each for each in KINDS if each[0] == kind)
-    return toy.run(make(translation="joint"), make_batch, microbatches=microbatches)
+    return toy.run(make(translation_share=0.5), make_batch, microbatches=microbatches)
 
 
 def variables_of(objective, batch, seed=0):
@@ -115,17 +115,20 @@ def bilm_expected(objective, variables, batch):
                 if objective.sense_input == "context":
                     own = np.concatenate([layers[0, row, there - 1], layers[1, row, there + 1]])
                 loss = -logs[word, numpy_assigned(state, word, own)]
-                into = 1 - batch["language_ids"][row, there]
-                others = [t for t in objective.translations[word, into] if t not in (-1, word)]
-                if objective.translation == "joint" and others:
-                    other, slot = clear_best(
-                        [
-                            (cosine(state, other, slot, own), (other, slot))
-                            for other in others
-                            for slot in spoken(objective, state, other, into)
-                        ]
-                    )
-                    loss = 0.5 * (loss - logs[other, slot])
+                translated = []
+                for into in range(objective.translations.shape[1]):
+                    others = [t for t in objective.translations[word, into] if t not in (-1, word)]
+                    if into == batch["language_ids"][row, there] or not others:
+                        continue
+                    choices = [
+                        (cosine(state, other, slot, own), (other, slot))
+                        for other in others
+                        for slot in spoken(objective, state, other, into)
+                    ]
+                    translated.append(-logs[clear_best(choices)])
+                if translated:
+                    share = objective.translation_share
+                    loss = (1 - share) * loss + share * np.mean(translated)
                 total += batch[weights][row, place] * loss
                 weight += batch[weights][row, place]
     return total, weight
@@ -147,12 +150,13 @@ def cosine(state, word, slot, h):
 @pytest.mark.parametrize(
     "kind, options",
     [
-        ("bilm", dict(translation="none")),
-        ("bilm", dict(translation="joint")),
-        ("bilm", dict(translation="joint", backward="window")),
-        ("context", dict(translation="joint")),
+        ("bilm", dict(translation_share=0.0)),
+        ("bilm", dict(translation_share=0.3)),
+        ("bilm", dict(translation_share=0.5)),
+        ("bilm", dict(translation_share=0.5, backward="window")),
+        ("context", dict(translation_share=0.5)),
     ],
-    ids=lambda x: x if isinstance(x, str) else " ".join(x.values()),
+    ids=lambda x: x if isinstance(x, str) else " ".join(map(str, x.values())),
 )
 def test_bilm_loss_by_hand(kind, options):
     make = next(made for name, made, _ in KINDS if name == kind)
@@ -166,6 +170,30 @@ def test_bilm_loss_by_hand(kind, options):
     total, weight = bilm_expected(objective, variables, batch)
     np.testing.assert_allclose(sums["loss"].value, total, rtol=1e-5)
     np.testing.assert_allclose(sums["loss"].weight, weight)
+
+
+def three_languages():
+    """Of three languages the second has words 5-14, the third 8-11 as well."""
+    table = np.concatenate([toy.translations(), np.full((toy.WORDS, 1, 2), -1, np.int32)], 1)
+    table[8:12, 2, 0], table[8:12, 1, 1] = table[8:12, 1, 1], -1
+    return table
+
+
+def test_bilm_loss_of_three_languages_by_hand():
+    objective = toy.bilm(translation_share=0.5, translations=three_languages())
+    batch = toy.bilm_batch(3)
+    batch["language_ids"] = np.int32(np.arange(toy.ROWS * toy.LENGTH) % 3).reshape(toy.ROWS, -1)
+    variables = jax.tree.map(jnp.asarray, states("bilm")[3].variables)
+    for name, state in variables["senses"].items():
+        counts = jnp.pad(state.counts, ((0, 0), (0, 0), (0, 1)))
+        variables["senses"][name] = state.replace(counts=counts)
+    ids = np.pad(
+        objective.translations, ((0, toy.PADDED - toy.WORDS), (0, 0), (0, 0)), constant_values=-1
+    )
+    variables["translations"] = {"ids": jnp.array(ids)}
+    sums, _ = loss_of(objective, variables, batch, train=True)
+    total, _ = bilm_expected(objective, variables, batch)
+    np.testing.assert_allclose(sums["loss"].value, total, rtol=1e-5)
 
 
 def test_evaluation_is_of_words_not_of_senses():
@@ -363,8 +391,8 @@ def test_to_seed_the_senses_changes_no_prediction(make, make_batch):
 
 
 @each_kind
-def test_switching_trains_the_translation_alone(make, make_batch):
-    objective = make(senses=toy.ONE, translation="switch", switch_share=1.0)
+def test_a_share_of_one_trains_the_translation_alone(make, make_batch):
+    objective = make(senses=toy.ONE, translation_share=1.0)
     batch = make_batch()
     batch["language_ids"] = np.zeros_like(batch["language_ids"])
     variables = variables_of(objective, batch)
@@ -386,37 +414,41 @@ def test_switching_trains_the_translation_alone(make, make_batch):
     assert not labels & (set(range(5, 15)) - translated)
 
 
-@each_kind
-def test_the_language_to_translate_to_is_drawn_among_the_others_that_have_the_word(
-    make, make_batch
-):
-    """Of three languages the second has words 5-14, the third 8-11 as well."""
-    table = np.concatenate([toy.translations(), np.full((toy.WORDS, 1, 2), -1, np.int32)], 1)
-    table[8:12, 2, 0], table[8:12, 1, 1] = table[8:12, 1, 1], -1
-    rows = jnp.array(np.repeat(table, 400, axis=0))
+def test_each_other_language_that_has_a_word_weighs_the_same():
+    table = three_languages()
+    loss = sense_loss.SenseLoss(toy.sense_mlm(senses=toy.ONE, translation_share=0.6), toy.WORDS)
     for own in range(3):
-        languages = jnp.full(len(rows), own)
-        drawn, into = sense_loss._draw_language(rows, languages, jax.random.key(0))
-        into = np.array(into).reshape(-1, 400)
-        for word, of_word in enumerate(np.array(drawn).reshape(-1, 400, 2)):
-            choices = [x for x in range(3) if x != own and table[word, x, 0] >= 0]
-            if not choices:
-                assert (of_word == -1).all()
-                continue
-            np.testing.assert_array_equal(of_word, table[word, into[word]])
-            shares = [np.mean(into[word] == x) for x in choices]
-            assert sum(shares) == 1 and min(shares) > 0.8 / len(choices)
-    # A language without a word is as good as none.
+        words = jnp.arange(toy.WORDS)
+        languages = jnp.full(toy.WORDS, own)
+        nothing = jnp.zeros((toy.WORDS, 1))
+        seen = sense_loss.Occurrences(words, nothing, nothing, words, languages)
+        labels = loss.choose(seen, (toy.PADDED, 1), None, jnp.array(table)).labels
+        for word in range(toy.WORDS):
+            rows = [[x for x in row if x not in (-1, word)] for row in table[word]]
+            others = [row[0] for n, row in enumerate(rows) if row and n != own]
+            expected = (
+                {word: 0.4, **dict.fromkeys(others, 0.6 / len(others))} if others else {word: 1}
+            )
+            found = {
+                int(x): float(w)
+                for x, w in zip(labels.words[:, word], labels.weights[:, word])
+                if w
+            }
+            assert found == pytest.approx(expected)
+
+
+@each_kind
+def test_a_language_without_a_word_is_as_good_as_none(make, make_batch):
     empty = np.insert(toy.translations(), 1, -1, axis=1)
     batch, found = make_batch(), []
     for translations, languages in ((toy.translations(), [0, 1]), (empty, [0, 2])):
-        objective = make(translation="joint", translations=translations)
+        objective = make(translation_share=0.5, translations=translations)
         variables = variables_of(objective, batch)
         rng = {"dropout": jax.random.key(0)}
         given = {**batch, "language_ids": np.array(languages)[batch["language_ids"]]}
         found.append(objective.loss(variables, given, step=0, rngs=rng, train=True)[0])
     for name, sums in found[0].items():
-        np.testing.assert_array_equal(found[1][name].value, sums.value)
+        np.testing.assert_allclose(found[1][name].value, sums.value, rtol=1e-6)
 
 
 @each_kind
@@ -483,11 +515,11 @@ def test_bad_options():
     short = {name: x if name == "characters" else x[:, :2] for name, x in batch.items()}
     with pytest.raises(ValueError, match="sequence_length=2.*at least 3"):
         context.loss(variables, short, step=0, train=False)
-    with pytest.raises(ValueError, match="translation='both'"):
-        toy.bilm(translation="both")
+    with pytest.raises(ValueError, match="translation_share=1.5"):
+        toy.bilm(translation_share=1.5)
     with pytest.raises(ValueError, match="needs a dictionary"):
         toy.sense_mlm().__class__(
-            model=None, vocab_size=1, padded_vocab_size=1, max_predictions=1, translation="joint"
+            model=None, vocab_size=1, padded_vocab_size=1, max_predictions=1, translation_share=0.5
         )
     wide, batch = toy.bilm(senses=dataclasses.replace(toy.SENSES, projected=99)), toy.bilm_batch()
     with pytest.raises(ValueError, match="projected=99"):

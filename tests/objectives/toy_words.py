@@ -224,10 +224,10 @@ def main(kinds):
     tensor, both_axes = (dict(tensor=2), 2, 1), (dict(data=2, tensor=2), 4, 1)
     found = {}
     for name, objective, batch, cuts in (
-        ("bilm", bilm(translation="joint"), bilm_batch, (two,)),
-        ("context", context(translation="joint"), window_batch, (tensor,)),
-        ("sampled", bilm(translation="joint", negatives=8), bilm_batch, (both_axes,)),
-        ("sense_mlm", sense_mlm(translation="joint"), mlm_batch, (eight,)),
+        ("bilm", bilm(translation_share=0.5), bilm_batch, (two,)),
+        ("context", context(translation_share=0.5), window_batch, (tensor,)),
+        ("sampled", bilm(translation_share=0.5, negatives=8), bilm_batch, (both_axes,)),
+        ("sense_mlm", sense_mlm(translation_share=0.5), mlm_batch, (eight,)),
     ):
         if name not in kinds:
             continue

@@ -361,6 +361,17 @@ def test_a_folder_with_former_names_of_options_is_read(tmp_path):
     assert options.read_config(tmp_path) == run
 
 
+@pytest.mark.parametrize("kind, share", [("none", 0.0), ("joint", 0.5), ("switch", 0.7)])
+def test_a_folder_that_says_how_translations_were_predicted_is_read(tmp_path, kind, share):
+    run = options.parse(presets.start_from("bi_saelmo", "laptop"))
+    options.write_config(run, str(tmp_path), ".")
+    kept = json.loads((tmp_path / "config.json").read_text())
+    del kept["objective"]["translation_share"]
+    kept["objective"].update(translation=kind, switch_share=0.7)
+    (tmp_path / "config.json").write_text(json.dumps(kept))
+    assert options.read_config(tmp_path).objective.translation_share == share
+
+
 def test_an_option_that_stood_in_another_section_is_read(tmp_path):
     run = options.parse(presets.start_from("ner_mapped", "small"))
     options.write_config(run, str(tmp_path), ".")

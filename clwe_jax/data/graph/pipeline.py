@@ -115,7 +115,7 @@ def _dictionary_stamps(
     switches = isinstance(task, DictMlm | DictTlm) or isinstance(task, Copies) and not task.parallel
     masks = isinstance(task, Mlm) and task.only_words_with_entries
     loss = config.objective
-    translates = isinstance(loss, SenseLossOptions) and loss.translation != "none"
+    translates = isinstance(loss, SenseLossOptions) and loss.translation_share > 0
     if not (switches or masks or translates):
         return {}
     # Without the test sets of evaluators, which may change between two starts.

@@ -3,9 +3,9 @@
 Multi-sense cross-lingual alignment, section 3.1, Eqs. 3-4: with a vector w of each of a word's S
 senses,
   p(word, sense | context) = exp(h . w[word, sense]) / sum over v, s of exp(h . w[v, s]),
-and section 3.2, Eqs. 5-7: the loss of a word with a translation is the mean of the losses of its
-own sense and of the translation's sense. Sums run over enabled senses only. With one sense a word
-the loss is plain cross-entropy.
+and section 3.2, Eqs. 5-7: the loss of a word with translations is the weighted mean of the losses
+of its own sense and of the translations' senses. Sums run over enabled senses only. With one sense
+a word the loss is plain cross-entropy.
 
 Vectors are multiplied in the type of h; sums and losses are float32.
 """
@@ -13,7 +13,6 @@ Vectors are multiplied in the type of h; sums and losses are float32.
 from __future__ import annotations
 
 import functools
-import itertools
 from typing import Any
 
 from flax import struct
@@ -30,19 +29,17 @@ CHUNK = 8192
 
 @struct.dataclass
 class SenseLabels:
-    """The senses to predict at N positions.
+    """The senses to predict at N positions: the words' own, then those of K translations.
 
     Attributes:
-      words, senses: word ids and slots of the words' own senses, int [N].
-      translations, translation_senses: the same for their translations, int [N], or None.
-      translated: whether each word has a translation, bool [N], or None.
+      words, senses: word ids and slots, int [1 + K, N].
+      weights: weights in the loss, float32 [1 + K, N]; 0 where there is no translation. Their sum
+        is 1 at each position.
     """
 
     words: Array
     senses: Array
-    translations: Array | None = None
-    translation_senses: Array | None = None
-    translated: Array | None = None
+    weights: Array
 
 
 @struct.dataclass
@@ -50,9 +47,9 @@ class SenseLosses:
     """Losses at N positions, float32 [N] each.
 
     Attributes:
-      loss: the training loss (Eq. 7): (sense + translation) / 2 where translated, else sense.
+      loss: the training loss, the weighted sum over all labels (Eq. 7).
       sense: negative log-likelihood of the word's own sense (Eq. 4).
-      translation: negative log-likelihood of the translation's sense (Eq. 6); 0 where untranslated.
+      translation: the translations' part of the weighted sum (Eq. 6).
     """
 
     loss: Array
@@ -81,33 +78,15 @@ def sense_cross_entropy(
       chunk: largest number of vectors processed at once.
     """
     log_z = log_partition(hidden, table, _offset(bias, enabled), chunk)
-    own, *others = (
-        _score(hidden, *rows) for rows in _rows(table, bias, hidden.dtype, *_labelled_slots(labels))
-    )
-    if labels.translations is None:
-        return SenseLosses(log_z - own, log_z - own, jnp.zeros_like(own))
-    [other] = others
-    return _losses(log_z, own, other, labels.translated)
+    vectors, shift = _rows(table, bias, hidden.dtype, labels.words, labels.senses)
+    return _losses(log_z, _scores(hidden, vectors, shift), labels.weights)
 
 
-def _labelled_slots(labels: SenseLabels) -> list[tuple[Array, Array]]:
-    """Words and slots of the own senses, and of the translations' senses if labels have them."""
-    own = labels.words, labels.senses
-    if labels.translations is None:
-        return [own]
-    return [own, (labels.translations, labels.translation_senses)]
-
-
-def _losses(log_z: Array, own: Array, other: Array, translated: Array) -> SenseLosses:
-    # All [N].
-    sense = log_z - own  # Eq. 4
-    translation = jnp.where(translated, log_z - other, 0.0)  # Eq. 6
-    return SenseLosses(
-        # Eq. 7
-        jnp.where(translated, 0.5 * (sense + translation), sense),
-        sense,
-        translation,
-    )
+def _losses(log_z: Array, scores: Array, weights: Array) -> SenseLosses:
+    # log_z: [N]; scores, weights: [1 + K, N].
+    losses = log_z - scores
+    weighted = weights * losses
+    return SenseLosses(weighted.sum(0), losses[0], weighted[1:].sum(0))
 
 
 def _offset(bias: Array | None, enabled: Array) -> Array:
@@ -116,22 +95,17 @@ def _offset(bias: Array | None, enabled: Array) -> Array:
 
 
 def _rows(
-    table: Array, bias: Array | None, dtype: Any, *wanted: tuple[Array, Array]
-) -> list[tuple[Array, Array]]:
-    """The vectors [n, d] and biases [n] of several lists of (words, senses).
-
-    All lists have one gather, whose gradient is one table instead of one for each list.
-    """
-    words, senses = (jnp.concatenate(parts) for parts in zip(*wanted))
-    vectors = table[words, senses].astype(dtype)
-    shift = jnp.zeros(len(words), jnp.float32) if bias is None else bias[words, senses]
-    ends = list(itertools.accumulate(len(words) for words, _ in wanted))[:-1]
-    return list(zip(jnp.split(vectors, ends), jnp.split(shift, ends)))
+    table: Array, bias: Array | None, dtype: Any, words: Array, senses: Array
+) -> tuple[Array, Array]:
+    """The vectors [..., d] and biases [...] of senses."""
+    shift = jnp.zeros(words.shape, jnp.float32) if bias is None else bias[words, senses]
+    return table[words, senses].astype(dtype), shift
 
 
-def _score(hidden: Array, vectors: Array, shift: Array) -> Array:
-    """float32 [N]: each position's score of one sense."""
-    return jnp.einsum("nd,nd->n", hidden, vectors, preferred_element_type=jnp.float32) + shift
+def _scores(hidden: Array, vectors: Array, shift: Array) -> Array:
+    """float32 [1 + K, N]: the scores of each position's labels."""
+    product = jnp.einsum("nd,knd->kn", hidden, vectors, preferred_element_type=jnp.float32)
+    return product + shift
 
 
 def _parts(words: int, chunk: int) -> tuple[int, int]:
@@ -261,27 +235,29 @@ def sampled_sense_cross_entropy(
     # The argmax of uniform draws is a uniform choice among the enabled senses.
     senses = jnp.where(choice, draws, -1.0).argmax(-1)
     there = choice.any(-1)
-    labelled = _labelled_slots(labels)
-    (vectors, shift), *rows = _rows(table, bias, hidden.dtype, (words, senses), *labelled)
-    sampled = table_scores(hidden, vectors) + (shift - _log_counts(samples, words, enabled))
-    drawn = words * slots + senses
-    own, *others = (
-        _score(hidden, *row) - _log_counts(samples, label, enabled)
-        for row, (label, _) in zip(rows, labelled)
+    count = len(words)
+    # One gather, whose gradient is one table instead of one for samples and one for labels.
+    vectors, shift = _rows(
+        table,
+        bias,
+        hidden.dtype,
+        jnp.concatenate([words, labels.words.reshape(-1)]),
+        jnp.concatenate([senses, labels.senses.reshape(-1)]),
     )
-    own_id = labels.words * slots + labels.senses
-    negative = there & (drawn != own_id[:, None])
-    if labels.translations is None:
-        loss = _against(own, sampled, negative) - own
-        return SenseLosses(loss, loss, jnp.zeros_like(loss))
-    [other] = others
-    other_id = labels.translations * slots + labels.translation_senses
-    negative &= ~labels.translated[:, None] | (drawn != other_id[:, None])
-    # A word may be its own translation, whose sense counts once in the sum.
-    second = labels.translated & (other_id != own_id)
-    # The inner `where` keeps the meaningless score of a missing translation out of the gradient.
-    labelled = jnp.where(second, jnp.logaddexp(own, jnp.where(second, other, own)), own)
-    return _losses(_against(labelled, sampled, negative), own, other, labels.translated)
+    sampled = table_scores(hidden, vectors[:count])
+    sampled += shift[:count] - _log_counts(samples, words, enabled)
+    shape = labels.words.shape
+    scores = _scores(hidden, vectors[count:].reshape(*shape, -1), shift[count:].reshape(shape))
+    scores -= _log_counts(samples, labels.words, enabled)
+    drawn = words * slots + senses
+    # A missing translation is no label: its score, which means nothing, is in no sum.
+    is_label = (labels.weights > 0).at[0].set(True)
+    ids = jnp.where(is_label, labels.words * slots + labels.senses, -1)
+    negative = there & (drawn != ids[..., None]).all(0)
+    # Equal labels, as of words spelled alike in several languages, count once.
+    is_first = (ids[:, None] == ids).argmax(0) == jnp.arange(len(ids))[:, None]
+    labelled = jax.nn.logsumexp(jnp.where(is_label & is_first, scores, -1e30), axis=0)
+    return _losses(_against(labelled, sampled, negative), scores, labels.weights)
 
 
 def _log_counts(samples: Samples, words: Array, enabled: Array) -> Array:

@@ -73,7 +73,12 @@ def run(name):
             margin_of(translation.cosines(state, CONFIG, others, 1 - languages, h), weights),
         )
         after, _ = senses.after_step(state, CONFIG, number, words, chosen, h, weights, languages)
-        labels = softmax.SenseLabels(words, chosen, *other)
+        share = 0.5 * other[2]
+        labels = softmax.SenseLabels(
+            jnp.stack([words, other[0]]),
+            jnp.stack([chosen, other[1]]),
+            jnp.stack([1 - share, share]),
+        )
         losses = softmax.sense_cross_entropy(h, table, None, labels, state.enabled, 64)
         return after, (losses.loss * weights).sum(), margin
 

@@ -25,17 +25,20 @@ class Case:
         self.enabled = (r.rand(V, slots) < 0.6) & (np.arange(V) < 30)[:, None]
         slot = min(1, slots - 1)
         self.enabled[:30, slot] = True
-        self.words = r.randint(0, 30, N)
-        self.senses = np.full(N, slot)
-        self.other = r.randint(0, 30, N)
-        self.other[0] = self.words[0]  # a word that is its own translation
-        self.translated = r.rand(N) < 0.6
-        self.translated[0] = True
+        self.words = r.randint(0, 30, (3, N))  # and their translations into two languages
+        self.senses = np.full((3, N), slot)
+        self.words[1, 0] = self.words[0, 0]  # a word that is its own translation
+        self.words[2, 1] = self.words[1, 1]  # two languages have the same word
+        there = r.rand(2, N) < 0.6
+        there[:, :2] = True
+        there[:, 2] = False
+        shares = 0.6 * there / np.maximum(there.sum(0), 1)
+        self.weights = jnp.float32(np.concatenate([1 - shares.sum(0, keepdims=True), shares]))
 
     def labels(self, translations=True):
         if not translations:
-            return SenseLabels(self.words, self.senses)
-        return SenseLabels(self.words, self.senses, self.other, self.senses, self.translated)
+            return SenseLabels(self.words[:1], self.senses[:1], jnp.ones((1, N)))
+        return SenseLabels(self.words, self.senses, self.weights)
 
     def arrays(self):
         return self.hidden, self.table, self.bias
@@ -49,13 +52,11 @@ def log_softmax(case, hidden, table, bias):
 
 
 def brute_force(case, hidden, table, bias):
-    """Eqs. 4, 6 and 7, the last as cross-entropy with soft labels of one half."""
+    """Eqs. 7, 4 and 6, the first as cross-entropy with soft labels."""
     log_p = log_softmax(case, hidden, table, bias)
-    row = np.arange(N)
-    own = -log_p[row, case.words, case.senses]
-    other = -log_p[row, case.other, case.senses]
-    half = 0.5 * case.translated
-    return (1 - half) * own + half * other, own, jnp.where(case.translated, other, 0.0)
+    losses = -log_p[np.arange(N), case.words, case.senses]
+    weighted = case.weights * losses
+    return weighted.sum(0), losses[0], weighted[1] + weighted[2]
 
 
 @pytest.mark.parametrize("chunk", CHUNKS)
@@ -79,6 +80,17 @@ def test_losses_and_gradients_are_those_of_brute_force(chunk):
     assert not gradient[1][~case.enabled].any() and not gradient[2][~case.enabled].any()
 
 
+def test_the_loss_is_the_mean_over_draws_of_one_label():
+    case = Case()
+    expected = jnp.zeros(N)
+    for words, senses, weights in zip(case.words, case.senses, case.weights):
+        drawn = SenseLabels(words[None], senses[None], jnp.ones((1, N)))
+        losses = softmax.sense_cross_entropy(*case.arrays(), drawn, case.enabled)
+        expected += weights * losses.loss  # by the odds of this draw
+    found = softmax.sense_cross_entropy(*case.arrays(), case.labels(), case.enabled)
+    np.testing.assert_allclose(found.loss, expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("chunk", [1000, 8])
 def test_without_translations_and_bias(chunk):
     case = Case()
@@ -99,7 +111,8 @@ def test_one_sense_a_word_is_plain_cross_entropy(chunk):
     found = softmax.sense_cross_entropy(*case.arrays(), case.labels(False), case.enabled, chunk)
     hidden, table, bias = case.hidden, case.table[:, 0], case.bias[:, 0]
     scores = np.float64(hidden) @ table.T + bias
-    score = scores[np.arange(len(hidden)), case.words]
+    words = case.words[0]
+    score = scores[np.arange(len(hidden)), words]
     plain = np.log(np.exp(scores).sum(1)) - score
     np.testing.assert_allclose(found.loss, plain, atol=1e-5)
     samples = sampled_softmax.log_uniform_sample(jax.random.key(0), 9, V)
@@ -107,8 +120,8 @@ def test_one_sense_a_word_is_plain_cross_entropy(chunk):
         *case.arrays(), case.labels(False), case.enabled, samples, jax.random.key(1)
     )
     negative = (scores[:, samples.ids] - np.float64(samples.log_counts)).astype(float)
-    negative[samples.ids == case.words[:, None]] = -np.inf  # accidental hits
-    score = score - np.float64(samples.log_count(case.words))
+    negative[samples.ids == words[:, None]] = -np.inf  # accidental hits
+    score = score - np.float64(samples.log_count(words))
     plain = np.log(np.exp(score) + np.exp(negative).sum(1)) - score
     np.testing.assert_allclose(found.loss, plain, atol=1e-5)
 
@@ -133,7 +146,7 @@ def test_bfloat16_sums_in_float32():
     hidden = jnp.array(np.ones((2, width)), jnp.bfloat16)
     table = jnp.zeros((words, 2, width))
     enabled = jnp.array(r.rand(words, 2) < 2)
-    labels = SenseLabels(jnp.array([0, 1]), jnp.array([0, 1]))
+    labels = SenseLabels(jnp.array([[0, 1]]), jnp.array([[0, 1]]), jnp.ones((1, 2)))
     for chunk in (10_000, 500):
         found = softmax.sense_cross_entropy(hidden, table, None, labels, enabled, chunk)
         np.testing.assert_allclose(found.loss, np.log(2 * words), rtol=1e-6)
@@ -164,14 +177,13 @@ def test_scores_of_all_senses_are_never_there_at_once():
     words, slots, width, rows, chunk = 4000, 20, 4, 64, 4000
     hidden = jax.ShapeDtypeStruct((rows, width), jnp.float32)
     table = jax.ShapeDtypeStruct((words, slots, width), jnp.float32)
-    ids = jnp.zeros(rows, jnp.int32)
+    ids = jnp.zeros((1, rows), jnp.int32)
+    labels = SenseLabels(ids, ids, jnp.ones((1, rows)))
     enabled = jnp.ones((words, slots), bool)
 
     def gradient(chunk):
         def loss(h, t):
-            return softmax.sense_cross_entropy(
-                h, t, None, SenseLabels(ids, ids), enabled, chunk
-            ).loss.sum()
+            return softmax.sense_cross_entropy(h, t, None, labels, enabled, chunk).loss.sum()
 
         return largest(jax.make_jaxpr(jax.grad(loss, (0, 1)))(hidden, table).jaxpr)
 
@@ -187,16 +199,16 @@ def test_the_sampled_loss_is_tensorflows():
     case = Case(slots=1)
     case.enabled[:] = True
     samples = sampled_softmax.log_uniform_sample(jax.random.key(0), 9, V)
-    labels = case.labels(False)
+    words = case.words[0]
     found = softmax.sampled_sense_cross_entropy(
-        *case.arrays(), labels, case.enabled, samples, jax.random.key(1)
+        *case.arrays(), case.labels(False), case.enabled, samples, jax.random.key(1)
     )
-    assert np.isin(case.words, samples.ids).any()  # accidental hits
-    counts = np.exp(samples.log_count(case.words)), np.exp(samples.log_counts)
+    assert np.isin(words, samples.ids).any()  # accidental hits
+    counts = np.exp(samples.log_count(words)), np.exp(samples.log_counts)
     expected = tf.nn.sampled_softmax_loss(
         case.table[:, 0],
         case.bias[:, 0],
-        case.words[:, None].astype(np.int64),
+        words[:, None].astype(np.int64),
         case.hidden,
         num_sampled=9,
         num_classes=V,
@@ -215,7 +227,7 @@ def test_the_sampled_loss_is_least_at_the_probabilities_of_the_words(slots):
 
     def gradient(key):
         label, sample, sense = jax.random.split(key, 3)
-        drawn = jax.random.categorical(label, bias.reshape(-1))[None]
+        drawn = jax.random.categorical(label, bias.reshape(-1))[None, None]
         samples = sampled_softmax.log_uniform_sample(sample, 2, words)
 
         def loss(bias):
@@ -223,7 +235,7 @@ def test_the_sampled_loss_is_least_at_the_probabilities_of_the_words(slots):
                 jnp.zeros((1, 1)),
                 jnp.zeros((words, slots, 1)),
                 bias,
-                SenseLabels(drawn // slots, drawn % slots),
+                SenseLabels(drawn // slots, drawn % slots, jnp.ones((1, 1))),
                 jnp.array(enabled),
                 samples,
                 sense,
@@ -273,7 +285,7 @@ def test_all_words_of_one_sense_as_samples_are_the_full_loss():
 
 def test_gradients_stay_finite_where_every_negative_is_a_label():
     case = Case()
-    case.words[:] = case.other[:] = 0
+    case.words[:] = 0
     case.enabled[:] = False
     case.enabled[0, 1] = True
     samples = sampled_softmax.log_uniform_sample(jax.random.key(0), 1, 1)
@@ -303,8 +315,8 @@ def test_only_enabled_senses_are_drawn():
 def test_a_words_probability_is_the_sum_over_its_senses(chunk):
     case = Case()
     log_p = jax.nn.logsumexp(log_softmax(case, *case.arrays()), axis=-1)
-    found = softmax.word_log_likelihood(*case.arrays(), case.words, case.enabled, chunk)
-    np.testing.assert_allclose(found, log_p[np.arange(N), case.words], atol=1e-5)
+    found = softmax.word_log_likelihood(*case.arrays(), case.words[0], case.enabled, chunk)
+    np.testing.assert_allclose(found, log_p[np.arange(N), case.words[0]], atol=1e-5)
     np.testing.assert_allclose(np.exp(log_p).sum(1), 1, atol=1e-5)
     words = softmax.best_words(*case.arrays(), case.enabled, chunk)
     assert np.diff(np.sort(log_p, axis=1)[:, -2:]).min() > 1e-4  # no near ties
