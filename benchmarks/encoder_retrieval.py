@@ -30,13 +30,14 @@ def main() -> None:
     parser.add_argument(
         "--encoder",
         required=True,
-        help="hf:DIR, run:DIR, hf:DIR+run:DIR, ...; {language} in it is the language",
+        help="hf:DIR, run:DIR, hf:DIR+run:DIR, ...; {language} and {seed} in it are filled in",
     )
     parser.add_argument("--data", required=True, help="a folder of parallel sentences")
     parser.add_argument(
         "--languages", required=True, help="codes with commas between them, without en"
     )
     parser.add_argument("--sentences", type=int, default=1_000, help="of a pair")
+    parser.add_argument("--seed", type=int, default=0, help="of the runs that --encoder names")
     options = parser.parse_args()
     figures: dict[str, float] = {}
     for language in options.languages.split(","):
@@ -44,7 +45,7 @@ def main() -> None:
         evaluator = SentenceRetrieval(
             data=options.data, max_sentences=options.sentences, context=Context(languages=languages)
         )
-        name = options.encoder.replace("{language}", language)
+        name = options.encoder.format(language=language, seed=options.seed)
         model = encoders.load(name, languages).encoder()
         shown = f"retrieval/{language}-en/mean", f"retrieval/{language}-en/layer{model.layers - 1}/"
         for name, value in evaluator.run(model):
