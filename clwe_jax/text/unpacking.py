@@ -198,7 +198,7 @@ def advise(path: str, advice: Mapping[str, str], default: str) -> str:
     """
     with unpack(path) as file:
         kind = describe_kind(file.read(HEAD), path)
-    name = strip_compression(path)
+    name = strip_compression(path).lower()
     ending = next(filter(name.endswith, advice), "")
     return f"it is {kind}" if kind else advice.get(ending, default)
 

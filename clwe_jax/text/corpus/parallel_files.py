@@ -40,10 +40,9 @@ _ADVICE = {
     ".xliff": "`xliff2po` and `po2tmx` of the Translate Toolkit make a .tmx file of it",
     ".po": "`po2tmx` of the Translate Toolkit makes a .tmx file of it",
     **dict.fromkeys(
-        (".usfm", ".sfm", ".usx"),
-        "sil-machine makes verse files of it: docs/data.md#verse-files-of-usfm",
+        (".usfm", ".sfm", ".usx", ".osis", ".osis.xml"),
+        "a few lines of Python make a verse file of it: docs/data.md#verse-files-of-usfm-and-osis",
     ),
-    ".osis": "convert it to USFM, of which sil-machine makes verse files",
 }
 _RENAME = "its name is none of those expected"
 _TRANSLATION = re.compile(r"([a-z]{2,3}(?:_[a-z]+)?)(?:-[^.]+)?\.(?:tsv|txt)", re.IGNORECASE)
