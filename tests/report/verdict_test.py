@@ -49,6 +49,10 @@ def test_a_model_from_random_parameters_is_sent_to_the_warm_start(judged):
     _, small = judged(BELOW, {"scale": "small"}, {"command": command.split()})
     assert small.command == "clwe-jax --config=warm_dict_mlm:small --config.data.source=text:d"
 
+    given = ["x", "--config=configs/xlm.py", "--config.data.pairs=d"]
+    _, xlm = judged(BELOW, extras={"command": given})
+    assert xlm.command.endswith("warm_dict_mlm --config.data.pairs=d --config.finish.pairs=given")
+
 
 def test_the_next_step_has_the_languages_of_the_run(judged):
     """A config such as bi_saelmo has languages of its own; the next one has others."""
