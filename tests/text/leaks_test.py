@@ -86,18 +86,31 @@ def test_a_report_has_a_line(folders, tmp_path):
     assert leaked_tests.describe({"data": {"source": "tfds:x"}, "evals": {}}, "") == ""
 
 
-def test_a_report_reads_only_the_files_of_its_languages(folders, tmp_path):
-    text, tests = folders
+def test_a_report_reads_only_the_files_that_the_run_reads(folders, tmp_path):
+    _, tests = folders
+    text = tmp_path / "corpora"
+    for path in (text / "en" / "new.2020.txt", text / "de.txt", text / "zh.txt"):
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text("\n".join(TEXT), encoding="utf-8")
     values = {
-        "data": {"source": f"text:{text}", "languages": "en,de"},
-        "evals": {"retrieval": {"data": tests}},
+        "data": {"source": f"text:{text}", "languages": "en,de", "pairs": "mined"},
+        "evals": {"retrieval": {"data": tests}, "similarity": {"data": f"{tests}/nowhere"}},
     }
-    line = leaked_tests.describe(values, str(tmp_path))
-    assert "1 of 3 test sentences" in line and "set.zh" not in line
-    for name in ("tatoeba.deu-eng.deu", "tatoeba.cmn-eng.eng", "de-fr.tsv", "zh_gsd.test.tsv"):
+    assert leaked_tests.describe(values, str(tmp_path)) == ""  # no parallel text among the tests
+    for name in ("tatoeba.deu-eng.deu", "tatoeba.deu-eng.eng", "de-fr.tsv", "zh_gsd.test.tsv"):
         with open(f"{tests}/{name}", "w", encoding="utf-8") as file:
             file.write(f"a sentence that only {name} has")
-    assert "1 of 4 test" in leaked_tests.describe(values, str(tmp_path))
+    assert "0 of 2 test" in leaked_tests.describe(values, str(tmp_path))
+    with open(f"{tests}/new.en-de.tsv", "w", encoding="utf-8") as file:  # no Newari
+        file.write("The weather is fine today\tDas Wetter ist heute schön")
+    line = leaked_tests.describe(values, str(tmp_path))
+    assert "2 of 4 test sentences stand in the 12 lines" in line
+    assert f"--text={text} --tests={tests} names" in line
+    values["data"]["pairs"] = f"{tests}/new"  # DIR/new for DIR/new.en and DIR/new.de
+    for language in ("en", "de"):
+        with open(f"{tests}/new.{language}", "w", encoding="utf-8") as file:
+            file.write("a line\nanother line")
+    assert "in the 16 lines" in leaked_tests.describe(values, str(tmp_path))
 
 
 def test_a_later_report_reads_the_text_again_only_where_it_changed(folders, tmp_path, monkeypatch):
