@@ -187,8 +187,9 @@ def _use_ud(out: str, languages: Sequence[str]) -> str:
     )
 
 
-def _wiktionary(out: str, languages: Sequence[str]) -> None:
-    wiktionary.download_languages(out, languages)
+def _use_ebible(out: str, languages: Sequence[str]) -> str:
+    codes = dict.fromkeys(language_codes.code_of(x[:3]) for x in languages)  # engwebp: English
+    return f"--config=configs/bible.py:small --config.data.pairs={out} --config.data.languages={','.join(codes)}"
 
 
 SETS: Mapping[str, Set] = {
@@ -207,7 +208,7 @@ SETS: Mapping[str, Set] = {
     "wiktionary": Set(
         "dictionaries with English that were made from Wiktionary, many languages",
         "Wiktionary's words: CC BY-SA.",
-        _wiktionary,
+        wiktionary.download_languages,
         lambda out, _: f"--config.data.dictionaries={out}",
     ),
     "gatitos": Set(
@@ -238,7 +239,7 @@ SETS: Mapping[str, Set] = {
         "a Bible, or part of one, in each of 1,000 languages (eBible.org, BibleNLP's corpus); --languages=list",
         "Each translation has its own licence, many non-commercial: DIR/licences.tsv.",
         ebible.fetch,
-        lambda out, languages: f"--config=configs/bible.py:small --config.data.pairs={out}",
+        _use_ebible,
         ebible.show,
     ),
     "ud": Set(

@@ -255,7 +255,8 @@ def test_bibles_are_fetched_with_their_licences(served, tmp_path, said, capsys):
     for name, lines in verses.items():
         text = "\n".join(lines) + "\n" * (41_899 - len(lines) + 1)
         contents[f"{ebible.ADDRESS}corpus/{name}.txt"] = text.encode()
-    data.main(["ebible", "--languages=en,abt", f"--out={tmp_path}"])
+    data.main(["ebible", "--languages=engwebp,abt", f"--out={tmp_path}"])
+    assert "--config.data.languages=en,abt" in capsys.readouterr().out
     assert (tmp_path / "licences.tsv").read_text().splitlines()[1:] == [
         "eng-engwebp.txt\tEnglish\tWorld English Bible\tPublic Domain",
         "abt-abt-wosera.txt\tAmbulas\t\tCC BY-SA 4.0",
