@@ -1,5 +1,6 @@
 """The downloader, against a server on this machine."""
 
+import dataclasses
 import functools
 import hashlib
 import http.server
@@ -224,7 +225,8 @@ def test_the_command_fetches_wiktionary(server, tmp_path, monkeypatch, capsys):
     for name, data in wiktionary_files().items():
         monkeypatch.setitem(FILES, name, data)
     fetch_all = functools.partial(wiktionary.download_languages, address=server.address)
-    monkeypatch.setattr(wiktionary, "download_languages", fetch_all)
+    served = dataclasses.replace(public_data.SETS["wiktionary"], fetch=fetch_all)
+    monkeypatch.setitem(public_data.SETS, "wiktionary", served)
     public_data.main(["wiktionary", "--languages=cy", f"--out={tmp_path}"])
     assert (tmp_path / "en-cy.wiktionary.txt").read_text("utf-8") == "cafe\u0301\tcaffi\n"
     assert f"--config.data.dictionaries={tmp_path}" in capsys.readouterr().out
