@@ -80,11 +80,6 @@ class Bleu(ByIdentity, BleuEvaluation):
             importlib.import_module("sacrebleu")  # where it is missing, the run ends at its start
             _ = self._pairs
 
-    @property
-    def has_data(self) -> bool:
-        """Whether parallel text is named."""
-        return bool(self.data)
-
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         """Yields bleu/{src}-{trg} and chrf/{src}-{trg}, 0 to 100, and their means bleu/mean, chrf/mean.
 

@@ -81,11 +81,6 @@ class LexiconInduction(ByIdentity, BliEvaluation):
     def _methods(self) -> list[str]:
         return [name.strip() for name in self.methods.split(",") if name.strip()]
 
-    @property
-    def has_data(self) -> bool:
-        """Whether a folder of test dictionaries is named."""
-        return bool(self.data)
-
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         """Yields bli/{src}-{trg}/{metric} as fractions; * is '' (cosine), '_csls' or '_softmax':
 

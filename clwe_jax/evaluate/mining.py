@@ -62,11 +62,6 @@ class BitextMining(ByIdentity, MiningEvaluation):
         if self.has_data:
             _ = self._pairs
 
-    @property
-    def has_data(self) -> bool:
-        """Whether parallel text is named."""
-        return bool(self.data)
-
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         """Yields mining/{src}-{trg}/precision, recall, f1 and threshold, and the mean mining/f1."""
         scores = []

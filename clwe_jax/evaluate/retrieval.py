@@ -83,11 +83,6 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             _ = self._pairs  # an error in the folder is raised before training starts
 
     @property
-    def has_data(self) -> bool:
-        """Whether parallel text is named."""
-        return bool(self.data)
-
-    @property
     def texts(self) -> dict[str, list[str]]:
         """language -> its sentences in all pairs, each once."""
         texts: dict[str, dict[str, None]] = {}

@@ -85,11 +85,6 @@ class SenseEvaluator(ByIdentity, SensesEvaluation):
                 f"{', '.join(absent)}. --config.evals.senses.data='' leaves the evaluation out"
             )
 
-    @property
-    def has_data(self) -> bool:
-        """Whether the embedded world is named."""
-        return bool(self.data)
-
     def run(self, model: HasObjective) -> Iterator[tuple[str, float]]:
         """Yields the figures of `SenseFigures.run`.
 

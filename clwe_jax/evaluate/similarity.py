@@ -220,11 +220,6 @@ class WordSimilarity(ByIdentity, SimilarityEvaluation):
         sets = find(self.data, self.context.languages)
         return [(one, *read(one, self.context.normalizer)) for one in sets]
 
-    @property
-    def has_data(self) -> bool:
-        """Whether a folder of sets is named."""
-        return bool(self.data)
-
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         """Yields for each set of the folder:
 

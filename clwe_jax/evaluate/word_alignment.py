@@ -196,11 +196,6 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
         if self.has_data and self.data != "pocket":
             _ = self.pairs  # an error in the folder is raised before training starts
 
-    @property
-    def has_data(self) -> bool:
-        """Whether data are named."""
-        return bool(self.data)
-
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         """Yields word_alignment/{src}-{trg}/{aer,precision,recall,f1}, their means over the pairs
         word_alignment/{aer,...}, word_alignment/{src}-{trg}/sentences, and

@@ -45,6 +45,11 @@ class EvaluationOptions(Section):
 
     every_steps: Count = option(0, "training steps between two runs; 0: at the end only")
 
+    @property
+    def has_data(self) -> bool:
+        """Whether the options name data; a run skips the evaluator otherwise."""
+        return bool(getattr(self, "data", ""))
+
 
 @dataclasses.dataclass(frozen=True)
 class MlmEvaluation(EvaluationOptions):

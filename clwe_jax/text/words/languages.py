@@ -112,11 +112,6 @@ def _names() -> dict[str, str]:
     return dict(line.split("\t") for line in lines)
 
 
-def has_name(code: str) -> bool:
-    """Whether a string is the code of a language whose name is known: 'deu', 'zho_Hant'; not 'test'."""
-    return parse_tag(code).code in _names()
-
-
 def name_of(code: str) -> str:
     """A language's name in English, 'Kabyle'; the code itself where no name is known."""
     tag = parse_tag(code)
