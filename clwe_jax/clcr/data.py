@@ -217,7 +217,7 @@ def training_rows(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> list[
     source, target = options.languages(config)
     if settings.parallel == POCKET:
         domains = pocket_files.domains(config.data)
-        rows = pocket.linked(source, target, settings.sentences, _SEED, "train", domains)
+        rows = pocket.link_sentences(source, target, settings.sentences, _SEED, "train", domains)
         return [Linked(*row) for row in rows]
     candidates = parallel.find(settings.parallel, (source, target), "clcr.parallel")
     for files in candidates:
@@ -284,11 +284,11 @@ def gold_rows(config: ClcrRun, pair: Sequence[str]) -> list[Linked]:
     dev = settings.gold_part == "dev"
     if settings.gold == POCKET:
         domains = pocket_files.domains(config.data)
-        rows = pocket.linked(source, target, count, "links", "heldout", domains)
+        rows = pocket.link_sentences(source, target, count, "links", "heldout", domains)
         if dev:
             tests = {*(row[0] for row in rows), *(row[1] for row in rows)}
             # Twice as many as asked for, because sentences of the test set are left out.
-            rows = pocket.linked(source, target, 2 * count, _DEV, "heldout", domains)
+            rows = pocket.link_sentences(source, target, 2 * count, _DEV, "heldout", domains)
             rows = [row for row in rows if tests.isdisjoint(row[:2])][:count]
         return [Linked(*row) for row in rows]
     for files in alignment_files.find(settings.gold, (source, target), "config.clcr.gold"):

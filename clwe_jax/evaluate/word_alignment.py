@@ -250,7 +250,7 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
             return {
                 (x, hub): [
                     Linked(*row)
-                    for row in pocket.linked(
+                    for row in pocket.link_sentences(
                         x, hub, self.max_sentences or 500, _SEED, among=tuple(self.context.domains)
                     )
                 ]

@@ -37,7 +37,7 @@ from clwe_jax.pocket.generate import (
     translations,
 )
 from clwe_jax.pocket.gold import GoldSentence, gold_sentences, occurrences, senses, shares
-from clwe_jax.pocket.links import LinkedSentences, linked
+from clwe_jax.pocket.links import LinkedSentences, link_sentences
 from clwe_jax.pocket.planted import Shared, SharedPair, read_pairs, shared_pairs
 from clwe_jax.pocket.write import (
     write_bli,
@@ -61,7 +61,7 @@ __all__ = [
     "dictionary",
     "domains",
     "gold_sentences",
-    "linked",
+    "link_sentences",
     "occurrences",
     "parallel",
     "read_pairs",

@@ -164,7 +164,7 @@ class Grammar:
             tuple([token for s in segments for token in s[1]]),
         )
 
-    def cached(self, key, make, *args) -> Segment:
+    def render_once(self, key, make, *args) -> Segment:
         """`make(*args)`, computed once for each `key`."""
         rendered = self.phrases.get(key)
         if rendered is None:
@@ -173,7 +173,7 @@ class Grammar:
             rendered = self.phrases[key] = make(*args)
         return rendered
 
-    def traced(self, meaning: Meaning) -> tuple[Sentence, list[tuple[Any, tuple[Token, ...]]]]:
+    def render_with_phrases(self, meaning: Meaning) -> tuple[Sentence, list[tuple[Any, tuple[Token, ...]]]]:
         """The sentence of a meaning, and the phrases that were made for it.
 
         Returns:
@@ -197,7 +197,7 @@ class Grammar:
     def time(self, concept: str) -> Segment:
         """An adverbial of time, such as 'in the morning'."""
         text = self.lexicon.times[concept][self.language]
-        return self.cached(("time", concept), phrase, text, concept, self.space)
+        return self.render_once(("time", concept), phrase, text, concept, self.space)
 
     def own_preposition(self, place: Place) -> str | None:
         """The preposition that the lexicon entry of the ground sets for this language (`de=an`)."""
@@ -210,7 +210,7 @@ class Grammar:
     def adverb(self, concept: str) -> Segment:
         """An adverb of manner or frequency."""
         text = self.lexicon.adverbs[concept][self.language]
-        return self.cached(("adverb", concept), phrase, text, concept, self.space)
+        return self.render_once(("adverb", concept), phrase, text, concept, self.space)
 
     def render(self, meaning: Meaning) -> Sentence:
         segments, asks = self.compose(meaning)

@@ -70,7 +70,7 @@ class Chinese(Grammar):
 
     def np(self, np: NP) -> Segment:
         """A noun phrase."""
-        return self.cached(np, self._np, np)
+        return self.render_once(np, self._np, np)
 
     def _np(self, np):
         if np.noun in PRONOUN_WORDS:
@@ -104,7 +104,7 @@ class Chinese(Grammar):
 
     def place(self, place) -> Segment:
         """A location without 在."""
-        return self.cached((place, "place"), self._place, place)
+        return self.render_once((place, "place"), self._place, place)
 
     def _place(self, place):
         own = self.own_preposition(place)

@@ -94,7 +94,7 @@ class English(Grammar):
 
     def np(self, np: NP, role: str = "subject"):
         """A noun phrase; `role` matters for pronouns."""
-        return self.cached((np, role), self._np, np, role)
+        return self.render_once((np, role), self._np, np, role)
 
     def _np(self, np, role):
         if np.noun in PRONOUNS:
@@ -137,7 +137,7 @@ class English(Grammar):
 
     def place(self, place: Place):
         """A location, or a goal with the relation 'to'."""
-        return self.cached((place, "place"), self._place, place)
+        return self.render_once((place, "place"), self._place, place)
 
     def _place(self, place):
         preposition = self.own_preposition(place) or PREPOSITIONS[place.relation]

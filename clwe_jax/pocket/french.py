@@ -120,7 +120,7 @@ class French(Grammar):
 
     def np(self, np: NP, preposition: str = "", negated: bool = False) -> Segment:
         """A noun phrase after its preposition; with de after a negated verb."""
-        return self.cached((np, preposition, negated), self._np, np, preposition, negated)
+        return self.render_once((np, preposition, negated), self._np, np, preposition, negated)
 
     def _np(self, np, preposition, negated):
         parts = [self.word(w) for w in preposition.split()]
@@ -139,7 +139,7 @@ class French(Grammar):
                 body = self.join(adjective, noun)
             else:
                 body = self.join(noun, adjective)
-        body = self._determined(np, gender, body, before, parts, negated)
+        body = self._add_determiner(np, gender, body, before, parts, negated)
         rest = []
         if np.owner:
             rest.append(self.np(np.owner, "de"))
@@ -150,7 +150,7 @@ class French(Grammar):
             rest += [self.word("et"), self.np(np.other, preposition, negated)]
         return self.join(*body, *rest)
 
-    def _determined(self, np, gender, body, before, parts, negated):
+    def _add_determiner(self, np, gender, body, before, parts, negated):
         """Preposition, determiner and body of a noun phrase, contracted and elided."""
         last = parts[-1][0] if parts else ""
         mass = self.lexicon.mass(np.noun)

@@ -65,7 +65,7 @@ def rows() -> list[dict[str, tuple[str, ...]]]:
     ]
 
 
-def linked(source: str, target: str) -> list[tuple[str, str]]:
+def list_links(source: str, target: str) -> list[tuple[str, str]]:
     """The pairs of function words that a word alignment links: `pairs`, and Japanese case particles."""
     links = pairs(source, target)
     for row in rows():

@@ -111,7 +111,7 @@ class German(Grammar):
 
     def np(self, np: NP, case: str = NOM, preposition: str = "") -> Segment:
         """A noun phrase in a case, after its preposition if there is one."""
-        return self.cached((np, case, preposition), self._np, np, case, preposition)
+        return self.render_once((np, case, preposition), self._np, np, case, preposition)
 
     def _np(self, np, case, preposition):
         if np.noun in PRONOUNS:

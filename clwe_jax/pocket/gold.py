@@ -173,13 +173,13 @@ def _stream(
     for sentence in islice(generate.sentences(language, seed, split, domains), patience):
         if sentence.text in seen:
             continue
-        labelled = _labelled(sentence, known, tokenizer)
+        labelled = _label_senses(sentence, known, tokenizer)
         if any(labelled.senses):
             seen.add(sentence.text)
             yield labelled
 
 
-def _labelled(sentence, known, tokenizer) -> GoldSentence:
+def _label_senses(sentence, known, tokenizer) -> GoldSentence:
     """The tokenizer's words; a word gets the sense of the token at exactly its characters."""
     language = sentence.language
     place = 0

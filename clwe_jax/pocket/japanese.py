@@ -96,7 +96,7 @@ class Japanese(Grammar):
 
     def np(self, np: NP) -> Segment:
         """A noun phrase without its particle."""
-        return self.cached(np, self._np, np)
+        return self.render_once(np, self._np, np)
 
     def _np(self, np):
         if np.noun in PRONOUN_WORDS:
@@ -131,7 +131,7 @@ class Japanese(Grammar):
 
     def place(self, place, particle: str) -> Segment:
         """A location with its particle."""
-        return self.cached((place, particle), self._place, place, particle)
+        return self.render_once((place, particle), self._place, place, particle)
 
     def _place(self, place, particle):
         own = self.own_preposition(place)

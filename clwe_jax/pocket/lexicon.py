@@ -114,7 +114,7 @@ class Lexicon:
         lines = [(name, *line) for name, text in files for line in _lines(name, text)]
         for name, number, section, line in lines:
             if section in TABLES:
-                self._concept(f"{name}:{number}", name.removesuffix(".txt"), section, line)
+                self._add_concept(f"{name}:{number}", name.removesuffix(".txt"), section, line)
             elif section == "sets":
                 key, _, ids = line.partition("=")
                 self._sets[key.strip()] = self._ids(f"{name}:{number}", ids)
@@ -128,20 +128,20 @@ class Lexicon:
                 nouns, _, adjectives = line.partition(":")
                 domain.properties.append(
                     (
-                        self._known(where, self.nouns, self._ids(where, nouns)),
-                        self._known(where, self.adjectives, self._ids(where, adjectives)),
+                        self._check_known(where, self.nouns, self._ids(where, nouns)),
+                        self._check_known(where, self.adjectives, self._ids(where, adjectives)),
                     )
                 )
             elif section == "spots":
                 things, _, places = line.partition("@")
                 domain.spots.append(
                     (
-                        self._known(where, self.nouns, self._ids(where, things)),
+                        self._check_known(where, self.nouns, self._ids(where, things)),
                         self._places(where, places),
                     )
                 )
 
-    def _concept(self, where: str, domain: str, section: str, line: str) -> None:
+    def _add_concept(self, where: str, domain: str, section: str, line: str) -> None:
         columns = [column.strip() for column in line.split("|")]
         if len(columns) != 2 + len(COLUMNS) or not all(columns):
             raise ValueError(
@@ -168,7 +168,7 @@ class Lexicon:
             ids.extend(self._sets[word[1:]] if word[0] == "$" else [word])
         return tuple(dict.fromkeys(ids))
 
-    def _known(self, where: str, table: dict, ids: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_known(self, where: str, table: dict, ids: tuple[str, ...]) -> tuple[str, ...]:
         absent = [i for i in ids if i not in table]
         if absent or not ids:
             raise ValueError(f"{where}: no such concept: {' '.join(absent) or '(none given)'}")
@@ -178,7 +178,7 @@ class Lexicon:
         places = []
         for word in self._ids(where, text):
             relation, colon, noun = word.rpartition(":")
-            self._known(where, self.nouns, (noun,))
+            self._check_known(where, self.nouns, (noun,))
             # A written "in" means inside ("in the bag"), not the preposition of the place itself.
             relation = "inside" if relation == "in" else relation
             if not colon:
@@ -196,10 +196,10 @@ class Lexicon:
         if not 2 <= len(parts) <= 4:
             raise ValueError(f"{where}: expected `who > verbs > what > whom`, found {line!r}")
         return Event(
-            self._known(where, self.nouns, parts[0]),
-            self._known(where, self.verbs, parts[1]),
-            *[self._known(where, self.nouns, part) for part in parts[2:]],
-            tools=tools and self._known(where, self.nouns, self._ids(where, tools)) or (),
+            self._check_known(where, self.nouns, parts[0]),
+            self._check_known(where, self.verbs, parts[1]),
+            *[self._check_known(where, self.nouns, part) for part in parts[2:]],
+            tools=tools and self._check_known(where, self.nouns, self._ids(where, tools)) or (),
             places=places and self._places(where, places) or (),
             goals=goals and self._places(where, goals) or (),
         )

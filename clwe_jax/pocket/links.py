@@ -28,7 +28,7 @@ class LinkedSentences(NamedTuple):
     possible: frozenset[tuple[int, int]]
 
 
-def linked(
+def link_sentences(
     source: str,
     target: str,
     count: int,
@@ -45,7 +45,7 @@ def links(source: Sentence, target: Sentence) -> LinkedSentences:
     """The gold alignment of two sentences of one meaning.
 
     Two words may be linked where they express one concept of the lexicon, where the table of
-    function words translates one by the other (に and で too, see `functions.linked`), and where they are
+    function words translates one by the other (に and で too, see `functions.list_links`), and where they are
     marks of one kind. A link is sure
     where neither of its words has another possible link.
     """
@@ -80,4 +80,4 @@ def _plain(word: str, language: str) -> str:
 
 @functools.cache
 def _translations(source: str, target: str) -> frozenset[tuple[str, str]]:
-    return frozenset(functions.linked(source, target))
+    return frozenset(functions.list_links(source, target))

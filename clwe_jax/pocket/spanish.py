@@ -103,7 +103,7 @@ class Spanish(Grammar):
 
     def np(self, np: NP, preposition: str = "", role: str = "object") -> Segment:
         """A noun phrase after its preposition; subjects keep an article in the plural."""
-        return self.cached((np, preposition, role), self._np, np, preposition, role)
+        return self.render_once((np, preposition, role), self._np, np, preposition, role)
 
     def _np(self, np, preposition, role):
         parts = [self.word(w) for w in preposition.split()]

@@ -197,7 +197,7 @@ def sentences(config: TransferRun, encoder: Encoder, source: str, target: str) -
     """
     align = config.transfer.align
     if config.data.pairs == POCKET:
-        rows = pocket.linked(source, target, align.sentences, _SEED, "train")
+        rows = pocket.link_sentences(source, target, align.sentences, _SEED, "train")
         return [Linked(*row) for row in rows]
     files = _bitext(config, source, target)
     if not align.links:

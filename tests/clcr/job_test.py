@@ -47,7 +47,7 @@ WIDTHS = {"de": 16, "en": 24}
 
 
 def random_model(language, width, languages=()):
-    rows = pocket.linked(
+    rows = pocket.link_sentences(
         language, "en" if language != "en" else "de", 80, "clcr", "train", ("money",)
     )
     words = {t.lower() for row in rows for t in row[0]}
@@ -186,7 +186,7 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
 
 
 def test_sentences_in_files_without_gold_links(config, tmp_path, monkeypatch):
-    rows = pocket.linked("de", "en", 60, "clcr", "train", ("money",))
+    rows = pocket.link_sentences("de", "en", 60, "clcr", "train", ("money",))
     for place, language in enumerate(("de", "en")):
         lines = [" ".join(row[place]) for row in rows]
         (tmp_path / f"train.{language}").write_text("\n".join([*lines, ""]))
@@ -269,7 +269,7 @@ def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch
     figures = json.loads((tmp_path / "second" / "results.json").read_text())
     assert {x.split("/")[2] for x in figures if "clcr/hub/" in x} == {"de-en", "es-en", "de-es"}
     right = found = 0
-    rows = pocket.linked("de", "es", 15, "links", "heldout", ("money",))
+    rows = pocket.link_sentences("de", "es", 15, "links", "heldout", ("money",))
     for row in rows:
         x, y = (
             hub.encoder().of_words([side], name)[0][:, 0]

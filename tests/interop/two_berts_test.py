@@ -11,7 +11,7 @@ from clwe_jax.clcr import job as clcr
 
 def bert(folders, folder, side, seed):
     """A folder of BERT with random weights whose vocabulary are the words of one language."""
-    rows = pocket.linked("de", "en", 60, "clcr", "train", ("money",))
+    rows = pocket.link_sentences("de", "en", 60, "clcr", "train", ("money",))
     words = sorted({word for row in rows for word in row[side]})
     pieces = [*folders.pieces[:5], *words]
     arrays = folders.make_arrays("bert", len(pieces), seed)

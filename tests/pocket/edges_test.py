@@ -18,7 +18,7 @@ SENTENCE = Meaning("because", "kitchen", FIRST, SECOND, "")
 
 def found(make, language, meaning=SENTENCE):
     """The targets of a meaning, as texts of their spans."""
-    traced = edges._traced(language, meaning)
+    traced = edges._trace(language, meaning)
     words = [token.text for token in traced.sentence.tokens]
     return {
         (*(" ".join(words[first:end]) for first, end in spans), label)
@@ -69,7 +69,7 @@ def test_a_phrase_that_stands_twice_has_no_label():
 def test_tracing_changes_neither_the_sentence_nor_the_cache():
     rules = grammar("en")
     before = rules.phrases
-    assert rules.traced(SENTENCE)[0] == rules.render(SENTENCE)
+    assert rules.render_with_phrases(SENTENCE)[0] == rules.render(SENTENCE)
     assert rules.phrases is before
 
 

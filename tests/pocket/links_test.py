@@ -11,7 +11,7 @@ def named(row, pairs):
 
 
 def test_one_meaning_in_two_orders():
-    [row] = [x for x in pocket.linked("de", "en", 40) if "Medikamente" in x.source][:1]
+    [row] = [x for x in pocket.link_sentences("de", "en", 40) if "Medikamente" in x.source][:1]
     assert ("Medikamente", "medicines") in named(row, row.sure)
     assert (".", ".") in named(row, row.sure)
 
@@ -45,27 +45,27 @@ def test_links_follow_concepts_and_translations(language):
 
 
 def test_a_function_word_is_linked_by_the_table():
-    rows = pocket.linked("de", "en", 200)
+    rows = pocket.link_sentences("de", "en", 200)
     assert any(("nicht", "not") in named(row, row.sure) for row in rows)
-    rows = pocket.linked("fr", "en", 200)
+    rows = pocket.link_sentences("fr", "en", 200)
     assert any(("l", "the") in named(row, row.possible) for row in rows)
     assert not any(("L", "does") in named(row, row.possible) for row in rows)
 
 
 def test_the_sentences_are_those_of_parallel():
     rows = generate.parallel(("fr", "en"), 5, 3)
-    found = pocket.linked("fr", "en", 5, 3)
+    found = pocket.link_sentences("fr", "en", 5, 3)
     assert [x.source for x in found] == [tuple(t.text for t in row["fr"].tokens) for row in rows]
 
 
 def test_japanese_case_particles_are_linked_and_others_are_not():
-    rows = pocket.linked("ja", "en", 200)
+    rows = pocket.link_sentences("ja", "en", 200)
     found = {(r.source[i], r.target[j].lower()) for r in rows for i, j in r.possible}
     assert {("に", "to"), ("で", "with"), ("で", "in"), ("に", "in"), ("で", "at")} <= found
     linked = {word for word, _ in found}
     assert not linked & {"は", "を"} and ("に", "with") not in found
-    assert ("に", "zu") in functions.linked("ja", "de") and ("in", "に") in functions.linked(
+    assert ("に", "zu") in functions.list_links("ja", "de") and ("in", "に") in functions.list_links(
         "en", "ja"
     )
-    assert functions.linked("de", "en") == functions.pairs("de", "en")
+    assert functions.list_links("de", "en") == functions.pairs("de", "en")
     assert not {"に", "で"} & {word for word, _ in functions.pairs("ja", "en")}

@@ -344,7 +344,7 @@ def true_in(c, world):
 @pytest.mark.parametrize("label", inference.LABELS)
 def test_inference_equals_enumeration_of_worlds(label):
     """In every world of up to two events with some of the details, the label must hold."""
-    for premise, hypothesis in made("inference", inference._detailed, label):
+    for premise, hypothesis in made("inference", inference._vary_details, label):
         if premise.verb != hypothesis.verb:
             assert label == "neutral"
             continue
@@ -373,7 +373,7 @@ def test_rows_with_translations_are_the_rows_of_the_task_and_mean_the_same():
 def test_negation_says_nothing_about_the_label():
     for side in (0, 1):
         shares = [
-            sum(pair[side].negated for pair in made("inference", inference._detailed, label, 40))
+            sum(pair[side].negated for pair in made("inference", inference._vary_details, label, 40))
             / 40
             for label in inference.LABELS
         ]
@@ -390,7 +390,7 @@ PARAPHRASE_LABELS = (paraphrases.PARAPHRASE, paraphrases.DIFFERENT)
 
 
 @pytest.mark.parametrize(
-    "task, kind", [("inference", inference._compared), ("paraphrases", paraphrases._compared)]
+    "task, kind", [("inference", inference._compare), ("paraphrases", paraphrases._compare)]
 )
 def test_comparisons_keep_or_change_their_meaning(task, kind):
     for label in (
@@ -406,7 +406,7 @@ def test_comparisons_keep_or_change_their_meaning(task, kind):
                 )
 
 
-@pytest.mark.parametrize("kind", [paraphrases._moved, paraphrases._turned])
+@pytest.mark.parametrize("kind", [paraphrases._exchange_people, paraphrases._turn_clauses])
 def test_only_the_order_of_words_makes_a_paraphrase(kind):
     """Both labels have the same words; the roles of the two people decide."""
 
@@ -429,7 +429,7 @@ def test_only_the_order_of_words_makes_a_paraphrase(kind):
 
 def test_similarity_is_the_share_of_common_parts():
     for label in "12345":
-        for a, b in made("similarity", paraphrases._graded, label, 10):
+        for a, b in made("similarity", paraphrases._grade, label, 10):
             parts = [x for x in ("subject", "verb", "obj", "place", "time") if getattr(a, x)]
             same = sum(getattr(a, x) == getattr(b, x) for x in parts)
             assert abs(5 * same / len(parts) - int(label)) <= 0.7

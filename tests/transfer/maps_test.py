@@ -100,7 +100,7 @@ def model():
     """A masked language model with random parameters."""
     words = {
         t.lower()
-        for row in pocket.linked("de", "en", 60, "maps", "train")
+        for row in pocket.link_sentences("de", "en", 60, "maps", "train")
         for side in row[:2]
         for t in side
     }

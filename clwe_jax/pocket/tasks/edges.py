@@ -46,8 +46,8 @@ class _Traced(NamedTuple):
     phrases: dict[Any, Span]
 
 
-def _traced(language: str, meaning: Meaning) -> _Traced:
-    sentence, made = grammar(language).traced(meaning)
+def _trace(language: str, meaning: Meaning) -> _Traced:
+    sentence, made = grammar(language).render_with_phrases(meaning)
     phrases: dict[Any, Span] = {}
     for phrase, tokens in made:
         places = _places(sentence.tokens, tokens)
@@ -139,7 +139,7 @@ def _rows(
     seen = set()
     without = 0
     for meaning in heldout.meanings(task, language, split, seed, domains):
-        traced = _traced(language, meaning)
+        traced = _trace(language, meaning)
         spans = targets(traced)
         if spans and traced.sentence.text not in seen:
             seen.add(traced.sentence.text)

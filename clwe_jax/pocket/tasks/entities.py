@@ -111,7 +111,7 @@ class _Renamer:
         return place
 
 
-def _labelled(sentence: Sentence, known: Names) -> Row:
+def _label_names(sentence: Sentence, known: Names) -> Row:
     """The words of a sentence and their tags; a name's token becomes its words."""
     pairs = []
     for token in sentence.tokens:
@@ -162,7 +162,7 @@ def _rows(stream: Iterator[Meaning], known: Names, renamer: _Renamer) -> Iterato
                                 waiting[type_].append(meaning)
                         continue
             sentence = known.grammar.render(meaning)
-            words, tags = _labelled(sentence, known)
+            words, tags = _label_names(sentence, known)
             # A question leaves out the phrase that it asks for, perhaps the name.
             if sentence.text not in seen and (not wanted or f"B-{wanted}" in tags):
                 seen.add(sentence.text)

@@ -28,7 +28,7 @@ def inference_pairs(
     Args, errors: as of `named_entities`.
     """
     draws = Draws("inference", language, split, seed, domains)
-    return [(texts, label) for texts, _, label in _drawn(draws, rows)]
+    return [(texts, label) for texts, _, label in _draw_rows(draws, rows)]
 
 
 def translated_pairs(
@@ -38,13 +38,13 @@ def translated_pairs(
     draws = Draws("inference", language, split, seed, domains)
     return [
         (texts, tuple(draws.text(clause, language=other) for clause in clauses), label)
-        for texts, clauses, label in _drawn(draws, rows)
+        for texts, clauses, label in _draw_rows(draws, rows)
     ]
 
 
-def _drawn(draws: Draws, rows: int) -> list[tuple[tuple[str, ...], tuple[Clause, ...], str]]:
+def _draw_rows(draws: Draws, rows: int) -> list[tuple[tuple[str, ...], tuple[Clause, ...], str]]:
     """Texts, the clauses that they say, and the label of each row."""
-    kinds = (_detailed,) * 8 + (_compared,) * 2 + (_described,) * 2
+    kinds = (_vary_details,) * 8 + (_compare,) * 2 + (_describe,) * 2
     meant: dict[tuple[str, ...], tuple[Clause, ...]] = {}
 
     def render(clauses: tuple[Clause, Clause]) -> tuple[str, ...]:
@@ -56,11 +56,11 @@ def _drawn(draws: Draws, rows: int) -> list[tuple[tuple[str, ...], tuple[Clause,
     return [(texts, meant[texts], label) for texts, label in labelled]
 
 
-def _negated(c: Clause) -> Clause:
+def _negate(c: Clause) -> Clause:
     return c._replace(negated=True)
 
 
-def _fewer(draws: Draws, c: Clause) -> Clause | None:
+def _drop_details(draws: Draws, c: Clause) -> Clause | None:
     """The clause without some of its details; None where it has none."""
     dwells = "dwell" in draws.world.lexicon.verbs[c.verb]["flags"]
     less = {
@@ -81,26 +81,26 @@ def _fewer(draws: Draws, c: Clause) -> Clause | None:
     return result._replace(fronted=result.fronted and result.time is not None)
 
 
-def _detailed(draws: Draws, label: str):
+def _vary_details(draws: Draws, label: str):
     """A clause with details, and the same clause with fewer; or another action: neutral."""
     if label == "neutral" and draws.uniform() < 0.3:
-        return _unrelated(draws)
+        return _act_otherwise(draws)
     event = draws.statement()
-    less = event and _fewer(draws, event.clause)
+    less = event and _drop_details(draws, event.clause)
     if not less:
         return None
     more = event.clause
     flip = draws.uniform() < 0.45
     pairs = {
-        "entailment": ((more, less), (_negated(less), _negated(more))),
-        "neutral": ((less, more), (_negated(more), _negated(less))),
-        "contradiction": ((more, _negated(less)), (_negated(less), more)),
+        "entailment": ((more, less), (_negate(less), _negate(more))),
+        "neutral": ((less, more), (_negate(more), _negate(less))),
+        "contradiction": ((more, _negate(less)), (_negate(less), more)),
     }
     premise, hypothesis = pairs[label][flip]
     return f"{shape_of(premise)}>{shape_of(hypothesis)}", (premise, hypothesis)
 
 
-def _unrelated(draws: Draws):
+def _act_otherwise(draws: Draws):
     """Another action of the same people, which neither follows nor is excluded."""
     event = draws.statement()
     if event is None:
@@ -117,7 +117,7 @@ def _unrelated(draws: Draws):
     return f"{shape_of(first)}&{shape_of(second)}", (first, second)
 
 
-def _compared(draws: Draws, label: str):
+def _compare(draws: Draws, label: str):
     """'A is bigger than B' with 'B is smaller than A', or with a third thing."""
     comparison = draws.comparison()
     if comparison is None:
@@ -140,7 +140,7 @@ def _compared(draws: Draws, label: str):
     return f"more-{first.tense}-{first.subject.plural}", (first, second)
 
 
-def _described(draws: Draws, label: str):
+def _describe(draws: Draws, label: str):
     """'A is big' with 'A is not small', 'A is small', or another property."""
     domain = draws.pick(draws.domains)
     clause = draws.still("is", domain) if draws.world.states[domain] else None
@@ -149,9 +149,9 @@ def _described(draws: Draws, label: str):
     clause = clause._replace(negated=False, time=None, fronted=False)
     clause = clause._replace(subject=clause.subject._replace(adj=None, other=None, relative=None))
     if label == "entailment":
-        second = _negated(opposite(clause))
+        second = _negate(opposite(clause))
     elif label == "contradiction":
-        second = opposite(clause) if draws.uniform() < 0.5 else _negated(clause)
+        second = opposite(clause) if draws.uniform() < 0.5 else _negate(clause)
     else:
         adjectives = next(a for n, a in draws.world.states[domain] if clause.subject.noun in n)
         other = draws.other(adjectives, clause.adj, OPPOSITE[clause.adj])

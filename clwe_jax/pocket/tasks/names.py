@@ -88,7 +88,7 @@ def _person(given: str, family: str, language: str) -> tuple[tuple[str, str], ..
     return ((given, "B-PER"), *(((family, "I-PER"),) if family else ()))
 
 
-def _tagged(name: str, type_: str) -> tuple[tuple[str, str], ...]:
+def _tag_words(name: str, type_: str) -> tuple[tuple[str, str], ...]:
     return tuple((word, f"{'I' if n else 'B'}-{type_}") for n, word in enumerate(name.split()))
 
 
@@ -119,14 +119,14 @@ def names(language: str, split: str) -> Names:
         cells = dict(zip(COLUMNS, map(str.strip, line.split("|")), strict=True))
         key = f"city.{number}"
         gender = {"de": "das", "es": "f", "fr": "f"}.get(language, "")
-        by_id[key] = Name(_tagged(cells[language], "LOC"), _CITY_FLAGS, gender, "name")
+        by_id[key] = Name(_tag_words(cells[language], "LOC"), _CITY_FLAGS, gender, "name")
         cities.append(key)
     for number, line in enumerate(part(lists["organisations"], split)):
         latin, *others = map(str.strip, line.split("|"))
         stem = dict(zip(_UNSPACED, others, strict=True)).get(language, latin)
         key = f"{COMPANY}.{number}"
         gender = {"de": "die", "es": "f", "fr": "f"}.get(language, "")
-        by_id[key] = Name(_tagged(stem, "ORG"), _COMPANY_FLAGS, gender, "name")
+        by_id[key] = Name(_tag_words(stem, "ORG"), _COMPANY_FLAGS, gender, "name")
         companies.append(key)
         for kind in KINDS:
             key = f"{kind}.{number}"
@@ -145,10 +145,10 @@ def _institution(kind: str, stem: str, language: str) -> Name:
     spec = entry[language].partition(":")[0].split("/")[0].rstrip("*")
     if language in _UNSPACED or language == "en":
         noun = spec if language in _UNSPACED else spec[0].upper() + spec[1:]
-        return Name(_tagged(f"{stem} {noun}", "ORG"), entry["flags"], "", "def")
+        return Name(_tag_words(f"{stem} {noun}", "ORG"), entry["flags"], "", "def")
     article, _, noun = spec.partition(" ")
     return Name(
-        _tagged(f"{noun[0].upper() + noun[1:]} {stem}", "ORG"), entry["flags"], article, "def"
+        _tag_words(f"{noun[0].upper() + noun[1:]} {stem}", "ORG"), entry["flags"], article, "def"
     )
 
 

@@ -27,7 +27,7 @@ def paraphrase_pairs(
     Args, errors: as of `named_entities`.
     """
     draws = Draws("paraphrases", language, split, seed, domains)
-    kinds = (_moved,) * 2 + (_turned,) * 2 + (_compared,)
+    kinds = (_exchange_people,) * 2 + (_turn_clauses,) * 2 + (_compare,)
 
     def render(pair) -> tuple[str, str]:
         return tuple(draws.text(*c, frame="and" if len(c) > 1 else "say") for c in pair)
@@ -35,7 +35,7 @@ def paraphrase_pairs(
     return list(itertools.islice(draws.rows((PARAPHRASE, DIFFERENT), kinds, render), rows))
 
 
-def _moved(draws: Draws, label: str):
+def _exchange_people(draws: Draws, label: str):
     """Two people and a time, which stands at the beginning in one sentence only."""
     event = draws.statement(tables=draws.meetings)
     if event is None or not event.clause.time:
@@ -52,7 +52,7 @@ def _moved(draws: Draws, label: str):
     return f"moved-{shape_of(c)}", ((c,), (other,))
 
 
-def _turned(draws: Draws, label: str):
+def _turn_clauses(draws: Draws, label: str):
     """Two actions of different people."""
     tense = "past" if draws.uniform() < 0.5 else "present"
     events = [draws.statement(tense, draws.actions) for _ in range(2)]
@@ -71,7 +71,7 @@ def _turned(draws: Draws, label: str):
     return template, (first, changed if draws.uniform() < 0.5 else changed[::-1])
 
 
-def _compared(draws: Draws, label: str):
+def _compare(draws: Draws, label: str):
     """'A is bigger than B': 'B is smaller than A', or the same the wrong way round."""
     comparison = draws.comparison()
     if comparison is None:
@@ -101,11 +101,11 @@ def similar_pairs(
     def render(pair) -> tuple[str, str]:
         return draws.text(pair[0]), draws.text(pair[1])
 
-    graded = itertools.islice(draws.rows(levels, (_graded,), render), rows)
+    graded = itertools.islice(draws.rows(levels, (_grade,), render), rows)
     return [(texts, f"{float(level):.1f}") for texts, level in graded]
 
 
-def _graded(draws: Draws, label: str):
+def _grade(draws: Draws, label: str):
     """A clause, and one with the share of its parts that the label asks for."""
     event = draws.statement()
     if event is None or event.clause.subject.other or event.clause.subject.noun in PRONOUNS:
@@ -129,7 +129,7 @@ def _graded(draws: Draws, label: str):
         return None
     other = c
     for part in sorted(changed):
-        other = _changed(draws, other, part, table)
+        other = _change_part(draws, other, part, table)
         if other is None:
             return None
     if c.time and "time" not in changed:
@@ -137,7 +137,7 @@ def _graded(draws: Draws, label: str):
     return template, (c, other)
 
 
-def _changed(draws: Draws, c: Clause, part: str, table) -> Clause | None:
+def _change_part(draws: Draws, c: Clause, part: str, table) -> Clause | None:
     """The clause with another word in one part; None where the draw does not fit."""
     if part == "verb":
         verb = draws.other(table.verbs, c.verb)
