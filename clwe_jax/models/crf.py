@@ -66,7 +66,6 @@ def score(emissions: Array, weights: Weights, tags: Array, mask: Array) -> Array
     """The scores of sequences of tags, float32 [B].
 
     Args:
-      emissions, weights, mask: see `log_partition`.
       tags: int32 [B, L], in [0, K) also beyond the mask.
     """
     real = mask.astype(emissions.dtype)
@@ -83,10 +82,7 @@ def log_likelihood(emissions: Array, weights: Weights, tags: Array, mask: Array)
 
 
 def viterbi(emissions: Array, weights: Weights, mask: Array) -> tuple[Array, Array]:
-    """The best sequence of each row.
-
-    Args:
-      emissions, weights, mask: see `log_partition`.
+    """The best sequence of each row. Arguments as of `log_partition`.
 
     Returns:
       int32 [B, L], the last tag repeated beyond the mask; float32 [B], the scores.
