@@ -584,6 +584,131 @@ def test_the_table_of_rooms_is_that_of_the_floors():
     assert named == {room: floor for room, floor in FLOORS.items() if room not in GROUND}
 
 
+@functools.cache
+def names_of(module: str) -> frozenset[str]:
+    """Names of a module and of the members of its classes, its submodules, and names that it loads lazily."""
+    names = {name.rpartition(".")[2] for name in MODULES if name.rpartition(".")[0] == module}
+    statements = list(tree(MODULES[module]).body)
+    while statements:
+        node = statements.pop()
+        statements += [] if isinstance(node, ast.FunctionDef) else getattr(node, "body", [])
+        statements += getattr(node, "orelse", [])
+        names.add(getattr(node, "name", ""))
+        names |= {x.asname or x.name.split(".")[0] for x in getattr(node, "names", [])}
+        for target in getattr(node, "targets", []) or filter(None, [getattr(node, "target", None)]):
+            names |= {x.id for x in ast.walk(target) if isinstance(x, ast.Name)}
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Dict):
+            names |= {x.value for x in node.value.keys if isinstance(x, ast.Constant)}
+        if "__all__" in names and isinstance(node, ast.Assign) and isinstance(node.value, ast.List):
+            names |= {x.value for x in node.value.elts if isinstance(x, ast.Constant)}
+    return frozenset(names)
+
+
+@functools.cache
+def names_by_last_part() -> dict[str, set[str]]:
+    """The last part of a module's name, or a section of options -> the names that may follow its dot."""
+    known: dict[str, set[str]] = {}
+    for module in MODULES:
+        known.setdefault(module.rpartition(".")[2], set()).update(names_of(module))
+    for entry in (entry for table in registry.TABLES.values() for entry in table.items()):
+        name, target = entry
+        if not isinstance(target, str):
+            own = registry.import_target(target[1])
+            known.setdefault(name, set()).update(own.__dataclass_fields__)
+    for path in CONFIGS:
+        for part, section in systems.parts(options.from_file(str(path))):
+            known.setdefault(part.rpartition(".")[2], set()).update(section.__dataclass_fields__)
+    return known
+
+
+NAMED = re.compile(r"`([a-z_]+(?:[/.][a-z_]+)*)[.]([A-Za-z_]+)(?:\([^`]*\))?`")
+# What follows a dot in the name of a file; and variables of examples that are called as a module.
+SUFFIXES = {"py", "md", "tsv", "txt", "json", "npz", "html", "vec", "safetensors", "en", "de", "fr"}
+VARIABLES = {"model", "objective", "compiled", "dictionary", "pair"}
+
+
+def lost_names(text: str) -> list[str]:
+    """'line: name' of names in backticks that begin as a module or a section, which lacks them."""
+    known = names_by_last_part()
+    lost = []
+    for number, line in enumerate(text.splitlines(), 1):
+        for match in NAMED.finditer(line):
+            first, *_, owner = re.split("[/.]", f"{match[1]}/{match[1]}")
+            if not {first, owner} <= known.keys() - VARIABLES:
+                continue
+            if match[2] not in known[owner] | SUFFIXES:
+                lost.append(f"{number}: {match[0]}")
+    return lost
+
+
+def test_texts_name_what_exists():
+    assert (
+        lost_names("`align.procrustes.Procrustes`, `training/step.py` and `step.make_step(x)`")
+        == []
+    )
+    assert lost_names("`step.absent`") == ["1: `step.absent`"]
+    lost = [
+        f"{path.relative_to(ROOT)}:{name}"
+        for path in project_files()
+        if path.suffix in (".py", ".md") and path.name not in ("CHANGELOG.md", "house_test.py")
+        for name in lost_names(path.read_text(encoding="utf-8"))
+    ]
+    assert not lost, "\n".join(lost)
+
+
+def lost_attributes(source: ast.Module) -> list[str]:
+    """'line: module.name' of attributes of imported modules that these lack, where code names them."""
+    nodes = list(ast.walk(source))
+    bound = {x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+    bound |= {x.arg for x in nodes if isinstance(x, ast.arg)}
+    modules = {}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    modules = {name: x for name, x in modules.items() if x in MODULES and name not in bound}
+    pairs = [(x.lineno, x.value, x.attr) for x in nodes if isinstance(x, ast.Attribute)]
+    for node in nodes:
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "setattr":
+            pairs.append((node.lineno, node.args[0], getattr(node.args[1], "value", "")))
+    return [
+        f"{line}: {owner.id}.{name}"
+        for line, owner, name in pairs
+        if isinstance(owner, ast.Name)
+        and owner.id in modules
+        and isinstance(name, str)
+        and not name.startswith("__")
+        and name not in names_of(modules[owner.id])
+    ]
+
+
+IMPORTED = re.compile(r"^ *from (clwe_jax[.\w]*) import (\([^)]*\)|[^\n(]*)", re.MULTILINE)
+
+
+def may_lose_names(text: str) -> bool:
+    """Whether a module's name is followed by one that it lacks: a quick look before the text is parsed."""
+    for match in IMPORTED.finditer(text):
+        for name, other in re.findall(r"(\w+)(?: as (\w+))?", match[2]):
+            module = f"{match[1]}.{name}"
+            followed = re.findall(rf'\b{other or name}(?:[.]|, ")(\w+)', text)
+            if module in MODULES and set(followed) - names_of(module):
+                return True
+    return False
+
+
+def test_code_names_what_modules_have():
+    example = "from clwe_jax.align import csls\nmonkeypatch.setattr(csls, 'absent', 1)\ncsls.lost()"
+    assert lost_attributes(ast.parse(example)) == ["3: csls.lost", "2: csls.absent"]
+    assert may_lose_names(example.replace("'", '"'))
+    lost = [
+        f"{path.relative_to(ROOT)}:{name}"
+        for path in project_files()
+        if path.suffix == ".py" and may_lose_names(path.read_text(encoding="utf-8"))
+        for name in lost_attributes(tree(path))
+    ]
+    assert lost == ["tests/api/import_test.py:52: api.lod"]  # a wrong name on purpose
+
+
 def lines_of(file: str, names: list[str]) -> int:
     """Lines of a file, or of the functions and classes of these names in it, one of each."""
     text = (ROOT / file).read_text("utf-8")

@@ -38,7 +38,7 @@ _CALLS = {
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class TrainedLabeller:
-    """A trained tagger, classifier or probe (`encoders.loaded.Labels`).
+    """A trained tagger, classifier or probe (`encoders.loaded.LabelsText`).
 
     Attributes:
       labels: name of each label.
@@ -183,7 +183,6 @@ def reader(
     Args:
       tags: whether each word has a label.
       layers: the option `layers`, or the chosen one.
-      folder: see `features.FeatureReader`.
     """
     encoder = encoders.text_encoder(model, settings.reduce, settings.pivot_probability)
     layers = "mix" if layers == "each" else layers

@@ -212,7 +212,7 @@ def muse_reads(path):
 
 
 def vecmap_reads(path):
-    """As `embeddings.read` of VecMap goes through a file."""
+    """As VecMap reads a file."""
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         count, dim = map(int, file.readline().split(" "))
         words, matrix = [], np.empty((count, dim), np.float32)
