@@ -12,7 +12,7 @@ from clwe_jax.options.section import nearest
 
 # Command -> its module, which `python -m` runs as well, and a line on it.
 COMMANDS = {
-    "list": ("clwe_jax.listed", "list the systems, with a line and the minutes of each"),
+    "list": ("clwe_jax.listed", "list the systems, each with its minutes and a line on it"),
     "data": ("clwe_jax.text.data", "fetch test sets, dictionaries and text, with their licences"),
     "leaks": ("clwe_jax.text.leaks", "find test sentences in the text that a run learns from"),
     "dictionary": ("clwe_jax.text.dictionary", "show dictionaries and count their pairs"),
@@ -63,7 +63,7 @@ def _run() -> None:
         sys.modules["__main__"].__doc__ = ast.get_docstring(ast.parse(source))
         runpy.run_module(module, run_name="__main__")
     elif first in ("", "help", "-h", "--help"):
-        lines = [f"  clwe-jax {name:<11} {about}" for name, (_, about) in COMMANDS.items()]
+        lines = [f"  clwe-jax {name:<15} {about}" for name, (_, about) in COMMANDS.items()]
         print(_HELP.format(commands="\n".join(lines)))
     elif not first.startswith("-"):
         sys.exit(f"error: there is no command {first!r}. {nearest(first, list(COMMANDS))}")

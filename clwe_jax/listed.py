@@ -19,7 +19,7 @@ WANTED = {
 # What a config gives -> the presets of such configs; the last group has the others.
 _GROUPS = {
     "Vectors of words and sentences": {"static"},
-    "Language models": {"bert", "word_model"},
+    "Language models": {"masked_model", "word_model"},
     "Labels in one language, tests in others": {"transfer", "laser_tagger"},
     "Translation": {"translation"},
     "Joining two language models, and comparing systems": {""},

@@ -1,4 +1,4 @@
-"""Vectors of words and sentences from translated sentences alone, such as a Bible: no dictionary, no text.
+"""Vectors of words and sentences from translated sentences alone, such as a Bible.
 
 Command:
   python -m clwe_jax.main --config=configs/bible.py

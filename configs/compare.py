@@ -1,4 +1,4 @@
-"""One comparison: systems trained and measured on one text, one dictionary and one set of tests.
+"""One comparison: systems trained on one text and dictionary, measured by the same tests.
 
 Command:
   python -m clwe_jax.main --config=configs/compare.py

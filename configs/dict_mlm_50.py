@@ -34,7 +34,7 @@ from clwe_jax import options, presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.bert(scale)
+    config = presets.masked_model(scale)
     config.system = "DICT-MLM-50"
     pick = presets.pick_for(scale)  # pick(laptop, small, base, paper) is the value of the scale
     config.vocab.size = pick(8_192, 49_152, 119_552, 119_552)
@@ -57,13 +57,14 @@ def get_config(scale: str = "laptop"):
     )
 
     config.task = options.section_of("task", "dict_mlm", cross_lingual_share=0.5)
+    # What a predicted word that stays visible shows: with its label, as in the paper, the model learns to copy.
     config.task.kept_piece = pick("text", "text", "text", "label")
     if scale in ("laptop", "small"):
         # More is learned from each batch: all labels count, and most words are predicted. Most of these
-        # stay visible (keep_share), as the text's word and not the label, or the model learns to copy.
+        # stay visible (keep_share).
         config.task.labels = "expected"
         config.task.update(masking_rate=0.8, mask_share=0.2, keep_share=0.75, random_share=0.05)
-        config.data.max_predictions = pick(48, 96, 0, 0)
+        config.data.max_predictions = pick(48, 96, 0, 0)  # of a row: three quarters of its length
         # The layers must stay in the space of the token table, which scores the labels of all languages:
         # no dense layer before the scores, no language embeddings, and words not predicted stay near theirs.
         config.model.update(norm="pre", language_embeddings=False, condition_on_language=False)

@@ -1,4 +1,4 @@
-"""DICT-MLM with the labels of all languages alike: the strongest recipe from random parameters.
+"""DICT-MLM with the labels of all languages alike, the best from random parameters.
 
 Command:
   python -m clwe_jax.main --config=configs/dict_mlm_all.py

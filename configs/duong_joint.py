@@ -1,4 +1,4 @@
-"""Supervised joint training: contexts also predict dictionary translations (E6; Duong et al. 2016).
+"""Joint training in which contexts also predict translations (E6; Duong et al. 2016).
 
 Command:
   python -m clwe_jax.main --config=configs/duong_joint.py

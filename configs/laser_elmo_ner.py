@@ -1,4 +1,4 @@
-"""LASER-elmo: names by a learned mix of all of LASER's layers (C3; the LASER paper's Table 2).
+"""LASER-elmo: names by a learned mix of all of LASER's layers (C3, Table 2).
 
 Command, after the encoder's (configs/laser.py, minutes):
   python -m clwe_jax.main --config=configs/laser_elmo_ner.py

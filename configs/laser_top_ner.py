@@ -1,4 +1,4 @@
-"""LASER-top: names by the larger direction of LASER's top layer (C2; the LASER paper's Table 2).
+"""LASER-top: names by the larger direction of LASER's top layer (C2, Table 2).
 
 Command, after the encoder's (configs/laser.py, minutes):
   python -m clwe_jax.main --config=configs/laser_top_ner.py

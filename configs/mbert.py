@@ -22,7 +22,7 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.bert(scale)
+    config = presets.masked_model(scale)
     config.system = "mBERT"
     # At laptop, small, base, paper:
     pick = presets.pick_for(scale)

@@ -1,4 +1,4 @@
-"""Vectors that learn from translations which texts share: joint_dictionary.py on planted text.
+"""Vectors that also learn from translations which the texts share, here planted ones.
 
 Command:
   python -m clwe_jax.main --config=configs/mined_vectors.py

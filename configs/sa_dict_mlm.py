@@ -1,4 +1,4 @@
-"""DICT-MLM at the level of senses: a masked word's label is the best-fitting sense of a translation.
+"""DICT-MLM of senses: a masked word's label is the best-fitting sense of a translation.
 
 Command:
   python -m clwe_jax.main --config=configs/sa_dict_mlm.py

@@ -1,4 +1,4 @@
-"""A Transformer that learns to translate from parallel text: the ceiling of unsupervised_mt.py.
+"""A Transformer that learns from parallel text: the ceiling of unsupervised_mt.py.
 
 Command:
   python -m clwe_jax.main --config=configs/supervised_mt.py

@@ -6,14 +6,14 @@ TensorFlow, so that `--help` answers at once.
 """
 
 from clwe_jax.presets.base import pick_for, start_from, translation
-from clwe_jax.presets.bert_presets import bert
+from clwe_jax.presets.masked import masked_model
 from clwe_jax.presets.transfer import laser_tagger, transfer
 from clwe_jax.presets.vectors import static
 from clwe_jax.presets.words import senses, word_model
 
 __all__ = [
-    "bert",
     "laser_tagger",
+    "masked_model",
     "pick_for",
     "senses",
     "start_from",

@@ -43,8 +43,7 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
 def laser_tagger(scale: str, task: str) -> ConfigDict:
     """The tagger of the LASER paper on LASER's encoder (C2, C3, C5, C6); its config sets the layers.
 
-    Args:
-      scale, task: see `transfer`.
+    Arguments as of `transfer`.
     """
     config = transfer(scale, task, "transformer_crf")
     config.encoder = "run:runs/laser"

@@ -31,7 +31,7 @@ _WIKIPEDIA: Values = {
     "train": dict(log_every_steps=100),
     "evals": _evals(20_000),
 }
-_BERT: dict[str, Values] = {
+_SCALES: dict[str, Values] = {
     "laptop": {
         # A part of the domains: minutes, not hours.
         "data": dict(pocket_domains=DOMAINS),
@@ -49,7 +49,7 @@ _BERT: dict[str, Values] = {
 }
 
 
-def bert(scale: str) -> ConfigDict:
+def masked_model(scale: str) -> ConfigDict:
     """Text, evaluations and checkpoints of a masked language model of word pieces.
 
     The config file sets its sizes, `task`, `optimizer` and `train`.
@@ -60,4 +60,4 @@ def bert(scale: str) -> ConfigDict:
     Raises:
       ValueError: an unknown scale.
     """
-    return set_values(at(scale), _BERT[scale])
+    return set_values(at(scale), _SCALES[scale])
