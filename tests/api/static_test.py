@@ -206,7 +206,7 @@ def test_a_model_comes_back_from_its_files(planted, tmp_path):
     (tmp_path / "spaces.json").write_text("{")
     with pytest.raises(ValueError, match="spaces.json is damaged"):
         spaces.load(tmp_path)
-    with pytest.raises(FileNotFoundError, match="holds no aligned vectors"):
+    with pytest.raises(FileNotFoundError, match="aligned vectors"):
         spaces.load(tmp_path / "no")
 
 
@@ -235,7 +235,7 @@ def test_frequent_words_weigh_less_by_sif(planted):
     weight = 1e-3 / (1e-3 + 0.9)
     expected = (weight * vectors[3] + vectors[5]) / (weight + 1)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
-    with pytest.raises(ValueError, match="kept no counts of words"):
+    with pytest.raises(ValueError, match="no counts"):
         planted.encode(["de3"], lang="de", pool="sif")
 
 

@@ -303,10 +303,10 @@ def test_states_of_other_sources_are_refused():
         with pytest.raises(ValueError, match="--workdir"):
             other.set_state(state)
     state = make(table=Lazy(dense(9)), fingerprint="a").get_state()
-    with pytest.raises(ValueError, match="belongs to other data"):
+    with pytest.raises(ValueError, match="other data"):
         make(table=Lazy(dense(9)), fingerprint="b").set_state(state)
     for damaged in (b"", b"no", b"{}", b"[1]", json.dumps(dict(json.loads(state), step="x"))):
-        with pytest.raises(ValueError, match="damaged, or of another release"):
+        with pytest.raises(ValueError, match="another release"):
             make().set_state(damaged)
 
 

@@ -307,7 +307,7 @@ def test_prepared_and_read_without_tensorflow(small, tmp_path, run_python):
         found.labels()
     shares = collections.Counter(batch["source_language_ids"][:, 0].tolist())
     assert set(shares) == set(range(6))
-    with pytest.raises(ValueError, match="holds prepared batches already"):
+    with pytest.raises(ValueError, match="prepared batches"):
         prepare.prepare(config, out)
 
 

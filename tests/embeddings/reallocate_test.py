@@ -250,5 +250,5 @@ def test_bad_arguments_are_named():
             reallocate(counts, gamma)
     with pytest.raises(ValueError, match="rule='ratios': expected 'ratio' or 'neighbours'"):
         reallocate(counts, rule="ratios")
-    with pytest.raises(ValueError, match="none are given for b"):
+    with pytest.raises(ValueError, match="for b"):
         reallocate(counts, rule="neighbours", vectors={"a": spaces()[0]})

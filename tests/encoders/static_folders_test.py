@@ -208,7 +208,7 @@ def test_an_empty_vocabulary_is_refused(model, tmp_path):
     empty = StaticSpaces(
         {"de": Vectors(["guten tag", "##tag"], np.eye(2, dtype=np.float32))}, {}, {}, "de"
     )
-    with pytest.raises(ValueError, match="there is no word to write"):
+    with pytest.raises(ValueError, match="no word"):
         export.write_static(empty, str(tmp_path / "b"), "model2vec")
 
 
@@ -218,4 +218,4 @@ def test_words_that_only_the_letters_know_are_said_to_be_left_out(model, tmp_pat
     spelling = Spelling(Ngrams(np.ones(1, np.float32)), {}, 1.0, 0, 0.0, 6, 0)
     spells = dataclasses.replace(model, spelling=spelling)
     notes = export.write_static(spells, str(tmp_path), "model2vec")
-    assert any("lacks have no vector there" in note for note in notes)
+    assert any("have no vector" in note for note in notes)

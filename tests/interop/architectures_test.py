@@ -356,7 +356,7 @@ def test_what_ours_cannot_hold_is_refused(change, message, tmp_path):
 def test_a_tokenizer_without_a_piece_for_padding_is_refused(tmp_path):
     make_tokenizer(tmp_path)
     spec = pathlib.Path(tmp_path / "tokenizer.json").read_text(encoding="utf-8")
-    with pytest.raises(ValueError, match="piece for padding is None"):
+    with pytest.raises(ValueError, match="padding"):
         json_vocab.read(spec, {})
     with pytest.raises(ValueError, match="damaged"):
         json_vocab.read("{}", {})

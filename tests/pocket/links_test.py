@@ -64,8 +64,9 @@ def test_japanese_case_particles_are_linked_and_others_are_not():
     assert {("に", "to"), ("で", "with"), ("で", "in"), ("に", "in"), ("で", "at")} <= found
     linked = {word for word, _ in found}
     assert not linked & {"は", "を"} and ("に", "with") not in found
-    assert ("に", "zu") in functions.list_links("ja", "de") and ("in", "に") in functions.list_links(
-        "en", "ja"
-    )
+    assert ("に", "zu") in functions.list_links("ja", "de") and (
+        "in",
+        "に",
+    ) in functions.list_links("en", "ja")
     assert functions.list_links("de", "en") == functions.pairs("de", "en")
     assert not {"に", "で"} & {word for word, _ in functions.pairs("ja", "en")}

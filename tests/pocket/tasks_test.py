@@ -373,7 +373,9 @@ def test_rows_with_translations_are_the_rows_of_the_task_and_mean_the_same():
 def test_negation_says_nothing_about_the_label():
     for side in (0, 1):
         shares = [
-            sum(pair[side].negated for pair in made("inference", inference._vary_details, label, 40))
+            sum(
+                pair[side].negated for pair in made("inference", inference._vary_details, label, 40)
+            )
             / 40
             for label in inference.LABELS
         ]

@@ -35,7 +35,7 @@ class Counting(Job):
         self.done, self.stops = done, stops
 
     def advise(self, figures, report):
-        return "This run is finished." if figures and report else ""
+        return "is finished" if figures and report else ""
 
     def stages(self):
         return [
@@ -97,7 +97,7 @@ def test_stages_are_done_in_order_and_not_twice(config, tmp_path, said):
     page = (tmp_path / "report.html").stat().st_mtime_ns
     said.clear()
     assert Counting(config, str(tmp_path), done).run()
-    assert done == ["one", "two"] and "This run is finished." in said.text
+    assert done == ["one", "two"] and "is finished" in said.text
     assert (tmp_path / "report.html").stat().st_mtime_ns > page  # beside other runs, perhaps
 
 

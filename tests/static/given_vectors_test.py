@@ -114,7 +114,7 @@ def test_started_again_it_says_that_it_is_finished(brought, tmp_path, said, monk
     first = brought.run()
     monkeypatch.setattr(refine, "fit", lambda *a, **k: pytest.fail("aligned again"))
     assert brought.run() == first
-    assert "This run is finished" in said.text
+    assert "is finished" in said.text
     # Interrupted after the alignment, it goes on from there.
     (tmp_path / "run" / "results.json").unlink()
     assert brought.run() == first

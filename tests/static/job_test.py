@@ -210,7 +210,7 @@ def test_interrupted_and_uninterrupted_runs_are_alike(
 def test_a_finished_run_says_so(whole, folder, said, monkeypatch):
     monkeypatch.setattr(static.Static, "stages", lambda *_: pytest.fail("started again"))
     static.run(config_of(folder), whole)
-    assert "This run is finished" in said.text
+    assert "is finished" in said.text
 
 
 def test_a_finished_run_without_test_sets_says_so_too(whole, folder, tmp_path, said, monkeypatch):
@@ -224,7 +224,7 @@ def test_a_finished_run_without_test_sets_says_so_too(whole, folder, tmp_path, s
         assert "is missing" not in file.read()
     monkeypatch.setattr(static.Static, "stages", lambda *_: pytest.fail("started again"))
     static.run(config, workdir)
-    assert "This run is finished" in said.text
+    assert "is finished" in said.text
 
 
 def test_runs_share_what_is_trained(whole, folder, tmp_path, monkeypatch):

@@ -192,7 +192,7 @@ def test_sizes_that_do_not_fit(toy, tmp_path):
 
 def test_another_model_in_the_folder_is_refused(toy, tmp_path):
     toy.fit(tmp_path, steps=1)
-    with pytest.raises(ValueError, match="written by another model"):
+    with pytest.raises(ValueError, match="another model"):
         toy.fit(tmp_path, model=dict(mlp_dim=16))
     toy.fit(tmp_path, meta={"vocabulary": "a"}, steps=2)
     with pytest.raises(ValueError, match="another vocabulary"):
@@ -210,7 +210,7 @@ def test_a_signal_saves_and_the_same_call_goes_on(toy, tmp_path, caplog, number)
     before = signal.getsignal(number)
     result = toy.fit(tmp_path, source=Killer(), checkpoint=dict(every_steps=0))
     assert not result.finished and 0 < result.step < 8
-    assert f"Stopped by {number.name}" in caplog.text and "The same command resumes" in caplog.text
+    assert f"Stopped by {number.name}" in caplog.text and "same command" in caplog.text
     assert os.listdir(tmp_path / "checkpoints") == [str(result.step)]
     assert signal.getsignal(number) == before
     assert toy.fit(tmp_path).step == 8

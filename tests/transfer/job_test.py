@@ -181,7 +181,7 @@ def test_the_report_has_tables_confusions_errors_and_curves(frozen):
     assert "zero-shot" in page and "is left out" not in page
     assert "Names, F1, mean of the languages without labels" in page
     assert "Names, F1, en, whose labels were learned" in page
-    assert "the share of the running words that have a vector" in page
+    assert "share of the running words" in page
 
 
 def test_a_finished_part_is_not_done_twice(frozen, monkeypatch):
@@ -256,7 +256,7 @@ def test_a_run_that_is_moved_or_zipped_with_its_encoder_loads_from_any_folder(
     moved = tmp_path / "there" / "runs" / "ner"
     assert api.load(moved).tag(["Anna"], lang="de")
     os.rename(moved, tmp_path / "alone")
-    with pytest.raises(FileNotFoundError, match="move the run and its"):
+    with pytest.raises(FileNotFoundError, match="move the run"):
         api.load(tmp_path / "alone")
     for path in (tmp_path / "there" / "space").iterdir():
         shutil.copy(path, tmp_path / "alone")

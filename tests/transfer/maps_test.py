@@ -235,7 +235,7 @@ def test_sides_stand_in_the_order_that_is_asked_for(tmp_path, model):
             rows = transfer_maps.sentences(config, model.encoder(), source, target)
             assert len(rows) == count and rows[0].source == [first]
     links = options.with_values(config, {"transfer.align.links": "x"})
-    with pytest.raises(ValueError, match="links of the lines of two files"):
+    with pytest.raises(ValueError, match="two files"):
         transfer_maps.sentences(links, model.encoder(), "de", "en")
 
 

@@ -111,7 +111,7 @@ def test_parts_are_those_of_hosts(config, alone, tmp_path):
     out = f"bucket://{tmp_path}/out"
     meta = prepare.prepare(config, out, heldout_rows=64, pipeline_options=DIRECT, parts=3)
     folder = f"{tmp_path}/out"
-    with pytest.raises(ValueError, match="holds prepared batches already"):
+    with pytest.raises(ValueError, match="prepared batches"):
         prepare.prepare(config, out, pipeline_options=DIRECT)
     names = [prepared.shard_name(number) for number in range(3)]
     assert sorted(os.listdir(folder)) == ["extras.json", "heldout", "meta.json", *names, "vocab"]

@@ -145,7 +145,7 @@ def test_a_run_reads_them_by_name(folder):
     assert [len(x) for x in (data.train["en"], data.dev["en"], data.tests["de"])] == [60, 2, 1]
     assert data.tests["de"][0].words[0] == "de" and data.labels == ("NOUN", "PROPN", "VERB")
     assert data.files["test de"][0].endswith("@test")
-    with pytest.raises(ValueError, match="needs the languages to test"):
+    with pytest.raises(ValueError, match="languages to test"):
         labelled_files.check(options.with_values(config, {"data.languages": ""}), "")
 
 
