@@ -101,7 +101,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         f"{main}. The first table has the words that have a vector and a translation of another "
         "spelling with a vector (covered words): nothing else shows whether the spaces fit. The "
         "papers count all test words: there a word without a vector translates to itself, and a "
-        "word whose translations have no vector is wrong. Covered columns there: as MUSE's script."
+        "word whose translations have no vector is wrong. Its columns on covered words count as MUSE's script does."
     )
     if any(name.endswith("_low") for name in measured):
         text += " Below a figure: its 95% interval over words."

@@ -105,7 +105,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     note = _note(run, others)
     own_path, last_path = (x[how].floor(run.figures) for x in (_OWN, _LAST))
     for name, title, path in (
-        ("mean_last4", f"By language pair, mean of {last}", last_path),
+        ("mean_last4", f"By language pair, mean accuracy of {last}", last_path),
         ("mean", "By language pair, the encoder's own sentence vector", own_path),
     ):
         columns = {f"{name}{x}": Column(method, "percent") for method, x in _METHODS.items()}

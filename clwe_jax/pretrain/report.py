@@ -21,7 +21,7 @@ def examples(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     columns = ("original", "transformed", "masked", "languages")
     whole = [row for row in rows if len({len(row[key]) for key in columns}) == 1]
     text = (
-        "The model is trained to predict the words in bold, which are masked in its input. "
+        "The model is trained to predict the words in bold; its input masks or shows them. "
         "A coloured tag names the language of a switched word; the original word is below it where "
         "the two differ."
     )

@@ -10,7 +10,13 @@ from typing import Mapping, Sequence
 
 from clwe_jax.report import evaluations, figures
 from clwe_jax.report.data import Cell, Closed, Column, Facts, Number, Section, Table, Text
-from clwe_jax.report.headline import Headline, choose_shown, compare_with_floor, mean_of
+from clwe_jax.report.headline import (
+    Headline,
+    choose_leading,
+    choose_shown,
+    compare_with_floor,
+    mean_of,
+)
 from clwe_jax.report.run_folder import RunFolder
 from clwe_jax.text.words.languages import name_of
 
@@ -31,7 +37,9 @@ def tiles(
     shown: list[Tile] = []
     meanings: set[str] = set()  # of several ways to measure one thing, the first has the sentence
     for name, some in headlines.items():
-        for headline in choose_shown(some, run.figures):
+        leading = choose_leading(some, run.figures)
+        # The figure of the verdict comes first.
+        for headline in sorted(choose_shown(some, run.figures), key=lambda x: x is not leading):
             notes = _describe(run, headline, name)
             notes += [_beside_other(run, other, headline) for other in others]
             if headline.meaning not in meanings:
@@ -115,8 +123,9 @@ def summary(run: RunFolder) -> str:
         took = f"{took} on {device}".strip()
     if took:
         parts.append(took)
-    if run.option("data.source"):
-        parts.append(f"text from {run.option('data.source')}")
+    source = run.option("data.source")
+    if source:
+        parts.append(f"text from {'the embedded world' if source == 'pocket' else source}")
     return ", ".join(parts) + "."
 
 

@@ -1,5 +1,7 @@
 """The headlines of evaluators: their means, floors and order."""
 
+import dataclasses
+
 import pytest
 
 from clwe_jax.evaluate import bli_page, retrieval_page
@@ -58,6 +60,14 @@ def test_a_tile_names_chance_floor_and_other_runs():
     assert tile.notes == ["chance 0.010%", "dictionary floor 25.0%", "Other 40.0%, +10.0 points"]
     run.figures["train/loss"] = 8.0
     assert any("guessing 9.0" in x for x in overview.tiles(run, (), {})[0].notes)
+
+
+def test_the_first_tile_has_the_figure_of_the_verdict():
+    figures = {"a/acc": 0.5, "a/acc_csls": 0.6, "floor/a/acc": 0.1}
+    run = RunFolder("runs/x", {}, figures, {}, {})
+    spoken = dataclasses.replace(BETTER, sentence="{}", group="", floors=())
+    labels = [tile.label for tile in overview.tiles(run, (), {"a": [spoken, PLAIN]})]
+    assert labels == ["Accuracy", "By CSLS"]
 
 
 @pytest.mark.parametrize(
