@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 Array = jax.Array | np.ndarray
-Variables = Mapping[str, Any]
+Variables = Mapping[str, Any]  # collection of a linen module ('params', ...) -> its tree of arrays
 
 # Key -> array. All but `SHARED_KEYS` are [rows, ...], most of them [rows, length].
 Batch = dict[str, Array]
@@ -111,7 +111,7 @@ class Objective(Protocol):
         """Keys, shapes and types of a batch of `rows` rows; the only place that defines them."""
 
     def init(self, rng: Array, batch: Batch) -> Variables:
-        """Variables for batches like `batch`, boxed with their logical axis names."""
+        """Variables for batches like `batch`, each in linen's box that names its logical axes."""
 
     def loss(
         self,

@@ -147,7 +147,7 @@ def prepare(
 
     Args:
       aligner: name of the aligner, for messages.
-      source, target, pairs: see `Aligner.fit`.
+      source, target, pairs: as of `Aligner.fit`.
       steps: names of preprocessing steps, see `preprocess.fit`.
       dictionary: whether the aligner learns from `pairs`; where False they are ignored.
       one_width: whether D and D' must be equal.

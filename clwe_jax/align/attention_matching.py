@@ -84,7 +84,7 @@ def distance(
     """D(T(source) || target): the squared error a dimension, mean over all target words (Eq. 2).
 
     Args:
-      params, source, target, temperature: see `errors`.
+      params, source, target, temperature: as of `errors`.
       masks: whether a word is real, of the source bool [B, M], of the target bool [B, N].
     """
     squares = jnp.square(errors(params, source, masks[0], target, temperature)).mean(-1)

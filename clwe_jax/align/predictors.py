@@ -214,7 +214,6 @@ def pair_costs(pairs: np.ndarray, stays: np.ndarray, count: int) -> np.ndarray:
     """The costs that `reorder.by_pairs` reads, [n, n].
 
     Args:
-      pairs: see `pair_features`.
       stays: probability that i stays before j, [pairs].
       count: n.
     """

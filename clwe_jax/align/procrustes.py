@@ -28,7 +28,7 @@ class Procrustes(ProcrustesOptions):
     """
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
-        """See `alignment.Aligner`; the [D, D] map is orthogonal.
+        """Solves for the pairs; the [D, D] map is orthogonal.
 
         `info` has 'pairs' of each round and, with refinement, 'criterion' of each round and
         'round', the number of the kept round.
@@ -38,6 +38,7 @@ class Procrustes(ProcrustesOptions):
         info: dict = {"aligner": "procrustes", "pairs": [len(pairs)]}
         if self.refinements:
             matrix = self._refine_map(x, y, matrix, info)
+        # Without a map of the target: the source is brought into its space.
         return alignment.Alignment(matrix.astype(np.float32), None, *steps, info)
 
     def _refine_map(
@@ -76,7 +77,7 @@ class LeastSquares(LeastSquaresOptions):
     """
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
-        """See `alignment.Aligner`; the map is [D, D'].
+        """Solves for the pairs; the map is [D, D'].
 
         `info` also has 'residual', the mean squared length of the rows of X W - Y over the pairs.
         """

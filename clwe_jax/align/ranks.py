@@ -40,7 +40,7 @@ def ranks_of_answers(
     """The rank of each query's first right key.
 
     Args:
-      queries, keys, method, pool, neighbourhood, beta, memory_bytes, shared: see `csls.nearest`.
+      queries, keys, method, pool, neighbourhood, beta, memory_bytes, shared: as of `csls.nearest`.
       right: rows of the right keys of each query; none: the rank is 0.
       k: last rank that is wanted.
 

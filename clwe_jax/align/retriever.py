@@ -32,10 +32,7 @@ class Retriever:
         """Prepares keys and pool; the number that a key's scores lack is computed when a query needs it.
 
         It is the mean cosine with the key's nearest vectors of the pool (CSLS), or its log mass. Of a part of
-        the pool it is at most that, and a bound suffices for most keys.
-
-        Args:
-          keys, pool, method, neighbourhood, beta: see `csls.nearest`.
+        the pool it is at most that, and a bound suffices for most keys. Arguments as of `csls.nearest`.
 
         Raises:
           ValueError: an unknown method, or vectors of different widths.

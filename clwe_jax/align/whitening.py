@@ -44,7 +44,6 @@ def fit(x: np.ndarray, whiten: bool = True, unit_length: bool = True) -> Whiteni
     Args:
       x: the vectors; they are read in parts.
       whiten: whether they are whitened; else the mean is 0 and the matrix is the identity.
-      unit_length: see `Whitening`.
     """
     if not whiten:
         width = x.shape[1]

@@ -108,7 +108,6 @@ def map_figures(
       maps, sides: the maps, and the sentences of the source and of the target.
       views: the words of the sentences by these maps.
       gold: the sentences with their gold links; () without links.
-      others, seed: see `distances`.
     """
     source, target = (side.table for side in sides)
     figures = {}

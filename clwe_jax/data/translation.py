@@ -55,7 +55,6 @@ def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> 
     no words is left out.
 
     Args:
-      place: see `parallel.find`.
       tokenizer: the run's tokenizer.
 
     Raises:

@@ -38,7 +38,6 @@ class Collector:
 
     Attributes:
       path: path of the file, for messages.
-      report, examples: as in `Vectors`.
     """
 
     def __init__(

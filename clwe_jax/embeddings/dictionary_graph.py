@@ -34,7 +34,6 @@ def depths(graph: sparse.csr_matrix, hub: slice) -> np.ndarray:
     """Number of translations from each entry to the hub: int [entries]; -1 without a way.
 
     Args:
-      graph: as of `translations`.
       hub: the entries of the hub.
     """
     found = np.full(graph.shape[0], -1)

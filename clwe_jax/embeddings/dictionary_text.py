@@ -59,9 +59,7 @@ def make_spelling(
     """Vectors of any string, in the space of `vectors`.
 
     Args:
-      made: as of `vectors`.
       behind: dimensions of the space behind those of `vectors`, of which a spelling says nothing.
-      compared, paired: see `Spelling`.
     """
     graph = made.graph
     words = made.graph.options

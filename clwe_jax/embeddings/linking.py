@@ -35,7 +35,6 @@ def link_words(
       pair: the two languages, of which the first is the source of IBM model 1.
       sentences: for each of them, the rows of each sentence's words in the graph.
       vectors: for each of them, the vectors of the graph's words, whose cosines are the prior.
-      position_weight: see `ibm1.align`.
     """
     similarity = _bar_rejected(_cosines(*vectors), graph, pair)
     linked = ibm1.align(*sentences, similarity, position_weight=position_weight)

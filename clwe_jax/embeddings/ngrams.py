@@ -18,6 +18,7 @@ from scipy import linalg, sparse
 
 from clwe_jax import atomic
 from clwe_jax.embeddings.dictionary_vectors import unit
+from clwe_jax.text.words.characters import has_letter_or_digit
 from clwe_jax.text.words.words import is_unspaced, latin
 
 _BUCKETS = 1 << 16  # of hashed n-grams
@@ -346,7 +347,7 @@ def _draws(dim: int, seed: int) -> np.ndarray:
 
 def _has_letters(words: Sequence[str]) -> np.ndarray:
     """Whether a word has a letter or a number, bool [words]."""
-    return np.fromiter((any(map(str.isalnum, word)) for word in words), np.bool_, len(words))
+    return np.fromiter((has_letter_or_digit(word) for word in words), np.bool_, len(words))
 
 
 def _is_unspaced(words: Sequence[str]) -> np.ndarray:

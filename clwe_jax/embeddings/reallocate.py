@@ -15,6 +15,7 @@ from typing import Iterable, Mapping, Sequence
 import numpy as np
 
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.text.words.characters import has_letter
 
 _ANCHORS = 5_000  # most frequent common words, among which neighbours are searched
 _MIN_ANCHORS = 20  # common words below which two languages are not compared
@@ -58,7 +59,7 @@ class Reallocation:
         """The most frequent words with a letter, of 'shared' and of each language."""
         by_name = {}
         for name, words in {"shared": self.shared, **self.own}.items():
-            spelled = (word for word in words if any(map(str.isalpha, word)))
+            spelled = (word for word in words if has_letter(word))
             by_name[name] = [word for word, _ in zip(spelled, range(max_words))]
         return by_name
 

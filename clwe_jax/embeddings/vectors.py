@@ -13,6 +13,7 @@ import numpy as np
 
 from clwe_jax import atomic
 from clwe_jax.embeddings.packed import Packed
+from clwe_jax.text.words.characters import has_letter_or_digit
 from clwe_jax.types import row_index
 
 _VERSION = 1
@@ -73,7 +74,7 @@ class Vectors:
     @functools.cached_property
     def signs(self) -> list[str]:
         """The keys without a letter or a number, such as those of punctuation."""
-        return [key for key in self.own_keys if not any(map(str.isalnum, key))]
+        return [key for key in self.own_keys if not has_letter_or_digit(key)]
 
     @functools.cached_property
     def index(self) -> dict[str, int]:

@@ -67,7 +67,6 @@ class WordGraph:
       words: language -> words of the dictionary in its order, then the other words of the text.
       index: language -> word -> its row.
       counts: language of a text -> word -> occurrences.
-      options: see `WordsOptions`.
       dictionary: as it was given.
       fixed: the hub's vectors, where they are given.
     """

@@ -158,7 +158,6 @@ def choose_weights(
     the weight nearest to `BESIDE` is taken.
 
     Args:
-      first, second, means: see `ConcatenatedEncoder`.
       languages: of the two sides.
       pairs: verses that neither encoder was trained on.
 

@@ -52,7 +52,6 @@ class ClcrModels(PairModels):
         """The encoder with the steps E and R: vectors of pivots alone, in one language's order.
 
         Args:
-          extract, reorder: see `ClcrEncoder`.
           threshold: least probability of a pivot; None: the run's.
         """
         steps = self.steps

@@ -106,7 +106,6 @@ def join_tables(tables: Sequence[FeatureTable], folder: str | None = None) -> Fe
 
     Args:
       tables: one or more.
-      folder: see `PartRows`.
     """
     if len(tables) == 1:
         return tables[0]
@@ -144,11 +143,7 @@ def mean(values: np.ndarray, words: np.ndarray) -> np.ndarray:
 def center_table(
     table: FeatureTable, center: np.ndarray, folder: str | None = None
 ) -> FeatureTable:
-    """The table without a vector, [layers, D]; its padding stays.
-
-    Args:
-      folder: see `PartRows`.
-    """
+    """The table without a vector, [layers, D]; its padding stays. Arguments as of `PartRows`."""
     values = PartRows(folder)
     values.add(np.array(table.values[:1]))
     for start in range(1, len(table.values), _ROWS):
@@ -162,8 +157,6 @@ class FeatureReader:
 
     Attributes:
       encoder: it encodes.
-      layers: see `select`.
-      pool: see `EncodesWords.of_words`.
       whole: whether a text has one vector, the encoder's own sentence vector, instead of one for
         each word.
       folder: of the vectors, in mapped files; None: they are in memory.

@@ -76,7 +76,6 @@ def of_vectors(files_of: str, languages: Sequence[str] = (), option: str = "vec"
     """Files of word vectors in one space.
 
     Args:
-      files_of: see `options.vector_files`.
       languages: the languages that may be there; of one file without a language in its name, its own;
         (): those of multilingual BERT and all that are named as LANGUAGE=FILE.
       option: the option that names the files, for messages.

@@ -137,7 +137,6 @@ class LabelsText(Protocol):
     """A loaded model that labels words, texts or spans, and gives no vectors.
 
     Attributes:
-      kind_name, lack_message: as of `LoadedEncoder`.
       languages: the languages whose text is labelled.
     """
 

@@ -16,6 +16,7 @@ from clwe_jax.encoders.checks import check_pool
 from clwe_jax.encoders.encode import EncodesSentences, Reduce, Row, group_by_word
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.words.characters import has_letter
 from clwe_jax.types import Batch, Objective, Variables, WordSample, WordSpace
 
 POOLS = ("mean", "sif")
@@ -30,8 +31,6 @@ class ModelEncoder:
     Attributes:
       pools: 'mean' and, where the counts of words are given, 'sif'; see `types.Pools`. 'own' alone
         for an objective that `EncodesSentences`.
-      objective, tokenizer, variables, step: see `types.HasObjective`.
-      encoded_counts, cut_counts: see `types.Truncates`.
     """
 
     def __init__(
@@ -393,6 +392,6 @@ def _frequent(counts: Mapping[str, int], sample: WordSample) -> list[str]:
     frequent = [
         word
         for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        if count >= sample.min_count and any(map(str.isalpha, word))
+        if count >= sample.min_count and has_letter(word)
     ]
     return frequent[: sample.max_words]

@@ -27,6 +27,7 @@ from clwe_jax.encoders.nearest import Neighbour, Ranked, rank
 from clwe_jax.encoders.static import SpellingCache, StaticEncoder, known_parts
 from clwe_jax.text.corpus import frequencies
 from clwe_jax.text.corpus.frequencies import Frequencies
+from clwe_jax.text.words.characters import has_letter_or_digit
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.words.spellings import Spellings
 from clwe_jax.text.words.similar_words import did_you_mean, near_words
@@ -188,7 +189,7 @@ class StaticSpaces(LoadedEncoder):
         retriever = self._retrievers[lang, to, method]
         key = "" if row is None else x.own_keys[row]
         entries, excluded = self.entries.of(key, lang, to)
-        if any(map(str.isalnum, word)):
+        if has_letter_or_digit(word):
             excluded = excluded + y.signs
         return rank(retriever, query, k, y, to, entries, excluded, row if lang == to else None)
 

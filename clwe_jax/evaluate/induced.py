@@ -155,7 +155,6 @@ class WordInduction:
 
         Args:
           nearest, scores: nearest candidates of the words that have a vector, [Q, depth].
-          places: see `Places.all`.
         """
         line = np.cumsum(self.known) - 1  # line of each word in `nearest`
         for number, word in enumerate(self._words):

@@ -181,10 +181,10 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Bitext, list[str], list[str]]]:
         """Each pair with its source and target sentences, read once."""
-        own = self.data, "evals.retrieval.data", self.max_sentences
+        read = self.context.read_pairs(self.data, "evals.retrieval.data", self.max_sentences)
         return [
             (files, *drop_repeats(pairs.source, pairs.target, files.paths[0]))
-            for files, pairs in self.context.read_pairs(*own)
+            for files, pairs in read
         ]
 
 

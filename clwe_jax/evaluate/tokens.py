@@ -8,6 +8,7 @@ from typing import Iterator, Sequence
 import numpy as np
 
 from clwe_jax.evaluate.word_alignment import WordAligner
+from clwe_jax.text.words.characters import has_letter_or_digit
 from clwe_jax.types import Encoder
 
 
@@ -44,7 +45,7 @@ def _cut(
     def words_of(token: str) -> list[str]:
         words = model.words(token, language)
         # The hyphen of e-mail is no translation of another compound's.
-        return [word for word in words if any(map(str.isalnum, word))] or words
+        return [word for word in words if has_letter_or_digit(word)] or words
 
     cut = []
     for tokens in sentences:

@@ -139,7 +139,6 @@ def predict(
     Args:
       senses: the result of `train`.
       corpus: text to annotate.
-      encode: as in `train`.
       first: (lemma, part of speech) -> first sense, for lemmas that are not in `senses` and for
         instances without a representation.
 

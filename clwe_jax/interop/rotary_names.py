@@ -19,7 +19,6 @@ class RotaryLayout:
     """The names of an architecture.
 
     Attributes:
-      prefixes, tokens: as of `names.Layout`.
       layer: our parameter of a layer -> theirs, with {} for its number; of several the outputs stand
         one after another in ours.
       final_norm, norm: the normalisations after the last layer and of the embeddings; '': none.

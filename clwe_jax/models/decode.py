@@ -75,7 +75,7 @@ def sample(
     """Tokens drawn from the decoder's distribution.
 
     Args:
-      step, state, rows, length, marks: see `greedy`.
+      step, state, rows, length, marks: as of `greedy`.
       key: PRNG key.
       temperature: divisor of the logits, above 0.
       top_k: each token is drawn among this many, the most probable ones; 0: all.
@@ -137,7 +137,7 @@ def beam(
     With a width of 1 the search is greedy; with as many beams as texts it is exhaustive.
 
     Args:
-      step, rows, length, marks: see `greedy`.
+      step, rows, length, marks: as of `greedy`.
       state: the decoder's state before the first token, with `rows` rows.
       width: K, number of beams.
       penalty: exponent of the length; 0: scores are log-probabilities.

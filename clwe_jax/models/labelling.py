@@ -187,7 +187,6 @@ class Labelling(nn.Module):
         """The negative log-likelihood.
 
         Args:
-          texts: see `models.heads`.
           gold: labels, int32 [B, W], [B] or [B, K]; -1 is no label.
           train: whether dropout is on (needs an rng named 'dropout').
 

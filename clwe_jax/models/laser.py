@@ -106,7 +106,6 @@ class Laser(LaserEncoder):
     """Encoder and decoder.
 
     Attributes:
-      options, vocab_size, max_length: see `LaserEncoder`.
       languages: number of languages.
     """
 
@@ -172,7 +171,6 @@ class Laser(LaserEncoder):
           sentence: [B, 2 C].
           before: the preceding piece of each place, int32 [B, L].
           language: the language to write, int32 [B].
-          train: as of `encode`.
         """
         seed = self._seed(train)
         x = self._embed_ids(self.target_pieces, before, seed, 100)

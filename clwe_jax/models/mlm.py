@@ -153,7 +153,6 @@ class MlmModel(nn.Module):
       backbone: the encoder.
       vocab_size: number of pieces; the backbone's table may have more rows, for padding.
       tied: whether the head scores with the backbone's table; otherwise it has a table of its own.
-      dense: see `MlmHead`.
     """
 
     backbone: Transformer

@@ -54,7 +54,6 @@ class DecoderState(NamedTuple):
     Attributes:
       kept: for each layer the keys and values of the pieces so far, [B, L, H, K].
       read: for each layer the keys and values of the text, [B, S, H, K].
-      mask: as of `Memory`.
       language: the language to write, int32 [B].
       place: number of pieces so far, int32 [B], the same in all rows.
     """
@@ -281,7 +280,6 @@ class Translator(nn.Module):
           before: the preceding piece of each place, int32 [B, L].
           language: the language to write, int32 [B].
           known: number of pieces; larger ids cannot be chosen.
-          train: as of `encode`.
         """
         seed = None
         if train and self.options.dropout > 0:

@@ -144,11 +144,11 @@ class MlmObjective(MlmOptions):
             if one of them has the highest score.
           'monolingual_loss', 'cross_lingual_loss': over the labels in the language of the text, and in
             other languages; 'cross_lingual_share': the share of the latter.
-          'predictions_per_row', 'padding', 'overflow': see `row_sums`.
-          'drift': with `stay_near_embeddings`, see `models.mlm.drift`; training adds its mean, times
-            `stay_near_embeddings`, to the loss of every position.
-          'label_distance': with `align_labels`, see `expected_labels.distance`; training adds its mean,
-            times `align_labels`, likewise.
+          'predictions_per_row', 'padding', 'overflow': how full the rows are (`row_sums`).
+          'drift': with `stay_near_embeddings`, how far the layers move words that are not predicted away
+            from their embeddings; training adds its mean, times the option, to every position's loss.
+          'label_distance': with `align_labels`, how far the rows of labels are from the predicted
+            word's in the token table; training adds its mean, times the option, likewise.
         """
         params = {"params": variables["params"]}
         apply = functools.partial(self.module.apply, params, train=train, rngs=rngs)

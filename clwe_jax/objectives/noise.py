@@ -54,7 +54,6 @@ def add_noise(
     Args:
       ids: pieces, the end, padding, int32 [B, L].
       words: number of each piece's word in its text, int32 [B, L]; not read at the end and padding.
-      drawn: see `NoiseDraws`.
       shuffle: k; word i gets the place i + shift * (k + 1) before sorting, so that no word moves more
         than k places.
       drop, blank: rates. A text that would lose all words keeps the first one.

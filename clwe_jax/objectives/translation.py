@@ -113,7 +113,6 @@ class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
           batch: `inputs`, `source_language_ids` and `language_ids`, the languages to write, as of
             `batch_shapes`.
           width: number of beams; 1: greedy search.
-          penalty: see `decode.beam`.
           length: L, most pieces of a translation; 0: the model's.
           key: PRNG key, where pieces are drawn instead of searched; None: they are searched.
         """

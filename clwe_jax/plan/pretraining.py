@@ -41,7 +41,6 @@ def run(config: PretrainRun, topology: str) -> dict[str, Any]:
     Args:
       config: the run's config. No text is read: the vocabulary has `config.vocab.size` pieces,
         padded to a multiple of 128.
-      topology: see `slices.describe`.
 
     Returns:
       parameters, optimizer_bytes, argument_bytes, temporary_bytes, needed_bytes, hbm_bytes, fits

@@ -173,7 +173,9 @@ class Grammar:
             rendered = self.phrases[key] = make(*args)
         return rendered
 
-    def render_with_phrases(self, meaning: Meaning) -> tuple[Sentence, list[tuple[Any, tuple[Token, ...]]]]:
+    def render_with_phrases(
+        self, meaning: Meaning
+    ) -> tuple[Sentence, list[tuple[Any, tuple[Token, ...]]]]:
         """The sentence of a meaning, and the phrases that were made for it.
 
         Returns:

@@ -100,10 +100,7 @@ def shared_pairs(
 
     A pair says the same if one line is what its language makes of the other line's meaning: Chinese
     has one text for 'the dog sleeps' and 'the dogs sleep', and pairs with both. Lines that occur
-    twice are in several pairs.
-
-    Args:
-      count, seed, among, shared: as of `lines`.
+    twice are in several pairs. Arguments as of `lines`.
     """
     pair = (source, target)
     # language -> of its lines; (language, rendered in) -> texts

@@ -99,7 +99,6 @@ class Finish:
         Args:
           evaluators: measure the model as they do in the pretraining.
           pretrained: the pretraining's result, whose state may be used up.
-          meta: see `train.fit`.
         """
         config = self.config
         if jax.process_index() == 0:

@@ -16,6 +16,7 @@ from clwe_jax.text.dictionary import test_dictionaries, training_dictionary
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.dictionary.test_dictionaries import TestSet
 from clwe_jax.text.spread import spread
+from clwe_jax.text.words.characters import has_letter
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.words.words import Segmenter
 
@@ -163,7 +164,7 @@ def induce_pairs(
     rows = rows[[pair not in never for pair in map(tuple, rows.tolist())]]
     rows = rows[np.argsort(rows[:, 0])]
     pairs = [(source.words[a], target.words[b]) for a, b in rows.tolist()]
-    return [pair for pair in pairs if all(any(map(str.isalpha, word)) for word in pair)]
+    return [pair for pair in pairs if all(has_letter(word) for word in pair)]
 
 
 def _mutual_nearest(pairs: np.ndarray, source: Vectors, target: Vectors) -> np.ndarray:

@@ -23,6 +23,7 @@ from clwe_jax.static import report as page
 from clwe_jax.text.lines import iterate_lines
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.spread import spread
+from clwe_jax.text.words.characters import has_letter
 from clwe_jax.text.words.spellings import Spellings
 from clwe_jax.types import Encoder
 
@@ -118,7 +119,7 @@ def write_dictionaries(links: WordLinks, folder: str, spellings: Spellings) -> N
 def sort_links(links: CountedLinks) -> list[tuple[str, str, float]]:
     """The links of words with letters, most frequent first."""
     words = zip(links.source, links.target, links.counts.tolist())
-    spelled = [link for link in words if all(any(map(str.isalpha, x)) for x in link[:2])]
+    spelled = [link for link in words if all(has_letter(x) for x in link[:2])]
     return sorted(spelled, key=lambda link: -link[2])
 
 

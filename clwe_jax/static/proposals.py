@@ -22,6 +22,7 @@ from clwe_jax.embeddings.linking import WordLinks
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.static.marked import Example, ExampleFinder
+from clwe_jax.text.words.characters import has_letter
 from clwe_jax.text.words.spellings import readable
 from clwe_jax.text.words.words import latin
 
@@ -131,7 +132,7 @@ def _counts(model: StaticSpaces, language: str) -> Mapping[str, int]:
 
 
 def _is_word(key: str) -> bool:
-    return any(map(str.isalpha, key)) and not any(map(str.isdigit, key))
+    return has_letter(key) and not any(map(str.isdigit, key))
 
 
 def _of_words(links: WordLinks, pair: tuple[str, str]) -> dict[str, dict[str, float]]:

@@ -70,7 +70,6 @@ class Trainer:
       folder: of the files, `static.trained` or WORKDIR/trained.
       folders: option -> its folder; see `text_of_run.resolve_folders`.
       normalizer: of the text.
-      segmenter: see `lexica.segmenter`.
       dictionary: training dictionary, for 'replace', 'duong', 'dictionary' and mining.
     """
 

@@ -87,7 +87,6 @@ def labeller(
     """The embedder and the head of a transfer run whose encoder, if it has one, is frozen.
 
     Args:
-      settings, labels, tags: see `labelling`.
       encoder: the run's `config.encoder`.
       vocab_size: number of pieces, for an embedder that learns.
     """
@@ -103,7 +102,6 @@ def tuned_objective(
     """The objective of a transfer run that fine-tunes the backbone of `base`.
 
     Args:
-      settings, labels, tags: see `labelling`.
       base: objective of a masked language model, or LASER's.
 
     Raises:

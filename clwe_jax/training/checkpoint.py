@@ -36,7 +36,6 @@ class Restored:
     Attributes:
       state: arrays, with the target's shardings.
       data: this host's bytes; None where another number of hosts wrote the checkpoint.
-      meta: see `Checkpointer.save`.
     """
 
     state: TrainState

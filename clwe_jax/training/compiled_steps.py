@@ -118,7 +118,6 @@ def trace_step(
     """The traced training step, (state, batch) -> (state, metrics); the state is donated.
 
     Args:
-      objective, optimizer, microbatches: see `fit`.
       steps: steps of the whole run, for the schedules.
       mesh: the mesh; its devices may be descriptions to compile for.
       target: shapes and shardings of the state, from `train_state.plan`.

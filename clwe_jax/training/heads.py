@@ -197,7 +197,6 @@ def start(labeller: Labeller, table: Array, batch: Batch, keys: Array) -> Any:
     """The initial parameters of all members.
 
     Args:
-      labeller, table: see `fit`.
       batch: a batch of all members, see `stacked`.
     """
     one = jax.tree.map(lambda x: x[0], batch)
@@ -245,10 +244,7 @@ def stack_batches(batches: Sequence[Batch]) -> Batch:
 
 
 def step(labeller: Labeller, recipe: Recipe, steps: int) -> Callable[..., tuple[Any, Any, Array]]:
-    """The compiled step of all members.
-
-    Args:
-      labeller, recipe: see `fit`.
+    """The compiled step of all members. Arguments as of `fit`.
 
     Returns:
       A function from parameters and optimizer states of all members, the table, a batch, keys and

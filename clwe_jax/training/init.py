@@ -110,7 +110,6 @@ def from_config(
     """The sources that `config.init` names; None where it names none. Nothing is read yet.
 
     Args:
-      names: see `Initial`.
       start: the vectors that the options from `embeddings` on describe.
     """
     if given.parameters:
@@ -130,7 +129,6 @@ def initialise(
 
     Args:
       state: from `train_state.start`.
-      objective, tx, batch, mesh: as of `train_state.start`.
     """
     boxed = jax.eval_shape(lambda batch: dict(objective.init(jax.random.key(0), batch)), batch)
     params, record = initial.apply_to(state.params, partition.axes_of(boxed["params"]))

@@ -67,7 +67,8 @@ def make_step(
         grads = jax.tree.map(lambda g: g * (1.0 / weight), grads)
         params = learning_part(state.params)
         updates, opt_state = tx.update(grads, state.opt_state, params, norm=norm)
-        new, old = (optax.apply_updates(params, updates), opt_state), (params, state.opt_state)
+        new = (optax.apply_updates(params, updates), opt_state)
+        old = (params, state.opt_state)
         params, opt_state = jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old)
         applied = state.replace(params=_fill_masked(params, state.params), opt_state=opt_state)
         if isinstance(objective, Stateful):

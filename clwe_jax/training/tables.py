@@ -87,7 +87,6 @@ def tables(axes: Axes, which: str = "both") -> list[str]:
 
     Args:
       axes: path -> logical axes.
-      which: see `TokenVectors`.
 
     Raises:
       ValueError: the model has no such table; the message says why.
@@ -153,7 +152,6 @@ def with_rows(
       old: the parameter.
       theirs: the other run's, of the same shape except along these axes.
       axes: their logical axes.
-      common: see `in_common`.
     """
     whole = [np.arange(size) for size in old.shape]
     here = [common.get(axis, (places,) * 2)[0] for axis, places in zip(axes, whole)]

@@ -70,7 +70,6 @@ def plan(
 
     Args:
       batch: a batch, or ShapeDtypeStructs like one.
-      seed: see `create`.
     """
     boxed = jax.eval_shape(lambda batch: create(objective, tx, batch, seed), batch)
     shardings = partition.shardings_of(boxed, mesh)
@@ -113,7 +112,6 @@ def with_params(
     Args:
       state: from `start`.
       params: parameters, placed as the state's.
-      tx, mesh: as of `start`.
     """
     shardings = jax.tree.map(lambda x: x.sharding, state.opt_state)
     with partition.use(mesh):

@@ -117,7 +117,6 @@ class TunedLabellers:
       variables: of each seed.
       labels: name of each label.
       length: longest row, in pieces.
-      types: see `piece_rows.of_texts`.
     """
 
     objective: LabellingObjective

@@ -24,7 +24,6 @@ class OpenedEncoder:
     Attributes:
       reader: makes the features; in mode tune, the pretrained model.
       made_with: facts of the encoder, for the records of what is kept.
-      initial: see `heads.fit`.
       coverage: language -> share of the running words of its test rows that have a vector.
     """
 

@@ -40,7 +40,7 @@ class Masked(NamedTuple):
     """The words of a chunk after masking and switching; all [W].
 
     Attributes:
-      start, size, switched, masked, language, shown, shown_size, entry: see `rows.Sequences`.
+      start, size, switched, masked, language, shown, shown_size, entry: as of `rows.Sequences`.
       synonym: int32, the synonym's number in the dictionary for a switched word, else -1.
     """
 

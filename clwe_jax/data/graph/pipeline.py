@@ -86,7 +86,6 @@ def of_run(
 
     Args:
       config: `data`, `task` and `seed`.
-      batch_size, process_index, process_count: see `texts.Pipeline`.
       task: how examples are made; None: as `config.task` says.
     """
     if task is None:

@@ -92,7 +92,6 @@ def write_pairs(
     """Writes the parallel text of a data set as tables OUT/xx-yy.tsv.
 
     Args:
-      name, data_dir: see `prepared`.
       languages: those to write; all where there are none.
       max_rows: number of rows to read, from the beginning; 0: all.
 

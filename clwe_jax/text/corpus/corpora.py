@@ -45,7 +45,6 @@ class LanguageStats:
 
     Attributes:
       covered_words: number of running words with a dictionary entry.
-      repaired_lines, windows_lines: see `LineCounts`.
       frequent: frequent words that begin with a letter, most frequent first.
       counted: running words of the part that was read.
       counts: occurrences of the most frequent of them, most frequent first.
@@ -176,7 +175,6 @@ class TextCorpus:
 
         Args:
           words: function from raw text to words; it must separate words at all white space.
-          limit: as of `lines`.
         """
         counts = LineCounts()
         tokens: collections.Counter[str] = collections.Counter()

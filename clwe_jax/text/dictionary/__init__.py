@@ -120,8 +120,7 @@ def test_words(
 ) -> set[str]:
     """The normalised words of either language in the test dictionaries between two languages.
 
-    Args:
-      exclude: see `load`.
+    Arguments as of `load`.
 
     Raises:
       FileNotFoundError, ValueError: as of `load`.

@@ -7,6 +7,7 @@ import itertools
 from typing import Iterable, Mapping, Sequence
 
 from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.words.characters import has_letter
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.words.words import Segmenter
 
@@ -42,7 +43,7 @@ class Glossary:
     def coverage(self, sentences: Iterable[Sequence[str]]) -> float:
         """The share of running words with letters that have a translation, in [0, 1]."""
         words = itertools.chain.from_iterable(sentences)
-        translated = [self._key(word) in self.entries for word in words if _strip_marks(word)]
+        translated = [self._key(word) in self.entries for word in words if has_letter(word)]
         return sum(translated) / max(1, len(translated))
 
     def _key(self, word: str) -> str:
@@ -82,7 +83,3 @@ def of_dictionary(
             f"config.transfer.translate: add {source}-{target}.txt"
         )
     return Glossary(source, target, entries)
-
-
-def _strip_marks(word: str) -> bool:
-    return any(map(str.isalpha, word))

@@ -68,7 +68,6 @@ def find(
     """The test dictionaries in a folder between a run's languages; the log names the others.
 
     Args:
-      directory: see `files`.
       normalizer: makes the keys by which words are compared.
       pairs: wanted directions (source, target), in this order; empty: all directions.
 

@@ -100,7 +100,6 @@ def stamps(
     """Name -> stamp of the dictionary files that `load` reads; {} for a run without dictionaries.
 
     Args:
-      folders: see `load`.
       left_out: folders and files of the test dictionaries that count too; None: all of `tests`.
     """
     if not folders["dictionaries"]:

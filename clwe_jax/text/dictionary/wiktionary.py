@@ -18,6 +18,7 @@ from clwe_jax.text.corpus import download
 from clwe_jax.text.dictionary import pair_files
 from clwe_jax.text.words import languages as language_codes
 from clwe_jax.text.words import spellings
+from clwe_jax.text.words.characters import has_letter
 from clwe_jax.text.words.normalize import Normalizer
 
 # The same folder as in the repository https://github.com/CPJKU/wechsel.
@@ -124,5 +125,5 @@ def _key(text: str, language: str) -> str:
     """The key of an entry that is one to three words with a letter; else ''."""
     key = Normalizer().key(text, language)
     words = key.split(" ")
-    good = len(words) <= _MAX_WORDS and any(map(str.isalpha, key)) and not _MARKUP.search(text)
+    good = len(words) <= _MAX_WORDS and has_letter(key) and not _MARKUP.search(text)
     return key if good else ""

@@ -122,6 +122,5 @@ class Task(Protocol):
     def counts(self, gold: Sequence, predicted: Sequence) -> np.ndarray:
         """The counts of each row from which F1 or accuracy follows, int64 [N, 3]; see `scores`.
 
-        Args:
-          gold, predicted: as of `score`.
+        Arguments as of `score`.
         """

@@ -122,6 +122,16 @@ _SMALL_KE_KA = (0x30F5, 0x30F6)  # counters (5ヶ月), not parts of katakana wor
 _SENTENCE_ENDS = ".!?…。！？｡؟۔।॥։።፧။៕‼⁇⁈⁉"
 
 
+def has_letter(text: str) -> bool:
+    """Whether a text has a letter of any script."""
+    return any(map(str.isalpha, text))
+
+
+def has_letter_or_digit(text: str) -> bool:
+    """Whether a text has more than punctuation and symbols."""
+    return any(map(str.isalnum, text))
+
+
 def _mark_ranges(table: np.ndarray, ranges, value, where: np.ndarray | None = None) -> None:
     for first, last in ranges:
         part = table[first : last + 1]

@@ -18,6 +18,7 @@ import unicodedata
 import numpy as np
 
 from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.words.characters import has_letter
 from clwe_jax.text.words.words import is_unspaced, latin
 
 _FEWEST = 20  # entries in another script, and pairs that teach letters
@@ -194,7 +195,7 @@ def _respell_word(word: str, letters: Letters, counts: Mapping[str, int]) -> str
             part = word[place : place + length]
             if len(part) < length:
                 continue
-            choices = letters.get(part, {} if any(map(str.isalpha, part)) else {part: 1.0})
+            choices = letters.get(part, {} if has_letter(part) else {part: 1.0})
             for right, share in choices.items():
                 if share < _LEAST:
                     continue
