@@ -35,6 +35,7 @@ _DEBUG = flags.DEFINE_bool("debug", False, "Show the whole traceback of an error
 
 
 def main(argv: list[str]) -> None:
+    """Trains the system of the flags; ends with a line on an error of the user's."""
     if len(argv) > 1:
         sys.exit(f"error: unknown arguments {argv[1:]}; options start with --. See --help.")
     logging.set_verbosity(logging.INFO)

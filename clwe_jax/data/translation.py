@@ -127,7 +127,7 @@ def sentences(
     groups: list[str] = []
     skipped: dict[str, int] = {}
     for language in corpus.languages:
-        lines = itertools.islice(corpus.lines(language), task.most or None)
+        lines = itertools.islice(corpus.lines(language), task.max_sentences or None)
         encoded = [tokenizer.encode(line, language) for line in lines]
         kept = [(ids, index) for ids, index in encoded if 0 < len(ids) < length]
         if len(kept) < len(encoded):

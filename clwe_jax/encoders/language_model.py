@@ -231,7 +231,9 @@ def nearest_words(
 
     Args:
       models: language -> the model that encodes it.
-      word, lang, k, to, layer, method: as for `LanguageModel.neighbours`.
+
+    Raises:
+      ValueError: layer='all', or a word or a language that the model does not know.
     """
     method = check_search(k, method)
     if layer == "all":

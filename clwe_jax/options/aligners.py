@@ -37,7 +37,7 @@ class ProcrustesOptions(AlignerOptions):
 
     refinements: Count = option(0, "rounds of an induced dictionary and a new map")
     method: Annotated[str, OneOf(*METHODS)] = option(
-        "csls", "retrieval method of the rounds, see `csls.nearest`"
+        "csls", "retrieval method of the rounds: cosine | csls | inverted_softmax"
     )
     max_words: Size = option(15_000, "most frequent words of a side whose pairs the rounds use")
     neighbourhood: Size = option(10, "neighbours of CSLS")
@@ -146,7 +146,7 @@ class SelfLearningOptions(AlignerOptions):
         2.0, "factor of that probability when the objective stalls"
     )
     interval: Size = option(50, "iterations without improvement that count as a stall")
-    threshold: Amount = option(1e-06, "least increase that counts as improvement")
+    threshold: Amount = option(1e-06, "smallest increase that counts as improvement")
     reweight: float | None = option(
         0.5, "power of the cross-correlations; None: the map stays orthogonal"
     )

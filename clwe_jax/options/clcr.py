@@ -138,9 +138,9 @@ class ClcrOptions(Section):
         "the sentences with gold links on which the figures are measured: test | dev, others, "
         "to choose options on",
     )
-    sentences: Size = option(250_000, "most parallel sentences")
-    test_sentences: Size = option(500, "most sentences with gold links")
-    length: Annotated[int, Range(2)] = option(64, "most words of a sentence")
+    sentences: Size = option(250_000, "maximum number of parallel sentences")
+    test_sentences: Size = option(500, "maximum number of sentences with gold links")
+    length: Annotated[int, Range(2)] = option(64, "maximum number of words of a sentence")
     layer: str = option(
         "",
         "a number, a range, mean_last4 | '': two thirds of the depth (clcr.faithful: three quarters)",
@@ -167,7 +167,7 @@ class ClcrOptions(Section):
         "of words to their mean vector)",
     )
     predictor: PredictorOptions = section(lambda: PredictorOptions(hidden=512, steps=10_000))
-    pivot_probability: Share = option(0.2, "least probability of a pivot when the model is used")
+    pivot_probability: Share = option(0.2, "minimum probability of a pivot when the model is used")
     beam: Size = option(10, "width of the beam that searches for an order when the model is used")
     reordered: Annotated[str, OneOf("source", "target")] = option(
         "source", "the side whose words get the other one's order: source | target"

@@ -59,8 +59,8 @@ class CompareOptions(Section):
         "no such tasks",
     )
     heads: Size = option(3, "heads of a task on each encoder")
-    rows: Count = option(2_000, "most training rows of a task; 0: all")
-    test_rows: Count = option(500, "most test rows of a task and language; 0: all")
+    rows: Count = option(2_000, "maximum number of training rows of a task; 0: all")
+    test_rows: Count = option(500, "maximum number of test rows of a task and language; 0: all")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -45,7 +45,7 @@ class FastTextOptions(PassesOptions):
     """Hyperparameters of fastText's skip-gram; the defaults are fastText's (joint-align, 4.1)."""
 
     dim: Size = option(300, "width of a vector")
-    min_count: Size = option(5, "least number of occurrences of a word with a vector")
+    min_count: Size = option(5, "minimum number of occurrences of a word with a vector")
     window: Size = option(
         5, "largest number of context words on either side; the width is drawn for every word"
     )
@@ -68,7 +68,7 @@ class DuongOptions(PassesOptions):
 
     dim: Size = option(300, "width of a vector")
     min_count: Size = option(
-        5, "least number of occurrences of a word with a vector, in its language"
+        5, "minimum number of occurrences of a word with a vector, in its language"
     )
     window: Size = option(
         5, "largest number of context words on either side; the width is drawn for every word"
@@ -87,13 +87,15 @@ class MiningOptions(Section):
 
     all_pairs: Count = option(
         10,
-        "most languages for which all pairs are mined, whose time grows with the square of the "
+        "maximum number of languages whose pairs are all mined; the time grows with the square of the "
         "number; of more languages, each is mined with the hub alone",
     )
-    rounds: Size = option(5, "most rounds of mining; it ends when a round finds no further pairs")
+    rounds: Size = option(
+        5, "maximum number of rounds of mining; it ends when a round finds no further pairs"
+    )
     max_words: Size = option(40, "words of the longest sentences that are mined")
     neighbourhood: Size = option(4, "neighbours over which the margin averages")
-    margin: Amount = option(1.02, "least margin of a pair")
+    margin: Amount = option(1.02, "minimum margin of a pair")
     grow_lines: Count = option(
         2, "lines around a supported pair in which further pairs are looked for; 0: none"
     )

@@ -32,7 +32,7 @@ class WordAlignerOptions(Section):
     )
     threshold: Share = option(
         0.1,
-        "least probability of a link, in both directions, for 'softmax'. The published .001 "
+        "minimum probability of a link, in both directions, for 'softmax'. The published .001 "
         "links far too much where hidden states have few dimensions",
     )
     temperature: Amount = option(1.0, "of the softmaxes; the inner products are divided by it")
@@ -64,9 +64,7 @@ class RetrievalEvaluation(EvaluationOptions):
     """Accuracy of sentence retrieval by language pair, for any encoder."""
 
     name = "retrieval"
-    data: str = option(
-        "", "parallel text, see `text.corpus.parallel`; '' leaves the evaluation out"
-    )
+    data: str = option("", "parallel text (docs/data.md); '' leaves the evaluation out")
     max_sentences: Count = option(
         1_000, "maximum number of sentences of a language pair, from the beginning; 0: all"
     )
@@ -80,23 +78,25 @@ class BleuEvaluation(EvaluationOptions):
     name = "bleu"
     data: str = option(
         "",
-        "folder of parallel text or the beginning of its files' names, see `text.corpus.parallel`; "
+        "folder of parallel text or the beginning of its files' names (docs/data.md); "
         "'' leaves the evaluation out",
     )
-    max_sentences: Count = option(200, "most sentences of a pair, from the beginning; 0: all")
+    max_sentences: Count = option(
+        200, "maximum number of sentences of a pair, from the beginning; 0: all"
+    )
     width: Size = option(5, "number of beams; 1: greedy search. Static vectors have none")
     penalty: Amount = option(1.0, "exponent of the length in a beam's scores")
 
 
 @dataclasses.dataclass(frozen=True)
 class MiningEvaluation(EvaluationOptions):
-    """Bitext mining by the margin of sentence vectors, as on BUCC; see `align.mining`."""
+    """Bitext mining by the margin of sentence vectors, as on BUCC."""
 
     name = "mining"
-    data: str = option(
-        "", "parallel text, see `text.corpus.parallel`; '' leaves the evaluation out"
+    data: str = option("", "parallel text (docs/data.md); '' leaves the evaluation out")
+    max_sentences: Count = option(
+        0, "maximum number of sentences of a pair, from the beginning; 0: all"
     )
-    max_sentences: Count = option(0, "most sentences of a pair, from the beginning; 0: all")
     neighbourhood: Size = option(4, "neighbours over which the margin averages")
 
 
@@ -106,8 +106,7 @@ class BliEvaluation(EvaluationOptions):
 
     name = "bli"
     data: str = option(
-        "",
-        "folder of test dictionaries, see `test_dictionaries.find`; '' leaves the evaluation out",
+        "", "folder of test dictionaries (docs/data.md); '' leaves the evaluation out"
     )
     methods: str = option(
         "nn,csls", "comma-separated methods among `nn` (cosine), `csls` and `inverted_softmax`"
@@ -127,7 +126,7 @@ class BliEvaluation(EvaluationOptions):
     neighbourhood: Size = option(10, "number of neighbours that CSLS averages over")
     beta: Amount = option(30.0, "inverse temperature of the inverted softmax")
     tags: str = option(
-        "", "folder of tagged text with the parts of speech of words, see `tags.read`; '': none"
+        "", "folder of xx*.tsv or xx*.conllu, words with their parts of speech; '': none"
     )
 
 
@@ -160,7 +159,7 @@ class WsdEvaluation(EvaluationOptions):
     tests: str = option("", "folder of test sets in the same format; all of them are used")
     wordnet: str = option(
         "",
-        "table of WordNet's senses, see `wsd_files.first_senses`; '': the first sense is the "
+        "table of WordNet's senses (sense_key, lemma, pos, sense_number); '': the first sense is the "
         "most frequent one in the annotated text, and other lemmas get no answer",
     )
     development: str = option(
@@ -176,7 +175,10 @@ class SimilarityEvaluation(EvaluationOptions):
     """Word similarity, for the words of any encoder."""
 
     name = "similarity"
-    data: str = option("", "folder of sets, see `find`; '' leaves the evaluation out")
+    data: str = option(
+        "",
+        "folder of EN_NAME.txt and EN-DE-NAME.txt, with lines `word word score`; '' leaves the evaluation out",
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,7 +188,7 @@ class WordAlignmentEvaluation(EvaluationOptions, WordAlignerOptions):
     name = "word_alignment"
     data: str = option(
         "",
-        "folder of links and sentences, see `alignment_files`; 'pocket': sentences that the "
+        "folder of links and sentences (docs/evaluate.md); 'pocket': sentences that the "
         "embedded world writes with their gold links; '' leaves the evaluation out",
     )
     max_sentences: Count = option(

@@ -34,6 +34,7 @@ _RENAMED = {
     "optimizer.pull": "optimizer.decay_to_start",
     "static.mining.position": "static.mining.position_weight",
     "task.kept": "task.kept_piece",
+    "task.most": "task.max_sentences",
     "transfer.align.parallel": "data.pairs",
 }
 # The key of config.json for the folder that relative paths of options begin in, as seen from WORKDIR.

@@ -72,8 +72,7 @@ class TransformerOptions(ModelOptions):
         0, "rows of the table of token types (BERT: 2, for a pair of texts in one row); 0: no table"
     )
     pooler: bool = option(
-        False,
-        "whether the model has BERT's pooler, a dense layer with tanh on [CLS]; see `Transformer.pool`",
+        False, "whether the model has BERT's pooler, a dense layer with tanh on [CLS]"
     )
     private_layers: Annotated[Count, AtMost("layers")] = option(
         0, "first layers of which each language has its own; a row has one language"

@@ -116,7 +116,7 @@ class UnsupervisedTranslationOptions(TranslationOptions):
     """Denoising and back-translation (`types.Objective`, `types.Encodes`, `types.Generates`)."""
 
     name = "unsupervised_translation"
-    shuffle: Amount = option(3.0, "most places that a word moves")
+    shuffle: Amount = option(3.0, "maximum number of places that a word moves")
     drop: Rate = option(0.1, "rate of words that are left out")
     blank: Rate = option(0.2, "rate of words that become [MASK]")
     denoising: Sequence[Sequence[float]] = option(

@@ -22,7 +22,7 @@ class ProjectionOptions(Section):
     apply: str = option("orthogonal", "the map that `api.load` applies")
     lines: Size = option(20_000, "lines of each language whose words are averaged")
     identical: bool = option(True, "whether tokens of both languages are pairs too")
-    identical_min_count: Size = option(5, "least occurrences of such a token")
+    identical_min_count: Size = option(5, "minimum number of occurrences of such a token")
     anchors: str = option("words", "words | senses: points of the last layer's map")
     source: str = option("", "folder of the monolingual run that is mapped, for two runs")
     target: str = option("", "folder of the monolingual run that it is mapped onto")

@@ -270,7 +270,9 @@ class Sentences(TaskOptions):
 
     name = "sentences"
     sources = ("text:DIR",)
-    most: Count = option(0, "most sentences of a language, from the beginning; 0: all")
+    max_sentences: Count = option(
+        0, "maximum number of sentences of a language, from the beginning; 0: all"
+    )
     widths: Size = option(
         3, "number of widths of batches, whose sentences have similar lengths; each is compiled"
     )

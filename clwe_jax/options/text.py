@@ -94,7 +94,9 @@ class BatchesOptions(CorpusOptions):
     )
     sequence_length: Annotated[int, Range(8)] = option(64, "pieces or words of a row")
     max_predictions: Count = option(0, "masked pieces a row; 0: a fifth of sequence_length")
-    distinct_words: Count = option(0, "most distinct words of a biLM's batch; 0: by the text")
+    distinct_words: Count = option(
+        0, "maximum number of distinct words of a biLM's batch; 0: by the text"
+    )
     heldout_share: Annotated[float, Range(0, 0.5, below=True)] = option(
         0.01, "share of the lines that are held out, chosen by a hash of their text"
     )
@@ -136,7 +138,7 @@ class VocabOptions(SmallVocabOptions):
         "vocab.txt, a SentencePiece .model, fastBPE's .fcodes, a run's vocab or a folder of "
         "Hugging Face; '': the vocabulary is made from the text",
     )
-    min_count: Size = option(1, "least number of occurrences of a word that counts")
+    min_count: Size = option(1, "minimum number of occurrences of a word that counts")
     dictionary_share: Annotated[float, Range(0, 0.9)] = option(
         0.0, "largest share of the pieces that the dictionary's frequent words fill as whole words"
     )

@@ -60,7 +60,7 @@ class MapsOptions(WordAlignerOptions):
         "STEM of files STEM.de-en with links `0-0 1-2` of these sentences | gold, with pocket | '': the "
         "encoder aligns the words, by the options below",
     )
-    sentences: Size = option(30_000, "most sentences of a language")
+    sentences: Size = option(30_000, "maximum number of sentences of a language")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +86,7 @@ class TransferOptions(Section):
         "", "a folder of {lang}.* files | tfds:NAME, with {lang} in it | '': the embedded world"
     )
     rows: str = option("", "training rows, or rows or shares by language: en:1,de:.25; '': all")
-    test_rows: Count = option(0, "most rows of a test file; 0: all")
+    test_rows: Count = option(0, "maximum number of rows of a test file; 0: all")
     embedded_rows: Size = option(2_000, "training rows of a language of the embedded world")
     embedded_tests: Size = option(
         500, "the embedded world's development and test rows of a language"
@@ -118,7 +118,7 @@ class TransferOptions(Section):
         "every word is read",
     )
     pivot_probability: Share = option(
-        0.0, "with reduce, least probability of a pivot; 0: the CLCR run's"
+        0.0, "with reduce, minimum probability of a pivot; 0: the CLCR run's"
     )
     center: bool = option(False, "whether each language's own mean feature is subtracted")
     length: Annotated[int, Range(4)] = option(

@@ -50,7 +50,7 @@ class Opened(NamedTuple):
 
     run_text: RunText
     inputs: inputs.Inputs
-    tested: dict[str, tuple[int, int]]  # the test pairs in the dictionary, see `tested`
+    tested: dict[str, tuple[int, int]]  # the test pairs in the dictionary (`count_tested`)
 
 
 class Trained(NamedTuple):

@@ -124,7 +124,7 @@ def test_sentences_of_every_language_with_the_words_of_pieces(tokenizer, tmp_pat
     np.testing.assert_array_equal(rows["words"][0], [0, 0, 1, 2])
     np.testing.assert_array_equal(rows["inputs"][2], ids("y", "##z", "x"))
     np.testing.assert_array_equal(rows["language_ids"], [0, 1, 1])
-    assert sentences(Sentences(most=1), corpus, tokenizer, 9).counts["sentences/de"] == 1
+    assert sentences(Sentences(max_sentences=1), corpus, tokenizer, 9).counts["sentences/de"] == 1
     with pytest.raises(ValueError, match="'en' .* 2 pieces"):
         sentences(Sentences(), corpus, tokenizer, 2)
 
