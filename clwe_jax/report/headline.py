@@ -100,8 +100,8 @@ def choose_shown(headlines: Iterable[Headline], figures: Mapping[str, float]) ->
 
 
 def choose_leading(headlines: Sequence[Headline], figures: Mapping[str, float]) -> Headline | None:
-    """The one that the verdict is on: the last one that has a floor, else the last measured one."""
-    there = [x for x in headlines if x.sentence and x.mean in figures]
+    """The one that stands for all: the last one that has a floor, else the last measured one."""
+    there = [x for x in headlines if x.mean in figures]
     with_floor = [x for x in there if x.floor(figures)]
     return next(reversed(with_floor or there), None)
 

@@ -37,7 +37,7 @@ def tiles(
     shown: list[Tile] = []
     meanings: set[str] = set()  # of several ways to measure one thing, the first has the sentence
     for name, some in headlines.items():
-        leading = choose_leading(some, run.figures)
+        leading = choose_leading([x for x in some if x.sentence], run.figures)
         # The figure of the verdict comes first.
         for headline in sorted(choose_shown(some, run.figures), key=lambda x: x is not leading):
             notes = _describe(run, headline, name)

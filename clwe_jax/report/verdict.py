@@ -53,7 +53,7 @@ Step = tuple[str, str]
 
 def judge(run: RunFolder, headlines: Sequence[Headline], step: Step) -> Verdict | None:
     """The verdict on the leading figure of a measurement, with `step` below its floor; None without one."""
-    headline = choose_leading(headlines, run.figures)
+    headline = choose_leading([x for x in headlines if x.sentence], run.figures)
     if headline is None:
         return None
     form = figures.FORMS[headline.form]
