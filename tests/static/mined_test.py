@@ -110,7 +110,7 @@ def test_a_judge_accepts_taken_pairs_and_few_refused_ones(run, tmp_path):
     judged = {x.removeprefix("mined/de-en/judged/"): y for x, y in found.figures.items()}
     assert judged["taken/1.5"] > 0.8 > judged["refused/1.02"]
     [section] = found.sections
-    assert any(x.get("title") == "judge accepts" for x in section["blocks"])
+    assert any(x.get("title") == "Pairs that the judge accepts" for x in section["blocks"])
 
 
 def test_mined_words_are_written_as_the_language_has_them(run, tmp_path):
