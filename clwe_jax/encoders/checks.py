@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 from typing import Any, Iterable, Sequence
 
+from clwe_jax import options
 from clwe_jax.options.section import nearest
 from clwe_jax.text.corpus.frequencies import FILE
 from clwe_jax.text.words.languages import hint
@@ -23,8 +24,11 @@ def check_languages(known: Sequence[str], **codes: Any) -> None:
     for name, code in codes.items():
         check_type(name, code, str, "the code of a language, such as 'en'")
         if code not in known:
+            # A downloaded encoder is taken to know these where nobody has named its languages.
+            assumed = set(options.MBERT_LANGUAGES.split(",")) <= set(known)
+            remedy = f" Load a downloaded encoder with languages=[{code!r}]." * assumed
             raise ValueError(
-                f"{name}={code!r} is not a language of this model. {hint(code, known)}"
+                f"{name}={code!r} is not a language of this model. {hint(code, known)}{remedy}"
             )
 
 

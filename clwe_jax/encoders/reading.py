@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import re
 from typing import Any, Mapping, Sequence
@@ -18,12 +17,19 @@ from clwe_jax.encoders.encode import Reduce, select_layer
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.interop import arrays
 from clwe_jax.text.vocab.base_vocab import Vocabulary
-from clwe_jax.text.vocab.hf_tokenizer import read_optional
+from clwe_jax.text.vocab.hf_tokenizer import CONFIG_FILE, read_json, read_optional
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
 
 MODULES = "modules.json"
-POOLS = ("mean", "cls", "last")
+# Options of an address -> the pattern of their values.
+_VALUES = {
+    "pool": "mean|cls|last",
+    "layer": r"last|mean_last4|\d+",
+    "prompt": "(?s:.*)",
+    "length": r"\d+",
+    "normalize": "|0|1",
+}
 _PROMPTS = "config_sentence_transformers.json"
 _LENGTH = "sentence_bert_config.json"
 # Entries of a Pooling module's config.json, or their values -> our names.
@@ -97,7 +103,7 @@ class Reading:
             return own, (-1, 0) if end else (0, -1)
         if pieces:
             own[-1 if end else 0] = 0
-        return own, (-1, -1)
+        return own, (-1, -1) if pieces else (0, 0)
 
     def finish(self, pooled: np.ndarray) -> np.ndarray:
         """The vectors of pooled ones, [N, D]."""
@@ -138,10 +144,9 @@ def read(directory: str, query: str = "") -> Reading | None:
                 directory,
             )
         return None
-    unknown = sorted(set(given) - {"pool", "layer", "prompt", "length", "normalize"})
-    if unknown or given.get("pool", "mean") not in POOLS:
+    if any(not re.fullmatch(_VALUES.get(name, "(?!)"), value) for name, value in given.items()):
         raise ValueError(
-            f"hf:{directory}?{query}: expected pool={'|'.join(POOLS)}, layer=last|mean_last4|NUMBER, "
+            f"hf:{directory}?{query}: expected pool={_VALUES['pool']}, layer=last|mean_last4|NUMBER, "
             "prompt=NAME|TEXT, length=NUMBER or normalize=1, with & between them"
         )
     if "prompt" in given:
@@ -150,7 +155,7 @@ def read(directory: str, query: str = "") -> Reading | None:
     if "length" in given:
         found["max_length"] = int(given["length"])
     if "normalize" in given:
-        found["normalize"] = given["normalize"] not in ("0", "")
+        found["normalize"] = given["normalize"] == "1"
     if found.pop("excludes_prompt", False) and found["prompt"] and found["pool"] == "mean":
         raise ValueError(
             f"{directory}: include_prompt=false, a mean without the prompt's pieces, is not supported: "
@@ -163,13 +168,18 @@ def read(directory: str, query: str = "") -> Reading | None:
 def _modules(directory: str) -> dict[str, Any]:
     """The fields of `Reading` by modules.json and the folders that it names."""
     path = os.path.join(directory, MODULES)
+    modules = read_json(path, list)
+    if not all(isinstance(x, Mapping) and {"idx", "type"} <= x.keys() for x in modules):
+        raise ValueError(f'{path} is damaged: expected modules with "idx", "path" and "type"')
     found: dict[str, Any] = {"dense": []}
-    for module in sorted(_read_list(path), key=lambda x: x["idx"]):
+    for module in sorted(modules, key=lambda x: x["idx"]):
         kind = module["type"].rpartition(".")[2]
         folder = os.path.join(directory, module.get("path") or "")
         if kind == "Transformer":
             settings = read_optional(folder, _LENGTH) or {}
-            found["max_length"] = settings.get("max_seq_length") or 0
+            # The library's version 6 keeps the length with the tokenizer alone.
+            length = (read_optional(folder, CONFIG_FILE) or {}).get("model_max_length", 0)
+            found["max_length"] = settings.get("max_seq_length") or length
             found["lower"] = bool(settings.get("do_lower_case"))
         elif kind == "Pooling":
             settings = read_optional(folder, "config.json") or {}
@@ -201,21 +211,6 @@ def _dense(folder: str) -> DenseModule:
     return DenseModule(
         kernel, weights.get("linear.bias", np.zeros(kernel.shape[1], np.float32)), activation
     )
-
-
-def _read_list(path: str) -> list[Mapping[str, Any]]:
-    """The modules of modules.json; ValueError that names the file where it is damaged."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
-    except ValueError as error:  # of json or of UTF-8
-        raise ValueError(f"{path} is damaged: {error}") from error
-    whole = isinstance(content, list) and all(isinstance(x, Mapping) for x in content)
-    if not whole or any({"idx", "type"} - set(x) for x in content):
-        raise ValueError(
-            f'{path} is damaged: expected a list of modules, each with "idx", "path" and "type"'
-        )
-    return content
 
 
 class ReadingEncoder(ModelEncoder):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import sys
 from typing import Any, Iterable, Sequence
 
@@ -28,6 +29,8 @@ from clwe_jax.text.vocab.subword_vocab import INSIDE_MARK, SPACE_MARK
 # Files of vocabularies beside tokenizer.json, which their rows would contradict.
 _REPLACED = (hf_tokenizer.WORDPIECE_FILE, hf_tokenizer.MERGES_FILE, hf_tokenizer.FASTBPE_FILE)
 _PROMPTS = "config_sentence_transformers.json"
+# A character, at the begin of a word or inside it, or a byte of one that has no piece (Gemma).
+_CHARACTER = re.compile(rf"(?s:({INSIDE_MARK}|{SPACE_MARK})?.|<0x..>)")
 _WEIGHTS = (".safetensors", ".bin", ".json.index", ".model", ".onnx", ".h5", ".msgpack")
 
 
@@ -59,8 +62,7 @@ def trim(
     tokenizer = hf_tokenizer.tokenizer(directory, ("en",))
     pieces = tokenizer.vocabulary.pieces
     used = {*tokenizer.vocabulary.special_ids, *(x["id"] for x in spec.get("added_tokens") or ())}
-    used |= {n for n, piece in enumerate(pieces) if len(piece.removeprefix(INSIDE_MARK)) == 1}
-    used |= {n for n, piece in enumerate(pieces) if len(piece) == 2 and piece[0] == SPACE_MARK}
+    used |= {n for n, piece in enumerate(pieces) if _CHARACTER.fullmatch(piece)}
     named = os.path.join(directory, _PROMPTS)
     if os.path.exists(named):
         prompts = [*prompts, *(hf_tokenizer.read_json(named).get("prompts") or {}).values()]
@@ -134,13 +136,13 @@ def _renumber(spec: dict[str, Any], numbers: dict[int, int]) -> dict[str, Any]:
         there = model["vocab"]
         model["merges"] = [[x, y] for x, y in pairs if x in there and y in there and x + y in there]
     added = [{**x, "id": numbers[x["id"]]} for x in spec.get("added_tokens") or ()]
-    after = json.loads(json.dumps(spec.get("post_processor")))
-    for special in ((after or {}).get("special_tokens") or {}).values():
-        special["ids"] = [numbers[n] for n in special["ids"]]
-    for end in ("cls", "sep"):
-        if isinstance((after or {}).get(end), list):
-            after[end] = [after[end][0], numbers[after[end][1]]]
-    return {**spec, "model": model, "added_tokens": added, "post_processor": after}
+    after = json.loads(json.dumps(spec.get("post_processor") or {}))
+    for step in after.get("processors", [after]):
+        for special in (step.get("special_tokens") or {}).values():
+            special["ids"] = [numbers[n] for n in special["ids"]]
+        for end in {"cls", "sep"} & step.keys():
+            step[end] = [step[end][0], numbers[step[end][1]]]
+    return {**spec, "model": model, "added_tokens": added, "post_processor": after or None}
 
 
 def _rows(

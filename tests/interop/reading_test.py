@@ -1,6 +1,7 @@
 """Sentences' vectors as the authors of a downloaded model make them."""
 
 import json
+import types
 
 import numpy as np
 import pytest
@@ -92,6 +93,22 @@ def test_vectors_equal_those_of_sentence_transformers(pool, folders, tmp_path):
         np.testing.assert_allclose(other, theirs(folder, pool, weights, "bank. "), atol=1e-5)
 
 
+@pytest.mark.parametrize("pool", ["mean", "lasttoken"])
+def test_the_library_itself_has_the_same_vectors(pool, folders, tmp_path):
+    pytest.importorskip("sentence_transformers", "6", reason="pip install sentence-transformers")
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer import modules
+
+    model = modules.Transformer(folders.write(tmp_path / "plain"))
+    model.max_seq_length = 9
+    steps = [model, modules.Pooling(8, pool), modules.Dense(8, 5), modules.Normalize()]
+    prompts = dict(prompts={"query": "bank. "}, default_prompt_name="query")
+    SentenceTransformer(modules=steps, device="cpu", **prompts).save(str(tmp_path / "model"))
+    wanted = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(TEXTS)
+    found = api.load(f"hf:{tmp_path}/model", languages=("en",)).encode(TEXTS, "en")
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
 def test_layer_and_pool_go_before_the_folder(folders, tmp_path):
     plain = api.load(f"hf:{folders.write(tmp_path / 'plain')}", languages=("en",))
     folder = folders.write(tmp_path / "model")
@@ -108,6 +125,24 @@ def test_layer_and_pool_go_before_the_folder(folders, tmp_path):
     assert len(with_words.neighbours("bank", "en", k=2)) == 2
 
 
+def test_the_length_may_stand_with_the_tokenizer_alone(folders, tmp_path):
+    folder = folders.write(tmp_path / "model")
+    add_modules(tmp_path / "model", length=9)
+    wanted = api.load(f"hf:{folder}", languages=("en",)).encode(TEXTS, "en")
+    write_json(tmp_path / "model" / "sentence_bert_config.json", {"transformer_task": "x"})
+    path = tmp_path / "model" / "tokenizer_config.json"
+    settings = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    write_json(path, settings | {"model_max_length": 9})
+    found = api.load(f"hf:{folder}", languages=("en",)).encode(TEXTS, "en")
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_text_without_pieces_has_the_vector_of_the_special_piece_there():
+    ends_alone = types.SimpleNamespace(begins=False, ends=True)
+    assert reading.Reading(pool="cls").groups(0, ends_alone) == ([], (0, 0))
+    assert reading.Reading(pool="cls").groups(2, ends_alone) == ([0, -1], (-1, -1))
+
+
 def test_options_say_how_a_folder_without_files_is_read(folders, tmp_path):
     folder = folders.write(tmp_path / "model")
     vectors = api.load(f"hf:{folder}", languages=("en",)).encode(TEXTS, "en", layer="all")
@@ -119,8 +154,17 @@ def test_options_say_how_a_folder_without_files_is_read(folders, tmp_path):
     plain = load.load(f"hf:{folder}", ["en"]).encoder()
     assert describe_reading(plain) == "the mean of the pieces in layers 1 to 2"
     assert not np.allclose(found, vectors[0])
-    with pytest.raises(ValueError, match="expected pool=mean|cls|last"):
-        api.load(f"hf:{folder}?pool=max", languages=("en",))
+    for wrong in ("pool=max", "layer=first", "length=x", "normalize=no", "pools=mean"):
+        with pytest.raises(ValueError, match=r"expected pool=mean\|cls\|last"):
+            api.load(f"hf:{folder}?{wrong}", languages=("en",))
+
+
+def test_a_language_that_nobody_has_named_is_refused_with_the_remedy(folders, tmp_path):
+    folder = folders.write(tmp_path / "model")
+    with pytest.raises(ValueError, match=r"with languages=\['kab'\]"):
+        api.load(f"hf:{folder}").encode(TEXTS, "kab")
+    with pytest.raises(ValueError, match="Known: en.$"):
+        api.load(f"hf:{folder}", languages=("en",)).encode(TEXTS, "kab")
 
 
 def test_a_known_model_without_files_is_warned_of(folders, tmp_path, caplog):
@@ -140,7 +184,7 @@ def test_a_known_model_without_files_is_warned_of(folders, tmp_path, caplog):
         ),
         (lambda x: (x / "modules.json").write_text("["), "modules.json is damaged: Expecting"),
         (lambda x: write_json(x / "modules.json", {}), "modules.json is damaged: expected a list"),
-        (lambda x: write_json(x / "modules.json", [dict(idx=0)]), 'each with "idx", "path"'),
+        (lambda x: write_json(x / "modules.json", [dict(idx=0)]), 'modules with "idx", "path"'),
     ],
 )
 def test_steps_that_are_unknown_are_refused(change, message, folders, tmp_path):

@@ -76,3 +76,27 @@ def test_the_text_keeps_its_vectors(kind, folders, tmp_path):
     assert two.encode(OTHERS, "en").any(-1).all()
     with pytest.raises(ValueError, match="exists"):
         trim.trim(folder, TEXTS, out)
+
+
+def test_steps_of_a_sequence_have_the_new_ids():
+    """As in the tokenizer of Qwen 3, whose special piece comes after all others."""
+    made, _ = make_tokenizer("BPE")
+    made.add_special_tokens(["<end>"])
+    template = tokenizers.processors.TemplateProcessing(
+        single="$A <end>", special_tokens=[("<end>", made.token_to_id("<end>"))]
+    )
+    steps = [tokenizers.processors.ByteLevel(), template]
+    made.post_processor = tokenizers.processors.Sequence(steps)
+    spec = json.loads(made.to_str())
+    used = {*made.encode(TEXTS[0]).ids, *(x["id"] for x in spec["added_tokens"])}
+    kept = sorted(trim._with_parts(spec["model"], used))
+    numbers = {old: new for new, old in enumerate(kept)}
+    small = tokenizers.Tokenizer.from_str(json.dumps(trim._renumber(spec, numbers)))
+    found = small.encode(TEXTS[0])
+    assert found.tokens == made.encode(TEXTS[0]).tokens
+    assert found.ids[-1] == small.token_to_id("<end>") == len(kept) - 1
+
+
+def test_single_characters_and_bytes_stay():
+    assert all(map(trim._CHARACTER.fullmatch, ["河", "##a", "▁a", "\n", "<0xE4>"]))
+    assert not any(map(trim._CHARACTER.fullmatch, ["ab", "##ab", "▁ab", "", "<0xE4>a"]))

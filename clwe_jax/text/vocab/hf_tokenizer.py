@@ -144,19 +144,20 @@ def tokenizer(
     return Tokenizer(languages, normalizer(path), Segmenter(lexicons), vocabulary, whole_text=True)
 
 
-def read_json(path: str) -> dict[str, Any]:
-    """The object in a JSON file.
+def read_json(path: str, kind: type = dict) -> Any:
+    """The object, or with kind=list the list, in a JSON file.
 
     Raises:
-      ValueError: the file is damaged, or holds no object.
+      ValueError: the file is damaged, or holds something else.
     """
     try:
         with open(path, encoding="utf-8") as file:
             content = json.load(file)
     except ValueError as error:  # of json or of UTF-8
         raise ValueError(f"{path} is damaged: {error}") from error
-    if not isinstance(content, dict):
-        raise ValueError(f"{path} is damaged: expected an object, found {type(content).__name__}")
+    if not isinstance(content, kind):
+        wanted = {dict: "an object", list: "a list"}[kind]
+        raise ValueError(f"{path} is damaged: expected {wanted}, found {type(content).__name__}")
     return content
 
 
