@@ -108,7 +108,8 @@ class Compare(Job):
         if os.path.exists(place.measurements_path):
             yield f"{line}: kept"
         elif system.config:
-            yield f"{line}: configs/{system.config}.py, {shared.budget(self.config.compare)}"
+            file = systems.config_file(self.config, system)
+            yield f"{line}: {file}, {shared.budget(self.config.compare)}"
         else:
             yield f"{line}: not trained"
 

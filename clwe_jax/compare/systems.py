@@ -308,6 +308,11 @@ def _system(name: str) -> System:
     )
 
 
+def config_file(config: CompareRun, system: System) -> str:
+    named = system.config.endswith(".py")
+    return system.config if named else os.path.join(config.compare.configs, f"{system.config}.py")
+
+
 def run_of(
     config: CompareRun, system: System, seed: int, folders: Mapping[str, str], steps: int = 0
 ) -> options.Run:
@@ -322,9 +327,7 @@ def run_of(
     Raises:
       ValueError, FileNotFoundError: the config file is absent, or its options do not fit the data.
     """
-    path = system.config
-    if not path.endswith(".py"):
-        path = os.path.join(config.compare.configs, f"{path}.py")
+    path = config_file(config, system)
     if not os.path.isfile(path):
         raise FileNotFoundError(
             f"The system {system.name} needs {path}: start in the project's folder, or set "

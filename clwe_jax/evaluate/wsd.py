@@ -115,17 +115,14 @@ def train(corpus: AnnotatedCorpus, encode: WordEncoder) -> SenseVectors:
     keys = list(sums)
     rows = {key: row for row, key in enumerate(keys)}
     # Sums serve as means, because the vectors are normalised.
-    vectors = _unit(np.stack([sums[key] for key in keys], axis=1).astype(np.float32))
+    vectors = np.stack([sums[key] for key in keys], axis=1).astype(np.float32)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
     return SenseVectors(
         keys=keys,
         vectors=vectors,
         lemmas={lemma: [rows[key] for key in lemma_keys] for lemma, lemma_keys in lemmas.items()},
         counts=np.array([counts[key] for key in keys]),
     )
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
 def predict(

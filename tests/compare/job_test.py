@@ -256,6 +256,14 @@ def test_names_of_files_may_hold_commas():
     assert [x.key for x in found] == ["floor", "vec:a.vec", "hf:model"]
 
 
+def test_the_config_of_a_system_is_that_of_the_folder_or_ones_own(folder):
+    own = str(folder / "joint.py")
+    config = config_of(folder, **{"compare.systems": f"rcsls,{own}", "compare.configs": "there"})
+    found = systems.choose_systems(config.compare)
+    named = [systems.config_file(config, x) for x in found]
+    assert named == [os.path.join("there", "align_rcsls.py"), own]
+
+
 @pytest.mark.parametrize("name", [x for x in systems.SYSTEMS if x != systems.FLOOR])
 def test_every_system_has_a_config_for_a_text_of_ones_own(folder, name, monkeypatch):
     monkeypatch.chdir(pathlib.Path(__file__).parents[2])
