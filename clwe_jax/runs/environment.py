@@ -70,11 +70,10 @@ def machine() -> dict[str, Any]:
 @functools.cache
 def _processor() -> str:
     """The processor's name; on Linux with its model number, as virtual machines shorten names."""
-    try:
+    said = None
+    if os.path.exists("/proc/cpuinfo"):
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             said = re.search(r"^model\s*: (.+)\nmodel name\s*: (.+)", file.read(), re.MULTILINE)
-    except OSError:
-        said = None
     return f"{said[2]}, model {said[1]}" if said else platform.processor() or platform.machine()
 
 
