@@ -193,7 +193,7 @@ def test_a_warning_is_a_plain_line(model, texts, tmp_path):
         text=True,
         env={**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).resolve().parents[2])},
     )
-    assert done.stderr.splitlines()[-1].startswith("warning: Nothing unknown.txt")
+    assert done.stderr.splitlines()[-1].startswith("warning: ") and "unknown.txt" in done.stderr
 
 
 def test_what_is_wrong_is_said_before_the_model_is_loaded(texts, tmp_path, capsys, monkeypatch):
