@@ -131,8 +131,8 @@ def _pareto(comparison: Comparison) -> data.Section | None:
     if not pictures:
         return None
     text = (
-        "Quality against the minutes of a processor that the training took. Whoever is above and to the "
-        "left of another is better and cheaper; the line joins those that none beats in both."
+        "Quality against the minutes of a processor that the training took. A system above and "
+        "to the left of another is better and cheaper; the line joins those that none beats in both."
     )
     rest = [data.Closed("The other figures", pictures[1:])] if pictures[1:] else []
     return data.Section("Quality and cost", text, [pictures[0], *rest])

@@ -80,7 +80,8 @@ def respell_entries(dictionary: Dictionary, counts: Mapping[str, Mapping[str, in
 
 def _forms(dictionary: Dictionary, language: str, counts: Mapping[str, int]) -> dict[int, str]:
     """Row of an entry in another script than the text's -> its form in that of the text."""
-    script = _most(_scripts(counts))
+    scripts = _scripts(counts)
+    script = max(scripts, key=scripts.get) if scripts else None
     words = dictionary.language_words(language)
     if script is None or any(is_unspaced(word) for word in list(counts)[:100]):
         return {}
@@ -222,7 +223,3 @@ def _scripts(words: Iterable[str] | Mapping[str, int]) -> dict[str, int]:
 def _script(letter: str) -> str:
     """The first word of a letter's name in Unicode, such as LATIN."""
     return unicodedata.name(letter, "?").partition(" ")[0]
-
-
-def _most(scripts: Mapping[str, int]) -> str | None:
-    return max(scripts, key=scripts.get) if scripts else None
