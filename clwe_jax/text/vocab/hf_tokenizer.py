@@ -61,7 +61,7 @@ def is_folder(path: str) -> bool:
 
 def normalizer(path: str) -> Normalizer:
     """The normalizer of the text that `tokenizer` reads; see there."""
-    if own := _own(path):
+    if own := _load_own(path):
         return own.normalizer
     spec = read_optional(path, TOKENIZER_FILE)
     if spec is not None and (_is_read_by_library(spec) or _kind(path, spec) != "WordPiece"):
@@ -75,11 +75,11 @@ def normalizer(path: str) -> Normalizer:
 
 def own_languages(path: str) -> tuple[str, ...]:
     """The languages of an export of ours; () for other folders."""
-    own = _own(path)
+    own = _load_own(path)
     return own.languages if own else ()
 
 
-def _own(path: str) -> Tokenizer | None:
+def _load_own(path: str) -> Tokenizer | None:
     folder = os.path.join(path, OWN)
     return Tokenizer.load(folder) if os.path.isdir(folder) else None
 
@@ -113,7 +113,7 @@ def tokenizer(
       FileNotFoundError: the folder has no such file.
       ValueError: a file is damaged, or is of another kind of tokenizer.
     """
-    if own := _own(path):
+    if own := _load_own(path):
         return Tokenizer(languages, own.normalizer, own.segmenter, own.vocabulary, own.whole_text)
     spec = read_optional(path, TOKENIZER_FILE)
     sentencepiece = os.path.join(path, SENTENCEPIECE_FILE)
