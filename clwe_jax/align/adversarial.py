@@ -53,7 +53,7 @@ class Adversarial(AdversarialOptions):
     seed: int = 0
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
-        """See `alignment.Aligner`; `pairs` is ignored.
+        """Learns the map without a dictionary: `pairs` is ignored.
 
         The [D, D] map is orthogonal if a refinement round was kept, else almost orthogonal. `info`
         describes the kept training: 'criterion', 'discriminator_loss', 'map_loss' (over the

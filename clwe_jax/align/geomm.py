@@ -27,7 +27,7 @@ class Geomm(GeommOptions):
     """
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
-        """See `alignment.Aligner`; a repeated pair counts once.
+        """Learns the maps; a repeated pair counts once.
 
         The maps are [D, K] and [D', K] with K = min(D, D'). `info` also has 'cost'.
 

@@ -29,7 +29,7 @@ class Rcsls(RcslsOptions):
     """
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
-        """See `alignment.Aligner`; the map is [D, D].
+        """Learns the [D, D] map.
 
         `info` also has 'loss' and 'learning_rate' before each step.
         """

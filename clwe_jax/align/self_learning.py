@@ -28,7 +28,7 @@ class SelfLearning(SelfLearningOptions):
     seed: int = 0
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
-        """See `alignment.Aligner`; `pairs` is the initial dictionary.
+        """Learns the maps; `pairs` is the initial dictionary.
 
         Without pairs the similarities within either side give the initial dictionary. The maps of
         both sides are [D, D]; with `reweight` None only the source has a map, which is orthogonal.

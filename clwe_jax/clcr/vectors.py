@@ -83,7 +83,7 @@ class Views(NamedTuple):
 
     @property
     def both(self) -> tuple[Sequence[Mapped], Sequence[Mapped]]:
-        """See `attention_matching.in_both_spaces`, of the source and of the target."""
+        """The words of each sentence in both spaces, of the source and of the target."""
         source, target = map(attention_matching.in_both_spaces, self.own, self.mapped)
         return source, target
 

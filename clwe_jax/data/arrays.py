@@ -334,7 +334,7 @@ class ArraySource:
         return json.dumps(state).encode()
 
     def set_state(self, state: bytes) -> None:
-        """See `types.BatchSource`; the number of hosts may differ."""
+        """Goes to the position of a state, which another number of hosts may have saved."""
         try:
             saved = json.loads(state)
             fingerprint, step = saved["fingerprint"], operator.index(saved["step"])

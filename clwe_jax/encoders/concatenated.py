@@ -70,7 +70,7 @@ class ConcatenatedEncoder:
 
     @property
     def sentence_reading(self) -> str:
-        """See `encode.SaysReading`."""
+        """How both encoders read a sentence."""
         return f"{describe_reading(self._first)}; beside it {describe_reading(self._second)}"
 
     @property
@@ -104,14 +104,14 @@ class ConcatenatedEncoder:
     def pool_texts(
         self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
     ) -> np.ndarray | list[np.ndarray]:
-        """See `loaded.PoolsTexts`; with pool=None a vector of each word in context."""
+        """Vectors of texts by a pool; with pool=None a vector of each word in context."""
         check_pool(pool, ("mean",), "word", has_counts=False)
         if pool is None:
             return [reduce(vectors) for _, vectors in self.in_context(texts, language)]
         return reduce(self.sentences(texts, language))
 
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
-        """See `types.Encoder`; the second encoder reads the first one's words."""
+        """The words of each text with their vectors; the second encoder reads the first one's words."""
         found = self._first.in_context(texts, language)
         beside = self._second.of_words([words for words, _ in found], language)
         return [

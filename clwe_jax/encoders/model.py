@@ -127,7 +127,7 @@ class ModelEncoder:
     def pool_in_all_ways(
         self, texts: Sequence[str], language: str, reduce: Reduce = np.asarray
     ) -> dict[str, np.ndarray]:
-        """See `types.Pools`; `reduce` as for `sentences`."""
+        """Pool -> sentence vectors, from one pass of encoding; `reduce` as for `sentences`."""
         if self._own:
             return {"own": self.sentences(texts, language, reduce)}
         rows = self._sentence_rows(texts, language, weighted="sif" in self.pools)
@@ -241,7 +241,7 @@ class ModelEncoder:
         pool: str = "mean",
         reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
     ) -> list[np.ndarray]:
-        """See `features.EncodesWords`; a sentence longer than a row is read in several rows."""
+        """The vectors of given words in context; a sentence longer than a row is read in several rows."""
         rows, targets = self._word_rows(sentences, language, pool)
         # Parts of a sentence by their first words: rows come in another order than they went.
         parts: list[dict[int, np.ndarray]] = [{} for _ in sentences]

@@ -99,7 +99,7 @@ class StaticEncoder:
     def pool_texts(
         self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
     ) -> np.ndarray | list[np.ndarray]:
-        """See `loaded.PoolsTexts`; words without a vector are left out.
+        """Vectors of texts by a pool; words without a vector are left out.
 
         'mean' weighs all words alike: a weight by idf would depend on the other texts of a call.
         """
@@ -121,7 +121,7 @@ class StaticEncoder:
         return sum(known) / max(1, len(known))
 
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
-        """See `types.Encoder`; words without a vector have zeros."""
+        """The words of each text with their vectors; those without one have zeros."""
         cut = [self.words(text, language) for text in texts]
         texts_in_context = []
         vectors = self._take_words(cut, language)
@@ -139,7 +139,7 @@ class StaticEncoder:
         pool: str = "mean",
         reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
     ) -> list[np.ndarray]:
-        """See `features.EncodesWords`; zeros for a word without a vector, and `pool` has no effect.
+        """The vectors of given words, zeros for a word without one; `pool` has no effect.
 
         A word that has no vector as it is written is the mean of the words that `split` finds in it.
         None is guessed from its spelling: labels of single words lose by a guess, or gain nothing.
@@ -149,7 +149,7 @@ class StaticEncoder:
         return [reduce(vectors[[places[x] for x in words]][:, None]) for words in sentences]
 
     def compared_words(self, words: Sequence[str], language: str) -> np.ndarray:
-        """See `features.ComparesWords`; words without a vector as of `of_words`."""
+        """Vectors by which single words are compared; zeros for a word without one."""
         return self._means(words, language, self.as_words)[:, None]
 
     def vocabulary(

@@ -128,7 +128,7 @@ class PiecePipeline(texts.Pipeline):
     _SHARED = (*texts.Pipeline._SHARED, "_maker")
 
     def source(self, repeat: bool = True) -> GraphSource:
-        """See `texts.Pipeline` and `dataset`."""
+        """The batches of `dataset`, with a place that can be saved."""
         counts = PieceCounts(self.tokenizer.languages)
         return GraphSource(
             self.dataset(repeat), counts, COUNTERS, self._fingerprint("pieces", repeat), self.stamps
@@ -193,7 +193,7 @@ class PiecePipeline(texts.Pipeline):
         return list(ArraySource(rows, self.batch_size, shuffle=False, epochs=1, **self.host))
 
     def examples(self, count: int) -> list[dict[str, list[Any]]]:
-        """See `texts.Pipeline`. Sentences with a switched word come first, languages in turn."""
+        """Sentences before and after masking; those with a switched word come first, languages in turn."""
         masks = tf.constant(draws.fold("examples", self.seed), tf.int64)
         ranked: list[tuple[bool, int, dict[str, list[Any]]]] = []
         for number, text in enumerate(self.texts.values()):

@@ -43,7 +43,7 @@ class WordPipeline(texts.Pipeline):
     """
 
     def source(self, repeat: bool = True) -> "WordStream":
-        """See `texts.Pipeline`. The windows of a row continue each other."""
+        """Windows of words; those of a row continue each other from batch to batch."""
         vocabulary = self.vocabulary
         chunk_encoder = self._chunk_encoder
         word_sizes.check_length(
