@@ -26,9 +26,7 @@ class SharedProducts:
     """
 
     def __init__(self, methods: Sequence[str] = METHODS) -> None:
-        """Args:
-        methods: the methods that will be asked for.
-        """
+        """`methods`: the methods that will be asked for."""
         self._methods = tuple(x for x in bounded.METHODS if x in methods)
         self._kept: list[tuple[tuple, Array, Array, Any]] = []
 

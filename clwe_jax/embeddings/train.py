@@ -23,9 +23,7 @@ class Meter:
     """Logs the progress of a training every ten seconds and at the end."""
 
     def __init__(self, words: int):
-        """Args:
-        words: number of running words of all epochs.
-        """
+        """`words`: number of running words of all epochs."""
         self._words = max(1, words)
         self._done = 0
         self._started = self._logged = time.monotonic()

@@ -26,9 +26,7 @@ class PairEncoder:
     """One encoder for each language, in a space that all share (`loaded.PoolsTexts`)."""
 
     def __init__(self, encoders: Mapping[str, ModelEncoder]):
-        """Args:
-        encoders: language -> its encoder; all have the same numbers of layers and dimensions.
-        """
+        """`encoders`: language -> its encoder; all have the same numbers of layers and dimensions."""
         self._encoders = dict(encoders)
         self.languages = tuple(self._encoders)
 

@@ -12,9 +12,7 @@ class PartRows:
     """Rows of one shape; the second axis of a part may be shorter than that of another one."""
 
     def __init__(self, folder: str | None = None) -> None:
-        """Args:
-        folder: of the temporary file, which vanishes with the rows; None: they are in memory.
-        """
+        """`folder`: of the temporary file, which vanishes with the rows; None: they are in memory."""
         self._folder = folder
         self._parts = []
         self._file = None if folder is None else tempfile.TemporaryFile(dir=folder)

@@ -229,9 +229,7 @@ class ReadingEncoder(ModelEncoder):
         reading: Reading,
         batch_size: int = 64,
     ):
-        """Args:
-        reading: how the vectors are made; the other arguments are those of `ModelEncoder`.
-        """
+        """`reading`: how the vectors are made; the other arguments are those of `ModelEncoder`."""
         most = objective.max_length
         if reading.max_length:
             # A row has a place for both special pieces, also for one that the tokenizer lacks.

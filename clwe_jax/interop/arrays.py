@@ -187,9 +187,7 @@ class _Tensors(Unpickler):
     """Reads tensors as arrays, and refuses everything else."""
 
     def __init__(self, file: IO[bytes], stored: Callable[[str, np.dtype, int], np.ndarray] | None):
-        """Args:
-        stored: function of a key, a type and a number of values to the values; None: no tensors.
-        """
+        """`stored`: function of a key, a type and a number of values to the values; None: no tensors."""
         super().__init__(file)
         self._stored = stored
 

@@ -38,9 +38,7 @@ class TunedTransfer:
     def __init__(
         self, config: TransferRun, workdir: str, data: LabelledData, encoder: OpenedEncoder
     ):
-        """Args:
-        encoder: the pretrained model; a run with other facts of it is trained again.
-        """
+        """`encoder`: the pretrained model; a run with other facts of it is trained again."""
         self._config = config
         self._workdir = workdir
         self._data = data

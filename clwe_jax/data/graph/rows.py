@@ -63,9 +63,7 @@ class RowBuilder:
         pairs: bool,
         packed: bool = True,
     ):
-        """Args:
-        packed: whether a row holds several segments, in any order; else row i is segment i.
-        """
+        """`packed`: whether a row holds several segments, in any order; else row i is segment i."""
         self._vocabulary = vocabulary
         self._task = task
         self._length = length

@@ -15,9 +15,7 @@ class WindowRows:
     """Distributes texts to rows: a row takes the next text when its own ends."""
 
     def __init__(self, rows: int, length: int, padding: int):
-        """Args:
-        padding: id after the end of a row.
-        """
+        """`padding`: id after the end of a row."""
         self._length = length
         self._padding = padding
         self._texts: list[np.ndarray] = [np.zeros((0, 4), np.int32)] * rows

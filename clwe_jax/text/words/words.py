@@ -291,9 +291,7 @@ class Phrases:
     """Joins words that are written apart and have one entry, longest first: 'ice', 'cream'."""
 
     def __init__(self, entries: Iterable[str]):
-        """Args:
-        entries: words, and phrases whose words are separated by one space; words are ignored.
-        """
+        """`entries`: words, and phrases whose words are separated by one space; words are ignored."""
         self._entries = frozenset(entry for entry in entries if " " in entry)
         self._lengths: dict[str, tuple[int, ...]] = {}
         for entry in self._entries:
