@@ -108,7 +108,10 @@ def neighbours(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     if not rows:
         return None
     table = Table(["Word", "Nearest words, with their similarity"], rows)
-    return Section("Nearest neighbours", "", [table])
+    text = (
+        "The words of other languages nearest to a few words: in a good space their translations."
+    )
+    return Section("Nearest neighbours", text, [table])
 
 
 def near(item: Mapping[str, Any]) -> Word:
