@@ -40,7 +40,7 @@ class Shared(NamedTuple):
     apart: bool = False
 
 
-class Line(NamedTuple):
+class PlantedLine(NamedTuple):
     """A line of a text: its meaning and, where it is planted, the number of the planted meaning."""
 
     meaning: Meaning
@@ -62,7 +62,7 @@ class SharedPair(NamedTuple):
 
 def lines(
     language: str, count: int, seed: int = 0, among: tuple[str, ...] = (), shared: Shared = Shared()
-) -> Iterator[Line]:
+) -> Iterator[PlantedLine]:
     """Yields the `count` lines of a language's text, all of the split 'train'.
 
     Without planted lines and domains apart, they are the first ones of `generate.sentences`.
@@ -80,12 +80,12 @@ def lines(
     sampler = Sampler(f"{language}/train/{seed}", "train", own)
     for number in _layout(language, count, len(meanings), seed, shared.order):
         if number is not None:
-            yield Line(meanings[number], number)
+            yield PlantedLine(meanings[number], number)
             continue
         meaning = sampler.draw()
         while meaning.key in planted:
             meaning = sampler.draw()
-        yield Line(meaning, None)
+        yield PlantedLine(meaning, None)
 
 
 def shared_pairs(

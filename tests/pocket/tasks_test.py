@@ -323,7 +323,7 @@ def test_labels_are_balanced(task, language):
 def made(task, kind, label, count=40):
     """The parts of rows, before a grammar renders them."""
     free = opinions._OPINIONS if task == "opinions" else frozenset()
-    source = draws.Draws(task, "en", "train", 3, tasks.DOMAINS, free)
+    source = draws.ClauseDraws(task, "en", "train", 3, tasks.DOMAINS, free)
     return [source._until(kind, label) for _ in range(count)]
 
 

@@ -48,7 +48,7 @@ def _clauses(parts) -> list[Clause]:
     return [c for part in parts for c in _clauses(part)] if not isinstance(parts, str) else []
 
 
-class Event(NamedTuple):
+class DrawnEvent(NamedTuple):
     """A clause and its source."""
 
     clause: Clause
@@ -56,7 +56,7 @@ class Event(NamedTuple):
     domain: str
 
 
-class Draws(heldout.SplitSampler):
+class ClauseDraws(heldout.SplitSampler):
     """Draws the parts of rows, and lets only rows through that belong to a split.
 
     Args:
@@ -129,7 +129,7 @@ class Draws(heldout.SplitSampler):
         speaks = grammar(language) if language else self.grammar
         return speaks.render(Meaning(frame, "", clauses[0], second, "")).text
 
-    def statement(self, tense: str | None = None, tables=None) -> Event | None:
+    def statement(self, tense: str | None = None, tables=None) -> DrawnEvent | None:
         """A positive event without a modal verb, whose subject is definite; None where it is not.
 
         Args:
@@ -145,7 +145,7 @@ class Draws(heldout.SplitSampler):
         subject = clause.subject
         simple = not (clause.negated or clause.modal or clause.often or subject.relative)
         if simple and subject.det in _DEFINITE:
-            return Event(clause, table, domain)
+            return DrawnEvent(clause, table, domain)
         return None
 
     @functools.cached_property

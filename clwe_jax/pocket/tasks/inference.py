@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 
 from clwe_jax.pocket.base import NP, Clause
-from clwe_jax.pocket.tasks.draws import OPPOSITE, Draws, opposite
+from clwe_jax.pocket.tasks.draws import OPPOSITE, ClauseDraws, opposite
 from clwe_jax.pocket.tasks.heldout import shape_of
 
 Row = tuple[tuple[str, ...], str]
@@ -27,7 +27,7 @@ def inference_pairs(
 
     Args, errors: as of `named_entities`.
     """
-    draws = Draws("inference", language, split, seed, domains)
+    draws = ClauseDraws("inference", language, split, seed, domains)
     return [(texts, label) for texts, _, label in _draw_rows(draws, rows)]
 
 
@@ -35,14 +35,16 @@ def translated_pairs(
     language: str, other: str, split: str, rows: int, seed: int, domains: tuple[str, ...]
 ) -> list[tuple[tuple[str, ...], tuple[str, ...], str]]:
     """The rows of `inference_pairs`, each with its texts in another language before the label."""
-    draws = Draws("inference", language, split, seed, domains)
+    draws = ClauseDraws("inference", language, split, seed, domains)
     return [
         (texts, tuple(draws.text(clause, language=other) for clause in clauses), label)
         for texts, clauses, label in _draw_rows(draws, rows)
     ]
 
 
-def _draw_rows(draws: Draws, rows: int) -> list[tuple[tuple[str, ...], tuple[Clause, ...], str]]:
+def _draw_rows(
+    draws: ClauseDraws, rows: int
+) -> list[tuple[tuple[str, ...], tuple[Clause, ...], str]]:
     """Texts, the clauses that they say, and the label of each row."""
     kinds = (_vary_details,) * 8 + (_compare,) * 2 + (_describe,) * 2
     meant: dict[tuple[str, ...], tuple[Clause, ...]] = {}
@@ -60,7 +62,7 @@ def _negate(c: Clause) -> Clause:
     return c._replace(negated=True)
 
 
-def _drop_details(draws: Draws, c: Clause) -> Clause | None:
+def _drop_details(draws: ClauseDraws, c: Clause) -> Clause | None:
     """The clause without some of its details; None where it has none."""
     dwells = "dwell" in draws.world.lexicon.verbs[c.verb]["flags"]
     less = {
@@ -81,7 +83,7 @@ def _drop_details(draws: Draws, c: Clause) -> Clause | None:
     return result._replace(fronted=result.fronted and result.time is not None)
 
 
-def _vary_details(draws: Draws, label: str):
+def _vary_details(draws: ClauseDraws, label: str):
     """A clause with details, and the same clause with fewer; or another action: neutral."""
     if label == "neutral" and draws.uniform() < 0.3:
         return _act_otherwise(draws)
@@ -100,7 +102,7 @@ def _vary_details(draws: Draws, label: str):
     return f"{shape_of(premise)}>{shape_of(hypothesis)}", (premise, hypothesis)
 
 
-def _act_otherwise(draws: Draws):
+def _act_otherwise(draws: ClauseDraws):
     """Another action of the same people, which neither follows nor is excluded."""
     event = draws.statement()
     if event is None:
@@ -117,7 +119,7 @@ def _act_otherwise(draws: Draws):
     return f"{shape_of(first)}&{shape_of(second)}", (first, second)
 
 
-def _compare(draws: Draws, label: str):
+def _compare(draws: ClauseDraws, label: str):
     """'A is bigger than B' with 'B is smaller than A', or with a third thing."""
     comparison = draws.comparison()
     if comparison is None:
@@ -140,7 +142,7 @@ def _compare(draws: Draws, label: str):
     return f"more-{first.tense}-{first.subject.plural}", (first, second)
 
 
-def _describe(draws: Draws, label: str):
+def _describe(draws: ClauseDraws, label: str):
     """'A is big' with 'A is not small', 'A is small', or another property."""
     domain = draws.pick(draws.domains)
     clause = draws.still("is", domain) if draws.world.states[domain] else None

@@ -14,7 +14,7 @@ from clwe_jax.pocket.base import NP, PRONOUNS, Clause, Grammar, Meaning
 from clwe_jax.pocket.generate import grammar
 from clwe_jax.pocket.lexicon import load
 from clwe_jax.pocket.tasks import heldout
-from clwe_jax.pocket.tasks.draws import Draws
+from clwe_jax.pocket.tasks.draws import ClauseDraws
 from clwe_jax.pocket.tasks.heldout import shape_of
 
 Row = tuple[tuple[str, ...], str]
@@ -40,7 +40,7 @@ def reviews(language: str, split: str, rows: int, seed: int, domains: tuple[str,
 
     Args, errors: as of `named_entities`.
     """
-    draws = Draws("opinions", language, split, seed, domains, free=_OPINIONS)
+    draws = ClauseDraws("opinions", language, split, seed, domains, free=_OPINIONS)
 
     def render(sentences) -> tuple[str]:
         texts = [draws.text(*clauses, frame=frame) for frame, *clauses in sentences]
@@ -49,7 +49,7 @@ def reviews(language: str, split: str, rows: int, seed: int, domains: tuple[str,
     return list(itertools.islice(draws.rows(LABELS, (_review,), render), rows))
 
 
-def _review(draws: Draws, label: str):
+def _review(draws: ClauseDraws, label: str):
     """A neutral event in half of the reviews, and one or two opinions of one domain."""
     domain = draws.pick(draws.domains)
     events = draws.world.events[domain]
@@ -74,7 +74,7 @@ def _review(draws: Draws, label: str):
     return "+".join(templates), clauses
 
 
-def _property(draws: Draws, label: str, domain: str, negated: bool):
+def _property(draws: ClauseDraws, label: str, domain: str, negated: bool):
     """'This soup is delicious', or 'not cold'."""
     wanted = _GOOD if (label == "pos") != negated else _BAD
     tables = [
@@ -96,7 +96,7 @@ def _property(draws: Draws, label: str, domain: str, negated: bool):
     return f"property-{tense}-{negated}-{det}", ("say", clause)
 
 
-def _mood(draws: Draws, label: str, domain: str, negated: bool):
+def _mood(draws: ClauseDraws, label: str, domain: str, negated: bool):
     """'I am happy because ...' with an action of another person."""
     table = draws.pick(draws.world.events[domain])
     tense = "past" if draws.uniform() < 0.5 else "present"
@@ -107,7 +107,7 @@ def _mood(draws: Draws, label: str, domain: str, negated: bool):
     return f"mood-{shape_of(cause)}", ("because", me, cause)
 
 
-def _feeling(draws: Draws, label: str, domain: str, negated: bool):
+def _feeling(draws: ClauseDraws, label: str, domain: str, negated: bool):
     """'We love this song', or 'We do not love this song'."""
     table = draws.pick(draws.world.events[domain])
     if not table.what:

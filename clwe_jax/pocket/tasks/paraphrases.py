@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 
 from clwe_jax.pocket.base import PRONOUNS, Clause
-from clwe_jax.pocket.tasks.draws import Draws, opposite
+from clwe_jax.pocket.tasks.draws import ClauseDraws, opposite
 from clwe_jax.pocket.tasks.heldout import shape_of
 
 Row = tuple[tuple[str, ...], str]
@@ -26,7 +26,7 @@ def paraphrase_pairs(
 
     Args, errors: as of `named_entities`.
     """
-    draws = Draws("paraphrases", language, split, seed, domains)
+    draws = ClauseDraws("paraphrases", language, split, seed, domains)
     kinds = (_exchange_people,) * 2 + (_turn_clauses,) * 2 + (_compare,)
 
     def render(pair) -> tuple[str, str]:
@@ -35,7 +35,7 @@ def paraphrase_pairs(
     return list(itertools.islice(draws.rows((PARAPHRASE, DIFFERENT), kinds, render), rows))
 
 
-def _exchange_people(draws: Draws, label: str):
+def _exchange_people(draws: ClauseDraws, label: str):
     """Two people and a time, which stands at the beginning in one sentence only."""
     event = draws.statement(tables=draws.meetings)
     if event is None or not event.clause.time:
@@ -52,7 +52,7 @@ def _exchange_people(draws: Draws, label: str):
     return f"moved-{shape_of(c)}", ((c,), (other,))
 
 
-def _turn_clauses(draws: Draws, label: str):
+def _turn_clauses(draws: ClauseDraws, label: str):
     """Two actions of different people."""
     tense = "past" if draws.uniform() < 0.5 else "present"
     events = [draws.statement(tense, draws.actions) for _ in range(2)]
@@ -71,7 +71,7 @@ def _turn_clauses(draws: Draws, label: str):
     return template, (first, changed if draws.uniform() < 0.5 else changed[::-1])
 
 
-def _compare(draws: Draws, label: str):
+def _compare(draws: ClauseDraws, label: str):
     """'A is bigger than B': 'B is smaller than A', or the same the wrong way round."""
     comparison = draws.comparison()
     if comparison is None:
@@ -95,7 +95,7 @@ def similar_pairs(
 
     Args, errors: as of `named_entities`.
     """
-    draws = Draws("similarity", language, split, seed, domains)
+    draws = ClauseDraws("similarity", language, split, seed, domains)
     levels = [str(level) for level in range(_MAX_SCORE + 1)]
 
     def render(pair) -> tuple[str, str]:
@@ -105,7 +105,7 @@ def similar_pairs(
     return [(texts, f"{float(level):.1f}") for texts, level in graded]
 
 
-def _grade(draws: Draws, label: str):
+def _grade(draws: ClauseDraws, label: str):
     """A clause, and one with the share of its parts that the label asks for."""
     event = draws.statement()
     if event is None or event.clause.subject.other or event.clause.subject.noun in PRONOUNS:
@@ -137,7 +137,7 @@ def _grade(draws: Draws, label: str):
     return template, (c, other)
 
 
-def _change_part(draws: Draws, c: Clause, part: str, table) -> Clause | None:
+def _change_part(draws: ClauseDraws, c: Clause, part: str, table) -> Clause | None:
     """The clause with another word in one part; None where the draw does not fit."""
     if part == "verb":
         verb = draws.other(table.verbs, c.verb)
