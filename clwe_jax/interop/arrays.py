@@ -66,7 +66,7 @@ def _float32(array: np.ndarray, name: str, path: str) -> np.ndarray:
     floating = np.issubdtype(array.dtype, np.floating) or array.dtype == ml_dtypes.bfloat16
     if not floating:
         return array
-    array = array.astype(np.float32)
+    array = array.astype(np.float32, copy=False)
     refuse_nan(array, name, path)
     return array
 
