@@ -158,7 +158,7 @@ def _orders(comparison: Comparison, several: bool) -> data.Section:
                 cells += [
                     comparison.systems[after].title,
                     Number(gain.value, low=gain.low, high=gain.high),
-                    Number(p),
+                    Number(p) if p >= 0.001 else "< .001",
                     order if apart else Word("not significant", style="soft"),
                 ]
             elif after:
@@ -187,9 +187,8 @@ def _orders(comparison: Comparison, several: bool) -> data.Section:
     text = (
         "Each system beside the next one: the difference over the parts that both have, its 95% interval, "
         "and p, paired by test item and by seed (Student's t), after Holm's correction for all pairs of the "
-        f"figure.{_ONE_SEED * (not several)} 'Not significant': the test items may have decided the order. Two systems without a part of the same "
-        "test items are 'not compared': of other languages, or where they spell test words in other ways, as "
-        "with and without capitals."
+        f"figure.{_ONE_SEED * (not several)} 'Not significant': the test items may have decided the order. Two systems that share no "
+        "test items are 'not compared': their languages differ, or how they spell test words, such as capitals."
     )
     return data.Section("Orders", text, tables)
 
