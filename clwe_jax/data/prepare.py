@@ -1,6 +1,6 @@
 """Prepares batches once, so that training needs no TensorFlow.
 
-  python -m clwe_jax.data.prepare --config=configs/dict_mlm_50.py:small --out=DIR [--rows=N]
+  clwe-jax prepare --config=configs/dict_mlm_50.py:small --out=DIR [--rows=N]
 
 then train with --config.data.source=batches:DIR. Without --rows the text is read once. With --rows
 it is read until there are N rows, with other masks and synonyms in each pass.
@@ -221,7 +221,7 @@ def main(argv: list[str]) -> None:
     """The command line."""
     given = flags.FLAGS
     if len(argv) > 1 or given.config is None or not given.out:
-        sys.exit("usage: python -m clwe_jax.data.prepare --config=FILE --out=DIR [--rows=N]")
+        sys.exit("usage: clwe-jax prepare --config=FILE --out=DIR [--rows=N]")
     logging.set_verbosity(logging.INFO)
     terminal.plain_log()
     try:

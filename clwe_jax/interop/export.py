@@ -1,7 +1,7 @@
 """Exports the model of a run for other programs.
 
-    python -m clwe_jax.interop.export --workdir=RUN --format=huggingface --out=DIR [--language=de]
-    python -m clwe_jax.interop.export --workdir=RUN --format=vec --out=DIR
+    clwe-jax export --workdir=RUN --format=huggingface --out=DIR [--language=de]
+    clwe-jax export --workdir=RUN --format=vec --out=DIR
 
   huggingface                        a folder that AutoModel and AutoTokenizer open (masked language models)
   vec                                a text file of word vectors for each language (all models)
@@ -57,7 +57,7 @@ def main(argv: list[str]) -> None:
     """The command line."""
     given = flags.FLAGS
     if len(argv) > 1 or not given.workdir or not given.out:
-        sys.exit("usage: python -m clwe_jax.interop.export --workdir=RUN --format=FORMAT --out=DIR")
+        sys.exit("usage: clwe-jax export --workdir=RUN --format=FORMAT --out=DIR")
     logging.set_verbosity(logging.INFO)
     terminal.plain_log()
     try:

@@ -1,13 +1,12 @@
 """Teaches a downloaded encoder the words of a dictionary, without training.
 
-    python -m clwe_jax.interop.teach --encoder=hf:DIR --languages=hsb --dictionaries=DIR --text=DIR --out=NEW
+    clwe-jax teach --encoder=hf:DIR --languages=hsb --dictionaries=DIR --text=DIR --out=NEW
 
-An encoder cuts a language that it does not know into many pieces, which mean nothing to it. Each word that the
-dictionary translates and that is more than one piece becomes a piece of its own, whose
-row of the table of tokens is the mean of the rows of its English translations. With --text, words of the text that
-begin with an entry (inflected forms) become pieces too. All other rows and layers stay, so that text without such
-words keeps its vectors, except longer words that begin like a new piece and may be cut anew. `api.load("hf:NEW")` and
-transformers open the new folder.
+An encoder cuts words of a language that it does not know into many pieces, which mean nothing to it. Here each word
+that the dictionary translates becomes one piece, whose row of the table of tokens is the mean of the rows of its English
+translations. With --text, words of the text that begin with an entry (inflected forms) become pieces too. All other
+rows and layers stay, so that text without such words keeps its vectors; a longer word that begins like a new piece may
+be cut anew. `api.load("hf:NEW")` and transformers open the new folder.
 """
 
 from __future__ import annotations
@@ -172,7 +171,7 @@ def main(argv: list[str]) -> None:
         given.encoder and given.languages and given.dictionaries and given.out
     ):
         sys.exit(
-            "usage: python -m clwe_jax.interop.teach --encoder=hf:DIR --languages=CODES "
+            "usage: clwe-jax teach --encoder=hf:DIR --languages=CODES "
             "--dictionaries=DIR --out=NEW [--text=DIR]"
         )
     logging.set_verbosity(logging.INFO)

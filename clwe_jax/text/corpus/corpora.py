@@ -359,7 +359,7 @@ def _warn_near_zero(
             f"Their words in {fits} cover {best:.0%} of the frequent words of {language}: are the "
             f"two columns of {language}-{fits}.txt swapped, or is the text in {fits}? "
         )
-    text += f"See `python -m clwe_jax.text.dictionary show --word WORD --lang {language} DIR`."
+    text += f"See `clwe-jax dictionary show --word WORD --lang {language} DIR`."
     logging.warning("%s", text)
 
 

@@ -1,7 +1,7 @@
 """Dictionary files: finding, reading, merging and caching them.
 
 The files are MUSE's, `xx-yy.txt` and its parts, JMdict, `JMdict*`, and Wiktionary as of kaikki.org, `*.jsonl`. The command line
-`python -m clwe_jax.text.dictionary {show,stats} --help` shows them, and `clwe-jax data` fetches public ones.
+`clwe-jax dictionary {show,stats} --help` shows them, and `clwe-jax data` fetches public ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command line of `python -m clwe_jax.text.dictionary`."""
+"""The command clwe-jax dictionary."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from clwe_jax.text.words.words import Segmenter
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command that the arguments name; exits with 1 and a message on an error."""
     parser = argparse.ArgumentParser(
-        prog="python -m clwe_jax.text.dictionary",
+        prog="clwe-jax dictionary",
         description="Shows bilingual dictionaries; `clwe-jax data` fetches public ones.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
