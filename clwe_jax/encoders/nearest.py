@@ -51,7 +51,10 @@ def rank(
       own: the row of the word itself, which is left out; None: it is not among those that are searched.
     """
     never = {*searched.rows(rejected).tolist(), own}
-    places, scores = retriever.nearest(query, min(k + len(never), len(searched)))
+    places, scores = retriever.nearest(query, min(k, len(searched)))
+    while len({*places.tolist()} - never) < k and len(places) < len(searched):
+        # Few are left out as a rule, and each more costs an exact score.
+        places, scores = retriever.nearest(query, min(2 * len(places), len(searched)))
     found = dict(zip(places.tolist(), scores.tolist()))
     cosines: dict[int, float] = {}
     known = searched.rows(entries)
