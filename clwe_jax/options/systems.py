@@ -160,6 +160,11 @@ def _check_pairs(run: Run) -> None:
             f"config.data.held_out={held_out} are verses, and config.data.pairs={pairs!r} has none: name a "
             "folder of verse files, --config.data.pairs=DIR (docs/data.md)"
         )
+    if held_out and "@" in pairs and not os.path.exists(pairs):
+        raise ValueError(
+            f"config.data.pairs={pairs} selects verses beside config.data.held_out={held_out}: name the folder "
+            "alone, and all verses that training leaves out in config.data.held_out"
+        )
     for key in (key for key, section in run.evals.items() if _data(section) == PAIRS):
         raise ValueError(
             f"config.evals.{key}.data={PAIRS!r} tests verses that training leaves out: name them and their "

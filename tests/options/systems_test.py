@@ -155,6 +155,15 @@ def test_held_out_batches_are_those_of_the_evaluation_mlm(change, mend):
         checked(translating, prepared)
 
 
+def test_verses_are_held_out_in_one_place():
+    made = presets.static("small")
+    values = {"data.pairs": "verses@-JHN", "data.held_out": "ACT"}
+    with pytest.raises(ValueError, match="config.data.pairs=verses@-JHN selects verses beside"):
+        checked(made, values)
+    checked(made, {**values, "data.held_out": ""})
+    checked(made, {**values, "data.pairs": "verses"})
+
+
 def test_a_config_is_complete_and_comes_back_from_json():
     for made in (
         presets.start_from("mbert", "laptop"),
