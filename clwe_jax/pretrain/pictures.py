@@ -278,7 +278,7 @@ def write(
             dated = {"metadata": {"Date": None}} if kind == "svg" else {}
             with atomic.writing(os.path.join(folder, f"{safe}.{kind}"), "wb") as file:
                 figure.savefig(file, format=kind, dpi=160, bbox_inches="tight", **dated)
-    if warned:
+    if any("Glyph" in str(x.message) for x in warned):
         logging.warning(
             "No installed font has some characters of the pictures of senses, which show boxes "
             "there; report.html shows them. A font such as Noto Sans CJK helps."
