@@ -33,6 +33,11 @@ _SPACES = re.compile(r"[ \t\n\r\v\f]")
 
 
 @functools.cache
+def _is_language(code: str, wanted: str) -> bool:
+    """Whether a code of ConceptNet means the wanted language. Each of a file's words asks."""
+    return bool(find_name(wanted, [code]))
+
+
 class Collector:
     """Collects distinct words with usable vectors, up to a number of words.
 
@@ -147,7 +152,7 @@ class Collector:
             return word
         _, _, language, *rest = word.split("/", 3)
         # A line below stands for a space.
-        return "".join(rest).replace("_", " ") if find_name(self._language, [language]) else None
+        return "".join(rest).replace("_", " ") if _is_language(language, self._language) else None
 
     def _usable(self, word: str, vector: np.ndarray, place: int) -> bool:
         if not np.isfinite(vector).all():

@@ -130,6 +130,12 @@ def test_bad_lines_are_left_out_counted_and_shown(tmp_path, line, name):
     assert vectors.examples[name].startswith(f"{path}:4:")
 
 
+def test_a_file_that_was_changed_is_read_again(tmp_path):
+    assert as_dict(read(written(tmp_path, GOOD))) == expected(PARSED)
+    other = GOOD.replace("haus", "maus")
+    assert read(written(tmp_path, other)).words == ["maus", "baum", "see"]
+
+
 def test_words_with_spaces_and_broken_bytes_are_kept(tmp_path):
     text = GOOD.encode() + b"new york 1 1\n. . . 2 2\nm\xff 3 3\n"
     vectors = read(written(tmp_path, text))
