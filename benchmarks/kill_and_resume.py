@@ -266,16 +266,20 @@ def models(workdir: pathlib.Path) -> list[pathlib.Path]:
 def start(system: str, name: str, folder: pathlib.Path) -> Process:
     """Starts the job, in a fork of a process that has done nothing but import what jobs import."""
     command = ["clwe_jax.main", f"--workdir={folder.resolve() / name}"]
-    verses = write_verses(folder.parent / "verses")
-    options = SYSTEMS[system].replace("VERSES", str(verses.resolve()))
+    options = SYSTEMS[system]
+    if "VERSES" in options:
+        verses = folder.parent / "verses"
+        if not (verses / "en.tsv").exists():  # the last one
+            write_verses(verses)
+        options = options.replace("VERSES", str(verses.resolve()))
     command += [f"--config=configs/{system}.py", *options.split()]
     process = _SERVER.Process(target=_job, args=(command, folder / f"{name}.log"))
     process.start()
     return process
 
 
-def write_verses(folder: pathlib.Path) -> pathlib.Path:
-    """The folder, with files of verses in German and English: translations of the embedded world."""
+def write_verses(folder: pathlib.Path) -> None:
+    """Writes files of verses in German and English: translations of the embedded world."""
     places = [
         f"{book} {chapter}:{verse}"
         for book, chapter, verse in itertools.product(
@@ -287,7 +291,6 @@ def write_verses(folder: pathlib.Path) -> pathlib.Path:
     for language in ("de", "en"):
         lines = (f"{place}\t{row[language].text}\n" for place, row in zip(places, rows))
         atomic.write(str(folder / f"{language}.tsv"), "".join(lines))
-    return folder
 
 
 def _job(command: list[str], log: pathlib.Path) -> None:

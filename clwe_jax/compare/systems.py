@@ -309,6 +309,7 @@ def _system(name: str) -> System:
 
 
 def config_file(config: CompareRun, system: System) -> str:
+    """The path of a system's config."""
     named = system.config.endswith(".py")
     return system.config if named else os.path.join(config.compare.configs, f"{system.config}.py")
 

@@ -24,12 +24,11 @@ def check_languages(known: Sequence[str], **codes: Any) -> None:
     for name, code in codes.items():
         check_type(name, code, str, "the code of a language, such as 'en'")
         if code not in known:
+            message = f"{name}={code!r} is not a language of this model. {hint(code, known)}"
             # A downloaded encoder is taken to know these where nobody has named its languages.
-            assumed = set(options.MBERT_LANGUAGES.split(",")) <= set(known)
-            remedy = f" Load a downloaded encoder with languages=[{code!r}]." * assumed
-            raise ValueError(
-                f"{name}={code!r} is not a language of this model. {hint(code, known)}{remedy}"
-            )
+            if set(options.MBERT_LANGUAGES.split(",")) <= set(known):
+                message += f" Load a downloaded encoder with languages=[{code!r}]."
+            raise ValueError(message)
 
 
 def check_pool(pool: str | None, known: Sequence[str], part: str, has_counts: bool) -> None:

@@ -220,17 +220,16 @@ def _check_languages(run: StaticRun) -> None:
 
 def _check_source(run: StaticRun) -> None:
     """Checks that the text is of a kind that the training reads."""
-    static = run.static
     check_source(run.data.source, "text:DIR", PAIRS)
     if run.data.source == PAIRS and not run.learns_from_pairs:
         raise ValueError(
             "config.data.source=pairs reads the sentences of config.data.pairs, for the vectors of a "
             "dictionary and of pairs: --config.data.pairs=DIR --config=configs/dictionary_vectors.py"
         )
-    if static.training in ("separate", "dictionary") and static.reallocation:
+    if run.static.training in ("separate", "dictionary") and run.static.reallocation:
         raise ValueError(
             "config.static.reallocation=True needs joint vectors; with "
-            f"config.static.training={static.training!r} no word is shared: set it to False"
+            f"config.static.training={run.static.training!r} no word is shared: set it to False"
         )
 
 
