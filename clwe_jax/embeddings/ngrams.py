@@ -18,6 +18,7 @@ from scipy import linalg, sparse
 
 from clwe_jax import atomic
 from clwe_jax.embeddings.dictionary_vectors import unit
+from clwe_jax.embeddings.packed import Packed
 from clwe_jax.text.words.characters import has_letter_or_digit
 from clwe_jax.text.words.words import is_unspaced, latin
 
@@ -228,20 +229,19 @@ class Spelling:
             rows[:, part] = self.paired[language].sums(self.ngrams, words)
         return rows
 
-    def as_words(self, rows: np.ndarray) -> np.ndarray:
+    def as_words(self, vectors: np.ndarray | Packed) -> np.ndarray:
         """The vectors by which single words are compared, made from their vectors: float32 [words, width].
 
         A guess from spelling is shorter there beside a trained vector, because a word's contexts say
         more of its translation. Sentences keep the whole guess.
         """
+        rows = np.array(vectors, np.float32)  # a copy, because it changes
         first = next((x.factors.shape[1] for x in self.regressions.values()), self.width)
         known = rows[:, :first]
-        trained = rows[:, first + self.dim + width_of(self.paired) :]
-        if self.compared == 1 or not trained.size:
-            return rows
-        short = (np.einsum("nd,nd->n", known, known) < _KNOWN**2) & trained.any(1)
-        shares = np.where(short, np.float32(self.compared), np.float32(1))[:, None]
-        return np.concatenate([known * shares, rows[:, first:]], 1)
+        trained = rows[:, first + self.dim + width_of(self.paired) :].any(1)
+        short = trained & (np.einsum("nd,nd->n", known, known) < _KNOWN**2)
+        known[short] *= np.float32(self.compared)
+        return rows
 
     def to_float16(self) -> Spelling:
         """The same in half precision, as `save` stores it: a run measures what is loaded later."""

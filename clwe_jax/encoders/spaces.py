@@ -195,8 +195,8 @@ class StaticSpaces(LoadedEncoder):
 
     def as_words(self, vectors: np.ndarray | Packed) -> np.ndarray:
         """The vectors by which single words are compared, float32, made from those of `space`."""
-        rows = np.asarray(vectors, np.float32)
-        return rows if self.spelling is None else self.spelling.as_words(rows)
+        spelling = self.spelling
+        return np.asarray(vectors, np.float32) if spelling is None else spelling.as_words(vectors)
 
     def encoder(
         self, batch_size: int = BATCH, split: Callable[[str, str], Sequence[str]] | None = None
