@@ -74,7 +74,7 @@ def _mean_and_error(row: Row, metric: str) -> tuple[float, float | None] | None:
     error = None if None in errors else statistics.fmean(errors)
     tested = [x for x in (record.outcomes(row, name) for name in names) if x]
     if len(names) > 1 and len(tested) == len(names):
-        error = agreement.half_interval_of_items(tested)
+        error = significance.half_interval(significance.sample_of_outcomes(tested))
     return statistics.fmean(values), error
 
 

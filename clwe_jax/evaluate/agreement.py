@@ -41,21 +41,6 @@ def half_interval(values: Sequence[float]) -> float:
     return float(quantile * array.std(ddof=1) / len(array) ** 0.5)
 
 
-def half_interval_of_items(parts: Sequence[Outcomes]) -> float:
-    """Half of the 95% interval of the mean of several test sets' shares of right items.
-
-    Items of one number are one observation (the variance of a cluster-robust mean).
-    """
-    from scipy import stats  # as above
-
-    influence = np.zeros(int(max(x.items.max(initial=0) for x in parts)) + 1)
-    for right, items in parts:
-        # The influence of each item on the mean; those of one number are added before the squares.
-        apart = (right - right.mean()) / (len(right) * len(parts))
-        influence += np.bincount(items, apart, len(influence))
-    return float(stats.norm.ppf(0.975) * np.sqrt((influence**2).sum()))
-
-
 def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
     """The mean of figures in [0, 1] of several seeds, and its 95% interval by Student's t.
 

@@ -200,11 +200,12 @@ def count_words(values: Mapping[str, Any]) -> int:
 
 
 def count_work(values: Mapping[str, Any]) -> int:
-    """What a run's time grows with: a language model's positions in all steps, the words of other runs."""
+    """What a run's time grows with: positions in all steps, or words of the text; 0: unknown."""
     if values["job"] == "pretrain":
         train = values["train"]
         return train["steps"] * train["batch_size"] * values["data"]["sequence_length"]
-    return count_words(values)
+    # Language models of a comparison have a budget, which is the same for any text.
+    return 0 if values["job"] == "compare" else count_words(values)
 
 
 def expected_time(config: options.Run, measured: Mapping[str, float]) -> str:

@@ -15,6 +15,8 @@ from absl import logging as absl_logging
 from clwe_jax import options, time_parts, presets, registry
 from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.options import systems
+from clwe_jax.options.compare import CompareRun
+from clwe_jax.presets.base import at
 from clwe_jax.pretrain import job as pretrain
 from clwe_jax.runs import forecast, lock
 from clwe_jax.runs.job import STOPPED, Job, Results, Stage
@@ -250,6 +252,9 @@ def test_the_expected_time_grows_with_the_text_and_with_the_steps(config, tmp_pa
     line = forecast.expected_time(longer, {"minutes": 2.0, "work": steps})
     assert "3.0 times its steps" in line
     assert forecast.expected_time(config, {}) == ""
+    comparison = options.with_values(options.parse(at("laptop", CompareRun)), text)
+    line = forecast.expected_time(comparison, {"minutes": 2.0, "work": 1})
+    assert line.endswith("2.0 minutes of one processor")  # its budget does not grow with the text
 
 
 class Failing(Counting):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import glob
 import itertools
 import os
 import re
-from typing import Iterator, Sequence
+from typing import Iterable, Iterator, Sequence
 
 from absl import logging
 
@@ -101,9 +102,11 @@ def find(place: str, languages: Sequence[str], option: str) -> tuple[list[Bitext
         pairs = _with_beginning(base, languages)
         alone = []
     if not pairs and not alone:
-        there = filter(os.path.isfile, glob.glob(os.path.join(glob.escape(base), "*")))
+        there = list(filter(os.path.isfile, glob.glob(os.path.join(glob.escape(base), "*"))))
+        beginning = _common_beginning(there, languages)
         unread = unpacking.describe_unread(there, _ADVICE, _RENAME)
-        message = f"config.{option}={place} names no parallel text: {HELP}. {unread}"
+        advice = f"Name the beginning of its files: --config.{option}={beginning}"
+        message = f"config.{option}={place} names no parallel text: {HELP}. {advice if beginning else unread}"
         raise FileNotFoundError(message.rstrip())
     kept = [x for x in pairs if {x.source, x.target} <= set(languages)]
     absent = [x.name for x in pairs if x not in kept] + alone
@@ -112,6 +115,13 @@ def find(place: str, languages: Sequence[str], option: str) -> tuple[list[Bitext
     if absent:
         _log_left_out(base, ", ".join(absent))
     return [dataclasses.replace(files, selection=selection) for files in kept], absent
+
+
+def _common_beginning(paths: Iterable[str], languages: Sequence[str]) -> str:
+    """`DIR/train` of files `DIR/train.xx` in at least two of the languages; '' without such files."""
+    parts = (strip_compression(path).rpartition(".") for path in paths)
+    counts = collections.Counter(x for x, _, end in parts if name_in(end, languages) in languages)
+    return next((begin for begin, count in counts.items() if count > 1), "")
 
 
 @functools.cache  # a run looks into a folder several times

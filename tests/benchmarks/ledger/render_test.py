@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from clwe_jax.evaluate.agreement import Outcomes, number_texts
 from benchmarks.ledger import layout, orders, readme, render, rows
@@ -230,8 +231,8 @@ def test_directions_of_the_same_items_are_one_observation():
         }
 
     errors = [orders.figure([of("x", right, shared)], "a/*").error for shared in (True, False)]
-    assert errors[0] == pytest.approx(1.96 * 0.5 / 400**0.5, rel=1e-3)
-    assert errors[1] == pytest.approx(errors[0] / 2)
+    quantiles = stats.t.ppf(0.975, [399, 1_599])
+    np.testing.assert_allclose(errors, quantiles * 0.5 / np.sqrt([400, 1_600]))
     # 28 wins are 7 in four directions: p = .016; three items in four directions are no 12 wins.
     few = right | (np.arange(400) >= 397)
     for shared, expected in ((True, orders.SAME), (False, "yes (one seed)")):

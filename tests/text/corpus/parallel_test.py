@@ -68,6 +68,10 @@ def test_faulty_lines_are_counted(tmp_path):
         ({"en_de__en": "\n", "en_de__de": "x\n"}, "no line has a sentence"),
         ({"en_xx__tsv": "a\tb\n"}, "it has en-xx"),
         ({"notes__txt": "a\n"}, "names no parallel text"),
+        (
+            {"dev__en": EN, "dev__deu": "a\n"},
+            "beginning of its files: --config.task.parallel=.*/dev$",
+        ),
         ({"43JHNwo__usfm": "\\id JHN\n"}, "43JHNwo.usfm.*Python make a verse file"),
         ({"43JHNwo__SFM": "\\id JHN\n"}, "43JHNwo.SFM.*docs/data.md#verse-files-of-usfm-and-osis"),
         ({"wo__osis__xml": "<osis/>"}, "wo.osis.xml.*Python make a verse file"),
