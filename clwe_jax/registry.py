@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from clwe_jax.options.section import Section
+    from clwe_jax.options.section import Options
 
 # Table -> name -> 'module:name' of a function or class; of a class with options of its own a pair, the
 # class and that of its options, which imports neither jax nor TensorFlow.
@@ -219,7 +219,7 @@ def lookup(kind: str, name: str) -> Any:
     return import_target(_entry(kind, name)[0])
 
 
-def options_class(kind: str, name: str) -> type[Section]:
+def options_class(kind: str, name: str) -> type[Options]:
     """The class of the options of `name` in the table `kind`; it imports neither jax nor TensorFlow.
 
     Raises:
@@ -236,7 +236,7 @@ def check_name(kind: str, name: str) -> None:
         raise ValueError(f"There is no {kind} named {name!r}. {nearest(name, TABLES[kind])}")
 
 
-def build(kind: str, part: Section, **given: Any) -> Any:
+def build(kind: str, part: Options, **given: Any) -> Any:
     """Makes an object of the class that a section's `name` chooses.
 
     Args:

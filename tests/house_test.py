@@ -128,6 +128,22 @@ def test_imports_go_one_way():
     assert not any(wrong), "\n".join(filter(None, wrong))
 
 
+def repeated_classes(bodies: dict[str, ast.Module]) -> dict[str, list[str]]:
+    """Class name -> the modules that define it, where there are several."""
+    places: dict[str, list[str]] = {}
+    for module, body in bodies.items():
+        for node in ast.walk(body):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(module)
+    return {name: modules for name, modules in places.items() if len(modules) > 1}
+
+
+def test_a_class_name_occurs_once():
+    one = ast.parse("class A: pass")
+    assert repeated_classes({"a": one, "b": one}) == {"A": ["a", "b"]}
+    assert not repeated_classes({module: tree(path) for module, path in MODULES.items()})
+
+
 def test_wrong_imports_are_recognised():
     assert "floor" in wrong_import("clwe_jax.text.words.words", "clwe_jax.main")
     assert "does not exist" in wrong_import("clwe_jax.main", "clwe_jax.absent")
@@ -503,7 +519,7 @@ def test_registry_entries_resolve(kind, name, entry):
         assert attribute in defined(MODULES[module]), f"{module} defines no {attribute}"
     if not isinstance(entry, str):
         made, own = map(registry.import_target, entry)
-        assert issubclass(own, options.Section)
+        assert issubclass(own, options.Options)
         assert own.name == ("" if kind == "aligner" else name)  # each aligner has its own section
         assert issubclass(made, own) or "options" in made.__dataclass_fields__
 

@@ -24,7 +24,7 @@ Column = np.ndarray | Sequence[Any]  # dense [rows, ...], or a sequence of rows 
 _BATCHES = 2**32 - 1  # part of the seed of the order of batches; no file has this number
 
 
-class Table(Protocol):
+class RowReader(Protocol):
     """Rows that are read on demand."""
 
     def __len__(self) -> int:
@@ -35,7 +35,7 @@ class Table(Protocol):
 
 
 @runtime_checkable
-class Files(Table, Protocol):
+class Files(RowReader, Protocol):
     """A table in several files. The files are shuffled, and the rows within each file."""
 
     sizes: Sequence[int]
@@ -55,7 +55,7 @@ class Counts(Protocol):
 
 
 class Arrays:
-    """A `Table` of columns in memory."""
+    """A `RowReader` of columns in memory."""
 
     def __init__(self, columns: Mapping[str, Column]):
         """Args:
@@ -129,7 +129,7 @@ class ArraySource:
 
     def __init__(
         self,
-        data: Mapping[str, Column] | Table,
+        data: Mapping[str, Column] | RowReader,
         batch_size: int,
         *,
         seed: int = 0,
@@ -167,7 +167,7 @@ class ArraySource:
         Raises:
           ValueError: no rows, no whole batch, unknown options, or a row longer than all buckets.
         """
-        self._data: Table = Arrays(data) if isinstance(data, Mapping) else data
+        self._data: RowReader = Arrays(data) if isinstance(data, Mapping) else data
         self._rows = len(self._data)
         self._batch_size, self._index = batch_size, process_index
         self._global = batch_size * process_count

@@ -183,7 +183,7 @@ def epoch(pieces: TranslationPieces, temperature: float) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Rows:
-    """Some rows of a table, as a `Table`."""
+    """Some rows of a table, as a `RowReader`."""
 
     columns: Arrays
     places: np.ndarray

@@ -19,7 +19,7 @@ from clwe_jax.options.folder import (
     read_config,
     write_config,
 )
-from clwe_jax.options.section import OptionError, Section, to_dict
+from clwe_jax.options.section import OptionError, Options, to_dict
 from clwe_jax.options.static import hub_of, pairs
 from clwe_jax.options.systems import (
     SCALES,
@@ -44,7 +44,7 @@ __all__ = [
     "TRAINED_STARTS",
     "OptionError",
     "Run",
-    "Section",
+    "Options",
     "check_folder",
     "claim_workdir",
     "config_dict",

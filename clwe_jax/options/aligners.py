@@ -13,7 +13,7 @@ from clwe_jax.options.section import (
     Positive,
     Range,
     Rate,
-    Section,
+    Options,
     Share,
     Size,
     change_section,
@@ -25,7 +25,7 @@ METHODS = ("cosine", "csls", "inverted_softmax")  # of retrieval
 
 
 @dataclasses.dataclass(frozen=True)
-class AlignerOptions(Section):
+class AlignerOptions(Options):
     """Options of every aligner."""
 
     needs_pairs: ClassVar[bool] = True  # whether it fits pairs of a dictionary

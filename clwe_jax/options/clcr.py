@@ -14,7 +14,7 @@ from clwe_jax.options.section import (
     Positive,
     Range,
     Rate,
-    Section,
+    Options,
     Share,
     Size,
     option,
@@ -39,7 +39,7 @@ _LAYER = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 @dataclasses.dataclass(frozen=True)
-class TransformOptions(Section):
+class TransformOptions(Options):
     """The training of a map by attention matching."""
 
     beta: Amount = option(0.01, "the temperature is 1 / (1 + beta step); 0: it stays 1")
@@ -56,7 +56,7 @@ class TransformOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class TuneOptions(Section):
+class TuneOptions(Options):
     """Phases 2 and 3: a model learns towards the vectors of the other, which stay as they are."""
 
     rounds: Count = option(
@@ -70,7 +70,7 @@ class TuneOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class PredictorOptions(Section):
+class PredictorOptions(Options):
     """The training of a network of one hidden layer on weighted rows."""
 
     hidden: Size = option(256, "units of the hidden layer")
@@ -82,7 +82,7 @@ class PredictorOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class EncoderOptions(Section):
+class EncoderOptions(Options):
     """Language models that are trained first."""
 
     steps: Size = option(20_000, "training steps")
@@ -94,7 +94,7 @@ class EncoderOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class EntailmentOptions(Section):
+class EntailmentOptions(Options):
     """Table 4: ESIM on T, T + E, T + E + R and on translations."""
 
     seeds: Count = option(0, "heads of a row; 0: no entailment")
@@ -110,7 +110,7 @@ class EntailmentOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class ClcrOptions(Section):
+class ClcrOptions(Options):
     """Two monolingual models made one (B1-B7)."""
 
     source: str = option(

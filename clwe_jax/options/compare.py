@@ -12,7 +12,7 @@ from clwe_jax.options.section import (
     Count,
     OneOf,
     OptionError,
-    Section,
+    Options,
     Size,
     entries,
     option,
@@ -29,7 +29,7 @@ _BUDGET = re.compile(rf"(\d[\d_]*(?:\.\d+)?)\s*({'|'.join(UNITS)})")
 
 
 @dataclasses.dataclass(frozen=True)
-class CompareOptions(Section):
+class CompareOptions(Options):
     """The systems, their budget and what is measured."""
 
     systems: str = option(
@@ -85,7 +85,7 @@ class CompareRun(Run):
     seed: Count = option(0, "of the embedded world's text, of the first run and of the tests")
     data: CorpusOptions = section(lambda: CorpusOptions(simplify_chinese=True))
     compare: CompareOptions = section(CompareOptions)
-    evals: Mapping[str, Section] = entries(
+    evals: Mapping[str, Options] = entries(
         "evaluator",
         "name -> options of an evaluator",
         retrieval=evaluators.RetrievalEvaluation(data=SOURCE),

@@ -12,7 +12,7 @@ from clwe_jax.options.section import (
     OneOf,
     OptionError,
     Range,
-    Section,
+    Options,
     Size,
     option,
 )
@@ -25,7 +25,7 @@ _TRAINED = 15_000_000
 
 
 @dataclasses.dataclass(frozen=True)
-class PassesOptions(Section):
+class PassesOptions(Options):
     """Passes of a skip-gram over its text."""
 
     epochs: Count = option(
@@ -82,7 +82,7 @@ class DuongOptions(PassesOptions):
 
 
 @dataclasses.dataclass(frozen=True)
-class MiningOptions(Section):
+class MiningOptions(Options):
     """Options of mining."""
 
     all_pairs: Count = option(
@@ -111,7 +111,7 @@ class MiningOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class WordsOptions(Section):
+class WordsOptions(Options):
     """Sources of a word's vector beside its entry in the dictionary."""
 
     unknown: Annotated[str, OneOf("ngrams", "beginnings")] = option(

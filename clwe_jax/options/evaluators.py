@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated
 
-from clwe_jax.options.section import Amount, Count, OneOf, Section, Share, Size, option
+from clwe_jax.options.section import Amount, Count, OneOf, Options, Share, Size, option
 
 METHODS = ("mutual_argmax", "itermax", "softmax")
 LEVELS = ("pieces", "words")
 
 
 @dataclasses.dataclass(frozen=True)
-class WordAlignerOptions(Section):
+class WordAlignerOptions(Options):
     """Links the words of sentences by the vectors of an encoder."""
 
     method: Annotated[str, OneOf(*METHODS)] = option(
@@ -40,7 +40,7 @@ class WordAlignerOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class EvaluationOptions(Section):
+class EvaluationOptions(Options):
     """Options of every evaluator."""
 
     every_steps: Count = option(0, "training steps between two runs; 0: at the end only")

@@ -14,7 +14,7 @@ from clwe_jax.options.section import (
     OneOf,
     OptionError,
     Rate,
-    Section,
+    Options,
     Size,
     option,
 )
@@ -25,7 +25,7 @@ FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1_024))
 
 
 @dataclasses.dataclass(frozen=True)
-class ModelOptions(Section):
+class ModelOptions(Options):
     """Options of a backbone."""
 
     reads_characters: ClassVar[bool] = False  # not pieces, so that it has no table at its input
@@ -221,7 +221,7 @@ class TranslatorOptions(ModelOptions):
 
 
 @dataclasses.dataclass(frozen=True)
-class EmbedderOptions(Section):
+class EmbedderOptions(Options):
     """Vectors of words from their pieces, learned with the head (C4)."""
 
     width: Size = option(320, "dimensions of a piece's embedding, and of the GRU")
@@ -230,7 +230,7 @@ class EmbedderOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class HeadOptions(Section):
+class HeadOptions(Options):
     """Options of a head."""
 
     labelled: ClassVar[tuple[str, ...]] = ("tags", "texts")  # the kinds of tasks that it serves

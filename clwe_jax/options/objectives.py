@@ -13,7 +13,7 @@ from clwe_jax.options.section import (
     OneOf,
     OptionError,
     Rate,
-    Section,
+    Options,
     Share,
     option,
     section,
@@ -25,7 +25,7 @@ SENSE_INPUTS = ("own", "context")
 
 
 @dataclasses.dataclass(frozen=True)
-class MlmOptions(Section):
+class MlmOptions(Options):
     """Cross-entropy at the weighted positions."""
 
     name = "mlm"
@@ -58,7 +58,7 @@ class MlmOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class SenseLossOptions(Section):
+class SenseLossOptions(Options):
     """The loss of words by their senses."""
 
     negatives: Count = option(
@@ -105,7 +105,7 @@ class SenseMlmOptions(SenseLossOptions):
 
 
 @dataclasses.dataclass(frozen=True)
-class TranslationOptions(Section):
+class TranslationOptions(Options):
     """The loss of translations (`types.Objective`, `types.Encodes`, `types.Generates`)."""
 
     name = "translation"

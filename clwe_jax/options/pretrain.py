@@ -8,14 +8,14 @@ from typing import Mapping
 
 from clwe_jax.options import derived as shared
 from clwe_jax.options import evaluators, models, objectives, tasks, training
-from clwe_jax.options.section import Section, Size, entries, option, section
+from clwe_jax.options.section import Options, Size, entries, option, section
 from clwe_jax.options.systems import Run
 from clwe_jax.options.text import SOURCE, BatchesOptions, VocabOptions
 from clwe_jax.options.training import GIVEN, MINED, TRAINED_STARTS
 
 
 @dataclasses.dataclass(frozen=True)
-class ProjectionOptions(Section):
+class ProjectionOptions(Options):
     """Maps of a biLM's layers onto those of another language (A13)."""
 
     methods: str = option("orthogonal,least_squares", "kinds of maps to fit")
@@ -34,9 +34,9 @@ class PretrainRun(Run):
 
     data: BatchesOptions = section(BatchesOptions)
     vocab: VocabOptions = section(VocabOptions)
-    task: Section = section(tasks.Mlm, "task")
-    model: Section = section(models.TransformerOptions, "model")
-    objective: Section = section(objectives.MlmOptions, "objective")
+    task: Options = section(tasks.Mlm, "task")
+    model: Options = section(models.TransformerOptions, "model")
+    objective: Options = section(objectives.MlmOptions, "objective")
     init: training.InitOptions = section(training.InitOptions)
     optimizer: training.OptimizerOptions = section(training.OptimizerOptions)
     train: training.TrainOptions = section(training.TrainOptions)
@@ -48,7 +48,7 @@ class PretrainRun(Run):
         ProjectionOptions,
         "maps onto another language, of biLMs of several languages (A13)",
     )
-    evals: Mapping[str, Section] = entries(
+    evals: Mapping[str, Options] = entries(
         "evaluator",
         "name -> options of an evaluator",
         mlm=evaluators.MlmEvaluation(every_steps=500, batches=4),

@@ -3,7 +3,7 @@
 A field of a section carries its default, its range and one sentence of help:
 
     @dataclasses.dataclass(frozen=True)
-    class TransformerOptions(Section):
+    class TransformerOptions(Options):
         width: Size = option(768, "width of a layer")                     # at least 1
         heads: Annotated[Size, Divides("width")] = option(12, "heads of a layer")
         norm: Annotated[str, OneOf("post", "pre")] = option("post", "place of the normalisation")
@@ -22,7 +22,7 @@ import functools
 from typing import Annotated, Any, Callable, ClassVar, Iterable, Iterator, Mapping, TypeVar
 from typing import get_args, get_origin, get_type_hints
 
-S = TypeVar("S", bound="Section")
+S = TypeVar("S", bound="Options")
 
 _MAX_NAMED = 120  # names that an error message lists
 _SMALLEST = 1e-12  # the least number above 0, in ranges that leave 0 out
@@ -106,7 +106,7 @@ def option(default: Any, help: str) -> Any:
     return dataclasses.field(default=default, metadata={"help": help})
 
 
-def section(default: Callable[[], Section], of: type[Section] | str = "", help: str = "") -> Any:
+def section(default: Callable[[], Options], of: type[Options] | str = "", help: str = "") -> Any:
     """A field that is a section itself.
 
     Args:
@@ -123,7 +123,7 @@ def mapping(help: str) -> Any:
     return dataclasses.field(default_factory=dict, metadata={"help": help})
 
 
-def entries(of: type[Section] | str, help: str, **default: Section) -> Any:
+def entries(of: type[Options] | str, help: str, **default: Options) -> Any:
     """A field that maps names, which users choose, to sections.
 
     Args:
@@ -137,8 +137,8 @@ def entries(of: type[Section] | str, help: str, **default: Section) -> Any:
 
 
 @dataclasses.dataclass(frozen=True)
-class Section:
-    """Options that belong together."""
+class Options:
+    """Options that belong together: a section of a config, whose base class this is."""
 
     # The name that chooses the class, in a section of one class of the registry; '' in others.
     name: ClassVar[str] = ""
@@ -176,7 +176,7 @@ def options_of(cls: type) -> tuple[dataclasses.Field, ...]:
     return tuple(field for field in dataclasses.fields(cls) if "help" in field.metadata)
 
 
-def is_chosen(part: Section) -> bool:
+def is_chosen(part: Options) -> bool:
     """Whether the option `name` chooses the section's class."""
     return bool(part.name) and all(field.name != "name" for field in options_of(type(part)))
 
@@ -245,7 +245,7 @@ def change_section(
                 key: _entry(old.get(key), data["entries"], entry, f"{here}.{key}", lookup)
                 for key, entry in value.items()
             }
-        elif "section" in data and value is not None and not isinstance(value, Section):
+        elif "section" in data and value is not None and not isinstance(value, Options):
             given[name] = _entry(old, data["section"] or type(old), value, here, lookup)
         else:
             given[name] = value
@@ -256,12 +256,12 @@ def change_section(
 
 
 def _entry(
-    old: Section | None,
-    of: type[Section] | str,
+    old: Options | None,
+    of: type[Options] | str,
     values: Mapping[str, Any],
     path: str,
     lookup: Callable[[str, str], type],
-) -> Section:
+) -> Options:
     """The section of an entry, whose class is given or chosen by the option `name`."""
     if not isinstance(of, str):
         return change_section(old or of(), values, path, lookup)
@@ -283,25 +283,25 @@ def _entry(
     return change_section(old, {key: x for key, x in values.items() if key != "name"}, path, lookup)
 
 
-def values_of(part: Section) -> dict[str, Any]:
+def values_of(part: Options) -> dict[str, Any]:
     """The options of a section by name; inner sections stay sections."""
     return {field.name: getattr(part, field.name) for field in options_of(type(part))}
 
 
-def inner(part: Section, field: dataclasses.Field) -> dict[str, Section]:
+def inner(part: Options, field: dataclasses.Field) -> dict[str, Options]:
     """The sections in an option by their paths: the option's name, or for entries NAME.KEY."""
     value = getattr(part, field.name)
     if "entries" in field.metadata:
         return {f"{field.name}.{key}": entry for key, entry in value.items()}
-    return {field.name: value} if isinstance(value, Section) else {}
+    return {field.name: value} if isinstance(value, Options) else {}
 
 
-def to_dict(part: Section) -> dict[str, Any]:
+def to_dict(part: Options) -> dict[str, Any]:
     """The options of a section by name; sections become dicts, with the option `name` first."""
     values: dict[str, Any] = {"name": part.name} if is_chosen(part) else {}
     for field in options_of(type(part)):
         value = getattr(part, field.name)
-        if isinstance(value, Section):
+        if isinstance(value, Options):
             value = to_dict(value)
         elif "entries" in field.metadata:
             value = {key: to_dict(entry) for key, entry in value.items()}
@@ -310,7 +310,7 @@ def to_dict(part: Section) -> dict[str, Any]:
 
 
 def helps(
-    part: Section, path: str = "", names: Mapping[str, Iterable[str]] = {}
+    part: Options, path: str = "", names: Mapping[str, Iterable[str]] = {}
 ) -> Iterator[tuple[str, Any, str]]:
     """(path, value, help) of every option of a section and of its sections, in their order.
 

@@ -12,7 +12,7 @@ from clwe_jax.options.section import (
     InnerShare,
     OneOf,
     OptionError,
-    Section,
+    Options,
     Share,
     Size,
     option,
@@ -26,7 +26,7 @@ AS_PRINTED = dict(
 
 
 @dataclasses.dataclass(frozen=True)
-class SenseOptions(Section):
+class SenseOptions(Options):
     """The configuration of a model's senses."""
 
     senses: Size = option(

@@ -17,7 +17,7 @@ from clwe_jax.options.section import (
     OneOf,
     Positive,
     Range,
-    Section,
+    Options,
     Share,
     Size,
     entries,
@@ -31,7 +31,7 @@ from clwe_jax.options.training import ErrorsOptions, PlanOptions
 
 
 @dataclasses.dataclass(frozen=True)
-class StaticOptions(Section):
+class StaticOptions(Options):
     """How vectors of several languages come into one space."""
 
     temperature: Amount = option(
@@ -106,7 +106,7 @@ class StaticOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class AlignOptions(Section):
+class AlignOptions(Options):
     """The aligner, and vectors that are given."""
 
     name: str = option("procrustes", "")
@@ -152,7 +152,7 @@ class StaticRun(Run):
     static: StaticOptions = section(StaticOptions)
     embeddings: EmbeddingsOptions = section(EmbeddingsOptions)
     align: AlignOptions = section(align_options)
-    evals: Mapping[str, Section] = entries(
+    evals: Mapping[str, Options] = entries(
         "evaluator",
         "name -> options of an evaluator",
         bli=evaluators.BliEvaluation(data=SOURCE, methods="nn,csls,inverted_softmax"),

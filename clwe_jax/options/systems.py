@@ -18,7 +18,7 @@ from clwe_jax import registry
 from clwe_jax.options.section import (
     Count,
     OneOf,
-    Section,
+    Options,
     change_section,
     helps,
     inner,
@@ -57,7 +57,7 @@ class _Job:
 
 
 @dataclasses.dataclass(frozen=True)
-class Run(Section):
+class Run(Options):
     """All options of a run.
 
     Kinds of run have further sections, among them `data`, `report` and `plan`.
@@ -146,7 +146,7 @@ class Run(Section):
         self.check(self, "config")
 
 
-def _data(section: Section) -> str:
+def _data(section: Options) -> str:
     """The option `data` of an evaluator; '' where it has none."""
     return getattr(section, "data", "")
 
@@ -246,10 +246,10 @@ def section_of(kind: str, name: str, **values: Any) -> ConfigDict:
     )
 
 
-def parts(run: Run) -> list[tuple[str, Section]]:
+def parts(run: Run) -> list[tuple[str, Options]]:
     """(path, section) of all sections of a run, outer ones first."""
 
-    def below(part: Section, path: str) -> Iterator[tuple[str, Section]]:
+    def below(part: Options, path: str) -> Iterator[tuple[str, Options]]:
         for field in options_of(type(part)):
             for key, entry in inner(part, field).items():
                 yield f"{path}.{key}", entry

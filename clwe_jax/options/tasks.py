@@ -12,7 +12,7 @@ from clwe_jax.options.section import (
     OptionError,
     Range,
     Rate,
-    Section,
+    Options,
     Share,
     Size,
     option,
@@ -45,7 +45,7 @@ def check_translating(run: Any, option: str) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class TaskOptions(Section):
+class TaskOptions(Options):
     """Options of a task."""
 
     # The sources of text that the task reads beside pocket.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated
 
-from clwe_jax.options.section import Count, OneOf, Range, Section, Share, Size, option
+from clwe_jax.options.section import Count, OneOf, Range, Options, Share, Size, option
 
 # The value of an option that names data: the embedded world's for a run on the embedded world, else
 # none; see `systems.Run.resolve`.
@@ -15,7 +15,7 @@ PAIRS = "pairs"
 
 
 @dataclasses.dataclass(frozen=True)
-class TextOptions(Section):
+class TextOptions(Options):
     """Text, dictionaries and parallel text, as every kind of run reads them."""
 
     source: str = option(
@@ -119,7 +119,7 @@ class LabelledOptions(TextOptions):
 
 
 @dataclasses.dataclass(frozen=True)
-class SmallVocabOptions(Section):
+class SmallVocabOptions(Options):
     """A vocabulary that is made of text."""
 
     kind: Annotated[str, OneOf("wordpiece", "unigram", "bpe", "word")] = option(

@@ -15,7 +15,7 @@ from clwe_jax.options.section import (
     PositiveShare,
     Range,
     Rate,
-    Section,
+    Options,
     Share,
     Size,
     entries,
@@ -39,7 +39,7 @@ MINED = "mined"  # the value of an option that names parallel text: mined in the
 
 
 @dataclasses.dataclass(frozen=True)
-class GroupOptions(Section):
+class GroupOptions(Options):
     """A group of parameters with its own rate and decay; None: those of the optimizer."""
 
     pattern: str = option(
@@ -59,7 +59,7 @@ class GroupOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class OptimizerOptions(Section):
+class OptimizerOptions(Options):
     """One optimizer with its schedule, clipping and groups of parameters."""
 
     name: Annotated[str, OneOf(*NAMES)] = option(
@@ -127,7 +127,7 @@ class OptimizerOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class RecipeOptions(Section):
+class RecipeOptions(Options):
     """The training of a head."""
 
     name: Annotated[str, OneOf(*HEAD_OPTIMIZERS)] = option("adam", "'sgd', 'adam' or 'adamw'")
@@ -167,7 +167,7 @@ class RecipeOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class StartVectorsOptions(Section):
+class StartVectorsOptions(Options):
     """Joint vectors that a language model trains first, for its start."""
 
     dim: Count = option(0, f"dimensions; 0: the model's width, {MAX_START_DIM} at most")
@@ -180,7 +180,7 @@ class StartVectorsOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class InitOptions(Section):
+class InitOptions(Options):
     """Where the parameters of a language model come from."""
 
     parameters: str = option("", "run:DIR, npz:FILE or hf:DIR to start from; '': initialisers")
@@ -224,7 +224,7 @@ def _check_microbatches(batch_size: int, microbatches: int) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class StepsOptions(Section):
+class StepsOptions(Options):
     """Options of every training by steps."""
 
     batch_size: Size = option(64, "rows, over all hosts")
@@ -260,7 +260,7 @@ class EpochsOptions(StepsOptions):
 
 
 @dataclasses.dataclass(frozen=True)
-class MeshOptions(Section):
+class MeshOptions(Options):
     """How devices share rows and parameters."""
 
     data: Annotated[int, Range(-1)] = option(
@@ -273,7 +273,7 @@ class MeshOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class CheckpointOptions(Section):
+class CheckpointOptions(Options):
     """When a run is saved, and what stays."""
 
     every_steps: Count = option(500, "steps between two checkpoints; 0: at the end only")
@@ -283,7 +283,7 @@ class CheckpointOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class FinishOptions(Section):
+class FinishOptions(Options):
     """Sentences against copies or translations, after train.steps."""
 
     steps: Count = option(0, "training steps; 0: none")
@@ -316,7 +316,7 @@ class FinishOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class ReportOptions(Section):
+class ReportOptions(Options):
     """The report of a run."""
 
     compare_with: str = option("", "folders of runs to show beside this one")
@@ -332,7 +332,7 @@ class ErrorsOptions(ReportOptions):
 
 
 @dataclasses.dataclass(frozen=True)
-class PlanOptions(Section):
+class PlanOptions(Options):
     """Numbers that --plan reckons with."""
 
     utilisation: PositiveShare = option(0.4, "share of the devices' peak rate that --plan assumes")

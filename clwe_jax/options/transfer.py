@@ -9,7 +9,7 @@ from typing import Annotated
 from clwe_jax import registry
 from clwe_jax.options import models, training
 from clwe_jax.options.evaluators import WordAlignerOptions
-from clwe_jax.options.section import Count, OneOf, Range, Section, Share, Size, option, section
+from clwe_jax.options.section import Count, OneOf, Range, Options, Share, Size, option, section
 from clwe_jax.options.embeddings import FastTextOptions
 from clwe_jax.options.systems import Run
 from clwe_jax.options.text import LabelledOptions, SmallVocabOptions
@@ -42,7 +42,7 @@ def encoder_folder(where: str) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class SearchOptions(Section):
+class SearchOptions(Options):
     """A search of hyperparameters on the development rows (C6)."""
 
     trials: Count = option(
@@ -64,7 +64,7 @@ class MapsOptions(WordAlignerOptions):
 
 
 @dataclasses.dataclass(frozen=True)
-class TransferOptions(Section):
+class TransferOptions(Options):
     """The task, its rows, and how the encoder's vectors are used."""
 
     task: str = option(
@@ -124,7 +124,7 @@ class TransferOptions(Section):
     length: Annotated[int, Range(4)] = option(
         128, "longest training row: words, or in mode tune pieces"
     )
-    head: Section = section(models.LinearHead, "head")
+    head: Options = section(models.LinearHead, "head")
     align: MapsOptions = section(MapsOptions)
     pieces: str = option(
         "",

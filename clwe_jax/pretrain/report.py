@@ -6,7 +6,7 @@ from typing import Any, Mapping, Sequence
 
 from clwe_jax.pretrain import pictures
 from clwe_jax.report import page, verdict
-from clwe_jax.report.data import Block, Section, Sentence, Text, Word
+from clwe_jax.report.data import Block, Section, SentenceBlock, Text, Word
 from clwe_jax.report.run_folder import RunFolder
 
 _MAX_EXAMPLES = 14
@@ -32,7 +32,7 @@ def examples(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     return Section("Code-switched examples", text, blocks)
 
 
-def _example(row: Mapping[str, Any]) -> Sentence:
+def _example(row: Mapping[str, Any]) -> SentenceBlock:
     own = row["language"]
     columns = zip(row["original"], row["transformed"], row["masked"], row["languages"])
     words = [
@@ -48,7 +48,7 @@ def _example(row: Mapping[str, Any]) -> Sentence:
     left_out = len(words) - _MAX_WORDS
     if left_out > 0:
         words = [*words[:_MAX_WORDS], Word(f"… {left_out} more words", style="soft")]
-    return Sentence(own, words)
+    return SentenceBlock(own, words)
 
 
 class PretrainPage(page.Page):

@@ -198,7 +198,7 @@ class Text:
 
 
 @dataclasses.dataclass(frozen=True)
-class Sentence:
+class SentenceBlock:
     """A sentence, word by word."""
 
     kind = "sentence"
@@ -215,7 +215,7 @@ class Closed:
     blocks: Sequence["Block"]
 
 
-Block = Union[Table, Chart, Picture, Facts, Text, Sentence, Closed]
+Block = Union[Table, Chart, Picture, Facts, Text, SentenceBlock, Closed]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,7 +21,7 @@ from clwe_jax.encoders.encode import describe_reading
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.evaluate.context import Context
-from clwe_jax.options.section import Section
+from clwe_jax.options.section import Options
 from clwe_jax.types import Encoder, Evaluator, HasDetails, HasExamples, Variables
 
 
@@ -90,7 +90,7 @@ class InTraining:
 
 
 def build(
-    evals: Mapping[str, Section],
+    evals: Mapping[str, Options],
     context: Context,
     folders: Mapping[str, str] | None = None,
     names: Container[str] | None = None,
@@ -121,7 +121,7 @@ def build(
     return made
 
 
-def check(evals: Mapping[str, Section], context: Context, folders: Mapping[str, str]) -> None:
+def check(evals: Mapping[str, Options], context: Context, folders: Mapping[str, str]) -> None:
     """Makes every evaluator, which finds its test data, and forgets it.
 
     Args:
@@ -136,7 +136,7 @@ def check(evals: Mapping[str, Section], context: Context, folders: Mapping[str, 
 
 
 def _make_each(
-    evals: Mapping[str, Section],
+    evals: Mapping[str, Options],
     context: Context,
     folders: Mapping[str, str],
     names: Container[str] | None,

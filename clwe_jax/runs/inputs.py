@@ -16,7 +16,7 @@ from clwe_jax.data import translation
 from clwe_jax.evaluate.context import Context
 from clwe_jax.options.objectives import SenseLossOptions
 from clwe_jax.options.pretrain import PretrainRun
-from clwe_jax.options.section import Section
+from clwe_jax.options.section import Options
 from clwe_jax.options.tasks import Copies, Sentences, Translation
 from clwe_jax.options.training import FinishOptions, MeshOptions
 from clwe_jax.runs import evaluators
@@ -200,7 +200,7 @@ def context(seed: int, run_text: RunText, heldout: Mapping[str, Sequence[Batch]]
     )
 
 
-def translations(objective: Section, run_text: RunText) -> np.ndarray | None:
+def translations(objective: Options, run_text: RunText) -> np.ndarray | None:
     """int32 [V, languages, T]: ids of each word's translations into each language, padded with -1.
 
     None for an objective without translation or a run without a dictionary.

@@ -12,7 +12,7 @@ from clwe_jax.models import crf, laser
 from clwe_jax.models.labelling import Labeller, Labelling, Mix, WordsOfPieces
 from clwe_jax.models.tuned import TunedModel
 from clwe_jax.objectives.labelling import LabellingObjective
-from clwe_jax.options.section import Section
+from clwe_jax.options.section import Options
 from clwe_jax.options.transfer import TransferOptions
 from clwe_jax.text.dictionary import label_table
 from clwe_jax.text.dictionary.label_table import LabelTable
@@ -120,7 +120,7 @@ def tuned_objective(
     )
 
 
-def _build(kind: str, section: Section, **given: Any) -> Any:
+def _build(kind: str, section: Options, **given: Any) -> Any:
     """`registry.build` with the values of `given` that are fields of the class."""
     fields = {field.name for field in dataclasses.fields(registry.lookup(kind, section.name))}
     taken = {name: value for name, value in given.items() if name in fields}

@@ -14,7 +14,7 @@ from absl import logging
 
 from clwe_jax import options
 from clwe_jax.cached import CachedResult
-from clwe_jax.options.section import Section, values_of
+from clwe_jax.options.section import Options, values_of
 from clwe_jax.report import data
 from clwe_jax.report.data import Column, Number, Table
 from clwe_jax.text.labelled import Task
@@ -27,7 +27,7 @@ _L2_RANGE = (1e-6, 1e-2)  # on a logarithmic scale
 _DROPOUT_RANGE = (0.0, 0.6)
 
 
-def ranges(head: Section) -> dict[str, tuple[float, float]]:
+def ranges(head: Options) -> dict[str, tuple[float, float]]:
     """The options that are chosen for a head -> the lowest and the highest value."""
     rates = [name for name in values_of(head) if name.endswith("dropout")]
     return {_L2: _L2_RANGE} | {f"transfer.head.{name}": _DROPOUT_RANGE for name in sorted(rates)}

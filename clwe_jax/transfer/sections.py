@@ -353,17 +353,19 @@ def _error(row: Any, predicted: Any, language: str, kind: str) -> Block:
             for k, word in enumerate(row.words)
         ]
         gold, mine = (", ".join(labels) or "no label" for labels in (row.labels, predicted))
-        return data.Sentence(language, [*words, Word(f"{gold} → {mine}", style="soft")])
+        return data.SentenceBlock(language, [*words, Word(f"{gold} → {mine}", style="soft")])
     if kind == "texts":
         words = [Word(text, language) for text in row.texts]
-        return data.Sentence(language, [*words, Word(f"{row.label} → {predicted}", style="soft")])
+        return data.SentenceBlock(
+            language, [*words, Word(f"{row.label} → {predicted}", style="soft")]
+        )
     words = [
         Word(word, language)
         if gold == mine
         else Word(word, language, style="strong", below=f"{gold} → {mine}")
         for word, gold, mine in zip(row.words, row.tags, predicted)
     ]
-    return data.Sentence(language, words)
+    return data.SentenceBlock(language, words)
 
 
 def _curves(config: TransferRun, task: Task, training: Training) -> data.Section | None:

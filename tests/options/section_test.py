@@ -15,7 +15,7 @@ from clwe_jax.options.section import (
     OptionError,
     Range,
     Rate,
-    Section,
+    Options,
     Share,
     Size,
     change_section,
@@ -31,21 +31,21 @@ from clwe_jax.options.section import (
 
 
 @dataclasses.dataclass(frozen=True)
-class Apple(Section):
+class Apple(Options):
     name = "apple"
     weight: Size = option(3, "grams")
     colour: Annotated[str, OneOf("red", "green")] = option("red", "of its skin")
 
 
 @dataclasses.dataclass(frozen=True)
-class Pear(Section):
+class Pear(Options):
     name = "pear"
     weight: Size = option(5, "grams")
     stem: bool = option(True, "whether it has one")
 
 
 @dataclasses.dataclass(frozen=True)
-class Box(Section):
+class Box(Options):
     size: Size = option(12, "places")
     rows: Annotated[Size, Divides("size")] = option(4, "rows of places")
     full: Annotated[Count, AtMost("rows")] = option(0, "full rows")
@@ -58,11 +58,11 @@ class Box(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class Shop(Section):
-    fruit: Section = section(Apple, "fruit")
+class Shop(Options):
+    fruit: Options = section(Apple, "fruit")
     box: Box = section(Box)
     spare: Box | None = section(lambda: None, Box)
-    stock: Mapping[str, Section] = entries("fruit", "name -> a fruit", first=Pear(weight=7))
+    stock: Mapping[str, Options] = entries("fruit", "name -> a fruit", first=Pear(weight=7))
     notes: Mapping[str, str] = mapping("anything")
 
 

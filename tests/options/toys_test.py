@@ -10,7 +10,7 @@ from clwe_jax import options, presets, registry
 from clwe_jax.evaluate.context import Context
 from clwe_jax.options.evaluators import EvaluationOptions, MlmEvaluation
 from clwe_jax.options.models import HeadOptions, ModelOptions
-from clwe_jax.options.section import ByIdentity, Section, Size, option
+from clwe_jax.options.section import ByIdentity, Options, Size, option
 from clwe_jax.options.tasks import TaskOptions
 from clwe_jax.runs import evaluators
 
@@ -34,7 +34,7 @@ class ToyModel:
 
 
 @dataclasses.dataclass(frozen=True)
-class ToyLoss(Section):
+class ToyLoss(Options):
     name = "toy"
     sharp: bool = option(False, "whether it is")
 
