@@ -1,11 +1,11 @@
-"""The report's line on test sentences that stand in what a run learned from; see `text.leaks`."""
+"""The report's line on test sentences that stand in what a run learned from."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import os
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from clwe_jax.cached import CachedResult
 from clwe_jax.text import leaks, stamps
@@ -13,16 +13,46 @@ from clwe_jax.text.corpus import corpora, parallel_files
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.labelled import folders
 
-# Options that name what a run learns from -> the folder of the embedded world that 'pocket' stands for.
-_LEARNED = {
-    ("data", "source"): "text",
-    ("data", "dictionaries"): "dictionaries",
-    ("data", "pairs"): "parallel",
-    ("task", "parallel"): "parallel",
-    ("finish", "pairs"): "parallel",
-    ("transfer", "train"): "",
+# (place, languages of the run) -> the files there that the run reads.
+Finder = Callable[[str, Sequence[str]], Iterable[str]]
+
+
+def _find_all(place: str, languages: Sequence[str]) -> Iterable[str]:
+    return leaks.files([place])
+
+
+def _find_text(place: str, languages: Sequence[str]) -> Iterable[str]:
+    by_language = [corpora.files_of(place, language) for language in languages]
+    return itertools.chain.from_iterable(by_language)
+
+
+def _find_pairs(place: str, languages: Sequence[str]) -> Iterable[str]:
+    bitexts, _ = parallel_files.find(place, languages, "pairs")
+    # Verses that are held out stand in a file that is learned from.
+    paths = (bitext.paths for bitext in bitexts if not bitext.selection.parts)
+    return set(itertools.chain.from_iterable(paths))
+
+
+def _find_dictionaries(place: str, languages: Sequence[str]) -> Iterable[str]:
+    return [file.path for file in dictionary_files.find(place, languages)]
+
+
+def _find_labelled(place: str, languages: Sequence[str]) -> Iterable[str]:
+    return [path for language, path in folders.find(place).items() if language in languages]
+
+
+# An option that names what a run learns from -> the folder of the embedded world that 'pocket' stands for,
+# and the finder of its files.
+_LEARNED: dict[tuple[str, str], tuple[str, Finder]] = {
+    ("data", "source"): ("text", _find_text),
+    ("data", "dictionaries"): ("dictionaries", _find_dictionaries),
+    ("data", "pairs"): ("parallel", _find_pairs),
+    ("task", "parallel"): ("parallel", _find_pairs),
+    ("finish", "pairs"): ("parallel", _find_pairs),
 }
-_OF_PAIRS = ("pairs", "parallel", "retrieval", "bleu", "mining")  # options and evaluators
+_TESTS: dict[str, Finder] = dict.fromkeys(
+    ("retrieval", "bleu", "mining"), _find_pairs
+)  # evaluators
 _POCKET_TESTS = "retrieval"
 _KEPT = "leaks.json"  # the line in the run's folder, for the next report
 # Bytes of each file that are read: some seconds beside a training. Those of the embedded world are small runs'.
@@ -42,28 +72,21 @@ def describe(values: Mapping[str, Any], workdir: str) -> str:
         return str((values.get(section) or {}).get(name) or "")
 
     languages = [x for x in option("data", "languages").split(",") if x]
-    # By place: the files there.
-    text: dict[str, list[str]] = {}
-    tests: dict[str, list[str]] = {}
-
-    def add(files: dict[str, list[str]], name: str, value: str, pocket: str) -> None:
-        for part in value.removeprefix("text:").split(","):
-            part = part.partition(":")[2] if name == "train" else part  # en:FILE
-            place = os.path.join(workdir, "pocket", pocket) if part == "pocket" else part
-            if place and (found := sorted(_files_of(name, place, languages))):
-                files.setdefault(place, []).extend(found)
-
-    for (section, name), pocket in _LEARNED.items():
-        add(text, name, option(section, name), pocket)
-    for name, evaluator in (values.get("evals") or {}).items():
-        add(tests, evaluator.get("name") or name, str(evaluator.get("data") or ""), _POCKET_TESTS)
-    add(tests, "tests", option("transfer", "tests"), _POCKET_TESTS)
-    text_files, test_files = (
-        list(dict.fromkeys(itertools.chain.from_iterable(x.values()))) for x in (text, tests)
-    )
-    if not text_files or not test_files:
-        return ""
     pocket = os.path.join(workdir, "pocket")
+    learned = [(option(*path), folder, find) for path, (folder, find) in _LEARNED.items()]
+    rows = [row.partition(":")[2] for row in option("transfer", "train").split(",")]  # en:FILE
+    learned.append((",".join(rows), "", _find_all))
+    tested = []
+    for name, evaluator in (values.get("evals") or {}).items():
+        find = _TESTS.get(evaluator.get("name") or name, _find_all)
+        tested.append((str(evaluator.get("data") or ""), _POCKET_TESTS, find))
+    tested.append((option("transfer", "tests"), _POCKET_TESTS, _find_labelled))
+    text = _files_by_place(learned, pocket, languages)
+    tests = _files_by_place(tested, pocket, languages)
+    if not text or not tests:
+        return ""
+    text_files = list(dict.fromkeys(itertools.chain.from_iterable(text.values())))
+    test_files = list(dict.fromkeys(itertools.chain.from_iterable(tests.values())))
     embedded = all(place.startswith(pocket) for place in text)
     command = f"clwe-jax leaks --text={','.join(text)} --tests={','.join(tests)}"
     return CachedResult(
@@ -77,26 +100,27 @@ def describe(values: Mapping[str, Any], workdir: str) -> str:
     ).result()
 
 
-def _files_of(name: str, place: str, languages: Sequence[str]) -> Iterable[str]:
-    """The files of a place that the run reads for an option or evaluator, found by the reader of their format."""
+def _files_by_place(
+    named: Sequence[tuple[str, str, Finder]], pocket: str, languages: Sequence[str]
+) -> dict[str, list[str]]:
+    """Place -> its files, for (an option's value, its folder of the embedded world, its finder)."""
+    files: dict[str, list[str]] = {}
+    for value, folder, find in named:
+        for part in value.removeprefix("text:").split(","):
+            place = os.path.join(pocket, folder) if part == "pocket" else part
+            found = _find_files(find, place, languages) if place else []
+            if found:
+                files.setdefault(place, []).extend(found)
+    return files
+
+
+def _find_files(find: Finder, place: str, languages: Sequence[str]) -> list[str]:
     if not languages or os.path.isfile(place):
-        return leaks.files([place])
+        find = _find_all
     try:
-        if name == "source":
-            found = (corpora.files_of(place, language) for language in languages)
-            return list(itertools.chain.from_iterable(found))
-        if name in _OF_PAIRS:
-            bitexts, _ = parallel_files.find(place, languages, name)
-            # Verses that are held out stand in a file that is learned from.
-            paths = (x.paths for x in bitexts if not x.selection.parts)
-            return set(itertools.chain.from_iterable(paths))
-        if name == "dictionaries":
-            return [file.path for file in dictionary_files.find(place, languages)]
-        if name == "tests":
-            return [path for language, path in folders.find(place).items() if language in languages]
+        return sorted(find(place, languages))
     except (OSError, ValueError):
         return []  # such as 'mined': what the run reads it has found
-    return leaks.files([place])
 
 
 def _find(text: Sequence[str], tests: Sequence[str], limit: int, command: str) -> str:
