@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Callable, Mapping, Sequence
+from typing import Mapping
 
 import numpy as np
 
 from clwe_jax.align import predictors, reorder
 from clwe_jax.align.predictors import TrainedClassifier
+from clwe_jax.encoders.encode import Reduce, WordLists
 from clwe_jax.types import Encoder
 
 
@@ -78,21 +79,13 @@ class ClcrEncoder:
         return self.base.words(text, language)
 
     def of_words(
-        self,
-        sentences: Sequence[Sequence[str]],
-        language: str,
-        pool: str = "mean",
-        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+        self, sentences: WordLists, language: str, pool: str = "mean", reduce: Reduce = np.asarray
     ) -> list[np.ndarray]:
         """As `features.EncodesWords`, with a vector for each pivot instead of each word."""
         return [x for _, x in self.kept_words(sentences, language, pool, reduce)]
 
     def kept_words(
-        self,
-        sentences: Sequence[Sequence[str]],
-        language: str,
-        pool: str = "mean",
-        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+        self, sentences: WordLists, language: str, pool: str = "mean", reduce: Reduce = np.asarray
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """The pivots of each sentence; see `features.LeavesOut`."""
         kept = []

@@ -9,7 +9,7 @@ encoder's vectors are without it: most of their cosines are otherwise the langua
 from __future__ import annotations
 
 import dataclasses
-from typing import Callable, Mapping, Sequence
+from typing import Mapping, Sequence
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from clwe_jax.encoders.encode import (
     MEAN_LAST4,
     Layer,
     Reduce,
+    WordLists,
     by_layer,
     describe_reading,
     select,
@@ -119,11 +120,7 @@ class ConcatenatedEncoder:
         ]
 
     def of_words(
-        self,
-        sentences: Sequence[Sequence[str]],
-        language: str,
-        pool: str = "mean",
-        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+        self, sentences: WordLists, language: str, pool: str = "mean", reduce: Reduce = np.asarray
     ) -> list[np.ndarray]:
         parts = (x.of_words(sentences, language, pool) for x in (self._first, self._second))
         return [reduce(self.join(own, other, language)) for own, other in zip(*parts)]

@@ -29,6 +29,7 @@ _AHEAD = 2  # batches in flight while another one is fetched
 
 VectorFn = Callable[[Variables, Batch], Array]
 Reduce = Callable[[np.ndarray], np.ndarray]
+WordLists = Sequence[Sequence[str]]  # the words of each sentence
 Layer = int | str  # a layer's number (0: the embeddings), or 'mean_last4'
 MEAN_LAST4 = "mean_last4"
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from typing import Callable, Iterable, Iterator, Protocol, Sequence, runtime_checkable
+from typing import Iterable, Iterator, Protocol, Sequence, runtime_checkable
 
 from absl import logging
 import numpy as np
 
 from clwe_jax.encoders import batching
-from clwe_jax.encoders.encode import by_layer
+from clwe_jax.encoders.encode import Reduce, WordLists, by_layer
 from clwe_jax.encoders.part_rows import PartRows
 from clwe_jax.models.pooling import select
 from clwe_jax.text.vocab.tokenizer import Tokenizer
@@ -31,11 +31,7 @@ class EncodesWords(Protocol):
     """An encoder of words that are given, instead of a text that it cuts itself."""
 
     def of_words(
-        self,
-        sentences: Sequence[Words],
-        language: str,
-        pool: str = "mean",
-        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+        self, sentences: WordLists, language: str, pool: str = "mean", reduce: Reduce = np.asarray
     ) -> list[np.ndarray]:
         """The vectors of each sentence's words.
 
@@ -63,7 +59,7 @@ class EncodesPieces(Protocol):
     """An encoder of given words that also has the vectors of their pieces."""
 
     def pieces_of_words(
-        self, sentences: Sequence[Words], language: str
+        self, sentences: WordLists, language: str
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each sentence the vectors of its pieces, float32 [pieces, layers, D], and the place of
         the word that each piece belongs to, int32 [pieces]."""
@@ -74,11 +70,7 @@ class LeavesOut(Protocol):
     """An encoder of given words that leaves some of them out."""
 
     def kept_words(
-        self,
-        sentences: Sequence[Words],
-        language: str,
-        pool: str = "mean",
-        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+        self, sentences: WordLists, language: str, pool: str = "mean", reduce: Reduce = np.asarray
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each sentence the places of the words that are kept, int [n], and their vectors.
 
@@ -168,7 +160,7 @@ class FeatureReader:
     whole: bool = False
     folder: str | None = None
 
-    def of_sentences(self, sentences: Sequence[Words], language: str) -> FeatureTable:
+    def of_sentences(self, sentences: WordLists, language: str) -> FeatureTable:
         """The features of sentences of given words."""
         if not isinstance(self.encoder, LeavesOut):
             return self._stack(self._of_words(sentences, language))
@@ -196,7 +188,7 @@ class FeatureReader:
         for some in _parts(sentences):
             yield from self._encode_part(some, language)
 
-    def _encode_part(self, sentences: Sequence[Words], language: str) -> list[np.ndarray]:
+    def _encode_part(self, sentences: WordLists, language: str) -> list[np.ndarray]:
         if not isinstance(self.encoder, EncodesWords):
             raise ValueError(
                 "This encoder cuts text itself and has no vectors of given words: take a language "
@@ -288,7 +280,7 @@ class PieceTable:
     tokenizer: Tokenizer
     max_pieces: int = 8
 
-    def of_sentences(self, sentences: Sequence[Words], language: str) -> FeatureTable:
+    def of_sentences(self, sentences: WordLists, language: str) -> FeatureTable:
         """The features of sentences of given words."""
         return self._number_pieces([[words] for words in sentences], language)
 
@@ -298,7 +290,7 @@ class PieceTable:
             [[self.tokenizer.words(x, language) for x in row] for row in texts], language
         )
 
-    def _number_pieces(self, texts: Sequence[Sequence[Words]], language: str) -> FeatureTable:
+    def _number_pieces(self, texts: Sequence[WordLists], language: str) -> FeatureTable:
         index: dict[str, int] = {}
 
         def number(words: Words) -> np.ndarray:

@@ -6,14 +6,14 @@ import collections
 import dataclasses
 import functools
 import itertools
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 from absl import logging
 import numpy as np
 
 from clwe_jax.encoders.characters import encoder_of
 from clwe_jax.encoders.checks import check_pool
-from clwe_jax.encoders.encode import EncodesSentences, Reduce, Row, group_by_word
+from clwe_jax.encoders.encode import EncodesSentences, Reduce, Row, WordLists, group_by_word
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.characters import has_letter
@@ -235,11 +235,7 @@ class ModelEncoder:
         return pairs
 
     def of_words(
-        self,
-        sentences: Sequence[Sequence[str]],
-        language: str,
-        pool: str = "mean",
-        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+        self, sentences: WordLists, language: str, pool: str = "mean", reduce: Reduce = np.asarray
     ) -> list[np.ndarray]:
         """The vectors of given words in context; a sentence longer than a row is read in several rows."""
         rows, targets = self._word_rows(sentences, language, pool)
@@ -258,7 +254,7 @@ class ModelEncoder:
         ]
 
     def pieces_of_words(
-        self, sentences: Sequence[Sequence[str]], language: str
+        self, sentences: WordLists, language: str
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         rows, targets = self._word_rows(sentences, language, "max")
         parts: list[dict[int, tuple[np.ndarray, np.ndarray]]] = [{} for _ in sentences]
@@ -270,9 +266,7 @@ class ModelEncoder:
             for by_first in parts
         ]
 
-    def word_batch(
-        self, sentences: Sequence[Sequence[str]], language: str, length: int = 0
-    ) -> Batch:
+    def word_batch(self, sentences: WordLists, language: str, length: int = 0) -> Batch:
         """One batch with a row for each sentence of given words, and the word of each piece: 'groups'.
 
         Args:
@@ -288,7 +282,7 @@ class ModelEncoder:
         return self._rows().batch(rows, len(rows), length)
 
     def _word_rows(
-        self, sentences: Sequence[Sequence[str]], language: str, pool: str
+        self, sentences: WordLists, language: str, pool: str
     ) -> tuple[list[Row], list[tuple[int, int, list[int]]]]:
         """Rows of given words; for each its sentence, first word, and the owner of each piece."""
         encoder = self._rows()

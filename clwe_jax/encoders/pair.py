@@ -5,14 +5,14 @@ from __future__ import annotations
 import collections
 import dataclasses
 import os
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
 from clwe_jax import options
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import language_model
-from clwe_jax.encoders.encode import Layer, Reduce
+from clwe_jax.encoders.encode import Layer, Reduce, WordLists
 from clwe_jax.encoders.language_model import LanguageModel, nearest_words
 from clwe_jax.encoders.loaded import BATCH, LoadedEncoder
 from clwe_jax.encoders.model import ModelEncoder
@@ -79,16 +79,12 @@ class PairEncoder:
         return self._find(language).in_context(texts, language)
 
     def of_words(
-        self,
-        sentences: Sequence[Sequence[str]],
-        language: str,
-        pool: str = "mean",
-        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+        self, sentences: WordLists, language: str, pool: str = "mean", reduce: Reduce = np.asarray
     ) -> list[np.ndarray]:
         return self._find(language).of_words(sentences, language, pool, reduce)
 
     def pieces_of_words(
-        self, sentences: Sequence[Sequence[str]], language: str
+        self, sentences: WordLists, language: str
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         return self._find(language).pieces_of_words(sentences, language)
 

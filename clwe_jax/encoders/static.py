@@ -14,7 +14,7 @@ from scipy import sparse
 
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.checks import check_pool
-from clwe_jax.encoders.encode import Reduce
+from clwe_jax.encoders.encode import Reduce, WordLists
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.types import WordSample, WordSpace
 
@@ -133,11 +133,7 @@ class StaticEncoder:
         return texts_in_context
 
     def of_words(
-        self,
-        sentences: Sequence[Sequence[str]],
-        language: str,
-        pool: str = "mean",
-        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+        self, sentences: WordLists, language: str, pool: str = "mean", reduce: Reduce = np.asarray
     ) -> list[np.ndarray]:
         """The vectors of given words, zeros for a word without one; `pool` has no effect.
 
@@ -250,14 +246,14 @@ def add_spelled(
     return Vectors([word for word, here in zip(words, known) if here], rows[known])
 
 
-def inverse_document_frequencies(sentences: Sequence[Sequence[str]]) -> dict[str, float]:
+def inverse_document_frequencies(sentences: WordLists) -> dict[str, float]:
     """Word -> log(N / number of sentences with the word), for N sentences."""
     counts = collections.Counter(itertools.chain.from_iterable(map(set, sentences)))
     return {word: math.log(len(sentences) / count) for word, count in counts.items()}
 
 
 def weighted_means(
-    sentences: Sequence[Sequence[str]], vectors: Vectors, weights: Mapping[str, float]
+    sentences: WordLists, vectors: Vectors, weights: Mapping[str, float]
 ) -> np.ndarray:
     """The weighted mean of the vectors of each sentence's words.
 

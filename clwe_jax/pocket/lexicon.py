@@ -94,7 +94,6 @@ class Lexicon:
         self.domains: dict[str, Domain] = {}
         self.domain_of: dict[str, str] = {}
         self._sets: dict[str, tuple[str, ...]] = {}
-        self._where: dict[int, str] = {}
 
     @property
     def concepts(self) -> list[str]:

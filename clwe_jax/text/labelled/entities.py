@@ -15,7 +15,6 @@ from typing import NamedTuple, Sequence
 
 _TAG = re.compile(r"O|[BIESLU]-\S+")
 _SAME = {"L": "E", "U": "S"}  # prefixes of BILOU -> BIOES
-SCHEMES = ("IOB2", "IOB1", "BIOES")
 
 
 class Entity(NamedTuple):
@@ -77,7 +76,7 @@ def to_iob2(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def scheme(sentences: Sequence[Sequence[str]]) -> str:
-    """The scheme of a file's tags: one of `SCHEMES`.
+    """The scheme of a file's tags: 'IOB2', 'IOB1' or 'BIOES'.
 
     BIOES where a prefix is E, S, L or U. Else IOB1 where each B- follows an entity of its own type,
     which is the only place where IOB1 writes B-, and some entity begins with I-. Else IOB2.
