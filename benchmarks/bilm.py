@@ -1,6 +1,6 @@
 """Words/s of training a bidirectional language model, beside nn.LSTM(proj_size=...) in PyTorch.
 
-Command (see README.md for the peer's interpreter):
+Command (README.md says how to make the peer's interpreter):
   python benchmarks/bilm.py --peer-python=peer/bin/python
   python benchmarks/bilm.py --cells=1024 --width=256 --rows=64 --peer-python=peer/bin/python
 

@@ -4,7 +4,7 @@
       --sizes=0x0xfloat16,20000x0xint8,20000x256xint8 --peer-python=peer/bin/python
 
 A size is words of a language x dimensions x numbers; 0 means all. Sentences are encoded in the library that
-the export is for (see README.md for its interpreter), xx to English: accuracy by cosine and by CSLS.
+the export is for (README.md says how to make its interpreter), xx to English: accuracy by cosine and by CSLS.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tokens/s of fine-tuning a BERT on words with labels, beside Hugging Face's in PyTorch.
 
-Command (see README.md for the peer's interpreter; --trainer also needs accelerate):
+Command (README.md says how to make the peer's interpreter; --trainer also needs accelerate):
   python benchmarks/fine_tuning.py --peer-python=peer/bin/python
   python benchmarks/fine_tuning.py --peer-python=peer/bin/python --trainer
 

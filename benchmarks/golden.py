@@ -103,7 +103,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", required=True, help="folder of the runs")
     parser.add_argument("--compare", default="", help="folder of the earlier runs")
-    parser.add_argument("--within", type=float, default=0.0, help="see above; 0: all digits")
+    parser.add_argument(
+        "--within",
+        type=float,
+        default=0.0,
+        help="how far each figure over all pairs may move; 0: not a digit",
+    )
     parser.add_argument("--only", default=",".join(RUNS), help="runs, by commas")
     flags = parser.parse_args()
     out, failed = os.path.abspath(flags.out), False

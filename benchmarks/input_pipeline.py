@@ -1,6 +1,6 @@
 """Tokens/s from text files to batches, beside Hugging Face's tokenizer and collator.
 
-Command (see README.md for the peer's interpreter):
+Command (README.md says how to make the peer's interpreter):
   python benchmarks/input_pipeline.py --text=DIR --dictionaries=DIR --languages=en,de \\
     --peer-python=peer/bin/python
 

@@ -1,6 +1,6 @@
 """Pieces/s of training on translations: LASER or a Transformer, beside nn.LSTM or nn.Transformer in PyTorch.
 
-Command (see README.md for the peer's interpreter):
+Command (README.md says how to make the peer's interpreter):
   python benchmarks/laser.py --peer-python=peer/bin/python
   python benchmarks/laser.py --config=configs/laser.py:small --set=model.layers=2
   python benchmarks/laser.py --config=configs/supervised_mt.py --peer-python=peer/bin/python

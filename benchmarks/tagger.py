@@ -1,6 +1,6 @@
 """Sentences/s of training a BiLSTM-CRF on frozen vectors, beside PyTorch with pytorch-crf.
 
-Command (see README.md for the peer's interpreter; it also needs pytorch-crf):
+Command (README.md says how to make the peer's interpreter; it also needs pytorch-crf):
   python benchmarks/tagger.py --peer-python=peer/bin/python
 
 Both sides have the same vectors, sentences, sizes, dropout, SGD and clipping, float32 on CPU, and pass

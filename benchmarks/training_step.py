@@ -1,6 +1,6 @@
 """Tokens/s of the training step on a constant batch, beside Hugging Face's in PyTorch.
 
-Command (see README.md for the peer's interpreter):
+Command (README.md says how to make the peer's interpreter):
   python benchmarks/training_step.py --peer-python=peer/bin/python
   python benchmarks/training_step.py --config=configs/dict_mlm_50.py:small --set=model.layers=3
 

@@ -10,7 +10,7 @@ Each command runs in a process of its own, one thread a side, and the seconds ar
 start of the interpreter, imports, compilation, reading, training, evaluation and writing count. Our sides run
 once more, with the programs that the first time has compiled (`again`). Text,
 dictionaries and labels are the embedded world's, written before. The other side is `peer_whole_jobs.py`, and for
-words VecMap's own commands (see README.md for the peer's interpreter; links need simalign, names flair).
+words VecMap's own commands (README.md says how to make the peer's interpreter; links need simalign, names flair).
 """
 
 from __future__ import annotations

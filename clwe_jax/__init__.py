@@ -1,6 +1,6 @@
 """Cross-lingual word and contextual representations in JAX: pretraining, alignment, evaluation.
 
-`clwe_jax.load(DIR)` loads a trained model; see `clwe_jax.api`. A letter with a number in a comment, such as
+`clwe_jax.load(DIR)` loads a trained model. A letter with a number in a comment, such as
 D4, is a part of one of the five papers; the last table of docs/index.md names each.
 """
 

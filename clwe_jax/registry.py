@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Table -> name -> 'module:name' of a function or class; of a class with options of its own a pair, the
 # class and that of its options, which imports neither jax nor TensorFlow.
 TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
-    # Functions (config, workdir, dry) -> whether the job is finished; see `runs.job.Job.run`.
+    # Functions (config, workdir, dry) -> whether the job is finished.
     "job": {
         "pretrain": "clwe_jax.pretrain.job:run",
         "static": "clwe_jax.static.job:run",

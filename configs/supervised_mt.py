@@ -4,7 +4,7 @@ Command:
   python -m clwe_jax.main --config=configs/supervised_mt.py
 
 The scales, the model, its start and the measurements are those of configs/unsupervised_mt.py. The
-parallel text is config.data.pairs (see configs/laser.py); the embedded world's has a quarter as
+parallel text is config.data.pairs, as in configs/laser.py; the embedded world's has a quarter as
 many pairs as there are sentences of a language.
 
 Expected: near 100 BLEU at :laptop after 2,400 steps (--config.train.steps=2400), half of it after 600:

@@ -48,7 +48,7 @@ class Alignment:
         """Maps source vectors [N, D] into the original target space: float32 [N, D'].
 
         Use it where the target, or words shared with it, must not change. It applies the
-        pseudo-inverse of the target's map and inverts the target's steps (see `Steps.undo`).
+        pseudo-inverse of the target's map and inverts the target's steps.
         """
         common = self.apply(x)
         if self.target_map is not None:
@@ -148,7 +148,7 @@ def prepare(
     Args:
       aligner: name of the aligner, for messages.
       source, target, pairs: as of `Aligner.fit`.
-      steps: names of preprocessing steps, see `preprocess.fit`.
+      steps: names of preprocessing steps: 'unit', 'center' or 'iterative'.
       dictionary: whether the aligner learns from `pairs`; where False they are ignored.
       one_width: whether D and D' must be equal.
 

@@ -68,7 +68,7 @@ def errors(
       source: source vectors, [B, M, D].
       mask: whether a source word is real, bool [B, M].
       target: target vectors, [B, N, D'].
-      temperature: see `attention`.
+      temperature: divides the scores of attention.
     """
     keys = transform(params, source)
     return attention(keys, mask, target, temperature) @ keys - target  # [B, N, D']
@@ -241,7 +241,7 @@ def regression(source: TableSentences, target: TableSentences, ridge: float = 1e
 
 
 def in_both_spaces(own: TableSentences, mapped: TableSentences) -> Sequence[Mapped]:
-    """The words of each sentence of a side in both spaces; see `pivots`."""
+    """The words of each sentence of a side in both spaces."""
     return _Both(own, mapped)
 
 

@@ -18,7 +18,7 @@ from clwe_jax.types import Array
 def best(
     x: Array, y: Array, neighbourhoods: Sequence[int] = (), memory_bytes: int = search.MEMORY_BYTES
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The best vector of the other side, by several scores (see `csls.nearest`).
+    """The best vector of the other side, by cosine and by CSLS.
 
     Args:
       x, y: vectors of any length, [N, D] and [M, D].

@@ -53,8 +53,8 @@ class Contrastive(ContrastiveOptions):
           after each epoch, and 'epoch', the number of the kept one.
 
         Raises:
-          ValueError: an unknown start, or one without a dictionary; an option that cannot work; see
-            also `alignment.prepare`.
+          ValueError: an unknown start, or one without a dictionary; an option that cannot work;
+            vectors or pairs that `alignment.prepare` refuses.
         """
         if self.temperature <= 0 or self.batch_size < 1 or not 0 <= self.validation < 1:
             raise ValueError(

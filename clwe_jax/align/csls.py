@@ -21,7 +21,7 @@ from clwe_jax.types import Array
 class SharedProducts:
     """The products of two sets that methods share, in both directions: nearly all of their time.
 
-    For few queries one product with the pool serves both methods (see `bounded`), for many queries
+    For few queries one product with the pool serves both methods, for many queries
     a product serves both directions. The object keeps what was computed of the last two sets.
     """
 
@@ -31,7 +31,6 @@ class SharedProducts:
         self._kept: list[tuple[tuple, Array, Array, Any]] = []
 
     def around(self, keys: Array, pool: Array, **options: Any) -> bounded.Neighbourhoods:
-        """The surroundings of the keys in the pool; see `bounded.Neighbourhoods`."""
         asked = ("around", *options.values())
         surroundings = self._find(asked, keys, pool)
         if surroundings is None:

@@ -27,7 +27,7 @@ def induce(
 
     Args:
       x, y: vectors in the common space, [N, D] and [M, D], most frequent words first.
-      method: retrieval method, see `csls.nearest`.
+      method: 'cosine', 'csls' or another score of `csls.nearest`.
       max_words: most frequent words of each side whose pairs are returned; retrieval searches all
         words, as in the authors' program MUSE. None: all.
       mutual: whether each word of a pair must be the best one of the other (the intersection of

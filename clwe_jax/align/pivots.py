@@ -73,7 +73,7 @@ def margin_distances(distances: np.ndarray, source: np.ndarray, target: np.ndarr
 
     Args:
       distances: of a sentence pair, [M, N].
-      source, target: see `mean_distance_to_other_sentences`, [M] and [N].
+      source, target: mean distances of each word to other sentences, [M] and [N].
     """
     near = (source[:, None] + target[None]) / 2
     return np.where(np.isfinite(near), distances / np.maximum(near, 1e-12), distances)

@@ -95,7 +95,7 @@ class LeastSquares(LeastSquaresOptions):
 
 
 def orthogonal(x: Array, y: Array) -> np.ndarray:
-    """The orthogonal W that minimises ||x W - y||: float64 [D, D] for two [P, D]; see `polar`."""
+    """The orthogonal W that minimises ||x W - y||: float64 [D, D] for two [P, D]."""
     return polar(product(x, y))
 
 

@@ -115,6 +115,6 @@ def sentences(vectors: Sequence[np.ndarray]) -> TableSentences:
 
 
 def whole_words(vectors: Sequence[np.ndarray]) -> WordPieces:
-    """Sentences whose words are one piece each; see `sentences`."""
+    """Sentences whose words are one piece each."""
     table = sentences(vectors)
     return WordPieces(table, np.ones(len(table.words), np.int32), table.rows)

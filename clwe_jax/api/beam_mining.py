@@ -1,4 +1,4 @@
-"""Mining by Apache Beam, of two texts that are larger than a machine; see `over_files`.
+"""Mining by Apache Beam, of two texts that are larger than a machine.
 
 Each text is cut into parts by a hash of its lines, equal lines once (`text.corpus.repeats`). A task makes the vectors of a part,
 or searches a part of one text among a part of the other, with both parts' vectors in memory; the nearest

@@ -139,7 +139,7 @@ def open_encoders(
     """Language -> its language model, the source's first.
 
     Args:
-      models: those that are open; see `open_given_encoders`.
+      models: those that are open, by language.
     """
     return {
         language: (models or {}).get(language) or _open_encoder(config.clcr, side, language, place)

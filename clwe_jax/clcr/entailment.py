@@ -94,7 +94,7 @@ def row_figures(workdir: str, name: str) -> dict[str, float]:
 def figures(
     languages: Sequence[str], name: str, accuracies: Mapping[str, float]
 ) -> dict[str, float]:
-    """The figures of a row by their names in a CLCR run; see `steps.map_figures`.
+    """The figures of a row by their names in a CLCR run.
 
     Args:
       languages: the source and the target.

@@ -46,7 +46,7 @@ _OF_PREDICTORS = ("transform", "tune", "contrast", "threshold", "predictor")
 
 
 def run(config: ClcrRun, workdir: str, dry: bool = False) -> bool:
-    """Trains what is not given, transforms, extracts, reorders and reports; see `Job.run`."""
+    """Trains what is not given, transforms, extracts, reorders and reports; whether it is finished."""
     return Clcr(config, workdir).run(dry)
 
 

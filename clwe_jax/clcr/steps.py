@@ -82,7 +82,7 @@ def mean_variance(views: Views) -> float:
 
 
 def link_scores(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, float]:
-    """Precision, recall, F1 and alignment error rate of links; see `word_alignment.LinkCounts`."""
+    """Precision, recall, F1 and alignment error rate of links."""
     counts = LinkCounts()
     for pair_links, row in zip(links, rows):
         counts.add(pair_links, row)
@@ -251,7 +251,7 @@ class Order(NamedTuple):
 
 
 def orders(links: Sequence[np.ndarray], side: int = 0) -> list[Order]:
-    """The orders of the linked words of one side in the other; see `pivots.orders`.
+    """The orders of the linked words of one side in the other.
 
     Args:
       links: of each sentence pair, bool [M, N].
@@ -321,7 +321,7 @@ def order_predictors(
 def order_costs(
     learned: OrderPredictors, source: TableSentences, given: Sequence[Order]
 ) -> dict[str, list[np.ndarray]]:
-    """'relative' and 'absolute' -> the costs of the words' orders; see `align.reorder`."""
+    """'relative' and 'absolute' -> the costs of the words' orders."""
     relative = []
     absolute = []
     for number, order in enumerate(given):
@@ -349,7 +349,7 @@ def lowest_share(costs: Sequence[np.ndarray], orders: Sequence[np.ndarray], pair
     """The share of orders of 2 to 7 words that no other order undercuts; 1 without such orders.
 
     Args:
-      costs: of each sentence; see `align.reorder`.
+      costs: of each sentence, which `align.reorder` minimises.
       orders: the orders found, int [n] each.
       pairs: whether they are pair costs.
     """

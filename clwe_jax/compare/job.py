@@ -40,7 +40,7 @@ class Failed:
 
 
 def run(config: CompareRun, workdir: str, dry: bool = False) -> bool:
-    """Trains, measures and compares the systems; see `Job.run`.
+    """Trains, measures and compares the systems; whether that is finished.
 
     Returns:
       False also where a system failed: the same command tries it again.

@@ -139,7 +139,7 @@ def _describe_training(run: options.Run) -> str:
 
 
 def _cost(folder: str) -> dict[str, float]:
-    """The cost of a run over all its starts; see `Measured`."""
+    """The cost of a run over all its starts."""
     run_record = record.read(folder)
     return {
         "minutes": run_record["seconds"]["processor"] / 60,

@@ -146,7 +146,7 @@ class ArraySource:
         width_seed: int | None = None,
     ):
         """Args:
-        data: columns, see `Arrays`, or a table that reads its rows on demand.
+        data: columns, as of `Arrays`, or a table that reads its rows on demand.
         batch_size: number of rows of each of this host's batches.
         seed: seed of the order of the rows, which differs between epochs.
         epochs: number of passes through the data; None means endless.

@@ -210,8 +210,8 @@ class TranslationSource(ArraySource):
         """Args:
         widths: number of widths of batches, with equally many rows each.
         batch_size: rows of this host's batches.
-        temperature: of the sampling of directions or languages, see `epoch`.
-        **options: seed, process_index and process_count, see `ArraySource`.
+        temperature: of the sampling of directions or languages; 1 keeps their proportions.
+        **options: seed, process_index and process_count of `ArraySource`.
         """
         shares = np.arange(1, widths + 1) / widths
         places = epoch(pieces, temperature)

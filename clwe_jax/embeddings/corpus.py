@@ -45,8 +45,8 @@ class Corpus:
       places: language -> place of each sentence, int64 [sentences], rising: lines of one file are
         numbered one by one, and `APART` places lie between two files. None once sampled.
       files: language -> its files and the place of their first line.
-      mended: fault of the text's lines -> number of mended lines; see `corpora.describe_repairs`.
-      spellings: of the words that are written otherwise; see `text.words.spellings`.
+      mended: fault of the text's lines -> number of mended lines.
+      spellings: language -> key -> spelling, of words that are mostly written otherwise than their key.
     """
 
     words: Sequence[str]
@@ -251,7 +251,7 @@ def _number_words(
     numbers: collections.defaultdict[str, int],
     tally: Tally,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[str, int]]]:
-    """Ids, splits, places and files of a language's text, of (file, its lines); see `Corpus`."""
+    """Ids, splits, places and files of a language's text, of (file, its lines)."""
     # Most pieces between spaces repeat, so each is normalised and segmented once.
     known: dict[str, list[int]] = {}
     odd: dict[str, list[str]] = {}  # pieces that are written otherwise than their words

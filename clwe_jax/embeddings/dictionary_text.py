@@ -22,7 +22,7 @@ def vectors(made: WordRows, paired: Mapping[str, Regression] = {}) -> LazyVector
 
     Args:
       made: the vectors that follow from dictionary and links.
-      paired: language -> what given pairs taught, see `pair_vectors`; empty: there are none.
+      paired: language -> what given pairs taught; empty: there are none.
 
     Returns:
       language of a text -> its words, most frequent first, with their counts, made when they are

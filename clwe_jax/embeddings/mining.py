@@ -317,7 +317,7 @@ def _judge_by_support(
 
 
 def _by_chance(source: np.ndarray, target: np.ndarray, lines: int) -> float:
-    """How many pairs would be supported if their targets were shuffled; see `mining.has_support`."""
+    """How many pairs would be supported if their targets were shuffled."""
     random = np.random.default_rng(0)
     counts = []
     # Few pairs are seldom supported by chance: four shuffles of 300 gave 3.0 where 2,000 give 1.2.

@@ -118,7 +118,7 @@ class Regression:
         ngrams: the weights of n-grams.
         words: words, most frequent first.
         rows: their vectors, float32 [words, D].
-        prior: see the class; its scale is that of least squares, and the rest is fitted.
+        prior: a regression whose answer is added; its scale is that of least squares, and the rest is fitted.
         """
         chosen = np.flatnonzero(_has_letters(words) & (np.abs(rows).max(1, initial=0) > 0))[
             :_MAX_WORDS

@@ -37,7 +37,7 @@ class Packed:
 
     def __init__(self, codes: np.ndarray, steps: np.ndarray, scales: np.ndarray) -> None:
         """Args:
-        codes, steps, scales: see above.
+        codes, steps, scales: as in the module's docstring.
 
         Raises:
           ValueError: their sizes do not fit.

@@ -85,7 +85,7 @@ def reallocate(
     word at exactly g is shared.
 
     rule='neighbours': w is shared by m and every language in which the neighbours of w agree with
-    its neighbours in m more than neighbours of different words do, see `agreement`. A word without
+    its neighbours in m more than neighbours of different words do. A word without
     a vector in other languages is m's own word.
 
     Args:

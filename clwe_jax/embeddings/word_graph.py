@@ -160,7 +160,7 @@ class WordGraph:
     def regression(
         self, language: str, rows: np.ndarray, prior: Regression | None = None
     ) -> Regression:
-        """The regression from n-grams onto the vectors of the dictionary's words; see `guesses`."""
+        """The regression from n-grams onto the vectors of the dictionary's words."""
         words = self.known_words(language)
         counts = self.counts.get(language, {})
         order = np.argsort([-counts.get(word, 0) for word in words], kind="stable")

@@ -84,7 +84,7 @@ class WordRows:
         return self._with_links(language, rows)
 
     def of_entries(self, language: str) -> np.ndarray:
-        """The vectors of the dictionary's words alone, float32 [known, width]; see `of`."""
+        """The vectors of the dictionary's words alone, float32 [known, width]."""
         if language == self.graph.hub:
             return self._hub[: self.graph._known[language]]
         return self._with_links(language, self._seeds(language))

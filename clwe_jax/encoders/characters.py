@@ -52,7 +52,7 @@ class CharacterEncoder(RowEncoder):
         max_characters: int = spelling.MAX_CHARACTERS,
     ):
         """Args:
-        encode_fn, tokenizer, max_length, batch_size: see `RowEncoder`.
+        encode_fn, tokenizer, max_length, batch_size: as of `RowEncoder`.
         max_characters: maximum number of characters of a word.
 
         Raises:

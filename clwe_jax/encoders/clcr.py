@@ -43,7 +43,7 @@ class ClcrSteps:
         return pivots if len(pivots) else np.array([likely.argmax()]) if len(likely) else pivots
 
     def order_words(self, vectors: np.ndarray, language: str) -> np.ndarray:
-        """The predicted order of words of a language of `orders`, int [n]; see `align.reorder`."""
+        """The predicted order of words of a language of `orders`, int [n]."""
         pairs, features = predictors.pair_features(vectors)
         stays = self.orders[language].probabilities(features)[:, 1]
         return reorder.by_pairs(predictors.pair_costs(pairs, stays, len(vectors)), self.beam)
@@ -87,7 +87,7 @@ class ClcrEncoder:
     def kept_words(
         self, sentences: WordLists, language: str, pool: str = "mean", reduce: Reduce = np.asarray
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The pivots of each sentence; see `features.LeavesOut`."""
+        """The pivots of each sentence: their places and their vectors."""
         kept = []
         for vectors in self.base.of_words(sentences, language, pool):
             places = np.arange(len(vectors))

@@ -126,7 +126,7 @@ def save(
 
 
 def _movable(place: str, workdir: str) -> str:
-    """An encoder's place; the path of one within the run is relative (see `options.resolve_path`)."""
+    """An encoder's place; the path of one within the run is relative."""
     kind, _, where = place.partition(":")
     inside = os.path.abspath(where).startswith(os.path.abspath(workdir) + os.sep)
     # Relative to the folder of the start, in which `options.resolve_path` looks for it.

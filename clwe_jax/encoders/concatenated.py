@@ -157,7 +157,7 @@ class ConcatenatedModels(LoadedEncoder):
       first: it cuts text into words, and its layers are the layers.
       second: such as static vectors, whose words are the frequent words of `vectors`.
       weight: of the second one's cosine, beside 1.
-      by_pair, means: weights that were chosen for two languages, and means; see `ConcatenatedEncoder`.
+      by_pair, means: weights that were chosen for two languages, and the languages' mean vectors.
     """
 
     first: LoadedEncoder

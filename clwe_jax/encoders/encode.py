@@ -52,7 +52,7 @@ class EncodesSentences(Protocol):
 
 @runtime_checkable
 class ReadsSentences(Protocol):
-    """An encoder of text that makes sentences' vectors as its model's authors do; see `reading`."""
+    """An encoder of text that makes sentences' vectors as its model's authors do."""
 
     def by_layer(self) -> Encoder:
         """The encoder that does not, whose sentences have a vector in every layer."""

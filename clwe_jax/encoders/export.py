@@ -22,17 +22,17 @@ _LARGE = 100  # megabytes of a file that the log says how to make smaller
 
 
 def huggingface(workdir: str, out: str, language: str = "") -> list[str]:
-    """Writes the language model of a run as a folder of Hugging Face; see `write_huggingface`."""
+    """Writes the language model of a run as a folder of Hugging Face."""
     return write_huggingface(load.of_folder(workdir), out, language)
 
 
 def vec(workdir: str, out: str, language: str = "", words: int = 0, dim: int = 0) -> list[str]:
-    """Writes the frequent words of a run and their vectors; see `write_vec`."""
+    """Writes the frequent words of a run and their vectors."""
     return write_vec(load.of_folder(workdir), out, language, words, dim)
 
 
 def write_huggingface(model: LoadedEncoder, out: str, language: str = "") -> list[str]:
-    """Writes a language model as a folder of Hugging Face; see `to_huggingface.write`.
+    """Writes a language model as a folder of Hugging Face.
 
     Raises:
       ValueError: static vectors, a projected pair or run, and as of `to_huggingface.write`.
@@ -89,12 +89,12 @@ def write_vec(
 
 
 def sentence_transformers(workdir: str, out: str, language: str = "", **size: Any) -> list[str]:
-    """Writes static vectors as a StaticEmbedding; see `write_static`."""
+    """Writes static vectors as a StaticEmbedding."""
     return write_static(load.of_folder(workdir), out, "sentence-transformers", language, **size)
 
 
 def model2vec(workdir: str, out: str, language: str = "", **size: Any) -> list[str]:
-    """Writes static vectors for model2vec; see `write_static`."""
+    """Writes static vectors for model2vec."""
     return write_static(load.of_folder(workdir), out, "model2vec", language, **size)
 
 

@@ -83,7 +83,7 @@ class FeatureTable:
     """The features of rows of labelled data.
 
     Attributes:
-      values: float32 [N, layers, D] or [N, P, layers, D], or int32 [N, P], see `models.labelling`;
+      values: float32 [N, layers, D] or [N, P, layers, D], or int32 [N, P], ids of pieces;
         row 0 is padding. In memory or in a mapped file.
       rows: for each row of the data and each of its texts, the numbers of its words in `values`; 0
         for a word that the encoder leaves out.
@@ -119,7 +119,7 @@ def mean(values: np.ndarray, words: np.ndarray) -> np.ndarray:
     """The mean vector of words, [layers, D].
 
     Args:
-      values: see `FeatureTable`; of a word's pieces every one counts.
+      values: those of a `FeatureTable`; of a word's pieces every one counts.
       words: rows of the table, int32 [n].
     """
     # In parts, as the table may be a mapped file; in float32 the sum of many rows loses digits.

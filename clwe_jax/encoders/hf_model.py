@@ -18,7 +18,7 @@ from clwe_jax.text.vocab.hf_tokenizer import own_languages
 def load(
     directory: str, languages: Sequence[str] = (), words: Mapping[str, Sequence[str]] | None = None
 ) -> LanguageModel:
-    """The model in a folder of Hugging Face, or of LASER's release; see `api.load`."""
+    """The model in a folder of Hugging Face, or of LASER's release."""
     config = PretrainRun()
     how = None
     if configuration.is_laser(directory):

@@ -114,7 +114,7 @@ class LanguageModel(LoadedEncoder):
         return by_layer(self._encoder)
 
     def sentences(self, texts: Sequence[str], lang: str, layer: Layer | None) -> np.ndarray:
-        """Vectors of sentences in a layer, float32 [N, D]; see `encode.select`."""
+        """Vectors of sentences in a layer, float32 [N, D]."""
         encoder = self._encoder if layer is None else self._layer_encoder
         return encoder.sentences(texts, lang, functools.partial(select, layer=layer))
 
@@ -141,7 +141,7 @@ class LanguageModel(LoadedEncoder):
 
         Every word is encoded without context. The mean vector of its language, which would outweigh
         the meaning, is subtracted. The first call for a language encodes its frequent words; a warning
-        in the log says that the model does not know the word (see `knows`).
+        in the log says that the model does not know the word.
 
         Raises:
           ValueError: a word without letters, or a run without a list of frequent words.

@@ -161,7 +161,7 @@ class Reduces(Protocol):
     """A loaded encoder that can leave out words, or bring them into another order (CLCR)."""
 
     def reduced(self, extract: bool, reorder: bool, threshold: float | None) -> Encoder:
-        """The encoder of the words that are kept; see `clcr_models.ClcrModels.reduced`."""
+        """The encoder of the words that are kept."""
 
 
 def list_languages(languages: Sequence[str], max_shown: int = 8) -> str:

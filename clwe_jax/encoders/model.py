@@ -29,7 +29,7 @@ class ModelEncoder:
     that `EncodesSentences` a sentence has one vector, without layers.
 
     Attributes:
-      pools: 'mean' and, where the counts of words are given, 'sif'; see `types.Pools`. 'own' alone
+      pools: 'mean' and, where the counts of words are given, 'sif'. 'own' alone
         for an objective that `EncodesSentences`.
     """
 
@@ -110,7 +110,7 @@ class ModelEncoder:
     def sentences(
         self, texts: Sequence[str], language: str, reduce: Reduce = np.asarray
     ) -> np.ndarray:
-        """float32 [N, layers, D]; see `types.Encoder`.
+        """float32 [N, layers, D]: sentence vectors.
 
         A sentence longer than a row loses its end; `cut_counts` has it, and the log says so once.
 

@@ -63,7 +63,7 @@ class PairEncoder:
 
     @property
     def pools(self) -> tuple[str, ...]:
-        """The ways of pooling that all encoders know; see `types.Pools`."""
+        """The ways of pooling that all encoders know."""
         return min((x.pools for x in self._encoders.values()), key=len)
 
     def pool_in_all_ways(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
@@ -120,7 +120,7 @@ class PairModels(LoadedEncoder):
         return self.models[lang].vectors(lang, layer)
 
     def vector(self, word: str, lang: str, layer: Layer | None = None) -> np.ndarray:
-        """The vector of a word in the common space; see `LanguageModel.vector`."""
+        """The vector of a word in the common space."""
         return self.models[lang].vector(word, lang, layer)
 
     def knows(self, word: str, lang: str) -> bool:
@@ -136,7 +136,7 @@ class PairModels(LoadedEncoder):
         layer: Layer | None = None,
         method: str = "csls",
     ) -> list[Neighbour]:
-        """The words nearest to a word in the common space; see `LanguageModel.neighbours`."""
+        """The words nearest to a word in the common space."""
         return nearest_words(self.models, word, lang, k, to, layer, method)
 
     def encoder(self, batch_size: int = BATCH) -> PairEncoder:

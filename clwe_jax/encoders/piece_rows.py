@@ -71,7 +71,7 @@ def of_texts(
     """Rows of one text, or of two with a [SEP] between them.
 
     Args:
-      length: see `of_sentences`; of a pair that is too long, the longer text loses pieces first.
+      length: most pieces of a row; of a pair that is too long, the longer text loses pieces first.
       types: whether to number the texts of a pair, 0 and 1, in 'type_ids'.
     """
     made = _Maker(tokenizer, language)

@@ -94,7 +94,7 @@ class Reading:
         return text.lower() if self.lower else text
 
     def groups(self, pieces: int, vocabulary: Vocabulary) -> tuple[list[int], tuple[int, int]]:
-        """The groups of a row's pieces, and of its first and last special piece; see `encode.Row`."""
+        """The groups of a row's pieces, and of its first and last special piece."""
         if self.pool == "mean":
             return [0] * pieces, (0, 0)
         own = [-1] * pieces

@@ -43,7 +43,7 @@ class Usage(NamedTuple):
     Attributes:
       slots: slots of the senses, int [S]; during the warm-up only the warm-up's own slot.
       uses: uses since the senses were seeded, int [S]; 0 for removed senses.
-      shares: shares of the word's latest uses, float [S]; see `shares`.
+      shares: shares of the word's latest uses, float [S].
       enabled: bool [S].
     """
 

@@ -83,7 +83,7 @@ class ShardedCall:
         """Args:
         function: function of variables, a batch and static keyword arguments.
         static_argnames: names of the static arguments.
-        own_rows: see `place`.
+        own_rows: whether a batch consists of all hosts' rows, as in training.
         """
         self._function = function
         self._static = static_argnames

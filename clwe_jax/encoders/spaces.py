@@ -205,7 +205,7 @@ class StaticSpaces(LoadedEncoder):
 
         Args:
           batch_size: not used; nothing is computed by rows.
-          split: see `StaticEncoder`; None: text is cut into words at spaces; in scripts without spaces,
+          split: (text, language) -> its words; None: text is cut into words at spaces; in scripts without spaces,
             by longest match of words with vectors. A word without a vector is lower-cased.
         """
         return StaticEncoder(
@@ -258,7 +258,7 @@ class StaticSpaces(LoadedEncoder):
 
         Args:
           workdir: the run's folder.
-          packed: whether the vectors are packed, see `embeddings.packed`.
+          packed: whether the vectors are packed, at 3.2 bits a number.
         """
         for folder in (_RAW, _ALIGNMENTS):
             os.makedirs(os.path.join(workdir, folder), exist_ok=True)

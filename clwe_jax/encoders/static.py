@@ -85,7 +85,7 @@ class StaticEncoder:
 
     @property
     def pools(self) -> tuple[str, ...]:
-        """'idf' and, where the counts of words are given, 'sif'; see `types.Pools`."""
+        """'idf' and, where the counts of words are given, 'sif'."""
         return POOLS if self.frequencies is not None else POOLS[:1]
 
     def pool_in_all_ways(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:

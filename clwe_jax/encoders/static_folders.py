@@ -206,7 +206,7 @@ def _add_continuations(places: dict[str, int]) -> tuple[list[str], list[int]]:
     own = {word: word for word in places if is_unspaced(word)}
     others = ""
     if any(map(has_marks, own)):
-        # Words end where no combining mark follows; see `tokenizer_json.content`.
+        # Words end where no combining mark follows.
         own = {close_clusters(end_syllables(word)): word for word in own}
         # Also those of no word, or a run would end before them, inside a cluster.
         others = marked_scripts()

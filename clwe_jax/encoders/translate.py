@@ -45,7 +45,7 @@ def translate(
       texts: raw texts.
       source, target: their language, and that of the translations.
       width: number of beams; 1: greedy search.
-      penalty: exponent of the length in a beam's scores, see `models.decode.beam`.
+      penalty: exponent of the length, by which a beam's scores are divided.
       batch_size: texts that are translated at once.
 
     Raises:

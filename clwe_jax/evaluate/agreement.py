@@ -89,7 +89,7 @@ def fewer_errors(first: np.ndarray, second: np.ndarray) -> SignTest:
     """The sign test of the errors of each row: what was missed, and what was found wrongly.
 
     Args:
-      first, second: counts of two runs, int [seeds, N, 3]; see `text.labelled.scores`. The runs may
+      first, second: counts of two runs, int [seeds, N, 3]: right, gold and predicted. The runs may
         have different numbers of seeds.
 
     Returns:
@@ -117,7 +117,7 @@ class Gain(NamedTuple):
 
 
 def figure(counts: np.ndarray) -> float:
-    """F1 or accuracy, the mean of the seeds' counts, int [seeds, N, 3]; see `text.labelled.scores`."""
+    """F1 or accuracy, the mean of the seeds' counts, int [seeds, N, 3]."""
     sums = counts.astype(np.float64).sum(1)
     return float(np.mean(2 * sums[:, 0] / np.maximum(sums[:, 1:].sum(-1), 1)))
 

@@ -46,7 +46,7 @@ def scores(
 
     Args:
       expected: the translations' references, spelled alike.
-      language: their language; see `tokenizer_of`.
+      language: their language, which chooses sacrebleu's tokenizer.
     """
     from sacrebleu.metrics import BLEU, CHRF  # of the extra 'train'
 

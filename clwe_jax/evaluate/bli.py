@@ -46,7 +46,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
     never added to them.
 
     Attributes:
-      details: one row for each source word of the last run, see `WordInduction`.
+      details: one row for each source word of the last run, as a table of errors shows it.
       outcomes: of the last run, path of a metric p@1* or p@1*_distinct -> whether each of its source
         words is right, [W]; words of one English word share its number.
     """
@@ -98,7 +98,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         tag/{tag}/p@1*, .../words: figures by part of speech.
         layer{k}/p@1*, layer{k}/p@5*: figures of every layer, where a model has several.
 
-        It also yields bli/{metric}, the mean over the pairs; see `means`.
+        It also yields bli/{metric}, the mean over the pairs, of figures that every pair has.
         """
         self.details.clear()
         self.outcomes.clear()

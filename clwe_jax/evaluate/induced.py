@@ -35,7 +35,8 @@ class WordInduction:
     A row of the table of errors holds 'pair', 'word', 'rank' (from 1, the most frequent word; None
     for words that are not frequent), 'gold', 'distinct' (whether a translation has another
     spelling), 'found' (pairs of word and score, best first, by cosine), 'place' (of the first right
-    word, by CSLS where measured; 0: none of ten is right), 'kind' (see `_kind`) and, if known, 'tag'.
+    word, by CSLS where measured; 0: none of ten is right), 'kind' ('right', 'near', ...) and, if
+    known, 'tag'.
 
     Attributes:
       source_rows: row of each source word's vector, int [W]; -1: no vector.

@@ -45,7 +45,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class BitextMining(ByIdentity, MiningEvaluation):
-    """Bitext mining by the margin of sentence vectors, as on BUCC; see `align.mining`.
+    """Bitext mining by the margin of sentence vectors, as on BUCC.
 
     The first half of a language pair's sentences chooses the threshold, the second half is tested.
     Of a half's sentences the source side has the first two thirds and the target side the last two,

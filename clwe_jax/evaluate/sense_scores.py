@@ -70,7 +70,7 @@ class SenseScores:
     """Agreement of assigned senses with gold senses: means over ambiguous words.
 
     Attributes:
-      purity, balanced_purity, homogeneity, completeness, v_measure: see the functions.
+      purity, balanced_purity, homogeneity, completeness, v_measure: of the functions of these names.
       one_sense_purity: purity of the majority-sense baseline, one sense for every word.
       chance_purity: purity of the same clusters with shuffled gold senses; many small clusters are
         pure by chance.

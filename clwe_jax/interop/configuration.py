@@ -22,7 +22,7 @@ from clwe_jax.text.vocab import hf_tokenizer
 
 CONFIG = "config.json"
 PREFIX = "hf:"  # of a folder of Hugging Face, where an option or argument may name others
-LASER = "laser:"  # of a folder with LASER's released encoder; see `interop.laser`
+LASER = "laser:"  # of a folder with LASER's released encoder
 TYPE_LANGUAGES = "token_type_languages"  # key of an export of ours whose token types are languages
 LASER_WEIGHTS = "bilstm.*.pt"
 _ROBERTAS = ("xlm-roberta", "roberta", "camembert", "roberta-prelayernorm")

@@ -33,9 +33,8 @@ def export(workdir: str, kind: str, out: str, language: str = "", **size: Any) -
       workdir: the run's folder.
       kind: name of the format.
       out: the folder to write, a new one.
-      language: see `to_huggingface.write`; a language of the run for other formats, '' for all.
-      size: words and dim, and of sentence-transformers and model2vec dtype; see
-        `static_folders.write`.
+      language: the only language of the export; '': all. For Hugging Face its embedding joins the model.
+      size: words and dim, and of sentence-transformers and model2vec dtype.
 
     Returns:
       Remarks for the user.

@@ -64,7 +64,7 @@ def teach(
       languages: the languages whose words are taught.
       known: the language of the translations, which the encoder knows.
       forms: language -> words of its text. One without an entry has the row of the longest entry that
-        it begins with, see `_stem`.
+        it begins with, if that is most of it.
 
     Raises:
       ValueError: the dictionary has no pair of a language with `known`, or no new word.

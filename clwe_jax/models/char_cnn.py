@@ -1,7 +1,7 @@
 """Vectors of words from their characters: convolutions, max over time, highway layers (A1).
 
 The character CNN of ELMo (Peters et al. 2018; Jozefowicz et al. 2016; Kim et al. 2016). A word is a
-frame of T characters, see `text/spelling.py`. The padding after the word has an embedding, and its
+frame of T characters: begin, the word, end, padding. The padding after the word has an embedding, and its
 windows take part in the maximum.
 
 One matrix product computes all filters: windows of the widest filter's size times kernels padded

@@ -51,7 +51,7 @@ def greedy(step: Step, state: State, rows: int, length: int, marks: Marks) -> Te
     """The most probable token at each position.
 
     Args:
-      step, state: the decoder and its state before the first token; see this module.
+      step, state: the decoder and its state before the first token.
       rows: number of texts.
       length: L, most tokens of a text, the end included.
       marks: special tokens.

@@ -28,7 +28,7 @@ def local(table: np.ndarray, batch: Batch) -> tuple[np.ndarray, Batch]:
     """A small table for one batch, of a size that depends only on the batch's shape.
 
     Args:
-      table: see above; it may be a mapped file, of which the batch's rows alone are read.
+      table: vectors or pieces; it may be a mapped file, of which the batch's rows alone are read.
       batch: 'words' and perhaps 'words_b', rows of the table, int32 [..., W].
 
     Returns:
@@ -159,7 +159,7 @@ class Labelling(nn.Module):
 
     Attributes:
       head: one of `models.heads`.
-      forbidden: scores that are added to transitions and starts of a CRF, see `crf.bio_steps`, as
+      forbidden: scores that are added to transitions and starts of a CRF where BIO forbids them, as
         tuples; () for none.
     """
 

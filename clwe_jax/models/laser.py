@@ -92,7 +92,7 @@ class Backbone(LaserEncoder):
     def __call__(self, batch: Batch, train: bool = False) -> Hidden:
         """The layers at each piece of a `piece_batch`; embeddings have zeros after their own dimensions.
 
-        The begin of a row is not read, and has zeros; see `SentenceEncoder.encode`.
+        The begin of a row is not read, and has zeros.
         """
         ids = batch["inputs"][:, 1:]
         mask = batch["segment_ids"][:, 1:] > 0
@@ -148,14 +148,14 @@ class Laser(LaserEncoder):
     def __call__(
         self, ids: Array, mask: Array, source: Array, before: Array, language: Array
     ) -> Array:
-        """Outputs of the decoder without dropout; see `encode` and `states`."""
+        """Outputs of the decoder without dropout."""
         # ids, before: int32 [B, L]; mask: bool [B, L]; source, language: int32 [B].
         return self.states(self.read(ids, mask, source), before, language)
 
     def read(
         self, ids: Array, mask: Array, source: Array | None = None, train: bool = False
     ) -> Array:
-        """The sentence vectors that the decoder reads, [B, 2 C]; see `encode`."""
+        """The sentence vectors that the decoder reads, [B, 2 C]."""
         return self.sentence(self.encode(ids, mask, source, train), mask)
 
     def scores(

@@ -27,7 +27,7 @@ class Predictions:
       targets, languages, source_languages: int32 [B, P].
       weights: float32 [B, P].
       left_out: weight of masked positions beyond the first P of their row, float32 [].
-      drift: of the positions that are read but not predicted, see `drift`.
+      drift: of the positions that are read but not predicted, how far the layers move them.
       entries: 1 + the dictionary's entry, int32 [B, P]; None for a batch without entries.
       logits: float32 [B, P, V]; None before they are scored.
     """
@@ -181,7 +181,7 @@ class MlmModel(nn.Module):
         """The masked positions, gathered before the projection to the vocabulary.
 
         Args:
-          batch: see `types.piece_batch`; [B, L].
+          batch: a `types.piece_batch`, [B, L].
           max_predictions: P, number of scored positions of a row.
           train: whether dropout is on.
         """

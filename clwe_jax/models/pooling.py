@@ -28,7 +28,7 @@ def sentences(
 
     Args:
       hidden: of `batch`.
-      batch: see `types.piece_batch`; a row holds one segment, or none.
+      batch: a `types.piece_batch`; a row holds one segment, or none.
       weights: positive weights of the positions in the mean, float32 [B, L]; None: all are 1.
       layers: numbers of the layers; None: those of `last_layers`.
 

@@ -26,7 +26,7 @@ class SentenceEncoder:
     Attributes:
       model: the encoder, with the methods `encode` and `sentence` of LASER's.
       vocab_size: number of pieces; ids from there on are never predicted.
-      specials: name of each special piece -> its id; see `text.vocab.base_vocab`.
+      specials: name of each special piece, such as '[CLS]' -> its id.
     """
 
     model: LaserEncoder | Translator
@@ -45,7 +45,7 @@ class SentenceEncoder:
         return decode.Marks(self.specials[SEP], self.specials[SEP], self.specials[PAD])
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Keys, shapes and types of a batch: inputs, int32 [rows, length], see `encode`."""
+        """Keys, shapes and types of a batch: inputs, int32 [rows, length]."""
         return {"inputs": jax.ShapeDtypeStruct((rows, length), np.int32)}
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:

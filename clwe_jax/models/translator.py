@@ -235,7 +235,7 @@ class Translator(nn.Module):
     def __call__(
         self, ids: Array, mask: Array, source: Array, before: Array, language: Array
     ) -> Array:
-        """Scores without dropout; see `read` and `scores`."""
+        """Scores of the next pieces without dropout."""
         # ids: int32 [B, S]; mask: bool [B, S]; before: int32 [B, L]; source, language: int32 [B].
         return self.scores(self.read(ids, mask, source), before, language, self.vocab_size)
 
@@ -266,7 +266,7 @@ class Translator(nn.Module):
     def read(
         self, ids: Array, mask: Array, source: Array | None = None, train: bool = False
     ) -> Memory:
-        """The texts as the decoder reads them; see `encode`."""
+        """The texts as the decoder reads them."""
         # ids: int32 [B, S]; mask: bool [B, S]; source: int32 [B].
         return Memory(self.encode(ids, mask, source, train)[-1], mask)
 
@@ -294,7 +294,7 @@ class Translator(nn.Module):
         return self._logits(x_BLD, language, known)
 
     def first(self, memory: Memory, language: Array, length: int) -> DecoderState:
-        """The state before the first of at most `length` pieces; see `scores`."""
+        """The state before the first of at most `length` pieces."""
         # language: int32 [B].
         options = self.options
         shape = (len(language), length, options.heads, options.width // options.heads)

@@ -16,7 +16,7 @@ from clwe_jax.types import Array, Batch, Sums
 class TunedModel(nn.Module):
     """The backbone of a pretrained model under a head.
 
-    A batch has the keys of a `types.piece_batch` and 'gold', see `models.labelling`. For words with
+    A batch has the keys of a `types.piece_batch` and 'gold', the labels. For words with
     labels it also has 'words', int32 [B, W]: the positions of the words' first pieces, 0 for padding.
 
     Attributes:
@@ -24,8 +24,8 @@ class TunedModel(nn.Module):
       labelling: the head.
       pool: the vector of a row that has one label: 'cls', at its first position; 'mean', of all
         pieces between the first and the last position.
-      layers: the layers that the head reads, see `pooling.select`; of several it learns a mix.
-      words: the vector of a word, of its pieces: 'first', 'mean' or 'max', see `pooling.words`.
+      layers: the layers that the head reads, by a name of `pooling.select`; of several it learns a mix.
+      words: the vector of a word, of its pieces: 'first', 'mean' or 'max'.
     """
 
     backbone: Transformer | Backbone

@@ -59,7 +59,7 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
       padded_vocab_size: rows of the tables.
       seed: the run's seed.
       backward: stream of the backward model, the task's `backward` (`data.tasks.BiLm`).
-      specials: name of each special piece -> its id; see `text.vocab.base_vocab`.
+      specials: name of each special piece, such as '[CLS]' -> its id.
       translations: int32 [vocab_size, languages, T], from `text.dictionary.translations`; None without a
         dictionary.
 

@@ -136,7 +136,7 @@ def info_nce(a: Array, b: Array, weights: Array, temperature: float) -> dict[str
       temperature: divisor of the cosines.
 
     Returns:
-      'loss', 'accuracy', 'pair_cosine', 'other_cosine'; see `ContrastiveObjective.loss`.
+      'loss', 'accuracy', 'pair_cosine', 'other_cosine' of `ContrastiveObjective.loss`.
     """
     # By default a TPU multiplies float32 in bfloat16, and the temperature multiplies that error.
     cosines = jnp.dot(pooling.unit(a), pooling.unit(b).T, precision=jax.lax.Precision.HIGHEST)

@@ -31,7 +31,7 @@ class LabellingObjective:
         return self.model.backbone.max_length
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Keys, shapes and types; see `TunedModel`. At most `length` words of a row have labels."""
+        """Keys, shapes and types of what `TunedModel` reads. At most `length` words of a row have labels."""
         shapes = {key: x for key, x in piece_batch(rows, length).items() if key in _KEYS}
         labels = (rows, length) if self.model.labelling.head.tags else (rows,)
         shapes["gold"] = jax.ShapeDtypeStruct(labels, np.int32)

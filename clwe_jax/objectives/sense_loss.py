@@ -63,7 +63,7 @@ class SenseLoss:
     """The loss of words by their senses.
 
     Attributes:
-      options: see the class.
+      options: of the model's senses.
       vocab_size: V, number of words; tables may have more rows, for padding.
       seed: the run's seed.
       never: ids below V that are never targets: softmaxes and samplers leave them out.

@@ -43,7 +43,7 @@ class SenseMlmObjective(ByIdentity, SenseMlmOptions):
       padded_vocab_size: rows of the tables.
       max_predictions: P, maximum number of masked words of a row.
       seed: the run's seed.
-      specials: name of each special piece -> its id; see `text.vocab.base_vocab`.
+      specials: name of each special piece, such as '[CLS]' -> its id.
       translations: int32 [vocab_size, languages, T], from `text.dictionary.translations`; None without a
         dictionary.
     """

@@ -24,7 +24,7 @@ class Transformed:
       base: the objective.
       layers: numbers of the layers whose mean is whitened; 0 is the embedding output.
       whitening: of the language's vectors.
-      params: of T, see `attention_matching.transform`; None: the identity.
+      params: of T, the map of attention matching; None: the identity.
     """
 
     base: Encodes

@@ -76,7 +76,7 @@ class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
         rngs: Mapping[str, Array] | None = None,
         train: bool = True,
     ) -> dict[str, Sums]:
-        """'loss' and 'accuracy' of the targets, whose preceding pieces are given; see `loss`."""
+        """'loss' and 'accuracy' of the targets, whose preceding pieces are given."""
         targets_BL = batch["targets"]
         pad = self.marks.pad
         before_BL = jnp.pad(targets_BL[:, :-1], ((0, 0), (1, 0)), constant_values=self.marks.begin)

@@ -95,7 +95,7 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
         return jnp.interp(jnp.asarray(step, jnp.float32), jnp.float32(steps), jnp.float32(weights))
 
     def add_noise(self, batch: Batch, key: Array) -> Array:
-        """The texts with noise, int32 [B, L]; see `noise.add_noise`."""
+        """The texts with words dropped, moved and blanked, int32 [B, L]."""
         texts = batch["inputs"]
         marks = self.marks
         return noise.add_noise(

@@ -145,7 +145,7 @@ def resolve_path(path: str, workdir: str | os.PathLike[str]) -> str:
 
 
 def start_folder(workdir: str | os.PathLike[str]) -> str:
-    """The folder in which a run was started, where relative paths of its options begin; see `resolve_path`."""
+    """The folder in which a run was started, where relative paths of its options begin."""
     started_in = _read_values(workdir).get(_STARTED_IN, "")
     return os.path.normpath(os.path.join(os.path.abspath(workdir), started_in))
 

@@ -115,7 +115,7 @@ class AlignOptions(Options):
         "",
         "with target_vectors, two files of your own vectors, which are aligned; none are trained",
     )
-    target_vectors: str = option("", "the second file; see source_vectors")
+    target_vectors: str = option("", "the second of the two files of vectors that are aligned")
     max_vocab: Size = option(200_000, "words to read from each of these files")
     lower_case_dictionary: bool = option(
         False,

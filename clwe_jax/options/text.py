@@ -8,7 +8,7 @@ from typing import Annotated
 from clwe_jax.options.section import Count, OneOf, Range, Options, Share, Size, option
 
 # The value of an option that names data: the embedded world's for a run on the embedded world, else
-# none; see `systems.Run.resolve`.
+# none; `systems.Run.resolve` replaces it.
 SOURCE = "source"
 # The value of an evaluator's option `data`: the verses of config.data.pairs that training leaves out.
 PAIRS = "pairs"

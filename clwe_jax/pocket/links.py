@@ -45,7 +45,7 @@ def links(source: Sentence, target: Sentence) -> LinkedSentences:
     """The gold alignment of two sentences of one meaning.
 
     Two words may be linked where they express one concept of the lexicon, where the table of
-    function words translates one by the other (に and で too, see `functions.list_links`), and where they are
+    function words translates one by the other (に and で too), and where they are
     marks of one kind. A link is sure
     where neither of its words has another possible link.
     """

@@ -18,7 +18,7 @@ from clwe_jax.runs.job import FIGURES, Job, Results, Stage
 
 
 def run(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
-    """Runs config.evals on the language model in `workdir`; see `Evaluation`."""
+    """Runs config.evals on the language model in `workdir`."""
     return Evaluation(config, workdir).run(dry)
 
 

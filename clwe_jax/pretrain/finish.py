@@ -94,7 +94,7 @@ class Finish:
         pretrained: FitResult,
         meta: Mapping[str, Any],
     ) -> FitResult:
-        """Trains, or goes on training; the result of the finish alone, see `joined`.
+        """Trains, or goes on training; the result of the finish alone.
 
         Args:
           evaluators: measure the model as they do in the pretraining.

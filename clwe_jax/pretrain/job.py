@@ -41,7 +41,7 @@ _START = {"source": "word vectors", "center": "centered", "rows": "tokens that s
 
 
 def run(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
-    """Trains, evaluates and reports; see `Job.run`."""
+    """Trains, evaluates and reports; whether it is finished."""
     return Pretraining(config, workdir).run(dry)
 
 
@@ -266,7 +266,7 @@ class Pretraining(Job):
         }
 
     def _space(self, model: LanguageModel, run_text: RunText) -> dict[str, Any]:
-        """A few words of all languages before and after the training; see `report.space`."""
+        """A few words of all languages before and after the training."""
 
         def trained_vectors(language: str, words: Sequence[str]) -> np.ndarray:
             vectors = model.vectors(language)
@@ -334,7 +334,7 @@ def _neighbours(
 
 
 def _initial(record: Mapping[str, Any] | None) -> list[Any]:
-    """The report's section on parameters from `config.init`; see `training.init`."""
+    """The report's section on parameters from `config.init`."""
     if record is None:
         return []
     shown = {name: value for name, value in record.items() if not isinstance(value, Mapping)}

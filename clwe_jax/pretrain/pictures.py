@@ -259,7 +259,7 @@ def write(
       folder: an existing folder.
       word: an object with 'word' and 'language'.
       direction: name of the sense state.
-      senses: an object with 'points'; see `picture`.
+      senses: an object with 'points'.
       languages: the model's languages.
 
     Returns:

@@ -42,7 +42,7 @@ def run(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
 
 
 def evaluate(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
-    """Runs config.evals on the two projected runs in `workdir`; see `PairEvaluation`."""
+    """Runs config.evals on the two projected runs in `workdir`."""
     config = dataclasses.replace(config, projection=options.read_config(workdir).projection)
     return PairEvaluation(config, workdir).run(dry)
 

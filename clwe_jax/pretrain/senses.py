@@ -40,7 +40,7 @@ def gather(config: PretrainRun, model: LanguageModel, workdir: str) -> dict[str,
       workdir: the run's folder.
 
     Returns:
-      'directions', their 'census' (see `SenseIndex.census`), 'words' (each with 'senses' and
+      'directions', their 'census' of senses in use, 'words' (each with 'senses' and
       'points' by direction), 'files'; empty for a model without senses.
     """
     if not model.variables.get("senses"):

@@ -22,7 +22,7 @@ _HEAD = "Dictionary floor"
 def columns(
     run: RunFolder, path: str, chance: str, method: str = ""
 ) -> dict[str, dict[str, float]]:
-    """The columns of the floor and of chance: head -> pair -> value; see `figure_tables.table`.
+    """The columns of the floor and of chance: head -> pair -> value.
 
     Args:
       path, chance: paths of the figures, with a star for the pair.
@@ -46,7 +46,7 @@ def lines(ends: Sequence[float], values: Mapping[str, float | None]) -> list[Lin
 
 
 def with_level_lines(chart: Chart, values: Mapping[str, float | None]) -> Chart:
-    """A chart with level lines (see `lines`) from its first to its last point; unchanged without points."""
+    """A chart with level lines from its first to its last point; unchanged without points."""
     places = [x for x, _ in itertools.chain(*(line.points for line in chart.lines))]
     if not places:
         return chart

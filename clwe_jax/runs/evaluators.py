@@ -99,8 +99,7 @@ def build(
 
     Args:
       context: the run's context.
-      folders: 'evals.{key}' -> the folder of that evaluator's option `data`; see
-        `text.text_of_run.resolve_folders`.
+      folders: 'evals.{key}' -> the folder of that evaluator's option `data`.
       names: names of the requested evaluators; None: all.
 
     Raises:

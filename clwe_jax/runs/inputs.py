@@ -86,7 +86,7 @@ def check(config: options.Run, workdir: str, pairs: Sequence[tuple[str, str]] = 
     Args:
       config: the run's config.
       workdir: the run's folder.
-      pairs: directions to evaluate; see `Context`.
+      pairs: directions to evaluate.
 
     Raises:
       ValueError, FileNotFoundError: as of `open_run_text` and `evaluators.build`, for all that shows

@@ -153,8 +153,7 @@ def induce_pairs(
     Args:
       source: vectors of the source language, most frequent word first.
       target: vectors of the target language in the same space and order.
-      entries, rejected: int [P, 2], rows of a dictionary's pairs and of those that it rejects, which may be
-        of more words; see `WordPairs.pairs_between`.
+      entries, rejected: int [P, 2], rows of a dictionary's pairs and of those that it rejects.
     """
     rows = induce.induce(source.vectors, target.vectors, method="csls", max_words=None)
     entries = entries[(entries < [len(source), len(target)]).all(1)]

@@ -58,7 +58,7 @@ class Recorder:
 
     @property
     def parts(self) -> dict[str, float]:
-        """Part -> its seconds of the processor since the clocks were started; see `time_parts`."""
+        """Part -> its seconds of the processor since the clocks were started."""
         return time_parts.since(self._started)
 
     def write(

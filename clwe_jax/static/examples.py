@@ -20,7 +20,7 @@ _SEARCHED = 20_000  # and the neighbours among so many of each language: rarer w
 def place_words(
     model: StaticSpaces, known: Dictionary | None, names: Sequence[str]
 ) -> dict[str, Any]:
-    """The same words before the alignment and after it; see `report.space`."""
+    """The same words before the alignment and after it."""
     frequent = {language: model.raw[language].own_keys for language in names}
     chosen = shared_space.concepts(frequent, known, model.hub)
 

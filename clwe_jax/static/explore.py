@@ -72,7 +72,7 @@ def collect(model: StaticSpaces, budget: int = _PAGE_BYTES) -> dict[str, Any]:
             language: _text(np.linalg.norm(x, axis=1).astype(np.float32))
             for language, x in rows.items()
         },
-        # Words that are compared by a shorter part of their vectors; see `StaticSpaces.as_words`.
+        # Words whose guess from spelling counts less where single words are compared.
         "short": {
             language: np.flatnonzero((x != compared[language]).any(1)).tolist()
             for language, x in rows.items()

@@ -38,7 +38,7 @@ from clwe_jax.text.words.normalize import Normalizer
 
 
 def run(config: StaticRun, workdir: str, dry: bool = False) -> bool:
-    """Trains or reads vectors, aligns, evaluates and reports; see `Job.run`."""
+    """Trains or reads vectors, aligns, evaluates and reports; whether it is finished."""
     return Static(config, workdir).run(dry)
 
 
@@ -46,9 +46,9 @@ class _Sources(NamedTuple):
     """What the later stages read: dictionaries, test sets with their evaluators, and what trains the vectors.
 
     Attributes:
-      folders: option -> its folder; see `text_of_run.resolve_folders`.
+      folders: option that names data -> its folder.
       dictionary: training pairs, without test words; None: no dictionary.
-      tested: how many test pairs the dictionary has, see `training_dictionary.count_tested`.
+      tested: how many test pairs the dictionary has.
       tests: the test dictionaries.
       context: of the evaluators.
       evaluators: made before training, so that a wrong option of one fails at once.

@@ -48,7 +48,7 @@ def write_pages(trainer: Trainer | None, model: StaticSpaces, workdir: str) -> d
 def propose(
     trainer: Trainer | None, model: StaticSpaces, workdir: str, pair: tuple[str, str]
 ) -> list[Proposal]:
-    """The proposed entries of a run; see `proposals.propose`.
+    """The proposed entries of a run.
 
     Args:
       trainer: of the run; None: its vectors were given, and propose translations alone.

@@ -68,7 +68,7 @@ class Trainer:
     Attributes:
       config: of the run.
       folder: of the files, `static.trained` or WORKDIR/trained.
-      folders: option -> its folder; see `text_of_run.resolve_folders`.
+      folders: option that names data -> its folder.
       normalizer: of the text.
       dictionary: training dictionary, for 'replace', 'duong', 'dictionary' and mining.
     """
@@ -124,7 +124,7 @@ class Trainer:
         return self._rows[dim]
 
     def mine(self, links: WordLinks) -> TextLinks:
-        """Mines the text for links that the dictionary and `links` lack; see `embeddings.mining`."""
+        """Mines the text for links that the dictionary and `links` lack."""
 
         def make() -> TextLinks:
             settings = self.config.static.mining
@@ -135,7 +135,7 @@ class Trainer:
 
     @functools.cached_property
     def given_links(self) -> TextLinks:
-        """The links of the words of the given pairs; see `embeddings.given_links`."""
+        """The links of the words of the given pairs."""
 
         def make() -> TextLinks:
             settings = self.config.static.mining
@@ -147,7 +147,7 @@ class Trainer:
         return self._keep(GIVEN, made_with.of_links, make, TextLinks.save, TextLinks.load)
 
     def pair_regressions(self, links: WordLinks) -> Mapping[str, Regression]:
-        """What the given pairs teach of each language's words; see `embeddings.pair_vectors`.
+        """What the given pairs teach of each language's words.
 
         Args:
           links: of words, from which the vectors of the sentences begin.

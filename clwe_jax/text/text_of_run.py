@@ -41,7 +41,7 @@ class RunText:
 
     Attributes:
       tokenizer: the run's tokenizer, which is also saved in WORKDIR/vocab.
-      folders: option -> folder; see `resolve_folders`.
+      folders: option that names data -> its folder.
       text: the text files, 'tfds:NAME' or 'batches:DIR'.
       dictionary: merged dictionary; None if the config names none.
       frequent: language -> frequent words, most frequent first; {} where they are unknown.

@@ -47,7 +47,7 @@ def objective(
 
     Args:
       base: the pretraining's objective.
-      weights: of pieces in the vector of a sentence, see `ContrastiveObjective`.
+      weights: of pieces in the vector of a sentence, float32 [languages, V]; None: all weigh the same.
     """
     return ContrastiveObjective(
         base, settings.temperature, settings.microbatches, weights, settings.against

@@ -105,7 +105,7 @@ def fit(
     """Trains one member for each source.
 
     Args:
-      table: see `models.labelling`; a step reads the rows of its batches.
+      table: vectors of words, of which a step reads the rows of its batches.
       sources: endless sources of the members' batches; the batches of a step have equal keys.
       seeds: the seed of each member's parameters and dropout.
       measure: function from the members' parameters to their development figures, [members].
@@ -197,7 +197,7 @@ def start(labeller: Labeller, table: Array, batch: Batch, keys: Array) -> Any:
     """The initial parameters of all members.
 
     Args:
-      batch: a batch of all members, see `stacked`.
+      batch: a batch of each member, along the first axis.
     """
     one = jax.tree.map(lambda x: x[0], batch)
 

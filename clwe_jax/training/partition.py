@@ -157,7 +157,7 @@ def row_share(mesh: Mesh) -> tuple[int, int]:
 
 
 def shares_of(owners: np.ndarray) -> dict[int, int]:
-    """Host -> number of its share; see `row_share`.
+    """Host -> number of its share of every batch.
 
     Args:
       owners: the host of every device, int [shards of rows, devices of a shard].

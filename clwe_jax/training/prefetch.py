@@ -67,7 +67,7 @@ class Prefetcher:
             return placed
 
     def snapshot(self) -> bytes:
-        """The position after the batches returned so far; see `unpack`."""
+        """The position after the batches returned so far, in the bytes that `unpack` reads."""
         with self._pull_lock:
             # Between a pull and the queue a batch would be in neither part of the snapshot.
             state = self._source.get_state()

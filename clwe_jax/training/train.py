@@ -90,7 +90,7 @@ def fit(
 
     Raises:
       ValueError: sizes that the mesh does not divide; a checkpoint of another model or vocabulary;
-        phases or initial parameters that do not fit the model; see also `BestMetric.check`.
+        phases or initial parameters that do not fit the model; a best metric that no evaluation yields.
       step_log.Diverged: `max_skipped_in_row` steps in a row or most steps of the run were not
         finite, or the loss at the end is absurd.
       OSError: no checkpoint of the run can be read, or the last one cannot be written.

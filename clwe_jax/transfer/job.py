@@ -43,7 +43,7 @@ _TESTS = "tests"
 
 
 def run(config: TransferRun, workdir: str, dry: bool = False) -> bool:
-    """Trains heads or fine-tunes, tests in all languages and reports; see `Job.run`."""
+    """Trains heads or fine-tunes, tests in all languages and reports; whether it is finished."""
     return Transfer(config, workdir).run(dry)
 
 

@@ -65,7 +65,7 @@ class Frozen:
     def label_spans(
         self, rows: Sequence[tuple[Sequence[str], Sequence[tuple[int, int]]]], language: str
     ) -> list[Labels]:
-        """For each seed the labels of each row of words and spans; see `features.span_table`."""
+        """For each seed the labels of each row of words and spans."""
         table = self.subtract_center(features.span_table(self.source, rows, language), language)
         return self.label_table(table, self.params)
 

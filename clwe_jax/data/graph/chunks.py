@@ -39,7 +39,7 @@ def chunks(blocks: tf.data.Dataset, blocks_per_chunk: int, heldout_share: float)
     Args:
       blocks: {'lines': [n] string, 'language': scalar int32}.
       blocks_per_chunk: number of blocks of a chunk; fewer where lines are long.
-      heldout_share: share of the lines that are held out and therefore left out; see `heldout`.
+      heldout_share: share of the lines that are held out and therefore left out.
 
     Returns:
       A dataset of (number int64, `Chunk`).

@@ -23,7 +23,7 @@ class CopyMaker(ExampleMaker):
     def _make_rows(
         self, seed: tf.Tensor, number: tf.Tensor, lines: tf.Tensor, languages: tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """The rows of a chunk; see `ExampleMaker`.
+        """The rows of a chunk and of its code-switched copy.
 
         Returns:
           The arrays of `types.piece_batch` of the sentences, and under 'copy_{key}' those of the

@@ -21,7 +21,7 @@ class Draws:
 
     def __init__(self, seed: tf.Tensor, chunk: tf.Tensor):
         """Args:
-        seed: scalar int64; see `fold`.
+        seed: scalar int64.
         chunk: scalar int64, number of the chunk.
         """
         self._seed = tf.cast(seed, tf.int64)

@@ -20,7 +20,7 @@ class Encoded(NamedTuple):
       text: [W] string, normalised.
       line: [W] int32, the word's line in the chunk.
       language: [W] int32, language id.
-      ends_sentence: [W] bool; see `segmentation.LineWords`.
+      ends_sentence: [W] bool, whether the word ends a sentence or a line.
       entry: [W] int32, the word's number in the dictionary; -1 for a word without synonyms.
       start, size: [W] int32; the word's pieces are `pieces[start : start + size]`.
       pieces: int32, pieces of the distinct words of the chunk.

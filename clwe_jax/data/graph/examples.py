@@ -64,7 +64,7 @@ class ExampleMaker:
     """Makes rows of one task from chunks of text.
 
     Attributes:
-      rows: tf.function (seed, number, lines, languages) -> features; see `_make_rows`.
+      rows: tf.function (seed, number, lines, languages) -> the features of rows.
       words: tf.function (seed, number, lines, languages) -> words before and after masking.
     """
 
@@ -344,7 +344,7 @@ class ExampleMaker:
 def sequences_of(
     masked: Masked, segment: tf.Tensor, second: tf.Tensor, source: tf.Tensor
 ) -> Sequences:
-    """The words of segments that are laid out as rows; see `rows.Sequences`."""
+    """The words of segments that are laid out as rows."""
     return Sequences(
         segment=segment,
         second=second,

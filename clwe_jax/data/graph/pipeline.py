@@ -58,7 +58,7 @@ def build(
     process_count: int = 1,
     dictionaries: Callable[[], Mapping[str, str]] = dict,
 ) -> texts.Pipeline:
-    """The pipeline of a task; see `texts.Pipeline` for the arguments."""
+    """The pipeline of a task; the arguments are those of `texts.Pipeline`."""
     kind = WordPipeline if isinstance(task, BiLm) else PiecePipeline
     return kind(
         data,

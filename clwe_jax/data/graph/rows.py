@@ -42,7 +42,7 @@ class Sequences(NamedTuple):
 
 
 def count_positions(size: tf.Tensor, entry: tf.Tensor) -> tf.Tensor:
-    """[W] int32, the positions at which masked words are predicted; see `Sequences`."""
+    """[W] int32, the positions at which masked words are predicted: one alone where an entry has all labels."""
     return tf.where(entry >= 0, tf.minimum(size, 1), size)
 
 

@@ -214,7 +214,7 @@ def _apply_marks(lines: tf.Tensor) -> tf.Tensor:
 
 
 class _WordMarks:
-    """Apostrophes, middle dots and double quotes inside words; see `words.spaced_word`."""
+    """Apostrophes, middle dots and double quotes inside words, as `words.spaced_word` matches them."""
 
     def __init__(self, languages: Sequence[str]):
         self._letters = tf.constant(characters.letter_table())

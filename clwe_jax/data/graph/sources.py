@@ -123,7 +123,7 @@ class LineSource(TextSource):
     def __init__(self, files: Sequence[str], name: str, language: int, buffer: int):
         """Args:
         files: files in the order in which unshuffled text is read.
-        name, language, buffer: see `TextSource`.
+        name, language, buffer: the attributes of `TextSource`.
         """
         super().__init__(name, language, buffer)
         self._files = tuple(map(unpacked_copy, files))
@@ -235,7 +235,7 @@ class DocumentSource(TextSource):
     def __init__(self, name: str, data_dir: str, language: int, buffer: int):
         """Args:
         data_dir: folder of TFDS data sets; '' for the default folder of TFDS.
-        language, buffer: see `TextSource`.
+        language, buffer: the attributes of `TextSource`.
 
         Raises:
           ValueError: the data set is unknown.

@@ -132,7 +132,7 @@ class Pipeline(abc.ABC):
 
     @functools.cached_property
     def rates(self) -> dict[str, float]:
-        """Language -> its share of the blocks; see the function `rates`."""
+        """Language -> its share of the blocks."""
         return rates(self.texts, self.encoder, self.data.temperature)
 
     def for_host(self, index: int, count: int) -> Pipeline:
@@ -219,7 +219,7 @@ def _encoder(tokenizer: Tokenizer, dictionary: Dictionary | None) -> TextEncoder
 def open_texts(
     text: TextCorpus | str, languages: Sequence[str], buffer: int, tfds_dir: str
 ) -> dict[str, sources.TextSource]:
-    """The text of each language; see `Pipeline` and `sources.TextSource`."""
+    """The text of each language as lines."""
     if isinstance(text, TextCorpus):
         return {
             language: sources.LineSource(text.files[language], language, number, buffer)

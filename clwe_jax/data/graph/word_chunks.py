@@ -43,7 +43,7 @@ class ChunkEncoder:
         Returns:
           'ids' and 'language', [W] int32; 'sentence' and 'text', [W] int32, ascending; 'unknown',
           [K] string, distinct unknown words; 'which', int32, the index into 'unknown' of each
-          occurrence of an unknown word; 'counters', int64, see `COUNTERS`.
+          occurrence of an unknown word; 'counters', int64, those of `COUNTERS`.
         """
         # Documents have line breaks.
         split = tf.strings.split(texts, "\n")

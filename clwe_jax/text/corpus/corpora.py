@@ -70,7 +70,7 @@ WordCounts = tuple[collections.Counter[str], LineCounts]
 
 
 class Countable(Protocol):
-    """Text whose words can be counted; see `TextCorpus`."""
+    """Text whose words can be counted, such as a `TextCorpus`."""
 
     @property
     def languages(self) -> tuple[str, ...]: ...
@@ -359,7 +359,7 @@ def _warn_near_zero(
             f"Their words in {fits} cover {best:.0%} of the frequent words of {language}: are the "
             f"two columns of {language}-{fits}.txt swapped, or is the text in {fits}? "
         )
-    text += f"See `clwe-jax dictionary show --word WORD --lang {language} DIR`."
+    text += f"To look at entries: `clwe-jax dictionary show --word WORD --lang {language} DIR`."
     logging.warning("%s", text)
 
 

@@ -48,7 +48,7 @@ def download(
     attempts: int = 5,
     timeout: float = 60.0,
 ) -> list[str]:
-    """Downloads MUSE's dictionaries into a directory; see `download_files`.
+    """Downloads MUSE's dictionaries into a directory; a second call continues an interrupted one.
 
     Args:
       directory: destination folder, which is created if it is missing.

@@ -127,7 +127,7 @@ def test_pairs(
 
 
 def read(files: Bitext, limit: int = 0) -> SentencePairs:
-    """The sentence pairs of a language pair; see `Reader.read`."""
+    """The sentence pairs of a language pair."""
     return Reader().read(files, limit)
 
 

@@ -176,7 +176,7 @@ def _leave_out(merger: Merger, tests: Sequence[PairFile]) -> int:
 def _leave_out_rejected(
     merger: Merger, files: Sequence[PairFile]
 ) -> list[tuple[str, str, str, str]]:
-    """Removes the pairs that a person has rejected, and returns them; see `Dictionary.rejected`."""
+    """Removes the pairs that a person has rejected, and returns them: (language, word, other language, other word)."""
     rejected: list[tuple[str, str, str, str]] = []
     numbers: dict[tuple[str, str], list[np.ndarray]] = {}
     for path, left, right, _ in files:

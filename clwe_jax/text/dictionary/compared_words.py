@@ -12,7 +12,7 @@ from clwe_jax.text.dictionary import test_dictionaries
 def adopt_options(config: CompareRun) -> CompareRun:
     """The options with the test dictionaries of the dictionaries' folder, where they name none.
 
-    Test words that are nowhere given are taken from the dictionaries; see `compare.shared`.
+    Test words that are nowhere given are taken from the dictionaries.
     """
     place = config.data.dictionaries
     bli = config.evals.get("bli")

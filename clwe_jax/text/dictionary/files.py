@@ -215,7 +215,7 @@ def tests(exclude: str | Sequence[str] | None, languages: Sequence[str] | None) 
     for place in [exclude] if isinstance(exclude, str) else exclude:
         if not os.path.exists(place):
             raise FileNotFoundError(
-                f"There is no {place} to take test words from: see config.data.exclude_dictionaries"
+                f"There is no {place} to take test words from: mend config.data.exclude_dictionaries"
             )
         if os.path.isdir(place):
             files = [f for f in pair_files.find(place, languages) if not f.split.startswith("0-")]

@@ -35,7 +35,7 @@ class Dictionary:
         words in scripts without spaces.
       left_out: number of undirected pairs that were removed because of their test words.
       spellings: language -> key -> its most frequent spelling in the files, of the words that are
-        written otherwise than their key; see `words.spellings`.
+        written otherwise than their key.
       rejected: pairs that a person has rejected: (language, word, other language, other word).
     """
 
@@ -102,7 +102,7 @@ class Dictionary:
           source, target: integers [pairs]; word numbers of two different languages.
           max_translations: largest number of translations of a word into one language; the pairs
             of words with more are removed. 0 removes none.
-          skipped, left_out, windows, spellings, rejected: see the class.
+          skipped, left_out, windows, spellings, rejected: the attributes of these names.
         """
         sizes = np.array([len(part) for part in words], np.int64)
         splits = np.concatenate([[0], np.cumsum(sizes)])

@@ -54,7 +54,7 @@ class Merger:
         return np.frombuffer(result, np.int32)
 
     def spellings(self) -> dict[str, dict[str, str]]:
-        """The spellings of the entries; see `words.spellings`."""
+        """Language -> key -> its most frequent spelling in the entries, where that is not the key."""
         totals: dict[str, np.ndarray] = {x: np.zeros(len(y), int) for x, y in self.numbers.items()}
         for left, right, a, b in self.edges:
             for language, numbers in ((left, a), (right, b)):

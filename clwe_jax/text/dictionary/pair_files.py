@@ -27,9 +27,7 @@ from clwe_jax.text.unpacking import ENDING
 from clwe_jax.text.words.languages import IN_NAMES, name_in
 
 _NAME = re.compile(rf"({IN_NAMES})-({IN_NAMES})(?:\.(.+))?\.txt{ENDING}")
-WIKTIONARY = (
-    "wiktionary"  # in the name of a dictionary beside another one; see `text.dictionary.wiktionary`
-)
+WIKTIONARY = "wiktionary"  # in the name of a dictionary beside another one
 _TRAINED = re.compile(rf"({WIKTIONARY}|0-\d+|train)?")  # of MUSE, of VecMap
 REJECTED = "not"  # in the name of a file of rejected pairs
 TEST_SPLITS = "5000-6500|test"  # in names of test dictionaries: of MUSE, of VecMap

@@ -120,7 +120,7 @@ class Task(Protocol):
         """
 
     def counts(self, gold: Sequence, predicted: Sequence) -> np.ndarray:
-        """The counts of each row from which F1 or accuracy follows, int64 [N, 3]; see `scores`.
+        """The counts of each row from which F1 or accuracy follows, int64 [N, 3]: right, gold, predicted.
 
         Arguments as of `score`.
         """

@@ -135,7 +135,7 @@ class PartsOfSpeech(_Edges):
     """The part of speech of a word.
 
     Attributes:
-      tags: see `Pos`.
+      tags: number of tags, 17 or 12.
     """
 
     tags: int = 17
@@ -191,7 +191,7 @@ class Entities(_Edges):
     """The type of a name.
 
     Attributes:
-      types, ignored: see `Ner`.
+      types, ignored: types of names, by commas, and those of them that become O.
     """
 
     types: str = Ner.types

@@ -27,7 +27,7 @@ def entity_f1(gold: Tags, predicted: Tags) -> dict[str, float]:
 
 
 def entity_counts(gold: Tags, predicted: Tags) -> np.ndarray:
-    """The counts of entities of each sentence, int64 [N, 3]; see `entity_f1`."""
+    """The counts of entities of each sentence, int64 [N, 3]: right, gold, predicted."""
     _check_tags(gold, predicted)
     both = ((set(entities(a)), set(entities(b))) for a, b in zip(gold, predicted))
     return _counts([(len(a & b), len(a), len(b)) for a, b in both])
@@ -36,20 +36,20 @@ def entity_counts(gold: Tags, predicted: Tags) -> np.ndarray:
 def label_counts(
     gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]
 ) -> np.ndarray:
-    """The counts of labels of each row, int64 [N, 3]; see `label_f1`."""
+    """The counts of labels of each row, int64 [N, 3]: right, gold, predicted."""
     _check_number(gold, predicted)
     return _counts([(len(set(a) & set(b)), len(a), len(b)) for a, b in zip(gold, predicted)])
 
 
 def tag_counts(gold: Tags, predicted: Tags) -> np.ndarray:
-    """The counts of words of each sentence, int64 [N, 3]; see `tag_accuracy`."""
+    """The counts of words of each sentence, int64 [N, 3]: right, gold, predicted."""
     _check_tags(gold, predicted)
     rights = (sum(x == y for x, y in zip(a, b)) for a, b in zip(gold, predicted))
     return _counts([(right, len(tags), len(tags)) for right, tags in zip(rights, gold)])
 
 
 def row_counts(gold: Sequence[str], predicted: Sequence[str]) -> np.ndarray:
-    """The counts of each row, which has one label, int64 [N, 3]; see `accuracy`."""
+    """The counts of each row, which has one label, int64 [N, 3]: right, gold, predicted."""
     _check_number(gold, predicted)
     return _counts([(int(a == b), 1, 1) for a, b in zip(gold, predicted)])
 

@@ -60,7 +60,7 @@ def is_folder(path: str) -> bool:
 
 
 def normalizer(path: str) -> Normalizer:
-    """The normalizer of the text that `tokenizer` reads; see there."""
+    """The normalizer of the text that `tokenizer` reads."""
     if own := _load_own(path):
         return own.normalizer
     spec = read_optional(path, TOKENIZER_FILE)

@@ -25,7 +25,7 @@ class JsonVocabulary(Vocabulary):
     """The tokenizer of a tokenizer.json, which reads whole texts.
 
     Attributes:
-      begins, ends: see `Vocabulary`; what the tokenizer itself adds to a text.
+      begins, ends: whether the tokenizer itself adds [CLS] and [SEP] to a text.
     """
 
     kind = "tokenizer.json"

@@ -143,7 +143,7 @@ class SentencePieceVocabulary(Vocabulary):
 def train_sentencepiece(
     kind: str, words: Mapping[str, float], size: int
 ) -> SentencePieceVocabulary:
-    """Trains a 'unigram' or 'bpe' vocabulary; see `vocab.train`."""
+    """Trains a 'unigram' or 'bpe' vocabulary, which encodes rare characters as bytes."""
     return SentencePieceVocabulary(_train_model(kind, words, size, byte_fallback=True))
 
 

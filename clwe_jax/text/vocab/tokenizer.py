@@ -178,14 +178,14 @@ class Tokenizer:
           corpus: text whose words are counted; None where `path` names a vocabulary.
           dictionary: dictionary, or None. The segmenter knows its words in scripts without spaces,
             and a trained vocabulary covers the characters of its words.
-          kind, size: kind and size of a trained vocabulary; see `vocab.train`.
+          kind, size: kind and size of a trained vocabulary, as of `vocab.train`.
           path: path of a BERT `vocab.txt`, a SentencePiece `.model`, a list of words that begins
             with `<S>`, or a folder with one of them; '' trains a vocabulary.
           temperature: temperature of the training mixture, which weighs the counts of languages.
           sample_bytes: bytes of each language in which words are counted; None means all.
           min_count: smallest count, over all languages, of a word that the training uses.
           dictionary_share: share of the vocabulary, at most, for frequent words of the dictionary
-            that would be cut; see `vocab.train`.
+            that would be cut, in 'wordpiece' and 'unigram'.
 
         Raises:
           ValueError: there is neither a path nor a corpus, or the kind is unknown.
@@ -226,7 +226,7 @@ def mixed_counts(counts: Mapping[str, Mapping[str, int]], temperature: float) ->
 
     Args:
       counts: language -> word -> count.
-      temperature: temperature of the mixture; see `corpora.temperature_shares`.
+      temperature: 1 keeps the languages' proportions; a larger one makes their shares more equal.
     """
     sizes = {language: sum(counter.values()) for language, counter in counts.items()}
     shares = corpora.temperature_shares(sizes, temperature)

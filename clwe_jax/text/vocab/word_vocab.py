@@ -110,7 +110,7 @@ def train(counts: Mapping[str, float], size: int) -> WordVocabulary:
     """The vocabulary of the most frequent words; words of equal count in alphabetical order.
 
     Args:
-      counts: normalised word -> count; see `vocab.train`.
+      counts: normalised word -> count, which may be a fraction.
       size: number of entries, special ones included; a small corpus gives fewer.
 
     Raises:

@@ -40,7 +40,7 @@ class MosesSegmenter:
 
     Attributes:
       raw: True: the text is not normalised before.
-      laser: whether the words are those of LASER's release, see `text.vocab.laser`.
+      laser: whether the words are those of LASER's release, in lower case.
       lexicons: {}: there are none.
       lower_case: whether words are in lower case without accents.
     """

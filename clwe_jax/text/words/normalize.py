@@ -73,7 +73,7 @@ class Normalizer:
 
     @property
     def classes(self) -> np.ndarray:
-        """The class of each code point of normalised text; see `characters.class_table`."""
+        """The class of each code point of normalised text, such as SPACE or WORD."""
         if self.bert:
             return characters.bert_class_table(self.strip_accents)
         return characters.class_table()

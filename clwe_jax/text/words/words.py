@@ -168,7 +168,7 @@ class Segmenter:
 
     Attributes:
       raw: whether it takes raw text (`xlm.MosesSegmenter`) instead of normalised text.
-      bert, lexicons: see `__init__`.
+      bert, lexicons: the arguments of these names.
     """
 
     raw = False
