@@ -111,6 +111,9 @@ PEOPLE = ("person", "woman")
 PLACES = ("at", "in", "on", "open")
 MODALS = ("want", "can", "must", "may.permission")
 CACHE_SIZE = 60_000
+QUESTIONS = ("ask", "who", "what", "where")  # frames of meanings
+MASCULINE = 0
+FEMININE = 1
 
 Segment = tuple[str, tuple[Token, ...]]
 
@@ -215,11 +218,16 @@ class Grammar:
         return self.render_once(("adverb", concept), phrase, text, concept, self.space)
 
     def render(self, meaning: Meaning) -> Sentence:
-        segments, asks = self.compose(meaning)
+        asks = meaning.frame in QUESTIONS
+        segments = self.ask(meaning.frame, meaning.first) if asks else self.compose(meaning)
         return self.finish(meaning.domain, segments, asks)
 
-    def compose(self, meaning: Meaning) -> tuple[list[Segment], bool]:
-        """The segments of a sentence without the final mark, and whether it is a question."""
+    def ask(self, frame: str, clause: Clause) -> list[Segment]:
+        """The segments of a question without its mark."""
+        raise TypeError(f"{type(self).__name__} asks nothing: {frame} {clause}")
+
+    def compose(self, meaning: Meaning) -> list[Segment]:
+        """The segments of a statement without the final mark."""
         raise TypeError(f"{type(self).__name__} composes nothing: {meaning}")
 
     def finish(self, domain: str, segments: list[Segment], asks: bool) -> Sentence:
@@ -238,3 +246,24 @@ class Grammar:
     def capital(self, text: str) -> str:
         """The text with its first letter capitalised."""
         return text[0].upper() + text[1:]
+
+
+class Romance(Grammar):
+    """What the grammars of Spanish and French share; `nouns` has a noun's gender first."""
+
+    nouns: dict[str, tuple[Any, ...]]
+
+    def agreement(self, np: NP) -> tuple[bool, int]:
+        """(plural, gender) of a subject."""
+        if np.noun in PRONOUNS:
+            return PRONOUNS[np.noun][1], FEMININE if np.noun in ("she", "they.women") else MASCULINE
+        gender = self.nouns[np.noun][0]
+        if np.other:
+            return True, gender & self.nouns[np.other.noun][0]
+        return np.plural, gender
+
+    def person(self, np: NP) -> int:
+        """0 first singular, 1 third singular, 2 third plural, 3 first plural."""
+        if np.noun in PRONOUNS:
+            return {"I": 0, "he": 1, "she": 1, "they": 2, "we": 3}[np.noun.split(".")[0]]
+        return 2 if np.plural or np.other else 1

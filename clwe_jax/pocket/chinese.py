@@ -201,15 +201,13 @@ class Chinese(Grammar):
         return [*head, self.word("在"), self.word("哪里"), *rest]
 
     def compose(self, m: Meaning):
-        if m.frame in ("ask", "who", "what", "where"):
-            return self.ask(m.frame, m.first), True
         if m.frame == "say":
-            return self.clause(m.first), False
+            return self.clause(m.first)
         word = self.word
         comma = self.comma_segment
         if m.frame == "report":
             first = self.clause(m.first._replace(tense="present"))
-            return [*first, *self.clause(m.second)], False
+            return [*first, *self.clause(m.second)]
         first = m.first
         second = m.second
         if m.frame == "because" and second.subject.noun in PRONOUN_WORDS:
@@ -223,13 +221,13 @@ class Chinese(Grammar):
         first = self.clause(first)
         second = self.clause(second)
         if m.frame == "when":
-            return [word("当"), *first, word("的"), word("时候"), comma, *second], False
+            return [word("当"), *first, word("的"), word("时候"), comma, *second]
         if m.frame == "if":
-            return [word("如果"), *first, comma, *second], False
+            return [word("如果"), *first, comma, *second]
         if m.frame == "because":
-            return [word("因为"), *second, comma, word("所以"), *first], False
+            return [word("因为"), *second, comma, word("所以"), *first]
         link = {"and": "而", "but": "但是"}[m.frame]
-        return [*first, comma, word(link), *second], False
+        return [*first, comma, word(link), *second]
 
     def capital(self, text):
         return text

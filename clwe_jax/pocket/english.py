@@ -266,17 +266,15 @@ class English(Grammar):
         return [*wh, verb[0], subject, *often, *verb[1:], *after, *time]
 
     def compose(self, m: Meaning):
-        if m.frame in ("ask", "who", "what", "where"):
-            return self.ask(m.frame, m.first), True
         first = self.clause(m.first)
         if m.frame == "say":
-            return first, False
+            return first
         if m.frame == "report":
-            return first + [self.word("that"), *self.clause(m.second)], False
+            return first + [self.word("that"), *self.clause(m.second)]
         second = self.clause(m.second)
         link = self.word(m.frame)
         if m.frame in ("when", "if"):
-            return [link, *first, self.comma_segment, *second], False
+            return [link, *first, self.comma_segment, *second]
         if m.frame == "because":
-            return [*first, link, *second], False
-        return [*first, self.comma_segment, link, *second], False
+            return [*first, link, *second]
+        return [*first, self.comma_segment, link, *second]

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from clwe_jax.pocket.base import NP, PRONOUNS, Clause, Grammar, Meaning, Segment, Token, segment
+from clwe_jax.pocket.base import (
+    FEMININE,
+    MASCULINE,
+    NP,
+    PRONOUNS,
+    Clause,
+    Meaning,
+    Romance,
+    Segment,
+    Token,
+    segment,
+)
 from clwe_jax.pocket.french_forms import (
     AVOIR,
     BE,
     CONTRACTIONS,
     ELIDED,
-    FEMININE,
     GO,
-    MASCULINE,
     MODAL_VERBS,
     POSSESSIVE,
     PREPOSITIONS,
@@ -23,7 +32,7 @@ from clwe_jax.pocket.french_forms import (
 )
 
 
-class French(Grammar):
+class French(Romance):
     """The grammar of French."""
 
     language = "fr"
@@ -90,21 +99,6 @@ class French(Grammar):
             if vowel:
                 slots["adj_sg"] += (vowel[0],)
         return slots
-
-    def agreement(self, np: NP) -> tuple[bool, int]:
-        """(plural, gender) of a subject."""
-        if np.noun in PRONOUNS:
-            return PRONOUNS[np.noun][1], FEMININE if np.noun in ("she", "they.women") else MASCULINE
-        gender = self.nouns[np.noun][0]
-        if np.other:
-            return True, gender & self.nouns[np.other.noun][0]
-        return np.plural, gender
-
-    def person(self, np: NP) -> int:
-        """0 first singular, 1 third singular, 2 third plural, 3 first plural."""
-        if np.noun in PRONOUNS:
-            return {"I": 0, "he": 1, "she": 1, "they": 2, "we": 3}[np.noun.split(".")[0]]
-        return 2 if np.plural or np.other else 1
 
     def vowel(self, following: Segment) -> bool:
         """Whether elision takes place before the segment."""
@@ -322,24 +316,22 @@ class French(Grammar):
         return [*where, start, self.elide("que", rest[0]), *rest[1:], *time]
 
     def compose(self, m: Meaning):
-        if m.frame in ("ask", "who", "what", "where"):
-            return self.ask(m.frame, m.first), True
         first = self.clause(m.first)
         if m.frame == "say":
-            return first, False
+            return first
         second = self.clause(m.second)
         if m.frame == "when":
-            return [self.word("quand"), *first, self.comma_segment, *second], False
+            return [self.word("quand"), *first, self.comma_segment, *second]
         if m.frame == "if":
             if first[0][1][0].text in ("il", "ils"):
                 opening = (f"s'{first[0][0]}", (Token("s"), Token("'"), *first[0][1]))
             else:
                 opening = self.join(self.word("si"), first[0])
-            return [opening, *first[1:], self.comma_segment, *second], False
+            return [opening, *first[1:], self.comma_segment, *second]
         if m.frame == "because":
             link = [self.word("parce"), self.elide("que", second[0])]
-            return [*first, *link, *second[1:]], False
+            return [*first, *link, *second[1:]]
         if m.frame == "report":
-            return [*first, self.elide("que", second[0]), *second[1:]], False
+            return [*first, self.elide("que", second[0]), *second[1:]]
         link = self.word({"and": "et", "but": "mais"}[m.frame])
-        return [*first, self.comma_segment, link, *second], False
+        return [*first, self.comma_segment, link, *second]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-MASCULINE = 0
-FEMININE = 1
 VOWELS = "aeiouyàâäéèêëîïôöùûüœh"
 THIS = {False: ("ce", "cette"), True: ("ces", "ces")}
 POSSESSIVE = {

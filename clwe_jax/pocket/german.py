@@ -308,20 +308,18 @@ class German(Grammar):
         return [self.word("was"), *self.main(c._replace(obj=None), True)]
 
     def compose(self, m: Meaning):
-        if m.frame in ("ask", "who", "what", "where"):
-            return self.ask(m.frame, m.first), True
         if m.frame == "say":
-            return self.main(m.first), False
+            return self.main(m.first)
         comma = self.comma_segment
         if m.frame in ("when", "if"):
             link = "als" if m.frame == "when" and m.first.tense == "past" else "wenn"
-            return [*self.subordinate(link, m.first), comma, *self.main(m.second, True)], False
+            return [*self.subordinate(link, m.first), comma, *self.main(m.second, True)]
         first = self.main(m.first)
         if m.frame in ("because", "report"):
             link = "weil" if m.frame == "because" else "dass"
-            return [*first, comma, *self.subordinate(link, m.second)], False
+            return [*first, comma, *self.subordinate(link, m.second)]
         link = {"and": "und", "but": "aber"}[m.frame]
-        return [*first, comma, self.word(link), *self.main(m.second)], False
+        return [*first, comma, self.word(link), *self.main(m.second)]
 
     def finish(self, domain, segments, asks):
         # A relative clause closes with a comma unless the sentence ends there or has one already.

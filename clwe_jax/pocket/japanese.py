@@ -288,10 +288,8 @@ class Japanese(Grammar):
         return [*subject, *words, *rest, asks]
 
     def compose(self, m: Meaning):
-        if m.frame in ("ask", "who", "what", "where"):
-            return self.ask(m.frame, m.first), True
         if m.frame == "say":
-            return self.clause(m.first), False
+            return self.clause(m.first)
         first = m.first
         second = m.second
         if m.frame == "because" and second.subject.noun in PRONOUN_WORDS:
@@ -306,33 +304,22 @@ class Japanese(Grammar):
             linked = [self.word(p) for p in particle.split("_")]
             style = "relative" if particle.startswith("こと") else "plain"
             inner = self.clause(second, style, "が")
-            return [
-                *opening,
-                self.comma_segment,
-                *inner,
-                *linked,
-                *self.verb(first, "polite"),
-            ], False
+            return [*opening, self.comma_segment, *inner, *linked, *self.verb(first, "polite")]
         comma = self.comma_segment
         if m.frame == "because":
             reason = self.clause(second, "polite", "が")
-            return [*reason, self.word("から"), comma, *self.clause(first)], False
+            return [*reason, self.word("から"), comma, *self.clause(first)]
         if m.frame in ("when", "if"):
             style, link = ("relative", "とき") if m.frame == "when" else ("if", "なら")
-            return [
-                *self.clause(first, style, "が"),
-                self.word(link),
-                comma,
-                *self.clause(second),
-            ], False
+            return [*self.clause(first, style, "が"), self.word(link), comma, *self.clause(second)]
         same = m.frame in ("and", "but") and second.subject.noun in PRONOUN_WORDS
         second = self.clause(second, mark="" if same else "は")
         if m.frame == "and":
             simple = first.kind == "event" and not (first.negated or first.modal)
             if simple:
-                return [*self.clause(first, "te"), comma, *second], False
-            return [*self.clause(first), self.word("し"), comma, *second], False
-        return [*self.clause(first), self.word("が"), comma, *second], False
+                return [*self.clause(first, "te"), comma, *second]
+            return [*self.clause(first), self.word("し"), comma, *second]
+        return [*self.clause(first), self.word("が"), comma, *second]
 
     def capital(self, text):
         return text

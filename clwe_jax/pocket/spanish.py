@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from clwe_jax.pocket.base import NP, PLACES, PRONOUNS, Clause, Grammar, Meaning, Segment, segment
+from clwe_jax.pocket.base import (
+    FEMININE,
+    MASCULINE,
+    NP,
+    PLACES,
+    PRONOUNS,
+    Clause,
+    Meaning,
+    Romance,
+    Segment,
+    segment,
+)
 from clwe_jax.pocket.spanish_forms import (
     ARTICLES,
     CONTRACTIONS,
     ESTAR,
-    FEMININE,
     GO,
     INDEFINITE,
     MANY,
-    MASCULINE,
     MODAL_VERBS,
     POSSESSIVE,
     PREPOSITIONS,
@@ -25,7 +34,7 @@ from clwe_jax.pocket.spanish_forms import (
 )
 
 
-class Spanish(Grammar):
+class Spanish(Romance):
     """The grammar of Spanish."""
 
     language = "es"
@@ -85,21 +94,6 @@ class Spanish(Grammar):
                 slots[slot] = tuple(dict.fromkeys(f[0] for f in forms[many]))
             slots["cmp"] = slots["adj_sg"]
         return slots
-
-    def agreement(self, np: NP) -> tuple[bool, int]:
-        """(plural, gender) of a subject."""
-        if np.noun in PRONOUNS:
-            return PRONOUNS[np.noun][1], FEMININE if np.noun in ("she", "they.women") else MASCULINE
-        gender = self.nouns[np.noun][0]
-        if np.other:
-            return True, gender & self.nouns[np.other.noun][0]
-        return np.plural, gender
-
-    def person(self, np: NP) -> int:
-        """0 first singular, 1 third singular, 2 third plural, 3 first plural."""
-        if np.noun in PRONOUNS:
-            return {"I": 0, "he": 1, "she": 1, "they": 2, "we": 3}[np.noun.split(".")[0]]
-        return 2 if np.plural or np.other else 1
 
     def np(self, np: NP, preposition: str = "", role: str = "object") -> Segment:
         """A noun phrase after its preposition; subjects keep an article in the plural."""
@@ -277,22 +271,20 @@ class Spanish(Grammar):
         return [*[self.word(w) for w in wh], *verb, *self.subject(c.subject), *after, *time]
 
     def compose(self, m: Meaning):
-        if m.frame in ("ask", "who", "what", "where"):
-            return self.ask(m.frame, m.first), True
         first = self.clause(m.first)
         if m.frame == "say":
-            return first, False
+            return first
         second = self.clause(m.second, known=True)
         if m.frame in ("when", "if"):
             link = {"when": "cuando", "if": "si"}[m.frame]
-            return [self.word(link), *first, self.comma_segment, *second], False
+            return [self.word(link), *first, self.comma_segment, *second]
         if m.frame in ("because", "report"):
             link = {"because": "porque", "report": "que"}[m.frame]
-            return [*first, self.word(link), *second], False
+            return [*first, self.word(link), *second]
         link = {"and": "y", "but": "pero"}[m.frame]
         if link == "y" and second[0][0][:1] == "i":
             link = "e"
-        return [*first, self.comma_segment, self.word(link), *second], False
+        return [*first, self.comma_segment, self.word(link), *second]
 
     def finish(self, domain, segments, asks):
         sentence = super().finish(domain, segments, asks)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-MASCULINE = 0
-FEMININE = 1
 ARTICLES = {False: ("el", "la"), True: ("los", "las")}
 INDEFINITE = {False: ("un", "una"), True: ("unos", "unas")}
 THIS = {False: ("este", "esta"), True: ("estos", "estas")}

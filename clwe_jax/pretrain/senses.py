@@ -151,7 +151,8 @@ def _export(view: SenseView, folder: str) -> list[str]:
         vectors_file = f"vectors{ending}.tsv"
         metadata_file = f"metadata{ending}.tsv"
         _write(folder, vectors_file, ("\t".join(f"{x:.5g}" for x in row) for row in vectors))
-        _write(folder, metadata_file, map(_line, [_HEAD, *rows]))
+        cells = ((f"{x:.4f}" if isinstance(x, float) else str(x) for x in row) for row in rows)
+        _write(folder, metadata_file, map("\t".join, [_HEAD, *cells]))
         config += [
             "embeddings {",
             f'  tensor_name: "{name}"',
@@ -162,10 +163,6 @@ def _export(view: SenseView, folder: str) -> list[str]:
         written += [vectors_file, metadata_file]
     _write(folder, "projector_config.pbtxt", config)
     return [*written, "projector_config.pbtxt"]
-
-
-def _line(row: Sequence[Any]) -> str:
-    return "\t".join(f"{x:.4f}" if isinstance(x, float) else str(x) for x in row)
 
 
 def _write(folder: str, name: str, lines: Any) -> None:

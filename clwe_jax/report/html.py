@@ -182,10 +182,6 @@ def _choose_hue(languages: Sequence[str], name: str) -> int:
     return round(215 + place * 137.5) % 360
 
 
-def _format_change(cell: Number) -> str:
-    return (figures.points if cell.form == "percent" else figures.difference)(cell.change)
-
-
 def _format_interval(cell: Number) -> str:
     if cell.form == "percent":
         return f"{100 * cell.low:.1f}–{100 * cell.high:.1f}"
@@ -198,7 +194,9 @@ def _holds_numbers(table: Table) -> list[bool]:
 
 
 offline.ENVIRONMENT.globals |= {
-    "change": _format_change,
+    "change": lambda cell: (
+        figures.points(cell.change) if cell.form == "percent" else figures.difference(cell.change)
+    ),
     "colour": plots.colour,
     "groups": lambda blocks: fill_metrics.group_neighbours(blocks, (Chart, Picture)),
     "interval": _format_interval,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from clwe_jax.pocket.base import NP, PRONOUNS, Clause, Meaning, Place, Sentence, Token
+from clwe_jax.pocket.base import NP, PRONOUNS, Meaning, Place, Sentence, Token
 from clwe_jax.pocket.generate import grammar
 from clwe_jax.pocket.meanings import pronoun_of
 from clwe_jax.pocket.tasks import heldout
@@ -87,7 +87,7 @@ def _constituents(traced: _Traced) -> list[Target]:
 def _roles(traced: _Traced) -> list[Target]:
     """Each verb with each of its arguments and adverbials, and the role."""
     targets = []
-    for c in _clauses(traced.meaning):
+    for c in filter(None, (traced.meaning.first, traced.meaning.second)):
         verbs = [k for k, x in enumerate(traced.sentence.tokens) if c.verb and x.concept == c.verb]
         if len(verbs) != 1:
             continue
@@ -98,11 +98,6 @@ def _roles(traced: _Traced) -> list[Target]:
             if span is not None and not span[0] <= verbs[0] < span[1]:
                 targets.append((((verbs[0], verbs[0] + 1), span), role))
     return targets
-
-
-def _clauses(meaning: Meaning) -> list[Clause]:
-    """The clauses of a meaning without their relative clauses."""
-    return [c for c in (meaning.first, meaning.second) if c is not None]
 
 
 def _coreference(traced: _Traced) -> list[Target]:

@@ -315,12 +315,9 @@ def _text_columns(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
     """The first two columns that are no scores, numbers of sentences or addresses in most lines."""
     width = statistics.mode(map(len, rows)) if rows else 0
     rows = [row for row in rows if len(row) == width]
-    kept = [c for c in range(width) if 2 * sum(_is_no_text(row[c]) for row in rows) <= len(rows)]
+    empty = [sum(bool(_NO_TEXT.fullmatch(x.strip())) for x in column) for column in zip(*rows)]
+    kept = [c for c, count in enumerate(empty) if 2 * count <= len(rows)]
     return (kept[0], kept[1]) if len(kept) > 1 else (0, 1)
-
-
-def _is_no_text(cell: str) -> bool:
-    return _NO_TEXT.fullmatch(cell.strip()) is not None
 
 
 def _read_lines(paths: tuple[str, ...], limit: int) -> tuple[list[tuple[str, str]], dict[str, int]]:

@@ -44,11 +44,6 @@ def find_distinct(texts: Sequence[str], key: Callable[[str], str] = sentence_key
     return np.fromiter(first.values(), np.int64, len(first))
 
 
-def _spaced_key(text: str) -> str:
-    """The same for sentences that differ in case or white space alone."""
-    return " ".join(text.casefold().split())
-
-
 def drop_repeats(
     source: Sequence[str], target: Sequence[str], name: str
 ) -> tuple[list[str], list[str]]:
@@ -57,8 +52,9 @@ def drop_repeats(
     Args:
       name: the files, for the log.
     """
-    # A test is kept as it is but for equal sentences.
-    kept = np.intersect1d(*(find_distinct(side, _spaced_key) for side in (source, target)))
+    # A test is kept as it is but for sentences that differ in case or white space alone.
+    spaced_key = lambda text: " ".join(text.casefold().split())
+    kept = np.intersect1d(*(find_distinct(side, spaced_key) for side in (source, target)))
     if len(kept) < len(source):
         logging.warning(
             "%s: %d of %d sentences are left out: they or their translations repeat an earlier one",

@@ -125,7 +125,7 @@ def written_words(
     own = as_written(raw, normalizer, language)
     if own == "".join(words):
         return words
-    segments = _segments(own)
+    segments = list(own) if own.isascii() else _segment().findall(own)
     ends = [0]
     for segment in segments:
         ends.append(ends[-1] + _length(segment, normalizer))
@@ -197,10 +197,6 @@ def _segment() -> re.Pattern:
     whole = [f"{sign}[{tones}]?{vowel}" for sign, tones, vowel, _ in characters.SARA_AM]
     composed = f".[{characters.character_class(codes)}]*"
     return re.compile("|".join([*whole, composed]), re.DOTALL)
-
-
-def _segments(text: str) -> list[str]:
-    return list(text) if text.isascii() else _segment().findall(text)
 
 
 @functools.cache
