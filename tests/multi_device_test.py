@@ -13,7 +13,7 @@ import jax
 import numpy as np
 import pytest
 
-from clwe_jax.options.training import MeshOptions
+from clwe_jax.options.training import GroupOptions, MeshOptions
 from clwe_jax.training import checkpoint, compiled_steps, optim, partition, train_state
 
 HERE = pathlib.Path(__file__)
@@ -25,29 +25,38 @@ MESHES = {
     "all": MeshOptions(data=2, fsdp=2, tensor=2),
 }
 OPTIMIZER = optim.Optimizer(name="lamb", learning_rate=0.02, warmup_steps=2)
+MUON = optim.Optimizer(
+    name="muon",
+    learning_rate=0.002,
+    warmup_steps=2,
+    groups={"matrices": GroupOptions(pattern="backbone/layer_.*_kernel", learning_rate=0.02)},
+)
 TOY = runpy.run_path(str(HERE.parent / "training" / "toy_run.py"))
 
 
 @functools.cache
-def compiled(name, microbatches, expected):
+def compiled(name, microbatches, expected, muon):
     """A mesh of the first devices, the plan of the toy run's state on it, and its compiled step."""
     sizes = MESHES[name]
     mesh = partition.make_mesh(sizes, jax.devices()[: sizes.data * sizes.fsdp * sizes.tensor])
     objective = TOY["objective"](TOY["labels"]() if expected else None)
     batch = next(TOY["Source"](entries=expected))
-    target = train_state.plan(objective, OPTIMIZER.build(STEPS), batch, mesh)
-    step = compiled_steps.trace_step(objective, OPTIMIZER, STEPS, microbatches, mesh, target, batch)
-    return objective, mesh, target, step.lower().compile()
+    optimizer = MUON if muon else OPTIMIZER
+    tx = optimizer.build(STEPS)
+    target = train_state.plan(objective, tx, batch, mesh)
+    step = compiled_steps.trace_step(objective, optimizer, STEPS, microbatches, mesh, target, batch)
+    return objective, tx, mesh, target, step.lower().compile()
 
 
 class Run:
     """The toy run on a mesh of the first devices, step by step."""
 
-    def __init__(self, name, microbatches=1, expected=False):
-        objective, self.mesh, self.target, self.step = compiled(name, microbatches, expected)
+    def __init__(self, name, microbatches=1, expected=False, muon=False):
+        given = compiled(name, microbatches, expected, muon)
+        objective, tx, self.mesh, self.target, self.step = given
         self.source = TOY["Source"](entries=expected)
         batch = next(self.source)
-        self.state = train_state.start(objective, OPTIMIZER.build(STEPS), batch, self.mesh, 0)
+        self.state = train_state.start(objective, tx, batch, self.mesh, 0)
         self.losses = []
 
     def go(self, start, stop):
@@ -111,6 +120,9 @@ def main():
     found["one"] = [0.0, one.losses]
     alone, cut = (Run(name, expected=True).go(0, 2) for name in ("one", "all"))
     found["expected"] = [differ(cut.arrays(), alone.arrays()), alone.losses, cut.losses]
+    alone, cut = (Run(name, muon=True).go(0, STEPS) for name in ("one", "all"))
+    found["muon"] = [differ(cut.arrays(), alone.arrays()), alone.losses, cut.losses]
+    found["muon momentum"] = shards(cut, ".mu['backbone']['layer_0']['mlp']['in_kernel']")
 
     # 8 -> 4 -> 1 devices, each going on from the checkpoint of the one before.
     with tempfile.TemporaryDirectory() as folder:
@@ -159,6 +171,14 @@ def test_labels_in_expectation_do_not_depend_on_the_mesh(found):
     assert difference < 2e-3
     np.testing.assert_allclose(alone, cut, rtol=1e-4)
     assert alone[0] != found["one"][1][0]
+
+
+def test_muon_does_not_depend_on_the_mesh(found):
+    difference, alone, cut = found["muon"]
+    assert difference < 2e-3
+    np.testing.assert_allclose(alone, cut, rtol=1e-4)
+    assert alone[-1] != found["one"][1][-1]
+    assert found["muon momentum"] == [4, [8, 16]]
 
 
 def test_microbatches_do_not_depend_on_the_mesh(found):

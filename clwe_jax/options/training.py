@@ -24,7 +24,7 @@ from clwe_jax.options.section import (
     values_of,
 )
 
-NAMES = ("adam", "adamw", "lamb", "adagrad")
+NAMES = ("adam", "adamw", "lamb", "muon", "adagrad")
 SCHEDULES = ("linear", "constant", "inverse_sqrt")
 DEFAULT = "default"  # the group of the parameters that no pattern matches
 HEAD_OPTIMIZERS = ("sgd", "adam", "adamw")
@@ -63,7 +63,10 @@ class OptimizerOptions(Options):
     """One optimizer with its schedule, clipping and groups of parameters."""
 
     name: Annotated[str, OneOf(*NAMES)] = option(
-        "adamw", "'adam', 'adamw', 'lamb' (You et al. 2020, Algorithm 2) or 'adagrad'"
+        "adamw",
+        "'adam', 'adamw', 'lamb' (You et al. 2020, Algorithm 2), 'muon' (Jordan 2024: kernels of "
+        "Transformer layers move by orthogonalised momentum, and the rest as in adamw; `groups` can "
+        "give these kernels their own rate) or 'adagrad'",
     )
     learning_rate: Amount = option(1e-3, "the highest learning rate")
     warmup_steps: Count = option(
@@ -76,7 +79,7 @@ class OptimizerOptions(Options):
     )
     final_share: Share = option(0.0, "share of the highest rate that a 'linear' schedule ends with")
     weight_decay: Amount = option(
-        0.01, "decoupled decay of adamw and lamb, without biases and normalisation scales"
+        0.01, "decoupled decay of adamw, lamb and muon, without biases and normalisation scales"
     )
     decay_to_start: Amount = option(
         0.0,

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any, Callable, Collection, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
+from optax.contrib import MuonDimensionNumbers as MatrixAxes
 
 from clwe_jax.options.section import values_of
 from clwe_jax.options.training import DEFAULT, OptimizerOptions
 from clwe_jax.training import paths
 from clwe_jax.types import Array
 
-# Parameters that hold several matrices, [..., width, matrices, heads, size]. Their trust ratio is over the
-# axes of one matrix; a private layer has an axis of languages before these.
-_FUSED = ("qkv_kernel", "pair_kernel")
-_AXES_OF_ONE = (-4, -2, -1)
+# The kernels of Transformer layers by the ends of their paths: the axes of a matrix's inputs and of its outputs.
+# Axes before and between these count matrices: queries, keys and values, the languages of a private layer.
+_MATRICES = {
+    "/(qkv|pair)_kernel": MatrixAxes((-4,), (-2, -1)),
+    "/query_kernel": MatrixAxes((-3,), (-2, -1)),
+    "/(attention|own|cross)/out_kernel": MatrixAxes((-3, -2), (-1,)),
+    "/(mlp|feed_forward)/(in|out)_kernel": MatrixAxes((-2,), (-1,)),
+}
 Schedule = Callable[[Array | int], Array]
 
 
@@ -112,9 +118,13 @@ class Optimizer(OptimizerOptions):
             parts = [optax.scale_by_rss(self.initial_accumulator, self.eps)]
         else:
             parts = [optax.scale_by_adam(self.b1, self.b2, self.eps)]
+        if self.name == "muon":
+            name_rule = lambda *parameter: "muon" if matrix_axes(*parameter) else "adam"
+            rules = {"muon": scale_by_muon(), "adam": parts[0]}
+            parts = [optax.partition(rules, lambda params: paths.map_paths(name_rule, params))]
         if self.decay_to_start:
             parts.append(optax.masked(pull_to_start(self.decay_to_start), is_matrix))
-        elif self.name in ("adamw", "lamb") and self.weight_decay:
+        elif self.name in ("adamw", "lamb", "muon") and self.weight_decay:
             parts.append(optax.add_decayed_weights(self.weight_decay, mask=is_matrix))
         # After the decay, which the ratio includes; optax's LAMB would scale biases, too.
         if self.name == "lamb":
@@ -164,11 +174,11 @@ def scale_by_trust_ratio() -> optax.GradientTransformation:
     """Multiplies the update of each matrix by the norm of the matrix over that of the update.
 
     LAMB, Algorithm 2; the factor is 1 where a norm is 0. Queries, keys and values have one factor
-    each.
+    each, and so has each language's matrix of a private layer.
     """
 
     def scale_update(path: str, update: Array, param: Array) -> Array:
-        axes = _AXES_OF_ONE if path.split("/")[-1] in _FUSED else None
+        axes = sum(matrix_axes(path, param) or (), ()) or None
         ours, theirs = (jnp.sqrt(jnp.square(x).sum(axes, keepdims=True)) for x in (param, update))
         return update * jnp.where((ours > 0) & (theirs > 0), ours / theirs, 1.0)
 
@@ -176,6 +186,25 @@ def scale_by_trust_ratio() -> optax.GradientTransformation:
         lambda _: optax.EmptyState(),
         lambda updates, state, params: (paths.map_paths(scale_update, updates, params), state),
     )
+
+
+def scale_by_muon() -> optax.GradientTransformation:
+    """Muon's update of layers' matrices: orthogonalised momentum, times sqrt(max(1, outputs / inputs))."""
+    axes = lambda params: paths.map_paths(matrix_axes, params)
+    # The schedule multiplies by the rate and goes downhill.
+    muon = optax.contrib.muon(1.0, muon_weight_dimension_numbers=axes)
+    return optax.chain(muon, optax.scale(-1.0))
+
+
+def matrix_axes(path: str, param: Array) -> MatrixAxes | None:
+    """The axes of one matrix in a kernel of a Transformer's layers; None for any other parameter."""
+    axes = next((x for end, x in _MATRICES.items() if re.search(f"{end}$", f"/{path}")), None)
+    if axes and param.ndim < -min(sum(axes, ())):
+        raise ValueError(
+            f"config.optimizer.name: 'lamb' and 'muon' do not know the matrices of rotary layers in "
+            f"{path}, {param.shape}: --config.optimizer.name=adamw"
+        )
+    return axes
 
 
 def map_param_trees(function: Callable[[Any], Any], opt_state: Any) -> Any:
@@ -186,6 +215,7 @@ def map_param_trees(function: Callable[[Any], Any], opt_state: Any) -> Any:
     """
     tree_fields = {
         optax.ScaleByAdamState: ("mu", "nu"),
+        optax.contrib.MuonState: ("mu",),
         optax.ScaleByRssState: ("sum_of_squares",),
         PullState: ("start",),
     }

@@ -119,6 +119,101 @@ def test_lamb_scales_the_matrices_of_each_language_by_their_own_norms(name):
     np.testing.assert_allclose(alone[0], np.stack([wanted["a"], wanted["b"]], 1), rtol=1e-5)
 
 
+def layers(seed):
+    """A layer of a Transformer, a private one of two languages, and parameters that are no layers'."""
+    r = np.random.RandomState(seed)
+    draw = lambda *shape: r.standard_normal(shape).astype(np.float32)
+    shared = {
+        "attention": {"qkv_kernel": draw(4, 3, 2, 3), "out_kernel": draw(2, 3, 4)},
+        "mlp": {"in_kernel": draw(4, 8), "in_bias": draw(8), "out_kernel": draw(8, 4)},
+    }
+    own = {
+        "own": {"pair_kernel": draw(2, 4, 2, 2, 3), "query_kernel": draw(2, 4, 2, 3)},
+        "cross": {"out_kernel": draw(2, 2, 3, 4)},
+        "feed_forward": {"in_kernel": draw(2, 4, 8), "out_kernel": draw(2, 8, 4)},
+    }
+    return {"layer_0": own, "layer_1": shared, "table": draw(5, 4), "dense": {"kernel": draw(4, 4)}}
+
+
+def matrices(path, x):
+    """(place, inputs x outputs) of each matrix in a layer's kernel, () in any other parameter."""
+    if not path.startswith("layer_") or path.endswith("bias"):
+        return
+    if path.startswith("layer_0"):
+        for language in range(2):
+            for place, matrix in matrices(path.replace("layer_0", "layer_1"), x[language]):
+                yield (language, *place), matrix
+    elif path.endswith(("qkv_kernel", "pair_kernel")):
+        for number in range(x.shape[1]):
+            yield (slice(None), number), x[:, number].reshape(len(x), -1)
+    elif x.ndim == 2 or path.endswith("query_kernel"):
+        yield (), x.reshape(len(x), -1)
+    else:
+        yield (), x.reshape(-1, x.shape[-1])
+
+
+def newton_schulz(x):
+    """Jordan 2024: five steps towards the nearest orthogonal matrix."""
+    x = x / (np.linalg.norm(x) + 1e-8)
+    for _ in range(5):
+        a = x @ x.T
+        x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+    return x
+
+
+@pytest.mark.parametrize("own_rate", [0.1, 0.02])
+def test_muon_equals_a_loop_over_single_matrices(own_rate):
+    group = GroupOptions(pattern="layer_.*_kernel", learning_rate=own_rate)
+    optimizer = optim.Optimizer(
+        name="muon",
+        learning_rate=0.1,
+        schedule="constant",
+        weight_decay=0.05,
+        b2=0.99,
+        clip=0,
+        groups={} if own_rate == 0.1 else {"matrices": group},
+    )
+    params, gradients = layers(0), [layers(1), layers(2), layers(3)]
+    found = flat(steps(optimizer, params, gradients))
+    expected = oracle("adamw", flat(params), [flat(gradient) for gradient in gradients])
+    moved = 0
+    for path, start in flat(params).items():
+        x, m = start.astype(np.float64), 0.0
+        for t, gradient in enumerate(gradients, 1):
+            g = flat(gradient)[path]
+            m = 0.95 * m + 0.05 * g
+            ahead = 0.95 * m / (1 - 0.95 ** (t + 1)) + 0.05 * g / (1 - 0.95**t)
+            update = 0.05 * x
+            for place, matrix in matrices(path, ahead):
+                scale = max(1.0, matrix.shape[1] / matrix.shape[0]) ** 0.5
+                part = update[place]
+                update[place] = part + scale * newton_schulz(matrix).reshape(part.shape)
+                moved += 1
+            x = x - own_rate * update
+        wanted = x if any(matrices(path, start)) else expected[path]
+        np.testing.assert_allclose(found[path], wanted, rtol=1e-4, atol=1e-5, err_msg=path)
+    assert moved == 3 * (6 + 2 * 6)
+
+
+def test_lamb_moves_a_private_layer_as_each_language_alone():
+    lamb = optim.Optimizer(name="lamb", learning_rate=0.1, clip=0)
+    params, *gradients = (layers(seed)["layer_0"] for seed in range(3))
+    params["feed_forward"]["in_kernel"][1] *= 10
+    found = steps(lamb, params, gradients)
+    for language in range(2):
+        own, *slopes = (jax.tree.map(lambda x: x[language], y) for y in (params, *gradients))
+        for path, x in flat(steps(lamb, own, slopes)).items():
+            np.testing.assert_allclose(flat(found)[path][language], x, rtol=1e-5, err_msg=path)
+
+
+@pytest.mark.parametrize("name", ["lamb", "muon"])
+def test_a_layer_of_another_shape_is_refused(name):
+    """Rotary layers have queries, keys and values side by side in one matrix."""
+    params = {"layer_0": {"attention": {"qkv_kernel": np.ones((4, 6, 2), np.float32)}}}
+    with pytest.raises(ValueError, match="qkv_kernel, .4, 6, 2.: --config.optimizer.name=adamw"):
+        steps(optim.Optimizer(name=name), params, [params])
+
+
 def test_adagrad_equals_equations():
     params, gradients = tree(0), [tree(1), tree(2)]
     ada = optim.Optimizer(
@@ -167,7 +262,7 @@ def test_final_share_and_long_warmup():
 @pytest.mark.parametrize(
     "spec, message",
     [
-        (dict(name="lamp"), "config.optimizer.name='lamp': must be one of adam, adamw, lamb, ada"),
+        (dict(name="lamp"), "config.optimizer.name='lamp': must be one of adam, adamw, lamb, muon"),
         (dict(schedule="lineal"), "config.optimizer.schedule='lineal': must be one of linear, "),
         (dict(lerning_rate=1.0), "no option 'lerning_rate'. Did you mean 'learning_rate'?"),
         (dict(clip=-1.0), "config.optimizer.clip=-1.0: must be at least 0"),
@@ -293,6 +388,14 @@ def test_where_entries_are_copied_their_start_is_too():
         assert len(after) == 3  # both moments and the start
         for x, y in zip(before, after):
             np.testing.assert_array_equal(y, x + 7.0)
+
+
+def test_the_state_of_muon_is_mapped():
+    """One tree of momentum for layers' matrices, two of moments for the other three."""
+    state = optim.Optimizer(name="muon").build(10).init(layers(0))
+    mapped = optim.map_param_trees(lambda x: jax.tree.map(lambda y: y + 7.0, x), state)
+    pairs = zip(jax.tree.leaves(state), jax.tree.leaves(mapped))
+    assert sum(bool((before != after).all()) for before, after in pairs) == 9 + 2 * 3
 
 
 def test_inverse_sqrt_falls_from_the_end_of_the_warmup():

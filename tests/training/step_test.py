@@ -231,6 +231,7 @@ class Copies(Lookup):
         (dict(name="adam"), 2),
         (dict(name="adamw"), 2),
         (dict(name="lamb"), 2),
+        (dict(name="muon"), 2),
         (dict(name="adagrad"), 1),
         (dict(groups={"other": GroupOptions(pattern="bias")}), 2),
     ],

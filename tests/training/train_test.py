@@ -103,7 +103,11 @@ def breaking(toy, place):
     return Source()
 
 
-@pytest.mark.parametrize("options", [dict(), dict(prefetch=0, microbatches=2)], ids=["1", "2"])
+@pytest.mark.parametrize(
+    "options",
+    [dict(), dict(prefetch=0, microbatches=2), dict(optimizer=dict(name="muon"))],
+    ids=["1", "2", "muon"],
+)
 def test_interrupted_equals_uninterrupted(toy, tmp_path, options):
     """Bitwise: parameters, optimizer, counters; and the metrics file has each step once."""
     options = dict(options, log_every_steps=1)
