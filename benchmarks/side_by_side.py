@@ -200,9 +200,9 @@ def record(figures: Mapping[str, float], options: Any, facts: Mapping[str, Any] 
 
     script = os.path.join("benchmarks", os.path.basename(sys.argv[0]))
     name = rows.name_of(" ".join(["python", script, *sys.argv[1:]]))
-    folder = rows.folder_of_benchmark(name)
-    os.makedirs(folder, exist_ok=True)
     values = options if isinstance(options, Mapping) else vars(options)
+    folder = rows.folder_of_benchmark(name, values.get("seed"))
+    os.makedirs(folder, exist_ok=True)
     how = {x: y for x, y in values.items() if x.replace("_", "-") not in rows.PLACES}
     recorder = records.Recorder(folder, how, values.get("seed"), started=STARTED)
     recorder.write(figures, facts={x: str(y) for x, y in facts.items()})

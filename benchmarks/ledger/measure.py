@@ -118,7 +118,7 @@ def _has_peer(row: Mapping[str, Any]) -> bool:
 def folder_of(row: Mapping[str, Any]) -> str:
     """The folder in which a row is measured again, from the project's folder."""
     if "clwe_jax.main" not in row["commands"][0]:
-        return rows.folder_of_benchmark(row["name"])
+        return rows.folder_of_benchmark(row["name"], row.get("seed"))
     slug = re.sub(r"[^\w.=,-]+", "_", row["name"])[:120]
     return os.path.join(FOLDER, f"{slug}-{row.get('seed', 0)}")
 

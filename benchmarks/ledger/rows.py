@@ -100,9 +100,10 @@ PLACES = (
 )
 
 
-def folder_of_benchmark(name: str) -> str:
-    """The folder of a benchmark's record, from the project's folder."""
-    return os.path.join("runs", "benchmarks", re.sub(r"[^\w.=,-]+", "_", name))
+def folder_of_benchmark(name: str, seed: int | None) -> str:
+    """The folder of a benchmark's record, from the project's folder; a seed above 0 has its own."""
+    slug = re.sub(r"[^\w.=,-]+", "_", name)
+    return os.path.join("runs", "benchmarks", f"{slug}-{seed}" if seed else slug)
 
 
 def _stem(path: str) -> str:

@@ -111,7 +111,7 @@ def test_a_benchmark_writes_a_record(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", [str(PATH.with_name("csls.py")), "--words=20", "--seed=3"])
     found = side_by_side.Comparison([2.0, 4.0], [1.0, 1.0])
     side_by_side.publish(found, "peer", {"torch": "2"}, {"words": 20, "seed": 3}, "words/s")
-    row = rows.row_of(str(tmp_path / "runs" / "benchmarks" / "csls_words=20"))
+    row = rows.row_of(str(tmp_path / "runs" / "benchmarks" / "csls_words=20-3"))
     assert row["name"] == "csls words=20" and row["seed"] == 3 and row["facts"] == {"torch": "2"}
     assert row["commands"] == ["python benchmarks/csls.py --words=20 --seed=3"] and row["date"]
     assert row["figures"]["ratio"] == [3.0, 2.0, 4.0]

@@ -94,3 +94,9 @@ def test_a_run_is_measured_in_a_folder_of_its_own():
     command = "python -m clwe_jax.main --config=configs/mbert.py --config.seed=2"
     found = measure.folder_of({"name": "mbert", "seed": 2, "commands": [command]})
     assert found.endswith("mbert-2") and record.FILE not in found
+
+
+def test_each_seed_of_a_benchmark_has_a_folder_of_its_own():
+    row = {"name": "csls", "commands": ["python benchmarks/csls.py --seed=1"]}
+    found = [measure.folder_of({**row, "seed": seed}) for seed in (0, 1, 2)]
+    assert found == [f"runs/benchmarks/csls{end}" for end in ("", "-1", "-2")]
