@@ -20,11 +20,7 @@ options draw one label at those scales too:
   --config.task.labels=drawn --config.model.condition_on_language=True --config.objective.dense=True \
   --config.model.language_embeddings=True --config.objective.stay_near_embeddings=0
 
-These train on your own text at :laptop, in minutes, with whole words as pieces and all parts of the
-dictionaries:
-  --config.data.source=text:DIR --config.data.languages=en,de --config.data.dictionaries=DIR \
-  --config.vocab.size=16384 --config.vocab.dictionary_share=.8 --config.optimizer.learning_rate=2e-3 \
-  --config.train.steps=400 --config.data.max_predictions=32
+On your own text, in minutes: configs/dict_mlm_text.py.
 
 Expected at :paper (Table 1 of DICT-MLM): NER 71.3, POS 70.4, XNLI 67.9, PAWS-X 84.2, MLDoc 66.1, Tatoeba
 46.4. Expected at :laptop, in three minutes of one core: seven of ten sentences are found by CSLS.
