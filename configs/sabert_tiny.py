@@ -19,5 +19,7 @@ from clwe_jax import presets
 def get_config(scale: str = "laptop"):
     config = presets.start_from("bert_tiny", scale)
     config.system = "SaBERT-Tiny"
-    config.objective.senses.senses = 5
+    config.objective.senses.update(
+        senses=5, projected=14, alpha=0.01, init="seeded", fast_start=True, prune_share=0.1
+    )
     return config

@@ -20,5 +20,8 @@ from clwe_jax import presets
 def get_config(scale: str = "laptop"):
     config = presets.start_from("elmo", scale)
     config.system = "SaELMo"
-    config.objective.senses.senses = 5
+    config.objective.senses.update(
+        senses=5, projected=16, alpha=0.01, init="seeded", fast_start=True, prune_share=0.1
+    )
+    config.objective.sense_input = "own"
     return config
