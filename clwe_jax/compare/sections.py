@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, Iterable
 
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.options.compare import CompareOptions
@@ -99,6 +99,12 @@ def _figure(comparison: Comparison, figure: str, name: str) -> Cell:
     return Number(comparison.value(figure, name), low=low, high=high, below=mark)
 
 
+def _is_beaten(place: tuple[float, float], others: Iterable[tuple[float, float]]) -> bool:
+    """Whether another (cost, quality) is as good in both and better in one."""
+    cost, quality = place
+    return any(a <= cost and b >= quality and (a, b) != place for a, b in others)
+
+
 def _pareto(comparison: Comparison) -> data.Section | None:
     """Quality against minutes: the systems that none beats in both are joined."""
     pictures = []
@@ -110,11 +116,7 @@ def _pareto(comparison: Comparison) -> data.Section | None:
         }
         if len(places) < 2:
             continue
-        front = sorted(
-            name
-            for name, (x, y) in places.items()
-            if not any(a <= x and b >= y and (a, b) != (x, y) for a, b in places.values())
-        )
+        front = sorted(name for name in places if not _is_beaten(places[name], places.values()))
         front.sort(key=places.__getitem__)
         groups = []
         for label, some, colour in (
@@ -173,7 +175,7 @@ def _orders(comparison: Comparison, several: bool) -> data.Section:
             "System",
             Column(title, "percent"),
             "The next one",
-            Column("Difference", "percent"),
+            Column("Difference in points", "points"),
             "p",
             "Order",
             Column("Not significantly different from", main=False),
@@ -204,13 +206,10 @@ def _by_part(comparison: Comparison) -> data.Section:
     for figure, title in comparison.titles.items():
         names = comparison.systems_with(figure)
         parts = sorted(set().union(*(comparison.parts(figure, name) for name in names)))
-        rows: list[list[Cell]] = [
-            [
-                comparison.systems[name].title,
-                *(_part(comparison, figure, name, part) for part in parts),
-            ]
-            for name in names
-        ]
+        rows: list[list[Cell]] = []
+        for name in names:
+            cells = [_part(comparison, figure, name, part) for part in parts]
+            rows.append([comparison.systems[name].title, *cells])
         columns = ["System", *(Column(part.rpartition("/")[2], "percent") for part in parts)]
         tables.append(Table(columns, rows, closed=title))
     return data.Section("By language", "The figures of each direction or language.", tables)
@@ -256,13 +255,10 @@ def _others(comparison: Comparison) -> data.Section | None:
         name for name in comparison.runs if any(comparison.mean(name, x) is not None for x in paths)
     ]
     labels = {x.mean: x.label for x in evaluations.every_headline()}
-    rows: list[list[Cell]] = [
-        [
-            labels.get(path) or Word(path, style="code"),
-            *(Number(comparison.mean(name, path)) for name in names),
-        ]
-        for path in paths
-    ]
+    rows: list[list[Cell]] = []
+    for path in paths:
+        means = [Number(comparison.mean(name, path)) for name in names]
+        rows.append([labels.get(path) or Word(path, style="code"), *means])
     columns = ["Figure", *(Column(comparison.systems[name].title) for name in names)]
     # Closed: a language model of senses has dozens.
     tables = [Table(columns, rows, closed="Figures of other evaluators")]

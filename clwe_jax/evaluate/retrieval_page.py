@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 from clwe_jax.report import figures, floor
 from clwe_jax.report.data import BLUE, GREEN, Chart, Column, Line, Section, Table
@@ -21,7 +21,14 @@ _CHANCE = f"{_NAME}/*/chance"
 _LAYER = re.compile(r"layer(\d+)/")
 
 
-def _headline(how: str, metric: str, label: str, floors: Sequence[str], **more: str) -> Headline:
+def last_layers(results: Mapping[str, float]) -> str:
+    """The layers that 'mean_last4' stands for: 'the last four layers', or fewer."""
+    layers = max(figures.over_star(results, f"{_NAME}/layer*/acc@1"), default=5)
+    names = {0: "the only layer", 1: "the only layer", 2: "both layers", 3: "all three layers"}
+    return names.get(layers, "all four layers" if layers == 4 else "the last four layers")
+
+
+def _headline(how: str, metric: str, label: str, floors: Sequence[str], **more: Any) -> Headline:
     ending = _METHODS[how]
     return Headline(
         f"{_NAME}/*/{metric}{ending}",
@@ -43,14 +50,15 @@ _OWN = {
     for how in _METHODS
 }
 _LAST = {
-    how: _headline(how, "mean_last4", "Retrieval, last four layers", (_SIF, _NAME))
+    how: _headline(how, "mean_last4", "Retrieval, last layers", (_SIF, _NAME), layers=last_layers)
     for how in _METHODS
 }
 _WEIGHTED = Headline(
     f"{_SIF}/*/mean_last4_csls",
-    "Retrieval, last four layers, SIF, CSLS",
+    "Retrieval, last layers, SIF, CSLS",
     floors=(f"{FLOOR}{_SIF}/*/mean_csls",),
     chance=_CHANCE,
+    layers=last_layers,
 )
 HEADLINES = (*_OWN.values(), _WEIGHTED, *_LAST.values())
 
@@ -65,13 +73,6 @@ def describe_tests(run: RunFolder) -> str:
     many = f"{len(pairs)} language pairs" if len(pairs) > 1 else ""
     size = f"{figures.count(count)} sentence pairs" if count else ""
     return ", ".join(filter(None, (run.test_folder(_NAME), many, size)))
-
-
-def last_layers(results: Mapping[str, float]) -> str:
-    """The layers that 'mean_last4' stands for: 'the last four layers', or fewer."""
-    layers = max(figures.over_star(results, f"{_NAME}/layer*/acc@1"), default=5)
-    names = {0: "the only layer", 1: "the only layer", 2: "both layers", 3: "all three layers"}
-    return names.get(layers, "all four layers" if layers == 4 else "the last four layers")
 
 
 def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:

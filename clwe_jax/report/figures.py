@@ -33,11 +33,11 @@ def over_star(results: Mapping[str, float], pattern: str) -> dict[int, float]:
     """The values of a pattern such as 'toy/layer*/acc' by the star's number, ascending."""
     before, _, after = pattern.partition("*")
     path = re.compile(rf"{re.escape(before)}(\d+){re.escape(after)}")
-    values = {
-        int(match[1]): value
-        for name, value in results.items()
-        if (match := path.fullmatch(name)) and math.isfinite(value)
-    }
+    values = {}
+    for name, value in results.items():
+        match = path.fullmatch(name)
+        if match and math.isfinite(value):
+            values[int(match[1])] = value
     return dict(sorted(values.items()))
 
 
@@ -116,7 +116,14 @@ def format_number(form: Callable[[float], str], value: float | None, unit: str =
 
 
 # Name of a form -> function that formats a number.
-FORMS = {"": decimal, "percent": percent, "count": count, "seconds": seconds, "size": size}
+FORMS = {
+    "": decimal,
+    "percent": percent,
+    "points": points,
+    "count": count,
+    "seconds": seconds,
+    "size": size,
+}
 
 
 def _is_finite(value: float | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Iterable, Mapping, NamedTuple, Sequence
+from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
 
 FLOOR = "floor/"  # beginning of the paths of the dictionary's figures
 
@@ -28,6 +28,7 @@ class Headline:
       coverage: path of the share of test items that it can be right on; '' for none.
       group: of the headlines of a group the last measured one is shown; '' shows each.
       key: its name in a comparison that tests its outcomes by item; '' for none.
+      layers: figures -> the layers that it is the mean of, such as 'both layers'; None for no mean of layers.
     """
 
     path: str
@@ -41,6 +42,7 @@ class Headline:
     coverage: str = ""
     group: str = ""
     key: str = ""
+    layers: Callable[[Mapping[str, float]], str] | None = None
 
     @property
     def mean(self) -> str:

@@ -98,16 +98,16 @@ def render_page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
     notes = overview.unfinished_note(run) + training.skipped_steps(run) + problems
     warnings = [("Mind this", notes)]
     unfair = [(x.name, comparison.unfair_conditions(run, x)) for x in others]
+    unfair_lists = []
+    for name, items in unfair:
+        if items:
+            unfair_lists.append((f"Compared with {name}, but under other conditions", items))
     return offline.ENVIRONMENT.get_template("page.html").render(
         title=run.option("report.title") or run.name,
         lead=summary or run.name,
         verdict=verdict,
         warnings=[(title, items) for title, items in warnings if items],
-        unfair=[
-            (f"Compared with {name}, but under other conditions", items)
-            for name, items in unfair
-            if items
-        ],
+        unfair=unfair_lists,
         tiles=tiles or [],
         steps=steps or [],
         command=overview.command(run),
@@ -185,6 +185,8 @@ def _choose_hue(languages: Sequence[str], name: str) -> int:
 def _format_interval(cell: Number) -> str:
     if cell.form == "percent":
         return f"{100 * cell.low:.1f}–{100 * cell.high:.1f}"
+    if cell.form == "points":
+        return f"{figures.points(cell.low)} to {figures.points(cell.high)}"
     return f"{figures.decimal(cell.low)}–{figures.decimal(cell.high)}"
 
 

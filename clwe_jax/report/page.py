@@ -57,15 +57,15 @@ class Page:
         ]
 
     def verdict(self, run: RunFolder) -> Verdict | None:
-        """The verdict on a run: all figures, then one next step; None without written results."""
+        """The verdict on a run: its main figure, the others, one next step; None without written results."""
         if not run.has_results:
             return None
         verdicts = list(filter(None, self.verdicts(run) or [self.name_missing_tests(run)]))
         if not verdicts:
             return None
-        verdicts.sort(key=lambda x: bool(x.why))  # the reason follows the figure that it explains
-        why, command = next(((x.why, x.command) for x in verdicts if x.why), ("", ""))
-        return Verdict(" ".join(filter(None, [*(x.text for x in verdicts), why])), command=command)
+        first, *further = (x.text for x in verdicts)
+        below = next((x for x in verdicts if x.why), verdicts[0])  # it names the next step
+        return Verdict(first, below.why, below.command, further)
 
     def headlines(self, run: RunFolder) -> Sequence[Headline]:
         """The wing's own main figures, in ascending order of their weight."""

@@ -45,7 +45,8 @@ def print_summary(
                 console.print(_table(title, block))
     verdict = pages.choose_page(run).verdict(run)
     if verdict is not None:
-        console.print(verdict.text, markup=False, highlight=False)
+        for text in filter(None, (verdict.text, *verdict.further, verdict.why)):
+            console.print(text, markup=False, highlight=False)
         if verdict.command:
             console.print(f"  {verdict.command}", markup=False, highlight=False, soft_wrap=True)
     report = run.workdir / "report.html"
@@ -72,14 +73,11 @@ def print_projection(
             x.removeprefix(prefix): y for x, y in after.items() if x.startswith(prefix)
         }
     columns = {name: x for name, x in columns.items() if any(y.mean in x for y in headlines)}
-    rows = [
-        [
-            headline.label,
-            *(Number(some.get(headline.mean), headline.form) for some in columns.values()),
-        ]
-        for headline in headlines
-        if any(headline.mean in some for some in columns.values())
-    ]
+    rows = []
+    for headline in headlines:
+        values = [some.get(headline.mean) for some in columns.values()]
+        if any(value is not None for value in values):
+            rows.append([headline.label, *(Number(x, headline.form) for x in values)])
     heads = [Column("figure"), *(Column(name, "percent") for name in columns)]
     (console or _standard_console()).print(_table("Projection", data.Table(heads, rows)))
 

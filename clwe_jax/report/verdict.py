@@ -25,11 +25,13 @@ class Verdict:
       text: the figure beside its floor.
       why: of a run below its floor, the reason and the next step; '' for none.
       command: the command of that step; '' for none.
+      further: what is said of the run's other measurements.
     """
 
     text: str
     why: str = ""
     command: str = ""
+    further: Sequence[str] = ()
 
 
 @dataclasses.dataclass(frozen=True)

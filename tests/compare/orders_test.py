@@ -8,6 +8,7 @@ from clwe_jax.compare.measured import Measured, load, outcomes_of_hits
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.evaluate.agreement import Outcomes, number_texts
 from clwe_jax.options.compare import CompareOptions
+from clwe_jax.report import figures
 
 
 def run(
@@ -117,6 +118,9 @@ def test_only_the_same_items_are_compared():
     assert marks == ["best", "not compared"]
     said = made["Systems"]["blocks"][1]["rows"]
     assert said == [["RCSLS", "by words"], ["GeoMM", "by words"]]
+    difference = made["Orders"]["blocks"][0]["columns"][3]
+    assert (difference["head"], difference["form"]) == ("Difference in points", "points")
+    assert figures.FORMS["points"](0.035) == "+3.5"
 
 
 def test_the_correction_is_holms():

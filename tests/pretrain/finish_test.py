@@ -153,7 +153,7 @@ def test_the_report_shows_gain_cost_and_curve(whole):
     change = results["eval/mlm/loss"] - results["before_finish/eval/mlm/loss"]
     assert cost["rows"][0][2]["change"] == pytest.approx(change)
     assert (
-        "Retrieval, last four layers, CSLS" in [row[0] for row in gain["rows"]]
+        "Retrieval, last layers, CSLS" in [row[0] for row in gain["rows"]]
         and curve["title"] == "InfoNCE loss"
     )
     assert [step for step, _ in curve["lines"][0]["points"]] == [2, 4]

@@ -42,7 +42,7 @@ def test_a_model_from_random_parameters_is_sent_to_the_warm_start(judged):
     assert (
         "(chance: 0.1%)" in found.text
         and "below its floor" in found.text
-        and "random parameters" in found.text
+        and "random parameters" in found.why
     )
     assert found.command == "clwe-jax --config=warm_dict_mlm --config.data.source=text:d"
 
@@ -66,12 +66,12 @@ def test_the_next_step_has_the_languages_of_the_run(judged):
 def test_other_systems_have_other_next_steps(judged):
     _, warm = judged(BELOW, {"init": {"embeddings": "joint"}})
     assert warm.command == "clwe-jax --config=joint_dictionary"
-    assert "random parameters" not in warm.text
+    assert "random parameters" not in warm.why
     static = {"job": "static", "static": {"training": "joint", "dictionary_dim": 0}}
     assert judged(BELOW, static)[1].command == "clwe-jax --config=joint_dictionary"
     static["static"]["dictionary_dim"] = 512
     found = judged(BELOW, static)[1]
-    assert not found.command and "more text" in found.text
+    assert not found.command and "more text" in found.why
 
 
 def test_above_the_floor_and_without_one(judged):
@@ -91,7 +91,17 @@ def test_it_is_the_first_sentence_of_the_page_and_the_end_of_the_run(judged, pag
     console = Console(record=True, width=1_000)
     tables.print_summary(json.loads((folder / "results.json").read_text()), folder, console)
     last = " ".join(console.export_text().split("Report:")[0].split())
-    assert last.endswith(f"{found.text} {found.command}")
+    assert last.endswith(" ".join([found.text, *found.further, found.why, found.command]))
+
+
+def test_the_first_sentence_is_of_one_measurement_and_the_others_are_a_list(judged, page_of):
+    folder, found = judged({"floor/bli/p@1": 0.01})
+    assert "sentences" in found.text and "words" not in found.text
+    [other] = found.further
+    assert "of the words" in other
+    page = page_of(folder)
+    assert other in page.all("ul", **{"class": "further"})[0].text
+    assert other not in page.all("p", **{"class": "reached"})[0].text
 
 
 COMMAND = (
@@ -135,7 +145,7 @@ def test_names_have_no_floor(of):
     names = {"job": "transfer", "transfer": {"task": "ner", "train": "en"}}
     found = of({"ner/en/f1": 0.97, "ner/de/f1": 0.6, "zero_shot/ner/mean_f1": 0.6}, **names)
     assert "60.0%" in found.text and "(de); 97.0% in en" in found.text
-    assert "no floor" in found.text and found.command == "clwe-jax guide results"
+    assert "no floor" in found.why and found.command == "clwe-jax guide results"
     assert of({"ner/en/f1": 0.97}, **names).text.endswith(
         "F1: 97.0% in en, whose labels were learned."
     )
@@ -149,10 +159,11 @@ def test_a_translator_stands_beside_its_words_one_by_one(of):
     assert "below its floor" in found.text and found.command == "clwe-jax guide translation"
     assert not of(figures | {"bleu/mean": 8.0}, **translator).command
     both = of({**figures, "bleu/mean": 8.0, "retrieval/mean": 0.5}, **translator)
-    assert "BLEU 8 of" in both.text and "50.0% of the sentences" in both.text
+    assert "50.0% of the sentences" in both.text and "BLEU 8 of" in both.further[0]
     both = of({**figures, "retrieval/mean": 0.5, "floor/retrieval/mean": 0.9}, **translator)
-    assert "50.0% of the sentences" in both.text and both.text.count("below its floor.") == 2
-    assert both.text.endswith("the guide says what else:")  # the command follows
+    assert "50.0% of the sentences" in both.text and both.text.endswith("below its floor.")
+    assert both.further[0].endswith("below its floor.")
+    assert both.why.endswith("the guide says what else:")  # the command follows
     assert both.command == "clwe-jax guide translation"
     assert of(figures, job="static").command.startswith("clwe-jax --config=joint_dictionary")
 
@@ -188,14 +199,14 @@ def test_words_of_one_string_are_not_counted_where_they_have_no_vector(of):
 
 def test_a_run_without_test_sets_says_how_it_is_measured(of, tmp_path):
     found = of({}, job="static", evals={"retrieval": {"data": ""}}, data={"languages": "en,de"})
-    assert "--languages=en,de" in found.text
+    assert "--languages=en,de" in found.why
     assert found.command == (
         f"clwe-jax --config=joint_align --config.data.source=text:d --workdir={tmp_path} "
         "--config.job=evaluate --config.evals.retrieval.data=tatoeba"
     )
     # Tatoeba's pairs are with English.
     found = of({}, job="static", evals={"retrieval": {"data": ""}}, data={"languages": "uk,fa"})
-    assert "clwe-jax data flores --languages=uk,fa" in found.text + found.why
+    assert "clwe-jax data flores --languages=uk,fa" in found.why
     assert found.command.endswith("--config.evals.retrieval.data=flores/devtest")
     (tmp_path / "results.json").unlink()
     assert verdict_on(tmp_path) is None
