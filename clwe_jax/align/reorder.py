@@ -93,13 +93,16 @@ def kendall_tau(order: Sequence[int], gold: Sequence[int]) -> float:
     return float(later.sum() / (len(ranks) * (len(ranks) - 1) / 2))
 
 
+def _ngrams(order: Sequence[int], n: int) -> set[tuple[int, ...]]:
+    words = list(map(int, order))
+    return {tuple(words[i : i + n]) for i in range(len(words) - n + 1)}
+
+
 def ngram_counts(order: Sequence[int], gold: Sequence[int], n: int) -> tuple[int, int]:
     """The number of n-grams of an order that the gold order has too, and their number (Table 3)."""
     # An order has no word twice, hence no n-gram twice: sets count them.
-    mine, theirs = (
-        {tuple(x[i : i + n]) for i in range(len(x) - n + 1)}
-        for x in (list(map(int, order)), list(map(int, gold)))
-    )
+    mine = _ngrams(order, n)
+    theirs = _ngrams(gold, n)
     return len(mine & theirs), len(mine)
 
 

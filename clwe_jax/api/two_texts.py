@@ -81,7 +81,8 @@ def mine(
     """`Model.mine`, by the vectors that `encode` makes."""
     sides = _check_both(texts, others)
     rows = [find_distinct(side) for side in sides]
-    source, target = ([side[row] for row in kept] for side, kept in zip(sides, rows))
+    source = [sides[0][row] for row in rows[0]]
+    target = [sides[1][row] for row in rows[1]]
     mined = mining.mine(encode(source, lang), encode(target, to))
     places = zip(rows[0][mined.source], rows[1][mined.target], mined.scores)
     return [(int(i), int(j), float(x)) for i, j, x in places if x >= least]

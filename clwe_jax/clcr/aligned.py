@@ -93,17 +93,12 @@ def _linked_words(
     translated = [list(zip(row.texts, others)) for row, others in rows]
     pairs = list(dict.fromkeys(itertools.chain.from_iterable(translated)))
     models = mapped.models.items()
-    cut = [
-        Linked(
-            *(
-                model.tokenizer.words(text, language)
-                for text, (language, model) in zip(pair, models)
-            ),
-            frozenset(),
-            frozenset(),
-        )
-        for pair in pairs
-    ]
+    cut = []
+    for pair in pairs:
+        source, target = [
+            model.tokenizer.words(text, language) for text, (language, model) in zip(pair, models)
+        ]
+        cut.append(Linked(source, target, frozenset(), frozenset()))
     sides = data.both_sides(mapped.models, mapped.spaces, cut, workdir)
     views = vectors.views(mapped.maps[steps.MAIN], sides, vectors.files(workdir))
     distances = steps.distances(views, config.clcr.contrast, config.seed)

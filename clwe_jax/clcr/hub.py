@@ -85,14 +85,11 @@ def hub_figures(config: ClcrRun, model: ClcrModels) -> Iterator[tuple[str, float
         if not rows:
             logging.warning("config.clcr.gold has no links of %s and %s", *pair)
             continue
-        sides = [
+        sides = []
+        for side, language in enumerate(pair):
+            vectors = encoder.of_words([row[side] for row in rows], language)
             # In the hub's space a word's own vector and the mapped one are the same.
-            [
-                Mapped(x[:, -1], x[:, -1])
-                for x in encoder.of_words([row[side] for row in rows], language)
-            ]
-            for side, language in enumerate(pair)
-        ]
+            sides.append([Mapped(x[:, -1], x[:, -1]) for x in vectors])
         links = [pivots.links(pivots.symmetric_distances(a, b)) for a, b in zip(*sides)]
         for name, value in steps.link_scores(links, rows).items():
             yield f"clcr/hub/{'-'.join(pair)}/{name}", value

@@ -74,17 +74,11 @@ def _transform(
 ) -> data.Section:
     test = mapped.test
     source, target = languages
-    rows = [
-        [
-            _NAMES[name],
-            *(
-                Metric(f"clcr/{x}/{name}")
-                for x in ("distance", "distance_back", "nearest", "cosine", "cosine_back", "f1")
-            ),
-        ]
-        for name in (*steps.ROWS, steps.TUNED)
-        if f"clcr/distance/{name}" in figures
-    ]
+    measured = ("distance", "distance_back", "nearest", "cosine", "cosine_back", "f1")
+    rows = []
+    for name in (*steps.ROWS, steps.TUNED):
+        if f"clcr/distance/{name}" in figures:
+            rows.append([_NAMES[name], *(Metric(f"clcr/{x}/{name}") for x in measured)])
     columns = [
         Column("Map"),
         Column(f"{source} → {target}", ""),
@@ -238,40 +232,26 @@ def _prediction_rows(
         marked[f"predicted, {name} labels"] = (
             predictor.probabilities(vectors)[:, 1] >= min_probability
         )
-    return [
-        [
-            Language(language),
-            name,
-            [Word(x, language, "strong" if y else "soft") for x, y in zip(words, marks)],
-        ]
-        for name, marks in marked.items()
-    ]
+    rows = []
+    for name, marks in marked.items():
+        shown = [Word(x, language, "strong" if y else "soft") for x, y in zip(words, marks)]
+        rows.append([Language(language), name, shown])
+    return rows
 
 
 def _reorder(languages: Sequence[str], test: Split, reordered: Reordered) -> data.Section:
     sides = reordered.moved, 1 - reordered.moved
     source, target = (languages[side] for side in sides)
     names = ("bleu2", "bleu3", "bleu4", "tau", "lowest")
-    rows = [
-        [title, *(Metric(f"clcr/reorder/{path}/{name}") for name in names)]
-        for title, path in (
-            (f"the order of {source}", "identity"),
-            *(
-                (f"{method}, beam {beam}", f"{method}/beam{beam}")
-                for method, beam in itertools.product(("absolute", "relative"), steps.BEAMS)
-            ),
-        )
-    ]
-    forms = ("percent", "percent", "percent", "", "percent")
-    columns = [
-        Column("Order"),
-        *(
-            Column(x, form)
-            for x, form in zip(
-                ("BLEU-2", "BLEU-3", "BLEU-4", "Kendall's tau", "Lowest cost found"), forms
-            )
-        ),
-    ]
+    paths = {"identity": f"the order of {source}"}
+    for method, beam in itertools.product(("absolute", "relative"), steps.BEAMS):
+        paths[f"{method}/beam{beam}"] = f"{method}, beam {beam}"
+    rows = []
+    for path, title in paths.items():
+        rows.append([title, *(Metric(f"clcr/reorder/{path}/{name}") for name in names)])
+    columns = [Column("Order")]
+    columns += [Column(x, "percent") for x in ("BLEU-2", "BLEU-3", "BLEU-4")]
+    columns += [Column("Kendall's tau"), Column("Lowest cost found", "percent")]
     blocks: list[Block] = [
         Table(columns, rows),
         Facts(
@@ -314,11 +294,11 @@ def _entailment(
     languages: Sequence[str], seeds: int, figures: Mapping[str, float]
 ) -> data.Section | None:
     source, target = languages
-    rows = [
-        [title, *(Metric(f"clcr/entailment/{name}/{x}") for x in (target, source, "gap"))]
-        for name, title in entailment.TITLES.items()
-        if f"clcr/entailment/{name}/{source}" in figures
-    ]
+    rows = []
+    for name, title in entailment.TITLES.items():
+        if f"clcr/entailment/{name}/{source}" in figures:
+            measured = [Metric(f"clcr/entailment/{name}/{x}") for x in (target, source, "gap")]
+            rows.append([title, *measured])
     if not rows:
         return None
     heads = (target, f"{source}, zero-shot", "Gap")

@@ -339,10 +339,9 @@ def predict_orders(
     costs: Mapping[str, Sequence[np.ndarray]], beam: int
 ) -> dict[str, list[np.ndarray]]:
     """'relative' and 'absolute' -> the orders that a beam finds from `order_costs`, int [n] each."""
-    return {
-        name: [search(x, beam) for x in costs[name]]
-        for name, search in (("relative", reorder.by_pairs), ("absolute", reorder.by_positions))
-    }
+    relative = [reorder.by_pairs(x, beam) for x in costs["relative"]]
+    absolute = [reorder.by_positions(x, beam) for x in costs["absolute"]]
+    return {"relative": relative, "absolute": absolute}
 
 
 def lowest_share(costs: Sequence[np.ndarray], orders: Sequence[np.ndarray], pairs: bool) -> float:
@@ -353,12 +352,12 @@ def lowest_share(costs: Sequence[np.ndarray], orders: Sequence[np.ndarray], pair
       orders: the orders found, int [n] each.
       pairs: whether they are pair costs.
     """
-    hits = [
-        # Sums of the same costs in another order differ by rounding.
-        reorder.cost(x, order, pairs) <= reorder.cost(x, reorder.exhaustive(x, pairs), pairs) + 1e-6
-        for x, order in zip(costs, orders)
-        if 1 < len(order) <= reorder.MAX_EXHAUSTIVE
-    ]
+    hits = []
+    for x, order in zip(costs, orders):
+        if 1 < len(order) <= reorder.MAX_EXHAUSTIVE:
+            lowest = reorder.cost(x, reorder.exhaustive(x, pairs), pairs)
+            # Sums of the same costs in another order differ by rounding.
+            hits.append(reorder.cost(x, order, pairs) <= lowest + 1e-6)
     return float(np.mean(hits)) if hits else 1.0
 
 

@@ -89,18 +89,11 @@ class Compare(Job):
     def stages(self) -> Sequence[Stage]:
         about = functools.partial(shared.about, self.config, self.workdir)
         write = functools.partial(shared.write, self.config, self.workdir)
-        return [
-            Stage(_DATA, write, about=about),
-            *(
-                Stage(
-                    _name(x),
-                    functools.partial(self._one, x),
-                    (_DATA,),
-                    functools.partial(self._about, x),
-                )
-                for x in self._places
-            ),
-        ]
+        stages = [Stage(_DATA, write, about=about)]
+        for x in self._places:
+            run_one = functools.partial(self._one, x)
+            stages.append(Stage(_name(x), run_one, (_DATA,), functools.partial(self._about, x)))
+        return stages
 
     def _about(self, place: RunPlace) -> Iterator[str]:
         system = place.system

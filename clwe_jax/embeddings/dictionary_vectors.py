@@ -47,12 +47,10 @@ def vectors(
     """
     rows = np.zeros((len(dictionary), dim), np.float32)
     known = np.zeros(len(dictionary), np.bool_)
-    spans = {
-        language: slice(int(first), int(last))
-        for language, first, last in zip(
-            dictionary.languages, dictionary.language_splits[:-1], dictionary.language_splits[1:]
-        )
-    }
+    spans = {}
+    splits = dictionary.language_splits
+    for language, first, last in zip(dictionary.languages, splits[:-1], splits[1:]):
+        spans[language] = slice(int(first), int(last))
     first = spans[hub(dictionary)]
     rng = np.random.default_rng(seed)
     rows[first] = unit(rng.standard_normal((first.stop - first.start, dim), np.float32))

@@ -57,11 +57,11 @@ def links(
     for word in dictionary.language_words(language):
         if word not in source:
             continue
-        groups = [
-            [known[other] for other in others if other in known]
-            for there, others in dictionary.synonyms(word, language).items()
-            if (known := targets.get(there)) is not None
-        ]
+        groups = []
+        for there, others in dictionary.synonyms(word, language).items():
+            known = targets.get(there)
+            if known is not None:
+                groups.append([known[other] for other in others if other in known])
         groups = [group for group in groups if group]
         for group in groups:
             rows += [source[word]] * len(group)

@@ -152,12 +152,11 @@ def _by_ratio(occurring, totals: Sequence[int], gamma: fractions.Fraction) -> De
         top = _most_frequent(occurrences, totals)
         count = occurrences[top]
         total = totals[top]
-        decided[word] = [
-            i
-            for i, n in occurrences.items()
+        decided[word] = []
+        for i, n in occurrences.items():
             # f_i / f_m >= (1-g)/g without division.
-            if n * total * high >= count * totals[i] * low
-        ]
+            if n * total * high >= count * totals[i] * low:
+                decided[word].append(i)
     return decided
 
 

@@ -86,10 +86,8 @@ class TextLinks:
             of_pair = by_kind.setdefault(kind, {}).setdefault((first, second), {})
             of_pair[field] = _texts(values) if values.dtype == np.uint8 else values
         links = {pair: CountedLinks(**fields) for pair, fields in by_kind.get("links", {}).items()}
-        pairs, refused = (
-            {pair: MinedPairs(**fields) for pair, fields in by_kind.get(kind, {}).items()}
-            for kind in ("pairs", "refused")
-        )
+        pairs = {pair: MinedPairs(**x) for pair, x in by_kind.get("pairs", {}).items()}
+        refused = {pair: MinedPairs(**x) for pair, x in by_kind.get("refused", {}).items()}
         files = {x: [tuple(file) for file in some] for x, some in about["files"].items()}
         return cls(links, pairs, refused, about["rounds"], files)
 

@@ -36,19 +36,13 @@ def rows(
       links: counted links by pair of languages; those with the hub name it second.
     """
     dim = graph.fixed.vectors.dim if graph.fixed else dim
-    matrices = {
-        (a, b): sparse.csr_matrix(
-            (
-                np.asarray(found.counts, np.float32),
-                (
-                    [graph.index[a][word] for word in found.source],
-                    [graph.index[b][word] for word in found.target],
-                ),
-            ),
-            (len(graph.words[a]), len(graph.words[b])),
-        )
-        for (a, b), found in (links or {}).items()
-    }
+    matrices = {}
+    for (a, b), found in (links or {}).items():
+        counts = np.asarray(found.counts, np.float32)
+        sources = [graph.index[a][word] for word in found.source]
+        targets = [graph.index[b][word] for word in found.target]
+        shape = len(graph.words[a]), len(graph.words[b])
+        matrices[a, b] = sparse.csr_matrix((counts, (sources, targets)), shape)
     return WordRows(graph, dim, seed, matrices)
 
 
@@ -101,11 +95,12 @@ class WordRows:
 
     def _sum_links(self, language: str, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Those of the first `count` words that have links, and the sums of the linked words' vectors."""
-        matrices = {
-            b if language == a else a: matrix if language == a else matrix.T.tocsr()
-            for (a, b), matrix in self.links.items()
-            if language in (a, b)
-        }
+        matrices = {}
+        for (a, b), matrix in self.links.items():
+            if language == a:
+                matrices[b] = matrix
+            elif language == b:
+                matrices[a] = matrix.T.tocsr()
         counts = sum(matrix.getnnz(1) for matrix in matrices.values())
         linked = np.flatnonzero(counts[:count]) if matrices else np.zeros(0, np.int64)
         sums = np.zeros((len(linked), self.width), np.float32)

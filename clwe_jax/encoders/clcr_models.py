@@ -106,15 +106,13 @@ def save(
       transform: parameters of T from the source to the target.
       predictors: 'pivots/{language}' and 'order' -> a predictor.
     """
+    stored_spaces = {}
+    for language, x in spaces.items():
+        whitening = {name: np.asarray(y) for name, y in x.whitening._asdict().items()}
+        stored_spaces[language] = {"layers": np.array(x.layers, np.int32), **whitening}
     arrays = {
         "transform": dict(transform),
-        "space": {
-            language: {
-                "layers": np.array(x.layers, np.int32),
-                **{name: np.asarray(y) for name, y in x.whitening._asdict().items()},
-            }
-            for language, x in spaces.items()
-        },
+        "space": stored_spaces,
         # Slashes in these names become nested dictionaries where `heads.load` reads them.
         **{name: dict(predictor.params) for name, predictor in predictors.items()},
     }

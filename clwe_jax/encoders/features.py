@@ -198,12 +198,11 @@ class FeatureReader:
         if (mixed or self.layers in ("top", "upper")) and isinstance(self.encoder, EncodesPieces):
             # A maximum is not linear: that of directions comes before the pool, and that of pieces
             # after the learned mix (LASER-elmo, Eq. 3), for which every piece is kept.
-            return [
-                _by_word(select(vectors, self.layers), owners)
-                if mixed
-                else pool_words(select(vectors, self.layers), owners, self.pool)
-                for vectors, owners in self.encoder.pieces_of_words(sentences, language)
-            ]
+            pooled = []
+            for vectors, owners in self.encoder.pieces_of_words(sentences, language):
+                x = select(vectors, self.layers)
+                pooled.append(_by_word(x, owners) if mixed else pool_words(x, owners, self.pool))
+            return pooled
         return self.encoder.of_words(
             sentences, language, self.pool, lambda x: select(x, self.layers)
         )

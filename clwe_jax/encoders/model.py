@@ -261,10 +261,11 @@ class ModelEncoder:
         for row, vectors in self._rows().stream(self.variables, rows):
             place, first, owners = targets[row]
             parts[place][first] = vectors.copy(), np.array(owners, np.int32) + first
-        return [
-            tuple(np.concatenate(side) for side in zip(*(by_first[x] for x in sorted(by_first))))
-            for by_first in parts
-        ]
+        joined = []
+        for by_first in parts:
+            in_order = [by_first[first] for first in sorted(by_first)]
+            joined.append(tuple(np.concatenate(side) for side in zip(*in_order)))
+        return joined
 
     def word_batch(self, sentences: WordLists, language: str, length: int = 0) -> Batch:
         """One batch with a row for each sentence of given words, and the word of each piece: 'groups'.

@@ -75,9 +75,9 @@ def _describe_pair(run: RunFolder, pair: str) -> str:
 def _size(run: RunFolder, pairs: Sequence[str]) -> str:
     """The numbers of words and pairs, as far as they were recorded."""
     by_pair = figures.by_pair(run.figures, _NAME)
-    counts = {
-        name: sum(by_pair[pair].get(name, 0.0) for pair in pairs) for name in ("words", "pairs")
-    }
+    counts = {}
+    for name in ("words", "pairs"):
+        counts[name] = sum(by_pair[pair].get(name, 0.0) for pair in pairs)
     return ", ".join(f"{figures.count(n)} {name}" for name, n in counts.items() if n)
 
 

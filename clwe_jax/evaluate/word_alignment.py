@@ -247,16 +247,14 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
         if self.data == "pocket":
             spoken = [x for x in languages if x in pocket.LANGUAGES]
             hub = "en" if "en" in spoken else spoken[0]
-            return {
-                (x, hub): [
-                    Linked(*row)
-                    for row in pocket.link_sentences(
-                        x, hub, self.max_sentences or 500, _SEED, among=tuple(self.context.domains)
-                    )
-                ]
-                for x in spoken
-                if x != hub
-            }
+            count = self.max_sentences or 500
+            among = tuple(self.context.domains)
+            linked = {}
+            for x in spoken:
+                if x != hub:
+                    rows = pocket.link_sentences(x, hub, count, _SEED, among=among)
+                    linked[x, hub] = [Linked(*row) for row in rows]
+            return linked
         files = alignment_files.find(self.data, languages, _OPTION)
         if not files:
             logging.warning(

@@ -27,14 +27,10 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         *(Column(head, "percent") for head in _FIGURES.values()),
         Column("Sentences", "count", main=False),
     ]
-    cells = [
-        [
-            pair.replace("-", " → "),
-            *(Metric(f"{_NAME}/{pair}/{x}") for x in _FIGURES),
-            Metric(f"{_NAME}/{pair}/sentences"),
-        ]
-        for pair in pairs
-    ]
+    cells = []
+    for pair in pairs:
+        figures = [Metric(f"{_NAME}/{pair}/{x}") for x in (*_FIGURES, "sentences")]
+        cells.append([pair.replace("-", " → "), *figures])
     total = ["mean", *(Metric(f"{_NAME}/{x}") for x in _FIGURES), ""]
     blocks: list[Block] = [Table(columns, cells, total)]
     if any(match[2] for match in matches):

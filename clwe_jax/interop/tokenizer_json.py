@@ -236,16 +236,15 @@ def _words(languages: Sequence[str], longest_match: Sequence[str] = ()) -> str:
     single = words.among((kinds == characters.SINGLE) | (kinds == characters.MIDDLE))
     tsheg = np.zeros(len(kinds), np.bool_)
     tsheg[ord(characters.TSHEG)] = True
-    alone, hiragana, katakana, mark, syllable = (
-        words.among(unspaced & (stretch == kind) & ~tsheg)
-        for kind in (
-            characters.ALONE,
-            characters.HIRAGANA,
-            characters.KATAKANA,
-            characters.MARK,
-            characters.SYLLABLE,
-        )
-    )
+
+    def among(kind: int) -> str:
+        return words.among(unspaced & (stretch == kind) & ~tsheg)
+
+    alone = among(characters.ALONE)
+    hiragana = among(characters.HIRAGANA)
+    katakana = among(characters.KATAKANA)
+    mark = among(characters.MARK)
+    syllable = among(characters.SYLLABLE)
     if longest_match:
         known = characters.character_class(np.array(sorted(map(ord, longest_match))))
         return _regex(f"{word}|[{known}]{{1,{_longest(longest_match)}}}|{single}")

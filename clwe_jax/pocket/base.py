@@ -8,6 +8,7 @@ whose words are concept ids. A `Grammar` renders it into one language, from *seg
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any, NamedTuple
 
 LANGUAGES = ("de", "en", "es", "fr", "ja", "zh")
@@ -162,10 +163,8 @@ class Grammar:
         return cached
 
     def join(self, *segments: Segment) -> Segment:
-        return (
-            self.space.join([s[0] for s in segments]),
-            tuple([token for s in segments for token in s[1]]),
-        )
+        texts, tokens = zip(*segments) if segments else ((), ())
+        return self.space.join(texts), tuple(itertools.chain(*tokens))
 
     def render_once(self, key, make, *args) -> Segment:
         """`make(*args)`, computed once for each `key`."""

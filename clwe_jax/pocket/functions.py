@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 # One line a word: en | de | es | fr | ja | zh, alternatives separated by spaces.
 TABLE = """
 the | der die das den dem des | el la los las | le la les | - | -
@@ -56,24 +58,29 @@ COLUMNS = ("en", "de", "es", "fr", "ja", "zh")
 
 def rows() -> list[dict[str, tuple[str, ...]]]:
     """The table, one dict an entry: language -> words, () where the language has none."""
-    return [
-        {
-            language: tuple(word for word in cell.split() if word != "-")
-            for language, cell in zip(COLUMNS, line.split("|"), strict=True)
-        }
-        for line in TABLE.strip().splitlines()
-    ]
+    found = []
+    for line in TABLE.strip().splitlines():
+        row = {}
+        for language, cell in zip(COLUMNS, line.split("|"), strict=True):
+            row[language] = tuple(word for word in cell.split() if word != "-")
+        found.append(row)
+    return found
 
 
 def list_links(source: str, target: str) -> list[tuple[str, str]]:
     """The pairs of function words that a word alignment links: `pairs`, and Japanese case particles."""
     links = pairs(source, target)
     for row in rows():
-        row["ja"] = tuple(x for word in row["en"] for x in _PARTICLES.get(word, ()))
-        links += [(a, b) for a in row[source] for b in row[target] if "ja" in (source, target)]
+        particles = [_PARTICLES.get(word, ()) for word in row["en"]]
+        row["ja"] = tuple(itertools.chain(*particles))
+        if "ja" in (source, target):
+            links += itertools.product(row[source], row[target])
     return links
 
 
 def pairs(source: str, target: str) -> list[tuple[str, str]]:
     """All pairs of function words between two languages."""
-    return [(a, b) for row in rows() for a in row[source] for b in row[target]]
+    found: list[tuple[str, str]] = []
+    for row in rows():
+        found += itertools.product(row[source], row[target])
+    return found

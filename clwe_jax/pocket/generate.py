@@ -104,11 +104,11 @@ def _forms(language: str) -> dict[str, dict[str, tuple[str, ...]]]:
             if concept in adverbials:
                 words = adverbials[concept][language].split()
                 slots["word"] = tuple(w[1:] for w in words if w[0] == "*")
-        table[concept] = {
-            slot: tuple(dict.fromkeys(word.lower() for word in words))
-            for slot, words in slots.items()
-            if words
-        }
+        table[concept] = {}
+        for slot, words in slots.items():
+            if words:
+                lower = [word.lower() for word in words]
+                table[concept][slot] = tuple(dict.fromkeys(lower))
     return table
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 NOM = "nom"
 ACC = "acc"
 DAT = "dat"
@@ -91,11 +93,8 @@ def genitive(noun: str) -> str:
         return noun + "ses"
     if noun.endswith(("s", "ß", "x", "z", "tsch")):
         return noun + "es"
-    vowels = sum(
-        1
-        for i, c in enumerate(noun.lower())
-        if c in "aeiouäöüy" and (i == 0 or noun[i - 1].lower() not in "aeiouäöü")
-    )
+    # A vowel after another one belongs to the same syllable.
+    vowels = len(re.findall("(?<![aeiouäöü])[aeiouäöüy]", noun.lower()))
     return noun + ("es" if vowels == 1 and noun[-1] not in "aeiouäöühn" else "s")
 
 

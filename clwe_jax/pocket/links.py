@@ -50,12 +50,12 @@ def links(source: Sentence, target: Sentence) -> LinkedSentences:
     where neither of its words has another possible link.
     """
     words = _translations(source.language, target.language)
-    possible = [
-        (i, j)
-        for i, a in enumerate(source.tokens)
-        for j, b in enumerate(target.tokens)
-        if _may_link(a, b, (source.language, target.language), words)
-    ]
+    languages = source.language, target.language
+    possible = []
+    for i, a in enumerate(source.tokens):
+        for j, b in enumerate(target.tokens):
+            if _may_link(a, b, languages, words):
+                possible.append((i, j))
     left, right = (collections.Counter(link[side] for link in possible) for side in (0, 1))
     sure = [(i, j) for i, j in possible if left[i] == 1 and right[j] == 1]
     texts: list[Sequence[str]] = [

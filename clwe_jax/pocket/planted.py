@@ -8,6 +8,7 @@ chance. `shared_pairs` finds all pairs, planted or not, so that precision and re
 from __future__ import annotations
 
 import collections
+import itertools
 import os
 import random
 from collections.abc import Iterable, Iterator
@@ -183,4 +184,4 @@ def _layout(language: str, count: int, planted: int, seed: int, order: str) -> l
         start += length
     blocks += [[None]] * unrelated
     places.shuffle(blocks)
-    return [number for block in blocks for number in block]
+    return list(itertools.chain(*blocks))

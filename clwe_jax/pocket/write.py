@@ -58,17 +58,11 @@ def dictionary_pairs(languages=LANGUAGES) -> list[tuple[str, str]]:
 
     Without English, all pairs of the languages.
     """
-    return [
-        (source, target)
-        for source in languages
-        for target in languages
-        if source != target
-        and (
-            "en" in (source, target)
-            or {source, target} <= {"de", "es", "fr"}
-            or "en" not in languages
-        )
-    ]
+    pairs = []
+    for pair in itertools.permutations(languages, 2):
+        if "en" in pair or set(pair) <= {"de", "es", "fr"} or "en" not in languages:
+            pairs.append(pair)
+    return pairs
 
 
 def write_dictionaries(directory, languages=LANGUAGES) -> None:

@@ -135,15 +135,13 @@ class Finish:
             ("The cost: held-out loss, nats per masked piece", "", _COST),
             ("The gain: translations found", "percent", _gains()),
         ):
-            rows = [
-                [
-                    shown,
-                    data.Number(figures[_BEFORE + name]),
-                    data.Number(figures[name], change=figures[name] - figures[_BEFORE + name]),
-                ]
-                for name, shown in names.items()
-                if {name, _BEFORE + name} <= figures.keys()
-            ]
+            rows = []
+            for name, shown in names.items():
+                before = figures.get(_BEFORE + name)
+                after = figures.get(name)
+                if before is not None and after is not None:
+                    change = data.Number(after, change=after - before)
+                    rows.append([shown, data.Number(before), change])
             columns = ["", data.Column("Before", form), data.Column("After", form)]
             tables += [data.Table(columns, rows, title=title)] if rows else []
         series = run_folder.read_series(self.folder)
@@ -164,19 +162,14 @@ class Finish:
                 {"pair_cosine": f"with its {other}", "other_cosine": "with others"},
             ),
         }
-        charts = [
-            data.Chart(
-                title,
-                [
-                    data.Line(label, points=list(run_folder.finite(points).items()))
-                    for name, label in lines.items()
-                    if (points := series.get(f"train/{name}"))
-                ],
-                y=unit,
-                form=form,
-            )
-            for title, (unit, form, lines) in curves.items()
-        ]
+        charts = []
+        for title, (unit, form, labels) in curves.items():
+            lines = []
+            for name, label in labels.items():
+                points = run_folder.finite(series.get(f"train/{name}", {}))
+                if points:
+                    lines.append(data.Line(label, points=list(points.items())))
+            charts.append(data.Chart(title, lines, y=unit, form=form))
         lost = ""
         against = ""
         if options.drop:

@@ -113,11 +113,12 @@ def senses(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
 
 def _over_training(run: RunFolder) -> list[Chart]:
     # A constant line shows nothing, and the ticks of its axis would have many digits.
-    return [
-        chart
-        for chart in _CHARTS
-        if any(len(set(finite(run.series.get(x.metric, {})).values())) > 1 for x in chart.lines)
-    ]
+    moving = []
+    for chart in _CHARTS:
+        series = [finite(run.series.get(x.metric, {})).values() for x in chart.lines]
+        if any(len(set(values)) > 1 for values in series):
+            moving.append(chart)
+    return moving
 
 
 def _census(entry: Mapping[str, Any]) -> list[Table]:

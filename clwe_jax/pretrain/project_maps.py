@@ -78,13 +78,12 @@ def fit(config: PretrainRun, spaces: ProjectionSpaces) -> ProjectionMaps:
             layers[-1] = list(_senses(spaces.models[target], chosen))
         for name, by_language in maps.items():
             fitted = METHODS[name].fit
-            by_language[source] = np.stack(
-                [
-                    # Eq. 8; with senses the last layer has a block for each direction of the model.
-                    linalg.block_diag(*(fitted(*block).source_map for block in blocks))
-                    for blocks in layers
-                ]
-            )
+            matrices = []
+            for layer in layers:
+                # Eq. 8; with senses the last layer has a block for each direction of the model.
+                diagonal = [fitted(*block).source_map for block in layer]
+                matrices.append(linalg.block_diag(*diagonal))
+            by_language[source] = np.stack(matrices)
     return ProjectionMaps(maps, figures)
 
 

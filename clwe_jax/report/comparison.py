@@ -27,10 +27,10 @@ def unfair_conditions(run: RunFolder, other: RunFolder) -> list[str]:
         )
     unfair = [d for d in differences((run, other)) if not d.fair and None not in d.values]
     if unfair:
-        named = [
-            f"{d.option} ({', '.join(str(value)[:_MAX_LETTERS] or chr(39) * 2 for value in d.values)})"
-            for d in unfair[:_MAX_OPTIONS]
-        ]
+        named = []
+        for d in unfair[:_MAX_OPTIONS]:
+            values = [str(value)[:_MAX_LETTERS] or "''" for value in d.values]
+            named.append(f"{d.option} ({', '.join(values)})")
         rest = len(unfair) - _MAX_OPTIONS
         more = f" and {rest} more options, which the section Comparison lists" if rest > 0 else ""
         sentences.append(f"The runs differ in {', '.join(named)}{more}.")

@@ -94,19 +94,18 @@ def _resolve_table(table: Table, runs: Sequence[RunFolder]) -> Table:
             if named & run.figures.keys():
                 columns.append(dataclasses.replace(column, head=f"{column.head}, {run.name}"))
                 origins.append((place, run))
-    resolved = [
-        [
-            _resolve_cell(row[place], columns[i].form, runs[0], run)
-            for i, (place, run) in enumerate(origins)
-        ]
-        for row in all_rows
-    ]
+    resolved = []
+    for row in all_rows:
+        cells = []
+        for (place, run), column in zip(origins, columns):
+            cells.append(_resolve_cell(row[place], column.form, runs[0], run))
+        resolved.append(cells)
     # A column of dashes says nothing, except which of the page's columns another run lacks.
-    kept = [
-        i
-        for i, (_, run) in enumerate(origins)
-        if not i or run or i in filters or any(not _is_empty(row[i]) for row in resolved)
-    ]
+    kept = []
+    for i, (_, run) in enumerate(origins):
+        empty = all(_is_empty(row[i]) for row in resolved)
+        if not i or run or i in filters or not empty:
+            kept.append(i)
     resolved = [[row[i] for i in kept] for row in resolved]
     rows = resolved[: len(table.rows)]
     total = resolved[-1] if table.total is not None else None

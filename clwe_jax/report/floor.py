@@ -47,7 +47,8 @@ def lines(ends: Sequence[float], values: Mapping[str, float | None]) -> list[Lin
 
 def with_level_lines(chart: Chart, values: Mapping[str, float | None]) -> Chart:
     """A chart with level lines from its first to its last point; unchanged without points."""
-    places = [x for x, _ in itertools.chain(*(line.points for line in chart.lines))]
+    points = itertools.chain(*(line.points for line in chart.lines))
+    places = [x for x, _ in points]
     if not places:
         return chart
     level = lines((min(places), max(places)), values)

@@ -7,7 +7,7 @@ import hashlib
 import json
 from pathlib import Path
 import re
-from typing import Any
+from typing import Any, Iterable
 
 import jinja2
 import markupsafe
@@ -17,15 +17,19 @@ TEMPLATES = Path(__file__).parent / "templates"
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
+def _join_files(names: Iterable[str]) -> str:
+    """The texts of those of the templates' files that are there."""
+    paths = [TEMPLATES / name for name in names]
+    return "".join(path.read_text(encoding="utf-8") for path in paths if path.exists())
+
+
 def assets(*names: str) -> dict[str, str]:
     """What a template's head shows: 'style' and 'script' of the files NAME.css and NAME.js, and 'digest'.
 
     Only the script with this digest may run.
     """
-    style, script = (
-        "".join(path.read_text(encoding="utf-8") for path in paths if path.exists())
-        for paths in ([TEMPLATES / f"{name}.{kind}" for name in names] for kind in ("css", "js"))
-    )
+    style = _join_files(f"{name}.css" for name in names)
+    script = _join_files(f"{name}.js" for name in names)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return {
         "style": markupsafe.Markup(style),

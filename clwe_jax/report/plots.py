@@ -214,7 +214,8 @@ def _place_labels(figure: Figure, axes: Any, labels: list[Any], groups: Sequence
 
 def thin_points(points: Points) -> tuple[list[float], list[float]]:
     """x and y of the points; of more than _MAX_POINTS points, the means of bins."""
-    xs, ys = ([point[i] for point in points] for i in (0, 1))
+    xs = [point[0] for point in points]
+    ys = [point[1] for point in points]
     width = -(-len(xs) // _MAX_POINTS)
     if width <= 1:
         return xs, ys

@@ -175,12 +175,12 @@ def read_series(
 def label_distinctly(runs: Sequence[RunFolder]) -> list[RunFolder]:
     """The runs; runs of the same name get labels with their folders."""
     names = [run.name for run in runs]
-    return [
-        dataclasses.replace(run, label=f"{run.name} ({run.workdir})")
-        if names.count(run.name) > 1
-        else run
-        for run in runs
-    ]
+    labelled = []
+    for run in runs:
+        label = f"{run.name} ({run.workdir})"
+        repeated = names.count(run.name) > 1
+        labelled.append(dataclasses.replace(run, label=label) if repeated else run)
+    return labelled
 
 
 @dataclasses.dataclass(frozen=True)

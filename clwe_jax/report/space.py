@@ -51,15 +51,12 @@ def picture(
     for point in points:
         groups.setdefault(point["language"], []).append(point)
     order = list(languages)
-    dots = [
-        Dots(
-            language,
-            [(point["x"], point["y"]) for point in some],
-            [point["word"] for point in some],
-            order.index(language) if language in order else len(order),
-        )
-        for language, some in groups.items()
-    ]
+    dots = []
+    for language, some in groups.items():
+        places = [(point["x"], point["y"]) for point in some]
+        words = [point["word"] for point in some]
+        colour = order.index(language) if language in order else len(order)
+        dots.append(Dots(language, places, words, colour))
     joins = [
         (centers[point["concept"]], (point["x"], point["y"]))
         for point in points

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Mapping, Sequence
 
 from clwe_jax.report import figures
@@ -62,12 +63,11 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section:
 
 def _heldout(run: RunFolder) -> Chart:
     """Held-out loss, one colour per language; for many languages, the mean and the extremes."""
-    losses = {
-        name.split("/")[2]: points
-        for name, series in run.series.items()
-        if name.startswith("eval/mlm/") and name.endswith("/loss") and name.count("/") == 3
-        if (points := finite(series))
-    }
+    losses = {}
+    for name, series in run.series.items():
+        path = re.fullmatch(r"eval/mlm/([^/]+)/loss", name)
+        if path and (points := finite(series)):
+            losses[path[1]] = points
     names = run.in_order(losses)
     lines = [Line(name, points=list(losses[name].items())) for name in names]
     if len(names) > len(PALETTE):

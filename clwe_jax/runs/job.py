@@ -208,12 +208,12 @@ class Job:
 
     def _has_trained(self) -> bool:
         """Whether the folder holds steps of training or a result that is kept."""
-        return any(
-            name.endswith(cached.RECORD)
-            or (name == metrics.FILE and os.path.getsize(os.path.join(folder, name)))
-            for folder, _, names in os.walk(self.workdir)
-            for name in names
-        )
+        for folder, _, names in os.walk(self.workdir):
+            if any(name.endswith(cached.RECORD) for name in names):
+                return True
+            if metrics.FILE in names and os.path.getsize(os.path.join(folder, metrics.FILE)):
+                return True
+        return False
 
     def _do_stages(self, first_host: bool) -> dict[str, Any] | None:
         """Stage -> its result; None where a signal stopped one."""

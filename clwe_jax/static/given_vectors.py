@@ -44,9 +44,10 @@ def read(config: StaticRun) -> UnalignedVectors:
 
 def counts(raw: Mapping[str, Vectors]) -> dict[str, dict[str, int]]:
     """language -> word -> its count; most files have none, and the order of their words stands for them."""
-    return {
-        language: frequencies.of_ranks(vectors.own_keys)
-        if vectors.counts is None
-        else dict(zip(vectors.own_keys, vectors.counts.tolist()))
-        for language, vectors in raw.items()
-    }
+    by_language = {}
+    for language, vectors in raw.items():
+        if vectors.counts is None:
+            by_language[language] = frequencies.of_ranks(vectors.own_keys)
+        else:
+            by_language[language] = dict(zip(vectors.own_keys, vectors.counts.tolist()))
+    return by_language

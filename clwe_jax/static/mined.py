@@ -188,10 +188,10 @@ def _quality(
     gold: Mapping[tuple[int, int], bool],
 ) -> dict[str, float]:
     """Precision over all true pairs, recall over the planted ones."""
-    taken_lines = {
-        tuple(lines.find(language, place)[1] for language, place in zip(pair, places))
-        for places in zip(*map(list, taken[:2]))
-    }
+    taken_lines = set()
+    for source, target in zip(taken[0], taken[1]):
+        first = lines.find(pair[0], source)[1]
+        taken_lines.add((first, lines.find(pair[1], target)[1]))
     planted = {place for place, both in gold.items() if both}
     right = {f"mined/{name}/recall": len(taken_lines & planted) / max(1, len(planted))}
     if taken_lines:
@@ -219,10 +219,10 @@ def _judge_bands(
     every = list(itertools.chain.from_iterable(shown.values()))
     if len(every) < 2:
         return {}
-    sides = [
-        select(judge.sentences([row[column] for row in every], language), None)
-        for column, language in zip((3, 4), pair)
-    ]
+    sides = []
+    for column, language in zip((3, 4), pair):
+        texts = [row[column] for row in every]
+        sides.append(select(judge.sentences(texts, language), None))
     ahead, back = (side.keys[:, 0] for side in mining.exact(*sides, 1))
     places = np.arange(len(every))
     accepted = (ahead == places) & (back == places)

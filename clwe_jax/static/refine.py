@@ -48,12 +48,11 @@ def fit(
         message names the languages.
     """
     # A shared word has one vector in both languages: as a pair it would pull the map to the identity.
-    own = [
-        vectors.take([row for row, word in enumerate(vectors.words) if word not in shared])
-        if shared
-        else vectors
-        for vectors in (source, target)
-    ]
+    own = [source, target]
+    if shared:
+        for side, vectors in enumerate(own):
+            rows = [row for row, word in enumerate(vectors.words) if word not in shared]
+            own[side] = vectors.take(rows)
     name = "-".join(languages)
     for language, vectors in zip(languages, own):
         if not len(vectors.words):

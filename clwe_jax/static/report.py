@@ -129,14 +129,12 @@ def vocabulary(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     heads = {key: head for key, head in heads.items() if any(key in row for row in counts.values())}
     rows = [[Language(name), *(Number(row.get(x)) for x in heads)] for name, row in counts.items()]
     blocks = [Table(["Language", *(Column(head, "count") for head in heads.values())], rows)]
-    examples = [
-        [
-            name if name == "shared" else Language(name),
-            [Word(x, "" if name == "shared" else name) for x in words[:_MAX_EXAMPLES]],
-        ]
-        for name, words in (entry.get("examples") or {}).items()
-        if words
-    ]
+    examples = []
+    for name, words in (entry.get("examples") or {}).items():
+        shared = name == "shared"
+        if words:
+            shown = [Word(x, "" if shared else name) for x in words[:_MAX_EXAMPLES]]
+            examples.append([name if shared else Language(name), shown])
     if examples:
         blocks.append(Table(["Went to", "For example"], examples))
     return Section("Vocabulary reallocation", entry.get("text") or "", blocks)
@@ -256,16 +254,11 @@ def sections(
     columns += [Column("Links of words", "count"), Column("New", "count")]
     measured = [x for x in ("precision", "recall") if any(y.endswith(x) for y in figures)]
     columns += [Column(name.capitalize(), "percent") for name in measured]
-    rows = [
-        [
-            pair_name(name),
-            *(Number(row[key]) for key in _COUNTS),
-            Number(known[name].links),
-            Number(known[name].new),
-            *(Metric(f"mined/{name}/{x}") for x in measured),
-        ]
-        for name, row in last.items()
-    ]
+    rows = []
+    for name, row in last.items():
+        counts = [*(row[key] for key in _COUNTS), known[name].links, known[name].new]
+        metrics = [Metric(f"mined/{name}/{x}") for x in measured]
+        rows.append([pair_name(name), *map(Number, counts), *metrics])
     blocks: list[Block] = [Table(columns, rows)]
     if any("/judged/" in name for name in figures):
         heads = [Column("Pair"), *(Column(head, "percent") for head in _JUDGED.values())]
@@ -277,11 +270,10 @@ def sections(
             "It misses some true pairs too."
         )
         blocks.append(Table(heads, judged, title="Pairs that the judge accepts", note=note))
-    curves = [
-        Line(name, points=[(row["round"], row["taken"]) for row in rounds if row["pair"] == name])
-        for name in last
-        if known[name].sentences
-    ][:_MAX_LINES]
+    curves = []
+    for name in [x for x in last if known[x].sentences][:_MAX_LINES]:
+        points = [(row["round"], row["taken"]) for row in rounds if row["pair"] == name]
+        curves.append(Line(name, points=points))
     if any(len(line.points) > 1 for line in curves):
         blocks.append(Chart("Mined pairs of sentences", curves, x="round", whole_x=True))
     # Pairs from which much was taken say most.

@@ -362,14 +362,12 @@ class Trainer:
         def make() -> dict[str, Vectors]:
             return duong.train(self._corpus, self.dictionary, self._settings, self.config.seed)
 
-        return {
-            language: self._keep(
-                f"duong-{language}.npz",
-                made_with.of_taught_vectors,
-                lambda language=language: make()[language],
-            )
-            for language in self._languages
-        }
+        kept = {}
+        for language in self._languages:
+            make_own = functools.partial(lambda language: make()[language], language)
+            name = f"duong-{language}.npz"
+            kept[language] = self._keep(name, made_with.of_taught_vectors, make_own)
+        return kept
 
     def _stamps_of(self, record: Mapping[str, Any]) -> dict[str, str]:
         """The stamps of the files that a file with these options depends on."""

@@ -121,9 +121,7 @@ def _unpack_flores(path: str, out: str, languages: Sequence[str]) -> None:
 def _names_of(test_set: str) -> dict[str, str]:
     """Our name of each language of a test set -> the set's."""
     rows = (row.split("\t") for row in _NAMES.read_text(encoding="utf-8").splitlines())
-    return {
-        own: name for kind, own, name in (row for row in rows if len(row) == 3) if kind == test_set
-    }
+    return {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == test_set}
 
 
 def _ntrex(out: str, languages: Sequence[str]) -> None:

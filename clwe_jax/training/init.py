@@ -177,13 +177,10 @@ def _run_arrays(
         ours = paths.flat(params)
         partly = {path for path in ours if path in shapes and common.keys() & set(axes[path])}
         # Rows are taken by name, so that only the other axes must have equal sizes.
-        fitted = {
-            path: tuple(
-                ours[path].shape[place] if axis in common else size
-                for place, (axis, size) in enumerate(zip(axes[path], shapes[path]))
-            )
-            for path in partly
-        }
+        fitted = {}
+        for path in partly:
+            sizes = zip(axes[path], shapes[path], ours[path].shape)
+            fitted[path] = tuple(own if axis in common else size for axis, size, own in sizes)
         # Arrays with other rows are restored whole, as our sharding may not divide their size.
         target = traverse_util.unflatten_dict(
             {

@@ -116,16 +116,12 @@ class StepLog:
         self._pending = []
         self._running = collections.deque()
         worst = max(int(one["skipped_in_row"].value) for one in fetched)
-        sums: dict[str, Sums] = {
-            name: Sums(
-                *(
-                    # float32 would count positions exactly only up to 2**24.
-                    np.sum([getattr(one[name], part) for one in fetched], dtype=np.float64)
-                    for part in ("value", "weight")
-                )
-            )
-            for name in fetched[0]
-        }
+        sums: dict[str, Sums] = {}
+        for name in fetched[0]:
+            # float32 would count positions exactly only up to 2**24.
+            value = np.sum([one[name].value for one in fetched], dtype=np.float64)
+            weight = np.sum([one[name].weight for one in fetched], dtype=np.float64)
+            sums[name] = Sums(value, weight)
         values = {
             f"train/{name}": float(total.value / total.weight)
             for name, total in sums.items()

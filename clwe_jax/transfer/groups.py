@@ -82,14 +82,11 @@ def section(labelled: LabelledData, scores: Scores, encoder: str) -> data.Sectio
         ]
         blocks.append(Table(columns, cells, title="By size of the encoder's text"))
         groups = families if grouped else [""]
-        lines = [
-            Line(
-                name,
-                compare=False,
-                points=[[math.log10(sizes[x]), means[x]] for x in order if name in ("", family(x))],
-            )
-            for name in groups
-        ]
+        lines = []
+        for name in groups:
+            members = [x for x in order if name in ("", family(x))]
+            points = [[math.log10(sizes[x]), means[x]] for x in members]
+            lines.append(Line(name, compare=False, points=points))
         blocks.append(
             Chart(
                 f"{title} by size of the text and family"

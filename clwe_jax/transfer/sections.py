@@ -270,17 +270,13 @@ def _confusions(labelled: LabelledData, labels: Mapping[str, Labels]) -> data.Se
         else:
             counts = agreement.label_confusion(gold, predicted, kinds)
         totals = np.maximum(counts.sum(1, keepdims=True), 1)
-        cells = [
-            [
-                label,
-                *(
-                    Number(float(x), "percent", below=f"{n:,}") if n else ""
-                    for x, n in zip(line, row)
-                ),
-            ]
-            for label, line, row in zip(kinds, counts / totals, counts)
-            if row.any()  # no word has the label: there is no share
-        ]
+        cells = []
+        for label, shares, row in zip(kinds, counts / totals, counts):
+            if row.any():  # no word has the label: there is no share
+                shown = [(float(x), f"{n:,}" if n else "") for x, n in zip(shares, row)]
+                cells.append(
+                    [label, *(Number(x, "percent", below=n) if n else "" for x, n in shown)]
+                )
         columns = ["Gold", *(Column(label, "percent", main=False) for label in kinds)]
         blocks.append(
             Table(columns, cells, title=Language(language), closed=f"Confusions: {language}")
@@ -348,10 +344,10 @@ def _errors(
 
 def _error(row: Any, predicted: Any, language: str, kind: str) -> Block:
     if kind == "spans":
-        words = [
-            Word(word, language, style="strong" if any(a <= k < b for a, b in row.spans) else "")
-            for k, word in enumerate(row.words)
-        ]
+        words = []
+        for k, word in enumerate(row.words):
+            inside = any(a <= k < b for a, b in row.spans)
+            words.append(Word(word, language, style="strong" if inside else ""))
         gold, mine = (", ".join(labels) or "no label" for labels in (row.labels, predicted))
         return data.SentenceBlock(language, [*words, Word(f"{gold} → {mine}", style="soft")])
     if kind == "texts":

@@ -350,11 +350,10 @@ def _fixed_size(rows: tf.data.Dataset, batch_size: int) -> tf.data.Dataset:
     @tf.autograph.experimental.do_not_convert
     def fill(batch):
         missing = batch_size - tf.shape(batch["inputs"])[0]
-        return {
-            name: tf.ensure_shape(
-                tf.pad(value, [[0, missing], [0, 0]]), [batch_size, value.shape[1]]
-            )
-            for name, value in batch.items()
-        }
+        filled = {}
+        for name, value in batch.items():
+            padded = tf.pad(value, [[0, missing], [0, 0]])
+            filled[name] = tf.ensure_shape(padded, [batch_size, value.shape[1]])
+        return filled
 
     return rows.rebatch(batch_size, drop_remainder=False).map(fill)

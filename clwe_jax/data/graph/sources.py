@@ -307,19 +307,16 @@ def mix(
         )
         for name, spec in specs.items()
     }
-    tasks = [
-        (
-            seqio.Task(
-                "text_" + re.sub(r"\W", "_", language),
-                source=source,
-                preprocessors=[],
-                output_features=features,
-                shuffle_buffer_size=None,
-            ),
-            rates[language],
+    tasks = []
+    for language, source in sources.items():
+        task = seqio.Task(
+            "text_" + re.sub(r"\W", "_", language),
+            source=source,
+            preprocessors=[],
+            output_features=features,
+            shuffle_buffer_size=None,
         )
-        for language, source in sources.items()
-    ]
+        tasks.append((task, rates[language]))
     # Each host has its own order of languages.
     order_seed = draws.fold("mixture", seed, process_index)
     mixture = seqio.Mixture(

@@ -45,7 +45,9 @@ def _clauses(parts) -> list[Clause]:
     """The clauses in nested tuples, among other things."""
     if isinstance(parts, Clause):
         return [parts]
-    return [c for part in parts for c in _clauses(part)] if not isinstance(parts, str) else []
+    if isinstance(parts, str):
+        return []
+    return list(itertools.chain(*map(_clauses, parts)))
 
 
 class DrawnEvent(NamedTuple):
@@ -161,12 +163,11 @@ class ClauseDraws(heldout.SplitSampler):
     @functools.cached_property
     def actions(self) -> tuple:
         """The (domain, table) of events of people."""
-        return tuple(
-            (domain, table)
-            for domain in dict.fromkeys(self.domains)
-            for table in dict.fromkeys(self.world.events[domain])
-            if table.people
-        )
+        actions = []
+        for domain in dict.fromkeys(self.domains):
+            tables = dict.fromkeys(self.world.events[domain])
+            actions += [(domain, table) for table in tables if table.people]
+        return tuple(actions)
 
     def other(self, options, *taken: str) -> str | None:
         """An entry of a table; None where it is one of `taken`."""
@@ -183,14 +184,9 @@ class ClauseDraws(heldout.SplitSampler):
             return None
         if clause.subject.det != "def":
             return None
-        nouns = next(
-            (
-                n
-                for n, a in self.world.comparisons[domain]
-                if clause.subject.noun in n and clause.obj.noun in n
-            ),
-            (),
-        )
+        compared = {clause.subject.noun, clause.obj.noun}
+        groups = [nouns for nouns, _ in self.world.comparisons[domain] if compared <= set(nouns)]
+        nouns = groups[0] if groups else ()
         # Both sides are of one form, so that they can change places.
         plural = clause.subject.plural and not self.world.lexicon.mass(clause.obj.noun)
         if self.world.kind[clause.obj.noun] == "unique":

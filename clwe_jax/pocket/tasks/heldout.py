@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import itertools
 import zlib
 from collections.abc import Iterable, Iterator
 
@@ -60,7 +61,7 @@ def _parts() -> dict[str, str]:
 
     common = {concept for concept in lexicon.concepts if _common(lexicon, concept)}
     for language in generate.LANGUAGES:
-        grammatical = {word for row in functions.rows() for word in row[language]}
+        grammatical = set(itertools.chain(*(row[language] for row in functions.rows())))
         for word, concepts in generate.concepts(language).items():
             for concept in concepts:
                 above[root(concept)] = root(concepts[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from importlib import resources
 from typing import NamedTuple
 
@@ -103,7 +104,7 @@ def names(language: str, split: str) -> Names:
         ("men", "person", {"de": "der", "es": "m", "fr": "m"}),
     ):
         given = part(lists[f"{kind} {language}"], split)
-        pairs = [(a, b) for a in given for b in families]
+        pairs = list(itertools.product(given, families))
         short = [("", b) for b in families] if language == "ja" else [(a, "") for a in given]
         # Short names as often as whole ones; a Chinese name is always whole.
         short *= 0 if language == "zh" else len(pairs) // len(short)

@@ -77,11 +77,11 @@ def _review(draws: ClauseDraws, label: str):
 def _property(draws: ClauseDraws, label: str, domain: str, negated: bool):
     """'This soup is delicious', or 'not cold'."""
     wanted = _GOOD if (label == "pos") != negated else _BAD
-    tables = [
-        (nouns, kept)
-        for nouns, adjectives in draws.world.states[domain]
-        if (kept := [a for a in adjectives if a in wanted])
-    ]
+    tables = []
+    for nouns, adjectives in draws.world.states[domain]:
+        kept = [a for a in adjectives if a in wanted]
+        if kept:
+            tables.append((nouns, kept))
     if not tables:
         return None
     nouns, adjectives = draws.pick(tables)

@@ -321,7 +321,8 @@ def _text_columns(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
 
 
 def _read_lines(paths: tuple[str, ...], limit: int) -> tuple[list[tuple[str, str]], dict[str, int]]:
-    source, target = ([x.strip() for x in _lines(path)] for path in paths)
+    source = [x.strip() for x in _lines(paths[0])]
+    target = [x.strip() for x in _lines(paths[1])]
     if len(source) != len(target):
         raise ValueError(
             f"{paths[0]} has {len(source):,} lines and {paths[1]} {len(target):,}: "

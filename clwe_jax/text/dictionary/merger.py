@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 import os
-from typing import Any, Mapping, Sequence
+from typing import Any, Container, Mapping, Sequence
 
 import numpy as np
 from absl import logging
@@ -67,15 +67,14 @@ class Merger:
         """Whether the columns, exchanged, fit the words read so far better."""
         seen = [self.numbers.get(language, {}) for language in (left, right)]
         step = max(1, len(pairs.left) // _SAMPLE)
-        shares = [
-            [np.mean([word in known for word in words[::step]]) for known in seen]
-            for words in (pairs.left, pairs.right)
-            if words
-        ]
-        if len(shares) < 2:
+        if not pairs.left or not pairs.right:
             return False
-        straight = shares[0][0] + shares[1][1]
-        swapped = shares[0][1] + shares[1][0]
+
+        def share(words: Sequence[str], known: Container[str]) -> float:
+            return np.mean([word in known for word in words[::step]])
+
+        straight = share(pairs.left, seen[0]) + share(pairs.right, seen[1])
+        swapped = share(pairs.left, seen[1]) + share(pairs.right, seen[0])
         return swapped > 0.5 and swapped > 2 * straight
 
 

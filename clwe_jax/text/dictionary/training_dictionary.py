@@ -215,12 +215,11 @@ def _split_files(config: options.Run, directory: str) -> list[str]:
         )
     files = [file for file in pair_files.find(directory, languages) if file.split == split]
     there = {(file.source, file.target) for file in files}
-    paths = [
-        original
-        for original, source, target, _ in files
-        if source in languages and target in languages
-        if not (source == hub and (target, source) in there)
-    ]
+    paths = []
+    for original, source, target, _ in files:
+        reversed_too = source == hub and (target, source) in there
+        if source in languages and target in languages and not reversed_too:
+            paths.append(original)
     if not paths:
         raise FileNotFoundError(
             f"{directory} holds no xx-yy.{split}.txt between any two of {','.join(languages)}; "
