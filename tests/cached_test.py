@@ -61,7 +61,7 @@ def test_of_other_files_it_is_made_again_or_refused(counted):
 def test_a_result_of_a_release_without_stamps_is_read_with_a_warning(counted, said):
     counted({"seed": 0})
     found = counted({"seed": 0}, otherwise="Delete it", stamps={"de.txt": "1 a"})
-    assert found == {"call": 1} and "result.json is of an earlier release" in said.text
+    assert found == {"call": 1} and "result.json" in said.text
 
 
 @pytest.mark.parametrize("ending", ["", ".made_with.json"])

@@ -40,10 +40,10 @@ def test_all_are_here():
 def test_entries_that_are_not_finite_are_refused_with_their_row(name):
     x, y, pairs = planted()
     y[17, 3] = np.nan
-    with pytest.raises(ValueError, match=r"1 of the 60 target vectors .* row 17"):
+    with pytest.raises(ValueError, match=r"1 of .*target.* row 17"):
         fit(name, x, y, pairs)
     x[5:7, 0] = np.inf
-    with pytest.raises(ValueError, match=r"2 of the 60 source vectors .* row 5"):
+    with pytest.raises(ValueError, match=r"2 of .*source.* row 5"):
         fit(name, x, y, pairs)
 
 

@@ -96,7 +96,9 @@ def test_text_without_spaces_is_named(model, tmp_path, capsys, caplog):
     (tmp_path / "en.txt").write_text("ea\n" * 3)
     paths = [str(tmp_path / "zh.txt"), str(tmp_path / "en.txt")]
     run("align", f"--model={model}", "--languages=de,en", *paths, capsys=capsys)
-    assert "zh.txt: the text has few spaces" in caplog.text and "en.txt" not in caplog.text
+    assert (
+        "zh.txt: " in caplog.text and "--words=own" in caplog.text and "en.txt" not in caplog.text
+    )
 
 
 def test_translations_are_found(model, texts, capsys):
@@ -153,14 +155,14 @@ def test_words_are_labelled(texts, capsys, monkeypatch):
 def test_files_that_do_not_fit_are_named(model, texts, tmp_path, capsys):
     (tmp_path / "short.txt").write_text("ea eb\n")
     short = str(tmp_path / "short.txt")
-    with pytest.raises(SystemExit, match="short.txt ends after 1 lines"):
+    with pytest.raises(SystemExit, match="short.txt .* 1 lines"):
         run("align", f"--model={model}", "--languages=de,en", texts[0][0], short, capsys=capsys)
     with pytest.raises(SystemExit, match="2"):
         run("align", f"--model={model}", "--languages=de,en", "nowhere", short, capsys=capsys)
     assert "nowhere" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         run("tag", "--model=x", "--languages=de,en", short, capsys=capsys)
-    assert "expected 1, one for each file" in capsys.readouterr().err
+    assert "--languages=de,en: expected 1" in capsys.readouterr().err
     (tmp_path / "empty.txt").write_text("\n \n")
     with pytest.raises(SystemExit, match="empty.txt: expected sentences"):
         run(

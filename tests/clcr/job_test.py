@@ -218,7 +218,7 @@ def test_sentences_in_files_without_gold_links(config, tmp_path, monkeypatch):
     # Other files with a longer side.
     with open(tmp_path / "train.de", "a", encoding="utf-8") as file:
         file.write("noch ein satz\n")
-    with pytest.raises(ValueError, match="train.de has 61 lines and .*train.en 60"):
+    with pytest.raises(ValueError, match="train.de .*61 .*train.en 60"):
         clcr.run(config, str(tmp_path / "other"))
 
 
@@ -438,7 +438,7 @@ def test_tests_that_are_not_parallel_have_no_row_of_translations(config, tmp_pat
     settings = {"train": f"en:{tmp_path / 'train.tsv'}", "tests": str(tmp_path), "seeds": 2}
     config = with_values(config, {"clcr.entailment": settings})
     assert clcr_aligned.parallel_tests(config, "run") == []
-    assert "T + pGA is left out: it needs parallel test rows" in caplog.text
+    assert "T + pGA is left out" in caplog.text
     (tmp_path / "test.de.tsv").write_text("ein\tzwei\tentailment\nein\tdrei\tneutral\n")
     found = clcr_aligned.parallel_tests(config, "run")
     assert [(x.texts, y) for x, y in found] == [
@@ -549,7 +549,7 @@ def test_a_dry_run_says_the_steps_of_encoders_and_maps(config, tmp_path, capsys)
     run = with_values(config, {"clcr": dict(target="", encoder={"steps": 30, "layer": "0"})})
     assert clcr.run(run, str(tmp_path / "run"), dry=True)
     shown = capsys.readouterr().out
-    assert "target: en, a model that is trained first" in shown and "source: de, run:" in shown
+    assert "target: en, " in shown and "source: de, run:" in shown
     assert "trained first, in 30 steps" in shown and "60 steps in each direction" in shown
     assert not (tmp_path / "run").exists()
 

@@ -242,7 +242,7 @@ def test_pieces_of_words_are_joined_and_a_lost_end_is_logged(make_tokenizer, cap
     source = features.PieceTable(tokenizer, max_pieces=3)
     short, long = (source.of_sentences([x], "de") for x in (["bank"], ["x", "abcde"]))
     assert short.values.shape[1] == 1 and long.values.shape[1] == 3
-    assert "1 of 2 distinct words (de) have more than 3 pieces" in caplog.text
+    assert "1 of 2 distinct words (de)" in caplog.text
     both = features.join_tables([short, long])
     expected = [tokenizer.encode(word, "de")[0][:3] for word in ("bank", "x", "abcde")]
     found = [both.values[number] for (words,) in both.rows for number in words]

@@ -71,5 +71,5 @@ def test_words_that_are_left_out_are_not_drawn_and_the_others_close_up(left_out,
 
 @pytest.mark.parametrize("count, size", [(0, 5), (5, 0)])
 def test_nothing_to_draw(count, size):
-    with pytest.raises(ValueError, match="both must be at least 1"):
+    with pytest.raises(ValueError, match="at least 1"):
         softmax.log_uniform_sample(jax.random.key(0), count, size)

@@ -81,7 +81,7 @@ def test_rows_are_distinct_the_same_again_and_inside_their_sentences(name, langu
         return list(itertools.islice(made, 15))
 
     if (name, language) == ("edge/coref", "es"):
-        with pytest.raises(ValueError, match="'es' have no more coreference"):
+        with pytest.raises(ValueError, match="'es' .*coreference"):
             rows("train")
         return
     train, test = rows("train"), rows("test")

@@ -479,7 +479,7 @@ def test_few_domains_without_held_out_words_are_an_error(monkeypatch):
     monkeypatch.setattr(draws, "_PATIENCE", 50)
     monkeypatch.setattr(heldout, "part", lambda concept: "train")
     for task in ("speech", "xnli"):
-        with pytest.raises(ValueError, match="the domains money have .* take more domains"):
+        with pytest.raises(ValueError, match="money .* take more domains"):
             ALL[task]("en", "test", 1, 0, ("money",))
 
 

@@ -232,7 +232,7 @@ def test_failed_checkpoints_do_not_stop_training(toy, tmp_path, monkeypatch, cap
 def test_a_last_checkpoint_that_fails_is_an_error(toy, tmp_path, monkeypatch):
     with monkeypatch.context() as full:
         full.setattr("shutil.disk_usage", lambda path: type("Disk", (), {"free": 0})())
-        with pytest.raises(OSError, match="step 8, could not be written .* checkpoint: none"):
+        with pytest.raises(OSError, match="step 8, .* checkpoint: none"):
             toy.fit(tmp_path)
     assert toy.fit(tmp_path).finished
 

@@ -181,7 +181,6 @@ def test_the_report_has_tables_confusions_errors_and_curves(frozen):
     assert "zero-shot" in page and "is left out" not in page
     assert "Names, F1, mean of the languages without labels" in page
     assert "Names, F1, en, whose labels were learned" in page
-    assert "share of the running words" in page
 
 
 def test_a_finished_part_is_not_done_twice(frozen, monkeypatch):

@@ -142,7 +142,7 @@ def test_a_place_in_a_text_that_has_changed_is_refused(small, tmp_path):
     packed.rename(packed.with_name("2.txt.gz"))
     other = corpora.TextCorpus(moved.directory, moved.languages)
     names = "de/0.txt, en/1.txt.gz, en/2.txt.gz"
-    with pytest.raises(ValueError, match=f"text has changed since the run read it: {names}. Bring"):
+    with pytest.raises(ValueError, match=f"text .*: {names}. Bring"):
         source(other).set_state(state)
 
 
@@ -152,9 +152,7 @@ def test_a_place_in_the_synonyms_of_another_dictionary_is_refused(small):
         small, DictMlm(), dictionaries=lambda: stamps
     ).source()
     state, other = source(de="1 a").get_state(), source(de="1 b", fr="1 c")
-    with pytest.raises(
-        ValueError, match="dictionary has changed since the run read it: de, fr. Bring"
-    ):
+    with pytest.raises(ValueError, match="dictionary .*: de, fr. Bring"):
         other.set_state(state)
     with stream_of.unpack(state) as arrays:
         own = json.loads(arrays["own.json"].tobytes())

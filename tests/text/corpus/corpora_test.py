@@ -68,7 +68,7 @@ def test_a_file_beside_its_compressed_copy_is_read_once(tmp_path, warnings):
     files = {"en.txt": "a\n", "en.txt.gz": "a\n", "en/b.txt": "b\n", "en/b.txt.gz": "b\n"}
     corpus = corpora.TextCorpus(write(tmp_path, files), ["en"])
     assert list(corpus.lines("en")) == ["a", "b"]
-    assert len(warnings) == 2 and "en.txt.gz is not read, as" in warnings[0]
+    assert len(warnings) == 2 and "en.txt.gz is not read" in warnings[0]
 
 
 @pytest.mark.parametrize("order, name", [("le", "en.txt"), ("be", "en.txt.gz")])
@@ -285,7 +285,7 @@ def test_swapped_dictionary_is_pointed_out(tmp_path, warnings):
     swapped = Dictionary.from_pairs({("en", "de"): list(zip(others, words))})
     assert corpora.inspect(corpus, Words().words, swapped)["en"].coverage == 0.0
     assert len(warnings) == 2
-    assert "cover only 0.00% of the running words in en" in warnings[0]
+    assert "0.00%" in warnings[0] and "clwe-jax dictionary show" in warnings[0]
     assert "words in de cover 100%" in warnings[0] and "en-de.txt swapped" in warnings[0]
 
 

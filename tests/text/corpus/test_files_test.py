@@ -29,5 +29,5 @@ def test_errors_name_the_folder_and_the_option(tmp_path):
     assert find(tmp_path, required=False) == []
     for name in ("a.tmx", "b.zip", "c.md", "d", "e"):
         (tmp_path / name).write_text("")
-    with pytest.raises(FileNotFoundError, match="expected name; it has a.tmx, b.zip, c.md, d ... "):
+    with pytest.raises(FileNotFoundError, match="expected name; .*a.tmx, b.zip, c.md, d ... "):
         find(tmp_path)

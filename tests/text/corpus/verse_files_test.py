@@ -88,7 +88,7 @@ def test_verses_that_are_held_out(verses):
     assert read(f"{verses}@MAT 1:3,John 1") == ["three", "word"]
     given = parallel.read_all(f"{verses}@-JOH", ("en", "kab"), "data.pairs")
     assert given.sentences["en"] == ["one", "two", "three"]
-    with pytest.raises(ValueError, match="in the verses that are selected"):
+    with pytest.raises(ValueError, match="verses .* selected"):
         read(f"{verses}@GEN")
     with pytest.raises(ValueError, match="'nowhere'"):
         read(f"{verses}@nowhere")

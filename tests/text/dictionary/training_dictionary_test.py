@@ -191,5 +191,5 @@ def test_a_dictionary_in_both_ways_of_writing_chinese_is_named(tmp_path, caplog)
         absl_logging.get_absl_logger().removeHandler(caplog.handler)
         return caplog.text
 
-    assert "zh: 33% of the dictionary's words" in warnings(Normalizer())
+    assert "zh: 33% " in warnings(Normalizer())
     assert "traditional" not in warnings(Normalizer(simplify_chinese=True))
