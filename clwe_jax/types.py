@@ -22,7 +22,7 @@ def piece_batch(rows: int, length: int, entries: bool = False) -> dict[str, jax.
     """Keys, shapes and types of a batch of masked pieces (subwords).
 
     Returns:
-      All [rows, length], in the order in which `data.graph.rows` computes them:
+      All [rows, length]:
       inputs: int32, piece ids after masking.
       targets: int32, the piece to predict where loss_weights > 0.
       loss_weights: float32, 1 where a piece is predicted, else 0: at all pieces of a masked word, or at its
@@ -103,8 +103,8 @@ class Objective(Protocol):
 
     An objective may also satisfy the protocols below, which callers check with isinstance.
 
-    Collections other than 'params' are never differentiated. Arrays in the collection 'rows' are
-    [rows of the batch, ...], and a microbatch gets the part of its own rows.
+    Collections other than 'params' are never differentiated. Arrays in the collection 'rows', such as an
+    LSTM's state after each row, are [rows of the batch, ...], and a microbatch gets the part of its own rows.
     """
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
@@ -139,7 +139,7 @@ class Objective(Protocol):
 
 @runtime_checkable
 class Stateful(Protocol):
-    """An objective whose collections change with every step, such as an LSTM's carry or word senses."""
+    """An objective whose collections change with every step, such as an LSTM's state or word senses."""
 
     def update(
         self, variables: Variables, observed: Any, step: Array
@@ -153,7 +153,7 @@ class Stateful(Protocol):
 
         Returns:
           The changed collections, and a function that copies rows within the arrays of a tree like
-          'params' (None: nothing is copied). It is also applied to the optimizer's moments and to the start
+          'params', as where a new sense starts from another's vector (None: nothing is copied). It is also applied to the optimizer's moments and to the start
           that `decay_to_start` keeps: those of the old row would spoil the copy's next update. In these
           trees an `optax.MaskedNode` replaces a parameter that is frozen or of another group.
         """
@@ -224,7 +224,7 @@ class WordSample:
 
 
 def row_index(words: Sequence[str], keys: Sequence[str] = ()) -> dict[str, int]:
-    """Word or key -> its first row; a word that equals its key goes before others with this key."""
+    """Word or key (the normalised word) -> its first row; a word that is its own key goes before others of the key."""
     rows = range(len(words) - 1, -1, -1)  # in reverse, because a dict keeps the last row of a word
     by_word = dict(zip(reversed(words), rows))
     by_key = dict(zip(reversed(keys), rows))

@@ -1,4 +1,4 @@
-r"""DICT-MLM-50: half of the masked words are labelled with a cross-lingual synonym.
+r"""DICT-MLM-50: half of the masked words are labelled with a translation (the paper's cross-lingual synonym).
 
 Command:
   python -m clwe_jax.main --config=configs/dict_mlm_50.py
@@ -15,7 +15,7 @@ Command:
 
 :base and :paper predict 15% of the words, and draw one label of each, as the paper does. :laptop and
 :small predict 80% of the words, show most of these unchanged in the input, and take the expectation of
-the loss over the draw: the labels of all languages at once, with probability .5 of a synonym. These
+the loss over the draw: the labels of all languages at once, translations with a weight of .5. These
 options draw one label at those scales too:
   --config.task.labels=drawn --config.model.condition_on_language=True --config.objective.dense=True \
   --config.model.language_embeddings=True --config.objective.stay_near_embeddings=0
@@ -60,10 +60,13 @@ def get_config(scale: str = "laptop"):
         # stay visible (keep_share).
         config.task.labels = "expected"
         config.task.update(masking_rate=0.8, mask_share=0.2, keep_share=0.75, random_share=0.05)
-        config.data.max_predictions = pick(48, 96, 0, 0)  # of a row: three quarters of its length
+        config.data.max_predictions = (
+            48 if scale == "laptop" else 96
+        )  # three quarters of a row's pieces
         # The layers must stay in the space of the token table, which scores the labels of all languages:
         # no dense layer before the scores, no language embeddings, and words not predicted stay near theirs.
         config.model.update(norm="pre", language_embeddings=False, condition_on_language=False)
         config.objective.update(dense=False, stay_near_embeddings=1.0)
-        config.vocab.dictionary_share = pick(0.0, 0.5, 0.0, 0.0)
+        # At :small half of the vocabulary is whole words of the dictionary; at :laptop few words are cut.
+        config.vocab.dictionary_share = 0.0 if scale == "laptop" else 0.5
     return config

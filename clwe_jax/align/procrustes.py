@@ -24,21 +24,22 @@ class Procrustes(ProcrustesOptions):
 
     W = U V^T with U S V^T = X^T Y (Schoenemann 1966; Xing et al. 2015). Every refinement round
     induces a dictionary of mutual nearest neighbours and solves again (Conneau et al. 2018,
-    section 2.2). The result is the map of the round with the highest `induce.criterion`.
+    section 2.2). The result is the map of the round with the highest `induce.criterion`, the mean cosine of
+    frequent words with their nearest translation.
     """
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """Solves for the pairs; the [D, D] map is orthogonal.
 
-        `info` has 'pairs' of each round and, with refinement, 'criterion' of each round and
-        'round', the number of the kept round.
+        The alignment's `info` has 'pairs', their number in each round, and, with refinement, 'criterion'
+        of each round and 'round', the number of the kept round.
         """
         x, y, pairs, steps = alignment.prepare("procrustes", source, target, pairs, self.preprocess)
         matrix = orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
         info: dict = {"aligner": "procrustes", "pairs": [len(pairs)]}
         if self.refinements:
             matrix = self._refine_map(x, y, matrix, info)
-        # Without a map of the target: the source is brought into its space.
+        # The target has no map: the source is brought into its space.
         return alignment.Alignment(matrix.astype(np.float32), None, *steps, info)
 
     def _refine_map(
@@ -79,7 +80,7 @@ class LeastSquares(LeastSquaresOptions):
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """Solves for the pairs; the map is [D, D'].
 
-        `info` also has 'residual', the mean squared length of the rows of X W - Y over the pairs.
+        The alignment's `info` also has 'residual', the mean squared length of the rows of X W - Y over the pairs.
         """
         x, y, pairs, steps = alignment.prepare(
             "least_squares", source, target, pairs, self.preprocess, one_width=False

@@ -52,6 +52,7 @@ def matches(
     """
     csls.check_finite(source)
     csls.check_finite(target)
+    # Of each score, the best target of each source and the best source of each target.
     plain, *by_csls = both_sides.best(source, target, neighbourhoods)
     # If languages form separate clusters, their mean vectors outweigh meaning in the cosine.
     [centered] = both_sides.best(source - source.mean(0), target - target.mean(0))
@@ -126,6 +127,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             if last_target != (space, pair.target, target):
                 last_target = space, pair.target, target
                 targets = _encode_pools(space, target, pair.target)
+            # Pairs of all languages share English sentences: significance is tested over these.
             items = number_texts(target if pair.target == "en" else source)
             for prefix, x in sources.items():
                 for name, value in self._measure_pair(pair, prefix, x, targets[prefix], items):

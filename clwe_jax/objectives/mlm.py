@@ -1,7 +1,8 @@
 """Masked language modelling: the loss of MLM, DICT-MLM, DICT-TLM and TLM.
 
-The four differ only in their batches (`options.tasks`). The loss is a cross-entropy at every weighted
-position: that of the target piece (Devlin et al. 2019, section 3.1; DICT-MLM, section 2.1), or the
+The four differ only in their batches (`options.tasks`): DICT-MLM predicts translations of masked words,
+TLM reads a sentence and its translation in one row, DICT-TLM does both. The loss is a cross-entropy at every
+position to predict (`loss_weights` > 0): that of the target piece (Devlin et al. 2019, section 3.1; DICT-MLM, section 2.1), or the
 expectation over all labels of a dictionary entry (`models.expected_labels`).
 Suffixes of names are shapes: B rows, P predicted positions of a row, V pieces, N languages.
 """
@@ -124,6 +125,7 @@ class MlmObjective(MlmOptions):
         variables = self.module.init(rng, batch, self.max_predictions)
         if self.labels is None:
             return variables
+        # `members` says of each piece in which languages it is a label: rows beyond the vocabulary in none.
         unused_rows = self.model.vocab_size - len(self.labels.members)
         members = np.pad(self.labels.members, ((0, unused_rows), (0, 0)))
         return {**variables, LABELS: self.labels._replace(members=members)._asdict()}
@@ -137,7 +139,7 @@ class MlmObjective(MlmOptions):
         rngs: Mapping[str, Array] | None = None,
         train: bool = True,
     ) -> tuple[dict[str, Sums], dict[str, Any]]:
-        """The sums of every metric; nothing is observed.
+        """The sums of every metric, and no observations: no collection changes with a step.
 
         Returns:
           'loss', 'accuracy': over all weighted positions. A position with several labels is correct

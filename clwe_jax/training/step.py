@@ -59,8 +59,10 @@ def make_step(
         # The key is derived from the step, so that a resumed run draws the same numbers.
         key = jax.random.fold_in(jax.random.wrap_key_data(state.seed, impl=KEY_TYPE), state.step)
         grads, sums, observed = gradients(state.variables, batch, state.step, key)
-        weight = jnp.maximum(sums["loss"].weight, 1.0)  # 0 for a batch without predictions
-        norm = optax.tree.norm(grads) / weight  # once, for the check and for clipping
+        weight = jnp.maximum(sums["loss"].weight, 1.0)  # a batch without predictions has weight 0
+        norm = (
+            optax.tree.norm(grads) / weight
+        )  # of the mean loss; computed once, for the check and for clipping
         finite = jnp.isfinite(norm) & jnp.isfinite(sums["loss"].value)
 
         # A product, which XLA fuses into its uses; a quotient it would write to memory first.

@@ -60,7 +60,7 @@ def test_a_wing_outside_says_its_own(write_run, page_of, monkeypatch):
     assert "It runs." in after.all("p", **{"class": "reached"})[0].text
     console = Console(record=True, width=100)
     tables.print_summary({}, folder, console)
-    assert "It runs. More:\n  toy --more" in console.export_text()
+    assert "It runs.\nMore:\n  toy --more" in console.export_text()
 
 
 def test_every_job_with_a_folder_has_a_page():
