@@ -38,7 +38,7 @@ class Headline:
     chance: str = ""
     sentence: str = ""
     meaning: str = ""
-    baseline: str = "the dictionary alone without training"
+    baseline: str = "vectors of its entries alone"
     coverage: str = ""
     group: str = ""
     key: str = ""

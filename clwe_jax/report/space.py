@@ -20,11 +20,12 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     entry = run.extras.get("space") or {}
     hub = entry.get("hub")
     stages = entry.get("stages") or {}
-    pictures = [
-        picture(title, points, hub, run.languages)
-        for stage, title in _TITLES.items()
-        if (points := stages.get(stage))
-    ]
+    pictures = []
+    for stage, title in _TITLES.items():
+        points = stages.get(stage)
+        if points:
+            shown = title if len(stages) > 1 else ""  # vectors that nothing aligned have one stage
+            pictures.append(picture(shown, points, hub, run.languages))
     if not pictures:
         return None
     text = (

@@ -202,7 +202,8 @@ def projection(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         "each picture. Lines join translations of the dictionary: the shorter they are, the better "
         "the two languages are aligned."
     )
-    return Section("Before and after alignment", text, blocks)
+    aligned = any(stages.get("after") for stages in by_pair.values())
+    return Section("Before and after alignment" if aligned else "Pairs of languages", text, blocks)
 
 
 def _picture(pair: str, title: str, stage: Mapping[str, Any]) -> Picture:
@@ -331,7 +332,13 @@ class StaticPage(page.Page):
             for pair, size in (_static(run).get("proposed") or {}).items()
             if size
         ]
-        return [*found, Offer("Ask the space, on a page:", f"clwe-jax explore {folder}")]
+        return [
+            *found,
+            Offer(
+                "Ask for translations and neighbours, on a page of its own:",
+                f"clwe-jax explore {folder}",
+            ),
+        ]
 
     def facts(self, run):
         seconds = _static(run).get("stages") or {}
