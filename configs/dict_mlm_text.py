@@ -23,7 +23,7 @@ def get_config(scale: str = "laptop"):
     config = presets.start_from("dict_mlm_all", scale)
     config.system = "DICT-MLM-text"
     if scale == "laptop":
-        config.data.max_predictions = 32
+        config.data.update(max_predictions=32, simplify_chinese=True)
         config.vocab.update(size=16_384, dictionary_share=0.8)
         config.optimizer.learning_rate = 2e-3
         config.train.steps = 400
