@@ -132,7 +132,8 @@ class Adversarial(AdversarialOptions):
         self, x: np.ndarray, y: np.ndarray, matrix: np.ndarray, info: dict[str, Any]
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """The map with the best criterion among the given one and the refinement rounds."""
-        info["refined_criterion"], info["refined_pairs"] = [], []
+        info["refined_criterion"] = []
+        info["refined_pairs"] = []
         if not self.refinements:
             return matrix, info
         size = {"max_words": self.max_words, "neighbourhood": self.neighbourhood}

@@ -60,7 +60,8 @@ def nearest(queries: Array, around: Neighbourhoods, k: int, method: str) -> tupl
     while len(left):
         searched = min(width, len(around.keys))
         indices, values, proven = _search(queries[left], around, k, searched, method)
-        best[left], scores[left] = indices, values
+        best[left] = indices
+        scores[left] = values
         left = left[~proven]
         width = 4 * width
     if method == CSLS:
@@ -99,7 +100,8 @@ class Neighbourhoods:
         beta: inverse temperature of the inverted softmax.
         memory_bytes: limit for the scores that are in memory at once.
         """
-        self.keys, self.pool = np.asarray(keys), np.asarray(pool)
+        self.keys = np.asarray(keys)
+        self.pool = np.asarray(pool)
         self.neighbourhood = neighbourhood
         self.beta = beta
         self.memory_bytes = memory_bytes

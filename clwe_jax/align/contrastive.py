@@ -122,7 +122,8 @@ class Contrastive(ContrastiveOptions):
                 info["set_aside"].append(measure_aside(maps))
             # Entry 0 is the loss of the start, which stays the best where no epoch is better.
             if not others or info["set_aside"][-1] < info["set_aside"][info["epoch"]]:
-                best, info["epoch"] = maps, epoch
+                best = maps
+                info["epoch"] = epoch
             if epoch - info["epoch"] >= self.patience:
                 break
         logging.info("contrastive: epoch %d of %d is the best", info["epoch"], self.epochs)

@@ -91,7 +91,8 @@ def _band_of(
     low = np.minimum.accumulate(low[::-1])[::-1] - _BAND
     high = np.maximum.accumulate(high) + _BAND
     band = np.stack([low, high], 1).clip(0, columns)
-    band[0, 0], band[-1, 1] = 0, columns
+    band[0, 0] = 0
+    band[-1, 1] = columns
     return band
 
 

@@ -216,7 +216,8 @@ def grow(
       `pairs`, then the new ones, whose scores are NaN.
     """
     used = np.zeros(len(source.places), bool), np.zeros(len(target.places), bool)
-    used[0][pairs.source], used[1][pairs.target] = True, True
+    used[0][pairs.source] = True
+    used[1][pairs.target] = True
     parts = [pairs]
     last = pairs
     steps = range(-lines, lines + 1)

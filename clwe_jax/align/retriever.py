@@ -43,7 +43,8 @@ class Retriever:
             )
         self._keys, self._pool = (np.asarray(x, np.float32) for x in (keys, pool))
         search.check(self._pool, self._keys, k=1)
-        self._inverse, self._pool_inverse = _inverse(self._keys), _inverse(self._pool)
+        self._inverse = _inverse(self._keys)
+        self._pool_inverse = _inverse(self._pool)
         self._on_device = jnp.asarray(self._keys)
         self._method = method
         self._neighbourhood = neighbourhood

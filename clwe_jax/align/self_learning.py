@@ -82,7 +82,8 @@ class SelfLearning(SelfLearningOptions):
     ) -> np.ndarray:
         """The last dictionary of self-learning."""
         rng = np.random.default_rng(self.seed)
-        info["objective"], info["keep"] = [], []
+        info["objective"] = []
+        info["keep"] = []
         best = -np.inf
         keep = self.keep
         since = 0

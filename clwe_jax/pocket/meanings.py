@@ -31,7 +31,9 @@ class Sampler:
         if split not in ("train", "heldout"):
             raise ValueError(f"split is 'train' or 'heldout', not {split!r}")
         generator = random.Random(seed)
-        self.uniform, self.split, self.world = generator.random, split, world()
+        self.uniform = generator.random
+        self.split = split
+        self.world = world()
         self.domains = self.world.drawn(domains) if domains else self.world.domains
         self.trace: list[str] = []
 

@@ -54,8 +54,10 @@ class _EventTables:
     """The lists of an event as tables to draw from."""
 
     def __init__(self, event: Event, lexicon: Lexicon):
-        self.who, self.verbs = zipf(event.who), zipf(event.verbs)
-        self.what, self.whom = zipf(event.what), zipf(event.whom)
+        self.who = zipf(event.who)
+        self.verbs = zipf(event.verbs)
+        self.what = zipf(event.what)
+        self.whom = zipf(event.whom)
         self.tools, self.places, self.goals = (
             zipf(event.tools),
             zipf(event.places),
@@ -145,7 +147,8 @@ class World:
             gradable = tuple(a for a in adjectives if a not in plain)
             if gradable and len(nouns) > 1:
                 comparisons.append((zipf(nouns), zipf(gradable)))
-        self.states[name], self.comparisons[name] = tuple(states), tuple(comparisons)
+        self.states[name] = tuple(states)
+        self.comparisons[name] = tuple(comparisons)
         self.spots[name] = tuple((zipf(things), zipf(places)) for things, places in domain.spots)
         frames = []
         for frame, weight in FRAMES.items():

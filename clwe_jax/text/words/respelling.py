@@ -42,7 +42,8 @@ def respell_entries(dictionary: Dictionary, counts: Mapping[str, Mapping[str, in
     Returns:
       The dictionary itself where all entries have their text's script.
     """
-    splits, sources, targets = dictionary.language_splits.tolist(), *dictionary.edges()
+    splits = dictionary.language_splits.tolist()
+    sources, targets = dictionary.edges()
     words = [dictionary.language_words(language) for language in dictionary.languages]
     number: dict[int, str] = {}  # of an entry -> its form in the text's script
     for place, language in enumerate(dictionary.languages):
