@@ -45,7 +45,9 @@ def measure_aligned(config: ClcrRun, workdir: str, mapped: TransformResult) -> d
     heads = loaded.load(os.path.join(workdir, entailment.FOLDER, BASE)).predictor
     table = heads.subtract_center(_linked_words(config, workdir, mapped, rows), source)
     gold = [row.label for row, _ in rows]
-    right = [scores.accuracy(gold, x) for x in heads.label_table(table, heads.params)]
+    right = [
+        scores.accuracy(scores.row_counts(gold, x)) for x in heads.label_table(table, heads.params)
+    ]
     figures = entailment.row_figures(workdir, BASE)
     figures |= agreement.named_interval(f"xnli/{source}/acc", right)
     return entailment.figures(languages, entailment.ALIGNED, figures)

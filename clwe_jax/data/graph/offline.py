@@ -9,7 +9,6 @@ embedded world come to it through the output, which may be any folder that Beam 
 from __future__ import annotations
 
 import collections
-import contextlib
 import dataclasses
 import functools
 import io
@@ -29,7 +28,7 @@ import numpy as np
 import seqio
 import tensorflow as tf
 
-from clwe_jax import options, remote_files
+from clwe_jax import options, remote_files, terminal
 from clwe_jax.data import prepared
 from clwe_jax.data.counts import PieceCounts
 from clwe_jax.data.graph import pipeline, sources, texts
@@ -142,7 +141,8 @@ def _run(job: CachingJob, names: Sequence[str], words: bool) -> None:
     what = "Counting the words of" if words else "Making the rows of"
     logging.info("%s %d parts of the text by Apache Beam", what, job.parts)
     settings = beam.options.pipeline_options.PipelineOptions(list(job.pipeline_options))
-    with _quiet(), beam.Pipeline(options=settings) as flow:
+    # seqio logs whole examples.
+    with terminal.warnings_only(), beam.Pipeline(options=settings) as flow:
         for name in names:
             task = seqio.Task(job.task(name), _Parts(job), {}, preprocessors=[])
             # The provenance names the file of a batch, so that a repeated try writes the same one.
@@ -160,17 +160,6 @@ def _run(job: CachingJob, names: Sequence[str], words: bool) -> None:
 
 def _results(job: CachingJob, name: str) -> Iterator[Any]:
     return map(json.loads, remote_files.read(job.path(f"{name}.json")).splitlines())
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """A context without messages below warnings, because seqio logs whole examples."""
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
 
 
 class _Parts(seqio.DataSource):

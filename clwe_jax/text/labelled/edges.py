@@ -121,8 +121,8 @@ class _Edges:
     def score(
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
     ) -> dict[str, float]:
-        """{'f1', 'precision', 'recall'} as of `scores.label_f1`."""
-        return scores.label_f1(gold, predicted)
+        """{'f1', 'precision', 'recall'} as of `scores.f1`."""
+        return scores.f1(self.counts(gold, predicted))
 
     def counts(
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]

@@ -15,19 +15,12 @@ from clwe_jax.text.labelled.entities import entities
 Tags = Sequence[Sequence[str]]
 
 
-def entity_f1(gold: Tags, predicted: Tags) -> dict[str, float]:
-    """Precision, recall and F1 of entities over all sentences, as seqeval's micro average.
-
-    An entity is right where type, first and last word are. Without any entity a figure is 0.
+def entity_counts(gold: Tags, predicted: Tags) -> np.ndarray:
+    """The counts of entities of each sentence, int64 [N, 3]: right (type, first and last word), gold, predicted.
 
     Raises:
       ValueError: the sentences differ in number or length.
     """
-    return _f1(entity_counts(gold, predicted))
-
-
-def entity_counts(gold: Tags, predicted: Tags) -> np.ndarray:
-    """The counts of entities of each sentence, int64 [N, 3]: right, gold, predicted."""
     _check_tags(gold, predicted)
     both = ((set(entities(a)), set(entities(b))) for a, b in zip(gold, predicted))
     return _counts([(len(a & b), len(a), len(b)) for a, b in both])
@@ -36,7 +29,7 @@ def entity_counts(gold: Tags, predicted: Tags) -> np.ndarray:
 def label_counts(
     gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]
 ) -> np.ndarray:
-    """The counts of labels of each row, int64 [N, 3]: right, gold, predicted."""
+    """The counts of distinct labels of each row, int64 [N, 3]: right, gold, predicted (Tenney et al. 2019, 3.2)."""
     _check_number(gold, predicted)
     return _counts([(len(set(a) & set(b)), len(a), len(b)) for a, b in zip(gold, predicted)])
 
@@ -54,51 +47,27 @@ def row_counts(gold: Sequence[str], predicted: Sequence[str]) -> np.ndarray:
     return _counts([(int(a == b), 1, 1) for a, b in zip(gold, predicted)])
 
 
-def label_f1(
-    gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]
-) -> dict[str, float]:
-    """Precision, recall and F1 of the labels of all rows (micro average; Tenney et al. 2019, 3.2).
-
-    A predicted label is right where its row has it. Without any label a figure is 0.
-
-    Args:
-      gold, predicted: the distinct labels of each row, perhaps none.
-
-    Raises:
-      ValueError: the numbers of rows differ.
-    """
-    return _f1(label_counts(gold, predicted))
-
-
 def _counts(rows: Sequence[tuple[int, int, int]]) -> np.ndarray:
     return np.array(rows, np.int64).reshape(len(rows), 3)
 
 
-def _f1(counts: np.ndarray) -> dict[str, float]:
+def f1(counts: np.ndarray) -> dict[str, float]:
+    """Precision, recall and F1 over all rows (micro average, as seqeval's); figures without a label are 0.
+
+    Args:
+      counts: right, gold and predicted labels of each row, int64 [N, 3].
+    """
     right, gold, predicted = counts.sum(0).tolist()
     precision = right / predicted if predicted else 0.0
     recall = right / gold if gold else 0.0
     both = precision + recall
-    f1 = 2 * precision * recall / both if both else 0.0
-    return {"f1": f1, "precision": precision, "recall": recall}
+    score = 2 * precision * recall / both if both else 0.0
+    return {"f1": score, "precision": precision, "recall": recall}
 
 
-def tag_accuracy(gold: Tags, predicted: Tags) -> float:
-    """The share of words whose tag is right; 0 without words.
-
-    Raises:
-      ValueError: the sentences differ in number or length.
-    """
-    return _f1(tag_counts(gold, predicted))["recall"]
-
-
-def accuracy(gold: Sequence[str], predicted: Sequence[str]) -> float:
-    """The share of rows whose label is right; 0 without rows.
-
-    Raises:
-      ValueError: the numbers of labels differ.
-    """
-    return _f1(row_counts(gold, predicted))["recall"]
+def accuracy(counts: np.ndarray) -> float:
+    """The share of words or rows whose only label is right."""
+    return f1(counts)["recall"]
 
 
 def spearman(gold: Sequence[str], predicted: Sequence[str]) -> float:

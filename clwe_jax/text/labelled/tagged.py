@@ -310,8 +310,8 @@ class Ner:
     def score(
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
     ) -> dict[str, float]:
-        """{'f1', 'precision', 'recall'} as of `scores.entity_f1`."""
-        return scores.entity_f1(gold, predicted)
+        """{'f1', 'precision', 'recall'} as of `scores.f1`."""
+        return scores.f1(self.counts(gold, predicted))
 
     def counts(
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
@@ -386,8 +386,8 @@ class Pos:
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
     ) -> dict[str, float]:
         """{'acc': accuracy of words, 'f1': XTREME's F1, seqeval's over the bare tags}."""
-        f1 = scores.entity_f1(gold, predicted)["f1"]
-        return {"acc": scores.tag_accuracy(gold, predicted), "f1": f1}
+        f1 = scores.f1(scores.entity_counts(gold, predicted))["f1"]
+        return {"acc": scores.accuracy(self.counts(gold, predicted)), "f1": f1}
 
     def counts(
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]

@@ -151,7 +151,7 @@ class _Texts:
 
     def score(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
         """{'acc'}: the share of right labels."""
-        return {"acc": scores.accuracy(gold, predicted)}
+        return {"acc": scores.accuracy(self.counts(gold, predicted))}
 
     def counts(self, gold: Sequence[str], predicted: Sequence[str]) -> np.ndarray:
         return scores.row_counts(gold, predicted)
