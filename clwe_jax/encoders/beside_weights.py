@@ -1,34 +1,37 @@
-"""How an encoder stands beside another: weights, chosen on verses that the second one's training has left out,
-and the mean of each language's sentences, of verses that it has read."""
+"""How a run stands beside another encoder: weights, chosen on verses that its training has left out, and the
+mean of each language's sentences, of verses that it has read; without verses, weights by its text."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import os
-import time
-from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
 import numpy as np
 
 from clwe_jax import options
-from clwe_jax.align import both_sides
 from clwe_jax.cached import CachedResult
-from clwe_jax.encoders.concatenated import ConcatenatedEncoder
+from clwe_jax.encoders.concatenated import unit_rows
 from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
 from clwe_jax.encoders.loaded import LoadedEncoder
 from clwe_jax.options.transfer import BESIDE, encoder_folder
 from clwe_jax.text import stamps
-from clwe_jax.text.corpus import parallel
+from clwe_jax.text.corpus import corpora, parallel
 from clwe_jax.text.corpus.parallel import SentencePairs
 from clwe_jax.text.corpus.parallel_files import Bitext
+from clwe_jax.text.spread import spread
 from clwe_jax.types import Encoder
 
 _TRIED = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 _MAX_VERSES = 300  # the shortest ones: they are the hardest and the most like other sentences
 _MIN_VERSES = 30
 _NEIGHBOURS = 10
+_SHARE = 0.25  # of the spread of the encoder's cosines, for the run's; on verses .2 to .3 are level
+_TEXTS = 300  # sentences of a language
+_MOST = 4 << 20  # bytes of its text from which they are taken
+_LENGTHS = range(30, 161)  # characters of a sentence
 _KEPT = "beside"  # folder of a run for the weights that were chosen for it beside other encoders
 _PAGES = (".json", ".html", ".txt", ".log")  # they change when a run is only measured again
 
@@ -49,25 +52,63 @@ class Beside(NamedTuple):
 def of_run(first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]) -> Beside:
     """The weights of a run beside another encoder, for the run's first language with each other one.
 
-    They are chosen on the verses that the run has left out, and kept in its folder.
+    They are chosen on the verses that the run has left out, or else follow from sentences of its text. The
+    run's folder keeps them.
 
     Args:
       names: of both, as config.encoder has them.
 
     Returns:
-      nothing where the run has left out no verses; no means where a language has none.
+      nothing where the run has neither; no means where a language has no verses.
     """
     kind, _, workdir = names[1].partition(":")
     config = options.read_config(workdir) if kind == "run" else None
     held_out = getattr(getattr(config, "data", None), "held_out", "")
-    if not held_out:
+    source = getattr(getattr(config, "data", None), "source", "")
+    if not held_out and not source.startswith("text:"):
         return Beside({}, {})
-    place = options.resolve_path(config.data.pairs, workdir)
+    place = config.data.pairs if held_out else source.removeprefix("text:")
+    place = options.resolve_path(place, workdir)
     if not os.path.exists(place):
         logging.warning("%s is missing: the weight of %s is %.2g", place, workdir, BESIDE)
         return Beside({}, {})
     hub = options.languages(config)[0]
     languages = [x for x in second.languages if x in first.languages]
+    encoders = first.encoder(), second.encoder()
+    where = names[0].partition(":")[2]
+    folder = encoder_folder(where)
+    name = os.path.basename(os.path.normpath(folder))
+    arrays = stamps.stamps(itertools.chain.from_iterable(map(_arrays, names)))
+    by_pair: dict[tuple[str, str], np.ndarray] = {}
+    means: dict[str, np.ndarray] = {}
+
+    def keep_list(
+        stem: str, make: Callable[[], np.ndarray | None], paths: Iterable[str], **made_with: Any
+    ) -> np.ndarray:
+        kept = CachedResult(
+            os.path.join(workdir, _KEPT, name, f"{stem}.json"),
+            {"encoder": name + where[len(folder) :], "held_out": held_out, **made_with},
+            lambda: [] if (made := make()) is None else np.round(made.astype(float), 5).tolist(),
+            stamps=arrays | stamps.stamps(paths),
+            required=False,
+        )
+        return np.array(kept.result(), np.float32)
+
+    if not held_out:
+        for language in [x for x in languages if x != hub]:
+            corpus = corpora.TextCorpus(place, (language, hub))
+            paths = itertools.chain.from_iterable(corpus.files.values())
+            weights = keep_list(
+                f"text-{language}-{hub}",
+                lambda: spread_weights(
+                    *encoders, corpus.languages, [_sentences(corpus, x) for x in corpus.languages]
+                ),
+                paths,
+                share=_SHARE,
+            )
+            if len(weights):
+                by_pair[language, hub] = weights
+        return Beside(by_pair, {})
     tested, learned = (
         {
             (x.source, x.target): x
@@ -76,62 +117,43 @@ def of_run(first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]) ->
         }
         for part in (held_out, f"-{held_out}")
     )
-    encoders = first.encoder(), second.encoder()
-    where = names[0].partition(":")[2]
-    folder = encoder_folder(where)
-    name = os.path.basename(os.path.normpath(folder))
-    arrays = stamps.stamps(itertools.chain.from_iterable(map(_arrays, names)))
-
-    def keep_list(stem: str, make: Callable[[], list], files: Bitext, **made_with: Any) -> list:
-        return CachedResult(
-            os.path.join(workdir, _KEPT, name, f"{stem}.json"),
-            {"encoder": name + where[len(folder) :], "held_out": held_out, **made_with},
-            make,
-            stamps=arrays | stamps.stamps(files.paths),
-            required=False,
-        ).result()
-
-    means: dict[str, np.ndarray] = {}
     # Centred vectors have other lengths: all languages have a mean, or none.
     if set(languages) == set().union(*learned):
         for files in learned.values():
             for language in {files.source, files.target} - means.keys():  # the hub is in each pair
                 take_mean = functools.partial(_mean, encoders[0], files, language)
-                mean = keep_list(f"mean-{language}", take_mean, files)
-                means[language] = np.array(mean, np.float32)
+                means[language] = keep_list(f"mean-{language}", take_mean, files.paths)
         if not all(map(len, means.values())):
             means = {}
-    by_pair: dict[tuple[str, str], np.ndarray] = {}
     for pair, files in tested.items():
-        choose = functools.partial(_choose, *encoders, files, means)
-        made_with = {"tried": _TRIED, "centred": bool(means)}
-        weights = keep_list(f"weights-{files.name}", choose, files, **made_with)
-        if weights:
-            by_pair[pair] = np.array(weights, np.float32)
+        weights = keep_list(
+            f"weights-{files.name}",
+            lambda: choose_weights(*encoders, pair, parallel.read(files), means),
+            files.paths,
+            tried=_TRIED,
+            centred=bool(means),
+        )
+        if len(weights):
+            by_pair[pair] = weights
     if means and set().union(*by_pair) != set(languages):
         return Beside({}, {})  # a language has too few verses
     return Beside(by_pair, means)
 
 
-def _choose(
-    first: Encoder, second: Encoder, files: Bitext, means: Mapping[str, np.ndarray]
-) -> list[float]:
-    """`choose_weights` on files; [] where there are too few verses."""
-    languages = files.source, files.target
-    weights = choose_weights(first, second, languages, parallel.read(files), means)
-    return [] if weights is None else [round(float(weight), 4) for weight in weights]
+def _sentences(corpus: corpora.TextCorpus, language: str) -> list[str]:
+    """Some sentences of a language, evenly from the first to the last one."""
+    return spread([x for x in corpus.lines(language, _MOST) if len(x) in _LENGTHS], _TEXTS)
 
 
-def _mean(encoder: Encoder, files: Bitext, language: str) -> list[list[float]]:
+def _mean(encoder: Encoder, files: Bitext, language: str) -> np.ndarray | None:
     """The mean of the vectors of some verses of a language, [layers, D].
 
-    [] for an encoder with one vector of a sentence, whose words have other vectors.
+    None for an encoder with one vector of a sentence, whose words have other vectors.
     """
     pairs = parallel.read(files)
     texts = pairs.source if language == files.source else pairs.target
-    every = max(1, len(texts) // _MAX_VERSES)
-    vectors = encoder.sentences(texts[::every][:_MAX_VERSES], language)
-    return np.round(vectors.mean(0), 5).tolist() if vectors.shape[1] == encoder.layers else []
+    vectors = encoder.sentences(texts[:: max(1, len(texts) // _MAX_VERSES)][:_MAX_VERSES], language)
+    return vectors.mean(0) if vectors.shape[1] == encoder.layers else None
 
 
 def _arrays(encoder: str) -> Iterator[str]:
@@ -165,51 +187,87 @@ def choose_weights(
       float32 [layers + 1]: of each layer of the first encoder, and of the mean of its last four; None
       where there are too few verses.
     """
-    started = time.monotonic()
     order = sorted(range(len(pairs.source)), key=lambda n: len(pairs.source[n] + pairs.target[n]))
     if len(order) < _MIN_VERSES:
         return None
     sides = [[some[n] for n in order[:_MAX_VERSES]] for some in (pairs.source, pairs.target)]
-    views = [x.pairwise_space(*languages) for x in (first, second)]
-    own, beside = (
-        [view.sentences(texts, language) for texts, language in zip(sides, languages)]
-        for view in views
-    )
-    found = np.array(
-        [
-            _accuracies(ConcatenatedEncoder(*views, weight, means=means), own, beside, languages)
-            for weight in _TRIED
-        ]
-    )
+    own, beside = _cosines(first, second, languages, sides, means)
+    found = np.stack([_accuracies(cosines, beside) for cosines in own], 1)
     best = found.max(0)
     errors = np.sqrt(best * (1 - best) / (2 * len(sides[0])))
     distances = np.abs(np.log(np.array(_TRIED) / BESIDE))[:, None]
     chosen = np.where(found >= best - errors, distances, np.inf).argmin(0)
     weights = np.array(_TRIED, np.float32)[chosen]
-    # An encoder with one vector of a sentence has more layers for words.
-    weights = np.pad(weights, (first.layers + 1 - len(weights), 0), "edge")
+    return _pad(weights, first, languages, f"chosen on {len(sides[0])} verses")
+
+
+def spread_weights(
+    first: Encoder, second: Encoder, languages: tuple[str, str], sides: Sequence[Sequence[str]]
+) -> np.ndarray | None:
+    """The weights by which the second encoder's cosines vary a quarter as much as the first one's.
+
+    Cosines of sentences that do not translate each other are an encoder's noise. Where they all lie near each
+    other, as in the last layer of a contrastive encoder, a fixed weight of the second one would drown it.
+
+    Args:
+      sides: sentences of both languages.
+
+    Returns:
+      as `choose_weights`; None where there are too few sentences, or the second encoder knows none of them.
+    """
+    if min(map(len, sides)) < _MIN_VERSES:
+        return None
+    own, beside = _cosines(first, second, languages, sides)
+    if not beside.any():
+        return None
+    weights = np.array([_SHARE * cosines.std() / beside.std() for cosines in own], np.float32)
+    return _pad(weights, first, languages, f"by {len(sides[0])} sentences of the text")
+
+
+def _cosines(
+    first: Encoder,
+    second: Encoder,
+    languages: tuple[str, str],
+    sides: Sequence[Sequence[str]],
+    means: Mapping[str, np.ndarray] = {},
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """The cosines [N, M] of all sentences of one side with all of the other: of each layer of the first encoder
+    and of the mean of its last four, and those of the second encoder."""
+    own, beside = (
+        [view.sentences(texts, language) for texts, language in zip(sides, languages)]
+        for view in (x.pairwise_space(*languages) for x in (first, second))
+    )
+    own = [side - means.get(language, 0) for side, language in zip(own, languages)]
+
+    def compare(vectors: Sequence[np.ndarray], layer: int | str) -> np.ndarray:
+        x, y = (unit_rows(np.asarray(select_layer(side, layer))) for side in vectors)
+        return x @ y.T
+
+    layers = (*range(own[0].shape[1]), MEAN_LAST4)
+    return [compare(own, layer) for layer in layers], compare(beside, MEAN_LAST4)
+
+
+def _pad(weights: np.ndarray, first: Encoder, languages: Sequence[str], how: str) -> np.ndarray:
+    """The weights [layers + 1] of an encoder that may have more layers for words than for a sentence; logged."""
     logging.info(
-        "%s-%s: weight %.2g of the second encoder, %.2g beside the last layer, chosen on %d verses, %.0f s",
+        "%s-%s: weight %.2g of the second encoder, %.2g beside the last layer, %s",
         *languages,
         weights[-1],
         weights[-2],
-        len(sides[0]),
-        time.monotonic() - started,
+        how,
     )
-    return weights
+    return np.pad(weights, (first.layers + 1 - len(weights), 0), "edge")
 
 
-def _accuracies(
-    both: ConcatenatedEncoder,
-    own: Sequence[np.ndarray],
-    beside: Sequence[np.ndarray],
-    languages: Sequence[str],
-) -> np.ndarray:
-    """The shares of verses that find their translation: of each layer, and of the mean of the last four."""
-    x, y = (both.join(*parts) for parts in zip(own, beside, languages))
+def _accuracies(own: np.ndarray, beside: np.ndarray) -> np.ndarray:
+    """The shares of verses that find their translation by CSLS, in both directions: by each weight of `_TRIED`."""
+    places = np.arange(len(own))
     shares = []
-    for layer in (*range(x.shape[1]), MEAN_LAST4):
-        sides = (np.asarray(select_layer(vectors, layer)) for vectors in (x, y))
-        [_, nearest] = both_sides.best(*sides, (_NEIGHBOURS,))
-        shares.append(np.mean([rows == np.arange(len(x)) for rows in nearest]))
+    for weight in _TRIED:
+        cosines = own + weight * beside
+        found = []
+        for scores in (cosines, cosines.T):
+            near = np.sort(scores, 0)[-_NEIGHBOURS:].mean(0)
+            found.append((2 * scores - near).argmax(1) == places)
+        shares.append(np.mean(found))
     return np.array(shares)

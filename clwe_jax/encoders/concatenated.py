@@ -141,7 +141,7 @@ class ConcatenatedEncoder:
         own = own - self._means.get(language, np.float32(0))
         # One vector of a sentence, as its model's authors make it, has the weight of the last layer.
         lengths = np.sqrt(self._weights[-1 - own.shape[-2] : -1, None])
-        beside = _unit(select_layer(beside, MEAN_LAST4))[..., None, :] * lengths
+        beside = unit_rows(select_layer(beside, MEAN_LAST4))[..., None, :] * lengths
         joined = np.concatenate([own, _stretch(beside, own)], -1, dtype=np.float32)
         joined = joined.view(JoinedVectors)
         joined.width = own.shape[-1]
@@ -220,7 +220,7 @@ class JoinedVectors(np.ndarray):
         parts = np.asarray(self)
         own = parts[..., : self.width].mean(-2)
         beside = parts[..., self.width :].mean(-2)
-        return np.concatenate([own, _stretch(_unit(beside) * self.weight**0.5, own)], -1)
+        return np.concatenate([own, _stretch(unit_rows(beside) * self.weight**0.5, own)], -1)
 
 
 def _stretch(beside: np.ndarray, own: np.ndarray) -> np.ndarray:
@@ -229,7 +229,7 @@ def _stretch(beside: np.ndarray, own: np.ndarray) -> np.ndarray:
     return beside * np.where(lengths > 0, lengths, 1)
 
 
-def _unit(vectors: np.ndarray) -> np.ndarray:
+def unit_rows(vectors: np.ndarray) -> np.ndarray:
     """The vectors at length 1; zeros stay zeros."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1)

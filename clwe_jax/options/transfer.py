@@ -18,7 +18,7 @@ _LAYERS = ("mix", "upper", "last", "top", "last4", "sum4", "mean", "each")
 _LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head
 ENCODER_FOLDERS = ("run", "hf", "laser")  # kinds of encoders that are a folder
 ENCODERS = (*ENCODER_FOLDERS, "vec")
-# Weight of an encoder beside another where no verses choose it: of Basque news (NTREX), docs/no_encoder.md.
+# Weight of an encoder beside another without verses or text: of Basque news (NTREX), docs/no_encoder.md.
 BESIDE = 0.3
 _JOINT = re.compile(rf"\+(?:(\d*\.?\d+)\*)?(?=(?:{'|'.join(ENCODERS)}):)")
 

@@ -141,6 +141,26 @@ def test_the_weight_is_that_by_which_most_verses_find_their_translation(noise, l
     )
 
 
+def test_by_text_the_weight_is_a_share_of_the_spread_of_cosines():
+    """The first encoder's vectors lie around one direction, so that all its cosines are alike."""
+    random = np.random.default_rng(1)
+    words = [f"w{n}" for n in range(60)]
+    narrow, wide = ([random.standard_normal((60, 8)) + x for _ in range(2)] for x in (4, 0))
+    first, second = _static(narrow), _static(wide)
+    sides = words, words[:40]
+
+    def spread(rows):
+        return np.std([cosine(x, y) for x in rows[0] for y in rows[1][:40]])
+
+    for one, other, rows in ((first, second, (narrow, wide)), (second, first, (wide, narrow))):
+        weights = beside_weights.spread_weights(one, other, ("de", "en"), sides)
+        expected = beside_weights._SHARE * spread(rows[0]) / spread(rows[1])
+        np.testing.assert_allclose(weights, [expected, expected], rtol=1e-4)
+    assert beside_weights.spread_weights(first, second, ("de", "en"), (words[:9], words)) is None
+    unknown = ["z"] * 40
+    assert beside_weights.spread_weights(first, second, ("de", "en"), (unknown, words)) is None
+
+
 def test_words_in_context_have_the_vectors_of_both(parts):
     first, static = parts
     both = ConcatenatedEncoder(first, static.encoder(), WEIGHT)

@@ -123,6 +123,38 @@ def test_beside_another_encoder_the_held_out_verses_choose_the_weight(run, tmp_p
     assert {frozenset(pair) for pair in asked} == {frozenset(pair) for pair in again}
 
 
+def test_without_held_out_verses_the_text_gives_the_weight(run, folder, tmp_path):
+    text = tmp_path / "text"
+    text.mkdir()
+    for language in ("en", "xho"):
+        lines = (folder / f"{language}.tsv").read_text().splitlines()
+        (text / f"{language}.txt").write_text("\n".join(x.partition("\t")[2] for x in lines) + "\n")
+    values = {"data.source": f"text:{text}", "data.held_out": "", "data.languages": "en,xho"}
+    values |= {"evals.retrieval.data": "", "evals.bli.data": ""}
+    workdir = str(tmp_path / "run")
+    static.run(_config(folder, **values), workdir)
+    first = "vec:" + ",".join(f"{x}={run}/{x}.vec" for x in ("en", "xho"))
+    own = spaces.load(run)
+    random = np.random.default_rng(0)
+    for language in ("en", "xho"):
+        words = own.raw[language].words
+        rows = random.standard_normal((len(words), 8)).astype(np.float32)
+        files.write(f"{run}/{language}.vec", Vectors(words, rows))
+    found = load.load(f"{first}+run:{workdir}", ("en", "xho"))
+    [weights] = found.by_pair.values()
+    parts = (x.encoder() for x in (found.first, found.second))
+    sides = [
+        [x for x in (text / f"{y}.txt").read_text().splitlines() if 30 <= len(x) <= 160]
+        for y in ("xho", "en")
+    ]
+    expected = beside_weights.spread_weights(*parts, ("xho", "en"), sides)
+    np.testing.assert_allclose(weights, expected, rtol=1e-3)
+    (text / "xho.txt").unlink()
+    (text / "en.txt").unlink()
+    text.rmdir()
+    assert load.load(f"{first}+run:{workdir}", ("en", "xho")).by_pair == {}
+
+
 def test_links_are_files_and_a_section(run):
     with open(os.path.join(run, "mined", "dictionary", "xho-en.txt"), encoding="utf-8") as file:
         links = [line.split("\t")[:2] for line in file]
