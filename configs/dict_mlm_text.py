@@ -8,9 +8,8 @@ Command:
   :small, :base, :paper   as dict_mlm_all.py.
 
 Real text has a long tail of words: at :laptop four of five pieces are whole words of the dictionaries, and
-32 words of a row of 64 are predicted. The layers' matrices learn by Muon. All else is as in dict_mlm_all.py.
-Pieces weigh the same in a sentence's vector unless you ask for SIF (`encode(..., pool="sif")`), which finds
-half as many again.
+32 words of a row of 64 are predicted. All else is as in dict_mlm_all.py. Pieces weigh the same in a sentence's
+vector unless you ask for SIF (`encode(..., pool="sif")`), which finds half as many again.
 
 Expected at :laptop, on development sentences (news), six languages of a million words each and MUSE's
 dictionaries, in five minutes of one core: by CSLS and SIF three of four German, Spanish and French sentences
@@ -26,10 +25,6 @@ def get_config(scale: str = "laptop"):
     if scale == "laptop":
         config.data.update(max_predictions=32, simplify_chinese=True)
         config.vocab.update(size=16_384, dictionary_share=0.8)
-        # In few steps Muon learns more than AdamW. Its rate is a matrix's, and the rest keeps AdamW's.
-        config.optimizer.update(name="muon", learning_rate=2e-3)
-        config.optimizer.groups = dict(
-            matrices=dict(pattern="backbone/layer_.*_kernel", learning_rate=0.02)
-        )
+        config.optimizer.learning_rate = 2e-3
         config.train.steps = 400
     return config
