@@ -9,15 +9,14 @@ from typing import Callable, Sequence
 from absl import logging
 
 from clwe_jax import options
-from clwe_jax.text.words.languages import two_letters
+from clwe_jax.text.words.languages import english_names, two_letters
 from clwe_jax.text.corpus.test_files import list_names
 from clwe_jax.text.unpacking import strip_compression
 
 # Codes of three letters -> ours; esp and ned are CoNLL's. Other parts of names have three letters too.
 _THREE = {
-    **{code: code for code in options.MBERT_LANGUAGES.split(",")},
+    **{code: code for code in (*english_names(), *options.MBERT_LANGUAGES.split(","))},
     **two_letters(),
-    "yue": "yue",
     "esp": "es",
     "ned": "nl",
 }

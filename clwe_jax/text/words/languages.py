@@ -105,7 +105,7 @@ def is_right_to_left(name: str) -> bool:
 
 
 @functools.cache
-def _names() -> dict[str, str]:
+def english_names() -> dict[str, str]:
     """Our code -> the language's name in English (CLDR)."""
     path = pathlib.Path(__file__).with_name("language_names.tsv")
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -115,7 +115,7 @@ def _names() -> dict[str, str]:
 def name_of(code: str) -> str:
     """A language's name in English, 'Kabyle'; the code itself where no name is known."""
     tag = parse_tag(code)
-    name = _names().get(tag.code, code)
+    name = english_names().get(tag.code, code)
     return f"{name} ({tag.script})" if tag.script and name != code else name
 
 

@@ -12,6 +12,7 @@ from clwe_jax.text.labelled import folders
         ("ceb.tsv", "ceb", True),
         ("test-war.tsv", "war", True),
         ("yue.test.tsv", "yue", True),
+        ("kab.test.tsv", "kab", True),
         ("esp.testb", "es", True),
         ("deu.dev.tsv.gz", "de", False),
         ("ud-test.en.tsv", "en", True),
