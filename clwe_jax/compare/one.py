@@ -33,6 +33,7 @@ from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.objectives import SenseLossOptions
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.static import StaticRun
+from clwe_jax.options.transfer import encoder_folder, encoder_parts
 from clwe_jax.runs import dictionary_baseline, evaluators, lexica
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.dictionary import test_dictionaries, training_dictionary
@@ -150,10 +151,14 @@ def _cost(folder: str) -> dict[str, float]:
 
 def _bytes(place: RunPlace) -> int:
     """The bytes of a system's files."""
-    kind, _, where = place.encoder.partition(":")
-    if kind == "vec":
-        return sum(os.path.getsize(path) for _, path in options.named_files(where))
-    return sum(x.stat().st_size for x in pathlib.Path(where).rglob("*") if x.is_file())
+    paths: list[str | pathlib.Path] = []
+    for part in encoder_parts(place.encoder)[0]:
+        kind, _, where = part.partition(":")
+        if kind == "vec":
+            paths += [path for _, path in options.named_files(where)]
+        else:
+            paths += filter(pathlib.Path.is_file, pathlib.Path(encoder_folder(where)).rglob("*"))
+    return sum(map(os.path.getsize, paths))
 
 
 def _evaluate(

@@ -11,7 +11,7 @@ from clwe_jax import options
 from clwe_jax.options.compare import CompareOptions, CompareRun
 from clwe_jax.options.section import nearest
 from clwe_jax.options.systems import describe_options
-from clwe_jax.options.transfer import ENCODERS
+from clwe_jax.options.transfer import ENCODERS, short_name
 
 FLOOR = "floor"
 PARALLEL = "data.pairs"
@@ -295,9 +295,8 @@ def _system(name: str) -> System:
         return SYSTEMS[name]
     kind, colon, where = name.partition(":")
     if colon and kind in ENCODERS and where:
-        title = os.path.basename(os.path.normpath(where.split(",")[0].rpartition("=")[2]))
         sentences = _FOREIGN if kind in ("hf", "laser") else _BROUGHT
-        return System(name, f"{kind}:{title}", "", *sentences, model=name)
+        return System(name, short_name(name), "", *sentences, model=name)
     if name.endswith(".py"):
         title = os.path.splitext(os.path.basename(name))[0]
         return System(title, title, name, *_BROUGHT)

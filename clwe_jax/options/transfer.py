@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from typing import Annotated
 
@@ -39,6 +40,16 @@ def encoder_parts(encoder: str) -> tuple[list[str], float | None]:
 def encoder_folder(where: str) -> str:
     """The folder of DIR?pool=mean&prompt=TEXT, a downloaded model and how it is read."""
     return where.partition("?")[0]
+
+
+def short_name(encoder: str) -> str:
+    """'hf:e5?pool=mean+run:b' of hf:models/e5?pool=mean+run:runs/b; of vec:LANGUAGE=FILE,... its first file."""
+    names = []
+    for part in encoder_parts(encoder)[0]:
+        kind, _, where = part.partition(":")
+        path = where.split(",")[0].partition("=")[2] if kind == "vec" else where
+        names.append(f"{kind}:{os.path.basename(os.path.normpath(path))}")
+    return "+".join(names)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -80,15 +80,7 @@ class TrainedLabeller:
         return self.tokenizer.segmenter if self.encoder is None else self.encoder.segmenter(lang)
 
     def tag(self, texts: Sequence[str], lang: str) -> list[list[tuple[str, str]]]:
-        """The words of texts with their labels.
-
-        Args:
-          texts: sentences, which are cut into words as the encoder cuts text, in their own spelling;
-            or sequences of words, which are not cut.
-          lang: their language.
-
-        Returns:
-          For each text its pairs of a word and a label.
+        """The words of texts with their labels, as `api.Model.tag` describes them.
 
         Raises:
           ValueError: a run whose labels are those of texts, or an unknown language.
@@ -115,11 +107,7 @@ class TrainedLabeller:
         return tagged
 
     def classify(self, texts: Sequence[str] | Sequence[Sequence[str]], lang: str) -> list[str]:
-        """The labels of texts, or of pairs of texts.
-
-        Args:
-          texts: texts; for a task of pairs, pairs of texts.
-          lang: their language.
+        """The labels of texts; for a task of pairs, of pairs of texts.
 
         Raises:
           ValueError: a run whose labels are those of words, an unknown language, or texts where the

@@ -255,6 +255,10 @@ def test_names_of_files_may_hold_commas():
     )
     assert [x.name for x in found] == ["floor", "vec:en=a.vec,de=b.vec", "hf:some/model"]
     assert [x.key for x in found] == ["floor", "vec:a.vec", "hf:model"]
+    read = "hf:a/e5?pool=mean&prompt=query:"
+    found = systems.choose_systems(CompareOptions(systems=f"{read},{read}+0.2*run:runs/b"))
+    alone = "hf:e5?pool=mean&prompt=query:"
+    assert [x.key for x in found] == [alone, f"{alone}+run:b"]
 
 
 def test_the_config_of_a_system_is_that_of_the_folder_or_ones_own(folder):
