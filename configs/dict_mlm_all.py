@@ -15,7 +15,7 @@ with English alone, get the pairs with the other languages that are composed thr
 the words of any test. AdamW for all parameters:
   --config.optimizer.name=adamw --config.optimizer.groups.matrices.learning_rate=3e-3
 
-Expected: no paper has this system. At :laptop, in eight minutes of one core: four of five
+Expected: no paper has this system. At :laptop, in eight minutes of one core: five of six
 sentences are found by CSLS (docs/results.md).
 """
 
