@@ -218,10 +218,10 @@ def progress(shown: bool | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def warnings_only() -> Iterator[None]:
-    """In the block only warnings and errors are logged."""
+def log_only(level: int) -> Iterator[None]:
+    """In the block only messages of a level, such as `logging.WARNING`, and graver ones are logged."""
     before = logging.get_verbosity()
-    logging.set_verbosity(logging.WARNING)
+    logging.set_verbosity(level)
     try:
         yield
     finally:

@@ -298,7 +298,7 @@ def main(command: str, argv: Sequence[str]) -> None:
     terminal.command_log(logging.INFO)
     compiled.keep()
     try:
-        with terminal.warnings_only():
+        with terminal.log_only(logging.WARNING):
             if given.pipeline_options is None:
                 _run(command, given)
             else:

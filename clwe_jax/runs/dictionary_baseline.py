@@ -7,14 +7,13 @@ better than them.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
-from typing import Callable, Iterator, Sequence
+from typing import Callable, Sequence
 
 from absl import logging
 
-from clwe_jax import options
+from clwe_jax import options, terminal
 from clwe_jax.embeddings import dictionary_vectors
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.static import StaticEncoder
@@ -73,7 +72,8 @@ def measure(
     if dictionary is None or not made or len(languages) < 2:
         logging.info("There is no dictionary floor: it takes a dictionary and test sets")
         return {}
-    with _quiet():
+    # That a dictionary lacks the test words, of which evaluators warn, is as it should be.
+    with terminal.log_only(logging.FATAL):
         figures, _ = evaluators.measure(made, encoder(dictionary, frequencies, config.seed, words))
     return {f"{FLOOR}{name}": value for name, value in figures.items()}
 
@@ -92,18 +92,6 @@ def encoder(
         return phrases(language)(words(text, language))
 
     return StaticEncoder(spaces, join_phrases, frequencies=frequencies)
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Logs no warnings: that a dictionary lacks the test words is as it should be."""
-    logger = logging.get_absl_logger()
-    drop = lambda record: False
-    logger.filters.insert(0, drop)  # before the filter that keeps a run's warnings for its report
-    try:
-        yield
-    finally:
-        logger.removeFilter(drop)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

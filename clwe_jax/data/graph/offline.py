@@ -142,7 +142,7 @@ def _run(job: CachingJob, names: Sequence[str], words: bool) -> None:
     logging.info("%s %d parts of the text by Apache Beam", what, job.parts)
     settings = beam.options.pipeline_options.PipelineOptions(list(job.pipeline_options))
     # seqio logs whole examples.
-    with terminal.warnings_only(), beam.Pipeline(options=settings) as flow:
+    with terminal.log_only(logging.WARNING), beam.Pipeline(options=settings) as flow:
         for name in names:
             task = seqio.Task(job.task(name), _Parts(job), {}, preprocessors=[])
             # The provenance names the file of a batch, so that a repeated try writes the same one.
