@@ -63,11 +63,12 @@ def of_run(first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]) ->
     """
     kind, _, workdir = names[1].partition(":")
     config = options.read_config(workdir) if kind == "run" else None
-    held_out = getattr(getattr(config, "data", None), "held_out", "")
-    source = getattr(getattr(config, "data", None), "source", "")
+    data = getattr(config, "data", None)
+    held_out = getattr(data, "held_out", "")
+    source = getattr(data, "source", "")
     if not held_out and not source.startswith("text:"):
         return Beside({}, {})
-    place = config.data.pairs if held_out else source.removeprefix("text:")
+    place = data.pairs if held_out else source.removeprefix("text:")
     place = options.resolve_path(place, workdir)
     if not os.path.exists(place):
         logging.warning("%s is missing: the weight of %s is %.2g", place, workdir, BESIDE)
@@ -95,19 +96,18 @@ def of_run(first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]) ->
         return np.array(kept.result(), np.float32)
 
     if not held_out:
+        read_some = functools.cache(_sentences)  # the hub's are in each pair
         for language in [x for x in languages if x != hub]:
-            corpus = corpora.TextCorpus(place, (language, hub))
-            paths = itertools.chain.from_iterable(corpus.files.values())
+            pair = language, hub
+            corpus = corpora.TextCorpus(place, pair)
             weights = keep_list(
                 f"text-{language}-{hub}",
-                lambda: spread_weights(
-                    *encoders, corpus.languages, [_sentences(corpus, x) for x in corpus.languages]
-                ),
-                paths,
+                lambda: spread_weights(*encoders, pair, [read_some(place, x) for x in pair]),
+                itertools.chain.from_iterable(corpus.files.values()),
                 share=_SHARE,
             )
             if len(weights):
-                by_pair[language, hub] = weights
+                by_pair[pair] = weights
         return Beside(by_pair, {})
     tested, learned = (
         {
@@ -140,9 +140,10 @@ def of_run(first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]) ->
     return Beside(by_pair, means)
 
 
-def _sentences(corpus: corpora.TextCorpus, language: str) -> list[str]:
-    """Some sentences of a language, evenly from the first to the last one."""
-    return spread([x for x in corpus.lines(language, _MOST) if len(x) in _LENGTHS], _TEXTS)
+def _sentences(place: str, language: str) -> list[str]:
+    """Some sentences of a language's text, evenly from the first to the last one."""
+    lines = corpora.TextCorpus(place, [language]).lines(language, _MOST)
+    return spread([x for x in lines if len(x) in _LENGTHS], _TEXTS)
 
 
 def _mean(encoder: Encoder, files: Bitext, language: str) -> np.ndarray | None:

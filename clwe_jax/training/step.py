@@ -60,9 +60,8 @@ def make_step(
         key = jax.random.fold_in(jax.random.wrap_key_data(state.seed, impl=KEY_TYPE), state.step)
         grads, sums, observed = gradients(state.variables, batch, state.step, key)
         weight = jnp.maximum(sums["loss"].weight, 1.0)  # a batch without predictions has weight 0
-        norm = (
-            optax.tree.norm(grads) / weight
-        )  # of the mean loss; computed once, for the check and for clipping
+        # Of the mean loss; computed once, for the check and for clipping.
+        norm = optax.tree.norm(grads) / weight
         finite = jnp.isfinite(norm) & jnp.isfinite(sums["loss"].value)
 
         # A product, which XLA fuses into its uses; a quotient it would write to memory first.

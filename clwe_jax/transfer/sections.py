@@ -273,10 +273,9 @@ def _confusions(labelled: LabelledData, labels: Mapping[str, Labels]) -> data.Se
         cells = []
         for label, shares, row in zip(kinds, counts / totals, counts):
             if row.any():  # no word has the label: there is no share
-                shown = [(float(x), f"{n:,}" if n else "") for x, n in zip(shares, row)]
-                cells.append(
-                    [label, *(Number(x, "percent", below=n) if n else "" for x, n in shown)]
-                )
+                shown = zip(shares.tolist(), row)
+                numbers = [Number(x, "percent", below=f"{n:,}") if n else "" for x, n in shown]
+                cells.append([label, *numbers])
         columns = ["Gold", *(Column(label, "percent", main=False) for label in kinds)]
         blocks.append(
             Table(columns, cells, title=Language(language), closed=f"Confusions: {language}")

@@ -104,9 +104,10 @@ def find(place: str, languages: Sequence[str], option: str) -> tuple[list[Bitext
     if not pairs and not alone:
         there = list(filter(os.path.isfile, glob.glob(os.path.join(glob.escape(base), "*"))))
         beginning = _common_beginning(there, languages)
-        unread = unpacking.describe_unread(there, _ADVICE, _RENAME)
-        advice = f"Name the beginning of its files: --config.{option}={beginning}"
-        message = f"config.{option}={place} names no parallel text: {HELP}. {advice if beginning else unread}"
+        advice = unpacking.describe_unread(there, _ADVICE, _RENAME)
+        if beginning:
+            advice = f"Name the beginning of its files: --config.{option}={beginning}"
+        message = f"config.{option}={place} names no parallel text: {HELP}. {advice}"
         raise FileNotFoundError(message.rstrip())
     kept = [x for x in pairs if {x.source, x.target} <= set(languages)]
     absent = [x.name for x in pairs if x not in kept] + alone
