@@ -7,5 +7,8 @@ setup(
         *find_packages(include=["clwe_jax", "clwe_jax.*"]),
         "clwe_jax.configs",
         "clwe_jax.docs",
+        # Folders of data, which setuptools warns about where they are not named.
+        "clwe_jax.pocket.lexicon",
+        "clwe_jax.report.templates",
     ]
 )

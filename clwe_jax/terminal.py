@@ -220,12 +220,16 @@ def progress(shown: bool | None) -> Iterator[None]:
 @contextlib.contextmanager
 def log_only(level: int) -> Iterator[None]:
     """In the block only messages of a level, such as `logging.WARNING`, and graver ones are logged."""
-    before = logging.get_verbosity()
-    logging.set_verbosity(level)
+    # The loggers' own levels: absl's verbosity does not know of one that a caller of the API has set.
+    loggers = python_logging.getLogger(), logging.get_absl_logger()
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.converter.absl_to_standard(level))
     try:
         yield
     finally:
-        logging.set_verbosity(before)
+        for logger, own in zip(loggers, before):
+            logger.setLevel(own)
 
 
 _open: list[ProgressLine] = []  # the line that was opened last is shown

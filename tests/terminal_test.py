@@ -185,3 +185,19 @@ def test_libraries_log_their_warnings_alone():
     finally:
         for logger, level in zip(loggers, levels):
             logger.setLevel(level)
+
+
+@pytest.mark.parametrize("level", [python_logging.INFO, python_logging.DEBUG])
+def test_only_grave_messages_are_logged_and_the_level_is_as_before(caplog, level):
+    logger = logging.get_absl_logger()
+    logging.set_verbosity(logging.WARNING)
+    with caplog.at_level(level), caplog.at_level(level, logger=logger.name):
+        logger.addHandler(caplog.handler)
+        with terminal.log_only(logging.ERROR):
+            logging.warning("hidden")
+            logging.error("shown")
+        logging.info("after")
+        logger.removeHandler(caplog.handler)
+        assert logger.level == level
+    assert "hidden" not in caplog.text
+    assert "shown" in caplog.text and "after" in caplog.text
