@@ -49,6 +49,31 @@ class Beside(NamedTuple):
     means: dict[str, np.ndarray]
 
 
+class _Kept(NamedTuple):
+    """Arrays that a run's folder keeps of it beside another encoder."""
+
+    folder: str
+    made_with: dict[str, str]
+    stamps: dict[str, str]  # of both encoders
+
+    def result(
+        self,
+        stem: str,
+        make: Callable[[], np.ndarray | None],
+        paths: Iterable[str],
+        **made_with: Any,
+    ) -> np.ndarray:
+        """The kept array, or a new one from the files of `paths`; an empty one where none can be made."""
+        kept = CachedResult(
+            os.path.join(self.folder, f"{stem}.json"),
+            self.made_with | made_with,
+            lambda: [] if (made := make()) is None else np.round(made.astype(float), 5).tolist(),
+            stamps=self.stamps | stamps.stamps(paths),
+            required=False,
+        )
+        return np.array(kept.result(), np.float32)
+
+
 def of_run(first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]) -> Beside:
     """The weights of a run beside another encoder, for the run's first language with each other one.
 
@@ -73,42 +98,51 @@ def of_run(first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]) ->
     if not os.path.exists(place):
         logging.warning("%s is missing: the weight of %s is %.2g", place, workdir, BESIDE)
         return Beside({}, {})
-    hub = options.languages(config)[0]
-    languages = [x for x in second.languages if x in first.languages]
-    encoders = first.encoder(), second.encoder()
     where = names[0].partition(":")[2]
     folder = encoder_folder(where)
     name = os.path.basename(os.path.normpath(folder))
-    arrays = stamps.stamps(itertools.chain.from_iterable(map(_arrays, names)))
+    kept = _Kept(
+        os.path.join(workdir, _KEPT, name),
+        {"encoder": name + where[len(folder) :], "held_out": held_out},
+        stamps.stamps(itertools.chain.from_iterable(map(_arrays, names))),
+    )
+    encoders = first.encoder(), second.encoder()
+    hub = options.languages(config)[0]
+    languages = [x for x in second.languages if x in first.languages]
+    if held_out:
+        return _by_verses(encoders, hub, languages, place, held_out, kept)
+    return Beside(_by_text(encoders, hub, languages, place, kept), {})
+
+
+def _by_text(
+    encoders: tuple[Encoder, Encoder], hub: str, languages: Sequence[str], place: str, kept: _Kept
+) -> dict[tuple[str, str], np.ndarray]:
+    """The weights by sentences of the run's text, of each language that has some there, with the hub."""
+    read_some = functools.cache(_sentences)  # the hub's are in each pair
+    files = {x: corpora.files_of(place, x) for x in languages}
     by_pair: dict[tuple[str, str], np.ndarray] = {}
-    means: dict[str, np.ndarray] = {}
-
-    def keep_list(
-        stem: str, make: Callable[[], np.ndarray | None], paths: Iterable[str], **made_with: Any
-    ) -> np.ndarray:
-        kept = CachedResult(
-            os.path.join(workdir, _KEPT, name, f"{stem}.json"),
-            {"encoder": name + where[len(folder) :], "held_out": held_out, **made_with},
-            lambda: [] if (made := make()) is None else np.round(made.astype(float), 5).tolist(),
-            stamps=arrays | stamps.stamps(paths),
-            required=False,
+    for language in [x for x in languages if x != hub and files[x] and files.get(hub)]:
+        pair = language, hub
+        weights = kept.result(
+            f"text-{language}-{hub}",
+            lambda: spread_weights(*encoders, pair, [read_some(place, x) for x in pair]),
+            files[language] + files[hub],
+            share=_SHARE,
         )
-        return np.array(kept.result(), np.float32)
+        if len(weights):
+            by_pair[pair] = weights
+    return by_pair
 
-    if not held_out:
-        read_some = functools.cache(_sentences)  # the hub's are in each pair
-        for language in [x for x in languages if x != hub]:
-            pair = language, hub
-            corpus = corpora.TextCorpus(place, pair)
-            weights = keep_list(
-                f"text-{language}-{hub}",
-                lambda: spread_weights(*encoders, pair, [read_some(place, x) for x in pair]),
-                itertools.chain.from_iterable(corpus.files.values()),
-                share=_SHARE,
-            )
-            if len(weights):
-                by_pair[pair] = weights
-        return Beside(by_pair, {})
+
+def _by_verses(
+    encoders: tuple[Encoder, Encoder],
+    hub: str,
+    languages: Sequence[str],
+    place: str,
+    held_out: str,
+    kept: _Kept,
+) -> Beside:
+    """The weights by the verses that are held out, and the means of verses that the run has read."""
     tested, learned = (
         {
             (x.source, x.target): x
@@ -117,16 +151,18 @@ def of_run(first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]) ->
         }
         for part in (held_out, f"-{held_out}")
     )
+    means: dict[str, np.ndarray] = {}
     # Centred vectors have other lengths: all languages have a mean, or none.
     if set(languages) == set().union(*learned):
         for files in learned.values():
             for language in {files.source, files.target} - means.keys():  # the hub is in each pair
                 take_mean = functools.partial(_mean, encoders[0], files, language)
-                means[language] = keep_list(f"mean-{language}", take_mean, files.paths)
+                means[language] = kept.result(f"mean-{language}", take_mean, files.paths)
         if not all(map(len, means.values())):
             means = {}
+    by_pair: dict[tuple[str, str], np.ndarray] = {}
     for pair, files in tested.items():
-        weights = keep_list(
+        weights = kept.result(
             f"weights-{files.name}",
             lambda: choose_weights(*encoders, pair, parallel.read(files), means),
             files.paths,

@@ -7,6 +7,7 @@ ones are checked against them. An interrupted transfer resumes. The command prin
 from __future__ import annotations
 
 import argparse
+import csv
 import dataclasses
 import os
 import pathlib
@@ -35,6 +36,7 @@ _ARCHIVE = "flores200_dataset.tar.gz"
 _PARTS = ("dev", "devtest")  # of FLORES-200
 _NTREX = "https://raw.githubusercontent.com/MicrosoftTranslator/NTREX/main/NTREX-128/"
 _NEWS = "newstest2019"
+_SENTENCES = "sentences"  # of SIB-200, for retrieval
 _SIB200 = "https://raw.githubusercontent.com/dadelani/sib-200/main/data/annotated/"
 # The last state with files of two columns; the newest releases are rows of JSON at another host.
 _GATITOS = (
@@ -136,6 +138,15 @@ def _sib200(out: str, languages: Sequence[str]) -> None:
     for language, name in chosen.items():
         names = {f"{part}.tsv": f"{language}.{part}.tsv" for part in ("train", "dev", "test")}
         _fetch_as(names, f"{_SIB200}{name}/", out, name)
+        sentences: dict[int, str] = {}
+        for own in names.values():
+            with open(os.path.join(out, own), encoding="utf-8", newline="") as file:
+                sentences |= {
+                    int(x["index_id"]): x["text"] for x in csv.DictReader(file, dialect="excel-tab")
+                }
+        # In the order of their ids the sentences of all languages translate each other.
+        lines = [f"{' '.join(sentences[number].split())}\n" for number in sorted(sentences)]
+        atomic.write(os.path.join(out, f"{_SENTENCES}.{language}"), "".join(lines).encode())
 
 
 def _gatitos(out: str, languages: Sequence[str]) -> None:
@@ -157,7 +168,7 @@ def _use_sib200(out: str, languages: Sequence[str]) -> str:
     trained = "en" if "en" in chosen else chosen[0]
     return (
         f"--config=configs/classify_topics.py --config.transfer.train={trained}:{out}/{trained}.train.tsv "
-        f"--config.transfer.tests={out}"
+        f"--config.transfer.tests={out}, or --config.evals.retrieval.data={out}/{_SENTENCES}"
     )
 
 
@@ -228,7 +239,7 @@ SETS: Mapping[str, Set] = {
         lambda out, _: f"--config.evals.retrieval.data={out}/{_NEWS}",
     ),
     "sib200": Set(
-        "SIB-200: the topics of 1,004 of FLORES' sentences in 205 languages (Adelani et al. 2024)",
+        "SIB-200: 1,004 of FLORES' sentences in 205 languages, and their topics (Adelani et al. 2024)",
         "SIB-200: Apache-2.0; its sentences, FLORES-200's: CC BY-SA 4.0.",
         _sib200,
         _use_sib200,

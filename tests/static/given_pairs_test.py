@@ -149,7 +149,8 @@ def test_without_held_out_verses_the_text_gives_the_weight(run, folder, tmp_path
     ]
     expected = beside_weights.spread_weights(*parts, ("xho", "en"), sides)
     np.testing.assert_allclose(weights, expected, rtol=1e-3)
-    (text / "xho.txt").unlink()
+    (text / "xho.txt").unlink()  # a language without text has no weight, and is no fault
+    assert load.load(f"{first}+run:{workdir}", ("en", "xho")).by_pair == {}
     (text / "en.txt").unlink()
     text.rmdir()
     assert load.load(f"{first}+run:{workdir}", ("en", "xho")).by_pair == {}

@@ -127,15 +127,26 @@ def test_ntrex_gets_our_names(served, tmp_path, capsys):
 
 def test_sib200_is_found_by_the_classifier(served, tmp_path, capsys):
     contents, asked = served
-    row = 'index_id\tcategory\ttext\n1\thealth\tA text, "quoted".\n'
+    rows = {
+        "train": '9\thealth\tA text,  "quoted".',
+        "dev": '1\ttravel\t"A ""word""."',
+        "test": "12\thealth\tC",
+    }
     for name in ("eng_Latn", "kab_Latn"):
-        for part in ("train", "dev", "test"):
-            contents[f"{data._SIB200}{name}/{part}.tsv"] = row.encode()
+        for part, row in rows.items():
+            contents[f"{data._SIB200}{name}/{part}.tsv"] = (
+                f"index_id\tcategory\ttext\n{row}\n".encode()
+            )
     data.main(["sib200", "--languages=kab,en", f"--out={tmp_path}"])
     assert f"--config.transfer.train=en:{tmp_path}/en.train.tsv" in capsys.readouterr().out
     assert sorted(path.name for path in tmp_path.glob("*.tsv")) == [
         f"{language}.{part}.tsv" for language in ("en", "kab") for part in ("dev", "test", "train")
     ]
+    pair = parallel.read(parallel.test_pairs(f"{tmp_path}/sentences", ["kab", "en"], "data")[0])
+    assert pair.source == pair.target == ['A "word".', 'A text, "quoted".', "C"]
+    assert folders.find(str(tmp_path)) == {
+        x: str(tmp_path / f"{x}.test.tsv") for x in ("en", "kab")
+    }
     asked.clear()
     data.main(["sib200", "--languages=kab,en", f"--out={tmp_path}"])
     assert not asked
