@@ -69,12 +69,16 @@ class Hidden:
     """The hidden states of a backbone.
 
     Attributes:
-      last: [B, L, D], the input of the heads; the last layer, normalised once more in pre-norm models.
-      layers: tuple of [B, L, D]: the embedding output, then the output of each layer.
+      layers: tuple of [B, L, D]: the embedding output, then the output of each layer. That of the last one
+        is normalised once more in pre-norm models, as transformers does.
     """
 
-    last: Array
     layers: tuple[Array, ...]
+
+    @property
+    def last(self) -> Array:
+        """The last layer, [B, L, D], which the heads read."""
+        return self.layers[-1]
 
 
 class BatchSource(Protocol):

@@ -89,9 +89,7 @@ def write(
         atomic.write(os.path.join(folder, CONFIG), json.dumps(config, indent=2) + "\n")
         _write_tokenizer(folder, tokenizer, encoder.max_length, by_type)
         own.save(os.path.join(folder, hf_tokenizer.OWN))
-        atomic.write(
-            os.path.join(folder, "README.md"), _readme(notes, encoder.options.norm == "pre")
-        )
+        atomic.write(os.path.join(folder, "README.md"), _readme(notes))
     return notes
 
 
@@ -289,7 +287,7 @@ def _notes(
     return notes
 
 
-def _readme(notes: list[str], prenorm: bool) -> str:
+def _readme(notes: list[str]) -> str:
     return "\n".join(
         [
             "# A model of clwe_jax",
@@ -300,13 +298,7 @@ def _readme(notes: list[str], prenorm: bool) -> str:
             'model, tokenizer = AutoModel.from_pretrained("."), AutoTokenizer.from_pretrained(".")',
             "```",
             "",
-            "The hidden states of all layers are those of the run"
-            + (
-                "; the last one of `hidden_states` is `last_hidden_state`, after the final normalisation, "
-                "in versions of transformers from 5 on, and the run's before it."
-                if prenorm
-                else "."
-            ),
+            "The hidden states of all layers are those of the run, with transformers 5 or later. "
             "`clwe_jax.api.load` opens the folder with the run's own tokenizer, which is in "
             f"`{hf_tokenizer.OWN}`.",
             "",

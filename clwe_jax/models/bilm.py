@@ -155,7 +155,7 @@ class BiLmModel(nn.Module):
             return jnp.concatenate([forward_BLP, backward_BLP], -1)
 
         layers = tuple(map(side_by_side, layers))
-        return Hidden(last=layers[-1], layers=layers)
+        return Hidden(layers)
 
     def _run(
         self, streams: Array, characters: Array, resets: Array | None, carry: Carry, train: bool

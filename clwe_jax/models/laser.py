@@ -99,7 +99,7 @@ class Backbone(LaserEncoder):
         layers = self.encode(ids, mask, train=train)
         size = 2 * self.options.cells
         layers = tuple(jnp.pad(x, ((0, 0), (1, 0), (0, size - x.shape[-1]))) for x in layers)
-        return Hidden(last=layers[-1], layers=layers)
+        return Hidden(layers)
 
 
 class Laser(LaserEncoder):

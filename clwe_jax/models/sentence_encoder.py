@@ -63,7 +63,7 @@ class SentenceEncoder:
             jnp.pad(x, ((0, 0), (1, 0), (0, size - x.shape[-1]))).astype(jnp.float32)
             for x in layers
         )
-        return Hidden(last=layers[-1], layers=layers)
+        return Hidden(layers)
 
     def sentence_vectors(self, variables: Variables, batch: Batch) -> Array:
         """The vectors of sentences, float32 [B, D], from a batch of `encode`."""

@@ -270,4 +270,4 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
         forward, backward = jnp.split(last, 2, axis=-1)
         # The roll wraps around only at `<S>` and `</S>`, which are not words.
         last = jnp.concatenate([jnp.roll(forward, 1, 1), jnp.roll(backward, -1, 1)], -1)
-        return Hidden(last=last, layers=(last,))
+        return Hidden((last,))

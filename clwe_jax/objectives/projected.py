@@ -50,7 +50,7 @@ class Projected:
                     layers[number].astype(jnp.float32), matrix, precision=jax.lax.Precision.HIGHEST
                 )
                 layers[number] = jnp.where(own, mapped.astype(layers[number].dtype), layers[number])
-        return Hidden(last=layers[-1], layers=tuple(layers))
+        return Hidden(tuple(layers))
 
 
 def save(path: str, maps: Mapping[str, Mapping[str, np.ndarray]], applied: str) -> None:

@@ -46,4 +46,4 @@ class Transformed:
         x = self.whitening.apply(sum(chosen) / len(chosen))
         if self.params is not None:
             x = attention_matching.transform(self.params, x)
-        return Hidden(last=x, layers=(x,))
+        return Hidden((x,))

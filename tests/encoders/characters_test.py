@@ -44,7 +44,7 @@ class Characters:
         x = table[batch["spelling"]]
         here = batch["loss_weights"][..., None]
         mean = (x * here).sum(1, keepdims=True) / here.sum(1, keepdims=True).clip(1)
-        return Hidden(last=x + mean, layers=(x, x + mean))
+        return Hidden((x, x + mean))
 
 
 def variables(width=5):

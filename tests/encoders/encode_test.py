@@ -251,7 +251,7 @@ def test_half_precision_is_summed_in_full(setting):
 
     def encode_fn(variables, batch):
         x = jnp.full((*batch["inputs"].shape, 4), value, jnp.bfloat16)
-        return Hidden(last=x, layers=(x,))
+        return Hidden((x,))
 
     own = types.SimpleNamespace(encode=encode_fn, batch_shapes=piece_batch, max_length=600)
     encoder = ModelEncoder(own, tokenizer, variables)

@@ -80,6 +80,7 @@ KINDS = {
     "xlm-roberta": ("XLMRoberta", "MaskedLM", dict(SMALL, type_vocab_size=1)),
     "roberta": ("Roberta", "MaskedLM", dict(SMALL, type_vocab_size=1)),
     "camembert": ("Camembert", "MaskedLM", dict(SMALL, type_vocab_size=1)),
+    "roberta-prelayernorm": ("RobertaPreLayerNorm", "MaskedLM", dict(SMALL, type_vocab_size=1)),
     "electra": ("Electra", "MaskedLM", dict(SMALL, embedding_size=32)),
     "distilbert": (
         "DistilBert",

@@ -21,7 +21,7 @@ def test_a_sentence_is_the_mean_over_its_pieces_and_the_last_layers():
     lengths = [7, 4, 3, 0]  # with [CLS] and [SEP]
     filled = np.arange(7) < np.array(lengths)[:, None]
     batch = dict(segment_ids=filled.astype("i4"), positions=np.arange(7) * filled)
-    vectors, weights = pooling.sentences(Hidden(last=layers[-1], layers=layers), batch)
+    vectors, weights = pooling.sentences(Hidden(layers), batch)
     mean = np.mean(layers[2:], axis=0)
     for row, length in enumerate(lengths[:3]):
         np.testing.assert_allclose(vectors[row], mean[row, 1 : length - 1].mean(0), rtol=1e-5)
