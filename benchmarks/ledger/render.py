@@ -162,8 +162,11 @@ def _shown(figure: orders.Figure | None, form: str, items: bool = False) -> str:
         return "–"
     scale = {"percent": 100, "gigabytes": 1e-9}.get(form, 1)
     value, error = scale * figure.value, scale * (figure.error or 0)
-    digits = 1 if form in ("percent", "gigabytes") or abs(value) >= 10 else 3
-    digits = 0 if form != "percent" and abs(value) >= 1000 else digits
+    digits = 1
+    if form not in ("percent", "gigabytes"):
+        # Three digits that count; a count has none behind the point.
+        large = (abs(value) >= limit for limit in (1, 10, 1000))
+        digits = 0 if value == round(value) and not error else 3 - sum(large)
     known = figure.error is not None and (items or figure.seeds > 1)
     ends = f" ± {error:,.{digits}f}" if known else ""
     return f"{value:,.{digits}f}{ends}"

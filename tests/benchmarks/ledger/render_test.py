@@ -140,6 +140,12 @@ def test_seeds_give_a_mean_with_its_interval():
     assert orders.figure(some, "b") is None
 
 
+def test_figures_show_three_digits_and_counts_none_behind_the_point():
+    values = (0.0414, 1.565, 7.0004, 5.0, 49.0, 49.24, 1234.5)
+    shown = [render._shown(orders.Figure(value, None, 1), "number") for value in values]
+    assert shown == ["0.041", "1.56", "7.00", "5", "49", "49.2", "1,234"]
+
+
 def test_a_sum_counts_what_the_row_has():
     some = [row("x", a=1.0, b=[2.0, 1.0, 3.0])]
     assert orders.figure(some, "a + b + absent") == orders.Figure(3.0, None, 1)
