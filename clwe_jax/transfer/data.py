@@ -210,7 +210,9 @@ def _of_files(config: TransferRun, task: Task):
     if not chosen:
         raise ValueError(
             f"config.transfer.tests={settings.tests} has files of {', '.join(sorted(paths))}, none "
-            f"of config.data.languages={config.data.languages}"
+            f"of config.data.languages={config.data.languages}. A file whose name says another "
+            f"language: cp {next(iter(paths.values()))} DIR/{wanted[0]}.test.tsv, and "
+            "--config.transfer.tests=DIR"
         )
     for language in wanted:
         if language not in paths:

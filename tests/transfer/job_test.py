@@ -551,6 +551,16 @@ def test_a_language_that_the_encoder_lacks_is_named(vectors, tmp_path):
             transfer.run(config, str(tmp_path / "run"), dry)
 
 
+def test_a_file_whose_name_says_another_language_is_named_with_what_mends_it(vectors, tmp_path):
+    for name in ("tests/id.json", "rows.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps([[["haus"], ["O"]]] * 20))
+    config = tiny(vectors, train=f"de:{tmp_path}/rows.json", tests=f"{tmp_path}/tests")
+    mended = f"files of id, none .* cp {tmp_path}/tests/id.json DIR/{LANGUAGES[0]}.test.tsv"
+    with pytest.raises(ValueError, match=mended):
+        transfer.run(config, str(tmp_path / "run"))
+
+
 def test_a_dry_run_opens_the_encoder(vectors, tmp_path, capsys):
     assert transfer.run(tiny(vectors), str(tmp_path / "run"), dry=True)
     shown = capsys.readouterr().out
