@@ -66,12 +66,8 @@ class Sums:
 
 @flax.struct.dataclass
 class Hidden:
-    """The hidden states of a backbone.
-
-    Attributes:
-      layers: tuple of [B, L, D]: the embedding output, then the output of each layer. That of the last one
-        is normalised once more in pre-norm models, as transformers does.
-    """
+    """A backbone's hidden states, [B, L, D]: the embedding output, then each layer's. Of a pre-norm model the
+    last one is normalised once more, as transformers does."""
 
     layers: tuple[Array, ...]
 
