@@ -176,12 +176,7 @@ class LanguageModel(LoadedEncoder):
         check_strings(word=word)
         frequent = self.frequent.get(lang, ())
         words = self.tokenizer.words(word, lang)
-        return bool(words) and all(x in frequent or self._whole(x) for x in words)
-
-    def _whole(self, word: str) -> bool:
-        """Whether one piece of the vocabulary is the word."""
-        ids = self.vocabulary.encode_word(word)
-        return len(ids) == 1 and ids[0] != self.vocabulary.unk_id
+        return bool(words) and all(x in frequent or self.vocabulary.is_piece(x) for x in words)
 
     def normalised_word(self, word: str, lang: str) -> str:
         """The normalised word or words; warns of those that the model does not know.

@@ -60,6 +60,11 @@ class Vocabulary(abc.ABC):
                 self._cache[word] = ids
         return ids
 
+    def is_piece(self, word: str) -> bool:
+        """Whether one piece is the normalised word; [UNK] is none."""
+        ids = self.encode_word(word)
+        return len(ids) == 1 and ids[0] != self.unk_id
+
     def real_places(self, length: int) -> np.ndarray:
         """int32 [length]: 1 at the places of a row, 0 at that of a [CLS] or [SEP] that texts lack."""
         places = np.ones(length, np.int32)

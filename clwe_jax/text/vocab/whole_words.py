@@ -20,7 +20,7 @@ _UNKNOWN = 10.0  # SentencePiece's penalty of a character that is in no piece
 
 
 def add(vocabulary: Vocabulary, words: Sequence[str], max_words: int) -> Vocabulary:
-    """The vocabulary with the first `max_words` of the words that it cuts as further pieces.
+    """The vocabulary with the first `max_words` of the words that are no pieces of it as further pieces.
 
     A piece is also the beginning of longer words: with WordPiece always, in a unigram model, where its
     score is slightly above that of the word's old pieces, where longer words were cut at its end.
@@ -30,11 +30,10 @@ def add(vocabulary: Vocabulary, words: Sequence[str], max_words: int) -> Vocabul
       words: normalised words, in the order of their preference.
     """
     distinct = dict.fromkeys(words)
-    cut = [x for x in distinct if len(vocabulary.encode_word(x)) > 1 and SPACE_MARK not in x]
-    cut = cut[:max_words]
+    new = [x for x in distinct if not vocabulary.is_piece(x) and SPACE_MARK not in x][:max_words]
     if isinstance(vocabulary, WordPieceVocabulary):
-        return WordPieceVocabulary([*vocabulary.pieces, *cut], vocabulary.split_han)
-    return SentencePieceVocabulary(_with_pieces(vocabulary.model, cut)) if cut else vocabulary
+        return WordPieceVocabulary([*vocabulary.pieces, *new], vocabulary.split_han)
+    return SentencePieceVocabulary(_with_pieces(vocabulary.model, new)) if new else vocabulary
 
 
 def _with_pieces(model: bytes, words: Sequence[str]) -> bytes:

@@ -329,6 +329,15 @@ def test_frequent_listed_words_are_whole(kind, tmp_path):
     assert again.fingerprint() == made.fingerprint()
 
 
+def test_listed_words_of_characters_without_pieces_are_whole():
+    known = {word: 2.0 for word in counts()} | {chr(0x4E00 + i): 1.0 for i in range(300)}
+    rare = list(known)[-20:]
+    plain = vocab.train("wordpiece", known, 400)
+    assert all(plain.encode_word(word) == [plain.unk_id] for word in rare)
+    made = whole_words.add(plain, rare, 20)
+    assert all(made.is_piece(word) for word in rare) and len(made) == len(plain) + 20
+
+
 def test_few_listed_words_leave_their_room_to_pieces():
     known = counts()
     made = vocab.train("wordpiece", known, 400, ["never", *list(known)[-3:]], 0.5)
