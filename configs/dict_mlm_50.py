@@ -20,6 +20,9 @@ options draw one label at those scales too:
   --config.task.labels=drawn --config.model.condition_on_language=True --config.objective.dense=True \
   --config.model.language_embeddings=True --config.objective.stay_near_embeddings=0
 
+At :laptop the matrices of the layers learn by Muon, as in the configs that start from this one; AdamW for all:
+  --config.optimizer.name=adamw --config.optimizer.groups.matrices.learning_rate=3e-3
+
 On your own text, in minutes: configs/dict_mlm_text.py.
 
 Expected at :paper (Table 1 of DICT-MLM): NER 71.3, POS 70.4, XNLI 67.9, PAWS-X 84.2, MLDoc 66.1, Tatoeba
@@ -44,13 +47,18 @@ def get_config(scale: str = "laptop"):
     )
     # LAMB is made for batches of thousands of rows; AdamW is as good for smaller ones.
     config.optimizer.update(
-        name=pick("adamw", "adamw", "adamw", "lamb"),
+        name=pick("muon", "adamw", "adamw", "lamb"),
         learning_rate=pick(3e-3, 1e-3, 5e-4, 1.6e-3),
         warmup_steps=pick(100, 1_000, 10_000, 10_000),
     )
     config.train.update(
         steps=pick(750, 20_000, 500_000, 500_000), batch_size=pick(32, 256, 256, 8_192)
     )
+    if scale == "laptop":
+        # Muon learns the matrices of the layers, at a rate of its own.
+        config.optimizer.groups = dict(
+            matrices=dict(pattern="backbone/layer_.*_kernel", learning_rate=0.02)
+        )
 
     config.task = options.section_of("task", "dict_mlm", cross_lingual_share=0.5)
     # What a predicted word that stays visible shows: with its label, as in the paper, the model learns to copy.

@@ -12,7 +12,8 @@ Command:
   :paper             12 x 768, 104 languages, batch 8,192 x 512, LAMB, 500k steps, a v3 slice of 256
                      cores; --plan=v3:8x16 compiles it and forecasts its cost without a TPU.
 
-At :laptop and :small it predicts as many words as dict_mlm_50.py, and as many of them stay visible.
+At :laptop and :small it predicts as many words as dict_mlm_50.py, and as many of them stay visible. At :laptop the
+matrices of the layers learn by Muon, as there.
 
 Expected: Table 1 of the paper (own mBERT): NER 68.9, POS 67.9, XNLI 68.1, PAWS-X 79.5, MLDoc 65.2, Tatoeba 33.3.
 At :laptop, in four minutes of one core: docs/results.md.
@@ -37,13 +38,18 @@ def get_config(scale: str = "laptop"):
     )
     # LAMB is made for batches of thousands of rows; AdamW is as good below.
     config.optimizer.update(
-        name=pick("adamw", "adamw", "adamw", "lamb"),
+        name=pick("muon", "adamw", "adamw", "lamb"),
         learning_rate=pick(3e-3, 1e-3, 5e-4, 1.6e-3),
         warmup_steps=pick(100, 1_000, 10_000, 10_000),
     )
     config.train.update(
         steps=pick(750, 20_000, 500_000, 500_000), batch_size=pick(32, 256, 256, 8_192)
     )
+    if scale == "laptop":
+        # Muon learns the matrices of the layers, at a rate of its own.
+        config.optimizer.groups = dict(
+            matrices=dict(pattern="backbone/layer_.*_kernel", learning_rate=0.02)
+        )
 
     if scale in ("laptop", "small"):
         # Most words are predicted, and most of these can be read (docs/lessons.md).

@@ -63,6 +63,7 @@ def get_config(scale: str = "laptop"):
     )
     config.finish.update(drop=0.6, pool="sif", against="table")
     if scale == "laptop":
+        config.optimizer.name = "adamw"
         config.model.width = 256
         config.train.steps = 600
         config.checkpoint.every_steps = 500

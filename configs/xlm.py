@@ -30,6 +30,8 @@ def get_config(scale: str = "laptop"):
     config.data.max_predictions = 0
     config.model.norm = "post"
     if scale == "laptop":
+        config.optimizer.name = "adamw"
+        config.optimizer.groups = {}
         config.train.steps = 3_000
         config.checkpoint.every_steps = 500
     return config
