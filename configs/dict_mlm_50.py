@@ -1,22 +1,25 @@
-r"""DICT-MLM-50: half of the masked words are labelled with a translation (the paper's cross-lingual synonym).
+r"""DICT-MLM-50: translations are half of the labels of masked words (the paper's cross-lingual synonyms).
 
 Command:
   python -m clwe_jax.main --config=configs/dict_mlm_50.py
 
-  :laptop (default)  the embedded world, two cores, minutes.
-  :small             6 layers, width 384, minutes on one GPU, from prepared batches:
+  :laptop (default)  the embedded world, three minutes of one core.
+  :small             6 layers, width 384, minutes on one GPU. It reads batches that another command
+                     prepares, because a GPU computes faster than a few cores make batches:
                        python -m clwe_jax.data.prepare --config=configs/dict_mlm_50.py:small --out=DIR
                        python -m clwe_jax.main --config=configs/dict_mlm_50.py:small \
                          --config.data.source=batches:DIR
   :base              12 layers, width 768, Wikipedia, one accelerator for days.
   :paper             12 layers, width 768, 104 languages, batches of 8,192 rows of 512 pieces, LAMB, 500k
-                     steps on 256 cores of TPU v3; --plan=v3:8x16 compiles it and forecasts its cost
-                     without a TPU.
+                     steps on 128 chips of TPU v3 (256 cores); --plan=v3:8x16 compiles it and forecasts its
+                     cost without a TPU.
 
-:base and :paper predict 15% of the words, and draw one label of each, as the paper does. :laptop and
-:small predict 80% of the words, show most of these unchanged in the input, and take the expectation of
-the loss over the draw: the labels of all languages at once, translations with a weight of .5. These
-options draw one label at those scales too:
+:base and :paper predict 15% of the words, and draw one label for each word at random, as the paper does.
+:laptop and :small learn more from each batch. They predict 80% of the words, and leave most of these
+unchanged in the input. They predict all labels of a word in all languages at once: the loss is the
+expectation of the paper's loss over its random draw, in which translations have half of the weight.
+These options draw one label at :laptop and :small, too, with the paper's head and language embeddings,
+which such a model needs:
   --config.task.labels=drawn --config.model.condition_on_language=True --config.objective.dense=True \
   --config.model.language_embeddings=True --config.objective.stay_near_embeddings=0
 
@@ -25,8 +28,9 @@ At :laptop the matrices of the layers learn by Muon, as in the configs that star
 
 On your own text, in minutes: configs/dict_mlm_text.py.
 
-Expected at :paper (Table 1 of DICT-MLM): NER 71.3, POS 70.4, XNLI 67.9, PAWS-X 84.2, MLDoc 66.1, Tatoeba
-46.4. Expected at :laptop, in three minutes of one core: seven of ten sentences are found by CSLS.
+Expected at :paper are the figures of Table 1 of the DICT-MLM paper: NER 71.3, POS 70.4, XNLI 67.9,
+PAWS-X 84.2, MLDoc 66.1, Tatoeba 46.4. Expected at :laptop: seven of ten sentences find their translation
+by CSLS.
 """
 
 from clwe_jax import options, presets
@@ -35,7 +39,8 @@ from clwe_jax import options, presets
 def get_config(scale: str = "laptop"):
     config = presets.masked_model(scale)
     config.system = "DICT-MLM-50"
-    pick = presets.pick_for(scale)  # pick(laptop, small, base, paper) is the value of the scale
+    # pick(a, b, c, d) is a at the scale laptop, b at small, c at base, d at paper.
+    pick = presets.pick_for(scale)
     config.vocab.size = pick(8_192, 49_152, 119_552, 119_552)
     config.data.sequence_length = pick(64, 128, 128, 512)
     config.model.update(
@@ -60,21 +65,26 @@ def get_config(scale: str = "laptop"):
             matrices=dict(pattern="backbone/layer_.*_kernel", learning_rate=0.02)
         )
 
+    # The task makes the batches: it chooses words and labels them. The objective is their loss.
     config.task = options.section_of("task", "dict_mlm", cross_lingual_share=0.5)
-    # What a predicted word that stays visible shows: with its label, as in the paper, the model learns to copy.
+    # A predicted word that stays visible in the input is shown as in the text. The paper shows its label there,
+    # which teaches a small model to copy.
     config.task.kept_piece = pick("text", "text", "text", "label")
     if scale in ("laptop", "small"):
-        # More is learned from each batch: all labels count, and most words are predicted. Most of these
-        # stay visible (keep_share).
+        # More is learned from each batch: all labels count, and 80% of the words are predicted. Three
+        # quarters of these stay visible.
         config.task.labels = "expected"
         config.task.update(masking_rate=0.8, mask_share=0.2, keep_share=0.75, random_share=0.05)
-        config.data.max_predictions = (
-            48 if scale == "laptop" else 96
-        )  # three quarters of a row's pieces
-        # The layers must stay in the space of the token table, which scores the labels of all languages:
-        # no dense layer before the scores, no language embeddings, and words not predicted stay near theirs.
-        config.model.update(norm="pre", language_embeddings=False, condition_on_language=False)
+        three_quarters_of_a_row = 48 if scale == "laptop" else 96
+        config.data.max_predictions = three_quarters_of_a_row
+        # One table holds the embeddings of all languages' pieces and scores the labels. The output of the
+        # layers must stay in its space: no dense layer before the scores, no language embeddings, and a loss
+        # that keeps words which are not predicted near their embeddings.
+        config.model.update(language_embeddings=False, condition_on_language=False)
         config.objective.update(dense=False, stay_near_embeddings=1.0)
-        # At :small half of the vocabulary is whole words of the dictionary; at :laptop few words are cut.
+        # With post-norm a small model predicts frequent pieces alone for thousands of steps.
+        config.model.norm = "pre"
+        # At :small half of the vocabulary is whole words of the dictionary. The vocabulary of :laptop splits
+        # few words into pieces anyway.
         config.vocab.dictionary_share = 0.0 if scale == "laptop" else 0.5
     return config
