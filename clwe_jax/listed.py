@@ -53,6 +53,7 @@ def main() -> None:
     print("\n".join(lines(shutil.get_terminal_size((120, 24)).columns)))
     print(
         "\nMinutes: processor time of the default run on the embedded world; blank if not measured.\n"
+        "A letter with a number (E3) is a part of one of five papers:  clwe-jax guide index\n"
         "Start a system:  clwe-jax --config=NAME        List its options:  clwe-jax --config=NAME --help"
     )
 

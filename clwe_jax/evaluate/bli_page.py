@@ -20,20 +20,23 @@ _SHORT = {"nearest neighbour": "NN", "inverted softmax": "inv. softmax"}  # name
 _SPLITS = {"frequency": "By frequency rank of the source word", "tag": "By part of speech"}
 _CHANCE = f"{_NAME}/*/chance"
 _COVERAGE = f"{_NAME}/coverage_distinct"
-_OTHER = "that have a translation of another spelling"
 _KEYS = {("_distinct", "CSLS"): "induction"}  # of comparisons
-# Ending of the metrics of a set of test words -> label, words in the verdict, path of the share of covered ones.
+# Ending of the metrics of a set of test words -> label, sentence of the verdict, path of the share of covered ones.
 _WORDS = {
-    "": ("Lexicon induction, all test words", "of the words find", ""),
+    "": ("Lexicon induction, all test words", "of the words find their translation", ""),
     "_distinct_covered": ("Lexicon induction, covered words of different spelling", "", _COVERAGE),
     # A word without a vector counts as its own translation: here no system leads by words that it lacks.
-    "_distinct": ("Lexicon induction", f"of the words {_OTHER} find", _COVERAGE),
+    "_distinct": (
+        "Lexicon induction, words of different spelling",
+        "of the test words that have a translation of another spelling find one",
+        _COVERAGE,
+    ),
 }
 
 
 def _headlines(ending: str) -> Iterable[Headline]:
     """The headlines of a set of test words, by method."""
-    label, words, coverage = _WORDS[ending]
+    label, sentence, coverage = _WORDS[ending]
     for how in _ORDER:
         metric = f"{_NAME}/*/p@1{_METHODS[how]}{ending}"
         yield Headline(
@@ -41,7 +44,7 @@ def _headlines(ending: str) -> Iterable[Headline]:
             f"{label}, {_SHORT.get(how, how)}",
             floors=(f"{FLOOR}{metric}",),
             chance=_CHANCE,
-            sentence=words and f"{{}} {words} their translation by {how}",
+            sentence=sentence and f"{{}} {sentence} by {how}",
             meaning="share of words whose nearest word is a translation; good from 30% on",
             coverage=coverage,
             group=label,
@@ -97,11 +100,13 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     text = (
         "P@k is the share of source words with a translation of the test dictionary among their k "
         "nearest words of the other language; MRR is the mean reciprocal rank of the first "
-        "translation (0 beyond ten). NN is the nearest neighbour by cosine; P@5, P@10 and MRR use "
-        f"{main}. The first table has the words that have a vector and a translation of another "
-        "spelling with a vector (covered words): nothing else shows whether the spaces fit. The "
-        "papers count all test words: there a word without a vector translates to itself, and a "
-        "word whose translations have no vector is wrong. Its columns on covered words count as MUSE's script does."
+        "translation (0 beyond ten). NN finds the nearest word by cosine, CSLS by the cosine less the mean "
+        "similarity to each side's ten nearest, inv. softmax by the inverted softmax (Smith et al. 2017); "
+        f"P@5, P@10 and MRR use {main}. The first table shows best whether the spaces fit. It counts covered "
+        "words alone: those that have a vector and a translation of another spelling with a vector. The "
+        "second table counts all test words, as the papers do. There a word without a vector translates to "
+        "itself, and a word whose translations have no vector is wrong. The columns of covered words in this "
+        "table follow MUSE's script."
     )
     if any(name.endswith("_low") for name in measured):
         text += " Below a figure: its 95% interval over words."

@@ -29,8 +29,8 @@ def intended_use(run: RunFolder, purpose: str, vectors: str = "") -> Section:
     """The model's purpose and limits, and the origin of its data; `vectors` as of `data`."""
     points = [
         f"Intended for {purpose}, in {', '.join(run.languages) or 'its languages'} only.",
-        "Not intended for decisions about people, and no replacement for a translator: the figures "
-        "above say how often it errs.",
+        "Not intended for decisions about people, and no replacement for a translator: its figures on "
+        "test data say how often it errs.",
         "It repeats the biases of its text and dictionaries; the text may be reconstructible in "
         "parts, so share the model only if you may share the text.",
     ]
@@ -75,9 +75,9 @@ def loading_code(run: RunFolder) -> str:
     asked = first.get("language") or run.languages[0]
     to = next((language for language in run.languages if language != asked), "")
     lines = [
-        "from clwe_jax import api",
+        "import clwe_jax",
         "",
-        f"model = api.load({str(run.workdir)!r})",
+        f"model = clwe_jax.load({str(run.workdir)!r})",
         f"model.neighbours({word!r}, lang={asked!r}, k=5)",
     ]
     if to:

@@ -40,11 +40,10 @@ def tiles(
         leading = choose_leading([x for x in some if x.sentence], run.figures)
         # The figure of the verdict comes first.
         for headline in sorted(choose_shown(some, run.figures), key=lambda x: x is not leading):
-            notes = _describe(run, headline, name)
+            notes = [] if headline.meaning in meanings else [headline.meaning]
+            meanings.add(headline.meaning)
+            notes += _describe(run, headline, name)
             notes += [_beside_other(run, other, headline) for other in others]
-            if headline.meaning not in meanings:
-                notes.append(headline.meaning)
-                meanings.add(headline.meaning)
             value = figures.FORMS[headline.form](run.figures[headline.mean])
             shown.append(Tile(headline.label, value, list(filter(None, notes))))
     return [*shown, *_loss_tiles(run), *_speed_tiles(run)]

@@ -47,7 +47,7 @@ def picture(
       hub: the language whose words are joined to their translations.
       languages: the languages, whose order decides the colours.
     """
-    centers = {p["concept"]: (p["x"], p["y"]) for p in points if p["language"] == hub}
+    hub_places = {p["concept"]: (p["x"], p["y"]) for p in points if p["language"] == hub}
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for point in points:
         groups.setdefault(point["language"], []).append(point)
@@ -59,8 +59,8 @@ def picture(
         colour = order.index(language) if language in order else len(order)
         dots.append(Dots(language, places, words, colour))
     joins = [
-        (centers[point["concept"]], (point["x"], point["y"]))
+        (hub_places[point["concept"]], (point["x"], point["y"]))
         for point in points
-        if point["language"] != hub and point["concept"] in centers
+        if point["language"] != hub and point["concept"] in hub_places
     ]
     return Picture(title, dots, joins)

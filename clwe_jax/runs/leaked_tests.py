@@ -127,4 +127,4 @@ def _find(text: Sequence[str], tests: Sequence[str], limit: int, command: str) -
     found = leaks.find(text, tests, limit)
     if not found.tests or not found.lines:
         return ""
-    return f"Test sentences in what was learned from: {found}. {command} names them."
+    return f"Test sentences in the text that the run learned from: {found}. {command} names them."

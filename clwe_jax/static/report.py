@@ -63,11 +63,11 @@ _JUDGED = {
 }
 _MAX_SENTENCES = 12  # pairs of sentences of each pair of languages
 _MINED = (
-    "Sentences of two languages that are each other's best by margin, and that lie beside another "
-    "such pair in both texts, are taken as translations; links of their words add to the dictionary. "
-    "By chance: the pairs that shuffled text would support. From two languages with too few supported "
-    "pairs nothing is taken. mined/ has all pairs, and those that were refused; examples are of the languages "
-    "with most pairs."
+    "Two sentences are taken as translations if each is the other's best by margin (mutual best) and if "
+    "another such pair stands near them in both texts (supported). Their words are linked, and the links "
+    "are added to the dictionary. By chance: the number of pairs that shuffled text would support. From two "
+    "languages with hardly more supported pairs than that, nothing is taken. The folder mined/ has all pairs, "
+    "also the refused ones; the examples are of the languages with most pairs."
 )
 
 
@@ -164,7 +164,8 @@ def refinement(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         Chart(f"Alignment: {name.replace('_', ' ')}", lines[:_MAX_LINES], x="round", whole_x=True)
         for name, lines in series.items()
     ]
-    return Section("Alignment", "", [Table(heads, rows), *charts])
+    text = "What each aligner recorded of its last round. The loss of RCSLS is negative in a good space."
+    return Section("Alignment", text, [Table(heads, rows), *charts])
 
 
 def files(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
@@ -173,9 +174,9 @@ def files(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     if not induced:
         return None
     text = (
-        "Pairs of words that are each other's best, an entry of the dictionary or else the nearest by "
-        "CSLS, in MUSE's format: "
-        "--config.data.dictionaries=WORKDIR/induced pretrains DICT-MLM on them."
+        "Pairs of words in MUSE's format. The best translation of a word is its entry in the dictionary, "
+        "or else the nearest word by CSLS; a pair is each other's best. "
+        "--config.data.dictionaries=WORKDIR/induced trains DICT-MLM with these files."
     )
     title = "Induced dictionaries"
     if run.option("static.write_text"):
@@ -210,7 +211,8 @@ def _picture(pair: str, title: str, stage: Mapping[str, Any]) -> Picture:
     source, _, target = pair.partition("-")
     names = {"source": source, "target": target}
     if stage.get("shared"):
-        names = {"source": f"{source} alone", "target": f"{target} alone", "shared": "shared"}
+        names = {x: f"{name_of(language)} alone" for x, language in names.items()}
+        names["shared"] = "in both languages"
     dots = [
         Dots(label, stage[name], colour=_COLOURS[name])
         for name, label in names.items()

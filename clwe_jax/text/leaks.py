@@ -72,11 +72,12 @@ class Leaks:
     def __str__(self) -> str:
         copies = sum(leak.share == 1 for leak in self.found)
         line = (
-            f"{copies:,} of {self.tests:,} test sentences stand in the {self.lines:,} lines learned from, and near "
+            f"{copies:,} of {self.tests:,} test sentences stand in the {self.lines:,} lines of text, and near "
             f"copies of {len(self.found) - copies:,} more"
         )
-        names = collections.Counter(os.path.basename(leak.test[0]) for leak in self.found)
-        return line + "".join(f"; {count:,} of {name}" for name, count in names.most_common(3))
+        files = collections.Counter(os.path.basename(leak.test[0]) for leak in self.found)
+        named = ", ".join(f"{count:,} of {name}" for name, count in files.most_common(3))
+        return f"{line} ({named})" if named else line
 
 
 def find(text: Iterable[str], tests: Iterable[str], limit: float | None = None) -> Leaks:

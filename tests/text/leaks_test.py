@@ -81,7 +81,7 @@ def test_a_report_has_a_line(folders, tmp_path):
         "evals": {"retrieval": {"data": tests}, "mlm": {}},
     }
     line = leaked_tests.describe(values, str(tmp_path))
-    assert line.startswith("Test sentences in what was learned from: 1 of 4")
+    assert line.startswith("Test sentences in the text that the run learned from: 1 of 4")
     assert line.endswith(f"clwe-jax leaks --text={text} --tests={tests} names them.")
     assert leaked_tests.describe({"data": {"source": "tfds:x"}, "evals": {}}, "") == ""
 
