@@ -20,7 +20,7 @@ from side_by_side import HERE, record
 
 sys.path.insert(0, os.path.dirname(HERE))
 from clwe_jax.encoders import export, load  # noqa: E402
-from clwe_jax.evaluate.retrieval import matches  # noqa: E402
+from clwe_jax.evaluate.retrieval import nearest_is_translation  # noqa: E402
 from clwe_jax.text.corpus import parallel  # noqa: E402
 
 HUB = "en"
@@ -60,7 +60,7 @@ def main() -> None:
                 if files.source == HUB:
                     sides.reverse()
                 other = files.target if files.source == HUB else files.source
-                found = matches(*sides)
+                found = nearest_is_translation(*sides)
                 for how, suffix in (("cosine", ""), ("csls", "_csls")):
                     figures[f"{size}, {other}, {how}"] = float(found[suffix][0].mean())
         print({name: value for name, value in figures.items() if name.startswith(size)}, flush=True)

@@ -1,4 +1,4 @@
-"""The types that the packages share: batches, sums of metrics, hidden states and protocols."""
+"""Types that several packages of clwe_jax share: batches, metrics, hidden states and protocols."""
 
 from __future__ import annotations
 
@@ -11,46 +11,51 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from clwe_jax.options.senses import SenseOptions
+
 Array = jax.Array | np.ndarray
 Variables = Mapping[str, Any]  # collection of a linen module ('params', ...) -> its tree of arrays
 
-# Key -> array. All but `SHARED_KEYS` are [rows, ...], most of them [rows, length].
+# Key -> array [rows, ...], most of them [rows, length]. A row holds one segment (sentence) or several.
 Batch = dict[str, Array]
 
 
-def piece_batch(rows: int, length: int, entries: bool = False) -> dict[str, jax.ShapeDtypeStruct]:
+def piece_shapes(rows: int, length: int, entries: bool = False) -> dict[str, jax.ShapeDtypeStruct]:
     """Keys, shapes and types of a batch of masked pieces (subwords).
 
     Returns:
       All [rows, length]:
       inputs: int32, piece ids after masking.
       targets: int32, the piece to predict where loss_weights > 0.
-      loss_weights: float32, 1 where a piece is predicted, else 0: at all pieces of a masked word, or at its
-        first alone where `entries` has all labels of the word.
+      loss_weights: float32, 1 where a piece is predicted, else 0. Each piece of a masked word is predicted;
+        with `entries` only its first piece, for the whole word.
       positions: int32, starting at 0 in every segment.
       segment_ids: int32, 1, 2, ... within a row; 0 is padding. No segment reads another.
-      language_ids: int32, the target's language at masked pieces, the piece's own at others.
-      source_language_ids: int32, the language of the text that contains the piece.
-      entries (if asked for): int32, 1 + the row of the dictionary entry whose labels are all predicted
-        (`models.expected_labels`), or 0.
+      language_ids: int32, the language of the target where a piece is predicted; elsewhere of the input
+        piece, which may belong to a synonym in another language than the text.
+      source_language_ids: int32, the language of the text.
+      entries (if asked for): int32, 1 + the entry of the dictionary's `LabelTable` whose labels, in all
+        languages, are predicted here; 0: none.
     """
-    keys = "inputs targets loss_weights positions segment_ids language_ids source_language_ids"
-    keys += " entries" if entries else ""
-    shapes = dict.fromkeys(keys.split(), jax.ShapeDtypeStruct((rows, length), np.int32))
+    keys = ["inputs", "targets", "loss_weights", "positions", "segment_ids"]
+    keys += ["language_ids", "source_language_ids"]
+    if entries:
+        keys.append("entries")
+    shapes = dict.fromkeys(keys, jax.ShapeDtypeStruct((rows, length), np.int32))
     return {**shapes, "loss_weights": jax.ShapeDtypeStruct((rows, length), np.float32)}
 
 
 # A batch of `objectives.contrastive` also holds each row's code-switched copy: `COPY + key` beside `key`.
 COPY = "copy_"
-# Keys of arrays without an axis of rows (the spelling of each word of a biLM): every microbatch gets all.
+# Keys of arrays without an axis of rows, such as the characters of a batch's words: no microbatch splits them.
 SHARED_KEYS = ("characters",)
 
 
 @flax.struct.dataclass
 class Sums:
-    """A metric as numerator and denominator.
+    """The two sums of a weighted mean: of a metric's weighted values, and of their weights.
 
-    Sums are added over microbatches and hosts, and divided once: every position counts equally.
+    Both are added over microbatches and hosts and divided once at the end, so that every position counts equally.
     """
 
     value: Array
@@ -101,17 +106,19 @@ class BatchSource(Protocol):
 class Objective(Protocol):
     """A training objective: predictions and their loss.
 
-    An objective may also satisfy the protocols below, which callers check with isinstance.
+    An objective may also satisfy `Stateful`, `Encodes`, `HasSenses` or `Generates`; callers check with
+    isinstance. The name of such a protocol says what its classes do or have.
 
-    Collections other than 'params' are never differentiated. Arrays in the collection 'rows', such as an
-    LSTM's state after each row, are [rows of the batch, ...], and a microbatch gets the part of its own rows.
+    Only the collection 'params' is differentiated. The collection 'rows' holds what a row passes on to the
+    row of the same number in the next batch, such as an LSTM's state: arrays [rows of the batch, ...], of
+    which a microbatch gets the part of its own rows.
     """
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Keys, shapes and types of a batch of `rows` rows; the only place that defines them."""
 
     def init(self, rng: Array, batch: Batch) -> Variables:
-        """Variables for batches like `batch`, each in linen's box that names its logical axes."""
+        """Variables for batches like `batch`, each in a `linen.LogicallyPartitioned`, which names its axes."""
 
     def loss(
         self,
@@ -125,15 +132,15 @@ class Objective(Protocol):
         """The sums of every metric, and the observations of the batch.
 
         Args:
-          variables: 'params' and the collections.
+          variables: 'params' and the other collections.
           batch: the arrays that `batch_shapes` describes.
           step: int32 [], number of steps before this one, for losses that change over time.
           rngs: name -> PRNG key; required if `train`.
           train: whether dropout and sampling are on.
 
         Returns:
-          Metric -> sums, of which 'loss' is optimised; and the observations, a tree of arrays
-          [rows of the batch, ...] that `Stateful.update` reads.
+          Metric -> sums, of which 'loss' is optimised; and the observations: what `Stateful.update` needs to
+          know of this batch, a tree of arrays [rows of the batch, ...].
         """
 
 
@@ -153,21 +160,18 @@ class Stateful(Protocol):
 
         Returns:
           The changed collections, and a function that copies rows within the arrays of a tree like
-          'params', as where a new sense starts from another's vector (None: nothing is copied). It is also applied to the optimizer's moments and to the start
-          that `decay_to_start` keeps: those of the old row would spoil the copy's next update. In these
-          trees an `optax.MaskedNode` replaces a parameter that is frozen or of another group.
+          'params' (None: nothing is copied). A new sense, for example, starts as a copy of another sense's row.
+          The step also applies the function to the optimizer's moments and to the start values of
+          `decay_to_start`, because what they hold belongs to the row that was overwritten. In these trees an
+          `optax.MaskedNode` replaces a parameter that is frozen or of another group.
         """
 
 
 @runtime_checkable
 class Encodes(Protocol):
-    """An objective whose model represents text.
+    """An objective whose model represents text."""
 
-    Attributes:
-      max_length: maximum number of positions in a row.
-    """
-
-    max_length: int
+    max_length: int  # maximum number of positions in a row
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
         """As `Objective.batch_shapes`."""
@@ -176,23 +180,26 @@ class Encodes(Protocol):
         """Hidden states without dropout."""
 
 
+EncodeFn = Callable[[Variables, Batch], Hidden]  # `Encodes.encode`, perhaps jitted
+
+
 @runtime_checkable
 class HasSenses(Protocol):
     """An objective that assigns senses to words.
 
     Attributes:
-      senses: the `options.senses.SenseOptions` that all directions share.
-      directions: direction ('forward', ...) -> its slice of a word's representation, which is clustered.
-      sense_input: the input of sense selection: 'own', a word's own representation, or 'context',
-        the representations that predict it.
+      senses: the options that all directions share.
+      directions: direction ('forward', ...) -> the slice of a word's representation that is its own.
+      sense_input: what selects a word's sense: 'own', the word's own representation, or 'context', the
+        representations by which the model predicts the word.
     """
 
-    senses: Any
+    senses: SenseOptions
     directions: Mapping[str, slice]
     sense_input: str
 
     def sense_vectors(self, variables: Variables, direction: str, ids: np.ndarray) -> Array:
-        """The output vectors of the S senses of N words, float32 [N, S, d]."""
+        """The rows of the S senses of N words in the softmax's table, float32 [N, S, d]."""
 
     def encode_for_senses(self, variables: Variables, batch: Batch) -> Hidden:
         """As `Encodes.encode`; the last layer at a word is the input of sense selection."""
@@ -202,7 +209,7 @@ class HasSenses(Protocol):
 class Generates(Protocol):
     """An objective whose model writes text."""
 
-    def decode(self, variables: Variables, batch: Batch, **options: Any) -> Any:
+    def decode(self, variables: Variables, batch: Batch, **options: Any) -> Array:
         """Token ids int32 [B, L] that the model writes for each row of the batch."""
 
 
@@ -213,7 +220,8 @@ class WordSample:
     Attributes:
       lines: language -> lines of raw text.
       occurrences: maximum number of occurrences that are averaged for a word.
-      min_count: minimum count of a frequent word, by the encoder's own counts, else in `lines`.
+      min_count: number of times that a frequent word must occur: in the text that the encoder learned from,
+        if it has kept its counts, else in `lines`.
       max_words: maximum number of frequent words of a language; None: all.
     """
 
@@ -224,7 +232,11 @@ class WordSample:
 
 
 def row_index(words: Sequence[str], keys: Sequence[str] = ()) -> dict[str, int]:
-    """Word or key (the normalised word) -> its first row; a word that is its own key goes before others of the key."""
+    """Word or key -> its row. The key of a row is its normalised word, and several rows may have one key.
+
+    A key leads to the row whose word is spelled like it ('haus' before 'Haus'), else to its first row. A word
+    that is no key leads to its first row.
+    """
     rows = range(len(words) - 1, -1, -1)  # in reverse, because a dict keeps the last row of a word
     by_word = dict(zip(reversed(words), rows))
     by_key = dict(zip(reversed(keys), rows))
@@ -234,12 +246,13 @@ def row_index(words: Sequence[str], keys: Sequence[str] = ()) -> dict[str, int]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class WordSpace:
-    """Words of one language, with a vector of each layer.
+    """Words of one language, each with one vector of every layer.
 
     Attributes:
-      words: words as they are written, the `frequent` ones first, by descending frequency.
+      words: words as they are written, the frequent ones first, by descending frequency.
       vectors: float32 [N, layers, D].
-      frequent: number of frequent words: the candidates of retrieval, also for the means of CSLS.
+      frequent_count: number of frequent words, which are the candidates of retrieval and the neighbours of
+        CSLS. The other words were asked for.
       counts: int [N], number of occurrences averaged in each vector, 0 if the word was encoded without
         context; None for static vectors.
       keys: normalised words, by which they are looked up; (): the words themselves.
@@ -247,7 +260,7 @@ class WordSpace:
 
     words: Sequence[str]
     vectors: np.ndarray
-    frequent: int
+    frequent_count: int
     counts: np.ndarray | None = None
     keys: Sequence[str] = ()
 
@@ -258,22 +271,22 @@ class WordSpace:
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Text to vectors of each layer, by a run, a projected run, static vectors or another program's model.
+    """What turns text into vectors: a trained model, static vectors, or a model of another program.
 
     Attributes:
       languages: the languages that the encoder knows.
-      layers: number of vectors of a word or sentence; layer 0 is the embedding output. Static
-        vectors have 1.
+      layers: number of layers, of each of which a word or sentence has a vector. Layer 0 is the embedding
+        output; static vectors are one layer.
     """
 
     languages: tuple[str, ...]
     layers: int
 
     def pairwise_space(self, source: str, target: str) -> Encoder:
-        """The encoder in the space where the two languages are compared.
+        """The encoder whose vectors of the two languages can be compared.
 
-        This is the encoder itself where all languages share one space, else an encoder of only
-        these two languages.
+        This is the encoder itself where all languages share one space; else one that maps these two
+        languages into a space of their own.
         """
 
     def words(self, text: str, language: str) -> list[str]:
@@ -298,12 +311,10 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class Pools(Protocol):
-    """An encoder that pools the words of a sentence in several ways.
+    """An encoder that pools the words of a sentence in several ways."""
 
-    Attributes:
-      pools: names of the ways, first that of `Encoder.sentences`; has 'sif' if word counts are known.
-    """
-
+    # Names of the ways, first that of `Encoder.sentences`; with 'sif' (smooth inverse frequency) if word
+    # counts are known.
     pools: tuple[str, ...]
 
     def pool_in_all_ways(self, texts: Sequence[str], language: str) -> Mapping[str, np.ndarray]:
@@ -329,15 +340,10 @@ class HasObjective(Protocol):
 
 @runtime_checkable
 class Truncates(Protocol):
-    """An encoder that cuts long sentences.
+    """An encoder that cuts long sentences."""
 
-    Attributes:
-      encoded_counts: language -> number of sentences encoded so far.
-      cut_counts: language -> number of encoded sentences that lost their end.
-    """
-
-    encoded_counts: Mapping[str, int]
-    cut_counts: Mapping[str, int]
+    encoded_counts: Mapping[str, int]  # language -> number of sentences encoded so far
+    cut_counts: Mapping[str, int]  # language -> number of these that lost their end
 
 
 @runtime_checkable
@@ -349,7 +355,7 @@ class Covers(Protocol):
 
 
 class Evaluator(Protocol):
-    """A measurement. In config.evals an entry's `name` chooses the class, and its key is arbitrary.
+    """A measurement. The `name` of an entry of config.evals chooses the class; its key may be any.
 
     Attributes:
       every_steps: training steps between two runs; 0: at the end only.
@@ -360,7 +366,7 @@ class Evaluator(Protocol):
     has_data: bool
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
-        """Yields (metric path, value).
+        """Yields (path of a metric, value), such as ('retrieval/de-en/chance', 0.001).
 
         Args:
           model: the model to measure. An evaluator of losses or senses needs a `HasObjective`.
@@ -371,16 +377,12 @@ class Evaluator(Protocol):
 
 
 class TrainingEvaluator(Protocol):
-    """A measurement during training, of variables instead of an encoder.
+    """A measurement during training, of variables instead of an encoder."""
 
-    Attributes:
-      every_steps: training steps between two runs; 0: at the end only.
-    """
-
-    every_steps: int
+    every_steps: int  # as of `Evaluator`
 
     def run(self, variables: Variables, step: int) -> Iterator[tuple[str, float]]:
-        """Yields (metric path, value) of the variables, sharded as in training, after `step` steps."""
+        """Yields (path of a metric, value) of the variables, sharded as in training, after `step` steps."""
 
 
 @runtime_checkable
@@ -395,6 +397,3 @@ class HasExamples(Protocol):
     """An evaluator that keeps a few rows of its last run, which its section of the report shows."""
 
     examples: Sequence[Mapping[str, Any]]
-
-
-EncodeFn = Callable[[Variables, Batch], Hidden]  # `Encodes.encode`, perhaps jitted

@@ -137,7 +137,7 @@ class Adversarial(AdversarialOptions):
         if not self.refinements:
             return matrix, info
         size = {"max_words": self.max_words, "neighbourhood": self.neighbourhood}
-        pairs = induce.induce(x @ matrix, y, **size)
+        pairs = induce.induce_dictionary(x @ matrix, y, **size)
         if not len(pairs):
             logging.warning("adversarial: no word pair is mutual; the map is not refined")
             return matrix, info
@@ -157,7 +157,7 @@ class Adversarial(AdversarialOptions):
         return refined.source_map, info
 
     def _criterion(self, x: np.ndarray, y: np.ndarray, matrix: np.ndarray) -> float:
-        return induce.criterion(x @ matrix, y, neighbourhood=self.neighbourhood)
+        return induce.unsupervised_criterion(x @ matrix, y, neighbourhood=self.neighbourhood)
 
 
 def initial_weights(key: Array, width: int, hidden: int) -> Discriminator:

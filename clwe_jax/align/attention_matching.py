@@ -232,10 +232,10 @@ def regression(source: TableSentences, target: TableSentences, ridge: float = 1e
     """
     x = source.means()
     y = target.means()
-    squares = procrustes.product(x, x)
+    squares = procrustes.transposed_product(x, x)
     # In units of the mean square, so that the ridge does not depend on the vectors' scale.
     squares += ridge * np.trace(squares) / len(squares) * np.eye(len(squares))
-    linear = np.linalg.solve(squares, procrustes.product(x, y)).astype(np.float32)
+    linear = np.linalg.solve(squares, procrustes.transposed_product(x, y)).astype(np.float32)
     # 1e-6 stands for the temperature 0, by which the scores could not be divided.
     return Match({"linear": linear, "bias": np.zeros(linear.shape[1], np.float32)}, 1e-6)
 
@@ -262,13 +262,9 @@ class _Both(Sequence[Mapped]):
 
 
 def pivot_map(source: TableSentences, target: TableSentences) -> np.ndarray:
-    """The Procrustes map of pivots: the mutually nearest words by the maps of linear regression.
+    """The Procrustes map of the pivots of parallel sentences: float32 [D, D'], orthonormal rows or columns.
 
-    Args:
-      source, target: parallel sentences.
-
-    Returns:
-      float32 [D, D'], with orthonormal rows or columns.
+    Pivots are here the words that are mutually nearest by the maps of linear regression.
     """
     views = []
     for own, other in ((source, target), (target, source)):

@@ -32,12 +32,9 @@ class Contrastive(ContrastiveOptions):
     batch, and random frequent words of the other language, repel it. Both sides get a linear map,
     the identity at first. A share of the dictionary's source words is set aside, and the maps of
     the epoch with the lowest loss on them are kept: those of the start where no epoch is better.
-
-    Attributes:
-      seed: of the draws.
     """
 
-    seed: int = 0
+    seed: int = 0  # of the draws
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """Learns both maps.

@@ -73,9 +73,9 @@ def statistics(x: np.ndarray, z: np.ndarray, pairs: np.ndarray, l2: float) -> St
     left = x[np.unique(pairs[:, 0])]
     right = z[np.unique(pairs[:, 1])]
     return Statistics(
-        procrustes.product(left, left),
-        procrustes.product(right, right),
-        procrustes.product(x[pairs[:, 0]], z[pairs[:, 1]]),
+        procrustes.transposed_product(left, left),
+        procrustes.transposed_product(right, right),
+        procrustes.transposed_product(x[pairs[:, 0]], z[pairs[:, 1]]),
         len(pairs),
         l2,
     )

@@ -1,4 +1,4 @@
-"""Induced dictionaries of two aligned vocabularies, and a criterion of their alignment."""
+"""Dictionaries that are induced from two aligned spaces, and a criterion of the alignment without one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_WORDS = 15_000
 CRITERION_WORDS = 10_000
 
 
-def induce(
+def induce_dictionary(
     x: Array,
     y: Array,
     *,
@@ -39,7 +39,7 @@ def induce(
     Returns:
       int32 [P, 2], rows of x and of y, by row of x.
     """
-    # Where every word of both sides needs its best, two products serve both directions.
+    # Where every word of both sides needs its nearest word, two products serve both directions.
     if mutual and method == "csls" and max(len(x), len(y)) <= (max_words or np.inf):
         best, back = both_sides.best(x, y, [neighbourhood])[-1]
         own = np.arange(len(best), dtype=np.int32)
@@ -56,7 +56,7 @@ def induce(
     return pairs[answers[pairs[:, 1]] == pairs[:, 0]]
 
 
-def criterion(
+def unsupervised_criterion(
     x: Array, y: Array, max_words: int | None = CRITERION_WORDS, neighbourhood: int = 10
 ) -> float:
     """The criterion that selects maps without a dictionary.

@@ -1,7 +1,8 @@
 """Linear maps in closed form: orthogonal Procrustes and least squares.
 
-The algebra on D x D matrices runs in float64 on the host, where it takes milliseconds; the maps are
-exact to float32. The retrieval of the refinement rounds runs on JAX's default device.
+Rows are words: a map W takes x to x W. The algebra on D x D matrices runs in float64 on the host, where it
+takes milliseconds; the maps are exact to the precision of float32. The refinement rounds search for nearest
+neighbours on JAX's default device.
 """
 
 from __future__ import annotations
@@ -15,25 +16,26 @@ from clwe_jax.align import alignment, induce
 from clwe_jax.options.aligners import LeastSquaresOptions, ProcrustesOptions
 from clwe_jax.types import Array
 
-_ROWS = 65_536  # rows converted to float64 at once
+_CHUNK_ROWS = 65_536  # rows that are converted to float64 at once, to save memory
 
 
 @dataclasses.dataclass(frozen=True)
 class Procrustes(ProcrustesOptions):
-    """The orthogonal map W that minimises ||X W - Y|| over the pairs.
+    """The orthogonal map W that minimises ||X W - Y||; row i of X and of Y are the vectors of pair i.
 
     W = U V^T with U S V^T = X^T Y (Schoenemann 1966; Xing et al. 2015). Every refinement round
-    induces a dictionary of mutual nearest neighbours and solves again (Conneau et al. 2018,
-    section 2.2). The result is the map of the round with the highest `induce.criterion`, the mean cosine of
-    frequent words with their nearest translation.
+    induces a dictionary of mutual nearest neighbours and solves for it (Conneau et al. 2018,
+    section 2.2). The result is the map of the round with the highest `induce.unsupervised_criterion`, the
+    mean cosine of frequent words with their nearest translation.
     """
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
-        """Solves for the pairs; the [D, D] map is orthogonal.
+        """Finds the map [D, D] of a dictionary, as `alignment.Aligner.fit` describes.
 
-        The alignment's `info` has 'pairs', their number in each round, and, with refinement, 'criterion'
-        of each round and 'round', the number of the kept round.
+        The alignment's `info` has 'pairs', the number of pairs in each round, and, with refinement,
+        'criterion' of each round and 'round', the number of the round whose map is kept.
         """
+        # `steps`: what preprocessing learned of each side, such as its mean.
         x, y, pairs, steps = alignment.prepare("procrustes", source, target, pairs, self.preprocess)
         matrix = orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
         info: dict = {"aligner": "procrustes", "pairs": [len(pairs)]}
@@ -45,14 +47,16 @@ class Procrustes(ProcrustesOptions):
     def _refine_map(
         self, x: np.ndarray, y: np.ndarray, matrix: np.ndarray, info: dict
     ) -> np.ndarray:
-        """The best map among `matrix` and those of the rounds, whose facts are added to `info`."""
-        csls = {"neighbourhood": self.neighbourhood}
+        """The best map among `matrix` and those of the rounds; adds what `fit` says of them to `info`."""
+        csls_options = {"neighbourhood": self.neighbourhood}
         mapped = x @ matrix.astype(np.float32)
         best = matrix
-        info["round"] = 0
-        info["criterion"] = [induce.criterion(mapped, y, **csls)]
+        best_round = 0
+        criteria = [induce.unsupervised_criterion(mapped, y, **csls_options)]
         for number in range(1, self.refinements + 1):
-            pairs = induce.induce(mapped, y, method=self.method, max_words=self.max_words, **csls)
+            pairs = induce.induce_dictionary(
+                mapped, y, method=self.method, max_words=self.max_words, **csls_options
+            )
             if not len(pairs):
                 logging.warning(
                     "procrustes: round %d induced no pairs; the refinement ends", number
@@ -61,10 +65,11 @@ class Procrustes(ProcrustesOptions):
             matrix = orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
             mapped = x @ matrix.astype(np.float32)
             info["pairs"].append(len(pairs))
-            info["criterion"].append(induce.criterion(mapped, y, **csls))
-            if info["criterion"][-1] > info["criterion"][info["round"]]:
+            criteria.append(induce.unsupervised_criterion(mapped, y, **csls_options))
+            if criteria[-1] > criteria[best_round]:
                 best = matrix
-                info["round"] = number
+                best_round = number
+        info.update(round=best_round, criterion=criteria)
         return best
 
 
@@ -78,7 +83,7 @@ class LeastSquares(LeastSquaresOptions):
     """
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
-        """Solves for the pairs; the map is [D, D'].
+        """Finds the map [D, D'] of a dictionary, as `alignment.Aligner.fit` describes.
 
         The alignment's `info` also has 'residual', the mean squared length of the rows of X W - Y over the pairs.
         """
@@ -97,7 +102,7 @@ class LeastSquares(LeastSquaresOptions):
 
 def orthogonal(x: Array, y: Array) -> np.ndarray:
     """The orthogonal W that minimises ||x W - y||: float64 [D, D] for two [P, D]."""
-    return polar(product(x, y))
+    return polar(transposed_product(x, y))
 
 
 def polar(matrix: np.ndarray) -> np.ndarray:
@@ -117,8 +122,8 @@ def least_squares(x: Array, y: Array, ridge: float = 0.0) -> np.ndarray:
       y: outputs, [P, D'].
       ridge: weight of the squared norm, at least 0.
     """
-    # Smaller singular values of x are rounding errors, of the type that x has had until now: dividing by
-    # them would give huge weights.
+    # A singular value of x below this share of the largest one is a rounding error, and dividing by it would
+    # give huge weights. The error is that of the type in which x was computed, so this precedes float64.
     rounding = np.finfo(np.result_type(x.dtype, np.float32)).eps * max(x.shape)
     x = np.asarray(x, np.float64)
     y = np.asarray(y, np.float64)
@@ -129,10 +134,10 @@ def least_squares(x: Array, y: Array, ridge: float = 0.0) -> np.ndarray:
     return np.linalg.lstsq(x, y, rcond=rounding)[0]
 
 
-def product(x: Array, y: Array) -> np.ndarray:
+def transposed_product(x: Array, y: Array) -> np.ndarray:
     """x^T y in float64: [D, D'] for [P, D] and [P, D']."""
     total = np.zeros((x.shape[1], y.shape[1]))
-    for start in range(0, len(x), _ROWS):
-        rows = slice(start, start + _ROWS)
+    for start in range(0, len(x), _CHUNK_ROWS):
+        rows = slice(start, start + _CHUNK_ROWS)
         total += np.asarray(x[rows], np.float64).T @ np.asarray(y[rows], np.float64)
     return total

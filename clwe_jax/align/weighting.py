@@ -33,10 +33,12 @@ def symmetric(x: Array, y: Array, reweight: float = 0.5) -> tuple[np.ndarray, np
       Two float64 [D, D] maps.
     """
     # Step 1
-    whiten_x, back_x = _roots_of_gram(procrustes.product(x, x))
-    whiten_y, back_y = _roots_of_gram(procrustes.product(y, y))
+    whiten_x, back_x = _roots_of_gram(procrustes.transposed_product(x, x))
+    whiten_y, back_y = _roots_of_gram(procrustes.transposed_product(y, y))
     # Step 2
-    left, correlation, right = np.linalg.svd(whiten_x @ procrustes.product(x, y) @ whiten_y)
+    left, correlation, right = np.linalg.svd(
+        whiten_x @ procrustes.transposed_product(x, y) @ whiten_y
+    )
     right = right.T
     weight = correlation**reweight
     # Steps 3 and 4
@@ -51,7 +53,7 @@ def root_similarity(x: Array) -> np.ndarray:
 
     With x = U S V^T it is U S U^T, which is also x (x^T x)^(-1/2) x^T.
     """
-    values, vectors = np.linalg.eigh(procrustes.product(x, x))
+    values, vectors = np.linalg.eigh(procrustes.transposed_product(x, x))
     # The eigenvalues are squares of the spreads, hence the square of the floor.
     kept = values > _FLOOR**2 * values[-1]
     fourth = np.where(kept, values, 1.0) ** -0.25 * kept

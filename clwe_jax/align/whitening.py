@@ -60,4 +60,4 @@ def moments(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The mean [D] and the covariance [D, D] of vectors [N, D], in float64; they are read in parts."""
     mean = x.mean(0, dtype=np.float64)
     # In float32 the difference of two large numbers would lose the small variances.
-    return mean, procrustes.product(x, x) / len(x) - np.outer(mean, mean)
+    return mean, procrustes.transposed_product(x, x) / len(x) - np.outer(mean, mean)

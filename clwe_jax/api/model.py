@@ -97,18 +97,19 @@ class Model(SpecialMethods):
         Args:
           texts, lang: sentences and their language.
           layer: a layer's number, 0 for the embeddings; 'mean_last4', the mean over the last four; 'all', the
-            vectors of all layers. None: 'mean_last4', but with pool='own' the model's own way, if it has one.
-          pool: how the vectors of a sentence's pieces (static vectors: words) become one. 'mean': their mean,
-            or a model's own pooling; 'sif': the mean in which a piece weighs a / (a + p), with a = 1e-3 and p its share in the run's
-            text; 'own': as a downloaded model's folder says where `layer` is None, else 'mean'; None: they
-            stay, a vector for each piece (or word with a vector). A static vector has the layer 0.
-          normalize: whether vectors have length 1.
+            vectors of all layers. None: with pool='own' the layer that the folder of a downloaded model
+            names, else 'mean_last4'. Static vectors are layer 0.
+          pool: how the vectors of a sentence's pieces (of its words, for static vectors) become one. 'own':
+            as the folder of a downloaded model says, if `layer` is None, else 'mean'. 'mean': their mean, or
+            the model's own pooling. 'sif': their mean with the weights a / (a + p), where a = 1e-3 and p is
+            the share of a piece in the run's text. None: a vector for each piece (or word) is returned.
+          normalize: whether vectors get length 1, so that `x @ y.T` holds cosines.
           batch_size: rows that a language model computes at once.
           show_progress: whether a line on stderr shows how many texts are done; None: on a terminal.
 
         Returns:
           float32 [N, D]; with pool=None a list of [pieces, D]. With layer='all' the last axis [D]
-          becomes [layers + 1, D].
+          becomes [1 + layers, D], the embeddings first.
 
         Raises:
           ValueError: an unknown language (the nearest one is named), layer or kind of pooling, or

@@ -288,12 +288,7 @@ def _arguments(command: str, argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(command: str, argv: Sequence[str]) -> None:
-    """The command line.
-
-    Args:
-      command: align, align-documents, mine or tag.
-      argv: its arguments.
-    """
+    """The command line of align, align-documents, mine and tag."""
     given = _arguments(command, argv)
     terminal.command_log(logging.INFO)
     compiled.keep()

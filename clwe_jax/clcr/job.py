@@ -263,7 +263,7 @@ class Clcr(Job):
         figures: dict[str, float] = {}
         for side, language in enumerate(options.languages(self.config)):
             (x, gold), (test_x, test_gold) = (
-                (split.words.common(side).words, clcr_steps.labels(split.links, side))
+                (split.words.common(side).words, clcr_steps.pivot_labels(split.links, side))
                 for split in (mapped.train, mapped.test)
             )
             if not gold.any():

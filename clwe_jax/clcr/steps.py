@@ -77,7 +77,7 @@ def distances(views: Views, others: int = 0, seed: int = 0) -> Iterator[np.ndarr
 
 
 def mean_variance(views: Views) -> float:
-    """The mean of both sides' variance of a dimension: the distance of words to their mean vector."""
+    """The variance of a dimension over the words of a side, mean over the dimensions and both sides."""
     return float(np.mean([np.diag(whitening.moments(x.words)[1]).mean() for x in views.own]))
 
 
@@ -190,7 +190,7 @@ def has_collapsed(variance: float, rank: float) -> bool:
     return variance < _MIN_VARIANCE or rank < _MIN_RANK
 
 
-def labels(links: Sequence[np.ndarray], side: int) -> np.ndarray:
+def pivot_labels(links: Sequence[np.ndarray], side: int) -> np.ndarray:
     """Whether each word of a side is a pivot, int [words]."""
     return np.concatenate([x.any(1 - side) for x in links]).astype(int)
 
@@ -261,14 +261,15 @@ def orders(links: Sequence[np.ndarray], side: int = 0) -> list[Order]:
 
 
 def gold_links(rows: Sequence[Linked]) -> list[np.ndarray]:
-    """The sure links of which neither word has another one, bool [M, N] each."""
+    """The sure links whose two words have no other sure link, bool [M, N] each."""
     unique = []
     for row in rows:
         links = np.zeros((len(row.source), len(row.target)), bool)
-        links[tuple(np.array(sorted(row.sure), int).reshape(-1, 2).T)] = True
-        unique.append(
-            links & (links.sum(1, keepdims=True) == 1) & (links.sum(0, keepdims=True) == 1)
-        )
+        for link in row.sure:
+            links[link] = True
+        only_of_source = links.sum(1, keepdims=True) == 1
+        only_of_target = links.sum(0, keepdims=True) == 1
+        unique.append(links & only_of_source & only_of_target)
     return unique
 
 

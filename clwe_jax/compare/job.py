@@ -30,11 +30,7 @@ _LOG_LINES = 3  # of the output of a failed process
 
 @dataclasses.dataclass(frozen=True)
 class Failed:
-    """A run of a system that ended with an error.
-
-    Attributes:
-      reason: the error.
-    """
+    """A run of a system that ended with an error."""
 
     reason: str
 

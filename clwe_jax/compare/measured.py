@@ -26,11 +26,12 @@ class Measured:
 
     Attributes:
       figures: metric path -> value.
-      outcomes: 'FIGURE/PART' -> counts of the test items, int [heads, N, 3], as of
-        `text.labelled.scores`; a part is a direction of two languages, or a language.
+      outcomes: 'FIGURE/PART' -> for each head and test item the numbers of right, of gold and of predicted
+        labels, int [heads, N, 3] (`text.labelled.scores`). A part is a direction of two languages, or a
+        language.
       keys: 'FIGURE/PART' -> a key of the test items: outcomes of equal keys are of the same items.
-      cost: 'minutes', of processors in training; 'wall_minutes' of it; 'memory', most bytes in it;
-        'disk', bytes; 'all_minutes', of training, evaluation and tasks over all starts, by the clock.
+      cost: of the training 'minutes' of processors, 'wall_minutes' by the clock and 'memory', the most bytes;
+        'disk', bytes; 'all_minutes' by the clock, of training, evaluation and tasks over all starts.
       used: the training in words: steps, pieces, passes.
       device: the devices of its process.
       items: 'FIGURE/PART' -> numbers of the test items, as of `agreement.Outcomes`; absent: the numbers of

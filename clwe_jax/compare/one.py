@@ -54,12 +54,7 @@ _TRIAL_VALUES = {
 
 
 def measure(config: CompareRun, place: RunPlace) -> Measured | None:
-    """Trains a system, unless it is trained, and measures it; None where a signal stopped it.
-
-    Args:
-      config: of the comparison, resolved.
-      place: the run.
-    """
+    """Trains a system, unless it is trained, and measures it; None where a signal stopped it."""
     folders = shared.folders(config, place.workdir)
     used = ""
     run = None

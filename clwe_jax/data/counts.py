@@ -29,7 +29,7 @@ def language_shares(languages: tuple[str, ...], sums: Mapping[str, int]) -> dict
 
 @dataclasses.dataclass(frozen=True)
 class PieceCounts:
-    """`arrays.Counts` of batches that `types.piece_batch` describes.
+    """`arrays.Counts` of batches that `types.piece_shapes` describes.
 
     Attributes:
       languages: languages of the run; language ids are indices into them.

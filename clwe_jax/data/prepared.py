@@ -25,7 +25,7 @@ from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import to_dict
 from clwe_jax.text.dictionary.label_table import LabelTable
 from clwe_jax.text.vocab.tokenizer import Tokenizer
-from clwe_jax.types import Batch, piece_batch
+from clwe_jax.types import Batch, piece_shapes
 
 META = "meta.json"
 EXTRAS = "extras.json"
@@ -232,7 +232,7 @@ class Prepared:
             process_index=process_index,
             process_count=process_count,
             # Batches of other forms have no pieces to count.
-            counts=PieceCounts(languages) if piece_batch(1, 1).keys() <= form.keys() else None,
+            counts=PieceCounts(languages) if piece_shapes(1, 1).keys() <= form.keys() else None,
             fingerprint=self.meta["fingerprint"],
         )
 

@@ -19,7 +19,7 @@ from clwe_jax.encoders.batching import Plan, Spot
 from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.models.pooling import last_layers
 from clwe_jax.text.vocab.tokenizer import Tokenizer
-from clwe_jax.types import Array, Batch, EncodeFn, Encoder, Hidden, Pools, Variables, piece_batch
+from clwe_jax.types import Array, Batch, EncodeFn, Encoder, Hidden, Pools, Variables, piece_shapes
 
 _SHORTEST = 8  # positions of the shortest row
 _SHARED = 64  # positions of a batch's row that several rows share
@@ -299,7 +299,7 @@ class RowEncoder:
           spots: where each of the rows stands; None: each in a row of the batch of its own.
         """
         vocabulary = self.tokenizer.vocabulary
-        shapes = piece_batch(size, length)
+        shapes = piece_shapes(size, length)
         arrays = {key: np.zeros(x.shape, x.dtype) for key, x in shapes.items()}
         arrays["inputs"][:] = vocabulary.pad_id
         arrays["groups"] = np.full((size, length), -1, np.int32)

@@ -94,11 +94,7 @@ class FeatureTable:
 
 
 def join_tables(tables: Sequence[FeatureTable], folder: str | None = None) -> FeatureTable:
-    """The rows of several tables in one.
-
-    Args:
-      tables: one or more.
-    """
+    """The rows of one or more tables in one."""
     if len(tables) == 1:
         return tables[0]
     sizes = [len(table.values) - 1 for table in tables]

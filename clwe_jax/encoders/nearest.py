@@ -14,11 +14,8 @@ from clwe_jax.embeddings.vectors import Vectors
 class Neighbour(NamedTuple):
     """A word near another word.
 
-    Attributes:
-      word: the word.
-      language: its language.
-      score: the cosine of their vectors, which a language model centers by language; for static
-        vectors the score of the chosen method.
+    `score` is the cosine of their vectors, which a language model centers by language; of static vectors it
+    is the score of the chosen method, by default CSLS.
     """
 
     word: str

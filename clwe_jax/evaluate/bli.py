@@ -82,7 +82,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         return [name.strip() for name in self.methods.split(",") if name.strip()]
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
-        """Yields bli/{src}-{trg}/{metric} as fractions; * is '' (cosine), '_csls' or '_softmax':
+        """Yields bli/{src}-{trg}/{metric} as fractions. A star is a score: '' (cosine), '_csls' or '_softmax'.
 
         p@1*, p@5*, p@10*, mrr*: over all source words. A source word without a vector is predicted
           to be its own translation. mrr counts a translation beyond the ten nearest words as 0.
@@ -91,8 +91,8 @@ class LexiconInduction(ByIdentity, BliEvaluation):
           are the same string.
         p@1*_low, p@1*_high, ...: 95% intervals over words (`statistics.wilson_interval`).
         coverage, coverage_distinct: shares of covered words; words, words_distinct: numbers of
-          words; pairs: number of pairs; oov: share of source words without a vector; isolated: share of source words that
-          do not occur in the text sample and were encoded alone (contextual words only).
+          words; pairs: number of pairs; oov: share of source words without a vector; isolated: share of
+          source words that do not occur in the text sample and were encoded alone (contextual words only).
         chance: one over the number of candidates.
         frequency/{first}-{last}/p@1*, .../words: figures by frequency rank.
         tag/{tag}/p@1*, .../words: figures by part of speech.
@@ -116,14 +116,16 @@ class LexiconInduction(ByIdentity, BliEvaluation):
                     spaces[language] = view, self._space(view, language, sample)
             source = spaces[test.source][1]
             target = spaces[test.target][1]
-            if source.frequent and target.frequent:
+            if source.frequent_count and target.frequent_count:
                 for metric, value in self._measure(test, source, target, shared):
                     figures[f"bli/{test.name}/{metric}"] = value
                     yield f"bli/{test.name}/{metric}", value
             else:
                 empty.append(test.name)
             # Vectors of a language that no later test needs leave the memory.
-            later = set(itertools.chain(*((t.source, t.target) for t in self._tests[place + 1 :])))
+            later: set[str] = set()
+            for other in self._tests[place + 1 :]:
+                later |= {other.source, other.target}
             spaces = {language: space for language, space in spaces.items() if language in later}
         if empty:
             logging.warning(
@@ -153,12 +155,13 @@ class LexiconInduction(ByIdentity, BliEvaluation):
                 shown = places.all
             path = f"bli/{test.name}/p@1{SUFFIXES[method]}"
             self.outcomes[path] = Outcomes(places.all == 1, items)
-            if induced.other.any():
-                right = places.distinct[induced.other] == 1
-                self.outcomes[f"{path}_distinct"] = Outcomes(right, items[induced.other])
+            distinct = induced.has_other_spelling
+            if distinct.any():
+                right = places.distinct[distinct] == 1
+                self.outcomes[f"{path}_distinct"] = Outcomes(right, items[distinct])
             yield from induced.figures(SUFFIXES[method], places)
         yield from induced.counts()
-        yield "chance", 1 / target.frequent
+        yield "chance", 1 / target.frequent_count
         layers = source.vectors.shape[1]
         for layer in range(layers) if layers > 1 else ():
             for method in self._methods:
@@ -181,11 +184,11 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         queries = select_layer(source.vectors, layer)
         ranked = ranks.ranks_of_answers(
             queries[induced.source_rows[induced.known][lines]],
-            select_layer(target.vectors[: target.frequent], layer),
+            select_layer(target.vectors[: target.frequent_count], layer),
             right,
-            min(_DEPTH, target.frequent),
+            min(_DEPTH, target.frequent_count),
             _RETRIEVAL[method],
-            pool=queries[: source.frequent],
+            pool=queries[: source.frequent_count],
             neighbourhood=self.neighbourhood,
             beta=self.beta,
             shared=shared,
@@ -196,13 +199,13 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         self, induced: WordInduction, source: WordSpace, target: WordSpace
     ) -> tuple[np.ndarray, np.ndarray]:
         """The nearest candidates, by cosine, of the source words that have a vector, and their scores."""
-        depth = min(_DEPTH, target.frequent)
+        depth = min(_DEPTH, target.frequent_count)
         rows = induced.source_rows[induced.known]
         if not len(rows):
             return np.zeros((0, depth), int), np.zeros((0, depth), np.float32)
         indices, scores = csls.nearest(
             select_layer(source.vectors, self.layer)[rows],
-            select_layer(target.vectors[: target.frequent], self.layer),
+            select_layer(target.vectors[: target.frequent_count], self.layer),
             depth,
         )
         return np.asarray(indices), np.asarray(scores)

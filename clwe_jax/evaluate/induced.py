@@ -18,11 +18,11 @@ _SHOWN = 5  # nearest words in a row of the table of errors
 
 
 class Places(NamedTuple):
-    """The place (from 1) of the first right candidate of each source word; 0: none of ten is right.
+    """The place (from 1) of each source word's first translation among its nearest words; 0: beyond ten.
 
     Attributes:
-      all: by all pairs, int [W].
-      distinct: by the pairs of two different strings, int [W].
+      all: the first of all its translations, int [W].
+      distinct: the first of its translations with another spelling, int [W].
     """
 
     all: np.ndarray
@@ -41,7 +41,7 @@ class WordInduction:
     Attributes:
       source_rows: row of each source word's vector, int [W]; -1: no vector.
       known: bool [W], whether a source word has a vector.
-      other: bool [W], whether it has a translation of another spelling.
+      has_other_spelling: bool [W], whether it has a translation of another spelling.
     """
 
     def __init__(
@@ -60,17 +60,22 @@ class WordInduction:
         self._gold = [test.entries[word] for word in self._words]
         self.source_rows = np.array([source.index.get(word, -1) for word in self._words])
         self.known = self.source_rows >= 0
-        candidates = {word: row for word, row in target.index.items() if row < target.frequent}
-        self._candidates = [{candidates[w] for w in some if w in candidates} for some in self._gold]
-        self._distinct = [
-            {row for row in some if self._target_keys[row] != word}
-            for word, some in zip(self._words, self._candidates)
-        ]
-        self.other = np.array([bool(some - {w}) for w, some in zip(self._words, self._gold)])
-        self._own = np.array([word in some for word, some in zip(self._words, self._gold)])
+        candidates = {
+            word: row for word, row in target.index.items() if row < target.frequent_count
+        }
+        # The rows of each source word's translations, and of those with another spelling.
+        self._candidates = []
+        self._distinct = []
+        for word, gold in zip(self._words, self._gold):
+            rows = {candidates[translation] for translation in gold if translation in candidates}
+            self._candidates.append(rows)
+            self._distinct.append({row for row in rows if self._target_keys[row] != word})
+        entries = list(zip(self._words, self._gold))
+        self.has_other_spelling = np.array([bool(gold - {word}) for word, gold in entries])
+        self._translates_itself = np.array([word in gold for word, gold in entries])
         self._covered = self.known & np.array([bool(some) for some in self._candidates])
         self._covered_distinct = self.known & np.array([bool(some) for some in self._distinct])
-        ranked = self.known & (self.source_rows < source.frequent)
+        ranked = self.known & (self.source_rows < source.frequent_count)
         self._ranks = np.where(ranked, self.source_rows + 1, 0)
         self._groups = {**dict(_frequency_groups(self._ranks)), **_tag_groups(self._words, tags)}
 
@@ -78,11 +83,12 @@ class WordInduction:
         """Coverage, and numbers of words and of pairs."""
         yield "words", float(len(self._words))
         yield "pairs", float(sum(map(len, self._gold)))
-        yield "words_distinct", float(self.other.sum())
+        yield "words_distinct", float(self.has_other_spelling.sum())
         yield "coverage", float(self._covered.mean())
         yield "oov", float((~self.known).mean())
-        if self.other.any():
-            yield "coverage_distinct", float(self._covered_distinct[self.other].mean())
+        if self.has_other_spelling.any():
+            covered = self._covered_distinct[self.has_other_spelling]
+            yield "coverage_distinct", float(covered.mean())
         if self._source.counts is not None:
             alone = self.known & (self._source.counts[self.source_rows] == 0)
             yield "isolated", float(alone.mean())
@@ -99,18 +105,19 @@ class WordInduction:
 
     @functools.cached_property
     def questions(self) -> tuple[np.ndarray, list[set[int]]]:
-        """Lines among the words that have a vector, int [Q], and the candidates that are right there.
+        """The words to look up, as numbers among those that have a vector, int [Q], and their right candidates.
 
-        First all pairs of every word; then, of words that have a pair of two equal strings, the others.
+        Each word stands there with all its translations. A word that is spelled like one of them stands there
+        again, at the end, with the others alone.
         """
         known = np.flatnonzero(self.known).tolist()
-        also = [
-            (line, self._distinct[i])
-            for line, i in enumerate(known)
-            if self._distinct[i] != self._candidates[i]
-        ]
-        lines = [*range(len(known)), *(line for line, _ in also)]
-        return np.array(lines, int), [*(self._candidates[i] for i in known), *(x for _, x in also)]
+        lines = list(range(len(known)))
+        right = [self._candidates[word] for word in known]
+        for line, word in enumerate(known):
+            if self._distinct[word] != self._candidates[word]:
+                lines.append(line)
+                right.append(self._distinct[word])
+        return np.array(lines, int), right
 
     def places(self, ranked: np.ndarray) -> Places:
         """The places of the right candidates.
@@ -118,25 +125,24 @@ class WordInduction:
         Args:
           ranked: the rank of the first right candidate by `questions`, int [Q]; 0: none.
         """
-        places, apart = np.zeros((2, len(self._words)), int)
+        places, distinct = np.zeros((2, len(self._words)), int)
         lines, _ = self.questions
         known = np.flatnonzero(self.known)
-        places[known] = apart[known] = ranked[: len(known)]
-        apart[known[lines[len(known) :]]] = ranked[len(known) :]
+        places[known] = distinct[known] = ranked[: len(known)]
+        distinct[known[lines[len(known) :]]] = ranked[len(known) :]
         # A word without a vector is predicted to be its own translation (joint-align, appendix B).
-        places[~self.known & self._own] = 1
-        return Places(places, apart)
+        places[~self.known & self._translates_itself] = 1
+        return Places(places, distinct)
 
     def figures(self, suffix: str, ranked: Places) -> Iterator[tuple[str, float]]:
         """P@k, MRR and intervals over all sets of words, and P@1 of the groups."""
-        places, apart = ranked
-        for ending, ranks, some in (
-            ("", places, slice(None)),
-            ("_covered", places, self._covered),
-            ("_distinct", apart, self.other),
-            ("_distinct_covered", apart, self._covered_distinct),
+        for ending, ranks, words in (
+            ("", ranked.all, slice(None)),
+            ("_covered", ranked.all, self._covered),
+            ("_distinct", ranked.distinct, self.has_other_spelling),
+            ("_distinct_covered", ranked.distinct, self._covered_distinct),
         ):
-            ranks = ranks[some]
+            ranks = ranks[words]
             ending = f"{suffix}{ending}"
             if not len(ranks):
                 continue
@@ -147,7 +153,7 @@ class WordInduction:
             yield f"p@1{ending}_low", low
             yield f"p@1{ending}_high", high
         for name, members in self._groups.items():
-            yield f"{name}/p@1{suffix}", precision(places[members], 1)
+            yield f"{name}/p@1{suffix}", precision(ranked.all[members], 1)
 
     def rows(
         self, nearest: np.ndarray, scores: np.ndarray, places: np.ndarray
@@ -175,7 +181,7 @@ class WordInduction:
                 "word": _spell(word, self._source),
                 "rank": int(self._ranks[number]) or None,
                 "gold": sorted(_spell(key, self._target) for key in self._gold[number]),
-                "distinct": bool(self.other[number]),
+                "distinct": bool(self.has_other_spelling[number]),
                 "found": near,
                 "place": place,
                 "kind": _kind(word, bool(self.known[number]), covered, place, keys),

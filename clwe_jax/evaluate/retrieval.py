@@ -25,50 +25,57 @@ from clwe_jax.text.corpus import parallel
 from clwe_jax.text.corpus.repeats import drop_repeats
 from clwe_jax.types import Covers, Encoder, Pools, Truncates
 
-# Suffixes of the metrics that the papers compare.
-_COMPARED = ("", "_centered", "_csls")
-# A second CSLS has fewer neighbours than the papers' ten, as one candidate alone is the translation.
+# Endings of a metric's name, one for each score that the papers compare (`nearest_is_translation`).
+_SCORES = ("", "_centered", "_csls")
+# CSLS is also measured with fewer neighbours than the papers' ten, because only one candidate is right.
 _FEW_NEIGHBOURS = 3
 _CSLS_OF_FEW = f"_csls_k{_FEW_NEIGHBOURS}"
 SIF = "retrieval/sif"  # prefix of the metrics of sentences pooled by SIF
 
 
-def matches(
+def nearest_is_translation(
     source: np.ndarray, target: np.ndarray, neighbourhoods: Sequence[int] = (10,)
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Whether each row's nearest row on the other side is its translation, the row of the same number.
+    """Whether the nearest row on the other side is the translation: the row of the same number.
 
     Args:
       source, target: [N, D].
       neighbourhoods: numbers of neighbours; CSLS is computed with each.
 
     Returns:
-      Suffix of a metric -> bool [N] for the sources and bool [N] for the targets. '': by cosine;
-      '_centered': by cosine after subtraction of each side's mean; '_csls': by CSLS with the first
-      number of neighbours; '_csls_k3', ...: by CSLS with each further number.
+      Ending of a metric's name -> bool [N] for the sources and bool [N] for the targets. '': by
+      cosine; '_centered': by cosine after subtraction of each side's mean; '_csls': by CSLS with the
+      first number of neighbours; '_csls_k3', ...: by CSLS with each further number.
 
     Raises:
       ValueError: a value that is not finite.
     """
     csls.check_finite(source)
     csls.check_finite(target)
-    # Of each score, the best target of each source and the best source of each target.
+    # For each score a pair: the nearest target of each source, and the nearest source of each target.
     plain, *by_csls = both_sides.best(source, target, neighbourhoods)
-    # If languages form separate clusters, their mean vectors outweigh meaning in the cosine.
+    # The cosine of two sentences depends on the means of their languages, too: centering removes that part.
     [centered] = both_sides.best(source - source.mean(0), target - target.mean(0))
-    suffixes = ["_csls", *(f"_csls_k{count}" for count in neighbourhoods[1:])]
-    nearest = {"": plain, "_centered": centered, **dict(zip(suffixes, by_csls))}
+    csls_endings = ["_csls", *(f"_csls_k{count}" for count in neighbourhoods[1:])]
+    nearest = {"": plain, "_centered": centered, **dict(zip(csls_endings, by_csls))}
     rows = np.arange(len(source))
-    return {suffix: (ahead == rows, back == rows) for suffix, (ahead, back) in nearest.items()}
+    return {
+        ending: (of_source == rows, of_target == rows)
+        for ending, (of_source, of_target) in nearest.items()
+    }
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
     """Accuracy of sentence retrieval by language pair, for any encoder.
 
+    `headlines`, `section` and `describe_tests` are what the report shows of it.
+
     Attributes:
-      outcomes: path of each metric mean* of the last run -> whether each source sentence found its
-        translation; pairs with the same English sentence have the same item number.
+      context: the run that is measured.
+      outcomes: path of each metric of the last run whose name begins with 'mean' -> whether each sentence
+        found its translation, for tests of significance. Their items are English sentences, which pairs of
+        several languages share.
     """
 
     headlines = retrieval_page.HEADLINES
@@ -81,7 +88,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.has_data:
-            _ = self._pairs  # an error in the folder is raised before training starts
+            _ = self._pairs  # reads the files, so that an error in them is raised before training
 
     @property
     def texts(self) -> dict[str, list[str]]:
@@ -93,10 +100,10 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         return {language: list(sentences) for language, sentences in texts.items()}
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
-        """Yields metrics as fractions; * is '' (cosine), '_centered' or '_csls'.
+        """Yields metrics as fractions. A star is a score: '' (cosine), '_centered' or '_csls'.
 
-        'mean' in a path is a mean of vectors, 'mean_last4' one of accuracies; a path without languages is
-        the mean over the pairs.
+        The names of two metrics begin with 'mean'. `mean` is the accuracy of a mean of vectors (a sentence is
+        the mean of its last four layers), `mean_last4` is a mean of accuracies (of the last four layers).
 
         retrieval/{src}-{trg}/chance: one over the number of sentences.
         retrieval/{src}-{trg}/mean*: accuracy with the encoder's own sentence vector (the mean of the
@@ -109,17 +116,20 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
           the direction of the files' names; layer 0 is the embedding output.
         retrieval/{src}-{trg}/mean_last4*: the mean of the accuracies of the last four layers (of
           all layers if there are fewer), in the same direction; *_low and *_high: its 95% interval.
-        retrieval/mean*, retrieval/layer{k}/acc@1*, retrieval/mean_last4*, retrieval/chance: means
-          over the pairs.
+        retrieval/mean*, retrieval/layer{k}/acc@1*, retrieval/mean_last4*, retrieval/chance: these
+          figures, averaged over the pairs.
         retrieval/sif/...: the same figures of sentences whose words are weighted by SIF,
           for encoders that know how often words occur.
         retrieval/cut: the share of sentences that were too long for the model.
         """
-        by_metric: dict[str, list[float]] = {}
+        by_metric: dict[
+            str, list[float]
+        ] = {}  # without languages in its name -> the pairs' figures
         self.outcomes.clear()
         # The encoder's counts also include the sentences of earlier runs.
         counts_before = _count_sentences(model)
-        # (space, language, texts) of the last target side: many pairs share it, as all that end in English.
+        # (space, language, texts) of the last target side. The next pair often has the same one, such as the
+        # same English sentences; then their vectors are not computed again.
         last_target = None
         for pair, source, target in self._pairs:
             space = model.pairwise_space(pair.source, pair.target)
@@ -127,13 +137,14 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             if last_target != (space, pair.target, target):
                 last_target = space, pair.target, target
                 targets = _encode_pools(space, target, pair.target)
-            # Pairs of all languages share English sentences: significance is tested over these.
+            # Results on one English sentence in several pairs of languages are not independent, so that
+            # tests of significance need to know the sentence.
             items = number_texts(target if pair.target == "en" else source)
             for prefix, x in sources.items():
-                for name, value in self._measure_pair(pair, prefix, x, targets[prefix], items):
-                    yield f"{prefix}/{name}", value
-                    if not name.endswith(("_low", "_high")):
-                        _, metric = name.split("/", 1)  # without the languages
+                figures = self._measure_pair(pair, prefix, x, targets[prefix], items)
+                for direction, metric, value in figures:
+                    yield f"{prefix}/{direction}/{metric}", value
+                    if not metric.endswith(("_low", "_high")):
                         by_metric.setdefault(f"{prefix}/{metric}", []).append(value)
             if isinstance(space, Covers):
                 sides = (source, pair.source), (target, pair.target)
@@ -148,45 +159,50 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         if encoded:
             yield "retrieval/cut", float(cut / encoded)
         if last_target is not None and SIF not in targets:
-            logging.info("Retrieval without SIF pooling: the run keeps no counts of its words")
+            logging.info("Retrieval without SIF: the model has no counts of its words")
 
     def _measure_pair(
         self, pair: parallel.Bitext, prefix: str, x: np.ndarray, y: np.ndarray, items: np.ndarray
-    ) -> Iterator[tuple[str, float]]:
-        """The figures of a pair by one way of pooling; x and y are [N, layers, D]."""
-        for name, value in self._measure_layers(x, y):
-            yield f"{pair.name}/{name}", value
+    ) -> Iterator[tuple[str, str, float]]:
+        """(direction, metric, value) of a pair by one way of pooling; x and y are [N, layers, D]."""
+        for metric, value in self._measure_layers(x, y):
+            yield pair.name, metric, value
         x = select_layer(x, MEAN_LAST4)
         y = select_layer(y, MEAN_LAST4)
-        right = matches(x, y, (self.neighbourhood, _FEW_NEIGHBOURS))
+        right = nearest_is_translation(x, y, (self.neighbourhood, _FEW_NEIGHBOURS))
         for side, direction in enumerate(_directions(pair)):
-            for suffix in _COMPARED:
-                metric = f"{direction}/mean{suffix}"
-                self.outcomes[f"{prefix}/{metric}"] = Outcomes(right[suffix][side], items)
-                yield from _with_interval(metric, float(right[suffix][side].mean()), len(x))
-            yield f"{direction}/mean{_CSLS_OF_FEW}", float(right[_CSLS_OF_FEW][side].mean())
+            for ending in _SCORES:
+                outcomes = Outcomes(right[ending][side], items)
+                self.outcomes[f"{prefix}/{direction}/mean{ending}"] = outcomes
+                accuracy = float(outcomes.right.mean())
+                for metric, value in _with_interval(f"mean{ending}", accuracy, len(x)):
+                    yield direction, metric, value
+            yield direction, f"mean{_CSLS_OF_FEW}", float(right[_CSLS_OF_FEW][side].mean())
 
     def _measure_layers(self, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, float]]:
         """The accuracy of each layer from source to target, and the mean of the last four."""
         layers = x.shape[1]
         if layers == 1:
             return  # the only layer is the encoder's own sentence vector
-        by_layer = [matches(x[:, k], y[:, k], (self.neighbourhood,)) for k in range(layers)]
-        for suffix in _COMPARED:
-            accuracies = [float(right[suffix][0].mean()) for right in by_layer]
+        by_layer = [
+            nearest_is_translation(x[:, k], y[:, k], (self.neighbourhood,)) for k in range(layers)
+        ]
+        for ending in _SCORES:
+            accuracies = [float(right[ending][0].mean()) for right in by_layer]
             for layer, accuracy in enumerate(accuracies):
-                yield f"layer{layer}/acc@1{suffix}", accuracy
+                yield f"layer{layer}/acc@1{ending}", accuracy
             mean = float(np.mean([accuracies[layer] for layer in last_layers(layers - 1)]))
-            # Of N sentences and not 4 N: the layers' results on a sentence are not independent.
-            yield from _with_interval(f"mean_last4{suffix}", mean, len(x))
+            # The interval is that of N sentences, not of 4 N: results of several layers on one sentence are
+            # not independent.
+            yield from _with_interval(f"mean_last4{ending}", mean, len(x))
 
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Bitext, list[str], list[str]]]:
-        """Each pair with its source and target sentences, read once."""
+        """Each pair of languages with its source and target sentences, without repeated ones."""
         read = self.context.read_pairs(self.data, "evals.retrieval.data", self.max_sentences)
         return [
-            (files, *drop_repeats(pairs.source, pairs.target, files.paths[0]))
-            for files, pairs in read
+            (bitext, *drop_repeats(lines.source, lines.target, bitext.paths[0]))
+            for bitext, lines in read
         ]
 
 

@@ -29,14 +29,14 @@ def word_by_word(model: Encoder, texts: Sequence[str], source: str, target: str)
     known = view.vocabulary(source, used)
     wanted = view.vocabulary(target)
     asked = [word for word in used if word in known.index]
-    if not asked or not wanted.frequent:
+    if not asked or not wanted.frequent_count:
         return [join_words(words) for words in cut]
     vectors = known.vectors[:, _LAYER]
     nearest, _ = csls.nearest(
         vectors[[known.index[word] for word in asked]],
-        wanted.vectors[: wanted.frequent, _LAYER],
+        wanted.vectors[: wanted.frequent_count, _LAYER],
         method="csls",
-        pool=vectors[: known.frequent],
+        pool=vectors[: known.frequent_count],
     )
     keys = wanted.keys or wanted.words
     best = [keys[row] for row in np.asarray(nearest)[:, 0].tolist()]

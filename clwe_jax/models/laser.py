@@ -90,7 +90,7 @@ class Backbone(LaserEncoder):
     """The encoder under a head, with which it learns; the fields are `LaserEncoder`'s."""
 
     def __call__(self, batch: Batch, train: bool = False) -> Hidden:
-        """The layers at each piece of a `piece_batch`; embeddings have zeros after their own dimensions.
+        """The layers at each piece of a batch of `piece_shapes`; embeddings have zeros after their own dimensions.
 
         The begin of a row is not read, and has zeros.
         """
@@ -103,13 +103,9 @@ class Backbone(LaserEncoder):
 
 
 class Laser(LaserEncoder):
-    """Encoder and decoder.
+    """Encoder and decoder."""
 
-    Attributes:
-      languages: number of languages.
-    """
-
-    languages: int
+    languages: int  # number of languages
 
     def setup(self) -> None:
         options = self.options

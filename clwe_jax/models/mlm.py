@@ -181,7 +181,7 @@ class MlmModel(nn.Module):
         """The masked positions, gathered before the projection to the vocabulary.
 
         Args:
-          batch: a `types.piece_batch`, [B, L].
+          batch: a batch of `types.piece_shapes`, [B, L].
           max_predictions: P, number of scored positions of a row.
           train: whether dropout is on.
         """

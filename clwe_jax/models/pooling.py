@@ -13,12 +13,12 @@ LAYERS = ("mix", "upper", "last", "top", "last4", "sum4", "mean")
 _MIN_SQUARED = 1e-12  # squared length of a vector that is divided by its length
 
 
-def last_layers(layers: int) -> list[int]:
-    """The numbers of the last four of the layers 1 ... `layers`, or of all if there are fewer.
+def last_layers(last: int) -> list[int]:
+    """The numbers of the last four of the layers 1 ... `last`, or of all if there are fewer.
 
     Layer 0, the embedding output, is included only where it is the only layer.
     """
-    return list(range(max(1, layers - 3), layers + 1)) or [0]
+    return list(range(max(1, last - 3), last + 1)) or [0]
 
 
 def sentences(
@@ -28,7 +28,7 @@ def sentences(
 
     Args:
       hidden: of `batch`.
-      batch: a `types.piece_batch`; a row holds one segment, or none.
+      batch: a batch of `types.piece_shapes`; a row holds one segment, or none.
       weights: positive weights of the positions in the mean, float32 [B, L]; None: all are 1.
       layers: numbers of the layers; None: those of `last_layers`.
 

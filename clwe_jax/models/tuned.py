@@ -16,7 +16,7 @@ from clwe_jax.types import Array, Batch, Sums
 class TunedModel(nn.Module):
     """The backbone of a pretrained model under a head.
 
-    A batch has the keys of a `types.piece_batch` and 'gold', the labels. For words with
+    A batch has the keys of `types.piece_shapes` and 'gold', the labels. For words with
     labels it also has 'words', int32 [B, W]: the positions of the words' first pieces, 0 for padding.
 
     Attributes:

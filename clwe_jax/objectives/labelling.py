@@ -10,20 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax.models.tuned import TunedModel
-from clwe_jax.types import Array, Batch, Sums, Variables, piece_batch
+from clwe_jax.types import Array, Batch, Sums, Variables, piece_shapes
 
 _KEYS = ("inputs", "positions", "segment_ids", "language_ids")
 
 
 @dataclasses.dataclass(frozen=True)
 class LabellingObjective:
-    """The negative log-likelihood of labels (`types.Objective`).
+    """The negative log-likelihood of labels (`types.Objective`)."""
 
-    Attributes:
-      model: backbone and head.
-    """
-
-    model: TunedModel
+    model: TunedModel  # backbone and head
 
     @property
     def max_length(self) -> int:
@@ -32,7 +28,7 @@ class LabellingObjective:
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Keys, shapes and types of what `TunedModel` reads. At most `length` words of a row have labels."""
-        shapes = {key: x for key, x in piece_batch(rows, length).items() if key in _KEYS}
+        shapes = {key: x for key, x in piece_shapes(rows, length).items() if key in _KEYS}
         labels = (rows, length) if self.model.labelling.head.tags else (rows,)
         shapes["gold"] = jax.ShapeDtypeStruct(labels, np.int32)
         if self.model.labelling.head.tags:

@@ -1,9 +1,11 @@
 """Masked language modelling: the loss of MLM, DICT-MLM, DICT-TLM and TLM.
 
 The four differ only in their batches (`options.tasks`): DICT-MLM predicts translations of masked words,
-TLM reads a sentence and its translation in one row, DICT-TLM does both. The loss is a cross-entropy at every
-position to predict (`loss_weights` > 0): that of the target piece (Devlin et al. 2019, section 3.1; DICT-MLM, section 2.1), or the
-expectation over all labels of a dictionary entry (`models.expected_labels`).
+TLM reads a sentence and its translation in one row, and DICT-TLM a text and its code-switched copy.
+
+A position whose `loss_weights` are above 0 is predicted. Its loss is the cross-entropy of the target piece
+(Devlin et al. 2019, section 3.1; DICT-MLM, section 2.1), or the expected cross-entropy of all labels of a
+dictionary entry (`models.expected_labels`).
 Suffixes of names are shapes: B rows, P predicted positions of a row, V pieces, N languages.
 """
 
@@ -23,10 +25,11 @@ from clwe_jax.models.mlm import MlmModel, Predictions
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.options.objectives import MlmOptions
 from clwe_jax.text.dictionary.label_table import LabelTable
-from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
+from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_shapes
 
-# Name of the collection that holds a `LabelTable`. It is an argument of the compiled step, in which a
-# captured table would be a constant; its sizes, which shapes depend on, are read from the objective's own.
+# Name of the collection that holds the arrays of the objective's `LabelTable`. As a collection they are an
+# argument of the compiled step; read from `self.labels` they would be copied into its program as constants.
+# Only their sizes are read from there, because shapes must be known when the step is compiled.
 LABELS = "labels"
 
 
@@ -64,17 +67,17 @@ def _cross_entropy_backward(residuals, gradients):
 cross_entropy.defvjp(_cross_entropy_forward, _cross_entropy_backward)
 
 
-def row_sums(segment_ids: Array, predicted: Array, left_out: Array) -> dict[str, Sums]:
-    """The sums of the metrics that say how full the rows of a batch are.
+def measure_row_fill(segment_ids: Array, predicted: Array, left_out: Array) -> dict[str, Sums]:
+    """The metrics that say how full the rows of a batch are.
 
     Args:
       segment_ids: int [B, L].
-      predicted: total weight of the scored positions, [].
-      left_out: total weight of the masked positions that exceed max_predictions in their row, [].
+      predicted: total weight of the positions that are predicted, [].
+      left_out: total weight of the positions that exceed max_predictions in their row, [].
 
     Returns:
       'predictions_per_row'; 'padding', the share of positions without a piece; 'overflow', the
-      share of masked positions that were left out, which is 0 for the batches that `data` makes.
+      share of positions that were left out, which is 0 for the batches of `clwe_jax.data`.
     """
     padding = (segment_ids == 0).sum(dtype=jnp.float32)
     return {
@@ -95,13 +98,14 @@ class MlmSums(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MlmObjective(MlmOptions):
-    """Cross-entropy at the weighted positions.
+    """Cross-entropy at the positions that are predicted. The fields of `MlmOptions` are its options.
 
     Attributes:
-      model: the backbone.
-      vocab_size: number of pieces; the backbone's table may have more rows, which no piece uses.
-      max_predictions: P, maximum number of masked pieces in a row.
-      labels: all labels of each dictionary entry; None: one was drawn for each `batch["targets"]`.
+      model: the backbone, without the head.
+      vocab_size: number of pieces; the backbone's table may have more rows, which no piece uses, so that
+        devices can share it evenly.
+      max_predictions: P, maximum number of predicted positions in a row.
+      labels: all labels of each dictionary entry; None: `batch["targets"]` are labels that were drawn.
     """
 
     model: Transformer
@@ -110,7 +114,7 @@ class MlmObjective(MlmOptions):
     labels: LabelTable | None = dataclasses.field(default=None, compare=False, repr=False)
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
-        return piece_batch(rows, length, entries=self.labels is not None)
+        return piece_shapes(rows, length, entries=self.labels is not None)
 
     @property
     def max_length(self) -> int:
@@ -125,7 +129,8 @@ class MlmObjective(MlmOptions):
         variables = self.module.init(rng, batch, self.max_predictions)
         if self.labels is None:
             return variables
-        # `members` says of each piece in which languages it is a label: rows beyond the vocabulary in none.
+        # `members` says of each row of the backbone's table in which languages it is a label. Rows beyond
+        # the vocabulary are a label in none.
         unused_rows = self.model.vocab_size - len(self.labels.members)
         members = np.pad(self.labels.members, ((0, unused_rows), (0, 0)))
         return {**variables, LABELS: self.labels._replace(members=members)._asdict()}
@@ -142,22 +147,25 @@ class MlmObjective(MlmOptions):
         """The sums of every metric, and no observations: no collection changes with a step.
 
         Returns:
-          'loss', 'accuracy': over all weighted positions. A position with several labels is correct
+          'loss', 'accuracy': over all predicted positions. A position with several labels is correct
             if one of them has the highest score.
           'monolingual_loss', 'cross_lingual_loss': over the labels in the language of the text, and in
             other languages; 'cross_lingual_share': the share of the latter.
-          'predictions_per_row', 'padding', 'overflow': how full the rows are (`row_sums`).
-          'drift': with `stay_near_embeddings`, how far the layers move words that are not predicted away
-            from their embeddings; training adds its mean, times the option, to every position's loss.
-          'label_distance': with `align_labels`, how far the rows of labels are from the predicted
-            word's in the token table; training adds its mean, times the option, likewise.
+          'predictions_per_row', 'padding', 'overflow': how full the rows are (`measure_row_fill`).
+          'drift': with `stay_near_embeddings`, the mean distance to which the layers move a word that is not
+            predicted from its embedding.
+          'label_distance': with `align_labels`, the mean distance between the embeddings of a predicted word
+            and of its labels.
+          In training each of these distances, times its option, is added to the loss of every position.
         """
         params = {"params": variables["params"]}
-        apply = functools.partial(self.module.apply, params, train=train, rngs=rngs)
-        output = apply(batch, self.max_predictions, method="gather")
-        distances = {}
-        # Otherwise training moves the layers out of the token table's space (docs/lessons.md).
+        # The hidden states at the predicted positions, with their targets, languages and weights.
+        output = self.module.apply(
+            params, batch, self.max_predictions, train=train, rngs=rngs, method="gather"
+        )
+        distances = {}  # name -> weight in the loss, sums
         if self.stay_near_embeddings:
+            # Without this penalty training moves the layers out of the token table's space (docs/lessons.md).
             distances["drift"] = self.stay_near_embeddings, output.drift
         if self.labels is None:
             sums = self._score_drawn_labels(params, output)
@@ -182,7 +190,7 @@ class MlmObjective(MlmOptions):
             "monolingual_loss": sums.monolingual,
             "cross_lingual_loss": sums.cross_lingual,
             "cross_lingual_share": Sums(sums.cross_lingual.weight, loss.weight),
-            **row_sums(batch["segment_ids"], output.weights.sum(), output.left_out),
+            **measure_row_fill(batch["segment_ids"], output.weights.sum(), output.left_out),
             **{name: distance for name, (_, distance) in distances.items()},
         }, {}
 
@@ -210,23 +218,29 @@ class MlmObjective(MlmOptions):
         languages = members_VN.shape[1]
         score = functools.partial(self.module.apply, params, method="score")
         if self.model.options.condition_on_language:
-            # The head reads the language of the label: one product cannot score all languages.
+            # The head reads the language of the label, so that it needs a matrix product for each language,
+            # all of them of the size of the language with the most pieces.
             most_pieces = int(self.labels.members.sum(0).max())
-            losses_BPN, correct_BP = expected_labels.cross_entropy_language_by_language(
+            weighted_losses_BPN, correct_BP = expected_labels.cross_entropy_language_by_language(
                 score, output.hidden, labels, members_VN, most_pieces
             )
         else:
             logits_BPV = score(output.hidden, output.languages)
             members = members_VN.astype(jnp.float32)
-            losses_BPN, correct_BP = expected_labels.cross_entropy(logits_BPV, labels, members)
+            weighted_losses_BPN, correct_BP = expected_labels.cross_entropy(
+                logits_BPV, labels, members
+            )
         weights_BPN = expected_labels.sum_by_language(labels, labels.weights, languages)
         is_own_BPN = output.source_languages[..., None] == jnp.arange(languages)
-        sums = lambda of_BPN: Sums((losses_BPN * of_BPN).sum(), (weights_BPN * of_BPN).sum())
+
+        def sum_where(chosen_BPN: Array) -> Sums:
+            return Sums((weighted_losses_BPN * chosen_BPN).sum(), (weights_BPN * chosen_BPN).sum())
+
         return MlmSums(
-            loss=sums(jnp.ones_like(is_own_BPN)),
+            loss=sum_where(jnp.ones_like(is_own_BPN)),
             correct=Sums((correct_BP * weights_BP).sum(), weights_BP.sum()),
-            monolingual=sums(is_own_BPN),
-            cross_lingual=sums(~is_own_BPN),
+            monolingual=sum_where(is_own_BPN),
+            cross_lingual=sum_where(~is_own_BPN),
         )
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:

@@ -16,7 +16,7 @@ import numpy as np
 from clwe_jax.models.mlm import at_positions, choose_positions, hidden_at_positions
 from clwe_jax.models.senses import state as states
 from clwe_jax.models.transformer import Transformer
-from clwe_jax.objectives.mlm import row_sums
+from clwe_jax.objectives.mlm import measure_row_fill
 from clwe_jax.objectives.sense_loss import (
     Occurrences,
     SenseLoss,
@@ -28,7 +28,7 @@ from clwe_jax.objectives.sense_loss import (
 from clwe_jax.options.objectives import SenseMlmOptions
 from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.vocab.base_vocab import UNK
-from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
+from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_shapes
 
 MASKED = "masked"  # name of the sense state
 
@@ -68,7 +68,7 @@ class SenseMlmObjective(ByIdentity, SenseMlmOptions):
         return variables["params"]["sense_table"][ids]
 
     sense_input = "own"
-    batch_shapes = staticmethod(piece_batch)
+    batch_shapes = staticmethod(piece_shapes)
 
     @property
     def max_length(self) -> int:
@@ -99,7 +99,7 @@ class SenseMlmObjective(ByIdentity, SenseMlmOptions):
         rngs: Mapping[str, Array] | None = None,
         train: bool = True,
     ) -> tuple[dict[str, Sums], Any]:
-        """The metrics of `SenseLoss` and of `mlm.row_sums`, and the observed senses."""
+        """The metrics of `SenseLoss` and of `mlm.measure_row_fill`, and the observed senses."""
         rngs = rngs or {}
         hidden = self.model.apply(
             {"params": variables["params"]["model"]}, batch, train=train, rngs=rngs
@@ -125,7 +125,7 @@ class SenseMlmObjective(ByIdentity, SenseMlmOptions):
         )
         sums = self._loss.score(occurrences, wanted, table, bias, rng, train)
         observed: dict[str, Any] = {}
-        sums |= row_sums(batch["segment_ids"], kept.sum(), weights.sum() - kept.sum())
+        sums |= measure_row_fill(batch["segment_ids"], kept.sum(), weights.sum() - kept.sum())
         if self._loss.aware:
             # Rows stay the first axis: microbatches are joined along it (`step.split_into_microbatches`).
             observed = dict(

@@ -27,13 +27,9 @@ from clwe_jax.types import Array, Batch, Sums, Variables
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
-    """The loss of translations (`types.Objective`, `types.Encodes`, `types.Generates`).
+    """The loss of translations (`types.Objective`, `types.Encodes`, `types.Generates`)."""
 
-    Attributes:
-      model: encoder and decoder.
-    """
-
-    model: Laser | Translator
+    model: Laser | Translator  # encoder and decoder
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Keys, shapes and types of a batch.

@@ -129,7 +129,6 @@ def entries(of: type[Options] | str, help: str, **default: Options) -> Any:
     Args:
       of: the sections' class, or the registry's table where the option `name` chooses it.
       help: one sentence.
-      default: the entries.
     """
     return dataclasses.field(
         default_factory=lambda: dict(default), metadata={"help": help, "entries": of}
@@ -271,11 +270,7 @@ def _entry(
     cls = lookup(of, name)
     if old is None or type(old) is not cls:
         known = {field.name for field in options_of(cls)}
-        kept = (
-            {x.name: getattr(old, x.name) for x in options_of(type(old)) if x.name in known}
-            if old
-            else {}
-        )
+        kept = {name: x for name, x in values_of(old).items() if name in known} if old else {}
         try:
             old = cls(**kept)
         except OptionError as error:
@@ -347,10 +342,7 @@ def suggestion(word: str, known: Iterable[str], cutoff: float = 0.5) -> str:
 def check_keys(known: Iterable[str], given: Iterable[str], path: str) -> None:
     """Raises ValueError for a name of `given` that is not known.
 
-    Args:
-      known: the known names.
-      given: the names.
-      path: what they are options of, for the message: 'config.model'.
+    `path` is what they are options of, for the message: 'config.model'.
     """
     for name in given:
         if name not in known:

@@ -39,10 +39,6 @@ class Finish:
     WORKDIR/finish holds its checkpoints, its metrics and before.json: the pretraining's figures. A
     finish with other options, or of another number of pretraining steps, is made again from the
     pretraining's last checkpoint.
-
-    Attributes:
-      config: the run's config.
-      workdir: the run's folder.
     """
 
     config: PretrainRun

@@ -68,11 +68,6 @@ def figures(workdir: str) -> dict[str, float]:
 def token_vectors(config: PretrainRun, workdir: str, run_text: RunText) -> TokenVectors | None:
     """The vectors that the run's tokens start from; None where `init.embeddings` is ''.
 
-    Args:
-      config: the run's.
-      workdir: the run's folder.
-      run_text: its text, dictionary and tokenizer.
-
     Raises:
       ValueError, FileNotFoundError: word vectors that cannot be read or trained, or that share no
         word with the run's vocabulary.

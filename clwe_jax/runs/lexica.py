@@ -155,7 +155,7 @@ def induce_pairs(
       target: vectors of the target language in the same space and order.
       entries, rejected: int [P, 2], rows of a dictionary's pairs and of those that it rejects.
     """
-    rows = induce.induce(source.vectors, target.vectors, method="csls", max_words=None)
+    rows = induce.induce_dictionary(source.vectors, target.vectors, method="csls", max_words=None)
     entries = entries[(entries < [len(source), len(target)]).all(1)]
     has_entry = np.isin(rows[:, 0], entries[:, 0]) | np.isin(rows[:, 1], entries[:, 1])
     rows = np.concatenate([rows[~has_entry], _mutual_nearest(entries, source, target)])

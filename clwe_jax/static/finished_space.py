@@ -1,9 +1,11 @@
-"""Languages that are added to a finished space: its own languages keep their vectors.
+"""Adds languages to a finished space, whose own languages keep their vectors.
 
-The hub's vectors are those of the finished run. A new language's entries, guesses and strings follow
-from them as in any run, its directions of n-grams are the run's, and its trained vectors, learned beside
-the hub's text, are turned so that the hub's words meet their finished vectors. Time and memory are those
-of the new languages and the hub. The method is this project's own.
+A new language is computed with the hub alone, so that time and memory are those of two languages:
+- Vectors of its dictionary words, and of words that are guessed from their spelling, are derived from the
+  finished vectors of the hub's words as in any run, with the finished run's vectors of n-grams.
+- Its trained vectors are learned from its text and the hub's, and rotated so that the hub's words meet
+  their finished vectors.
+The method is this project's own.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ class FinishedSpace:
     trained_dim: int
 
     def rotate(self, trained: Mapping[str, Vectors]) -> dict[str, Vectors]:
-        """Trained vectors, turned so that the hub's words meet those of the finished space.
+        """Trained vectors, rotated so that the hub's words meet those of the finished space.
 
         Args:
           trained: language -> vectors in one space, of the finished one's width; the hub among them.
@@ -64,9 +66,9 @@ class FinishedSpace:
         both = np.flatnonzero(rows >= 0)
         here = unit(new.vectors - new.vectors.mean(0))[both]
         there = unit(known[rows[both]])
-        turn = procrustes.orthogonal(here, there).astype(np.float32)
+        rotation = procrustes.orthogonal(here, there).astype(np.float32)
         return {
-            language: dataclasses.replace(own, vectors=own.vectors @ turn)
+            language: dataclasses.replace(own, vectors=own.vectors @ rotation)
             for language, own in trained.items()
         }
 
@@ -126,7 +128,7 @@ def _find_fault(config: StaticRun, model: StaticSpaces, before: Mapping[str, Any
     hub = options.hub_of(config)
     if hub != model.hub:
         return f"its hub is {model.hub}: give --config.data.languages={model.hub},xx"
-    again = set(options.languages(config)) & set(model.languages) - {hub}
+    again = set(options.languages(config)).intersection(model.languages) - {hub}
     if again:
         return f"it has {', '.join(sorted(again))}: leave them out of --config.data.languages"
     if model.spelling is None or model.alignments:
@@ -144,7 +146,8 @@ def _find_fault(config: StaticRun, model: StaticSpaces, before: Mapping[str, Any
         ("embeddings", ("dim",)),
         ("", ("seed",)),
     ):
-        here, there = (values[part] if part else values for values in (own, before))
+        here = own[part] if part else own
+        there = before[part] if part else before
         for name in names:
             if here[name] != there[name]:
                 key = f"{part}.{name}".lstrip(".")
@@ -157,15 +160,8 @@ def _append_new(old: Vectors, new: Vectors) -> Vectors:
     rows = np.flatnonzero(old.rows(new.own_keys) < 0)
     words = [*old.words, *(new.words[row] for row in rows.tolist())]
     keys = [*old.own_keys, *(new.own_keys[row] for row in rows.tolist())]
-    counts = np.concatenate(
-        [
-            part if part is not None else np.zeros(size, np.int64)
-            for part, size in (
-                (old.counts, len(old)),
-                (None if new.counts is None else new.counts[rows], len(rows)),
-            )
-        ]
-    )
+    known = [np.zeros(len(x), np.int64) if x.counts is None else x.counts for x in (old, new)]
+    counts = np.concatenate([known[0], known[1][rows]])
     vectors = np.concatenate([old.vectors, new.vectors[rows].astype(old.vectors.dtype)])
     # Stable: among words of one count those of the finished space stay first.
     order = np.argsort(-counts, kind="stable")

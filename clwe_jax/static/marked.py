@@ -108,12 +108,7 @@ class ExampleFinder:
 
 
 def mark(sentence: str, word: str, language: str, cut: Cut) -> Parts:
-    """The parts of a sentence in which a word is marked: text, word, text, ...
-
-    Args:
-      sentence: as it is written.
-      word: its key.
-    """
+    """The parts of a sentence in which the word of a key is marked: text, word, text, ..."""
     parts = [""]
     for piece in re.split(r"(\s+)", sentence):
         if word not in cut(piece, language):

@@ -75,15 +75,16 @@ def write(
     os.makedirs(folder, exist_ok=True)
     lines = _Lines(grown.files)
     for sets in (grown.pairs, grown.refused):
-        for pair, some in sets.items():
-            for language, places in zip(pair, some[:2]):
-                lines.want(language, places.tolist())
+        for pair, found in sets.items():
+            lines.want(pair[0], found.source.tolist())
+            lines.want(pair[1], found.target.tolist())
     figures = {}
     parts = []
     judging = encoders.load(judge, sorted(grown.files)).encoder() if judge else None
     for pair in dict.fromkeys([*grown.pairs, *grown.refused]):
         name = "-".join(pair)
-        taken, refused = (x.get(pair, MinedPairs([], [], [])) for x in (grown.pairs, grown.refused))
+        taken = grown.pairs.get(pair, MinedPairs([], [], []))
+        refused = grown.refused.get(pair, MinedPairs([], [], []))
         rows = _rows(lines, pair, taken)
         refused_rows = _rows(lines, pair, refused)
         links = grown.links.get(pair)
@@ -154,11 +155,11 @@ class _Lines:
         return self._wanted[path][number]
 
 
-def _rows(lines: _Lines, pair: tuple[str, str], some: MinedPairs) -> list[tuple[str, ...]]:
+def _rows(lines: _Lines, pair: tuple[str, str], found: MinedPairs) -> list[tuple[str, ...]]:
     """(margin, place, place, sentence, translation) of each pair."""
     rows = []
-    for *places, margin in zip(*map(list, some)):
-        where = [lines.find(language, place) for language, place in zip(pair, places)]
+    for source, target, margin in zip(*map(list, found)):
+        where = [lines.find(pair[0], source), lines.find(pair[1], target)]
         named = [f"{os.path.basename(path)}:{number}" for path, number in where]
         shown = "beside" if math.isnan(margin) else f"{margin:.3f}"
         rows.append((shown, *named, *(lines.text(*place) for place in where)))
@@ -175,9 +176,11 @@ def _gold(text: str, pair: tuple[str, str]) -> dict[tuple[int, int], bool]:
     path = os.path.join(os.path.dirname(text), _GOLD, f"{first}-{second}.tsv")
     if not text or not os.path.exists(path):
         return {}
+    planted = {(x.source, x.target): x.planted for x in pocket.read_pairs(path)}
+    if pair == (first, second):
+        return planted
     # The files name the two languages in alphabetical order.
-    turn = 1 if pair == (first, second) else -1
-    return {(x.source, x.target)[::turn]: x.planted for x in pocket.read_pairs(path)}
+    return {(target, source): value for (source, target), value in planted.items()}
 
 
 def _quality(
@@ -189,7 +192,7 @@ def _quality(
 ) -> dict[str, float]:
     """Precision over all true pairs, recall over the planted ones."""
     taken_lines = set()
-    for source, target in zip(taken[0], taken[1]):
+    for source, target in zip(taken.source, taken.target):
         first = lines.find(pair[0], source)[1]
         taken_lines.add((first, lines.find(pair[1], target)[1]))
     planted = {place for place, both in gold.items() if both}
@@ -223,9 +226,9 @@ def _judge_bands(
     for column, language in zip((3, 4), pair):
         texts = [row[column] for row in every]
         sides.append(select(judge.sentences(texts, language), None))
-    ahead, back = (side.keys[:, 0] for side in mining.exact(*sides, 1))
+    of_source, of_target = (nearest.keys[:, 0] for nearest in mining.exact(*sides, 1))
     places = np.arange(len(every))
-    accepted = (ahead == places) & (back == places)
+    accepted = (of_source == places) & (of_target == places)
     ends = np.cumsum([len(rows) for rows in shown.values()])
     parts = np.split(accepted, ends[:-1])
     name = "-".join(pair)

@@ -113,12 +113,7 @@ class Trainer:
         return unaligned.reallocate_words(config, joint, self._balanced_counts, hub, separate)
 
     def rows(self, dim: int, links: WordLinks) -> WordRows:
-        """The dictionary's rows of all words, made once.
-
-        Args:
-          dim: width of a row.
-          links: what was mined.
-        """
+        """The dictionary's rows of all words, [words, dim], made once; with the mined `links`."""
         if dim not in self._rows:
             self._rows[dim] = word_rows.rows(self.graph, dim, self.config.seed, links)
         return self._rows[dim]

@@ -131,7 +131,7 @@ def trace_step(
         optimizer.build(steps, learn),
         optimizer.for_group(learn[0]).rate(steps),
         microbatches,
-        optimizer.learns(learn),
+        optimizer.trainable_mask(learn),
     )
     with partition.use(mesh):
         shardings = jax.tree.map(lambda x: x.sharding, target)

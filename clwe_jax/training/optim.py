@@ -58,7 +58,7 @@ class Optimizer(OptimizerOptions):
                 )
         return paths.map_paths(lambda path, _: (names[path] or [DEFAULT])[0], params)
 
-    def learns(self, learn: Collection[str] | None = None) -> Callable[[Any], Any] | None:
+    def trainable_mask(self, learn: Collection[str] | None = None) -> Callable[[Any], Any] | None:
         """The function parameters -> tree of bool, True where they learn; None where all learn.
 
         Args:

@@ -55,16 +55,17 @@ def features(
                 path = os.path.join(workdir, "features", f"{split}.{language}.npz")
                 facts = {**made_with, "count": len(rows)}
                 CachedResult(path, facts, make, _save_table, _load_table).result()
-                table = _load_table(path)  # without the temporary file of a table made now
-            tables[f"{split} {language}"] = table
+                table = _load_table(
+                    path
+                )  # a table that was just made would keep its temporary file
+            tables[split, language] = table
     if not config.transfer.center:
         return Features(tables, None)
     means = _means(workdir, tables)
-    moved = {
-        name: center_table(table, means[name.partition(" ")[2]], workdir)
-        for name, table in tables.items()
-    }
-    return Features(moved, means)
+    centered = {}
+    for (split, language), table in tables.items():
+        centered[split, language] = center_table(table, means[language], workdir)
+    return Features(centered, means)
 
 
 def test(
@@ -113,15 +114,15 @@ def table_of(
     return reader.of_texts(given, language)
 
 
-def _means(workdir: str, tables: Mapping[str, FeatureTable]) -> dict[str, np.ndarray]:
+def _means(workdir: str, tables: Mapping[tuple[str, str], FeatureTable]) -> dict[str, np.ndarray]:
     """The mean features of each language: over its training rows, else over its test rows."""
     means = {}
     # Later splits replace earlier ones: the training rows decide where a language has some.
-    for split in ("test", "dev", "train"):
-        for name, table in tables.items():
-            if name.startswith(split):
+    for wanted in ("test", "dev", "train"):
+        for (split, language), table in tables.items():
+            if split == wanted:
                 words = np.concatenate(list(itertools.chain.from_iterable(table.rows)))
-                means[name.partition(" ")[2]] = mean(table.values, words)
+                means[language] = mean(table.values, words)
     os.makedirs(os.path.join(workdir, HEADS), exist_ok=True)
     with atomic.writing(os.path.join(workdir, HEADS, CENTERS)) as file:
         np.savez(file, **means)
@@ -130,7 +131,7 @@ def _means(workdir: str, tables: Mapping[str, FeatureTable]) -> dict[str, np.nda
 
 def _read(features: Features, layers: slice, split: str, language: str) -> FeatureTable:
     """The features of some layers."""
-    table = features.tables[f"{split} {language}"]
+    table = features.tables[split, language]
     if layers != slice(None):
         table = dataclasses.replace(table, values=table.values[..., layers, :])
     return table
@@ -272,16 +273,15 @@ class FrozenTransfer:
     ) -> tuple[dict[str, Any], dict[str, int]]:
         """The rows as columns, and the number of those that are cut."""
         max_length = self.config.transfer.length
-        count = sum(any(len(x) > max_length for x in row) for row in table.rows)
+        count = sum(max(map(len, row)) > max_length for row in table.rows)
         if count:
             logging.warning(
                 "%d training rows have more than %d words and are cut", count, max_length
             )
         blank = np.zeros(1, np.int32)  # a text without words has one row of padding
-        rows = [[x[:max_length] if len(x) else blank for x in row] for row in table.rows]
-        columns: dict[str, Any] = {"words": [row[0] for row in rows]}
-        if len(rows[0]) > 1:
-            columns["words_b"] = [row[1] for row in rows]
+        columns: dict[str, Any] = {}
+        for key, texts in zip(("words", "words_b"), zip(*table.rows)):  # one text a row, or a pair
+            columns[key] = [text[:max_length] if len(text) else blank for text in texts]
         if self.data.tags:
             columns["gold"] = [np.array(x[:max_length], np.int32) for x in gold]
         else:
@@ -305,7 +305,9 @@ def widths(columns: Mapping[str, Any], batch_size: int) -> list[int]:
     lengths = np.sort([max(map(len, row)) for row in zip(*texts)])
     used = []
     before = 0
-    for width in (width for width in _WIDTHS if width < lengths[-1]):
+    for width in _WIDTHS:
+        if width >= lengths[-1]:
+            break
         until = int(np.searchsorted(lengths, width, side="right"))
         # A width is one more program to compile: few rows are not worth it.
         if until - before >= max(4 * batch_size, len(lengths) // 5):

@@ -38,11 +38,11 @@ class Features:
     """The features of all rows.
 
     Attributes:
-      tables: 'train de', 'test fr', ... -> features.
+      tables: (split, language), such as ('train', 'de') -> features.
       centers: language -> its mean feature, [layers, D], with config.transfer.center.
     """
 
-    tables: Mapping[str, FeatureTable]
+    tables: Mapping[tuple[str, str], FeatureTable]
     centers: Mapping[str, np.ndarray] | None
 
 

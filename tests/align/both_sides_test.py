@@ -55,9 +55,9 @@ def test_mutual_pairs_are_those_of_the_search_in_each_direction(monkeypatch):
     best, back = scores.argmax(1), scores.argmax(0)
     expected = [(a, b) for a, b in enumerate(best) if back[b] == a]
     assert 20 < len(expected) < 60
-    np.testing.assert_array_equal(induce.induce(x, y, max_words=None), expected)
-    np.testing.assert_array_equal(induce.induce(x, y, max_words=70), expected)
+    np.testing.assert_array_equal(induce.induce_dictionary(x, y, max_words=None), expected)
+    np.testing.assert_array_equal(induce.induce_dictionary(x, y, max_words=70), expected)
     # Fewer words: the search of all words decides.
     monkeypatch.setattr(both_sides, "best", lambda *_: pytest.fail("words beyond max_words count"))
-    fewer = induce.induce(x, y, max_words=40)
+    fewer = induce.induce_dictionary(x, y, max_words=40)
     np.testing.assert_array_equal(fewer, [p for p in expected if max(p) < 40])

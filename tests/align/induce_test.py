@@ -35,7 +35,7 @@ def test_equals_numpy(mutual, words):
     expected = [
         (i, j) for i, j in enumerate(there) if max(i, j) < most and (not mutual or back[j] == i)
     ]
-    found = induce.induce(x, y, max_words=words, mutual=mutual, neighbourhood=4)
+    found = induce.induce_dictionary(x, y, max_words=words, mutual=mutual, neighbourhood=4)
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found, expected)
     assert 0 < len(found) and (mutual is False or len(found) < len(scores))
@@ -44,19 +44,19 @@ def test_equals_numpy(mutual, words):
 def test_a_frequent_word_whose_translation_is_rare_has_no_pair():
     x, y = noisy(noise=0.1)
     y = np.roll(y, 20, axis=0)  # of the 40 first words, 20 have a translation among the 40 first
-    found = induce.induce(x, y, max_words=40, mutual=False)
+    found = induce.induce_dictionary(x, y, max_words=40, mutual=False)
     np.testing.assert_array_equal(found, [(i, i + 20) for i in range(20)])
-    assert induce.criterion(x, y, max_words=40) > 0.95
-    assert induce.criterion(x, y[::-1], max_words=1) == -1.0
-    assert not len(induce.induce(x, y[::-1], max_words=1))
+    assert induce.unsupervised_criterion(x, y, max_words=40) > 0.95
+    assert induce.unsupervised_criterion(x, y[::-1], max_words=1) == -1.0
+    assert not len(induce.induce_dictionary(x, y[::-1], max_words=1))
 
 
 def test_cosine_retrieval_is_another_dictionary():
     x, y = noisy(noise=1.0)
     cosine, _ = numpy_csls(x, y, 4)
-    found = induce.induce(x, y, method="cosine", mutual=False)
+    found = induce.induce_dictionary(x, y, method="cosine", mutual=False)
     np.testing.assert_array_equal(found[:, 1], cosine.argmax(1))
-    assert (found != induce.induce(x, y, mutual=False, neighbourhood=4)).any()
+    assert (found != induce.induce_dictionary(x, y, mutual=False, neighbourhood=4)).any()
 
 
 @pytest.mark.parametrize("words", [None, 30])
@@ -65,10 +65,12 @@ def test_criterion_equals_numpy(words):
     cosine, scores = numpy_csls(x, y, 10)
     most, best = words or len(x), scores.argmax(1)
     expected = np.mean([cosine[i, best[i]] for i in range(most) if best[i] < most])
-    np.testing.assert_allclose(induce.criterion(x, y, max_words=words), expected, atol=1e-6)
+    np.testing.assert_allclose(
+        induce.unsupervised_criterion(x, y, max_words=words), expected, atol=1e-6
+    )
 
 
 def test_criterion_prefers_the_better_map():
     x, y = noisy(noise=0.2)
     turned = x @ np.linalg.qr(np.random.RandomState(1).standard_normal((10, 10)))[0]
-    assert induce.criterion(x, y) > induce.criterion(turned, y) + 0.05
+    assert induce.unsupervised_criterion(x, y) > induce.unsupervised_criterion(turned, y) + 0.05

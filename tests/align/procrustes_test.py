@@ -44,8 +44,8 @@ def test_is_orthogonal_and_better_than_its_neighbours():
 def test_rows_in_pieces_sum_to_the_same(monkeypatch):
     r = np.random.RandomState(0)
     x, y = r.standard_normal((100, 4)), r.standard_normal((100, 5))
-    monkeypatch.setattr(procrustes, "_ROWS", 33)
-    np.testing.assert_allclose(procrustes.product(x, y), x.T @ y, atol=1e-12)
+    monkeypatch.setattr(procrustes, "_CHUNK_ROWS", 33)
+    np.testing.assert_allclose(procrustes.transposed_product(x, y), x.T @ y, atol=1e-12)
 
 
 def test_refinement_mends_a_poor_dictionary():
@@ -73,8 +73,8 @@ def test_rounds_are_compared_with_their_own_neighbourhood():
     found = procrustes.Procrustes(refinements=1, neighbourhood=2).fit(x, y, diagonal(20))
     kept = found.info["criterion"][found.info["round"]]
     sides = found.apply(x), found.apply_target(y)
-    assert kept == pytest.approx(induce.criterion(*sides, neighbourhood=2))
-    assert kept != pytest.approx(induce.criterion(*sides))
+    assert kept == pytest.approx(induce.unsupervised_criterion(*sides, neighbourhood=2))
+    assert kept != pytest.approx(induce.unsupervised_criterion(*sides))
 
 
 def test_the_best_round_is_kept():

@@ -20,7 +20,7 @@ from clwe_jax.text.vocab.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.words import Segmenter
 from clwe_jax.training import build, checkpoint, partition, train_state
-from clwe_jax.types import piece_batch
+from clwe_jax.types import piece_shapes
 
 WORDS = ["money", "river", "bank", "geld", "fluss", "ufer"]
 COUNTS = Frequencies({"en": 9, "de": 99}, {"en": {"bank": 9}, "de": {"by": 90, "bank": 9}})
@@ -43,7 +43,7 @@ def make_run(folder):
     COUNTS.save(str(folder))
 
     objective = build.build_objective(config, len(vocabulary.pieces), vocabulary.size)
-    batch = {key: np.zeros(x.shape, x.dtype) for key, x in piece_batch(1, 12).items()}
+    batch = {key: np.zeros(x.shape, x.dtype) for key, x in piece_shapes(1, 12).items()}
     create = jax.jit(lambda: train_state.create(objective, optax.adam(0.1), batch, 3))
     state = partition.unbox(create())
     state = state.replace(params=jax.tree.map(lambda x: x * 20, state.params))

@@ -22,7 +22,7 @@ from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.vocab.word_vocab import SPECIALS, WordVocabulary
 from clwe_jax.text.words.words import Segmenter
 from clwe_jax.training import build, checkpoint, partition, train_state
-from clwe_jax.types import piece_batch
+from clwe_jax.types import piece_shapes
 
 EN = ["money", "river", "bank", "water", "the", "teller"]
 DE = ["geld", "fluss", "bank", "ufer", "die", "wasser"]
@@ -142,7 +142,7 @@ def masked(model, text):
     ids = [0, *(vocabulary.id(word) for word in model.tokenizer.words(text, "en")), 1]
     place = ids.index(number("bank"))
     ids[place] = vocabulary.mask_id
-    batch = {key: np.zeros(x.shape, x.dtype) for key, x in piece_batch(1, len(ids)).items()}
+    batch = {key: np.zeros(x.shape, x.dtype) for key, x in piece_shapes(1, len(ids)).items()}
     batch.update(inputs=np.array([ids]), positions=np.arange(len(ids))[None])
     batch["segment_ids"] = np.ones((1, len(ids)), np.int32)
     return model.loaded.objective.encode(model.loaded.variables, batch).last[:, place]

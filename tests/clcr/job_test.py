@@ -835,8 +835,8 @@ def test_orders_of_the_target_in_the_source():
 
 def test_labels_follow_the_words_of_both_sides():
     links = [np.array([[0, 1, 0], [0, 0, 0]], bool), np.array([[1]], bool)]
-    assert clcr_steps.labels(links, 0).tolist() == [1, 0, 1]
-    assert clcr_steps.labels(links, 1).tolist() == [0, 1, 0, 1]
+    assert clcr_steps.pivot_labels(links, 0).tolist() == [1, 0, 1]
+    assert clcr_steps.pivot_labels(links, 1).tolist() == [0, 1, 0, 1]
 
 
 def test_the_lowest_cost_is_that_of_all_orders():

@@ -13,7 +13,7 @@ from clwe_jax import options, presets
 from clwe_jax.data import prepare, prepared
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import to_dict
-from clwe_jax.types import piece_batch
+from clwe_jax.types import piece_shapes
 
 LENGTH, LANGUAGES = 12, ("de", "en")
 
@@ -22,7 +22,7 @@ def random_rows(count, seed=0):
     rng = np.random.default_rng(seed)
     rows = {
         name: rng.integers(0, 50, (count, LENGTH)).astype(x.dtype)
-        for name, x in piece_batch(count, LENGTH).items()
+        for name, x in piece_shapes(count, LENGTH).items()
     }
     rows["inputs"] = rng.integers(0, 40_000, (count, LENGTH)).astype(np.int32)
     rows["language_ids"] %= 2
@@ -150,7 +150,7 @@ def test_goes_on_where_it_stopped(folder):
         other.set_state(stopped.get_state())
         for batch in expected[place : place + 10]:
             got = next(other)
-            assert all(np.array_equal(batch[name], got[name]) for name in piece_batch(1, 1))
+            assert all(np.array_equal(batch[name], got[name]) for name in piece_shapes(1, 1))
     rest = source(folder)
     rest.set_state(whole.get_state())
     assert rest.stats() == whole.stats()
@@ -291,7 +291,7 @@ def test_prepared_and_read_without_tensorflow(small, tmp_path, run_python):
     found.check(config)
     assert len(found.extras["examples"]) == 12
     batch = next(found.source(batch_size=700, seed=0))
-    for key, shape in piece_batch(700, 32, entries=True).items():
+    for key, shape in piece_shapes(700, 32, entries=True).items():
         assert (batch[key].shape, batch[key].dtype) == (shape.shape, shape.dtype)
     vocabulary = small.tokenizer.vocabulary
     predicted = batch["loss_weights"] > 0

@@ -21,7 +21,7 @@ from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.words import Segmenter
-from clwe_jax.types import Hidden, piece_batch
+from clwe_jax.types import Hidden, piece_shapes
 
 WORDS = ("the", "bank", "river", "money")
 
@@ -237,6 +237,6 @@ def test_disambiguation_reads_given_words():
 
 def test_models_of_pieces_have_the_plain_encoder():
     plain = types.SimpleNamespace(
-        batch_shapes=piece_batch, max_length=16, encode=Characters().encode
+        batch_shapes=piece_shapes, max_length=16, encode=Characters().encode
     )
     assert type(encoder_of(plain, tokenizer())) is RowEncoder

@@ -11,7 +11,7 @@ from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.vocab.base_vocab import SPECIALS
 from clwe_jax.text.vocab.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.words.words import Segmenter
-from clwe_jax.types import Hidden, piece_batch
+from clwe_jax.types import Hidden, piece_shapes
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 WIDTH = 24
@@ -24,7 +24,7 @@ class ToyObjective:
     layers: int = 2
     max_length: int = 16
 
-    batch_shapes = staticmethod(piece_batch)
+    batch_shapes = staticmethod(piece_shapes)
 
     def encode(self, variables, batch):
         x = variables["pieces"][batch["inputs"]] + variables["languages"][batch["language_ids"]]

@@ -10,7 +10,7 @@ from clwe_jax.encoders import encode
 from clwe_jax.encoders.encode import Row, RowEncoder
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.text.corpus.frequencies import Frequencies
-from clwe_jax.types import Hidden, Pools, piece_batch
+from clwe_jax.types import Hidden, Pools, piece_shapes
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_few_programs_are_compiled(setting):
         shapes.append(batch["inputs"].shape)
         return objective.encode(variables, batch)
 
-    own = types.SimpleNamespace(encode=encode_fn, batch_shapes=piece_batch, max_length=50)
+    own = types.SimpleNamespace(encode=encode_fn, batch_shapes=piece_shapes, max_length=50)
     encoder = ModelEncoder(own, tokenizer, variables, batch_size=16)
     sentences = [" ".join("a" * n) for n in range(1, 60)]
     for _ in range(2):
@@ -253,7 +253,7 @@ def test_half_precision_is_summed_in_full(setting):
         x = jnp.full((*batch["inputs"].shape, 4), value, jnp.bfloat16)
         return Hidden((x,))
 
-    own = types.SimpleNamespace(encode=encode_fn, batch_shapes=piece_batch, max_length=600)
+    own = types.SimpleNamespace(encode=encode_fn, batch_shapes=piece_shapes, max_length=600)
     encoder = ModelEncoder(own, tokenizer, variables)
     found = encoder.sentences([" ".join("a" * 500)], "en")
     np.testing.assert_allclose(found, value, rtol=1e-6)

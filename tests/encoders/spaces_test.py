@@ -36,7 +36,7 @@ def test_vectors_in_float16_become_float32_and_two_languages_are_held(tmp_path):
     )
     encoder = loaded.encoder().pairwise_space("de", "en")
     space = encoder.vocabulary("de", ["de7", "unseen"], WordSample(max_words=2))
-    assert space.words == ["de0", "de1", "de7"] and space.frequent == 2
+    assert space.words == ["de0", "de1", "de7"] and space.frequent_count == 2
     assert space.vectors.dtype == np.float32
     np.testing.assert_array_equal(space.vectors[:, 0], raw["de"].vectors[[0, 1, 7]])
     near = loaded.neighbours("de3", lang="de", to="en", k=9, method="cosine")

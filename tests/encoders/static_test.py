@@ -42,12 +42,14 @@ def test_the_protocol():
     np.testing.assert_array_equal(found[:, 0], [[1, 0], [0, 0], [0, 1]])
     assert model.coverage(["a x b a", "x x"], "de") == 3 / 6
     space = model.vocabulary("en")
-    assert space.words == ["A", "B"] and space.frequent == 2 and space.index == {"A": 0, "B": 1}
+    assert (
+        space.words == ["A", "B"] and space.frequent_count == 2 and space.index == {"A": 0, "B": 1}
+    )
     np.testing.assert_array_equal(space.vectors[:, 0], -vectors)
     limited, every = (model.vocabulary("en", (), WordSample(max_words=x)) for x in (1, None))
-    assert limited.words == ["A"] and limited.frequent == 1 and every.frequent == 2
+    assert limited.words == ["A"] and limited.frequent_count == 1 and every.frequent_count == 2
     none = model.vocabulary("en", ["B", "x"], WordSample(max_words=0))
-    assert none.words == ["B"] and none.frequent == 0
+    assert none.words == ["B"] and none.frequent_count == 0
     assert model.vocabulary("en", ["B", "A"], WordSample(max_words=1)).words == ["A", "B"]
     assert model.sentences(["a", "b b a", ""], "de").shape == (3, 1, 2)
     np.testing.assert_array_equal(model.sentences(["a"], "de")[0, 0], [1, 0])

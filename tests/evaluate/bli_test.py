@@ -85,7 +85,7 @@ def test_averages_equal_those_by_hand(world, toy_objective, occurrences):
     encoder = ModelEncoder(objective, tokenizer, variables)
     sample = WordSample(lines, occurrences, min_count=1000)  # no word is frequent
     space = encoder.vocabulary("en", words[::-1], sample)
-    assert space.words == words and space.frequent == 0
+    assert space.words == words and space.frequent_count == 0
     expected = by_hand(world, objective, "en", words, occurrences)
     for word, vectors in zip(words, space.vectors):
         np.testing.assert_allclose(vectors, expected[word], atol=1e-4)
@@ -101,7 +101,7 @@ def test_candidates_are_the_frequent_words_of_the_whole_text(world, toy_objectiv
         toy_objective(), tokenizer, variables, frequencies=Frequencies({"en": 22}, {"en": counts})
     )
     space = encoder.vocabulary("en", ["enac"], WordSample(lines, occurrences=2, max_words=3))
-    assert space.words == ["enab", "enzz", "enaa", "enac"] and space.frequent == 3
+    assert space.words == ["enab", "enzz", "enaa", "enac"] and space.frequent_count == 3
     assert space.counts.tolist() == [2, 0, 2, 2]
     alone = encoder.sentences(["enzz"], "en")[0]
     np.testing.assert_allclose(space.vectors[1], alone, atol=1e-5)
@@ -244,8 +244,8 @@ def test_frequent_words(world, toy_objective):
     def frequent(min_count, max_words):
         sample = WordSample(lines, min_count=min_count, max_words=max_words)
         space = encoder.vocabulary("en", ["z"], sample)
-        assert space.words[space.frequent :] == ["z"]
-        return space.words[: space.frequent]
+        assert space.words[space.frequent_count :] == ["z"]
+        return space.words[: space.frequent_count]
 
     assert frequent(2, None) == ["b", "a"] == frequent(1, 2)
     assert frequent(1, None) == ["b", "a", "c"] and frequent(1, 0) == []

@@ -13,7 +13,7 @@ from clwe_jax.evaluate.mlm import MlmEvaluator
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options.models import TransformerOptions
-from clwe_jax.types import Sums, piece_batch
+from clwe_jax.types import Sums, piece_shapes
 
 
 class Counting:
@@ -35,7 +35,7 @@ class Counting:
 
 def batch(inputs, weights, cross=0):
     shape = np.shape(inputs)
-    arrays = {key: np.zeros(x.shape, x.dtype) for key, x in piece_batch(*shape).items()}
+    arrays = {key: np.zeros(x.shape, x.dtype) for key, x in piece_shapes(*shape).items()}
     arrays["inputs"][:] = inputs
     arrays["targets"][:] = 1
     arrays["language_ids"][:] = cross

@@ -29,9 +29,12 @@ def numpy_matches(x, y, neighbourhood=0):
 def test_identical_sides_match_and_rotated_ones_do_not():
     x = np.random.RandomState(1).standard_normal((200, 32))
     turned = x @ rotation(32)
-    for sides in retrieval.matches(x, x).values(), retrieval.matches(turned, turned).values():
+    for sides in (
+        retrieval.nearest_is_translation(x, x).values(),
+        retrieval.nearest_is_translation(turned, turned).values(),
+    ):
         assert all(right.all() for both in sides for right in both)
-    for both in retrieval.matches(x, turned).values():
+    for both in retrieval.nearest_is_translation(x, turned).values():
         assert all(right.mean() < 0.05 for right in both)
 
 
@@ -46,7 +49,7 @@ def test_equals_numpy(neighbourhood):
         "_csls": numpy_matches(x, y, neighbourhood),
         "_csls_k3": numpy_matches(x, y, 3),
     }
-    found = retrieval.matches(x, y, (neighbourhood, 3))
+    found = retrieval.nearest_is_translation(x, y, (neighbourhood, 3))
     assert list(found) == list(expected)
     for suffix, both in expected.items():
         np.testing.assert_array_equal(found[suffix], both)
@@ -77,7 +80,7 @@ def test_a_value_that_is_not_finite_is_an_error():
     broken = np.array([[1, 1], [1, np.nan], [1, 1]])
     for sides in ((x, broken), (broken, x)):
         with pytest.raises(ValueError, match="row 1"):
-            retrieval.matches(*sides)
+            retrieval.nearest_is_translation(*sides)
 
 
 def test_a_constant_offset_blinds_the_plain_cosine_only():
@@ -85,7 +88,7 @@ def test_a_constant_offset_blinds_the_plain_cosine_only():
     x = r.standard_normal((300, 32)) * r.lognormal(0, 0.5, (300, 1))
     y = x + 0.3 * r.standard_normal((300, 32))
     ours, theirs = 4 * r.standard_normal(32), r.standard_normal(32)
-    found = retrieval.matches(x + ours, y + theirs)
+    found = retrieval.nearest_is_translation(x + ours, y + theirs)
     plain, centered, csls = (found[x][0].mean() for x in ("", "_centered", "_csls"))
     assert plain < 0.25 and centered > 0.99 and csls > plain + 0.15
 
@@ -284,7 +287,7 @@ def test_any_encoder_is_measured(world):
     [(pair, source, target)] = evaluator._pairs
     sides = model.sentences(source, "de")[:, 0], model.sentences(target, "en")[:, 0]
     for place, name in enumerate(("de-en", "en-de")):
-        for suffix, both in retrieval.matches(*sides).items():
+        for suffix, both in retrieval.nearest_is_translation(*sides).items():
             assert found[f"retrieval/{name}/mean{suffix}"] == pytest.approx(both[place].mean())
     assert found["retrieval/de-en/mean"] == found["retrieval/mean_csls"] > 0.7
     assert not any("layer" in name or "last4" in name or "cut" in name for name in found)

@@ -262,8 +262,8 @@ def test_ten_steps_of_fine_tuning_equal_those_of_pytorch(kind, tmp_path):
     skip = 0 if tokenizer.vocabulary.begins else 1
     kernel, bias = (np.array(head[x]) for x in ("output_kernel", "output_bias"))
     wanted, after = fine_tune_with_torch(theirs, batch, skip, kernel, bias)
-    learns = lambda params: jax.tree_util.tree_map_with_path(lambda x, _: is_learned(x), params)
-    step = jax.jit(make_step(objective, optimizer, lambda _: RATE, learns=learns))
+    trainable = lambda params: jax.tree_util.tree_map_with_path(lambda x, _: is_learned(x), params)
+    step = jax.jit(make_step(objective, optimizer, lambda _: RATE, trainable_mask=trainable))
     losses = []
     for _ in range(10):
         state, metrics = step(state, batch)

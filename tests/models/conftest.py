@@ -7,7 +7,7 @@ import pytest
 
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.options.models import TransformerOptions
-from clwe_jax.types import piece_batch
+from clwe_jax.types import piece_shapes
 
 VOCAB, LANGUAGES = 23, 3
 
@@ -32,7 +32,7 @@ def _make_batch(rows=3, length=10, seed=0, masked=3):
         language_ids=r.randint(0, LANGUAGES, (rows, length)),
         source_language_ids=r.randint(0, LANGUAGES, (rows, length)),
     )
-    return {key: batch[key].astype(x.dtype) for key, x in piece_batch(rows, length).items()}
+    return {key: batch[key].astype(x.dtype) for key, x in piece_shapes(rows, length).items()}
 
 
 def _make_model(**options):

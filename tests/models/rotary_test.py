@@ -9,7 +9,7 @@ from clwe_jax import registry
 from clwe_jax.models import rotary
 from clwe_jax.options.models import RotaryOptions
 from clwe_jax.options.section import OptionError
-from clwe_jax.types import piece_batch
+from clwe_jax.types import piece_shapes
 
 SIZES = dict(
     layers=2,
@@ -33,7 +33,7 @@ def test_rotations_are_products_with_complex_numbers():
 
 
 def a_batch(length):
-    batch = {x: np.zeros(y.shape, y.dtype) for x, y in piece_batch(1, length).items()}
+    batch = {x: np.zeros(y.shape, y.dtype) for x, y in piece_shapes(1, length).items()}
     batch["positions"][:] = np.arange(length)
     batch["segment_ids"][:] = 1
     batch["inputs"][:] = np.arange(length)

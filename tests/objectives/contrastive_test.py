@@ -15,7 +15,7 @@ from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options.models import TransformerOptions
 from clwe_jax.options.training import MeshOptions
 from clwe_jax.training import partition
-from clwe_jax.types import COPY, piece_batch
+from clwe_jax.types import COPY, piece_shapes
 
 LENGTH, TEMPERATURE = 9, 0.05
 
@@ -35,7 +35,7 @@ def make_batch(rows, seed=0, empty=()):
     for prefix in ("", COPY):
         filled = np.arange(LENGTH) < r.randint(3, LENGTH + 1, (rows, 1))
         filled[list(empty)] = False
-        side = {key: np.zeros(x.shape, x.dtype) for key, x in piece_batch(rows, LENGTH).items()}
+        side = {key: np.zeros(x.shape, x.dtype) for key, x in piece_shapes(rows, LENGTH).items()}
         side["inputs"][:] = r.randint(5, 21, filled.shape) * filled
         side["segment_ids"][:] = filled
         side["positions"][:] = np.arange(LENGTH) * filled
@@ -56,7 +56,7 @@ def variables():
 
 
 def of_side(batch, prefix):
-    return {key: batch[prefix + key] for key in piece_batch(1, 1)}
+    return {key: batch[prefix + key] for key in piece_shapes(1, 1)}
 
 
 def oracle(a, b, temperature):

@@ -12,7 +12,7 @@ from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options.models import TransformerOptions
 from clwe_jax.text.dictionary import Dictionary, label_table
-from clwe_jax.types import piece_batch
+from clwe_jax.types import piece_shapes
 
 LANGUAGES = ("en", "de", "fr")
 WORDS = ("cat", "dog", "katze", "kater", "hund", "chat")  # one piece each, from id 5 on
@@ -51,7 +51,7 @@ MASKED = {(0, 1): ("cat", "en"), (0, 3): ("hund", "de"), (1, 2): ("chat", "fr")}
 def make_batch():
     """Two rows, in which three words of `MASKED` are predicted."""
     r = np.random.RandomState(0)
-    batch = {key: np.zeros(x.shape, x.dtype) for key, x in piece_batch(2, LENGTH, True).items()}
+    batch = {key: np.zeros(x.shape, x.dtype) for key, x in piece_shapes(2, LENGTH, True).items()}
     batch["inputs"][:] = r.randint(5, VOCAB, (2, LENGTH))
     batch["positions"][:] = np.arange(LENGTH)
     batch["segment_ids"][:] = 1

@@ -12,7 +12,7 @@ from clwe_jax import options
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective, cross_entropy
 from clwe_jax.options.models import TransformerOptions
-from clwe_jax.types import piece_batch
+from clwe_jax.types import piece_shapes
 
 VOCAB, PADDED = 21, 24
 
@@ -26,13 +26,13 @@ def objective():
 def make_batch(rows, seed=0):
     r = np.random.RandomState(seed)
     shape = (rows, 9)
-    batch = {key: r.randint(0, 3, shape) for key in piece_batch(*shape)}
+    batch = {key: r.randint(0, 3, shape) for key in piece_shapes(*shape)}
     batch["inputs"], batch["targets"] = r.randint(5, VOCAB, (2, *shape))
     batch["positions"] = np.tile(np.arange(9), (rows, 1))
     batch["segment_ids"] = np.tile(np.arange(9) < 7, (rows, 1))
     batch["loss_weights"] = (np.cumsum(r.rand(*shape) < 0.4, 1) <= 5) & (r.rand(*shape) < 0.4)
     batch["loss_weights"] &= batch["segment_ids"] > 0
-    return {key: batch[key].astype(x.dtype) for key, x in piece_batch(*shape).items()}
+    return {key: batch[key].astype(x.dtype) for key, x in piece_shapes(*shape).items()}
 
 
 @pytest.fixture(scope="module")

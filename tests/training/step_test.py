@@ -268,7 +268,7 @@ def grouped(groups, objective=None, microbatches=1):
     optimizer = optim.Optimizer(learning_rate=0.1, groups=groups)
     tx = optimizer.build(10)
     first = state = start(objective, tx)
-    step = make_step(objective, tx, optimizer.rate(10), microbatches, optimizer.learns())
+    step = make_step(objective, tx, optimizer.rate(10), microbatches, optimizer.trainable_mask())
     for number in range(3):
         state, metrics = jax.jit(step)(state, make_batch(number))
         norms.append(float(metrics["grad_norm"].value))

@@ -25,7 +25,7 @@ from clwe_jax.options.section import Count, option
 from clwe_jax.options.training import CheckpointOptions, MeshOptions, TrainOptions
 from clwe_jax.text.dictionary.label_table import LabelTable
 from clwe_jax.training import optim, partition, train
-from clwe_jax.types import piece_batch
+from clwe_jax.types import piece_shapes
 
 VOCAB, PADDED, LENGTH, ROWS = 60, 64, 12, 8
 ENTRIES = 6
@@ -60,7 +60,7 @@ class Source:
             source_language_ids=language,
             entries=np.where(masked, 1 + targets % ENTRIES, 0),
         )
-        shapes = piece_batch(*shape, self.entries)
+        shapes = piece_shapes(*shape, self.entries)
         return {key: batch[key][self._mine].astype(x.dtype) for key, x in shapes.items()}
 
     def get_state(self):

@@ -298,7 +298,7 @@ def test_the_mean_of_each_language_is_taken_away(vectors, tmp_path, frozen):
     assert job.run()
     for stage in job.stages()[:3]:  # as `run` does
         done[stage.name] = stage.do(*(done[name] for name in stage.needs))
-    tables = [done["features"].tables[f"{x} en"].values for x in ("train", "dev", "test")]
+    tables = [done["features"].tables[x, "en"].values for x in ("train", "dev", "test")]
     assert all(isinstance(x, np.memmap) for x in tables)  # no table is held in memory
     assert np.abs(tables[0][1:].mean(0)).max() < 0.2 < np.abs(tables[0][1:]).max()
     with np.load(tmp_path / "heads" / "centers.npz") as file:

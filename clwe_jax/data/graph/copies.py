@@ -26,7 +26,7 @@ class CopyMaker(ExampleMaker):
         """The rows of a chunk and of its code-switched copy.
 
         Returns:
-          The arrays of `types.piece_batch` of the sentences, and under 'copy_{key}' those of the
+          The arrays of `types.piece_shapes` of the sentences, and under 'copy_{key}' those of the
           copies, [rows, length]; 'counters', [rows, COUNTERS] int64, all in the first row.
         """
         random = draws.Draws(seed, number)

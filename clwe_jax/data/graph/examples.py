@@ -116,7 +116,7 @@ class ExampleMaker:
           languages: [N] int32.
 
         Returns:
-          The arrays of `types.piece_batch`, [rows, length], and 'counters', int64 [rows, COUNTERS],
+          The arrays of `types.piece_shapes`, [rows, length], and 'counters', int64 [rows, COUNTERS],
           with the chunk's counts in the first row.
         """
         random = draws.Draws(seed, number)

@@ -111,7 +111,8 @@ def _dictionary_stamps(
     config: PretrainRun, task: Task, folders: Mapping[str, str]
 ) -> dict[str, str]:
     """Name -> stamp of the dictionary files; {} where they decide neither the batches nor the loss."""
-    switches = isinstance(task, DictMlm | DictTlm) or isinstance(task, Copies) and not task.parallel
+    makes_copies = isinstance(task, Copies) and not task.parallel
+    switches = makes_copies or isinstance(task, DictMlm | DictTlm)
     masks = isinstance(task, Mlm) and task.only_words_with_entries
     loss = config.objective
     translates = isinstance(loss, SenseLossOptions) and loss.translation_share > 0
@@ -123,7 +124,7 @@ def _dictionary_stamps(
 
 
 class PiecePipeline(texts.Pipeline):
-    """Batches of masked pieces, as `types.piece_batch` describes them."""
+    """Batches of masked pieces, as `types.piece_shapes` describes them."""
 
     _SHARED = (*texts.Pipeline._SHARED, "_maker")
 
@@ -140,7 +141,7 @@ class PiecePipeline(texts.Pipeline):
 
     @functools.cached_property
     def _pairs(self) -> dict[str, parallel.ParallelSource]:
-        """The parallel text; {} for a task without."""
+        """The parallel text; {} for a task that reads none."""
         if not isinstance(self.task, Tlm | Copies) or not self.task.parallel:
             return {}
         return parallel.find(self.task.parallel, self.tokenizer.languages, self.data.shuffle_lines)
@@ -164,7 +165,8 @@ class PiecePipeline(texts.Pipeline):
                     f"{pair_rows}: raise config.train.batch_size, or set config.task.parallel_share to 0 "
                     "(no sentence pairs) or 1 (nothing else)"
                 )
-        if pair_rows == self.batch_size or isinstance(self.task, Copies) and self.task.parallel:
+        reads_translations = isinstance(self.task, Copies) and self.task.parallel
+        if pair_rows == self.batch_size or reads_translations:
             rows = self._pair_rows(repeat)
         else:
             rows = self._rows(self._chunks(repeat), self._maker, "rows")
@@ -218,16 +220,18 @@ class PiecePipeline(texts.Pipeline):
             if len(mine) not in _SENTENCE:
                 continue
             original = [words.text.numpy()[i].decode() for i in mine]
-            synonym = after.synonym.numpy()[mine].tolist()
+            transformed = list(original)
+            switched = False
+            for i, synonym in enumerate(after.synonym.numpy()[mine].tolist()):
+                if synonym >= 0:
+                    transformed[i] = self.encoder.synonyms.dictionary.word(synonym)
+                    switched = True
             yield (
-                max(synonym) >= 0,
+                switched,
                 dict(
                     language=languages[number],
                     original=original,
-                    transformed=[
-                        self.encoder.synonyms.dictionary.word(s) if s >= 0 else word
-                        for s, word in zip(synonym, original)
-                    ],
+                    transformed=transformed,
                     masked=after.masked.numpy()[mine].tolist(),
                     languages=[languages[i] for i in after.language.numpy()[mine]],
                 ),

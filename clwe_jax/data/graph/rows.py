@@ -9,7 +9,7 @@ import tensorflow as tf
 from clwe_jax.data.graph import draws, packing
 from clwe_jax.options.tasks import Mlm
 from clwe_jax.text.vocab.base_vocab import Vocabulary
-from clwe_jax.types import piece_batch
+from clwe_jax.types import piece_shapes
 
 
 class Sequences(NamedTuple):
@@ -87,7 +87,7 @@ class RowBuilder:
         synonym_pieces: tf.Tensor | None,
         random: draws.Draws,
     ) -> dict[str, tf.Tensor]:
-        """The arrays of `types.piece_batch`, each [rows, length].
+        """The arrays of `types.piece_shapes`, each [rows, length].
 
         Args:
           words: words of segments with at most `room` pieces and `max_predictions` masked pieces.
@@ -188,7 +188,7 @@ class RowBuilder:
         )
         padding = (self._vocabulary.pad_id, self._vocabulary.pad_id, 0, 0, 0, 0, 0, 0)
         features = {}
-        for place, name in enumerate(piece_batch(1, 1, self._task.labels == "expected")):
+        for place, name in enumerate(piece_shapes(1, 1, self._task.labels == "expected")):
             values = tf.concat([[padding[place]], *(values[place] for _, values in parts)], 0)
             features[name] = tf.reshape(tf.gather(values, source), [rows, self._length])
         features["loss_weights"] = tf.cast(features["loss_weights"], tf.float32)

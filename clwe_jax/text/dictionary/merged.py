@@ -122,17 +122,15 @@ class Dictionary:
 
         used = np.zeros(count, np.bool_)
         used[source] = True
-        unpaired = {
-            language: [part[i] for i in np.flatnonzero(~used[first:last])]
-            for language, part, first, last in zip(languages, words, splits[:-1], splits[1:])
-        }
         number = np.cumsum(used, dtype=np.int32) - 1
         source = number[source]
         target = number[target]
-        kept = [
-            [word for word, keep in zip(part, used[first:last].tolist()) if keep]
-            for part, first, last in zip(words, splits[:-1], splits[1:])
-        ]
+        kept = []
+        unpaired = {}
+        for language, part, first, last in zip(languages, words, splits[:-1], splits[1:]):
+            is_used = used[first:last].tolist()
+            kept.append([word for word, keep in zip(part, is_used) if keep])
+            unpaired[language] = [word for word, keep in zip(part, is_used) if not keep]
         encoded = [word.encode("utf-8") for word in itertools.chain.from_iterable(kept)]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         language_splits = np.concatenate([[0], np.cumsum([len(part) for part in kept])])

@@ -15,11 +15,11 @@ from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.vocab.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.words import Segmenter
-from clwe_jax.types import COPY, piece_batch
+from clwe_jax.types import COPY, piece_shapes
 
 PIECES = [*SPECIALS, "the", "cat", "sees", "a", "dog", ".", "kat", "##ze", "hund", "x", "##x"]
 PAIRS = [("cat", "katze"), ("dog", "hund")]
-KEYS = set(piece_batch(1, 1))
+KEYS = set(piece_shapes(1, 1))
 
 
 def toy(lines, length=12, share=1.0, drop=0.0, pairs=False):
