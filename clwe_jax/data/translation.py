@@ -54,9 +54,6 @@ def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> 
     """Reads parallel text and encodes it. A pair with a side that is longer than a row or has
     no words is left out.
 
-    Args:
-      tokenizer: the run's tokenizer.
-
     Raises:
       ValueError, FileNotFoundError: as of `parallel.find` and `parallel.read`; no direction leads
         to one of the targets, or no pair fits a row.
@@ -113,9 +110,6 @@ def sentences(
     task: Sentences, corpus: TextCorpus, tokenizer: Tokenizer, length: int
 ) -> TranslationPieces:
     """Encodes the lines of text files. A sentence longer than a row or without words is left out.
-
-    Args:
-      tokenizer: the run's tokenizer.
 
     Raises:
       ValueError: no sentence of a language fits a row.

@@ -194,11 +194,11 @@ class Spelling:
       ngrams: the weights of n-grams.
       regressions: language -> the regression onto the dictionary's part of its vectors; their priors
         are among them.
-      length: of this part, where it follows from n-grams.
+      length: length of this part, where it is computed from n-grams.
       dim, spelling_length: width and length of the part of the n-grams themselves; 0: none.
       width: of a whole vector; zeros fill it.
       seed: of the directions of n-grams.
-      compared: the share of a guess that remains beside a trained vector where single words are compared.
+      compared: factor of a guess that stands beside a trained vector, where single words are compared.
       paired: language -> the regression onto the part that given pairs taught, behind that of the n-grams
         (`pair_vectors`); empty: there is none.
     """

@@ -100,16 +100,10 @@ class SenseEvaluator(ByIdentity, SensesEvaluation):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SenseFigures:
-    """The measurements of a `SenseEvaluator` for one objective.
-
-    Attributes:
-      options: the evaluator.
-      objective: objective with senses (`types.HasSenses`).
-      tokenizer: the run's tokenizer.
-    """
+    """The measurements of a `SenseEvaluator` for one objective."""
 
     options: SenseEvaluator
-    objective: Objective
+    objective: Objective  # with senses (`types.HasSenses`)
     tokenizer: Tokenizer
 
     def run(self, variables: Variables) -> Iterator[tuple[str, float]]:

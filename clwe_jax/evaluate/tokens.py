@@ -19,15 +19,9 @@ def align(
     target: Sequence[Sequence[str]],
     languages: tuple[str, str],
 ) -> Iterator[np.ndarray]:
-    """Yields the links of each pair of sentences, bool [source tokens, target tokens].
-
-    Args:
-      source, target: the tokens of parallel sentences.
-      languages: theirs.
-    """
-    left, right = (
-        _cut(model, sentences, language) for sentences, language in zip((source, target), languages)
-    )
+    """Yields the links of each pair of sentences in tokens, bool [source tokens, target tokens]."""
+    left = _cut(model, source, languages[0])
+    right = _cut(model, target, languages[1])
     links = aligner.align(model, [x for x, _ in left], [x for x, _ in right], languages)
     for a, b, (_, of_a), (_, of_b), linked in zip(source, target, left, right, links):
         joined = np.zeros((len(a), len(b)), bool)

@@ -232,14 +232,9 @@ def _has_words(texts: Texts) -> Array:
 
 
 class Labeller(nn.Module):
-    """An embedder of words under a head; `(table, batch, train)` of this module's batches.
+    """An embedder of words under a head; `(table, batch, train)` of this module's batches."""
 
-    Attributes:
-      embedder: `Mix` or `WordsOfPieces`.
-      labelling: the head.
-    """
-
-    embedder: nn.Module
+    embedder: nn.Module  # `Mix` or `WordsOfPieces`
     labelling: Labelling
 
     def loss(self, table: Array, batch: Batch, train: bool = False) -> dict[str, Sums]:

@@ -36,11 +36,14 @@ class StaticOptions(Options):
 
     temperature: Amount = option(
         0.0,
-        "how unequal the languages' amounts of text are; 0: all as small as the smallest; 1: "
-        "all text is read",
+        "amounts of text that are read; 0: of each language as much as of the smallest one; 1: all "
+        "text; between, the larger languages lose a part",
     )
     training: Annotated[str, OneOf("joint", "separate", "replace", "duong", "dictionary")] = option(
-        "joint", "joint | separate | replace | duong | dictionary"
+        "joint",
+        "joint, on the text of all languages at once | separate, a language at a time | replace, jointly with "
+        "dictionary words replaced at random | duong, jointly with translations as further targets | "
+        "dictionary, no training",
     )
     reallocation: bool = option(
         False, "whether words that nearly one language alone uses get vectors of their own"
@@ -86,8 +89,8 @@ class StaticOptions(Options):
     )
     compared_share: Share = option(
         0.25,
-        "with words.unknown=ngrams and trained vectors, the share of a guess from spelling that"
-        " counts where single words are compared; 1: all of it",
+        "factor of a vector that is guessed from spelling (words.unknown=ngrams) and stands beside a "
+        "trained one, where single words are compared; 1: it keeps its length",
     )
     trained: str = option(
         "", "a folder of trained vectors that several runs share; '': WORKDIR/trained"

@@ -35,10 +35,6 @@ def gather(config: PretrainRun, model: LanguageModel, workdir: str) -> dict[str,
     metadata_backward.tsv for the second direction of a bidirectional model),
     projector_config.pbtxt, and a picture of each word and direction as PNG and SVG.
 
-    Args:
-      config: the run's config.
-      workdir: the run's folder.
-
     Returns:
       'directions', their 'census' of senses in use, 'words' (each with 'senses' and
       'points' by direction), 'files'; empty for a model without senses.

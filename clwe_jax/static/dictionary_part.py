@@ -30,7 +30,7 @@ class DictionaryPart(NamedTuple):
 
         Args:
           trained: language -> trained vectors in the hub's space.
-          trained_length: of a trained vector beside the dictionary's, which is 1.
+          trained_length: length of a trained vector; the dictionary's vectors have length 1.
         """
         known = dictionary_text.vectors(self.rows, self.paired)
         joined = concatenate.vectors(known, trained, trained_length)
@@ -43,8 +43,9 @@ class DictionaryPart(NamedTuple):
 
         Args:
           trained_dim: width of the part behind the dictionary's; 0: there is none.
-          compared_share: how much a guess counts where single words are compared.
+          compared_share: as of `StaticOptions`.
         """
-        own = self.rows, trained_dim, compared_share, self.paired
-        spelling = dictionary_text.make_spelling(*own)
+        spelling = dictionary_text.make_spelling(
+            self.rows, trained_dim, compared_share, self.paired
+        )
         return dataclasses.replace(spaces, spelling=spelling)

@@ -24,12 +24,16 @@ def place_words(
     frequent = {language: model.raw[language].own_keys for language in names}
     chosen = shared_space.concepts(frequent, known, model.hub)
 
+    def spell(language: str, key: str) -> str:
+        vectors = model.raw[language]
+        return vectors.words[vectors.index[key]]
+
     def draw(vectors_in: Callable[[str], Vectors]) -> list[dict[str, Any]]:
-        return shared_space.picture(
-            chosen,
-            lambda x, words: vectors_in(x).vectors[vectors_in(x).rows(words)],
-            lambda x, word: model.raw[x].words[model.raw[x].index[word]],
-        )
+        def look_up(language: str, keys: Sequence[str]) -> np.ndarray:
+            vectors = vectors_in(language)
+            return vectors.vectors[vectors.rows(keys)]
+
+        return shared_space.picture(chosen, look_up, spell)
 
     stages = {"before": draw(model.raw.__getitem__)} if model.alignments else {}
     return {"hub": model.hub, "stages": {**stages, "after": draw(model.common_vectors)}}

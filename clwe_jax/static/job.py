@@ -48,7 +48,7 @@ class _Sources(NamedTuple):
     Attributes:
       folders: option that names data -> its folder.
       dictionary: training pairs, without test words; None: no dictionary.
-      tested: how many test pairs the dictionary has.
+      tested: test set -> (number of its pairs that the dictionary has, number of its pairs).
       tests: the test dictionaries.
       context: of the evaluators.
       evaluators: made before training, so that a wrong option of one fails at once.
@@ -192,9 +192,10 @@ class Static(Job):
             tested = given_pairs.list_tested_languages(sources.evaluators)
             report = given_pairs.report_links(links, trainer, dictionary, sources.tests, tested)
         if config.static.mine and config.data.source != PAIRS:
-            mined_links = trainer.mine(report.links)
-            own = (gold, config.static.judge, trainer.spellings)
-            report = report.join(mined.write(mined_links, dictionary, folder, *own))
+            found = trainer.mine(report.links)
+            judge = config.static.judge
+            mining = mined.write(found, dictionary, folder, gold, judge, trainer.spellings)
+            report = report.join(mining)
         place = os.path.join(folder, mined.DICTIONARY)
         mined.write_dictionaries(report.links, place, trainer.spellings)
         return report
@@ -205,13 +206,12 @@ class Static(Job):
         return sources.trainer.train_vectors(mining.links if mining else {})
 
     def _align(self, sources: _Sources, unaligned: UnalignedVectors) -> dict[str, Alignment]:
-        """language -> the map of its vectors to the hub's space."""
+        """language -> the map of its vectors to the hub's space; {} for a run that aligns nothing."""
+        if not self._needs_alignment:
+            return {}
         hub = options.hub_of(self.config)
-        return {
-            language: self._fit_map(unaligned, sources, language, hub)
-            for language in (unaligned.raw if self._needs_alignment else ())
-            if language != hub
-        }
+        others = [language for language in unaligned.raw if language != hub]
+        return {x: self._fit_map(unaligned, sources, x, hub) for x in others}
 
     def _build_spaces(
         self,
@@ -220,7 +220,10 @@ class Static(Job):
         unaligned: UnalignedVectors,
         alignments: Mapping[str, Alignment],
     ) -> StaticSpaces:
-        """The vectors of all languages in one space: aligned, behind the dictionary's, or these alone."""
+        """The vectors of all languages in one space.
+
+        They are the aligned vectors, or the dictionary's, or both concatenated, the dictionary's first.
+        """
         trainer = sources.trainer
         counts = trainer.counts if trainer else given_vectors.counts(unaligned.raw)
         aligned = StaticSpaces(

@@ -180,9 +180,12 @@ class Trainer:
 
     @functools.cached_property
     def _known_dictionary(self) -> Dictionary:
-        """The dictionary; without a pair, an empty one of the run's languages, the hub first."""
+        """The dictionary; if it has no pair, an empty one of the run's languages, the hub first."""
+        if self.dictionary:
+            return self.dictionary
         order = list(dict.fromkeys([options.hub_of(self.config), *self._languages]))
-        return self.dictionary or Dictionary.empty(order, getattr(self.dictionary, "rejected", ()))
+        # A dictionary without pairs can still have pairs that a person has rejected.
+        return Dictionary.empty(order, () if self.dictionary is None else self.dictionary.rejected)
 
     @property
     def _graph_hub(self) -> str:
@@ -246,9 +249,12 @@ class Trainer:
         # Without phrases the counts of words say all; with them the text is read again.
         if not any(" " in entry for entry in itertools.chain.from_iterable(entries.values())):
             return {x: sum(self.counts[x].get(y, 0) for y in some) for x, some in entries.items()}
-        count = lambda x: phrase_counts.count_covered(self.corpus.whole, x, entries[x])
-        counts = lambda: {x: count(x) for x in entries}
-        return self._keep_json("covered.json", made_with.of_entries, counts)
+
+        def count() -> dict[str, int]:
+            text = self.corpus.whole
+            return {x: phrase_counts.count_covered(text, x, some) for x, some in entries.items()}
+
+        return self._keep_json("covered.json", made_with.of_entries, count)
 
     @functools.cached_property
     def _corpus(self) -> Corpus:

@@ -125,11 +125,7 @@ def initialise(
     batch: Batch,
     mesh: Mesh,
 ) -> tuple[train_state.TrainState, dict[str, Any]]:
-    """The state before the first step with the parameters of other sources, and their record.
-
-    Args:
-      state: from `train_state.start`.
-    """
+    """The state of `train_state.start` with the parameters of other sources, and their record."""
     boxed = jax.eval_shape(lambda batch: dict(objective.init(jax.random.key(0), batch)), batch)
     params, record = initial.apply_to(state.params, partition.axes_of(boxed["params"]))
     return train_state.with_params(state, params, tx, mesh), record
