@@ -105,4 +105,4 @@ def _labelling_code(run: RunFolder) -> str:
         call = f"label_spans([({words}, [{', '.join(spans)}])], lang={lang!r})  # labels of words 0 to 1, ..."
     elif task.texts == 2:
         call = f"classify([('A text of yours.', 'Another.')], lang={lang!r})"
-    return f"from clwe_jax import api\n\nmodel = api.load({str(run.workdir)!r})\nmodel.{call}"
+    return f"import clwe_jax\n\nmodel = clwe_jax.load({str(run.workdir)!r})\nmodel.{call}"

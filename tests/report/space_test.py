@@ -106,7 +106,7 @@ def test_the_card_names_data_licences_and_code():
     assert "unknown licence" in rows[0][2] and "CC BY-NC" in rows[2][2]
     assert "demonstration" in str(Page().intended_use(run(), ()).blocks[0].points)
     (text,) = Page().usage(trained, ()).blocks
-    assert "model = api.load('runs/x')" in text.code
+    assert "model = clwe_jax.load('runs/x')" in text.code
     assert "translate_word('città', lang='it', to='de')" in text.code
     compile(text.code, "snippet", "exec")
     assert (

@@ -193,7 +193,7 @@ def test_words_of_one_string_are_not_counted_where_they_have_no_vector(of):
     figures |= {"bli/de-en/p@1_csls_distinct": 0.2, "bli/p@1_csls_distinct": 0.2}
     figures |= {"floor/bli/de-en/p@1_csls": 0.5, "floor/bli/de-en/p@1_csls_distinct": 0.3}
     found = of(figures, job="static")
-    assert found.text.startswith("20.0% of the words that")
+    assert found.text.startswith("20.0% of the test words that")
     assert "30.0%" in found.text and found.command
 
 
