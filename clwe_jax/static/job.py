@@ -220,10 +220,7 @@ class Static(Job):
         unaligned: UnalignedVectors,
         alignments: Mapping[str, Alignment],
     ) -> StaticSpaces:
-        """The vectors of all languages in one space.
-
-        They are the aligned vectors, or the dictionary's, or both concatenated, the dictionary's first.
-        """
+        """The vectors of all languages in one space: the aligned ones, the dictionary's, or both concatenated."""
         trainer = sources.trainer
         counts = trainer.counts if trainer else given_vectors.counts(unaligned.raw)
         aligned = StaticSpaces(
