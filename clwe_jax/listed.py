@@ -12,7 +12,7 @@ from clwe_jax.options import shipped
 WANTED = {
     "vectors of a language": "clwe-jax --config=bible:small --config.data.pairs=DIR --config.data.languages=en,xx",
     "a lexicon": "clwe-jax lexicon RUN --languages=xx,en",
-    "a tagger": "clwe-jax --config=ner_bilstm_crf",
+    "a tagger of names": "clwe-jax --config=ner_bilstm_crf",
     "a translator": "clwe-jax --config=unsupervised_mt",
     "a paper's system": "clwe-jax --config=dict_mlm_50",
 }

@@ -140,8 +140,8 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             # Results on one English sentence in several pairs of languages are not independent, so that
             # tests of significance need to know the sentence.
             items = number_texts(target if pair.target == "en" else source)
-            for prefix, x in sources.items():
-                figures = self._measure_pair(pair, prefix, x, targets[prefix], items)
+            for prefix, vectors in sources.items():
+                figures = self._measure_pair(pair, prefix, vectors, targets[prefix], items)
                 for direction, metric, value in figures:
                     yield f"{prefix}/{direction}/{metric}", value
                     if not metric.endswith(("_low", "_high")):
