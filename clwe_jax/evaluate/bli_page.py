@@ -102,7 +102,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         "nearest words of the other language; MRR is the mean reciprocal rank of the first "
         "translation (0 beyond ten). NN finds the nearest word by cosine, CSLS by the cosine less the mean "
         "similarity to each side's ten nearest, inv. softmax by the inverted softmax (Smith et al. 2017); "
-        f"P@5, P@10 and MRR use {main}. The first table shows best whether the spaces fit. It counts covered "
+        f"P@5, P@10 and MRR use {main}.\nThe first table shows best whether the spaces fit. It counts covered "
         "words alone: those that have a vector and a translation of another spelling with a vector. The "
         "second table counts all test words, as the papers do. There a word without a vector translates to "
         "itself, and a word whose translations have no vector is wrong. The columns of covered words in this "

@@ -84,7 +84,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     text = (
         "The share of sentences whose nearest neighbour among all sentences of the other language "
         "is their translation. Plain: by cosine. Centered: after each language's mean vector was "
-        "subtracted. CSLS: by cosine, less the mean similarity to each side's ten nearest. The "
+        "subtracted. CSLS: by cosine, less the mean similarity to each side's ten nearest.\nThe "
         "encoder's own sentence vector is, for a language model, the mean of the pieces' vectors "
         f"in {last}, for a translator that of its encoder and, for static vectors, the mean of the "
         "words' vectors weighted by inverse document frequency."

@@ -224,7 +224,7 @@ class Section:
 
     kind = "section"
     title: str  # also its entry in the list of contents
-    text: str = ""  # a sentence or two about the figures
+    text: str = ""  # sentences about the figures; each line is a paragraph
     blocks: Sequence[Block] = ()
 
 

@@ -11,7 +11,7 @@ from clwe_jax.report.headline import mean_of, pairs_of
 from clwe_jax.report.run_folder import RunFolder
 
 TEXT = (
-    " Dictionary floor: what the dictionary reaches without training, if each word of one language gets "
+    "\nDictionary floor: what the dictionary reaches without training, if each word of one language gets "
     "a random vector and each word of the others the mean of its translations' vectors; a sentence is "
     "the mean of its words, of which frequent ones count less. A trained model should be above it. "
     "Chance: one over the number of candidates."
