@@ -89,14 +89,15 @@ def group_rows(keys: Iterable[Any], size: int) -> Iterator[tuple[Any, list[int]]
 
 
 def pack(
-    lengths: Sequence[int], width: int, longest: int, each: int
+    lengths: Sequence[int], width: int, longest: int, positions_per_text: int
 ) -> Iterator[tuple[int, list[int]]]:
-    """Texts in rows of few widths; the longest text that fits is always the next one.
+    """Puts texts into rows of few widths; the next text of a row is always the longest one that fits.
 
     Args:
       lengths: of the texts.
-      width: positions of a row; a longer text has a power of two, at most `longest`.
-      each: a row holds a text for every so many positions, at most.
+      width: positions of a row. A longer text has a row of a power of two positions, at most `longest`.
+      positions_per_text: limits the number of texts: a row of n positions holds at most
+        n // positions_per_text of them.
 
     Yields:
       The width of a row and the places of its texts.
@@ -109,7 +110,9 @@ def pack(
         wide = max(width, min(1 << (known[-1] - 1).bit_length(), longest))
         room = wide
         row: list[int] = []
-        while len(row) < wide // each and (number := bisect.bisect_right(known, room)):
+        while len(row) < wide // positions_per_text and (
+            number := bisect.bisect_right(known, room)
+        ):
             length = known[number - 1]
             row.append(places[length].pop())
             room -= length

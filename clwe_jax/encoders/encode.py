@@ -256,7 +256,7 @@ class RowEncoder:
             yield Plan(places, [Spot(row) for row in range(len(places))], size, length, slots)
 
     def _pack_batches(self, rows: Sequence[Row]) -> Iterator[Plan]:
-        """Batches whose rows of `_SHARED` positions, or of those of a longer text, hold several texts.
+        """Batches in which a row of `_SHARED` positions, or of those of a longer text, holds several texts.
 
         Little is padding then, and texts of most lengths share one program.
         """
@@ -266,29 +266,36 @@ class RowEncoder:
         by_language: dict[int, list[int]] = {}
         for place, row in enumerate(rows):
             by_language.setdefault(row.language, []).append(place)
-        # A row of the batch holds four rows or more, mostly.
+        # A row of the batch mostly holds four texts or more.
         size = max(1, self.batch_size // 4)
         shapes = [(row.positions, row.count) for row in rows]
-        several = any(count > 1 for _, count in shapes)
+        # Texts with several groups may need a slot for each position. Texts with one group need one slot
+        # each, so that a limit on the texts of a row limits its slots.
+        has_groups = any(count > 1 for _, count in shapes)
         total = sum(taken for taken, _ in shapes)
-        each = 8 if total >= 8 * len(rows) else 3  # positions of a row, at least
-        bins = []
+        per_text = 8 if total >= 8 * len(rows) else 3
+        if has_groups:
+            per_text = 1
+        bins = []  # width of a row of the batch, places of its texts
         for own in by_language.values():
             taken = [shapes[place][0] for place in own]
-            packed = batching.pack(taken, _SHARED, self.max_length, 1 if several else each)
-            bins += [(width, [own[k] for k in some]) for width, some in packed]
+            for width, packed in batching.pack(taken, _SHARED, self.max_length, per_text):
+                bins.append((width, [own[number] for number in packed]))
         few = max(1, size // 4)
-        full = 0  # the width of the last program for `size` rows, which serves the rest too
+        full_width = (
+            0  # of the last batch of `size` rows: its program serves the rest of the width, too
+        )
         for width, chosen in batching.group_rows((width for width, _ in bins), size):
-            slots = width if several else width // each
             shared = [bins[number][1] for number in chosen]
-            steps = few if len(shared) <= 2 * few and width != full else size
-            full = width if steps == size else full
-            for start in range(0, len(shared), steps):
-                some = shared[start : start + steps]
-                own = list(itertools.chain.from_iterable(some))
-                sizes = (map(shapes.__getitem__, places) for places in some)
-                yield Plan(own, list(batching.spots(sizes)), steps, width, slots)
+            batch_rows = few if len(shared) <= 2 * few and width != full_width else size
+            if batch_rows == size:
+                full_width = width
+            for start in range(0, len(shared), batch_rows):
+                texts_of_rows = shared[start : start + batch_rows]
+                texts = list(itertools.chain.from_iterable(texts_of_rows))
+                sizes = ([shapes[text] for text in row] for row in texts_of_rows)
+                spots = list(batching.spots(sizes))
+                yield Plan(texts, spots, batch_rows, width, width // per_text)
 
     def batch(
         self, rows: Sequence[Row], size: int, length: int, spots: Sequence[Spot] | None = None
