@@ -22,9 +22,8 @@ from clwe_jax.types import Array
 
 MEMORY_BYTES = 128 * 2**20  # limit for the scores that are in memory at once
 _CHUNK = 16_384  # most keys of a chunk
-# rows that are few, and the most of them in a piece
-_FEW_ROWS = 8_192
-_PIECE = 2_048
+_FEW_ROWS = 8_192  # up to so many rows are cut into pieces of a power of two
+_FEW_ROWS_PIECE = 2_048  # rows of such a piece, at most
 _COPIES = 3  # copies of a piece of scores that are in memory at once
 
 Best = tuple[Array, Array]  # scores of the best, best first, and their indices: [n, k]
@@ -132,7 +131,7 @@ def piece(count: int, most: int) -> int:
     """
     if count > _FEW_ROWS or uses_numpy():
         return math.ceil(max(1, count) / math.ceil(max(1, count) / most))
-    return min(most, _PIECE, 1 << max(0, count - 1).bit_length())
+    return min(most, _FEW_ROWS_PIECE, 1 << max(0, count - 1).bit_length())
 
 
 def pad_rows(x: Array, rows: int, value: float = 0.0) -> Array:

@@ -95,8 +95,8 @@ def find(text: Iterable[str], tests: Iterable[str], limit: float | None = None) 
             key = sentence_key(sentence)
             if len(_units(key)) >= _LEAST:
                 places.setdefault(key, ((path, number), sentence))
-    # A sequence of three words -> the sentences that have it; sentence -> how many it has.
-    having: dict[tuple[str, ...], list[str]] = {}
+    # A sequence of three words -> the test sentences that have it; test sentence -> how many it has.
+    tests_with: dict[tuple[str, ...], list[str]] = {}
     sizes: dict[str, int] = {}
     for key in places:
         units = _units(key)
@@ -104,7 +104,7 @@ def find(text: Iterable[str], tests: Iterable[str], limit: float | None = None) 
             grams = set(_grams(units))
             sizes[key] = len(grams)
             for gram in grams:
-                having.setdefault(gram, []).append(key)
+                tests_with.setdefault(gram, []).append(key)
     best: dict[str, tuple[float, Place]] = {}
     lines = 0
     for path in files(text):
@@ -113,7 +113,7 @@ def find(text: Iterable[str], tests: Iterable[str], limit: float | None = None) 
         for number, sentence in _sentences(path, limit, unread):
             lines += 1
             key = sentence_key(sentence)
-            shares = {key: 1.0} if key in places else _near(key, having, sizes)
+            shares = {key: 1.0} if key in places else _find_near(key, tests_with, sizes)
             for test, share in shares.items():
                 if share > best.get(test, (0.0, None))[0]:
                     best[test] = share, (path, number)
@@ -125,12 +125,12 @@ def find(text: Iterable[str], tests: Iterable[str], limit: float | None = None) 
     return Leaks(len(places), lines, found, unread)
 
 
-def _near(
-    key: str, having: Mapping[tuple[str, ...], Sequence[str]], sizes: Mapping[str, int]
+def _find_near(
+    key: str, tests_with: Mapping[tuple[str, ...], Sequence[str]], sizes: Mapping[str, int]
 ) -> dict[str, float]:
     """The tests of which a line is a near copy, with the share of their sequences that it has."""
-    shared = {gram for gram in _grams(_units(key)) if gram in having}
-    counts = collections.Counter(itertools.chain.from_iterable(map(having.get, shared)))
+    shared = {gram for gram in _grams(_units(key)) if gram in tests_with}
+    counts = collections.Counter(itertools.chain.from_iterable(map(tests_with.get, shared)))
     # Below 1: the line is no copy, whatever stands around the test sentence in it.
     return {
         test: min(count / sizes[test], 0.999)
