@@ -144,7 +144,9 @@ def test_the_best_restart_is_kept():
 def test_rates_decay_and_are_halved_from_the_second_worse_criterion_on(monkeypatch):
     x, y, _ = world(1, count=100)
     criteria = iter([0.5, 0.4, 0.3, 0.6, 0.2, 0.1])
-    monkeypatch.setattr(adversarial.induce, "criterion", lambda *_, **__: next(criteria))
+    monkeypatch.setattr(
+        adversarial.induce, "unsupervised_criterion", lambda *_, **__: next(criteria)
+    )
     options = QUICK | {"epochs": 6, "map_rate": 2.0}
     info = adversarial.Adversarial(**options).fit(x, y).info
     shrunk = np.array([1, 1, 1, 0.5, 0.5, 0.25])
