@@ -687,7 +687,7 @@ def test_probes_of_published_files_read_the_mapped_words(config, monkeypatch, mo
         done = {}
         for stage in job.stages()[:3]:  # as `run` does
             done[stage.name] = stage.do(*(done[name] for name in stage.needs))
-        table = done["features"].tables["test en"]
+        table = done["features"].tables["test", "en"]
         row = done["labelled rows"].tests["en"][0]
         assert [len(x) for x in table.rows[0]] == [1, 1]
         if task != "deps":
