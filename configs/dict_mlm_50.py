@@ -18,8 +18,7 @@ Command:
 :laptop and :small learn more from each batch. They predict 80% of the words, and leave most of these
 unchanged in the input. They predict all labels of a word in all languages at once: the loss is the
 expectation of the paper's loss over its random draw, in which translations have half of the weight.
-These options draw one label at :laptop and :small, too, with the paper's head and language embeddings,
-which such a model needs:
+These options draw one label at :laptop and :small, too, with the head and language embeddings it needs:
   --config.task.labels=drawn --config.model.condition_on_language=True --config.objective.dense=True \
   --config.model.language_embeddings=True --config.objective.stay_near_embeddings=0
 
@@ -29,8 +28,7 @@ At :laptop the matrices of the layers learn by Muon, as in the configs that star
 On your own text, in minutes: configs/dict_mlm_text.py.
 
 Expected at :paper are the figures of Table 1 of the DICT-MLM paper: NER 71.3, POS 70.4, XNLI 67.9,
-PAWS-X 84.2, MLDoc 66.1, Tatoeba 46.4. Expected at :laptop: seven of ten sentences find their translation
-by CSLS.
+PAWS-X 84.2, MLDoc 66.1, Tatoeba 46.4. At :laptop seven of ten sentences find their translation by CSLS.
 """
 
 from clwe_jax import options, presets
@@ -39,8 +37,9 @@ from clwe_jax import options, presets
 def get_config(scale: str = "laptop"):
     config = presets.masked_model(scale)
     config.system = "DICT-MLM-50"
-    # pick(a, b, c, d) is a at the scale laptop, b at small, c at base, d at paper.
-    pick = presets.pick_for(scale)
+    pick = presets.pick_for(
+        scale
+    )  # pick(a, b, c, d): a at laptop, b at small, c at base, d at paper
     config.vocab.size = pick(8_192, 49_152, 119_552, 119_552)
     config.data.sequence_length = pick(64, 128, 128, 512)
     config.model.update(
@@ -75,8 +74,7 @@ def get_config(scale: str = "laptop"):
         # quarters of these stay visible.
         config.task.labels = "expected"
         config.task.update(masking_rate=0.8, mask_share=0.2, keep_share=0.75, random_share=0.05)
-        three_quarters_of_a_row = 48 if scale == "laptop" else 96
-        config.data.max_predictions = three_quarters_of_a_row
+        config.data.max_predictions = 48 if scale == "laptop" else 96  # 3/4 of a row's pieces
         # One table holds the embeddings of all languages' pieces and scores the labels. The output of the
         # layers must stay in its space: no dense layer before the scores, no language embeddings, and a loss
         # that keeps words which are not predicted near their embeddings.
@@ -84,7 +82,6 @@ def get_config(scale: str = "laptop"):
         config.objective.update(dense=False, stay_near_embeddings=1.0)
         # Pre-norm learns sooner: with post-norm a model first predicts frequent pieces alone for many steps.
         config.model.norm = "pre"
-        # At :small half of the vocabulary is whole words of the dictionary. The vocabulary of :laptop splits
-        # few words into pieces anyway.
+        # Half of the vocabulary of :small is whole words of the dictionary; :laptop splits few words anyway.
         config.vocab.dictionary_share = 0.0 if scale == "laptop" else 0.5
     return config
