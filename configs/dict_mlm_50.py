@@ -70,8 +70,7 @@ def get_config(scale: str = "laptop"):
     # which teaches a small model to copy.
     config.task.kept_piece = pick("text", "text", "text", "label")
     if scale in ("laptop", "small"):
-        # More is learned from each batch: all labels count, and 80% of the words are predicted. Three
-        # quarters of these stay visible.
+        # A batch teaches more: all labels count, and 80% of the words are predicted, most of them visible.
         config.task.labels = "expected"
         config.task.update(masking_rate=0.8, mask_share=0.2, keep_share=0.75, random_share=0.05)
         config.data.max_predictions = 48 if scale == "laptop" else 96  # 3/4 of a row's pieces
