@@ -55,7 +55,8 @@ SHARED_KEYS = ("characters",)
 class Sums:
     """The two sums of a weighted mean: of a metric's weighted values, and of their weights.
 
-    Both are added over microbatches and hosts and divided once at the end, so that every position counts equally.
+    Both are added over microbatches and hosts and divided once at the end, so that every position counts
+    equally.
     """
 
     value: Array
