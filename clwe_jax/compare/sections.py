@@ -64,7 +64,7 @@ def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> dat
         "is the share of them that can be right. "
         "Tasks: labels are learned in one language, the figure is the mean of the others."
     )
-    if settings.seeds > 1:
+    if several:
         text += f" Figures and costs are means of {settings.seeds} seeds."
     readings = [
         [x.title, comparison.runs[name][0].reading] for name, x in comparison.systems.items()
@@ -189,7 +189,7 @@ def _orders(comparison: Comparison, several: bool) -> data.Section:
     text = (
         "Each system beside the next one: the difference over the parts that both have, its 95% interval, "
         "and p, paired by test item and by seed (Student's t), after Holm's correction for all pairs of the "
-        f"figure.{_ONE_SEED * (not several)} 'Not significant': the test items may have decided the order. Two systems that share no "
+        f"figure.{'' if several else _ONE_SEED} 'Not significant': the test items may have decided the order. Two systems that share no "
         "test items are 'not compared': their languages differ, or how they spell test words, such as capitals."
     )
     return data.Section("Orders", text, tables)

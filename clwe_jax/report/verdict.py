@@ -64,9 +64,8 @@ def judge(run: RunFolder, headlines: Sequence[Headline], step: Step) -> Verdict 
     comparison = compare_with_floor(headline, run.figures)
     if comparison is None:
         return Verdict(f"{text}.")
-    dictionary = "dictionary " * headline.has_dictionary_floor
-    text += f". The {dictionary}floor, {headline.baseline}, is "
-    text += form(comparison.floor)
+    floor = "dictionary floor" if headline.has_dictionary_floor else "floor"
+    text += f". The {floor}, {headline.baseline}, is {form(comparison.floor)}"
     if not comparison.has_all_pairs:
         text += f" over {comparison.pairs} of these directions, where this run has "
         text += form(comparison.value)

@@ -115,7 +115,7 @@ def read(config: TransferRun) -> LabelledData:
     sets = (
         _embedded_rows(config, task)
         if not labelled_files.has_files(settings.train)
-        else _of_files(config, task)
+        else _rows_of_files(config, task)
     )
     train, dev, tests, skipped, files = sets
     if settings.lower_case:
@@ -124,10 +124,10 @@ def read(config: TransferRun) -> LabelledData:
     skipped = collections.Counter(skipped)
     for name, rows in (("development", dev), ("test", tests)):
         for language, some in rows.items():
-            _compare(task, labels, some, f"{name} set ({language})", skipped)
+            _check_labels(task, labels, some, f"{name} set ({language})", skipped)
     known = set(labels)
     clean = {
-        language: [row for row in rows if known.issuperset(_of(task, row))]
+        language: [row for row in rows if known.issuperset(_labels_of(task, row))]
         for language, rows in dev.items()
     }
     if not any(clean.values()):
@@ -140,10 +140,10 @@ def read(config: TransferRun) -> LabelledData:
 
 def _lower_rows(sets: Mapping[str, Rows]) -> dict[str, Rows]:
     """Tagged rows with their words in lower case."""
-    return {
-        language: [row._replace(words=tuple(word.lower() for word in row.words)) for row in rows]
-        for language, rows in sets.items()
-    }
+    lowered = {}
+    for language, rows in sets.items():
+        lowered[language] = [row._replace(words=tuple(map(str.lower, row.words))) for row in rows]
+    return lowered
 
 
 def _embedded_rows(config: TransferRun, task: Task):
@@ -166,7 +166,7 @@ def _embedded_rows(config: TransferRun, task: Task):
     return train, dev, tests, skipped, {"embedded": [settings.rows, seed]}
 
 
-def _of_files(config: TransferRun, task: Task):
+def _rows_of_files(config: TransferRun, task: Task):
     settings = config.transfer
     places = labelled_files.pairs(settings.train, "train")
     limits = labelled_files.limits(settings.rows, tuple(places), 0)
@@ -236,14 +236,15 @@ def _split(task: Task, rows: Rows, seed: int) -> tuple[Rows, Rows]:
         if len(chosen) >= count:
             break
         chosen.update(places[number])
-    return tuple(
-        [row for i, row in enumerate(rows) if (i in chosen) == first] for first in (True, False)
-    )
+    dev = [row for place, row in enumerate(rows) if place in chosen]
+    return dev, [row for place, row in enumerate(rows) if place not in chosen]
 
 
 def _count(limit: float, rows: int) -> int:
     """A number of rows: above 1 the limit, up to 1 a share of them, but one at least; 0: all."""
-    return int(limit) if limit > 1 else max(1, round(limit * rows)) if limit else rows
+    if not limit:
+        return rows
+    return int(limit) if limit > 1 else max(1, round(limit * rows))
 
 
 def _part(rows: Rows, limit: float, seed: int) -> Rows:
@@ -255,7 +256,7 @@ def _part(rows: Rows, limit: float, seed: int) -> Rows:
     return [rows[i] for i in sorted(order[:count])]
 
 
-def _of(task: Task, row: Any) -> tuple[str, ...]:
+def _labels_of(task: Task, row: Any) -> tuple[str, ...]:
     if task.kind == "spans":
         return row.labels
     return row.tags if task.kind == "tags" else (row.label,)
@@ -264,7 +265,7 @@ def _of(task: Task, row: Any) -> tuple[str, ...]:
 def _every_label(task: Task, sets: Iterable[Rows]) -> Iterator[str]:
     """The labels of all rows, one after the other."""
     for row in itertools.chain.from_iterable(sets):
-        yield from _of(task, row)
+        yield from _labels_of(task, row)
 
 
 def _labels(task: Task, train: Mapping[str, Rows]) -> tuple[str, ...]:
@@ -280,7 +281,7 @@ def _labels(task: Task, train: Mapping[str, Rows]) -> tuple[str, ...]:
     return tuple(sorted(labels))
 
 
-def _compare(
+def _check_labels(
     task: Task, labels: Sequence[str], rows: Rows, where: str, skipped: collections.Counter[str]
 ) -> None:
     """Counts labels that the head does not know; raises ValueError where it knows none."""
