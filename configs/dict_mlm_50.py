@@ -37,9 +37,7 @@ from clwe_jax import options, presets
 def get_config(scale: str = "laptop"):
     config = presets.masked_model(scale)
     config.system = "DICT-MLM-50"
-    pick = presets.pick_for(
-        scale
-    )  # pick(a, b, c, d): a at laptop, b at small, c at base, d at paper
+    pick = presets.pick_for(scale)  # pick(laptop, small, base, paper) chooses one by the scale
     config.vocab.size = pick(8_192, 49_152, 119_552, 119_552)
     config.data.sequence_length = pick(64, 128, 128, 512)
     config.model.update(

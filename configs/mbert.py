@@ -54,8 +54,6 @@ def get_config(scale: str = "laptop"):
     if scale in ("laptop", "small"):
         # Most words are predicted, and most of these can be read (docs/lessons.md).
         config.task.update(masking_rate=0.8, mask_share=0.2, keep_share=0.75, random_share=0.05)
-        config.data.max_predictions = (
-            48 if scale == "laptop" else 96
-        )  # three quarters of a row's pieces
+        config.data.max_predictions = 48 if scale == "laptop" else 96  # 3/4 of a row's pieces
         config.model.norm = "pre"
     return config

@@ -49,9 +49,8 @@ def mean_distance_to_other_sentences(
     order = draw.permutation(count)
     sums = [[0.0, 0.0] for _ in range(count)]
     shifts = draw.permutation(np.arange(1, count))[:others]
-    for (
-        shift
-    ) in shifts:  # all pairs of a shift give every sentence of both sides one other sentence
+    # The pairs of a shift give every sentence of both sides one other sentence.
+    for shift in shifts:
         for here, there in zip(order, np.roll(order, -shift)):
             distances = symmetric_distances(source[here], target[there])
             sums[here][0] += distances.min(1, initial=np.inf)

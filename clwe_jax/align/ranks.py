@@ -18,9 +18,8 @@ from clwe_jax.align import bounded, csls, search
 from clwe_jax.types import Array
 
 _AT_ONCE = 2  # keys of a query whose numbers are computed before it is looked at again
-_GROWTH = (
-    4  # rounds after which it is twice as many: queries that are left need most of their rivals
-)
+# Rounds after which it is twice as many: queries that are left need most of their rivals.
+_GROWTH = 4
 _WIDTH = 64  # keys per query that are examined at first
 
 

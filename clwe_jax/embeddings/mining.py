@@ -41,9 +41,8 @@ _SUPPORT_LINES = 3
 _LEAST_SUPPORTED = 20  # pairs that two languages need, or nothing is taken from them
 _GROWN_COSINE = 0.33  # least cosine of a pair that is looked for beside supported ones
 _CHANCE = 20  # times as many supported pairs as shuffled texts have are needed
-# least number over which these are averaged, and pairs in all of them
-_SHUFFLES = 4
-_SHUFFLED = 40_000
+_SHUFFLES = 4  # least number of shuffles over which their supported pairs are averaged
+_SHUFFLED = 40_000  # least number of pairs in all shuffles
 _MUCH = 0.5  # share of a text's sentences from which on the log warns of the text
 _REFUSED = 1_000  # pairs that are kept to be looked at
 _GROWTH = 1.05  # of the pairs of two languages: less growth ends their rounds
@@ -110,7 +109,7 @@ def grow(
         texts = {}
         for language in dict.fromkeys(itertools.chain(*asked)):
             of_words = rows.of(language)
-            texts[language] = _text(sentences[language], of_words)
+            texts[language] = _make_text_side(sentences[language], of_words)
             words[language] = of_words.astype(np.float16)  # as those of all languages are held
         growing = []
         for pair, mined in _mine_pairs(texts, asked, options, seed):
@@ -119,14 +118,16 @@ def grow(
             taken, left, row = _judge_by_support(mined, [texts[x] for x in pair], options)
             figures.append({"round": number, "pair": "-".join(pair), **row})
             if number == 1:
-                _warn(pair, both, len(taken.source))
+                _warn_of_texts(pair, both, len(taken.source))
             refused[pair] = _add_places(left.take(slice(_REFUSED)), both)
             before = len(pairs[pair].source) if pair in pairs else 0
             if len(taken.source) > _GROWTH * before:
                 growing.append(pair)
             if len(taken.source):
                 pairs[pair] = _add_places(taken, both)
-                links[pair] = _links(graph, pair, taken, both, [words[x] for x in pair], options)
+                links[pair] = _link_words(
+                    graph, pair, taken, both, [words[x] for x in pair], options
+                )
             else:  # what an earlier round has taken does not find itself again
                 pairs.pop(pair, None)
                 links.pop(pair, None)
@@ -207,7 +208,7 @@ def _sentences(
     return _Sentences(first, places[first], at, matrix, words, ends, distinct[order])
 
 
-def _text(sentences: _Sentences, words: np.ndarray) -> TextSide:
+def _make_text_side(sentences: _Sentences, words: np.ndarray) -> TextSide:
     """The centered vectors of sentences, float16 to hold those of all languages."""
     count = len(sentences.numbers)
     vectors = np.empty((count, words.shape[1]), np.float16)
@@ -263,7 +264,7 @@ def _plausible(mined: Mined, source: _Sentences, target: _Sentences) -> np.ndarr
     return fit & (source.strings[mined.source] != target.strings[mined.target])
 
 
-def _warn(pair: tuple[str, str], both: Sequence[_Sentences], taken: int) -> None:
+def _warn_of_texts(pair: tuple[str, str], both: Sequence[_Sentences], taken: int) -> None:
     """Warns of texts that are no two texts of two languages."""
     name = "-".join(pair)
     sentences = min(len(side.numbers) for side in both)
@@ -294,7 +295,7 @@ def _judge_by_support(
     enough = False
     for lines in range(_SUPPORT_LINES, 0, -1):  # few lines meet by chance in a short text
         supported = mining.has_support(*places, lines)
-        chance = _by_chance(*places, lines)
+        chance = _count_by_chance(*places, lines)
         enough = supported.sum() >= max(_LEAST_SUPPORTED, _CHANCE * chance)
         if enough:
             break
@@ -316,7 +317,7 @@ def _judge_by_support(
     return taken, mined.take(~kept), row
 
 
-def _by_chance(source: np.ndarray, target: np.ndarray, lines: int) -> float:
+def _count_by_chance(source: np.ndarray, target: np.ndarray, lines: int) -> float:
     """How many pairs would be supported if their targets were shuffled."""
     random = np.random.default_rng(0)
     counts = []
@@ -333,7 +334,7 @@ def _add_places(mined: Mined, sentences: Sequence[_Sentences]) -> MinedPairs:
     return MinedPairs(source.places[mined.source], target.places[mined.target], mined.scores)
 
 
-def _links(
+def _link_words(
     graph: WordGraph,
     pair: tuple[str, str],
     mined: Mined,
@@ -343,8 +344,7 @@ def _links(
 ) -> CountedLinks:
     """The links of the words of pairs of sentences."""
     best = mined.take(slice(_ALIGNED))  # supported pairs come first
-    both = [
-        [side.known_words(row) for row in rows.tolist()]
-        for side, rows in zip(sentences, (best.source, best.target))
-    ]
+    both = []
+    for side, rows in zip(sentences, (best.source, best.target)):
+        both.append([side.known_words(row) for row in rows.tolist()])
     return linking.link_words(graph, pair, both, words, options.position_weight)

@@ -30,9 +30,7 @@ _GUESSED = 3  # characters of a word in such a script that its n-grams give a ve
 _RIDGE = 0.2  # of the regression, beside a kernel whose diagonal is 1
 _MAX_WORDS = 10_000  # frequent words that a regression is fitted to; 20,000 take nine times as long
 _KERNEL_ROWS = 1_000  # of a kernel that are made at once
-_COMMON = (
-    0.05  # share of a kernel's rows that have a feature, from which on a dense product is faster
-)
+_COMMON = 0.05  # share of a kernel's rows with a feature, from which on a dense product is faster
 _ROWS = 10_000  # words whose vectors are made at once
 _FEW = 64  # words whose vectors are made without those of all n-grams
 _SURE = 0.7  # length of the regression's answer from which a vector has its whole length

@@ -282,9 +282,7 @@ class RowEncoder:
             for width, packed in batching.pack(taken, _SHARED, self.max_length, per_text):
                 bins.append((width, [own[number] for number in packed]))
         few = max(1, size // 4)
-        full_width = (
-            0  # of the last batch of `size` rows: its program serves the rest of the width, too
-        )
+        full_width = 0  # of the last batch of `size` rows, whose program serves what is left, too
         for width, chosen in batching.group_rows((width for width, _ in bins), size):
             shared = [bins[number][1] for number in chosen]
             batch_rows = few if len(shared) <= 2 * few and width != full_width else size

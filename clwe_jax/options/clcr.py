@@ -152,9 +152,8 @@ class ClcrOptions(Options):
     )
     whiten: bool = option(True, "whether vectors are whitened before T")
     unit_length: bool = option(True, "whether they are scaled to one length")
-    transform: TransformOptions = section(
-        lambda: TransformOptions(hidden=1_536, steps=20_000)  # the rows of Table 1 share the sizes
-    )
+    # The rows of Table 1 share these sizes.
+    transform: TransformOptions = section(lambda: TransformOptions(hidden=1_536, steps=20_000))
     tune: TuneOptions = section(lambda: TuneOptions(steps=2_000, learning_rate=3e-5))
     contrast: Count = option(
         10,

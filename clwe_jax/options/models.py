@@ -237,7 +237,7 @@ class HeadOptions(Options):
     apart: ClassVar[bool] = False  # whether it reads each text of a pair alone
     ending: ClassVar[str] = "softmax"  # how labels are read from scores; an option of taggers
     of_means: ClassVar[bool] = (
-        False  # whether one vector of a text is enough, the mean of its words
+        False  # whether a text's one vector, the mean of its words, is enough
     )
 
 

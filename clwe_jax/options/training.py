@@ -247,9 +247,8 @@ class StepsOptions(Options):
 class TrainOptions(StepsOptions):
     """Training of a language model."""
 
-    steps: Count = option(
-        1_000, "optimizer steps of the run"
-    )  # 0 of a projection, which trains nothing
+    # A projection, which trains nothing, has 0.
+    steps: Count = option(1_000, "optimizer steps of the run")
     phases: tuple = option((), "dicts of steps and learn (groups of parameters, or 'all')")
     repeat_phases: bool = option(False, "whether the phases start again after the last one")
 

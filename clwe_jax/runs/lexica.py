@@ -36,9 +36,8 @@ def tests(config: options.Run, folders: Mapping[str, str], normalizer: Normalize
       FileNotFoundError: a folder of test dictionaries is missing.
       ValueError: a test dictionary has no pairs.
     """
-    pairs = (
-        options.pairs(config) if isinstance(config, StaticRun) else ()
-    )  # of language models: all
+    # Language models are tested with all pairs.
+    pairs = options.pairs(config) if isinstance(config, StaticRun) else ()
     found: list[TestSet] = []
     for folder in training_dictionary.test_folders(config.evals, folders):
         found += test_dictionaries.find(folder, options.languages(config), normalizer, pairs)

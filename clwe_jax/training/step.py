@@ -134,9 +134,8 @@ def split_into_microbatches(gradients: GradientFn, parts: int) -> GradientFn:
         def differentiate_part(index: Array, part: tuple[Any, Batch]):
             states, batch = part  # `states`: the collection 'rows' of the part's rows
             part_variables = {**variables, "rows": states}
-            part_key = jax.random.fold_in(
-                key, index
-            )  # with one key all parts would share dropout masks
+            # With one key all parts would have the same dropout masks.
+            part_key = jax.random.fold_in(key, index)
             return gradients(part_variables, {**batch, **shared}, step, part_key)
 
         def add_part(sums_so_far, indexed_part):

@@ -55,9 +55,8 @@ def features(
                 path = os.path.join(workdir, "features", f"{split}.{language}.npz")
                 facts = {**made_with, "count": len(rows)}
                 CachedResult(path, facts, make, _save_table, _load_table).result()
-                table = _load_table(
-                    path
-                )  # a table that was just made would keep its temporary file
+                # Loaded again, because a table that was just made would keep its temporary file.
+                table = _load_table(path)
             tables[split, language] = table
     if not config.transfer.center:
         return Features(tables, None)

@@ -96,9 +96,7 @@ def _labelling_code(run: RunFolder) -> str:
     lang = run.languages[0]
     call = f"classify(['A text of yours.'], lang={lang!r})"
     if task.kind == "tags":
-        call = (
-            f"tag(['A text of yours.'], lang={lang!r})  # for each text its words with their labels"
-        )
+        call = f"tag(['A text of yours.'], lang={lang!r})  # the words of each text with labels"
     elif task.kind == "spans":
         spans = ["(0, 1)", "(2, 3)"][: task.texts]
         words = ["A", "text", "of", "yours"]

@@ -26,9 +26,8 @@ from clwe_jax.text.words.words import is_chinese
 # Language -> key -> spelling, of the keys that are written otherwise.
 Spellings = Mapping[str, Mapping[str, str]]
 FILE = "spellings.json"
-_JOINERS = (
-    "\u200c\u200d"  # of Persian and Indic scripts; other invisible characters are no spelling
-)
+# Of Persian and Indic scripts; other invisible characters are no part of a spelling.
+_JOINERS = "\u200c\u200d"
 _MANY_CHARACTERS = 64  # a longer piece of text is seldom met again
 
 
