@@ -1,8 +1,9 @@
 """Labels of words and of texts: embedders of words, the loss of a head, and the best labels.
 
 A batch holds 'words', row numbers in a table, int32 [B, W] (0: padding), for pairs of texts or spans
-also 'words_b', and 'gold', int32 [B, W] where words have labels, [B, K] of 0 and 1 where a row may
-have several labels, else [B]; -1 is no label. The table holds vectors that an encoder has computed once, or the pieces of distinct words.
+also 'words_b'. Its 'gold' are labels: int32 [B, W] where words have labels, [B, K] of 0 and 1 where a
+row may have several labels, else [B]; -1 is no label. The table holds vectors that an encoder has
+computed once, or the pieces of distinct words.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ class WordsOfPieces(nn.Module):
         # it runs in, and a run hung for ever on two cores.
         cell = nn.GRUCell(width, recurrent_kernel_init=nn.initializers.lecun_normal())
         outputs = nn.RNN(cell, name="gru")(flat)
-        return _longest(outputs.reshape(*x.shape[:3], -1), real)
+        return _max_over_pieces(outputs.reshape(*x.shape[:3], -1), real)
 
     def _sentence(self, embedding: Array, ids: Array, real: Array) -> Array:
         """LSTM layers over the pieces of whole rows."""
@@ -145,10 +146,10 @@ class WordsOfPieces(nn.Module):
         # The argsort of a permutation is its inverse.
         places = jnp.argsort(order, axis=1)[..., None]
         back = jnp.take_along_axis(mixed, places, axis=1)
-        return _longest(back.reshape(rows, words, per_word, -1), real)
+        return _max_over_pieces(back.reshape(rows, words, per_word, -1), real)
 
 
-def _longest(x: Array, real: Array) -> Array:
+def _max_over_pieces(x: Array, real: Array) -> Array:
     """The maximum over the pieces of each word, [B, W, D]; zeros without pieces."""
     maxima = jnp.where(real[..., None], x, -jnp.inf).max(2)
     return jnp.where(real.any(-1)[..., None], maxima, 0.0)

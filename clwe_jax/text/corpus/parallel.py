@@ -150,7 +150,10 @@ def read_all(place: str, languages: Sequence[str], option: str) -> Given:
         skipped.update(pairs.skipped)
         sides = {files.source: pairs.source, files.target: pairs.target}
         both = tuple(language for language in rows if language in sides)
-        columns = [[rows[x].setdefault(text, len(rows[x])) for text in sides[x]] for x in both]
+        columns = []
+        for language in both:
+            known = rows[language]
+            columns.append([known.setdefault(text, len(known)) for text in sides[language]])
         parts.setdefault(both, []).append(np.array(columns, np.int64).T)
 
     for files in found:
@@ -242,7 +245,7 @@ class Reader:
         if not pairs:
             raise ValueError(
                 f"{name}: no line has a sentence and its translation"
-                + ". A table has a tab between the two" * (files.kind == COLUMNS)
+                + (". A table has a tab between the two" if files.kind == COLUMNS else "")
                 + (" in the verses that are selected" if files.selection.parts else "")
             )
         return SentencePairs([a for a, _ in pairs], [b for _, b in pairs], skipped)

@@ -117,7 +117,7 @@ def log_unread(directory_or_files: str | Sequence[str]) -> None:
             name_of(directory_or_files),
             len(unread),
             ", ".join(unread[:_MAX_NAMED]),
-            ", ..." * (len(unread) > _MAX_NAMED),
+            ", ..." if len(unread) > _MAX_NAMED else "",
         )
 
 
