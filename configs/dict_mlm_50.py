@@ -3,7 +3,7 @@ r"""DICT-MLM-50: translations are half of the labels of masked words (the paper'
 Command:
   python -m clwe_jax.main --config=configs/dict_mlm_50.py
 
-  :laptop (default)  the embedded world, three minutes of one core.
+  :laptop (default)  the embedded world, four minutes of one core.
   :small             6 layers, width 384, minutes on one GPU. It reads batches that another command
                      prepares, because a GPU computes faster than a few cores make batches:
                        python -m clwe_jax.data.prepare --config=configs/dict_mlm_50.py:small --out=DIR
@@ -28,7 +28,7 @@ At :laptop the matrices of the layers learn by Muon, as in the configs that star
 On your own text, in minutes: configs/dict_mlm_text.py.
 
 Expected at :paper are the figures of Table 1 of the DICT-MLM paper: NER 71.3, POS 70.4, XNLI 67.9,
-PAWS-X 84.2, MLDoc 66.1, Tatoeba 46.4. At :laptop seven of ten sentences find their translation by CSLS.
+PAWS-X 84.2, MLDoc 66.1, Tatoeba 46.4. At :laptop almost eight of ten sentences find their translation by CSLS.
 """
 
 from clwe_jax import options, presets
