@@ -204,10 +204,11 @@ def test_the_optimizer_keeps_frozen_groups_and_ratios_of_rates():
     config = options.with_values(tiny(), {"optimizer.groups": dict(table=table, rest=rest)})
     made = finish.optimizer(config)
     assert isinstance(made, optim.Optimizer) and made.learning_rate == 0.01
-    assert made.weight_decay == 0 and made.learning_groups == ("default", "table")
+    assert made.weight_decay == 0 and made.learning_groups == ("default", "matrices", "table")
     group = made.for_group("table")
     assert group.learning_rate == pytest.approx(0.001)  # a tenth, as of 3e-3
     assert group.warmup_steps == config.finish.warmup_steps and group.weight_decay == 0
+    assert made.for_group("matrices").learning_rate == pytest.approx(0.01 * 0.02 / 3e-3)  # Muon's
 
 
 @pytest.mark.parametrize(
