@@ -7,7 +7,7 @@ Command:
   :laptop (default)       2 x 128, two cores, minutes.
   :small, :base, :paper   as dict_mlm_all.py.
 
-Real text has a long tail of words: at :laptop four of five pieces are whole words of the dictionaries, and
+Real text has a long tail of words: at :laptop three of five pieces are whole words of the dictionaries, and
 32 words of a row of 64 are predicted. All else is as in dict_mlm_all.py. Pieces weigh the same in a sentence's
 vector unless you ask for SIF (`encode(..., pool="sif")`), which finds half as many again.
 
@@ -24,7 +24,7 @@ def get_config(scale: str = "laptop"):
     config.system = "DICT-MLM-text"
     if scale == "laptop":
         config.data.update(max_predictions=32, simplify_chinese=True)
-        config.vocab.update(size=16_384, dictionary_share=0.8)
+        config.vocab.update(size=16_384, dictionary_share=0.6)
         config.optimizer.learning_rate = 2e-3
         config.train.steps = 400
     return config
