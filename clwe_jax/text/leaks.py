@@ -159,7 +159,8 @@ def files(places: Iterable[str]) -> Iterator[str]:
     for place in places:
         if os.path.isfile(place):
             yield place
-        for folder, inner, names in os.walk(place):
+        # A folder of texts may hold links to those of each language.
+        for folder, inner, names in os.walk(place, followlinks=True):
             inner[:] = sorted(name for name in inner if name[0] != ".")
             yield from (os.path.join(folder, name) for name in sorted(names) if name[0] != ".")
 
@@ -199,6 +200,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(
             f"error: {given.tests} has no sentence of {_LEAST} words or more: name files with a sentence a line, or in columns"
         )
+    if not leaks.lines:
+        sys.exit(f"error: {given.text} has no line of text: name a folder or a file of text")
     print(leaks)
     for leak in leaks.found[:_LISTED]:
         print(f"  {_name(leak.test)} {_kind(leak)} {_name(leak.text)}: {leak.sentence}")

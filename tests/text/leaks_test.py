@@ -64,6 +64,16 @@ def test_the_command(folders, tmp_path, capsys):
         leaks.main([f"--text={text}", "--tests=nowhere"])
     with pytest.raises(SystemExit, match="no sentence of 3 words"):
         leaks.main([f"--text={text}", f"--tests={tmp_path}/text/wide.txt"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SystemExit, match="empty has no line of text"):
+        leaks.main([f"--text={tmp_path}/empty", f"--tests={tests}"])
+
+
+def test_links_to_folders_are_followed(folders, tmp_path):
+    text, tests = folders
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "en").symlink_to(text)
+    assert leaks.find([f"{tmp_path}/linked"], [tests]).lines == 6
 
 
 def test_treebanks_are_read_by_their_sentences(folders, tmp_path):
