@@ -90,7 +90,7 @@ def _hash_pocket() -> Mapping[str, Any]:
 def _files(path: str) -> Iterator[str]:
     if os.path.isfile(path):
         yield path
-    for folder, inner, names in os.walk(path):
+    for folder, inner, names in os.walk(path, followlinks=True):
         inner[:] = sorted(name for name in inner if not name.startswith((".", "__")))
         yield from (os.path.join(folder, name) for name in sorted(names) if name[0] != ".")
 

@@ -85,6 +85,20 @@ def test_hashes_follow_content(tmp_path):
     assert not data_hashes.hash_data({"languages": "en,de", "system": "mbert"})
 
 
+def test_hashes_follow_links_to_folders(tmp_path):
+    text = tmp_path / "en"
+    text.mkdir()
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    (linked / "en").symlink_to(text)
+    hashes = []
+    for content in ("1", "2"):
+        (text / "some.txt").write_text(content)
+        (found,) = data_hashes.hash_data({"source": f"text:{linked}"})
+        hashes.append(found["hash"])
+    assert found["bytes"] == 1 and hashes[0] != hashes[1]
+
+
 @pytest.mark.parametrize("name", ["a=b", "a,b", "a:b", "a,b=c:d"])
 def test_marks_in_a_path_are_no_marks_of_an_option(tmp_path, name):
     folder = tmp_path / name
