@@ -93,8 +93,8 @@ def of_run(first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]) ->
     source = getattr(data, "source", "")
     if not held_out and not source.startswith("text:"):
         return Beside({}, {})
-    place = data.pairs if held_out else source.removeprefix("text:")
-    place = options.resolve_path(place, workdir)
+    read = data.pairs if held_out else source.removeprefix("text:")
+    place = options.resolve_path(read, workdir)
     if not os.path.exists(place):
         logging.warning("%s is missing: the weight of %s is %.2g", place, workdir, BESIDE)
         return Beside({}, {})

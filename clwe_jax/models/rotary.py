@@ -162,7 +162,7 @@ class RotaryLayer(nn.Module):
 
 
 class RotaryTransformer(Transformer):
-    """`Transformer` with rotary layers; the last of `Hidden.layers` is normalised."""
+    """`Transformer` with rotary layers."""
 
     options: RotaryOptions
     layer_class = RotaryLayer
