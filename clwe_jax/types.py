@@ -53,11 +53,8 @@ SHARED_KEYS = ("characters",)
 
 @flax.struct.dataclass
 class Sums:
-    """The two sums of a weighted mean: of a metric's weighted values, and of their weights.
-
-    Both are added over microbatches and hosts and divided once at the end, so that every position counts
-    equally.
-    """
+    """The two sums of a weighted mean: of a metric's weighted values, and of their weights. Both are added over
+    microbatches and hosts and divided once at the end, so that every position counts equally."""
 
     value: Array
     weight: Array
@@ -72,15 +69,16 @@ class Sums:
 
 @flax.struct.dataclass
 class Hidden:
-    """A backbone's hidden states, [B, L, D]: the embedding output, then each layer's. Of a pre-norm model the
-    last one is normalised once more, as transformers does."""
+    """A backbone's hidden states: `layers`, the embedding output and then each layer's, and `normalised`, the
+    last layer after the final normalisation of a pre-norm model. All [B, L, D]."""
 
     layers: tuple[Array, ...]
+    normalised: Array | None = None
 
     @property
     def last(self) -> Array:
-        """The last layer, [B, L, D], which the heads read."""
-        return self.layers[-1]
+        """What the heads read, [B, L, D]."""
+        return self.layers[-1] if self.normalised is None else self.normalised
 
 
 class BatchSource(Protocol):

@@ -298,7 +298,8 @@ def _readme(notes: list[str]) -> str:
             'model, tokenizer = AutoModel.from_pretrained("."), AutoTokenizer.from_pretrained(".")',
             "```",
             "",
-            "The hidden states of all layers are those of the run, with transformers 5 or later. "
+            "The hidden states of all layers are those of the run; of a `roberta-prelayernorm` transformers 5 "
+            "shows the last one after the final normalisation. "
             "`clwe_jax.api.load` opens the folder with the run's own tokenizer, which is in "
             f"`{hf_tokenizer.OWN}`.",
             "",

@@ -19,7 +19,7 @@ import numpy as np
 from clwe_jax.models import attention, dropout
 from clwe_jax.models.transformer import ACTIVATION, Transformer, gelu, parameter
 from clwe_jax.options.models import RotaryOptions
-from clwe_jax.types import Array, Batch
+from clwe_jax.types import Array, Batch, Hidden
 
 _ACTIVATIONS = {"gelu": gelu, "gelu_tanh": jax.nn.gelu, "silu": jax.nn.silu}
 
@@ -179,3 +179,8 @@ class RotaryTransformer(Transformer):
             place = jnp.arange(mask.shape[-1])
             mask = mask & (place[:, None] >= place[None, :])
         return mask
+
+    def __call__(self, batch: Batch, train: bool = False) -> Hidden:
+        # As transformers, whose ModernBERT, Gemma and Qwen are these models.
+        hidden = super().__call__(batch, train)
+        return Hidden((*hidden.layers[:-1], hidden.last))

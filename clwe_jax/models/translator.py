@@ -254,7 +254,8 @@ class Translator(nn.Module):
         batch = dict(inputs=ids, positions=places, segment_ids=mask.astype(jnp.int32))
         if source is not None:
             batch["language_ids"] = jnp.broadcast_to(source[:, None], ids.shape)
-        return self.backbone(batch, train).layers
+        hidden = self.backbone(batch, train)
+        return (*hidden.layers[:-1], hidden.last)
 
     def sentence(self, layers: tuple[Array, ...], mask: Array) -> Array:
         """The vectors of texts, [B, D]: the last layer's mean over the pieces; 0 without pieces."""
