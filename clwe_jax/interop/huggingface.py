@@ -14,7 +14,7 @@ from typing import Mapping, NamedTuple, Sequence
 
 from absl import logging
 from flax import traverse_util
-import jax.numpy as jnp
+import jax
 import numpy as np
 
 from clwe_jax import registry
@@ -229,7 +229,8 @@ def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loade
         tied=OUTPUT not in arrays,
         dense=described.dense,
     )
-    params = {path: jnp.asarray(array) for path, array in arrays.items()}
+    # jnp.asarray would compile a copy for each shape, and hold everything twice.
+    params = jax.device_put(arrays)
     return Loaded(objective, tokenizer, {"params": traverse_util.unflatten_dict(params, sep="/")})
 
 

@@ -13,7 +13,7 @@ import os
 from typing import Any, Mapping, Sequence
 
 from flax import traverse_util
-import jax.numpy as jnp
+import jax
 import numpy as np
 
 from clwe_jax.interop import arrays
@@ -78,7 +78,7 @@ def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loade
     params["source_pieces"] = np.pad(table, ((0, vocabulary.size - rows), (0, 0)))
     encoder = LaserEncoder(options, vocabulary.size, max_length or LONGEST)
     objective = SentenceEncoder(model=encoder, vocab_size=rows, specials=vocabulary.specials)
-    params = {name: jnp.asarray(array, jnp.float32) for name, array in params.items()}
+    params = jax.device_put({name: np.float32(array) for name, array in params.items()})
     return Loaded(objective, tokenizer, {"params": traverse_util.unflatten_dict(params, sep="/")})
 
 

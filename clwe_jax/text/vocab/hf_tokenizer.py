@@ -59,11 +59,11 @@ def is_folder(path: str) -> bool:
     return os.path.exists(config) and "model_type" in read_json(config)
 
 
-def normalizer(path: str) -> Normalizer:
-    """The normalizer of the text that `tokenizer` reads."""
+def normalizer(path: str, spec: Mapping[str, Any] | None = None) -> Normalizer:
+    """The normalizer of the text that `tokenizer` reads; `spec` is tokenizer.json's content, if it was read."""
     if own := _load_own(path):
         return own.normalizer
-    spec = read_optional(path, TOKENIZER_FILE)
+    spec = spec or read_optional(path, TOKENIZER_FILE)
     if spec is not None and (_is_read_by_library(spec) or _kind(path, spec) != "WordPiece"):
         return Normalizer(lower_case=False)
     if spec is None and not os.path.exists(os.path.join(path, WORDPIECE_FILE)):
@@ -116,13 +116,12 @@ def tokenizer(
     if own := _load_own(path):
         return Tokenizer(languages, own.normalizer, own.segmenter, own.vocabulary, own.whole_text)
     spec = read_optional(path, TOKENIZER_FILE)
+    normalize = normalizer(path, spec)
     sentencepiece = os.path.join(path, SENTENCEPIECE_FILE)
     text = os.path.join(path, WORDPIECE_FILE)
     if spec is not None and _is_read_by_library(spec):
         vocabulary = _json_vocabulary(path)
-        return Tokenizer(
-            languages, normalizer(path), Segmenter(lexicons), vocabulary, whole_text=True
-        )
+        return Tokenizer(languages, normalize, Segmenter(lexicons), vocabulary, whole_text=True)
     if spec is not None and _kind(path, spec) == "Unigram":
         model = _unigram_model(os.path.join(path, TOKENIZER_FILE), spec)
     elif spec is not None or os.path.exists(text):
@@ -131,17 +130,17 @@ def tokenizer(
             vocabulary = WordPieceVocabulary(pieces)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
-        return Tokenizer(languages, normalizer(path), Segmenter({}, bert=True), vocabulary)
+        return Tokenizer(languages, normalize, Segmenter({}, bert=True), vocabulary)
     elif is_xlm(path):
         vocabulary = _xlm_vocabulary(path)
         segmenter = xlm.MosesSegmenter(_lower_case_of_xlm(path))
-        return Tokenizer(languages, normalizer(path), segmenter, vocabulary)
+        return Tokenizer(languages, normalize, segmenter, vocabulary)
     elif os.path.exists(sentencepiece):
         model = _sentencepiece_model(sentencepiece)
     else:
         raise FileNotFoundError(f"{path} has no vocabulary that this program reads: {_EXPECTED}")
     vocabulary = SentencePieceVocabulary(model)
-    return Tokenizer(languages, normalizer(path), Segmenter(lexicons), vocabulary, whole_text=True)
+    return Tokenizer(languages, normalize, Segmenter(lexicons), vocabulary, whole_text=True)
 
 
 def read_json(path: str, kind: type = dict) -> Any:
