@@ -1,4 +1,4 @@
-"""Files that are complete or absent, whenever a program is stopped."""
+"""Files that are complete or absent, whenever a program is stopped; and the error of one that is damaged."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ import os
 import shutil
 import tempfile
 from typing import IO, Any, Iterator
+import zipfile
+import zlib
+
+# What reading a damaged file raises: a wrong format, absent names, values of other types, an early end.
+_DAMAGE = (ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
+_DAMAGED_ARCHIVE = (zipfile.BadZipFile, zlib.error)
 
 
 @contextlib.contextmanager
@@ -51,6 +57,31 @@ def write_json(
 ) -> None:
     """Writes a JSON file; letters of all scripts are not escaped."""
     write(path, json.dumps(value, indent=indent, sort_keys=sort_keys, ensure_ascii=False))
+
+
+@contextlib.contextmanager
+def naming_damage(path: str | os.PathLike[str], advice: str = "") -> Iterator[None]:
+    """Turns what reading a damaged file raises into a ValueError that names it; an absent file stays absent.
+
+    Args:
+      advice: what to do, a sentence at the end of the message.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (*_DAMAGE, *_DAMAGED_ARCHIVE) as error:
+        # Of a KeyError and its like the text alone says nothing.
+        reason = str(error) if isinstance(error, (ValueError, OSError)) else repr(error)
+        reason = reason.removeprefix(f"{path} is damaged: ")  # said by a block within this one
+        end = f". {advice}" if advice else ""
+        raise ValueError(f"{path} is damaged: {reason}{end}") from error
+
+
+def read_json(path: str | os.PathLike[str], advice: str = "") -> Any:
+    """The content of a JSON file; errors as of `naming_damage`."""
+    with naming_damage(path, advice), open(path, encoding="utf-8") as file:
+        return json.load(file)
 
 
 @contextlib.contextmanager

@@ -1,10 +1,12 @@
-"""Types that several packages of clwe_jax share: batches, metrics, hidden states and protocols."""
+"""What data, models, objectives and the training loop share: batches, metrics, hidden states, objectives.
+
+Encoders have their protocols in `encoders/protocols.py`, evaluators in `evaluate/evaluator.py`.
+Shapes: B rows of a batch, L positions of a row, D dimensions of a vector; [] is a scalar.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-from typing import Any, Callable, Iterator, Mapping, Protocol, Sequence, runtime_checkable
+from typing import Any, Callable, Iterator, Mapping, Protocol, runtime_checkable
 
 import flax.struct
 import jax
@@ -16,26 +18,26 @@ from clwe_jax.options.senses import SenseOptions
 Array = jax.Array | np.ndarray
 Variables = Mapping[str, Any]  # collection of a linen module ('params', ...) -> its tree of arrays
 
-# Key -> array [rows, ...], most of them [rows, length]. A row holds one segment (sentence) or several.
+# Key -> array [B, ...], most of them [B, L]. A row holds one segment (sentence) or several.
 Batch = dict[str, Array]
 
 
 def piece_shapes(rows: int, length: int, entries: bool = False) -> dict[str, jax.ShapeDtypeStruct]:
-    """Keys, shapes and types of a batch of masked pieces (subwords).
+    """Keys, shapes and types of a batch of masked pieces (subwords), B = `rows` and L = `length`.
 
     Returns:
-      All [rows, length]:
+      All [B, L]:
       inputs: int32, piece ids after masking.
       targets: int32, the piece to predict where loss_weights > 0.
       loss_weights: float32, 1 where a piece is predicted, else 0. Each piece of a masked word is predicted;
-        with `entries` only its first piece, for the whole word.
+        with `entries=True` only its first piece, for the whole word.
       positions: int32, starting at 0 in every segment.
       segment_ids: int32, 1, 2, ... within a row; 0 is padding. No segment reads another.
-      language_ids: int32, the language of the target where a piece is predicted; elsewhere of the input
-        piece, which may belong to a synonym in another language than the text.
+      language_ids: int32, where a piece is predicted the language of that piece, elsewhere the language of
+        the input piece. Both may differ from the text's: a synonym can be the label, or stand in the input.
       source_language_ids: int32, the language of the text.
-      entries (if asked for): int32, 1 + the entry of the dictionary's `LabelTable` whose labels, in all
-        languages, are predicted here; 0: none.
+      entries (with `entries=True`): int32, 1 + the number of the entry in the run's
+        `text.dictionary.label_table.LabelTable`, all of whose labels are predicted here; 0: no entry.
     """
     keys = ["inputs", "targets", "loss_weights", "positions", "segment_ids"]
     keys += ["language_ids", "source_language_ids"]
@@ -63,7 +65,7 @@ class Sums:
         return Sums(self.value + other.value, self.weight + other.weight)
 
     def mean(self) -> Array:
-        """value / weight; 0 where the weight is 0."""
+        """value / weight; 0 where nothing was added."""
         return self.value / jnp.maximum(self.weight, 1e-9)
 
 
@@ -106,11 +108,11 @@ class Objective(Protocol):
     """A training objective: predictions and their loss.
 
     An objective may also satisfy `Stateful`, `Encodes`, `HasSenses` or `Generates`; callers check with
-    isinstance. The name of such a protocol says what its classes do or have.
+    isinstance.
 
-    Only the collection 'params' is differentiated. The collection 'rows' holds what a row passes on to the
-    row of the same number in the next batch, such as an LSTM's state: arrays [rows of the batch, ...], of
-    which a microbatch gets the part of its own rows.
+    Only the collection 'params' is differentiated. The collection 'rows' holds what a row of a batch passes
+    on to the row of the same number in the next batch, such as an LSTM's state: arrays [B, ...], of which
+    a microbatch gets the part of its own rows.
     """
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
@@ -134,12 +136,12 @@ class Objective(Protocol):
           variables: 'params' and the other collections.
           batch: the arrays that `batch_shapes` describes.
           step: int32 [], number of steps before this one, for losses that change over time.
-          rngs: name -> PRNG key; required if `train`.
+          rngs: {'dropout': PRNG key}, for dropout and all sampling; required if `train`.
           train: whether dropout and sampling are on.
 
         Returns:
           Metric -> sums, of which 'loss' is optimised; and the observations: what `Stateful.update` needs to
-          know of this batch, a tree of arrays [rows of the batch, ...].
+          know of this batch, a tree of arrays [B, ...].
         """
 
 
@@ -158,11 +160,12 @@ class Stateful(Protocol):
           step: int32 [], number of steps before this one.
 
         Returns:
-          The changed collections, and a function that copies rows within the arrays of a tree like
-          'params' (None: nothing is copied). A new sense, for example, starts as a copy of another sense's row.
-          The step also applies the function to the optimizer's moments and to the start values of
-          `decay_to_start`, because what they hold belongs to the row that was overwritten. In these trees an
-          `optax.MaskedNode` replaces a parameter that is frozen or of another group.
+          The changed collections, and None or a function that overwrites some entries of the parameters with
+          others. A new sense, for example, starts from the vector of another sense. The step applies the
+          function to 'params' and to every tree of the optimizer's state that is built like it (the moments,
+          and the start values of the option `decay_to_start`), whose old values belong to what was
+          overwritten. In these trees an `optax.MaskedNode` stands for a parameter that is frozen or of another
+          group.
         """
 
 
@@ -173,7 +176,7 @@ class Encodes(Protocol):
     max_length: int  # maximum number of positions in a row
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """As `Objective.batch_shapes`."""
+        """As `Objective.batch_shapes`: the batches that `encode` takes."""
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
         """Hidden states without dropout."""
@@ -188,9 +191,10 @@ class HasSenses(Protocol):
 
     Attributes:
       senses: the options that all directions share.
-      directions: direction ('forward', ...) -> the slice of a word's representation that is its own.
-      sense_input: what selects a word's sense: 'own', the word's own representation, or 'context', the
-        representations by which the model predicts the word.
+      directions: direction in which the model reads ('forward', 'backward') -> the slice of a word's
+        representation that this direction makes; a model with one kind of senses has one direction.
+      sense_input: what selects a word's sense: 'own', the output at the word itself, or 'context', the
+        outputs beside the word from which the model predicts it.
     """
 
     senses: SenseOptions
@@ -198,7 +202,7 @@ class HasSenses(Protocol):
     sense_input: str
 
     def sense_vectors(self, variables: Variables, direction: str, ids: np.ndarray) -> Array:
-        """The rows of the S senses of N words in the softmax's table, float32 [N, S, d]."""
+        """The output embeddings of the S senses of each of N words, float32 [N, S, d]."""
 
     def encode_for_senses(self, variables: Variables, batch: Batch) -> Hidden:
         """As `Encodes.encode`; the last layer at a word is the input of sense selection."""
@@ -209,190 +213,16 @@ class Generates(Protocol):
     """An objective whose model writes text."""
 
     def decode(self, variables: Variables, batch: Batch, **options: Any) -> Array:
-        """Token ids int32 [B, L] that the model writes for each row of the batch."""
-
-
-@dataclasses.dataclass(frozen=True)
-class WordSample:
-    """The text over which contextual vectors of words are averaged; static vectors need none.
-
-    Attributes:
-      lines: language -> lines of raw text.
-      occurrences: maximum number of occurrences that are averaged for a word.
-      min_count: number of times that a frequent word must occur: in the text that the encoder learned from,
-        if it has kept its counts, else in `lines`.
-      max_words: maximum number of frequent words of a language; None: all.
-    """
-
-    lines: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
-    occurrences: int = 10
-    min_count: int = 2
-    max_words: int | None = 20_000
-
-
-def row_index(words: Sequence[str], keys: Sequence[str] = ()) -> dict[str, int]:
-    """Word or key -> its row. The key of a row is its normalised word, and several rows may have one key.
-
-    A key leads to the row whose word is spelled like it ('haus' before 'Haus'), else to its first row. A word
-    that is no key leads to its first row.
-    """
-    rows = range(len(words) - 1, -1, -1)  # in reverse, because a dict keeps the last row of a word
-    by_word = dict(zip(reversed(words), rows))
-    by_key = dict(zip(reversed(keys), rows))
-    equal_to_key = {word: row for word, row in by_word.items() if keys and keys[row] == word}
-    return by_word | by_key | equal_to_key
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class WordSpace:
-    """Words of one language, each with one vector of every layer.
-
-    Attributes:
-      words: words as they are written, the frequent ones first, by descending frequency.
-      vectors: float32 [N, layers, D].
-      frequent_count: number of frequent words, which are the candidates of retrieval and the neighbours of
-        CSLS. The other words were asked for.
-      counts: int [N], number of occurrences averaged in each vector, 0 if the word was encoded without
-        context; None for static vectors.
-      keys: normalised words, by which they are looked up; (): the words themselves.
-    """
-
-    words: Sequence[str]
-    vectors: np.ndarray
-    frequent_count: int
-    counts: np.ndarray | None = None
-    keys: Sequence[str] = ()
-
-    @functools.cached_property
-    def index(self) -> dict[str, int]:
-        return row_index(self.words, self.keys)
-
-
-@runtime_checkable
-class Encoder(Protocol):
-    """What turns text into vectors: a trained model, static vectors, or a model of another program.
-
-    Attributes:
-      languages: the languages that the encoder knows.
-      layers: number of layers, of each of which a word or sentence has a vector. Layer 0 is the embedding
-        output; static vectors are one layer.
-    """
-
-    languages: tuple[str, ...]
-    layers: int
-
-    def pairwise_space(self, source: str, target: str) -> Encoder:
-        """The encoder whose vectors of the two languages can be compared.
-
-        This is the encoder itself where all languages share one space; else one that maps these two
-        languages into a space of their own.
-        """
-
-    def words(self, text: str, language: str) -> list[str]:
-        """The words of a text, spelled as the encoder's vocabulary spells them."""
-
-    def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
-        """float32 [N, layers, D]: sentence vectors, zeros for a text without words."""
-
-    def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
-        """For each text its words and their vectors in context, float32 [words, layers, D]."""
-
-    def vocabulary(
-        self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
-    ) -> WordSpace:
-        """The words of a language, the frequent ones first.
-
-        Args:
-          wanted: words that get a vector where that is possible, frequent or not.
-          sample: the text to average contextual vectors over, and the limits of its frequent words.
-        """
-
-
-@runtime_checkable
-class Pools(Protocol):
-    """An encoder that pools the words of a sentence in several ways."""
-
-    # Names of the ways, first that of `Encoder.sentences`; with 'sif' (smooth inverse frequency) if word
-    # counts are known.
-    pools: tuple[str, ...]
-
-    def pool_in_all_ways(self, texts: Sequence[str], language: str) -> Mapping[str, np.ndarray]:
-        """Pool -> sentence vectors like those of `Encoder.sentences`, from one pass of encoding."""
-
-
-@runtime_checkable
-class HasObjective(Protocol):
-    """An encoder that is a language model, whose losses and senses can be measured.
-
-    Attributes:
-      objective: the training objective, with the model.
-      tokenizer: the run's `text.vocab.tokenizer.Tokenizer`.
-      variables: 'params' and the collections.
-      step: number of training steps that led to the variables.
-    """
-
-    objective: Objective
-    tokenizer: Any
-    variables: Variables
-    step: int
-
-
-@runtime_checkable
-class Truncates(Protocol):
-    """An encoder that cuts long sentences."""
-
-    encoded_counts: Mapping[str, int]  # language -> number of sentences encoded so far
-    cut_counts: Mapping[str, int]  # language -> number of these that lost their end
-
-
-@runtime_checkable
-class Covers(Protocol):
-    """An encoder that has vectors for some words only."""
-
-    def coverage(self, texts: Sequence[str], language: str) -> float:
-        """The share of the texts' running words that have a vector."""
-
-
-class Evaluator(Protocol):
-    """A measurement. The `name` of an entry of config.evals chooses the class; its key may be any.
-
-    Attributes:
-      every_steps: training steps between two runs; 0: at the end only.
-      has_data: whether its options name data; a run skips it otherwise.
-    """
-
-    every_steps: int
-    has_data: bool
-
-    def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
-        """Yields (path of a metric, value), such as ('retrieval/de-en/chance', 0.001).
-
-        Args:
-          model: the model to measure. An evaluator of losses or senses needs a `HasObjective`.
-
-        Raises:
-          ValueError: the model lacks a capability, which the message names.
-        """
+        """Token ids int32 [B, L] that the model writes for each row; `options` are those of its search."""
 
 
 class TrainingEvaluator(Protocol):
-    """A measurement during training, of variables instead of an encoder."""
+    """What the training loop calls: a measurement of variables, which the loop has instead of an encoder.
 
-    every_steps: int  # as of `Evaluator`
+    `runs.evaluators.InTraining` makes one of an evaluator of encoders and the encoder that is in training.
+    """
+
+    every_steps: int  # training steps between two runs; 0: at the end only
 
     def run(self, variables: Variables, step: int) -> Iterator[tuple[str, float]]:
         """Yields (path of a metric, value) of the variables, sharded as in training, after `step` steps."""
-
-
-@runtime_checkable
-class HasDetails(Protocol):
-    """An evaluator that keeps a row for each test item of its last run."""
-
-    details: Sequence[Mapping[str, Any]]
-
-
-@runtime_checkable
-class HasExamples(Protocol):
-    """An evaluator that keeps a few rows of its last run, which its section of the report shows."""
-
-    examples: Sequence[Mapping[str, Any]]

@@ -59,3 +59,18 @@ def test_the_cache_follows_the_environment(monkeypatch):
     assert atomic.user_cache("pocket") == os.path.join("/cache", "clwe_jax", "pocket")
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert atomic.user_cache() == os.path.expanduser(os.path.join("~", ".cache", "clwe_jax"))
+
+
+def test_a_damaged_file_is_named_once_and_an_absent_one_stays_absent(tmp_path):
+    path = tmp_path / "x.json"
+    with pytest.raises(FileNotFoundError):
+        atomic.read_json(path)
+    path.write_text('{"a": 1}')
+    with pytest.raises(ValueError, match=r"x.json is damaged: KeyError\('b'\)\. Delete it$"):
+        with atomic.naming_damage(path, "Delete it"):
+            atomic.read_json(path)["b"]
+    path.write_text("{")
+    with pytest.raises(ValueError, match="x.json is damaged: Expecting .*Delete it$") as raised:
+        with atomic.naming_damage(path, "Delete it"):
+            atomic.read_json(path)
+    assert str(raised.value).count("is damaged") == 1

@@ -495,7 +495,9 @@ def test_capabilities_are_asked_for_with_isinstance():
         if name in ("getattr", "hasattr")
         and re.search(r"objective$|task$", ast.unparse(call.args[0]))
     ]
-    assert not guessed, "\n".join(["Use a protocol of clwe_jax.types:", *guessed])
+    assert not guessed, "\n".join(
+        ["Use a protocol of clwe_jax.types or clwe_jax.encoders.protocols:", *guessed]
+    )
 
 
 def defined(path: pathlib.Path) -> dict[str, ast.AST]:

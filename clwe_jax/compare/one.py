@@ -19,13 +19,14 @@ from typing import Any, Mapping
 
 from absl import logging
 
-from clwe_jax import options, registry, terminal
-from clwe_jax.cached import CachedResult, read_json
+from clwe_jax import atomic, options, registry, terminal
+from clwe_jax.cached import CachedResult
 from clwe_jax.compare import measured, shared, systems, tasks
 from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.place import RunPlace
 from clwe_jax.encoders.encode import describe_reading
 from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.protocols import Encoder, HasObjective
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.evaluate.context import Context
 from clwe_jax.runs import environment, record
@@ -40,7 +41,6 @@ from clwe_jax.text.dictionary import test_dictionaries, training_dictionary
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.transfer.encoder import load as load_encoder
-from clwe_jax.types import Encoder, HasObjective
 
 _TRIAL = 60  # steps of the trial that measures the speed for a budget in minutes
 # Without start vectors, finish and checkpoints: only the steps are timed.
@@ -115,7 +115,7 @@ def _with_budget(config: CompareRun, place: RunPlace, folders: Mapping[str, str]
 def _measure_speed(run: PretrainRun, folder: str) -> float:
     """The training's steps per second, by a trial in a folder that is deleted."""
     registry.lookup("job", run.job)(options.with_values(run, _TRIAL_VALUES), folder)
-    speed = read_json(os.path.join(folder, "report.json"))["speed"]["steps_per_second"]
+    speed = atomic.read_json(os.path.join(folder, "report.json"))["speed"]["steps_per_second"]
     shutil.rmtree(folder)
     return float(speed)
 

@@ -14,7 +14,6 @@ import numpy as np
 from clwe_jax import atomic
 from clwe_jax.embeddings.packed import Packed
 from clwe_jax.text.words.characters import has_letter_or_digit
-from clwe_jax.types import row_index
 
 _VERSION = 1
 _ALIGNMENT = 64  # bytes; the numbers of an array start at a multiple, to be memory-mapped
@@ -27,6 +26,19 @@ _FORMS = (
     {"codes", "steps", "scales", "blob", "offsets"},
 )
 _ZIP64 = 20  # bytes of the extra field that `zipfile` writes for force_zip64
+
+
+def row_index(words: Sequence[str], keys: Sequence[str] = ()) -> dict[str, int]:
+    """Word or key -> its row, for N words and their N keys (normalised words); (): the words themselves.
+
+    Several rows may have one key, such as 'Haus' and 'haus'. A key leads to the row whose word equals it, here
+    that of 'haus', or if there is none to its first row. A word that is no key leads to its first row.
+    """
+    rows = range(len(words) - 1, -1, -1)  # in reverse, because a dict keeps the last row of a word
+    by_word = dict(zip(reversed(words), rows))
+    by_key = dict(zip(reversed(keys), rows))
+    equal_to_key = {word: row for word, row in by_word.items() if keys and keys[row] == word}
+    return by_word | by_key | equal_to_key
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -78,10 +90,7 @@ class Vectors:
 
     @functools.cached_property
     def index(self) -> dict[str, int]:
-        """word or key -> row; the first row of several with one key.
-
-        A word that is written like the key goes before the others.
-        """
+        """Word or key -> its row (`row_index`)."""
         return row_index(self.words, self.keys or ())
 
     @property

@@ -16,13 +16,13 @@ from clwe_jax.cached import CachedResult
 from clwe_jax.encoders.concatenated import unit_rows
 from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
 from clwe_jax.encoders.loaded import LoadedEncoder
+from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.options.transfer import BESIDE, encoder_folder
 from clwe_jax.text import stamps
 from clwe_jax.text.corpus import corpora, parallel
 from clwe_jax.text.corpus.parallel import SentencePairs
 from clwe_jax.text.corpus.parallel_files import Bitext
 from clwe_jax.text.spread import spread
-from clwe_jax.types import Encoder
 
 _TRIED = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 _MAX_VERSES = 300  # the shortest ones: they are the hardest and the most like other sentences

@@ -10,7 +10,7 @@ import numpy as np
 from clwe_jax.align import predictors, reorder
 from clwe_jax.align.predictors import TrainedClassifier
 from clwe_jax.encoders.encode import Reduce, WordLists
-from clwe_jax.types import Encoder
+from clwe_jax.encoders.protocols import Encoder
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class ClcrSteps:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ClcrEncoder:
-    """The words of a text as CLCR represents them (`types.Encoder` of texts, not of words' labels).
+    """The words of a text as CLCR represents them (`protocols.Encoder` of texts, not of words' labels).
 
     Attributes:
       base: encoder of all languages in the common space, of one layer.

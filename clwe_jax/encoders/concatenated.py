@@ -27,8 +27,8 @@ from clwe_jax.encoders.encode import (
 )
 from clwe_jax.encoders.features import ComparesWords
 from clwe_jax.encoders.loaded import BATCH, LoadedEncoder
+from clwe_jax.encoders.protocols import Encoder, WordSample, WordSpace
 from clwe_jax.text.words.words import Segmenter
-from clwe_jax.types import Encoder, WordSample, WordSpace
 
 _FREQUENT = 20_000  # words of `ConcatenatedModels.vectors`
 

@@ -16,10 +16,11 @@ import numpy as np
 from clwe_jax import terminal
 from clwe_jax.encoders import batching
 from clwe_jax.encoders.batching import Plan, Spot
+from clwe_jax.encoders.protocols import Encoder, Pools
 from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.models.pooling import last_layers
 from clwe_jax.text.vocab.tokenizer import Tokenizer
-from clwe_jax.types import Array, Batch, EncodeFn, Encoder, Hidden, Pools, Variables, piece_shapes
+from clwe_jax.types import Array, Batch, EncodeFn, Hidden, Variables, piece_shapes
 
 _SHORTEST = 8  # positions of the shortest row
 _SHARED = 64  # positions of a batch's row that several rows share

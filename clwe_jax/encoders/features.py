@@ -16,9 +16,10 @@ import numpy as np
 from clwe_jax.encoders import batching
 from clwe_jax.encoders.encode import Reduce, WordLists, by_layer
 from clwe_jax.encoders.part_rows import PartRows
+from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.models.pooling import select
 from clwe_jax.text.vocab.tokenizer import Tokenizer
-from clwe_jax.types import Batch, Encoder
+from clwe_jax.types import Batch
 
 _AT_ONCE = 512  # sentences that are encoded at once
 _ROWS = 16_384  # rows of a table that are in memory at once

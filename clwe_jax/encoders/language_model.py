@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import os
 from typing import Any, Mapping, Sequence
 
@@ -12,7 +11,7 @@ from absl import logging
 import jax
 import numpy as np
 
-from clwe_jax import options
+from clwe_jax import atomic, options
 from clwe_jax.align import search
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.checks import check_search, check_strings
@@ -288,8 +287,7 @@ def load(workdir: str, step: int | None = None, open_run: Any = None) -> Languag
         projection = projected.load(maps, objective, tokenizer.language_id)
     frequent = {}
     if os.path.exists(os.path.join(workdir, "words.json")):
-        with open(os.path.join(workdir, "words.json"), encoding="utf-8") as file:
-            frequent = json.load(file)
+        frequent = atomic.read_json(os.path.join(workdir, "words.json"))
     texts = texts_of(config.data.source, workdir, tokenizer.languages, _TEXT_BYTES)
     return LanguageModel(
         config,

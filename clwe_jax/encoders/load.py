@@ -11,10 +11,10 @@ from clwe_jax.embeddings import files
 from clwe_jax.encoders import beside_weights
 from clwe_jax.encoders.concatenated import ConcatenatedModels
 from clwe_jax.encoders.loaded import LoadedEncoder, Reduces
+from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.options.transfer import BESIDE, ENCODERS, encoder_folder, encoder_parts
 from clwe_jax.text.words.normalize import Normalizer
-from clwe_jax.types import Encoder
 
 if TYPE_CHECKING:
     from clwe_jax.encoders.language_model import LanguageModel

@@ -11,10 +11,10 @@ import numpy as np
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.encode import Layer, Reduce
 from clwe_jax.encoders.nearest import Neighbour
+from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.encoders.sense_view import SenseView
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.words import Segmenter
-from clwe_jax.types import Encoder
 
 
 BATCH = 64  # rows that a language model encodes at once, unless asked otherwise

@@ -14,16 +14,17 @@ import numpy as np
 from clwe_jax.encoders.characters import encoder_of
 from clwe_jax.encoders.checks import check_pool
 from clwe_jax.encoders.encode import EncodesSentences, Reduce, Row, WordLists, group_by_word
+from clwe_jax.encoders.protocols import WordSample, WordSpace
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.characters import has_letter
-from clwe_jax.types import Batch, Objective, Variables, WordSample, WordSpace
+from clwe_jax.types import Batch, Objective, Variables
 
 POOLS = ("mean", "sif")
 
 
 class ModelEncoder:
-    """An objective that encodes, its tokenizer and its variables (`types.Encoder`).
+    """An objective that encodes, its tokenizer and its variables (`protocols.Encoder`).
 
     The vector of a sentence or a word is the mean over its pieces, layer by layer. Of an objective
     that `EncodesSentences` a sentence has one vector, without layers.

@@ -17,9 +17,9 @@ from clwe_jax.encoders.language_model import LanguageModel, nearest_words
 from clwe_jax.encoders.loaded import BATCH, LoadedEncoder
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.nearest import Neighbour
+from clwe_jax.encoders.protocols import WordSample, WordSpace
 from clwe_jax.objectives import projected
 from clwe_jax.text.words.words import Segmenter
-from clwe_jax.types import WordSample, WordSpace
 
 
 class PairEncoder:

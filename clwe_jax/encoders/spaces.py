@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import json
 import os
 from typing import Any, Callable, Mapping, Sequence
 
@@ -376,15 +375,12 @@ def load(
             f"{workdir} holds no aligned vectors: it lacks {_DESCRIPTION}. Start the run again "
             f"with the same command, which resumes it: --workdir={workdir}"
         )
-    with open(path, encoding="utf-8") as file:
-        try:
-            description = json.load(file)
-            hub = description["hub"]
-            languages, aligned = (list(description[x]) for x in ("languages", "aligned"))
-            shared = {language: frozenset(x) for language, x in description["shared"].items()}
-            normalizer = Normalizer(description["lower_case"], description["simplify_chinese"])
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise ValueError(f"{path} is damaged: {error!r}. Delete it and run again") from error
+    with atomic.naming_damage(path, "Delete it and run again"):
+        description = atomic.read_json(path)
+        hub = description["hub"]
+        languages, aligned = (list(description[x]) for x in ("languages", "aligned"))
+        shared = {language: frozenset(x) for language, x in description["shared"].items()}
+        normalizer = Normalizer(description["lower_case"], description["simplify_chinese"])
     inside = functools.partial(os.path.join, workdir)
     raw = {x: stored.load(inside(_RAW, f"{x}.npz"), narrow=True)[0] for x in languages}
     return StaticSpaces(

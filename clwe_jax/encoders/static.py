@@ -15,8 +15,8 @@ from scipy import sparse
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.checks import check_pool
 from clwe_jax.encoders.encode import Reduce, WordLists
+from clwe_jax.encoders.protocols import WordSample, WordSpace
 from clwe_jax.text.corpus.frequencies import Frequencies
-from clwe_jax.types import WordSample, WordSpace
 
 POOLS = ("idf", "sif")
 _MARKS = "'·"  # inside words

@@ -10,12 +10,13 @@ import numpy as np
 
 from clwe_jax import terminal
 from clwe_jax.encoders import batching
+from clwe_jax.encoders.protocols import Encoder, HasObjective
 from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.text.vocab.base_vocab import Vocabulary
 from clwe_jax.text.vocab.subword_vocab import INSIDE_MARK, SPACE_MARK
 from clwe_jax.text.words.words import is_unspaced
 from clwe_jax.text.vocab.xlm import END_MARK
-from clwe_jax.types import Encoder, Generates, HasObjective
+from clwe_jax.types import Generates
 
 _SHORTEST = 8  # positions of the shortest row
 _STATIC = ("width", "penalty", "length")

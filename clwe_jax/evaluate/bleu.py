@@ -11,6 +11,7 @@ import functools
 import importlib.util
 from typing import Any, Iterator, Sequence
 
+from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.encoders.translate import generates, join_words, translate
 from clwe_jax.evaluate import bleu_page
@@ -20,7 +21,6 @@ from clwe_jax.options.evaluators import BleuEvaluation
 from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.corpus import parallel
 from clwe_jax.text.words.words import is_unspaced
-from clwe_jax.types import Encoder
 
 _EXAMPLES = 3  # translations of a direction that the report shows
 

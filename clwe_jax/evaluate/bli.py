@@ -20,6 +20,7 @@ import numpy as np
 
 from clwe_jax.align import csls, ranks
 from clwe_jax.encoders.encode import Layer, select_layer
+from clwe_jax.encoders.protocols import Encoder, WordSample, WordSpace
 from clwe_jax.evaluate import bli_page, tags
 from clwe_jax.evaluate.agreement import Outcomes, number_texts
 from clwe_jax.evaluate.context import Context
@@ -29,7 +30,6 @@ from clwe_jax.options.evaluators import BliEvaluation
 from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.dictionary import test_dictionaries
 from clwe_jax.text.dictionary.test_dictionaries import TestSet
-from clwe_jax.types import Encoder, WordSample, WordSpace
 
 # Method -> suffix of its metrics; method -> name of its retrieval.
 SUFFIXES = {"nn": "", "csls": "_csls", "inverted_softmax": "_softmax"}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Mapping, Sequence
 
+from clwe_jax.encoders.protocols import HasObjective
 from clwe_jax.text.corpus import parallel
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.vocab.tokenizer import Tokenizer
-from clwe_jax.types import Batch, HasObjective
+from clwe_jax.types import Batch
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -24,7 +25,7 @@ class Context:
       sample: language -> lines of text in which words get their contextual vectors.
       domains: domains of the embedded world's text; empty: all.
       seed: the run's seed.
-      layers: number of vectors of a word, as of `types.Encoder`; None where it is not known.
+      layers: number of vectors of a word, as of `protocols.Encoder`; None where it is not known.
     """
 
     languages: Sequence[str]

@@ -8,9 +8,9 @@ from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 from absl import logging
 import numpy as np
 
+from clwe_jax.encoders.protocols import WordSpace
 from clwe_jax.evaluate.statistics import wilson_interval
 from clwe_jax.text.dictionary.test_dictionaries import TestSet
-from clwe_jax.types import WordSpace
 
 TOPS = (1, 5, 10)  # the k of P@k
 FREQUENCY_EDGES = (200, 1_000, 5_000, 20_000, 100_000)  # last ranks of the frequency groups

@@ -10,6 +10,7 @@ import numpy as np
 
 from clwe_jax.align import mining
 from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
+from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.evaluate.context import Context
 from clwe_jax.options.evaluators import MiningEvaluation
 from clwe_jax.options.section import ByIdentity
@@ -20,7 +21,6 @@ from clwe_jax.report.headline import Headline
 from clwe_jax.report.run_folder import RunFolder
 from clwe_jax.text.corpus import parallel
 from clwe_jax.text.corpus.repeats import drop_repeats
-from clwe_jax.types import Encoder
 
 
 _COLUMNS = {

@@ -10,11 +10,12 @@ import jax
 import numpy as np
 
 from clwe_jax import terminal
+from clwe_jax.encoders.protocols import HasObjective
 from clwe_jax.encoders.sharded_call import ShardedCall, mesh_of, place, whole
 from clwe_jax.evaluate.context import Context, language_model
 from clwe_jax.options.evaluators import MlmEvaluation
 from clwe_jax.options.section import ByIdentity
-from clwe_jax.types import Batch, HasObjective, Sums, Variables
+from clwe_jax.types import Batch, Sums, Variables
 
 # Metrics of the objective that are yielded where their weight is not 0.
 _METRICS = (

@@ -1,6 +1,7 @@
 """Sentence retrieval as in the papers' Tatoeba experiments (DICT-MLM, section 3; XTREME).
 
-A source sentence is right when its nearest target sentence is its translation.
+A sentence is right when the nearest sentence of the other language is its translation. Both directions of a
+pair of languages are measured: from its source to its target, and back.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from clwe_jax.align import both_sides, csls
 from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
+from clwe_jax.encoders.protocols import HasCoverage, Encoder, Pools, Truncates
 from clwe_jax.evaluate import retrieval_page
 from clwe_jax.evaluate.agreement import Outcomes, number_texts
 from clwe_jax.evaluate.context import Context
@@ -23,14 +25,14 @@ from clwe_jax.options.evaluators import RetrievalEvaluation
 from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.corpus import parallel
 from clwe_jax.text.corpus.repeats import drop_repeats
-from clwe_jax.types import Covers, Encoder, Pools, Truncates
 
-# Endings of a metric's name, one for each score that the papers compare (`nearest_is_translation`).
+# Endings of a metric's name, one for each score that the papers compare: '' is the cosine itself, the others
+# are those of `nearest_is_translation`.
 _SCORES = ("", "_centered", "_csls")
 # CSLS is also measured with fewer neighbours than the papers' ten, because only one candidate is right.
 _FEW_NEIGHBOURS = 3
 _CSLS_OF_FEW = f"_csls_k{_FEW_NEIGHBOURS}"
-SIF = "retrieval/sif"  # prefix of the metrics of sentences pooled by SIF
+SIF = "retrieval/sif"  # prefix of the metrics of sentences pooled by SIF (smooth inverse frequency)
 
 
 def nearest_is_translation(
@@ -73,9 +75,9 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
 
     Attributes:
       context: the run that is measured.
-      outcomes: path of each metric of the last run whose name begins with 'mean' -> whether each sentence
-        found its translation, for tests of significance. Their items are English sentences, which pairs of
-        several languages share.
+      outcomes: path of a metric 'mean' with one of the endings `_SCORES`, such as
+        'retrieval/de-en/mean_csls' -> whether each sentence found its translation in the last run, for tests of
+        significance. They take English sentences as the items, because pairs of several languages share them.
     """
 
     headlines = retrieval_page.HEADLINES
@@ -92,7 +94,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
 
     @property
     def texts(self) -> dict[str, list[str]]:
-        """language -> its sentences in all pairs, each once."""
+        """language -> its sentences in all pairs, each once; `static.given_pairs` keeps them out of training."""
         texts: dict[str, dict[str, None]] = {}
         for pair, source, target in self._pairs if self.has_data else ():
             texts.setdefault(pair.source, {}).update(dict.fromkeys(source))
@@ -100,22 +102,22 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         return {language: list(sentences) for language, sentences in texts.items()}
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
-        """Yields metrics as fractions. A star is a score: '' (cosine), '_centered' or '_csls'.
+        """Yields metrics as fractions. A star is an ending of `_SCORES`: '' (cosine), '_centered' or '_csls'.
 
-        The names of two metrics begin with 'mean'. `mean` is the accuracy of a mean of vectors (a sentence is
-        the mean of its last four layers), `mean_last4` is a mean of accuracies (of the last four layers).
+        `mean` is an accuracy: that of the mean of vectors (a sentence is the mean of its last four layers).
+        `mean_last4` is a mean of accuracies: each of the last four layers has one. Both have a 95% interval,
+        whose ends are further metrics, *_low and *_high.
 
         retrieval/{src}-{trg}/chance: one over the number of sentences.
         retrieval/{src}-{trg}/mean*: accuracy with the encoder's own sentence vector (the mean of the
-          last four layers' vectors, if it has several layers), in both directions; *_low and *_high:
-          its 95% interval.
+          last four layers' vectors, if it has several layers), in both directions.
         retrieval/{src}-{trg}/mean_csls_k3: the same by CSLS over three neighbours.
         retrieval/{src}-{trg}/coverage: the share of the source's running words that have a vector,
           for encoders that cover some words only.
         retrieval/{src}-{trg}/layer{k}/acc@1*: accuracy of every layer, if the encoder has several, in
           the direction of the files' names; layer 0 is the embedding output.
         retrieval/{src}-{trg}/mean_last4*: the mean of the accuracies of the last four layers (of
-          all layers if there are fewer), in the same direction; *_low and *_high: its 95% interval.
+          all layers if there are fewer), in the same direction.
         retrieval/mean*, retrieval/layer{k}/acc@1*, retrieval/mean_last4*, retrieval/chance: these
           figures, averaged over the pairs.
         retrieval/sif/...: the same figures of sentences whose words are weighted by SIF,
@@ -124,7 +126,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         """
         by_metric: dict[
             str, list[float]
-        ] = {}  # without languages in its name -> the pairs' figures
+        ] = {}  # metric without languages -> its values of all pairs
         self.outcomes.clear()
         # The encoder's counts also include the sentences of earlier runs.
         counts_before = _count_sentences(model)
@@ -146,7 +148,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
                     yield f"{prefix}/{direction}/{metric}", value
                     if not metric.endswith(("_low", "_high")):
                         by_metric.setdefault(f"{prefix}/{metric}", []).append(value)
-            if isinstance(space, Covers):
+            if isinstance(space, HasCoverage):
                 sides = (source, pair.source), (target, pair.target)
                 for direction, side in zip(_directions(pair), sides):
                     yield f"retrieval/{direction}/coverage", space.coverage(*side)
@@ -191,7 +193,8 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             accuracies = [float(right[ending][0].mean()) for right in by_layer]
             for layer, accuracy in enumerate(accuracies):
                 yield f"layer{layer}/acc@1{ending}", accuracy
-            mean = float(np.mean([accuracies[layer] for layer in last_layers(layers - 1)]))
+            last_four = [accuracies[layer] for layer in last_layers(layers - 1)]
+            mean = float(np.mean(last_four))
             # The interval is that of N sentences, not of 4 N: results of several layers on one sentence are
             # not independent.
             yield from _with_interval(f"mean_last4{ending}", mean, len(x))
@@ -199,7 +202,9 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Bitext, list[str], list[str]]]:
         """Each pair of languages with its source and target sentences, without repeated ones."""
-        read = self.context.read_pairs(self.data, "evals.retrieval.data", self.max_sentences)
+        read = self.context.read_pairs(
+            self.data, option="evals.retrieval.data", limit=self.max_sentences
+        )
         return [
             (bitext, *drop_repeats(lines.source, lines.target, bitext.paths[0]))
             for bitext, lines in read
@@ -215,7 +220,7 @@ def _encode_pools(model: Encoder, texts: Sequence[str], language: str) -> dict[s
     """Prefix of metrics -> sentence vectors, float32 [N, layers, D], by each pool of the encoder."""
     if not isinstance(model, Pools):
         return {"retrieval": model.sentences(texts, language)}
-    by_pool = model.pool_in_all_ways(texts, language)
+    by_pool = model.pool_in_all_ways(texts, language)  # one way, and 'sif' where words were counted
     return {SIF if pool == "sif" else "retrieval": vectors for pool, vectors in by_pool.items()}
 
 

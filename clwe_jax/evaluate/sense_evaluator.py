@@ -15,6 +15,7 @@ from clwe_jax.align import search
 from clwe_jax.encoders import senses as sense_encoder
 from clwe_jax.encoders.characters import encoder_of, reads_characters
 from clwe_jax.encoders.encode import RowEncoder
+from clwe_jax.encoders.protocols import HasObjective
 from clwe_jax.encoders.senses import SenseEncoder, WordInContext
 from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.evaluate import sense_scores as scores
@@ -26,7 +27,7 @@ from clwe_jax.options.section import ByIdentity
 from clwe_jax.pocket import gold
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.report.headline import Headline
-from clwe_jax.types import Array, HasObjective, Objective, Variables
+from clwe_jax.types import Array, Objective, Variables
 
 Word = tuple[str, str]  # language, word
 

@@ -19,6 +19,7 @@ import numpy as np
 from clwe_jax import options
 from clwe_jax.align import search
 from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
+from clwe_jax.encoders.protocols import Encoder, WordSample, WordSpace
 from clwe_jax.evaluate.context import Context
 from clwe_jax.options.evaluators import SimilarityEvaluation
 from clwe_jax.options.section import ByIdentity
@@ -30,7 +31,6 @@ from clwe_jax.text.words.languages import name_in
 from clwe_jax.text.lines import LineCounts, iterate_lines, warn_of_repairs
 from clwe_jax.text.unpacking import ENDING, strip_compression
 from clwe_jax.text.words.normalize import Normalizer
-from clwe_jax.types import Encoder, WordSample, WordSpace
 
 # EN_SIMLEX-999.txt, EN-DE-SEMEVAL17.txt, de.rg65.tsv
 _NAME = re.compile(

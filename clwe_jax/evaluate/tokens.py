@@ -7,9 +7,9 @@ from typing import Iterator, Sequence
 
 import numpy as np
 
+from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.evaluate.word_alignment import WordAligner
 from clwe_jax.text.words.characters import has_letter_or_digit
-from clwe_jax.types import Encoder
 
 
 def align(

@@ -19,6 +19,7 @@ from clwe_jax import pocket
 from clwe_jax.align import word_links
 from clwe_jax.encoders.encode import MEAN_LAST4
 from clwe_jax.encoders.features import EncodesPieces, EncodesWords
+from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.evaluate import word_alignment_page
 from clwe_jax.evaluate.context import Context
 from clwe_jax.models.pooling import last_layers
@@ -26,7 +27,6 @@ from clwe_jax.options.evaluators import WordAlignerOptions, WordAlignmentEvaluat
 from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.corpus import alignment_files
 from clwe_jax.text.corpus.alignment_files import Linked
-from clwe_jax.types import Encoder
 
 _OPTION = "config.evals.word_alignment.data"
 _PART = 128  # sentences whose vectors are in memory at once

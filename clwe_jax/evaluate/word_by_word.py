@@ -7,8 +7,8 @@ from typing import Sequence
 import numpy as np
 
 from clwe_jax.align import csls
+from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.encoders.translate import join_words
-from clwe_jax.types import Encoder
 
 _LAYER = -1  # of the vectors that are compared; static vectors have one
 

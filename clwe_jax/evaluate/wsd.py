@@ -19,13 +19,13 @@ import numpy as np
 
 from clwe_jax.encoders.characters import encoder_of
 from clwe_jax.encoders.encode import Row
+from clwe_jax.encoders.protocols import HasObjective
 from clwe_jax.evaluate.context import Context, language_model
 from clwe_jax.evaluate.wsd_files import AnnotatedCorpus, first_senses, read
 from clwe_jax.options.evaluators import WsdEvaluation
 from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.unpacking import strip_compression
 from clwe_jax.report.headline import Headline
-from clwe_jax.types import HasObjective
 
 # Sentences as lists of words -> [words, layers, D] of each sentence, without words that were cut.
 WordEncoder = Callable[[Sequence[Sequence[str]]], Iterable[np.ndarray]]

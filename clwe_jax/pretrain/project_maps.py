@@ -20,6 +20,7 @@ from clwe_jax.align import procrustes
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.pair import PairEncoder
+from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.evaluate import anchors
 from clwe_jax.evaluate.context import Context
 from clwe_jax.objectives.projected import Projected
@@ -29,7 +30,6 @@ from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.corpus.corpora import TextCorpus
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.dictionary.merged import Dictionary
-from clwe_jax.types import Encoder
 
 METHODS = {
     "orthogonal": procrustes.Procrustes(preprocess=()),

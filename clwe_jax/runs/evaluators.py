@@ -3,42 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import (
-    Any,
-    Container,
-    Iterable,
-    Iterator,
-    Mapping,
-    Protocol,
-    Sequence,
-    runtime_checkable,
-)
+from typing import Any, Container, Iterable, Iterator, Mapping, Sequence
 
 from absl import logging
 
 from clwe_jax import time_parts, registry, terminal
 from clwe_jax.encoders.encode import describe_reading
 from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.evaluate.context import Context
+from clwe_jax.evaluate.evaluator import Evaluator, HasDetails, HasExamples, HasOutcomes
 from clwe_jax.options.section import Options
-from clwe_jax.types import Encoder, Evaluator, HasDetails, HasExamples, Variables
-
-
-@runtime_checkable
-class HasOutcomes(Protocol):
-    """An evaluator that keeps what each test item got in its last run.
-
-    Attributes:
-      outcomes: metric -> whether each item was right.
-    """
-
-    outcomes: Mapping[str, Outcomes]
+from clwe_jax.types import Variables
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class NamedEvaluator:
-    """A `types.Evaluator` under a key of config.evals.
+    """An `Evaluator` under a key of config.evals.
 
     Where the key is not the evaluator's name, it precedes the metrics: the key 'retrieval' yields
     'retrieval/mean', `config.evals.tatoeba = dict(name='retrieval', ...)` yields

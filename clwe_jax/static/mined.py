@@ -19,13 +19,13 @@ from clwe_jax.embeddings.linking import WordLinks
 from clwe_jax.embeddings.word_graph import CountedLinks
 from clwe_jax.encoders import load as encoders
 from clwe_jax.encoders.encode import select
+from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.static import report as page
 from clwe_jax.text.lines import iterate_lines
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.spread import spread
 from clwe_jax.text.words.characters import has_letter
 from clwe_jax.text.words.spellings import Spellings
-from clwe_jax.types import Encoder
 
 FOLDER = "mined"  # of the run's folder: parallel text for --config.task.parallel
 DICTIONARY = "dictionary"  # of this folder: for --config.data.dictionaries

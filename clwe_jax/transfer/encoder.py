@@ -10,6 +10,7 @@ from clwe_jax import options, presets
 from clwe_jax.encoders import load as encoders
 from clwe_jax.encoders.features import PieceTable
 from clwe_jax.encoders.loaded import LoadedEncoder
+from clwe_jax.encoders.protocols import HasCoverage
 from clwe_jax.interop.configuration import LASER_WEIGHTS
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.static import StaticRun
@@ -18,7 +19,6 @@ from clwe_jax.training import build, checkpoint
 from clwe_jax.transfer import loaded, maps as transfer_maps, vocabulary
 from clwe_jax.transfer.data import LabelledData
 from clwe_jax.transfer.results import OpenedEncoder
-from clwe_jax.types import Covers
 
 
 def open_encoder(config: TransferRun, workdir: str, data: LabelledData) -> OpenedEncoder:
@@ -50,7 +50,7 @@ def open_encoder(config: TransferRun, workdir: str, data: LabelledData) -> Opene
     if settings.reduce:
         made_with["reduce"] = [settings.reduce, settings.pivot_probability]
     coverage = {}
-    if isinstance(reader.encoder, Covers):
+    if isinstance(reader.encoder, HasCoverage):
         for language, rows in data.tests.items():
             coverage[language] = reader.encoder.coverage(
                 data.texts(rows), data.text_language(language)

@@ -21,6 +21,7 @@ from clwe_jax.cached import CachedResult
 from clwe_jax.encoders import features
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.loaded import LoadedEncoder
+from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.evaluate import word_alignment
 from clwe_jax.evaluate.word_alignment import WordAligner
 from clwe_jax.objectives import projected
@@ -30,7 +31,6 @@ from clwe_jax.text import stamps
 from clwe_jax.text.corpus import alignment_files, parallel, parallel_files
 from clwe_jax.text.corpus.alignment_files import AlignmentFiles, Linked
 from clwe_jax.text.corpus.parallel_files import LINES, Bitext
-from clwe_jax.types import Encoder
 
 POCKET = "pocket"
 _SEED = "maps"

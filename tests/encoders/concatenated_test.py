@@ -10,13 +10,13 @@ from clwe_jax.encoders import beside_weights, load
 from clwe_jax.encoders.encode import select_layer
 from clwe_jax.encoders.concatenated import ConcatenatedEncoder, ConcatenatedModels
 from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.protocols import Encoder, Truncates
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
 from clwe_jax.options.transfer import encoder_parts
 from clwe_jax.text.corpus.parallel import SentencePairs
 from clwe_jax.text.words.normalize import Normalizer
-from clwe_jax.types import Encoder, Truncates
 
 WEIGHT = 0.25
 

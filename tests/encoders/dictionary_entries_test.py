@@ -8,10 +8,10 @@ import pytest
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import spaces
 from clwe_jax.encoders.dictionary_entries import DictionaryEntries
+from clwe_jax.encoders.protocols import WordSample
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.runs import lexica
 from clwe_jax.text.dictionary.merged import Dictionary
-from clwe_jax.types import WordSample
 
 ENGLISH = ["water", "water closet", "boiling water", "river", "Kyiv"]
 # The phrase is nearer to the Ukrainian word than the word itself, as it is in vectors of dictionaries.

@@ -9,8 +9,9 @@ import pytest
 from clwe_jax.encoders import encode
 from clwe_jax.encoders.encode import Row, RowEncoder
 from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.protocols import Pools
 from clwe_jax.text.corpus.frequencies import Frequencies
-from clwe_jax.types import Hidden, Pools, piece_shapes
+from clwe_jax.types import Hidden, piece_shapes
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 from clwe_jax.embeddings import ngrams
 from clwe_jax.embeddings.packed import Packed
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders.protocols import WordSample
 from clwe_jax.encoders import spaces
 from clwe_jax.encoders.spaces import StaticSpaces
-from clwe_jax.types import WordSample
 
 D = 6
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders.protocols import HasCoverage, Encoder, Pools, WordSample
 from clwe_jax.encoders import static as static_encoder
 from clwe_jax.encoders.static import SpellingCache, StaticEncoder
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
 from clwe_jax.text.corpus.frequencies import Frequencies
-from clwe_jax.types import Covers, Encoder, Pools, WordSample
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -35,7 +35,9 @@ def test_means_are_weighted_and_words_without_a_vector_passed_over():
 def test_the_protocol():
     vectors = np.array([[1.0, 0], [0, 1]], np.float32)
     model = encoder({"de": Vectors(["a", "b"], vectors), "en": Vectors(["A", "B"], -vectors)})
-    assert isinstance(model, Encoder) and isinstance(model, Covers) and isinstance(model, Pools)
+    assert (
+        isinstance(model, Encoder) and isinstance(model, HasCoverage) and isinstance(model, Pools)
+    )
     assert model.languages == ("de", "en") and model.words("a x", "de") == ["a", "x"]
     [(words, found)] = model.in_context(["a x b"], "de")
     assert words == ["a", "x", "b"] and found.shape == (3, 1, 2)

@@ -9,6 +9,7 @@ import pytest
 from clwe_jax.align import bounded
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.protocols import WordSample, WordSpace
 from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.evaluate.bli import LexiconInduction
 from clwe_jax.evaluate.context import Context
@@ -17,7 +18,6 @@ from clwe_jax.evaluate.retrieval import SentenceRetrieval
 from clwe_jax.text.dictionary import test_dictionaries
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.words.normalize import Normalizer
-from clwe_jax.types import WordSample, WordSpace
 
 NAMES = [chr(97 + i // 26) + chr(97 + i % 26) for i in range(30)]
 MUSE = pathlib.Path(__file__).parents[3] / "shared" / "data" / "dictionaries" / "muse_splits"

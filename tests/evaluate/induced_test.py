@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from clwe_jax.encoders.protocols import WordSpace
 from clwe_jax.evaluate import bli, induced
 from clwe_jax.evaluate.bli import LexiconInduction
 from clwe_jax.evaluate.context import Context
-from clwe_jax.types import WordSpace
 
 NEIGHBOURS = 4
 METHODS = {"methods": "nn,csls,inverted_softmax"}

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.protocols import Encoder, WordSample, WordSpace
 from clwe_jax.evaluate import retrieval
 from clwe_jax.evaluate.context import Context
 from clwe_jax.text.corpus.frequencies import Frequencies
-from clwe_jax.types import Encoder, WordSample, WordSpace
 
 
 def rotation(width, seed=0):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from clwe_jax.encoders.protocols import WordSpace
 from clwe_jax.evaluate import similarity
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.similarity import WordSimilarity
-from clwe_jax.types import WordSpace
 
 
 def vectors_of(words, seed):
