@@ -20,12 +20,6 @@ _NAMED = 3  # changed files that a message names
 _CLAIM = "made_with.json"  # the record in the folder of a training
 
 
-def read_json(path: str) -> Any:
-    """The content of a JSON file."""
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
-
-
 @dataclasses.dataclass(frozen=True)
 class CachedResult(Generic[T]):
     """A result in a file, beside a record of the options that it was made with.
@@ -50,7 +44,7 @@ class CachedResult(Generic[T]):
     made_with: Mapping[str, Any]
     make: Callable[[], T]
     save: Callable[[T, str], None] = lambda result, path: atomic.write_json(path, result)
-    load: Callable[[str], T] = read_json
+    load: Callable[[str], T] = atomic.read_json
     otherwise: str = ""
     stamps: Mapping[str, str] = dataclasses.field(default_factory=dict)
     required: bool = True
@@ -94,7 +88,7 @@ class CachedResult(Generic[T]):
         wanted = _from_json(self.made_with)
         names = []
         try:
-            stored = read_json(self.path + RECORD)
+            stored = atomic.read_json(self.path + RECORD)
             stamps = stored.pop(_STAMPS, None)
             if stamps is not None:
                 names = sorted({name for name, _ in stamps.items() ^ self.stamps.items()})
@@ -130,7 +124,7 @@ def claim(folder: str, made_with: Mapping[str, Any]) -> None:
     """Makes the folder of a training, which resumes by itself; removes that of other options."""
     record = os.path.join(folder, _CLAIM)
     with contextlib.suppress(FileNotFoundError, ValueError):
-        if read_json(record) == _from_json(made_with):
+        if atomic.read_json(record) == _from_json(made_with):
             return
     if os.path.isdir(folder):
         logging.info("%s was made with other options; it is made again", folder)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import shutil
 from typing import Mapping, Sequence
 
-from clwe_jax import options, presets
+from clwe_jax import atomic, options, presets
 from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.options.transfer import TransferRun
 from clwe_jax.runs.job import FIGURES
@@ -87,8 +86,7 @@ def measure_entailment(config: ClcrRun, workdir: str, name: str) -> dict[str, fl
 
 def row_figures(workdir: str, name: str) -> dict[str, float]:
     """The figures of the finished run of a row."""
-    with open(os.path.join(workdir, FOLDER, name, FIGURES), encoding="utf-8") as file:
-        return json.load(file)
+    return atomic.read_json(os.path.join(workdir, FOLDER, name, FIGURES))
 
 
 def figures(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import zipfile
-import zlib
 from typing import Any, Iterable, Mapping
 
 import numpy as np
@@ -74,12 +72,9 @@ def load(path: str) -> Measured:
     Raises:
       ValueError: the file is damaged.
     """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            record: dict[str, Any] = json.loads(str(file[_RECORD]))
-            arrays = {name: file[name] for name in file.files if name != _RECORD}
-    except (KeyError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
+    with atomic.naming_damage(path), np.load(path, allow_pickle=False) as file:
+        record: dict[str, Any] = json.loads(str(file[_RECORD]))
+        arrays = {name: file[name] for name in file.files if name != _RECORD}
     record.pop("code", None)  # of earlier versions
     outcomes = {name: x for name, x in arrays.items() if not name.startswith(_ITEMS)}
     items = {name.removeprefix(_ITEMS): x for name, x in arrays.items() if name not in outcomes}

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
-import json
 import math
 import os
 from typing import IO, Any, Callable, ContextManager, Mapping, Sequence
@@ -133,12 +132,9 @@ def open_folder(directory: str) -> "Prepared":
             f"{directory} ({state}) holds no prepared batches: it has no {META}. Prepare them: "
             f"{COMMAND}"
         )
-    try:
-        with open(path, encoding="utf-8") as file:
-            meta = json.load(file)
+    with atomic.naming_damage(path, f"Prepare it again: {COMMAND}"):
+        meta = atomic.read_json(path)
         version = meta["version"]
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is damaged ({error!r}). Prepare it again: {COMMAND}") from error
     if version != VERSION:
         raise ValueError(
             f"{path} has version {version}, this release reads {VERSION}. Prepare it again: "
@@ -170,8 +166,7 @@ class Prepared:
         path = os.path.join(self._directory, EXTRAS)
         if not os.path.exists(path):
             return {}
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
+        return atomic.read_json(path)
 
     def labels(self) -> LabelTable | None:
         """The labels of the entries that the batches name; None where they have the labels.

@@ -281,7 +281,7 @@ class Spelling:
           FileNotFoundError: the file does not exist.
           ValueError: the file is damaged.
         """
-        try:
+        with atomic.naming_damage(path, "Delete it and run again"):
             with np.load(path, allow_pickle=False) as stored:
                 arrays = dict(stored)
             # Files of earlier versions have no `compared`.
@@ -295,10 +295,6 @@ class Spelling:
                         regressions[language], prior=regressions[other], scale=float(arrays[name])
                     )
             ngrams = Ngrams(arrays["ngrams"].astype(np.float32))
-        except FileNotFoundError:
-            raise
-        except (OSError, ValueError, KeyError, EOFError) as error:
-            raise ValueError(f"{path} is damaged: {error}. Delete it and run again") from error
         numbers = length, int(dim), spelling_length, int(width), int(seed)
         return cls(ngrams, regressions, *numbers, *compared, paired=paired)
 

@@ -12,7 +12,6 @@ most, because their n-grams share what is learned.
 from __future__ import annotations
 
 import time
-import zipfile
 from typing import Mapping, NamedTuple
 
 from absl import logging
@@ -116,13 +115,8 @@ def load(path: str) -> dict[str, Regression]:
       FileNotFoundError: the file does not exist.
       ValueError: the file is damaged.
     """
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return regressions_of("", dict(stored))
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is damaged ({error})") from error
+    with atomic.naming_damage(path), np.load(path, allow_pickle=False) as stored:
+        return regressions_of("", dict(stored))
 
 
 def _number_sentences(text: GivenText, hub: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:

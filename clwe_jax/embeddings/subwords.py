@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import zipfile
 
 import numpy as np
 
@@ -60,10 +59,5 @@ class Subwords:
           FileNotFoundError: the file does not exist.
           ValueError: the file is damaged.
         """
-        try:
-            with np.load(path, allow_pickle=False) as stored:
-                return cls(stored["vectors"], *map(int, stored["lengths"]))
-        except FileNotFoundError:
-            raise
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{path} is damaged: {error}") from error
+        with atomic.naming_damage(path), np.load(path, allow_pickle=False) as stored:
+            return cls(stored["vectors"], *map(int, stored["lengths"]))

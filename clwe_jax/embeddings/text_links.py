@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from typing import Any, Mapping, NamedTuple, Sequence
-import zipfile
 
 import numpy as np
 
@@ -71,14 +70,10 @@ class TextLinks:
           FileNotFoundError: the file does not exist.
           ValueError: the file is damaged.
         """
-        try:
+        with atomic.naming_damage(path):
             with np.load(path, allow_pickle=False) as file:
                 arrays = dict(file)
             about = json.loads(_texts(arrays.pop("about"))[0])
-        except FileNotFoundError:
-            raise
-        except (OSError, ValueError, LookupError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{path} is damaged ({error})") from error
         by_kind: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
         for name, values in arrays.items():
             kind, pair, field = name.split("/")

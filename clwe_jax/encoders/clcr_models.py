@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
@@ -76,8 +75,7 @@ def _settings(workdir: str) -> dict[str, Any]:
             f"{path} is missing: the run is not finished; start it again with "
             f"python -m clwe_jax.main --config=configs/clcr.py --workdir={workdir}"
         )
-    with open(path, encoding="utf-8") as file:
-        settings = json.load(file)
+    settings = atomic.read_json(path)
     for language, place in settings["encoders"].items():
         kind, _, where = place.partition(":")
         settings["encoders"][language] = f"{kind}:{options.resolve_path(where, workdir)}"
@@ -145,13 +143,9 @@ def load(
       ValueError: a damaged file, or an encoder that cannot be read.
     """
     path = os.path.join(workdir, FILE)
-    try:
+    with atomic.naming_damage(path, "Start the run again"):
         settings = _settings(workdir)
         arrays = heads.load(path)
-    except FileNotFoundError:
-        raise
-    except (ValueError, OSError) as error:
-        raise ValueError(f"{path} is damaged ({error}): start the run again") from error
 
     places = settings.pop("encoders")
     source = next(iter(places))

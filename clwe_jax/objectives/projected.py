@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 from typing import Callable, Mapping
-import zipfile
 
 from flax import traverse_util
 import jax
@@ -85,16 +84,14 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, dict[str, np.ndarray]]
       ValueError: the file is damaged.
     """
     maps: dict[str, dict[str, np.ndarray]] = {}
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            applied = str(file["applied"])
-            for name in file.files:
-                if name != "applied":
-                    method, language = name.split("/")
-                    maps.setdefault(method, {})[language] = file[name]
-            maps.setdefault(applied, {})
-    except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
-        raise ValueError(
-            f"{path} is damaged ({error}): write it again with --config.job=project"
-        ) from error
+    with (
+        atomic.naming_damage(path, "Write it again with --config.job=project"),
+        np.load(path, allow_pickle=False) as file,
+    ):
+        applied = str(file["applied"])
+        for name in file.files:
+            if name != "applied":
+                method, language = name.split("/")
+                maps.setdefault(method, {})[language] = file[name]
+        maps.setdefault(applied, {})
     return maps, applied

@@ -154,15 +154,12 @@ def _read_values(workdir: str | os.PathLike[str]) -> dict[str, Any]:
     """The values of config.json, apart from the number of its layout; errors as of `read_config`."""
     path = _path(workdir)
     try:
-        with open(path, encoding="utf-8") as file:
-            values = json.load(file)
+        values = atomic.read_json(path)
     except FileNotFoundError:
         raise FileNotFoundError(
             f"{workdir} holds no run: it has no config.json. Train a run there with "
             f"python -m clwe_jax.main --config=configs/dict_mlm_50.py --workdir={workdir}"
         ) from None
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
     layout = values.pop("layout", 1)
     if layout != LAYOUT:
         reader = _READ_BY.get(layout, "of a later version")

@@ -8,7 +8,6 @@ static run's folder, or vector files of one space.
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from typing import Mapping, Sequence
 
@@ -16,7 +15,7 @@ from absl import logging
 import jax
 import numpy as np
 
-from clwe_jax import options, presets
+from clwe_jax import atomic, options, presets
 from clwe_jax.embeddings import dictionary_text, files, token_init, word_rows
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
@@ -56,8 +55,7 @@ def names(tokenizer: Tokenizer) -> Names:
 def figures(workdir: str) -> dict[str, float]:
     """The figures of the word vectors that a run has trained for its start, as 'start/...'."""
     try:
-        with open(os.path.join(workdir, FOLDER, FIGURES), encoding="utf-8") as file:
-            saved = json.load(file)
+        saved = atomic.read_json(os.path.join(workdir, FOLDER, FIGURES))
     except FileNotFoundError:
         return {}
     # The run measures the same floor.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import logging as python_logging
 import os
 import shutil
@@ -173,8 +172,7 @@ class Job:
     def read(self, name: str) -> dict[str, Any]:
         """A JSON file of the run's folder; {} where it is absent or damaged."""
         try:
-            with open(self.path(name), encoding="utf-8") as file:
-                return json.load(file)
+            return atomic.read_json(self.path(name))
         except FileNotFoundError:
             return {}
         except ValueError:

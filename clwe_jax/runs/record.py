@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import shlex
 import time
@@ -136,15 +135,12 @@ def read(folder: str) -> dict[str, Any]:
     """
     path = os.path.join(folder, FILE)
     try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
+        return atomic.read_json(path)
     except FileNotFoundError:
         raise FileNotFoundError(
             f"{folder} has no {FILE}: it holds no run, or one of an earlier version. Start its "
             "command again with a new --workdir=DIR"
         ) from None
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
 
 
 def with_intervals(figures: Mapping[str, float]) -> dict[str, Any]:

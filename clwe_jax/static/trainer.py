@@ -10,7 +10,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
-from clwe_jax import atomic, cached, options
+from clwe_jax import atomic, options
 from clwe_jax.cached import CachedResult
 from clwe_jax.embeddings import (
     dictionary_text,
@@ -313,7 +313,7 @@ class Trainer:
 
     def _keep_json(self, name: str, record_of: RecordOf, make: Callable[[], Any]) -> Any:
         save = lambda values, path: atomic.write_json(path, values)
-        return self._keep(name, record_of, make, save, cached.read_json)
+        return self._keep(name, record_of, make, save, atomic.read_json)
 
     def _joint(self, replaces_words: bool) -> Vectors:
         """One set of vectors, trained on the text of all languages together.

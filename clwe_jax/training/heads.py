@@ -10,7 +10,6 @@ import dataclasses
 import itertools
 import math
 import time
-import zipfile
 from typing import Any, Callable, Mapping, Sequence
 
 from absl import logging
@@ -221,11 +220,8 @@ def load(path: str) -> Any:
     Raises:
       ValueError: the file is damaged.
     """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return traverse_util.unflatten_dict({name: file[name] for name in file.files}, sep="/")
-    except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
-        raise ValueError(f"{path} is damaged: {error!r}") from error
+    with atomic.naming_damage(path), np.load(path, allow_pickle=False) as file:
+        return traverse_util.unflatten_dict({name: file[name] for name in file.files}, sep="/")
 
 
 def stack_batches(batches: Sequence[Batch]) -> Batch:

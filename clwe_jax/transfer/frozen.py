@@ -5,11 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import json
 import os
 import time
 from typing import Any, Iterable, Mapping, Sequence
-import zipfile
 
 from absl import logging
 import numpy as np
@@ -328,13 +326,11 @@ def _save_table(table: FeatureTable, path: str) -> None:
 
 def _load_table(path: str) -> FeatureTable:
     """A table whose vectors stay in their file."""
-    try:
+    with atomic.naming_damage(path):
         values = np.load(_values_of(path), mmap_mode="r", allow_pickle=False)
         with np.load(path, allow_pickle=False) as file:
             sizes = file["sizes"]
             words = file["words"]
-    except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
-        raise ValueError(f"{path} is damaged: {error!r}") from error
     parts = iter(np.split(words, np.cumsum(sizes.reshape(-1))[:-1]))
     return FeatureTable(values, [[next(parts) for _ in row] for row in sizes])
 
@@ -349,8 +345,7 @@ def _save_heads(made: tuple[Any, Mapping[str, Any]], path: str) -> None:
 
 
 def _load_heads(path: str) -> tuple[Any, dict[str, Any]]:
-    with open(_facts_of(path), encoding="utf-8") as file:
-        return heads.load(path), json.load(file)
+    return heads.load(path), atomic.read_json(_facts_of(path))
 
 
 def _facts_of(path: str) -> str:

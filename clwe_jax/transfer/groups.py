@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from typing import Any
 
 import numpy as np
 
+from clwe_jax import atomic
 from clwe_jax.report import data
 from clwe_jax.report.data import Chart, Column, Language, Line, Number, Table
 from clwe_jax.transfer.data import LabelledData
@@ -107,7 +107,7 @@ def _words(encoder: str) -> dict[str, int]:
     if kind != "run":
         return {}
     try:
-        with open(os.path.join(where, "report.json"), encoding="utf-8") as file:
-            return {x: entry["words"] for x, entry in json.load(file)["languages"].items()}
+        languages = atomic.read_json(os.path.join(where, "report.json"))["languages"]
+        return {x: entry["words"] for x, entry in languages.items()}
     except (OSError, KeyError, ValueError):
         return {}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from typing import Any, Mapping, Sequence
 
 import numpy as np
 
-from clwe_jax import options, registry
+from clwe_jax import atomic, options, registry
 from clwe_jax.encoders import load as encoders
 from clwe_jax.encoders.checks import check_languages, check_texts
 from clwe_jax.encoders.features import FeatureReader, PieceTable
@@ -192,8 +191,7 @@ def load(workdir: str) -> TrainedLabeller:
             f"{workdir} holds no trained head: start the run again with the same command, which "
             f"resumes it: --workdir={workdir}"
         )
-    with open(path, encoding="utf-8") as file:
-        described = json.load(file)
+    described = atomic.read_json(path)
     labels = tuple(described["labels"])
     kind = registry.lookup("transfer_task", config.transfer.task).kind
     model = None
@@ -231,8 +229,7 @@ def _load_frozen(
         raise FileNotFoundError(
             f"{workdir} holds no trained head ({path}): start the run again with the same command"
         )
-    with open(path.removesuffix(".npz") + ".json", encoding="utf-8") as file:
-        history = np.array(json.load(file)["history"])
+    history = np.array(atomic.read_json(path.removesuffix(".npz") + ".json")["history"])
     # With layers='each' the chosen head, such as 'layer3', names the layer that it reads.
     layers = described["chosen"].removeprefix("layer") or config.transfer.layers
     source: FeatureReader | PieceTable

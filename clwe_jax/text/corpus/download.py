@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import os
 import socket
 import time
@@ -223,8 +222,4 @@ def _read_manifest(directory: str) -> dict[str, dict[str, object]]:
     path = os.path.join(directory, MANIFEST)
     if not os.path.exists(path):
         return {}
-    try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is damaged ({error}): remove it to create it again") from error
+    return atomic.read_json(path, "Remove it to create it again")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import os
 from typing import Any, Iterable, Mapping, Sequence
 
@@ -133,10 +132,5 @@ def load(folder: str) -> Frequencies | None:
     path = os.path.join(folder, FILE)
     if not os.path.exists(path):
         return None
-    try:
-        with open(path, encoding="utf-8") as file:
-            return Frequencies.from_json(json.load(file))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"{path} is damaged ({error!r}): delete it, and sentences are pooled by their mean alone"
-        ) from error
+    with atomic.naming_damage(path, "Delete it, and sentences are pooled by their mean alone"):
+        return Frequencies.from_json(atomic.read_json(path))

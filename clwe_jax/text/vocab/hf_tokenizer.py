@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import base64
 import itertools
-import json
 import os
 from typing import Any, Iterable, Mapping, Sequence
 
 from absl import logging
 
+from clwe_jax import atomic
 from clwe_jax.text.vocab import json_vocab, xlm
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.vocab.subword_vocab import (
@@ -149,11 +149,7 @@ def read_json(path: str, kind: type = dict) -> Any:
     Raises:
       ValueError: the file is damaged, or holds something else.
     """
-    try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
-    except ValueError as error:  # of json or of UTF-8
-        raise ValueError(f"{path} is damaged: {error}") from error
+    content = atomic.read_json(path)
     if not isinstance(content, kind):
         wanted = {dict: "an object", list: "a list"}[kind]
         raise ValueError(f"{path} is damaged: expected {wanted}, found {type(content).__name__}")

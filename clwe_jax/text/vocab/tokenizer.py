@@ -131,9 +131,8 @@ class Tokenizer:
                 f"{directory} is not a saved tokenizer: it has no {_SETTINGS}. A run keeps its own "
                 "in WORKDIR/vocab"
             )
-        try:
-            with open(path, encoding="utf-8") as file:
-                settings = json.load(file)
+        with atomic.naming_damage(path):
+            settings = atomic.read_json(path)
             languages = settings["languages"]
             lexicons = {}
             # Older runs have none of these options.
@@ -148,8 +147,6 @@ class Tokenizer:
                 name = os.path.join(directory, _LEXICON.format(language))
                 with open(name, encoding="utf-8") as file:
                     lexicons[language] = file.read().split("\n")[:-1]
-        except (KeyError, json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"{path} is damaged: {error!r}") from error
         segmenter = MosesSegmenter(strip) if moses else Segmenter(lexicons, bert)
         if laser:
             segmenter = LaserSegmenter()

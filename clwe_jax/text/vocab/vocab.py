@@ -7,10 +7,10 @@ with every vocabulary.
 from __future__ import annotations
 
 import glob
-import json
 import os
 from typing import Iterable, Mapping
 
+from clwe_jax import atomic
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.vocab import json_vocab, laser, subword_vocab, whole_words, word_vocab, xlm
 from clwe_jax.text.vocab.base_vocab import LONGEST_WORD, SPECIALS, Vocabulary
@@ -43,8 +43,7 @@ def load(path: str) -> Vocabulary:
     if os.path.isdir(path):
         settings = os.path.join(path, subword_vocab.SETTINGS_FILE)
         if os.path.exists(settings):
-            with open(settings, encoding="utf-8") as file:
-                split_han = json.load(file)["split_han"]
+            split_han = atomic.read_json(settings)["split_han"]
         inside = [os.path.join(path, name) for name in _FILES]
         inside += sorted(glob.glob(os.path.join(glob.escape(path), f"*{_CODES}")))
         path = next((name for name in inside if os.path.exists(name)), path)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 import os
 import re
 from typing import Any, Mapping, Sequence
@@ -149,12 +148,9 @@ def load(path: str) -> FastBpeVocabulary:
     Raises:
       ValueError: the file is damaged.
     """
-    try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
+    with atomic.naming_damage(path):
+        content = atomic.read_json(path)
         return FastBpeVocabulary(content["pieces"], content["merges"], content.get("split", False))
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"the file is damaged: {error!r}") from error
 
 
 def read(vocab: Mapping[str, int], merges: str) -> FastBpeVocabulary:

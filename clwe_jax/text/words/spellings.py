@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import collections
 import functools
-import json
 import os
 import re
 from typing import Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ import unicodedata
 
 import numpy as np
 
+from clwe_jax import atomic
 from clwe_jax.text.words import characters
 from clwe_jax.text.words.characters import TSHEG
 from clwe_jax.text.words.languages import code_of
@@ -172,8 +172,7 @@ def load(folder: str) -> Spellings:
     path = os.path.join(folder, FILE)
     if not os.path.exists(path):
         return {}
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
+    return atomic.read_json(path)
 
 
 def _visible(text: str) -> int:
