@@ -209,7 +209,10 @@ def test_context_senses(tmp_path):
     assert found["senses/both/translation_accuracy"] == found["senses/translation_accuracy"]
     assert not any(name.startswith(("senses/forward", "senses/backward")) for name in found)
     model = api.load(tmp_path)
-    assert model.translate("bank", context="the bank of the river", to="de").direction == "both"
+    assert (
+        model.translate_in_context("bank", context="the bank of the river", to="de").direction
+        == "both"
+    )
     assert {x.direction for x in model.senses("bank", lang="en")} == {"both"}
 
 

@@ -10,7 +10,7 @@ from clwe_jax.encoders.loaded import BATCH, LabelsText, LoadedEncoder, PoolsText
 
 _SENSES = (
     "have no senses, which the method {method!r} needs: neighbours(word, lang=...) and "
-    "translate_word(word, lang=..., to=...) work without senses; configs/bi_saelmo_context.py trains a "
+    "translate(word, lang=..., to=...) work without senses; configs/bi_saelmo_context.py trains a "
     "model that has them"
 )
 _LABELS = (
@@ -20,7 +20,7 @@ _LABELS = (
 # Method -> the end of its message, whatever lacks it; other methods have that of the model's kind.
 _KINDS = {
     "senses": _SENSES,
-    "translate": _SENSES,
+    "translate_in_context": _SENSES,
     "translate_sentence": (
         "write no text, which the method {method!r} needs: configs/laser.py trains a model that "
         "translates"

@@ -56,7 +56,7 @@ class Model(SpecialMethods):
         return self.encode(["a"], self.languages[0]).shape[-1]
 
     def encoder(self) -> kinds.PoolsTexts:
-        """A new encoder of text to vectors by layer (`types.Encoder`), which evaluators take."""
+        """A new encoder of text to vectors by layer (`protocols.Encoder`), which evaluators take."""
         return self._can.need(kinds.LoadedEncoder, "encoder").encoder()
 
     @overload
@@ -205,23 +205,29 @@ class Model(SpecialMethods):
         options = {} if method is None else {"method": method}  # else the kind's own default
         return loaded.neighbours(word, lang, k, to, layer, **options)
 
-    def translate_word(
-        self, word: str, lang: str, to: str, k: int = 5, method: str = "csls"
+    def translate(
+        self,
+        word: str,
+        lang: str | None = None,
+        to: str | None = None,
+        k: int = 5,
+        method: str = "csls",
     ) -> list[WordTranslation]:
-        """The words of another language nearest to a word, without context, best first.
+        """The words of another language nearest to a word, best first.
 
-        `neighbours` with another default method. A score of 'csls' is twice the cosine, less the mean cosines of
-        both words with their ten nearest ones: it may be below 0.
+        `translate_in_context` chooses by the senses of the word, and `translate_sentence` writes a sentence, where
+        the model can. A score of 'csls' is twice the cosine, less the mean cosines of both words with their ten
+        nearest ones: it may be below 0.
 
         Args:
-          lang, to: the word's language, and that of the translations.
+          lang, to: the word's language, and that of the translations. Give both: a message lists the languages.
           k: maximum number of translations.
           method: 'csls', 'cosine' (or 'nn') or 'inverted_softmax'.
 
         Raises:
-          ValueError: an unknown language or method, a word without a vector, or `to` is `lang`.
+          ValueError: a missing or unknown language, an unknown method, a word without a vector, or `to` is `lang`.
         """
-        self._can.need(kinds.SearchesWords, "translate_word", lang=lang, to=to)
+        self._can.need(kinds.SearchesWords, "translate", lang=lang, to=to)
         check_strings(word=word)
         if lang == to:
             others = ", ".join(x for x in self.languages if x != lang)

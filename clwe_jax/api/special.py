@@ -9,8 +9,8 @@ from clwe_jax.api.capabilities import Capabilities, lacks
 from clwe_jax.encoders import loaded as kinds
 from clwe_jax.encoders import translate
 from clwe_jax.encoders.checks import check_strings
+from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.encoders.sense_view import Sense, SenseView, Translated
-from clwe_jax.types import Encoder
 
 
 class SpecialMethods:
@@ -52,8 +52,13 @@ class SpecialMethods:
         senses = self.sense_view.all(word, lang, k, direction, examples)
         return [sense for sense in senses if sense.enabled]
 
-    def translate(self, word: str, context: str, to: str, lang: str | None = None) -> Translated:
+    def translate_in_context(
+        self, word: str, context: str, to: str, lang: str | None = None
+    ) -> Translated:
         """The dictionary's translation whose sense fits the context best (A8-A11, section 3.2).
+
+        A word can translate to itself, through the senses that occur in the language `to`
+        (`config.objective.senses.translated_share`).
 
         Args:
           word, context: a word, and a text that contains it.
@@ -65,8 +70,8 @@ class SpecialMethods:
           ValueError: no senses, a model without a dictionary, an unknown language, a word that is not
             in the vocabulary or not in the context, or that has no translation.
         """
-        self._can.need(kinds.OpensSenses, "translate")
-        return self.sense_view.translate(word, context, to, lang)
+        self._can.need(kinds.OpensSenses, "translate_in_context")
+        return self.sense_view.translate_in_context(word, context, to, lang)
 
     def translate_sentence(
         self, text: str, lang: str, to: str, width: int = 5, penalty: float = 1.0

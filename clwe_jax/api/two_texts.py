@@ -11,12 +11,12 @@ from clwe_jax.align import documents, mining
 from clwe_jax.align.documents import Bead
 from clwe_jax.api.answers import WORDS, WordLink
 from clwe_jax.encoders.checks import check_strings, check_texts
+from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.evaluate import tokens
 from clwe_jax.evaluate.word_alignment import WordAligner
 from clwe_jax.options.evaluators import METHODS
 from clwe_jax.options.section import check_keys, nearest
 from clwe_jax.text.corpus.repeats import find_distinct
-from clwe_jax.types import Encoder
 
 Encode = Callable[[Sequence[str], str], np.ndarray]  # texts, language -> float32 [N, D]
 

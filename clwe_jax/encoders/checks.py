@@ -21,6 +21,11 @@ METHODS = {
 
 def check_languages(known: Sequence[str], **codes: Any) -> None:
     """Raises ValueError, which names the argument, unless each is one of the known languages."""
+    missing = [f"{name}=None" for name, code in codes.items() if code is None]
+    if missing:
+        raise ValueError(
+            f"{', '.join(missing)}: expected the code of a language. {nearest('', known)}"
+        )
     for name, code in codes.items():
         check_type(name, code, str, "the code of a language, such as 'en'")
         if code not in known:

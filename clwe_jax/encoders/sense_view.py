@@ -194,21 +194,10 @@ class SenseView:
         sense = next(x for x in senses if x.sense == self.index.number(slot))
         return dataclasses.replace(sense, score=score, margin=margin)
 
-    def translate(self, word: str, context: str, to: str, lang: str | None = None) -> Translated:
-        """The dictionary's translation whose sense fits the context best (section 3.2).
-
-        A word can translate to itself, through the senses that occur in the language `to`
-        (`config.objective.senses.translated_share`).
-
-        Args:
-          word, context: as for `pick`.
-          to: the target language.
-          lang: language of the word; None: the model's other language, or the only other language
-            whose list of frequent words has the word.
-
-        Raises:
-          ValueError: as for `pick`; a model without a dictionary; a word without a translation.
-        """
+    def translate_in_context(
+        self, word: str, context: str, to: str, lang: str | None = None
+    ) -> Translated:
+        """As `api.Model.translate_in_context`."""
         self._tokenizer.language_id(to)
         lang = self._language_of(word, to) if lang is None else lang
         own, number = self._word(word, lang)

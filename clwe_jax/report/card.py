@@ -81,7 +81,7 @@ def loading_code(run: RunFolder) -> str:
         f"model.neighbours({word!r}, lang={asked!r}, k=5)",
     ]
     if to:
-        lines.append(f"model.translate_word({word!r}, lang={asked!r}, to={to!r})")
+        lines.append(f"model.translate({word!r}, lang={asked!r}, to={to!r})")
     lines.append(f"vectors = model.encode([{word!r}], lang={asked!r})  # sentences: float32 [N, D]")
     if (run.extras.get("senses") or {}).get("words"):
         lines.append(f"model.senses({word!r}, lang={asked!r})")

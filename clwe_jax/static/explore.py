@@ -40,7 +40,7 @@ _MEMORY_BYTES = 1 << 28  # of cosines at once
 def collect(model: StaticSpaces, budget: int = _PAGE_BYTES) -> dict[str, Any]:
     """The data of the page, JSON: words, vectors in 8 bits, and what CSLS and sentences need beside them.
 
-    Vectors are those of the hub's space: the numbers are those of `Model.translate_word`, `neighbours`, `encode` and
+    Vectors are those of the hub's space: the numbers are those of `Model.translate`, `neighbours`, `encode` and
     `align` up to the rounding to 8 bits, except where an alignment compares two languages in a space of
     their own.
 

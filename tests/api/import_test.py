@@ -21,7 +21,7 @@ from clwe_jax import api
 model = api.load("runs/dict_mlm_50")
 vectors: np.ndarray = model.encode(["Die Bank ist zu."], lang="de")
 pieces: list[np.ndarray] = model.encode(["Die Bank ist zu."], lang="de", pool=None)
-for word, score in model.translate_word("Haus", lang="de", to="en", k=5):
+for word, score in model.translate("Haus", lang="de", to="en", k=5):
     print(word.upper(), score + 1.0)
 near: list[str] = [found.word for found in model.neighbours("bank", lang="en")]
 size: int = model.dim

@@ -245,7 +245,7 @@ def test_words_and_their_vectors_without_context(model, by_hand):
         model.vector("Fluss", lang="de", layer=1), found.vectors[1], atol=2e-4
     )
     near = model.neighbours("bank", lang="en", to="de", k=2)
-    assert [tuple(x) for x in model.translate_word("bank", lang="en", to="de", k=2)] == [
+    assert [tuple(x) for x in model.translate("bank", lang="en", to="de", k=2)] == [
         (x.word, x.score) for x in near
     ]
 

@@ -265,11 +265,11 @@ def test_the_translation_is_the_chosen_one(model, text):
     )
     assert_clear(fits[np.isfinite(fits)])
     word, slot = np.unravel_index(np.argmax(fits[0]), fits[0].shape)
-    found = model.translate("bank", context=text, to="de")
+    found = model.translate_in_context("bank", context=text, to="de")
     assert (found.word, found.sense, found.language) == (german[word], slot, "de")
     assert {found.word, *(word for word, _ in found.others)} == {"bank", "ufer", "geld"}
     assert all(score <= found.score for _, score in found.others)
-    assert model.translate("bank", context=text, to="en", lang="de").word == "money"
+    assert model.translate_in_context("bank", context=text, to="en", lang="de").word == "money"
 
 
 @pytest.mark.parametrize("made", ["model", "bilm"])
@@ -298,7 +298,7 @@ def test_a_sense_translates_as_its_occurrences_do(made, request):
     model = api.Model(dataclasses.replace(model.loaded, variables=variables, texts=texts))
     answers = {}
     for line in lines:
-        found = model.translate("bank", context=line, to="de")
+        found = model.translate_in_context("bank", context=line, to="de")
         assert_clear([found.score, *(score for _, score in found.others)], 1e-6)
         answers[line] = found.word
     assert len(set(answers.values())) > 1
@@ -324,7 +324,7 @@ def test_both_directions_choose_the_translation(bilm):
         },
     )
     model = api.Model(dataclasses.replace(model.loaded, variables=variables, texts=None))
-    found = model.translate("bank", context="the bank", to="de")
+    found = model.translate_in_context("bank", context="the bank", to="de")
     vector = model.sense_view.index.represent([WordInContext(["the", "bank"], 1, "en")])
     norm = np.linalg.norm
     scores = {}
@@ -351,10 +351,16 @@ def test_bad_questions(model):
         (lambda: model.senses("bank", "en", context="The river"), "not in the context.*the, river"),
         (lambda: model.senses("bank", "en", context=""), "whose words are: none"),
         (lambda: model.senses("bank", "en", direction="maskd"), "Did you mean 'masked'"),
-        (lambda: model.translate("bank", "the bank", to="fr"), "'fr' is not a language"),
-        (lambda: model.translate("bank", "the river", to="de"), "is not in the context"),
-        (lambda: model.translate("water", "the water", to="de"), "no translation of 'water'"),
-        (lambda: model.translate("bank", "the bank", to="en", lang="en"), "is already a word"),
+        (lambda: model.translate_in_context("bank", "the bank", to="fr"), "'fr' is not a language"),
+        (lambda: model.translate_in_context("bank", "the river", to="de"), "is not in the context"),
+        (
+            lambda: model.translate_in_context("water", "the water", to="de"),
+            "no translation of 'water'",
+        ),
+        (
+            lambda: model.translate_in_context("bank", "the bank", to="en", lang="en"),
+            "is already a word",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             ask()
@@ -368,7 +374,7 @@ def test_models_without_senses_or_translations_say_so(model, tmp_path):
     variables = {name: model.loaded.variables[name] for name in ("params", "senses")}
     plain = api.Model(dataclasses.replace(model.loaded, variables=variables, texts=None))
     with pytest.raises(ValueError, match="translation_share=0"):
-        plain.translate("bank", "the bank", to="de")
+        plain.translate_in_context("bank", "the bank", to="de")
 
 
 def test_another_number_of_senses_is_refused(run, tmp_path):

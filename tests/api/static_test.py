@@ -14,6 +14,7 @@ from clwe_jax.align.preprocess import fit as preprocess
 from clwe_jax.embeddings import dictionary_text, files, word_rows
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
+from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.encoders import spaces
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.options.embeddings import WordsOptions
@@ -21,7 +22,6 @@ from clwe_jax.options.static import StaticRun
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.transfer.encoder import state_of
-from clwe_jax.types import Encoder
 
 D = 6
 
@@ -82,11 +82,11 @@ def test_two_languages_without_the_hub_meet_there(planted):
 
 @pytest.mark.parametrize("method", ["csls", "nn", "inverted_softmax"])
 def test_words_are_translated(planted, method):
-    found = planted.translate_word("DE4", "de", "en", k=3, method=method)
+    found = planted.translate("DE4", "de", "en", k=3, method=method)
     assert found[0].word == "en4" and len(found) == 3
     assert found[0].score >= found[1].score >= found[2].score
-    assert planted.translate_word("en7", "en", "fr", k=1, method=method)[0].word == "fr7"
-    assert len(planted.translate_word("en7", "en", "fr", k=99)) == 20
+    assert planted.translate("en7", "en", "fr", k=1, method=method)[0].word == "fr7"
+    assert len(planted.translate("en7", "en", "fr", k=99)) == 20
 
 
 def test_neighbours_leave_the_word_itself_out(planted):
@@ -102,19 +102,19 @@ def test_what_is_unknown_is_answered(planted):
     with pytest.raises(ValueError, match="lang='xx'.*Known: de, en, fr"):
         planted.vectors(lang="xx")
     with pytest.raises(ValueError, match="to='it'.*Known: de, en, fr"):
-        planted.translate_word("de4", lang="de", to="it")
+        planted.translate("de4", lang="de", to="it")
     with pytest.raises(ValueError, match="Did you mean 'hotel'"):
-        planted.translate_word("hotels", lang="de", to="en")
-    with pytest.raises(ValueError, match="have no senses.*translate_word"):
+        planted.translate("hotels", lang="de", to="en")
+    with pytest.raises(ValueError, match="have no senses.*translate"):
         planted.senses("hotel", lang="en")
     with pytest.raises(ValueError, match="have no senses"):
-        planted.translate("hotel", context="a hotel", to="en")
+        planted.translate_in_context("hotel", context="a hotel", to="en")
     with pytest.raises(ValueError, match="pool='max'"):
         planted.encode(["de4"], lang="de", pool="max")
     with pytest.raises(ValueError, match="layer=8: .*layers are 0 only"):
         planted.neighbours("de4", lang="de", layer=8)
     with pytest.raises(ValueError, match="Did you mean 'csls'"):
-        planted.translate_word("de4", "de", "en", method="clsl")
+        planted.translate("de4", "de", "en", method="clsl")
 
 
 def test_an_unknown_word_of_a_large_vocabulary_is_answered_in_one_line():
@@ -156,7 +156,7 @@ def test_words_are_translated_by_the_scores_of_all_words(planted, method, monkey
     x, y = planted.loaded.space("fr", "de")
     places, scores = csls.nearest(x.vectors[4:5], y.vectors, 3, method, pool=x.vectors)
     for _ in range(2):
-        found = planted.translate_word("fr4", lang="fr", to="de", k=3, method=method)
+        found = planted.translate("fr4", lang="fr", to="de", k=3, method=method)
         assert [word for word, _ in found] == [y.words[i] for i in np.asarray(places)[0]]
         np.testing.assert_allclose([score for _, score in found], np.asarray(scores)[0], atol=1e-5)
         for name in ("means", "log_mass"):  # the second call compares no two sets of vectors

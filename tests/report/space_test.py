@@ -107,10 +107,10 @@ def test_the_card_names_data_licences_and_code():
     assert "demonstration" in str(Page().intended_use(run(), ()).blocks[0].points)
     (text,) = Page().usage(trained, ()).blocks
     assert "model = clwe_jax.load('runs/x')" in text.code
-    assert "translate_word('città', lang='it', to='de')" in text.code
+    assert "translate('città', lang='it', to='de')" in text.code
     compile(text.code, "snippet", "exec")
     assert (
-        "translate_word"
+        "translate"
         not in Page().usage(run(config={"data": {"languages": "en"}}), ()).blocks[0].code
     )
 

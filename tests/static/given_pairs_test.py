@@ -178,7 +178,7 @@ def test_a_rejected_link_never_comes_back(run, folder, tmp_path):
             with open(os.path.join(some, name), encoding="utf-8") as file:
                 words = [frozenset(line.split()[:2]) for line in file]
             pairs.append(frozenset(("revirxho", "river")) in words)
-        answers = api.load(some).translate_word("revirxho", "xho", "en", k=50)
+        answers = api.load(some).translate("revirxho", "xho", "en", k=50)
         assert [*pairs, "river" in [x.word for x in answers]] == [there] * 3
     assert _read(workdir, "results.json")["retrieval/xho-en/mean_csls"] > 0.8
 

@@ -78,8 +78,8 @@ def test_a_rotation_is_recovered_and_everything_is_written(brought, tmp_path):
     figures = brought.run(**{"static.write_text": True, "static.export": "model2vec"})
     assert figures["bli/de-en/p@1"] == figures["bli/en-de/p@1"] == 1.0
     model = api.load(str(tmp_path / "run"))
-    assert model.translate_word("dab", "de", "en", k=1)[0].word == "eab"
-    assert model.translate_word("ebn", "en", "de", k=1)[0].word == "dbn"
+    assert model.translate("dab", "de", "en", k=1)[0].word == "eab"
+    assert model.translate("ebn", "en", "de", k=1)[0].word == "dbn"
     written = files.read(str(tmp_path / "run" / "vectors" / "de.vec"))
     there = files.read(str(tmp_path / "run" / "vectors" / "en.vec"))
     exported = load_file(str(tmp_path / "run" / "export" / "model.safetensors"))["embeddings"]
@@ -106,7 +106,7 @@ def test_packed_vectors_are_a_fraction_and_the_run_is_as_good(brought, tmp_path)
         word, model.vectors("en").vectors[model.vectors("en").index["eab"]]
     )
     assert model.vectors("de").vectors.dtype == np.float32
-    assert model.translate_word("dab", "de", "en", k=1)[0].word == "eab"
+    assert model.translate("dab", "de", "en", k=1)[0].word == "eab"
     assert not os.path.exists(tmp_path / "run" / "vectors")
 
 
@@ -175,7 +175,7 @@ def test_no_test_dictionary(brought, said):
     figures = brought.run()
     assert not any(name.startswith("bli/") for name in figures)
     assert "has no test dictionary of de-en, en-de" in said.text
-    assert api.load(str(brought.folder / "run")).translate_word("daa", "de", "en", k=1)
+    assert api.load(str(brought.folder / "run")).translate("daa", "de", "en", k=1)
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_a_run_leaves_everything(whole):
     model = api.load(whole)
     assert model.encoder().pools == ("idf", "sif")
     assert model.loaded.frequencies.totals == sizes
-    assert {found.word for found in model.translate_word("DEF", "de", "en", k=3)} <= set(
+    assert {found.word for found in model.translate("DEF", "de", "en", k=3)} <= set(
         model.vectors("en").words
     )
     induced = dictionaries.load(os.path.join(whole, "induced"))
@@ -115,7 +115,7 @@ def test_a_run_leaves_everything(whole):
     row, other = model.loaded.entries.known.pairs_between("de", "en")[0]
     entries = model.loaded.entries.known.of(known[row], "de", "en")
     assert model.loaded.raw["en"].own_keys[other] in entries
-    first = model.translate_word(known[row], "de", "en", k=len(entries))
+    first = model.translate(known[row], "de", "en", k=len(entries))
     assert {found.word for found in first} == set(entries)
 
 
@@ -317,7 +317,7 @@ def test_vectors_beside_those_of_the_dictionary(whole, folder, tmp_path):
     known, test = word("de", 5), word("de", 10)  # 9 to 11 are test words
     assert np.abs(german.vectors[german.index[known]][:6]).max() > 0
     assert np.abs(german.vectors[german.index[test]][:6]).max() == 0
-    assert model.translate_word(known, lang="de", to="en", k=1)[0].word == word("en", 5)
+    assert model.translate(known, lang="de", to="en", k=1)[0].word == word("en", 5)
     np.testing.assert_allclose(np.linalg.norm(german.vectors[:, 6:], axis=1), 0.6, rtol=1e-3)
 
 

@@ -95,7 +95,7 @@ def test_words_are_written_as_in_the_text(language, run, tmp_path):
     model = api.load(str(run))
     for word, english in zip(WORDS[language], ENGLISH):
         assert model.knows(word, language)
-        [best] = model.translate_word(english, "en", language, k=1)
+        [best] = model.translate(english, "en", language, k=1)
         if language != "fr":
             assert best.word == word.lower()
         assert model.encode([word], language).any()

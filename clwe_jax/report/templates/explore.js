@@ -1,5 +1,5 @@
 // Asks the vectors of the page. Vectors are int8 rows; a cosine needs no scale, a sentence needs the
-// words' lengths. The numbers are those of Model.translate_word, neighbours, encode and align.
+// words' lengths. The numbers are those of Model.translate, neighbours, encode and align.
 const DATA = JSON.parse(document.getElementById('data').textContent);
 const $ = id => document.getElementById(id);
 const K = 10;  // words that are shown, and nearest words of which CSLS takes the mean
