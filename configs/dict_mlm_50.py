@@ -1,4 +1,4 @@
-r"""DICT-MLM-50: translations are half of the labels of masked words (the paper's cross-lingual synonyms).
+r"""DICT-MLM-50: translations (the paper's cross-lingual synonyms) are half of the labels of masked words.
 
 Command:
   python -m clwe_jax.main --config=configs/dict_mlm_50.py
@@ -15,26 +15,31 @@ Command:
                      cost without a TPU.
 
 :base and :paper predict 15% of the words, and draw one label for each word at random, as the paper does.
-:laptop and :small learn more from each batch. They predict 80% of the words, and leave most of these
-unchanged in the input. They predict all labels of a word in all languages at once: the loss is the
-expectation of the paper's loss over its random draw, in which translations have half of the weight.
-These options draw one label at :laptop and :small, too, with the head and language embeddings it needs:
+:laptop and :small learn more from each batch. They predict 80% of the words. Most of these stay visible in
+the input: a visible word teaches its translations, and a masked word teaches the context. All labels of a
+word, in all languages, are predicted at once: the loss is the expectation of the paper's loss over the
+label that it draws. The word itself has 50% of the weight, hence the name, and its translations the rest.
+These options draw one label at :laptop and :small, too. A head that reads the label's language, and language
+embeddings, come with it, because the model must then know in which language it shall predict:
   --config.task.labels=drawn --config.model.condition_on_language=True --config.objective.dense=True \
   --config.model.language_embeddings=True --config.objective.stay_near_embeddings=0
 
-At :laptop the matrices of the layers learn by Muon, as in the configs that start from this one; AdamW for all:
+At :laptop the matrices of the layers learn by Muon, also in the configs that start from this one
+(`presets.start_from`), such as dict_mlm_70. These options choose AdamW for all parameters:
   --config.optimizer.name=adamw --config.optimizer.groups.matrices.learning_rate=3e-3
 
 On your own text, in minutes: configs/dict_mlm_text.py.
 
-Expected at :paper are the figures of Table 1 of the DICT-MLM paper: NER 71.3, POS 70.4, XNLI 67.9,
-PAWS-X 84.2, MLDoc 66.1, Tatoeba 46.4. At :laptop almost eight of ten sentences find their translation by CSLS.
+Expected at :paper is what Table 1 of the DICT-MLM paper reports, which this project has not measured: NER
+71.3, POS 70.4, XNLI 67.9, PAWS-X 84.2, MLDoc 66.1, Tatoeba 46.4. At :laptop almost eight of ten sentences
+find their translation by CSLS.
 """
 
 from clwe_jax import options, presets
 
 
 def get_config(scale: str = "laptop"):
+    # Text, evaluations and checkpoints of the scale are those of clwe_jax/presets/masked.py.
     config = presets.masked_model(scale)
     config.system = "DICT-MLM-50"
     pick = presets.pick_for(scale)  # pick(laptop, small, base, paper) chooses one by the scale
@@ -57,24 +62,28 @@ def get_config(scale: str = "laptop"):
         steps=pick(750, 20_000, 500_000, 500_000), batch_size=pick(32, 256, 256, 8_192)
     )
     if scale == "laptop":
-        # Muon learns the matrices of the layers, at a rate of its own.
+        # Muon moves the matrices of the layers alone, and Adam the rest, such as the embeddings, at the rate
+        # above. This group gives the matrices a rate of their own.
         config.optimizer.groups = dict(
             matrices=dict(pattern="backbone/layer_.*_kernel", learning_rate=0.02)
         )
 
-    # The task makes the batches: it chooses words and labels them. The objective is their loss.
+    # The task makes the batches: it chooses words and labels them. The objective is their loss. Another task
+    # has other options, so that the section is made anew, with defaults where no value is given.
     config.task = options.section_of("task", "dict_mlm", cross_lingual_share=0.5)
-    # A predicted word that stays visible in the input is shown as in the text. The paper shows its label there,
-    # which teaches a small model to copy.
+    # What the input shows of a predicted word that is neither masked nor replaced: the word of the text. In the
+    # paper it is the label, the word to predict, which teaches a small model to copy.
     config.task.kept_piece = pick("text", "text", "text", "label")
     if scale in ("laptop", "small"):
-        # A batch teaches more: all labels count, and 80% of the words are predicted, most of them visible.
+        # A batch teaches more: all labels count, and 80% of the words are predicted (`masking_rate`). Of these
+        # 20% are masked, 75% stay visible and 5% are replaced by random pieces.
         config.task.labels = "expected"
         config.task.update(masking_rate=0.8, mask_share=0.2, keep_share=0.75, random_share=0.05)
-        config.data.max_predictions = 48 if scale == "laptop" else 96  # 3/4 of a row's pieces
+        config.data.max_predictions = 48 if scale == "laptop" else 96  # at most 3/4 of a row
         # One table holds the embeddings of all languages' pieces and scores the labels. The output of the
-        # layers must stay in its space: no dense layer before the scores, no language embeddings, and a loss
-        # that keeps words which are not predicted near their embeddings.
+        # layers must stay in its space: no language embeddings, no dense layer before the scores, which alone
+        # could read the label's language (`condition_on_language`), and a loss that keeps the words that are
+        # not predicted near their embeddings.
         config.model.update(language_embeddings=False, condition_on_language=False)
         config.objective.update(dense=False, stay_near_embeddings=1.0)
         # Pre-norm learns sooner: with post-norm a model first predicts frequent pieces alone for many steps.

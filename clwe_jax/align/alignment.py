@@ -116,7 +116,8 @@ class Aligner(Protocol):
         Args:
           source: source vectors [N, D], most frequent word first.
           target: target vectors [M, D'], most frequent word first.
-          pairs: training dictionary, integers [P, 2]: a row of `source` and a row of `target` each.
+          pairs: training dictionary, integers [P, 2]: a row of `source` and a row of `target` each;
+            None only for an aligner that needs none (`AlignerOptions.needs_pairs`).
 
         Returns:
           The alignment; its `info` has 'aligner', the name, and 'pairs', the sizes of the
@@ -138,7 +139,7 @@ def prepare(
     steps: Sequence[str],
     *,
     dictionary: bool = True,
-    one_width: bool = True,
+    equal_widths: bool = True,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, Steps]:
     """Checks and preprocesses the input of an aligner.
 
@@ -150,7 +151,7 @@ def prepare(
       source, target, pairs: as of `Aligner.fit`.
       steps: names of preprocessing steps: 'unit', 'center' or 'iterative'.
       dictionary: whether the aligner learns from `pairs`; where False they are ignored.
-      one_width: whether D and D' must be equal.
+      equal_widths: whether D and D' must be equal.
 
     Returns:
       Preprocessed source vectors float32 [N, D] and target vectors float32 [M, D'], pairs int64
@@ -158,24 +159,24 @@ def prepare(
 
     Raises:
       ValueError: vectors that are not matrices, have no rows, are not finite, or are all equal;
-        different widths although `one_width`; no pairs, pairs that are not integers, or pairs of
+        different widths although `equal_widths`; no pairs, pairs that are not integers, or pairs of
         rows that do not exist; an unknown step.
     """
-    _check_vectors(source, target, one_width)
+    _check_vectors(source, target, equal_widths)
     pairs = _check_pairs(pairs, source, target, aligner) if dictionary else None
     x, source_steps = preprocess.fit(source, steps)
     y, target_steps = preprocess.fit(target, steps)
     return x, y, pairs, (source_steps, target_steps)
 
 
-def _check_vectors(source: Array, target: Array, one_width: bool) -> None:
+def _check_vectors(source: Array, target: Array, equal_widths: bool) -> None:
     for side, x in (("source", source), ("target", target)):
         if np.ndim(x) != 2 or not np.size(x):
             raise ValueError(
                 f"Expected the {side} vectors as a matrix [words, dimensions] with at least one "
                 f"of each; got shape {np.shape(x)}"
             )
-    if one_width and source.shape[1] != target.shape[1]:
+    if equal_widths and source.shape[1] != target.shape[1]:
         raise ValueError(
             f"The vectors differ in width: source {source.shape[1]}, target {target.shape[1]}. "
             "This aligner needs one width; least_squares and geomm map between different ones"

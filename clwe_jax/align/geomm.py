@@ -37,7 +37,7 @@ class Geomm(GeommOptions):
         if self.l2 <= 0:
             raise ValueError(f"l2 must be positive, for a unique minimum; got {self.l2}")
         x, y, pairs, steps = alignment.prepare(
-            "geomm", source, target, pairs, self.preprocess, one_width=False
+            "geomm", source, target, pairs, self.preprocess, equal_widths=False
         )
         problem = statistics(x, y, pairs, self.l2)
         left, values, right = minimum(problem)

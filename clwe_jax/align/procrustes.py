@@ -24,38 +24,42 @@ class Procrustes(ProcrustesOptions):
     """The orthogonal map W that minimises ||X W - Y||; row i of X and of Y are the vectors of pair i.
 
     W = U V^T with U S V^T = X^T Y (Schoenemann 1966; Xing et al. 2015). Every refinement round
-    induces a dictionary of mutual nearest neighbours and solves for it (Conneau et al. 2018,
-    section 2.2). The result is the map of the round with the highest `induce.unsupervised_criterion`, the
-    mean cosine of frequent words with their nearest translation.
+    induces a dictionary of mutual nearest neighbours, by CSLS or another `method` of retrieval, and solves
+    for it (Conneau et al. 2018, section 2.2). The result is the map of the round with the highest
+    `induce.unsupervised_criterion`, the mean cosine of frequent words with their nearest translation.
+    Options are the fields of `ProcrustesOptions`.
     """
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
-        """Finds the map [D, D] of a dictionary, as `alignment.Aligner.fit` describes.
+        """Finds the map [D, D] of a dictionary `pairs`, which is required (`alignment.Aligner.fit`).
 
         The alignment's `info` has 'pairs', the number of pairs in each round, and, with refinement,
         'criterion' of each round and 'round', the number of the round whose map is kept.
         """
-        # `steps`: what preprocessing learned of each side, such as its mean.
-        x, y, pairs, steps = alignment.prepare("procrustes", source, target, pairs, self.preprocess)
+        x, y, pairs, (source_steps, target_steps) = alignment.prepare(
+            "procrustes", source, target, pairs, self.preprocess
+        )
         matrix = orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
         info: dict = {"aligner": "procrustes", "pairs": [len(pairs)]}
         if self.refinements:
             matrix = self._refine_map(x, y, matrix, info)
-        # The target has no map: the source is brought into its space.
-        return alignment.Alignment(matrix.astype(np.float32), None, *steps, info)
+        target_map = None  # the source is brought into the space of the target
+        return alignment.Alignment(
+            matrix.astype(np.float32), target_map, source_steps, target_steps, info
+        )
 
     def _refine_map(
         self, x: np.ndarray, y: np.ndarray, matrix: np.ndarray, info: dict
     ) -> np.ndarray:
-        """The best map among `matrix` and those of the rounds; adds what `fit` says of them to `info`."""
-        csls_options = {"neighbourhood": self.neighbourhood}
+        """The best map among `matrix` and those of the rounds; adds 'pairs', 'criterion', 'round' to `info`."""
+        k = self.neighbourhood  # of CSLS
         mapped = x @ matrix.astype(np.float32)
         best = matrix
         best_round = 0
-        criteria = [induce.unsupervised_criterion(mapped, y, **csls_options)]
+        criteria = [induce.unsupervised_criterion(mapped, y, neighbourhood=k)]
         for number in range(1, self.refinements + 1):
             pairs = induce.induce_dictionary(
-                mapped, y, method=self.method, max_words=self.max_words, **csls_options
+                mapped, y, method=self.method, max_words=self.max_words, neighbourhood=k
             )
             if not len(pairs):
                 logging.warning(
@@ -65,7 +69,7 @@ class Procrustes(ProcrustesOptions):
             matrix = orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
             mapped = x @ matrix.astype(np.float32)
             info["pairs"].append(len(pairs))
-            criteria.append(induce.unsupervised_criterion(mapped, y, **csls_options))
+            criteria.append(induce.unsupervised_criterion(mapped, y, neighbourhood=k))
             if criteria[-1] > criteria[best_round]:
                 best = matrix
                 best_round = number
@@ -83,12 +87,12 @@ class LeastSquares(LeastSquaresOptions):
     """
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
-        """Finds the map [D, D'] of a dictionary, as `alignment.Aligner.fit` describes.
+        """Finds the map [D, D'] of a dictionary `pairs`, which is required (`alignment.Aligner.fit`).
 
         The alignment's `info` also has 'residual', the mean squared length of the rows of X W - Y over the pairs.
         """
-        x, y, pairs, steps = alignment.prepare(
-            "least_squares", source, target, pairs, self.preprocess, one_width=False
+        x, y, pairs, (source_steps, target_steps) = alignment.prepare(
+            "least_squares", source, target, pairs, self.preprocess, equal_widths=False
         )
         matrix = least_squares(x[pairs[:, 0]], y[pairs[:, 1]], self.ridge)
         residuals = x[pairs[:, 0]] @ matrix - y[pairs[:, 1]]
@@ -97,7 +101,9 @@ class LeastSquares(LeastSquaresOptions):
             "pairs": [len(pairs)],
             "residual": float(np.square(residuals).sum(1).mean()),
         }
-        return alignment.Alignment(matrix.astype(np.float32), None, *steps, info)
+        return alignment.Alignment(
+            matrix.astype(np.float32), None, source_steps, target_steps, info
+        )
 
 
 def orthogonal(x: Array, y: Array) -> np.ndarray:

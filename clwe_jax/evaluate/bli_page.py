@@ -119,6 +119,10 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     blocks = []
     if any(x.floor(run.figures) for x in HEADLINES):
         text += floor.TEXT
+        text += (
+            " Test words are left out of the dictionary that a run learns from (config.data.exclude_tests), so that the floor "
+            "of words of different spelling is near 0."
+        )
     sets = {x: _describe_pair(run, x) for x in pairs}
     whole = describe_tests(run)
     for variant, title, columns, shown_sets in (

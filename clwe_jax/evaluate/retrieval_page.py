@@ -22,10 +22,10 @@ _LAYER = re.compile(r"layer(\d+)/")
 
 
 def last_layers(results: Mapping[str, float]) -> str:
-    """The layers that 'mean_last4' stands for: 'the last four layers', or fewer."""
+    """The layers that 'mean_last4' stands for: 'the last four layers', or 'layers 1 and 2' where that is all."""
     layers = max(figures.over_star(results, f"{_NAME}/layer*/acc@1"), default=5)
-    names = {0: "the only layer", 1: "the only layer", 2: "both layers", 3: "all three layers"}
-    return names.get(layers, "all four layers" if layers == 4 else "the last four layers")
+    names = {0: "the only layer", 1: "the only layer", 2: "layers 1 and 2"}
+    return names.get(layers, f"layers 1 to {layers}" if layers <= 4 else "the last four layers")
 
 
 def _headline(how: str, metric: str, label: str, floors: Sequence[str], **more: Any) -> Headline:
@@ -45,7 +45,12 @@ def _headline(how: str, metric: str, label: str, floors: Sequence[str], **more: 
 # model stand beside the floor whose words are weighted by SIF, where the counts of words are known.
 _OWN = {
     how: _headline(
-        how, "mean", "Retrieval", (_NAME, _SIF), group="own vectors", key=_KEYS.get(how, "")
+        how,
+        "mean",
+        "Retrieval, own vectors",
+        (_NAME, _SIF),
+        group="own vectors",
+        key=_KEYS.get(how, ""),
     )
     for how in _METHODS
 }
@@ -90,7 +95,10 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         "words' vectors weighted by inverse document frequency."
     )
     if blocks:
-        text += f" By layer: the mean of the pieces' vectors; shaded: {last}."
+        text += (
+            f" By layer: the mean of the pieces' vectors, of layer 0 (the embeddings) and the others; shaded: {last}. "
+            "Layers are measured in one direction of each pair of languages, the encoder's own vector in both."
+        )
     sif = figures.by_pair(run.figures, _SIF)
     if sif:
         text += (

@@ -1,4 +1,4 @@
-"""The backbone with the MLM head, which scores only the masked positions.
+"""The backbone with the MLM head, which scores only the predicted positions.
 
 Suffixes of names are shapes: B rows, L positions, P predicted positions of a row, D width, V pieces (or those
 that are asked for), N positions of any shape.
@@ -26,7 +26,7 @@ class Predictions:
       hidden: hidden states, [B, P, D].
       targets, languages, source_languages: int32 [B, P].
       weights: float32 [B, P].
-      left_out: weight of masked positions beyond the first P of their row, float32 [].
+      left_out: weight of predicted positions beyond the first P of their row, float32 [].
       drift: of the positions that are read but not predicted, how far the layers move them.
       entries: 1 + the dictionary's entry, int32 [B, P]; None for a batch without entries.
       logits: float32 [B, P, V]; None before they are scored.
@@ -173,16 +173,18 @@ class MlmModel(nn.Module):
             )
 
     def __call__(self, batch: Batch, max_predictions: int, train: bool = False) -> Predictions:
-        """As `gather`, with the scores for the targets' languages."""
-        found = self.gather(batch, max_predictions, train)
+        """As `encode_predicted`, with the scores for the targets' languages."""
+        found = self.encode_predicted(batch, max_predictions, train)
         return found.replace(logits=self.score(found.hidden, found.languages))
 
-    def gather(self, batch: Batch, max_predictions: int, train: bool = False) -> Predictions:
-        """The masked positions, gathered before the projection to the vocabulary.
+    def encode_predicted(
+        self, batch: Batch, max_predictions: int, train: bool = False
+    ) -> Predictions:
+        """The hidden states of the predicted positions alone, not yet scored over the vocabulary.
 
         Args:
           batch: a batch of `types.piece_shapes`, [B, L].
-          max_predictions: P, number of scored positions of a row.
+          max_predictions: P, maximum number of predicted positions of a row.
           train: whether dropout is on.
         """
         hidden = self.backbone(batch, train=train)
@@ -192,7 +194,7 @@ class MlmModel(nn.Module):
         return Predictions(
             hidden=hidden_at_positions(chosen_BPL, hidden.last),
             targets=at_positions(chosen_BPL, batch["targets"]),
-            # At a masked position the batch holds the language of the target, not of the text.
+            # At a predicted position the batch holds the language of the target, not of the text.
             languages=at_positions(chosen_BPL, batch["language_ids"]),
             source_languages=at_positions(chosen_BPL, batch["source_language_ids"]),
             weights=kept_BP,

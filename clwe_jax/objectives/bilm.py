@@ -159,7 +159,7 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
         params = variables["params"]
         rngs = rngs or {}
         output = self.model.apply(
-            # `step.split_into_microbatches` gives {} where there are no rows.
+            # `step.accumulate_gradients` gives {} where there are no rows.
             {"params": params["model"]},
             batch,
             variables.get("rows") or None,

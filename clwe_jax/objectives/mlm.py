@@ -1,11 +1,12 @@
 """Masked language modelling: the loss of MLM, DICT-MLM, DICT-TLM and TLM.
 
-The four differ only in their batches (`options.tasks`): DICT-MLM predicts translations of masked words,
-TLM reads a sentence and its translation in one row, and DICT-TLM a text and its code-switched copy.
+Which of the four is trained follows from the batches (`options.tasks`): DICT-MLM predicts translations of
+masked words, translation language modelling (TLM) reads a sentence and its translation in one row, and
+DICT-TLM a text and its code-switched copy.
 
 A position whose `loss_weights` are above 0 is predicted. Its loss is the cross-entropy of the target piece
-(Devlin et al. 2019, section 3.1; DICT-MLM, section 2.1), or the expected cross-entropy of all labels of a
-dictionary entry (`models.expected_labels`).
+(Devlin et al. 2019, section 3.1; DICT-MLM, section 2.1). With config.task.labels=expected it is the expected
+cross-entropy of all labels of the word's dictionary entry (`models.expected_labels`).
 Suffixes of names are shapes: B rows, P predicted positions of a row, V pieces, N languages.
 """
 
@@ -98,12 +99,15 @@ class MlmSums(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MlmObjective(MlmOptions):
-    """Cross-entropy at the positions that are predicted. The fields of `MlmOptions` are its options.
+    """Cross-entropy at the positions that are predicted.
+
+    Its options are the fields that it inherits from `MlmOptions`: `tied` and `dense` (the head),
+    `stay_near_embeddings` and `align_labels` (weights of penalties).
 
     Attributes:
-      model: the backbone, without the head.
-      vocab_size: number of pieces; the backbone's table may have more rows, which no piece uses, so that
-        devices can share it evenly.
+      model: the backbone, without the head; `module` has both.
+      vocab_size: number of pieces. `model.vocab_size`, the rows of the backbone's table, may be larger, so
+        that devices can share the table evenly; no piece uses the last rows.
       max_predictions: P, maximum number of predicted positions in a row.
       labels: all labels of each dictionary entry; None: `batch["targets"]` are labels that were drawn.
     """
@@ -129,8 +133,8 @@ class MlmObjective(MlmOptions):
         variables = self.module.init(rng, batch, self.max_predictions)
         if self.labels is None:
             return variables
-        # `members` says of each row of the backbone's table in which languages it is a label. Rows beyond
-        # the vocabulary are a label in none.
+        # `members` [V, N] says in which languages a piece is a label. The last rows of the backbone's table,
+        # which no piece uses, are labels in no language.
         unused_rows = self.model.vocab_size - len(self.labels.members)
         members = np.pad(self.labels.members, ((0, unused_rows), (0, 0)))
         return {**variables, LABELS: self.labels._replace(members=members)._asdict()}
@@ -158,32 +162,35 @@ class MlmObjective(MlmOptions):
             and of its labels.
           In training each of these distances, times its option, is added to the loss of every position.
         """
-        params = {"params": variables["params"]}
-        # The hidden states at the predicted positions, with their targets, languages and weights.
-        output = self.module.apply(
-            params, batch, self.max_predictions, train=train, rngs=rngs, method="gather"
+        model_variables = {"params": variables["params"]}
+        encode = functools.partial(self.module.apply, method="encode_predicted")
+        output: Predictions = encode(
+            model_variables, batch, self.max_predictions, train=train, rngs=rngs
         )
         distances = {}  # name -> weight in the loss, sums
         if self.stay_near_embeddings:
             # Without this penalty training moves the layers out of the token table's space (docs/lessons.md).
             distances["drift"] = self.stay_near_embeddings, output.drift
         if self.labels is None:
-            sums = self._score_drawn_labels(params, output)
+            sums = self._score_drawn_labels(model_variables, output)
         else:
             labels = expected_labels.look_up(
                 variables[LABELS], output.entries, self.labels.max_labels
             )
+            # A label weighs its probability, at a position that is predicted; at others nothing.
             labels = labels.replace(weights=labels.weights * output.weights[..., None])
-            sums = self._score_all_labels(params, output, labels, variables[LABELS]["members"])
+            members = variables[LABELS]["members"]
+            sums = self._score_all_labels(model_variables, output, labels, members)
             if self.align_labels:
-                table = params["params"]["backbone"]["token_embedding"]
+                table = variables["params"]["backbone"]["token_embedding"]
                 distance = expected_labels.distance(table, output.targets, labels)
                 distances["label_distance"] = self.align_labels, distance
         loss = sums.loss
-        for weight, distance in distances.values():
-            # The step divides the loss by its weight. Evaluation (train=False) measures no penalty.
-            penalty = train * weight * distance.mean() * loss.weight
-            loss = Sums(loss.value + penalty, loss.weight)
+        if train:
+            for weight, distance in distances.values():
+                # Times the loss's weight, because the step divides by it. The mean is that of a microbatch.
+                penalty = weight * distance.mean() * loss.weight
+                loss = Sums(loss.value + penalty, loss.weight)
         return {
             "loss": loss,
             "accuracy": sums.correct,
@@ -194,9 +201,9 @@ class MlmObjective(MlmOptions):
             **{name: distance for name, (_, distance) in distances.items()},
         }, {}
 
-    def _score_drawn_labels(self, params: Variables, output: Predictions) -> MlmSums:
+    def _score_drawn_labels(self, variables: Variables, output: Predictions) -> MlmSums:
         """The loss of the drawn label of each position."""
-        score = functools.partial(self.module.apply, params, method="score")
+        score = functools.partial(self.module.apply, variables, method="score")
         logits_BPV = score(output.hidden, output.languages)
         loss_BP, correct_BP = cross_entropy(logits_BPV, output.targets)
         weights_BP = output.weights
@@ -211,36 +218,37 @@ class MlmObjective(MlmOptions):
         )
 
     def _score_all_labels(
-        self, params: Variables, output: Predictions, labels: ExpectedLabels, members_VN: Array
+        self, variables: Variables, output: Predictions, labels: ExpectedLabels, members_VN: Array
     ) -> MlmSums:
         """The expected loss over all labels of each position's dictionary entry."""
         weights_BP = output.weights
         languages = members_VN.shape[1]
-        score = functools.partial(self.module.apply, params, method="score")
+        score = functools.partial(self.module.apply, variables, method="score")
         if self.model.options.condition_on_language:
             # The head reads the language of the label, so that it needs a matrix product for each language,
-            # all of them of the size of the language with the most pieces.
+            # all of them of the size of the language with the most pieces. That size must be known when the
+            # step is compiled, so it comes from `self.labels`, not from the argument `members_VN`.
             most_pieces = int(self.labels.members.sum(0).max())
             weighted_losses_BPN, correct_BP = expected_labels.cross_entropy_language_by_language(
                 score, output.hidden, labels, members_VN, most_pieces
             )
         else:
-            logits_BPV = score(output.hidden, output.languages)
+            logits_BPV = score(output.hidden, output.languages)  # this head ignores the languages
             members = members_VN.astype(jnp.float32)
             weighted_losses_BPN, correct_BP = expected_labels.cross_entropy(
                 logits_BPV, labels, members
             )
         weights_BPN = expected_labels.sum_by_language(labels, labels.weights, languages)
-        is_own_BPN = output.source_languages[..., None] == jnp.arange(languages)
+        in_text_language_BPN = output.source_languages[..., None] == jnp.arange(languages)
 
         def sum_where(chosen_BPN: Array) -> Sums:
             return Sums((weighted_losses_BPN * chosen_BPN).sum(), (weights_BPN * chosen_BPN).sum())
 
         return MlmSums(
-            loss=sum_where(jnp.ones_like(is_own_BPN)),
+            loss=sum_where(jnp.ones_like(in_text_language_BPN)),
             correct=Sums((correct_BP * weights_BP).sum(), weights_BP.sum()),
-            monolingual=sum_where(is_own_BPN),
-            cross_lingual=sum_where(~is_own_BPN),
+            monolingual=sum_where(in_text_language_BPN),
+            cross_lingual=sum_where(~in_text_language_BPN),
         )
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:

@@ -127,7 +127,7 @@ class SenseMlmObjective(ByIdentity, SenseMlmOptions):
         observed: dict[str, Any] = {}
         sums |= measure_row_fill(batch["segment_ids"], kept.sum(), weights.sum() - kept.sum())
         if self._loss.aware:
-            # Rows stay the first axis: microbatches are joined along it (`step.split_into_microbatches`).
+            # Rows stay the first axis: microbatches are joined along it (`step.accumulate_gradients`).
             observed = dict(
                 words=words,
                 senses=wanted.assigned.reshape(rows, count),

@@ -71,7 +71,7 @@ class PretrainPage(page.Page):
         if "--config.data.pairs=" in command:
             command += " --config.finish.pairs=given"  # nothing else in it reads them
         return (
-            "That is expected: from random parameters a language model learns every word from its "
+            "A figure below the floor is expected here: from random parameters a language model learns every word from its "
             "sentences, and words without an entry in the dictionary need the most steps. Started from "
             "word vectors, it is above the floor in the same minutes with the same text:",
             command,

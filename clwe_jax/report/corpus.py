@@ -54,8 +54,8 @@ def _by_language(run: RunFolder) -> list[Block]:
     temperature = run.option("data.temperature")
     if sampled and temperature is not None:
         note = (
-            f"Sampled: the share of the training pieces, at temperature {temperature:g}; a stroke "
-            f"marks the share asked for. {note}"
+            f"Sampled: the share of the training pieces; a stroke marks the share asked for, which is more "
+            f"equal than the languages' amounts of text (config.data.temperature={temperature:g}; 1: as they are). {note}"
         )
     return [Table([*columns, Column("Repaired lines", "count")], rows, note=note)]
 

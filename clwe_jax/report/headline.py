@@ -28,7 +28,7 @@ class Headline:
       coverage: path of the share of test items that it can be right on; '' for none.
       group: of the headlines of a group the last measured one is shown; '' shows each.
       key: its name in a comparison that tests its outcomes by item; '' for none.
-      layers: figures -> the layers that it is the mean of, such as 'both layers'; None for no mean of layers.
+      layers: figures -> the layers that it is the mean of, such as 'layers 1 and 2'; None for no mean of layers.
     """
 
     path: str

@@ -16,8 +16,8 @@ Metrics = dict[str, Sums]
 StepFn = Callable[[TrainState, Batch], tuple[TrainState, Metrics]]
 # (variables, batch, step, key) -> gradients of the summed loss, sums of the metrics, observations.
 GradientFn = Callable[[Variables, Batch, Array, Array], tuple[Any, Metrics, Any]]
-# parameters -> the same tree with an `optax.MaskedNode` in the place of each frozen parameter.
-MaskFrozen = Callable[[Any], Any]
+# parameters -> the same tree without the frozen ones: an `optax.MaskedNode` stands in the place of each.
+DropFrozen = Callable[[Any], Any]
 
 
 def make_step(
@@ -34,8 +34,8 @@ def make_step(
     and collections do not change, and the step counts as skipped.
 
     Args:
-      objective: the objective. `update` of a `Stateful` one is called once a step with the
-        observations of the whole batch, so that the collections do not depend on `microbatches`.
+      objective: `update` of a `Stateful` one is called once a step with the observations of the
+        whole batch, so that the collections do not depend on `microbatches`.
       tx: the optimizer; its `update` gets the gradient's global `norm` as an extra argument.
       learning_rate: number of applied steps -> rate, for the metrics.
       microbatches: number of parts into which the batch is split, to be processed in turn.
@@ -44,21 +44,21 @@ def make_step(
 
     Returns:
       A function whose metrics are the objective's, and 'grad_norm' (weight 0 if skipped),
-      'learning_rate', 'skipped' and 'skipped_in_row', the number of consecutive skipped steps
-      (each of weight 1).
+      'learning_rate', 'skipped' and 'skipped_in_row', the number of steps that were skipped one after
+      the other (each of weight 1).
     """
     tx = optax.with_extra_args_support(tx)
 
-    def mask_frozen(params: Any) -> Any:
+    def drop_frozen(params: Any) -> Any:
         if trainable_mask is None:
             return params
         mask = trainable_mask(params)
         return jax.tree.map(lambda p, learns: p if learns else optax.MaskedNode(), params, mask)
 
-    gradients = split_into_microbatches(make_gradients(objective, mask_frozen), microbatches)
+    gradients = accumulate_gradients(make_gradients(objective, drop_frozen), microbatches)
 
     def step(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
-        # The key is derived from the step, so that a resumed run draws the same numbers.
+        # `seed` is the run's key as numbers. From it and the step a resumed run draws the same numbers.
         key = jax.random.fold_in(jax.random.wrap_key_data(state.seed, impl=KEY_TYPE), state.step)
         grads, sums, observed = gradients(state.variables, batch, state.step, key)
         weight = jnp.maximum(sums["loss"].weight, 1.0)  # a batch without predictions has weight 0
@@ -68,7 +68,7 @@ def make_step(
 
         # XLA fuses a product into the operations that use it, but writes a quotient to memory first.
         grads = jax.tree.map(lambda g: g * (1.0 / weight), grads)
-        trainable = mask_frozen(state.params)
+        trainable = drop_frozen(state.params)
         updates, opt_state = tx.update(grads, state.opt_state, trainable, norm=norm)
         new = (optax.apply_updates(trainable, updates), opt_state)
         old = (trainable, state.opt_state)
@@ -76,10 +76,10 @@ def make_step(
         params = _restore_frozen(trainable, state.params)
         updated = state.replace(params=params, opt_state=opt_state)
         if isinstance(objective, Stateful):
-            updated = update_collections(objective, mask_frozen, updated, observed, finite)
+            updated = update_collections(objective, drop_frozen, updated, observed, finite)
 
         skipped = 1 - finite.astype(jnp.int32)
-        in_row = (state.skipped_in_row + skipped) * skipped  # 0 after an applied step
+        consecutive = (state.skipped_in_row + skipped) * skipped  # 0 after an applied step
         one = jnp.ones((), jnp.float32)
         # A skipped step adds nothing to the averages: values and weights become 0.
         metrics = jax.tree.map(lambda x: jnp.where(finite, x, 0.0), dict(sums))
@@ -87,15 +87,17 @@ def make_step(
         # A skipped step does not move the optimizer's schedule.
         metrics["learning_rate"] = Sums(learning_rate(state.step - state.skipped), one)
         metrics["skipped"] = Sums(skipped.astype(jnp.float32), one)
-        metrics["skipped_in_row"] = Sums(in_row.astype(jnp.float32), one)
+        metrics["skipped_in_row"] = Sums(consecutive.astype(jnp.float32), one)
         # A skipped step still advances `step`, so that a run ends after the same number of batches.
-        counts = dict(step=state.step + 1, skipped=state.skipped + skipped, skipped_in_row=in_row)
-        return updated.replace(**counts), metrics
+        updated = updated.replace(
+            step=state.step + 1, skipped=state.skipped + skipped, skipped_in_row=consecutive
+        )
+        return updated, metrics
 
     return step
 
 
-def make_gradients(objective: Objective, mask_frozen: MaskFrozen) -> GradientFn:
+def make_gradients(objective: Objective, drop_frozen: DropFrozen) -> GradientFn:
     """The function that computes the gradients of the trainable parameters for a batch."""
 
     def gradients(variables: Variables, batch: Batch, step: Array, key: Array):
@@ -106,79 +108,82 @@ def make_gradients(objective: Objective, mask_frozen: MaskFrozen) -> GradientFn:
             )
             return sums["loss"].value, (sums, observed)
 
-        trainable = mask_frozen(variables["params"])
+        trainable = drop_frozen(variables["params"])
         grads, (sums, observed) = jax.grad(summed_loss, has_aux=True)(trainable)
         return grads, sums, observed
 
     return gradients
 
 
-def split_into_microbatches(gradients: GradientFn, parts: int) -> GradientFn:
-    """Makes `gradients` process a batch in `parts` parts, one after the other, which saves memory.
+def accumulate_gradients(gradients: GradientFn, microbatches: int) -> GradientFn:
+    """Makes `gradients` process a batch in microbatches, one after the other, which saves memory.
 
-    Row r belongs to part r % parts. So each part has rows of every device, and no row changes its device.
+    Row r belongs to microbatch r % microbatches. So each has rows of every device, and no row changes its
+    device.
     """
-    if parts == 1:
+    if microbatches == 1:
         return gradients
 
-    def deal(x: Array) -> Array:  # [B, ...] -> [parts, B / parts, ...]
-        return jnp.swapaxes(x.reshape(-1, parts, *x.shape[1:]), 0, 1)
+    def deal(x: Array) -> Array:  # [B, ...] -> [microbatches, B / microbatches, ...]
+        return jnp.swapaxes(x.reshape(-1, microbatches, *x.shape[1:]), 0, 1)
 
     def collect(x: Array) -> Array:  # the inverse of `deal`
         return jnp.swapaxes(x, 0, 1).reshape(-1, *x.shape[2:])
 
-    def sum_parts(variables: Variables, batch: Batch, step: Array, key: Array):
+    def accumulate(variables: Variables, batch: Batch, step: Array, key: Array):
         shared = {name: batch[name] for name in SHARED_KEYS if name in batch}
-        dealt = {name: value for name, value in batch.items() if name not in shared}
+        by_row = {name: value for name, value in batch.items() if name not in shared}
 
-        def differentiate_part(index: Array, part: tuple[Any, Batch]):
-            states, batch = part  # `states`: the collection 'rows' of the part's rows
-            part_variables = {**variables, "rows": states}
-            # With one key all parts would have the same dropout masks.
-            part_key = jax.random.fold_in(key, index)
-            return gradients(part_variables, {**batch, **shared}, step, part_key)
+        def differentiate(index: Array, row_states: Any, microbatch: Batch):
+            # With one key all microbatches would have the same dropout masks.
+            own_key = jax.random.fold_in(key, index)
+            own_variables = {**variables, "rows": row_states}
+            return gradients(own_variables, {**microbatch, **shared}, step, own_key)
 
-        def add_part(sums_so_far, indexed_part):
-            grads, sums, observed = differentiate_part(*indexed_part)
-            return jax.tree.map(jnp.add, sums_so_far, (grads, sums)), observed
+        def add(totals, arguments):
+            grads, sums, observed = differentiate(*arguments)
+            return jax.tree.map(jnp.add, totals, (grads, sums)), observed
 
-        all_parts = jnp.arange(parts), jax.tree.map(deal, (variables.get("rows", {}), dealt))
-        one_part = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), all_parts)
-        # scan needs sums to start from: zeros of the shapes that one part has.
-        shapes = jax.eval_shape(differentiate_part, *one_part)[:2]
+        # The arguments of `differentiate` for all microbatches, each along a first axis, and for one.
+        row_states = jax.tree.map(deal, variables.get("rows", {}))
+        stacked = jnp.arange(microbatches), row_states, jax.tree.map(deal, by_row)
+        single = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), stacked)
+        # scan needs totals to start from: zeros of the shapes that one microbatch has.
+        shapes = jax.eval_shape(differentiate, *single)[:2]
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-        (grads, sums), observed = jax.lax.scan(add_part, zeros, all_parts)
+        (grads, sums), observed = jax.lax.scan(add, zeros, stacked)
         # The observations of a row go back to the row's place in the batch.
         return grads, sums, jax.tree.map(collect, observed)
 
-    return sum_parts
+    return accumulate
 
 
 def update_collections(
-    objective: Stateful, mask_frozen: MaskFrozen, state: TrainState, observed: Any, finite: Array
+    objective: Stateful, drop_frozen: DropFrozen, state: TrainState, observed: Any, finite: Array
 ) -> TrainState:
     """The state after `Stateful.update`, unchanged if the step was not finite; frozen parameters stay."""
 
     def update(params: Any, opt_state: Any):
         variables = {"params": params, **state.collections}
-        changed, copy_rows = objective.update(variables, observed, state.step)
-        if copy_rows is not None:
-            params = _restore_frozen(mask_frozen(copy_rows(params)), params)
-            opt_state = optim.map_param_trees(copy_rows, opt_state)
+        changed, overwrite = objective.update(variables, observed, state.step)
+        if overwrite is not None:
+            # Frozen parameters stay as they were: their overwritten values are dropped.
+            params = _restore_frozen(drop_frozen(overwrite(params)), params)
+            opt_state = optim.map_param_trees(overwrite, opt_state)
         return params, opt_state, {**state.collections, **changed}
 
+    def keep(params: Any, opt_state: Any):
+        return params, opt_state, state.collections
+
+    # `cond` computes an update only after a finite step, while `where` would always compute it.
     params, opt_state, collections = jax.lax.cond(
-        finite,
-        update,
-        lambda *unchanged: (*unchanged, state.collections),
-        state.params,
-        state.opt_state,
+        finite, update, keep, state.params, state.opt_state
     )
     return state.replace(params=params, opt_state=opt_state, collections=collections)
 
 
 def _restore_frozen(trainable: Any, params: Any) -> Any:
-    """Undoes `mask_frozen`: each `optax.MaskedNode` in `trainable` becomes the parameter of `params`."""
+    """Undoes `drop_frozen`: each `optax.MaskedNode` in `trainable` becomes the parameter of `params`."""
 
     def is_masked(x: Any) -> bool:
         return isinstance(x, optax.MaskedNode)

@@ -88,8 +88,8 @@ def test_csls_stands_for_lexicon_induction_where_it_was_measured(measured, name)
     "layers, name",
     [
         (1, "the only layer"),
-        (2, "both layers"),
-        (4, "all four layers"),
+        (2, "layers 1 and 2"),
+        (4, "layers 1 to 4"),
         (12, "the last four layers"),
     ],
 )

@@ -220,11 +220,7 @@ def sampled_sense_cross_entropy(
     draws. With one sense for each word the losses tend to the losses over all words as draws grow.
 
     Args:
-      hidden: hidden states, [N, d].
-      table: sense vectors, float32 [V, S, d].
-      bias: float32 [V, S] or None.
-      labels: the senses to predict; they must be enabled.
-      enabled: bool [V, S].
+      hidden, table, bias, labels, enabled: as of `sense_cross_entropy`.
       samples: negative words, the same for all positions.
       rng: a PRNG key for the senses of these words.
     """
