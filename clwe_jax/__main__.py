@@ -42,7 +42,7 @@ _HELP = """Trains, aligns, measures and uses cross-lingual models of words and s
 {commands}
 
 NAME is a system of `clwe-jax list`, with a scale after a colon (warm_dict_mlm:small), or a config file.
-Each command has --help."""
+Each command has --help. In Python, clwe_jax.load("runs/NAME") opens what a training wrote."""
 
 
 def entry() -> None:

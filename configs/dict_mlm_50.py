@@ -1,4 +1,4 @@
-r"""DICT-MLM-50: translations (the paper's cross-lingual synonyms) are half of the labels of masked words.
+r"""DICT-MLM-50: half of the labels of masked words are translations (cross-lingual synonyms).
 
 Command:
   python -m clwe_jax.main --config=configs/dict_mlm_50.py

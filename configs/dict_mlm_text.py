@@ -1,4 +1,4 @@
-"""DICT-MLM with the labels of all languages, from random parameters, on your own text in minutes.
+"""DICT-MLM with the labels of all languages, from random parameters, on your own text.
 
 Command:
   python -m clwe_jax.main --config=configs/dict_mlm_text.py --config.data.source=text:DIR \\

@@ -156,8 +156,8 @@ class MlmObjective(MlmOptions):
           'monolingual_loss', 'cross_lingual_loss': over the labels in the language of the text, and in
             other languages; 'cross_lingual_share': the share of the latter.
           'predictions_per_row', 'padding', 'overflow': how full the rows are (`measure_row_fill`).
-          'drift': with `stay_near_embeddings`, the mean distance to which the layers move a word that is not
-            predicted from its embedding.
+          'drift': with `stay_near_embeddings`, the mean distance between the layers' outputs and the
+            embedding, at the positions that are not predicted.
           'label_distance': with `align_labels`, the mean distance between the embeddings of a predicted word
             and of its labels.
           In training each of these distances, times its option, is added to the loss of every position.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import glob
 import json
 import os
 from typing import Any
@@ -156,10 +157,12 @@ def _read_values(workdir: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         values = atomic.read_json(path)
     except FileNotFoundError:
-        raise FileNotFoundError(
-            f"{workdir} holds no run: it has no config.json. Train a run there with "
-            f"python -m clwe_jax.main --config=configs/dict_mlm_50.py --workdir={workdir}"
-        ) from None
+        escaped = glob.escape(os.fspath(workdir))
+        near = glob.glob(f"{escaped}/*/{FILE}") + glob.glob(f"runs/{escaped}/{FILE}")
+        advice = f"Runs are in {', '.join(sorted(map(os.path.dirname, near))[:5])}"
+        if not near:
+            advice = f"Train a run there: clwe-jax --config=joint_dictionary --workdir={workdir}"
+        raise FileNotFoundError(f"{workdir} holds no run: it has no {FILE}. {advice}") from None
     layout = values.pop("layout", 1)
     if layout != LAYOUT:
         reader = _READ_BY.get(layout, "of a later version")

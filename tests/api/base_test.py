@@ -110,3 +110,14 @@ def test_what_a_model_lacks_is_said(message, call):
     vectors = Vectors(["a", "b"], np.eye(2, dtype=np.float32))
     with pytest.raises(ValueError, match=f"Static vectors {message}"):
         call(api.Model(StaticSpaces({"en": vectors, "de": vectors}, {}, {}, "en")))
+
+
+def test_a_folder_without_a_run_names_the_runs_beside_it(tmp_path, monkeypatch):
+    (tmp_path / "runs" / "a").mkdir(parents=True)
+    (tmp_path / "runs" / "a" / "config.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    for name in ("runs", "a"):
+        with pytest.raises(FileNotFoundError, match="holds no run.* Runs are in runs/a$"):
+            api.load(name)
+    with pytest.raises(FileNotFoundError, match="clwe-jax --config=joint_dictionary --workdir=b$"):
+        api.load("b")
