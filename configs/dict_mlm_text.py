@@ -8,8 +8,8 @@ Command:
   :small, :base, :paper   as dict_mlm_all.py.
 
 Real text has a long tail of words: at :laptop three of five pieces are whole words of the dictionaries, and
-32 words of a row of 64 are predicted. All else is as in dict_mlm_all.py. Pieces weigh the same in a sentence's
-vector unless you ask for SIF (`encode(..., pool="sif")`), which finds half as many again.
+32 words of a row of 64 are predicted. All else is as in dict_mlm_all.py. `encode` gives frequent words less weight
+(SIF), which finds half as many sentences again as the mean of all pieces.
 
 Expected at :laptop, on development sentences (news), six languages of a million words each and MUSE's
 dictionaries, in five minutes of one core: by CSLS and SIF three of four German, Spanish and French sentences

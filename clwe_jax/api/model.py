@@ -100,9 +100,10 @@ class Model(SpecialMethods):
             vectors of all layers. None: with pool='own' the layer that the folder of a downloaded model
             names, else 'mean_last4'. Static vectors are layer 0.
           pool: how the vectors of a sentence's pieces (of its words, for static vectors) become one. 'own':
-            as the folder of a downloaded model says, if `layer` is None, else 'mean'. 'mean': their mean, or
-            the model's own pooling. 'sif': their mean with the weights a / (a + p), where a = 1e-3 and p is
-            the share of a piece in the run's text. None: a vector for each piece (or word) is returned.
+            as the folder of a downloaded model says, if `layer` is None; 'sif' for a run that has counted
+            the words of its text; else 'mean'. 'mean': their mean, or the model's own pooling. 'sif': their
+            mean with the weights a / (a + p), where a = 1e-3 and p is the share of a word in the run's
+            text. None: a vector for each piece (or word) is returned.
           normalize: whether vectors get length 1, so that `x @ y.T` holds cosines.
           batch_size: rows that a language model computes at once.
           show_progress: whether a line on stderr shows how many texts are done; None: on a terminal.
@@ -118,10 +119,9 @@ class Model(SpecialMethods):
         check_count(batch_size=batch_size)
         own = layer is None and pool == "own"
         encoder = self._can.encoder("encode", batch_size, own, lang=lang)
-        pooling = "mean" if pool == "own" else pool
         reduce = functools.partial(select, layer=layer)
         with terminal.progress(show_progress):
-            encoded = encoder.pool_texts(check_texts(texts), lang, pooling, reduce)
+            encoded = encoder.pool_texts(check_texts(texts), lang, pool, reduce)
         if normalize and pool is None:
             return [np.asarray(search.unit(vectors)) for vectors in encoded]
         return np.asarray(search.unit(encoded)) if normalize else encoded

@@ -14,7 +14,7 @@ from typing import Mapping, Sequence
 import numpy as np
 
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.encoders.checks import check_pool, check_strings
+from clwe_jax.encoders.checks import check_strings
 from clwe_jax.encoders.encode import (
     MEAN_LAST4,
     Layer,
@@ -106,10 +106,10 @@ class ConcatenatedEncoder:
         self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
     ) -> np.ndarray | list[np.ndarray]:
         """Vectors of texts by a pool; with pool=None a vector of each word in context."""
-        check_pool(pool, ("mean",), "word", has_counts=False)
         if pool is None:
             return [reduce(vectors) for _, vectors in self.in_context(texts, language)]
-        return reduce(self.sentences(texts, language))
+        parts = (x.pool_texts(texts, language, pool) for x in (self._first, self._second))
+        return reduce(self.join(*parts, language))
 
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
         """The words of each text with their vectors; the second encoder reads the first one's words."""

@@ -29,7 +29,7 @@ class PoolsTexts(Encoder, Protocol):
         """The vectors of texts.
 
         Args:
-          pool: 'mean'; 'sif', where words were counted; None: a vector of each piece or word.
+          pool: as in `checks.choose_pool`; None: a vector of each piece or word.
           reduce: [..., layers, D] -> the part that is kept, such as `encode.select`.
 
         Returns:

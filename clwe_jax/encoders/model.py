@@ -12,7 +12,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.encoders.characters import encoder_of
-from clwe_jax.encoders.checks import check_pool
+from clwe_jax.encoders.checks import choose_pool
 from clwe_jax.encoders.encode import EncodesSentences, Reduce, Row, WordLists, group_by_word
 from clwe_jax.encoders.protocols import WordSample, WordSpace
 from clwe_jax.text.corpus.frequencies import Frequencies
@@ -146,7 +146,7 @@ class ModelEncoder:
     def pool_texts(
         self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
     ) -> np.ndarray | list[np.ndarray]:
-        check_pool(pool, POOLS, "piece", "sif" in self.pools)
+        pool = choose_pool(pool, "piece", "sif" in self.pools)
         if pool is None:
             return [reduce(vectors) for vectors in self.pieces(texts, language)]
         if pool == "mean":

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.encoders.checks import check_pool
+from clwe_jax.encoders.checks import choose_pool
 from clwe_jax.encoders.encode import Reduce, WordLists
 from clwe_jax.encoders.protocols import WordSample, WordSpace
 from clwe_jax.text.corpus.frequencies import Frequencies
@@ -103,7 +103,7 @@ class StaticEncoder:
 
         'mean' weighs all words alike: a weight by idf would depend on the other texts of a call.
         """
-        check_pool(pool, ("mean", "sif"), "word", self.frequencies is not None)
+        pool = choose_pool(pool, "word", self.frequencies is not None)
         cut = [self.words(text, language) for text in texts]
         vectors = self._take_words(cut, language)
         if pool is None:

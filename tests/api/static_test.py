@@ -231,7 +231,7 @@ def test_frequent_words_weigh_less_by_sif(planted):
     counts = Frequencies({"de": 1_000}, {"de": {"de3": 900}})
     model = api.Model(dataclasses.replace(planted.loaded, frequencies=counts))
     vectors = planted.vectors(lang="de").vectors
-    [found] = model.encode(["de3 de5"], lang="de", pool="sif")
+    [found] = model.encode(["de3 de5"], lang="de")
     weight = 1e-3 / (1e-3 + 0.9)
     expected = (weight * vectors[3] + vectors[5]) / (weight + 1)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
