@@ -18,9 +18,9 @@ Command:
 :laptop and :small learn more from each batch. They predict 80% of the words. Most of these stay visible in
 the input: a visible word teaches its translations, and a masked word teaches the context. All labels of a
 word, in all languages, are predicted at once: the loss is the expectation of the paper's loss over the
-label that it draws. The word itself has 50% of the weight, hence the name, and its translations the rest.
+label that it draws. Its translations have 50% of the weight, hence the name, and the word itself the rest.
 These options draw one label at :laptop and :small, too. A head that reads the label's language, and language
-embeddings, come with it, because the model must then know in which language it shall predict:
+embeddings, come with it, because the model must then know the language of the label:
   --config.task.labels=drawn --config.model.condition_on_language=True --config.objective.dense=True \
   --config.model.language_embeddings=True --config.objective.stay_near_embeddings=0
 
