@@ -124,9 +124,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
           for encoders that know how often words occur.
         retrieval/cut: the share of sentences that were too long for the model.
         """
-        by_metric: dict[
-            str, list[float]
-        ] = {}  # metric without languages -> its values of all pairs
+        by_metric: dict[str, list[float]] = {}  # without languages in its name -> of all pairs
         self.outcomes.clear()
         # The encoder's counts also include the sentences of earlier runs.
         counts_before = _count_sentences(model)

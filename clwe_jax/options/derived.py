@@ -7,7 +7,6 @@ import os
 import re
 from typing import Sequence
 
-from clwe_jax.options.section import nearest
 from clwe_jax.options.systems import Run
 from clwe_jax.options.text import BatchesOptions
 
@@ -85,8 +84,8 @@ def vector_files(names: str, among: Sequence[str], option: str) -> dict[str, str
             why = "names a language twice" if language in files else "is in none of the languages"
             name = f"{given}={path}" if given else path
             raise ValueError(
-                f"{option}: {name!r} {why}. Expected one file a language, as de=FILE,en=FILE or "
-                f"wiki.de.vec,wiki.en.vec. {nearest('', among)}"
+                f"{option}: {name!r} {why} ({', '.join(among[:8])}{', ...' if among[8:] else ''}). Expected "
+                "one file a language, as de=FILE,en=FILE or wiki.de.vec,wiki.en.vec"
             )
         files[language] = path
     return files

@@ -243,8 +243,8 @@ def test_test_pairs_that_a_model_trains_on_are_counted(folder, caplog, tmp_path)
     [
         ({"init.embeddings": "jont"}, "init.embeddings='jont': expected joint, dictionary, joint"),
         ({"init.embeddings": "absent.de.vec"}, "config.init.embeddings: absent.de.vec is no file"),
-        ({"init.embeddings": "de=a.vec,de=b.vec"}, "'de=b.vec' names a language twice"),
-        ({"init.embeddings": "wiki.fr.vec"}, "'wiki.fr.vec' is in none of the languages"),
+        ({"init.embeddings": "de=a.vec,de=b.vec"}, "'de=b.vec' names a language twice (de, en)"),
+        ({"init.embeddings": "wiki.fr.vec"}, "'wiki.fr.vec' is in none of the languages (de, en)"),
         ({"data.source": "batches:DIR"}, "'joint' trains on text files, and config.data.source="),
         ({"data.languages": "en"}, "config.data.dictionaries needs two languages or more"),
         ({"init.joint.epochs": -1}, "config.init.joint.epochs=-1: must be at least 0"),
