@@ -16,7 +16,7 @@ attention, and the output has a table of its own that starts from the same vecto
 the target's language; the input does not, because a language embedding there would move the languages apart.
 Words that are read and not predicted stay near the table's vectors (`objective.stay_near_embeddings`), so that
 the layers stay in the common space. A short contrastive finish then brings sentences and their
-code-switched copies together.
+code-switched copies together. At :laptop the matrices of the layers learn by Muon, as in dict_mlm_50.py.
 
 Variants, by override:
   no training of vectors   --config.init.embeddings=dictionary
@@ -52,18 +52,15 @@ def get_config(scale: str = "laptop"):
     # The vectors are centered and of comparable length already: rows take them as they are.
     config.init.update(embeddings="joint+dictionary", method="mean", center=False, scale=4.0)
     config.init.joint.dim = 100
-    config.optimizer.groups = dict(
-        table=dict(
-            pattern="backbone/token_embedding",
-            learning_rate=config.optimizer.learning_rate / 10,
-            warmup_steps=config.optimizer.warmup_steps,
-            decay_to_start=0.0,
-            frozen=True,
-        )
+    config.optimizer.groups.table = dict(
+        pattern="backbone/token_embedding",
+        learning_rate=config.optimizer.learning_rate / 10,
+        warmup_steps=config.optimizer.warmup_steps,
+        decay_to_start=0.0,
+        frozen=True,
     )
     config.finish.update(drop=0.6, pool="sif", against="table")
     if scale == "laptop":
-        config.optimizer.name = "adamw"
         config.model.width = 256
         config.train.steps = 600
         config.checkpoint.every_steps = 500
