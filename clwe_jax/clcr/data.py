@@ -34,16 +34,11 @@ _SEED = "clcr"  # of the training sentences of the embedded world
 _PAPERS_DEPTH = 3 / 4  # layer 9 of 12
 _ENCODERS = "encoders"  # folder of the encoders that a run trained
 _DEV = "links-dev"  # seed of the development sentences
-_SHARED = (  # options of the text that the encoders read like the run
-    "source",
-    "lower_case",
-    "simplify_chinese",
-    "pocket_sentences",
-    "pocket_domains",
-    "pocket_shared",
-    "pocket_apart",
-    "pocket_shared_order",
-)
+# Options of the text that the encoders read like the run.
+_SHARED = (
+    "source lower_case simplify_chinese pocket_sentences pocket_domains pocket_shared "
+    "pocket_apart pocket_shared_order"
+).split()
 _NONE: frozenset[tuple[int, int]] = frozenset()
 
 

@@ -1,19 +1,21 @@
 """Mine, align, grow: translated sentences that the texts of several languages share, and what they teach.
 
-In each round, the current vectors of words make vectors of sentences; sentences that are each
-other's best by margin, and beside another such pair in the text, are taken as translations
-(`align.mining`); their words are linked (`align.ibm1`); and the counted links add to the dictionary
-(`word_graph`), from which the next round's vectors follow. Two texts without common documents support
-no pair, and nothing changes. The method is this project's own; CRISS (Tran et al. 2020) and Keung et
-al. 2020 do the same with large models.
+    each round, until no pair of languages grows:
+        the vectors of words make vectors of sentences
+        candidates: sentences that are each other's best by margin (`align.mining`)
+        taken: those beside another candidate in the text, where chance would not leave as many
+        links: the words of taken sentences, linked and counted (`align.ibm1`)
+        the links add to the dictionary (`word_graph`), from which the next round's vectors follow
+
+Two texts without common documents support no pair, and nothing changes. The method is this project's
+own; CRISS (Tran et al. 2020) and Keung et al. 2020 do the same with large models.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
 import time
-from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from absl import logging
 import jax
@@ -33,7 +35,7 @@ from clwe_jax.text.corpus import frequencies
 _LEAST_WORDS = 4  # of a sentence that is mined: shorter ones are alike by chance
 _LENGTHS = 0.4, 2.5  # words of a source sentence for each word of its translation
 _EXACT = 2e8  # products of sentences up to which the search is exact on a CPU
-_ALIGNED = 50_000  # pairs of sentences whose words are linked, the best ones
+_MAX_LINKED = 50_000  # pairs of sentences whose words are linked, the best ones
 _ROWS = 10_000  # sentences whose vectors are computed at once
 # Lines, on both sides, within which another pair supports a pair; fewer in short texts, where pairs of
 # shuffled texts would support each other.
@@ -44,24 +46,25 @@ _CHANCE = 20  # times as many supported pairs as shuffled texts have are needed
 _SHUFFLES = 4  # least number of shuffles over which their supported pairs are averaged
 _SHUFFLED = 40_000  # least number of pairs in all shuffles
 _MUCH = 0.5  # share of a text's sentences from which on the log warns of the text
-_REFUSED = 1_000  # pairs that are kept to be looked at
+_MAX_REFUSED = 1_000  # pairs that are kept to be looked at
 _GROWTH = 1.05  # of the pairs of two languages: less growth ends their rounds
 
 
+_LanguagePair = tuple[str, str]
+
+
 class _Sentences(NamedTuple):
-    """The different sentences of a language that are mined.
+    """The different sentences of a language that are mined, N of them, in the order of the text.
 
     Attributes:
-      numbers: of their first occurrences in the corpus, int [N].
-      places: of these, int [N].
-      at: place -> sentence, int; -1: none.
+      places: of their first occurrences, int [N].
+      at: place -> sentence, int [places]; -1: none.
       matrix: SIF weights of the words of each sentence, [N, words of the graph].
-      words: rows of each sentence's running words in the graph; -1: none.
-      splits: int [N + 1], the sentences in `words`.
+      words: rows of the sentences' running words in the graph, one sentence after the other; -1: none.
+      splits: where each sentence begins in `words`, and their end, int [N + 1].
       strings: number of each sentence's string, the same in all languages, int [N].
     """
 
-    numbers: np.ndarray
     places: np.ndarray
     at: np.ndarray
     matrix: sparse.csr_matrix
@@ -69,10 +72,18 @@ class _Sentences(NamedTuple):
     splits: np.ndarray
     strings: np.ndarray
 
-    def known_words(self, sentence: int) -> np.ndarray:
+    def words_in_graph(self, sentence: int) -> np.ndarray:
         """The rows of a sentence's words in the graph."""
         rows = self.words[self.splits[sentence] : self.splits[sentence + 1]]
         return rows[rows >= 0]
+
+
+class _Judged(NamedTuple):
+    """The candidates of two languages after a round: those taken, those refused, and the round's figures."""
+
+    taken: Mined
+    refused: Mined
+    figures: Mapping[str, Any]
 
 
 def grow(
@@ -80,7 +91,7 @@ def grow(
     corpus: Corpus,
     options: MiningOptions,
     seed: int,
-    known: linking.WordLinks = {},
+    earlier_links: linking.WordLinks = {},
 ) -> TextLinks:
     """Mines the texts of all pairs of languages.
 
@@ -88,65 +99,69 @@ def grow(
       graph: the words of the dictionary and of the corpus.
       corpus: whole text, with the places of its lines.
       seed: of the random directions.
-      known: links that are there before, which the result does not repeat.
+      earlier_links: links that are there before, which the result does not repeat.
     """
     # The hub is last, so that `combinations` name it second.
     languages = sorted(corpus.languages, key=lambda language: language == graph.hub)
-    sentences = _of_languages(languages, corpus, graph, options)
-    asked = [
+    strings: dict[bytes, int] = {}
+    sentences = {x: _sentences_of(corpus, x, graph.index[x], options, strings) for x in languages}
+    language_pairs = [
         (a, b)
         for a, b in _pairs_to_mine(languages, graph.hub, options)
-        if min(len(sentences[a].numbers), len(sentences[b].numbers)) > 1
+        if min(len(sentences[a].places), len(sentences[b].places)) > 1
     ]
-    links: dict[tuple[str, str], CountedLinks] = {}
-    pairs = {}
-    refused = {}
+    # Of each pair of languages, as its last round has left it.
+    pairs: dict[_LanguagePair, MinedPairs] = {}
+    refused: dict[_LanguagePair, MinedPairs] = {}
+    links: dict[_LanguagePair, CountedLinks] = {}
     figures = []
-    for number in range(1, options.rounds + 1):
+    for round_number in range(1, options.rounds + 1):
         started = time.monotonic()
-        rows = word_rows.rows(graph, options.dim, seed, linking.add_links([known, links]))
-        words = {}
+        rows = word_rows.rows(graph, options.dim, seed, linking.add_links([earlier_links, links]))
+        word_vectors = {}
         texts = {}
-        for language in dict.fromkeys(itertools.chain(*asked)):
-            of_words = rows.of(language)
-            texts[language] = _make_text_side(sentences[language], of_words)
-            words[language] = of_words.astype(np.float16)  # as those of all languages are held
+        for language in dict.fromkeys(itertools.chain(*language_pairs)):
+            vectors = rows.of(language)
+            texts[language] = _make_text_side(sentences[language], vectors)
+            word_vectors[language] = vectors.astype(np.float16)  # as all languages' are held
+        nearest_lists = _assign_lists(texts, language_pairs, seed)
         growing = []
-        for pair, mined in _mine_pairs(texts, asked, options, seed):
-            both = [sentences[language] for language in pair]
-            mined = mined.take(_plausible(mined, *both))
-            taken, left, row = _judge_by_support(mined, [texts[x] for x in pair], options)
-            figures.append({"round": number, "pair": "-".join(pair), **row})
-            if number == 1:
-                _warn_of_texts(pair, both, len(taken.source))
-            refused[pair] = _add_places(left.take(slice(_REFUSED)), both)
-            before = len(pairs[pair].source) if pair in pairs else 0
-            if len(taken.source) > _GROWTH * before:
+        for pair in language_pairs:
+            sides = [sentences[language] for language in pair]
+            candidates = _find_candidates(pair, texts, nearest_lists, options)
+            candidates = candidates.take(_plausible(candidates, *sides))
+            judged = _judge_by_support(candidates, [texts[x] for x in pair], options)
+            figures.append({"round": round_number, "pair": "-".join(pair), **judged.figures})
+            count = len(judged.taken.source)
+            if round_number == 1:
+                _warn_of_texts(pair, sides, count)
+            if count > _GROWTH * (len(pairs[pair].source) if pair in pairs else 0):
                 growing.append(pair)
-            if len(taken.source):
-                pairs[pair] = _add_places(taken, both)
-                links[pair] = _link_words(
-                    graph, pair, taken, both, [words[x] for x in pair], options
-                )
+            refused[pair] = _add_places(judged.refused.take(slice(_MAX_REFUSED)), sides)
+            if count:
+                pairs[pair] = _add_places(judged.taken, sides)
+                vectors = [word_vectors[x] for x in pair]
+                links[pair] = _link_words(graph, pair, judged.taken, sides, vectors, options)
             else:  # what an earlier round has taken does not find itself again
                 pairs.pop(pair, None)
                 links.pop(pair, None)
         logging.info(
             "Mining, round %d: %s pairs of sentences, %s links of words, %.0f s",
-            number,
+            round_number,
             f"{sum(len(x.source) for x in pairs.values()):,}",
             f"{sum(len(x.counts) for x in links.values()):,}",
             time.monotonic() - started,
         )
-        asked = growing  # where no more is found, and where nothing is shared, no later round looks
-        if not asked:
+        # Where no more is found, and where nothing is shared, no later round looks.
+        language_pairs = growing
+        if not language_pairs:
             break
     return TextLinks(links, pairs, refused, figures, corpus.files)
 
 
 def _pairs_to_mine(
     languages: Sequence[str], hub: str, options: MiningOptions
-) -> list[tuple[str, str]]:
+) -> list[_LanguagePair]:
     """The pairs of languages that are mined; those with the hub name it second."""
     every = list(itertools.combinations(languages, 2))
     if hub not in languages or len(languages) <= options.all_pairs:
@@ -162,113 +177,124 @@ def _pairs_to_mine(
     return [pair for pair in every if hub in pair]
 
 
-def _of_languages(
-    languages: Sequence[str], corpus: Corpus, graph: WordGraph, options: MiningOptions
-) -> dict[str, _Sentences]:
-    """The sentences of all languages."""
-    strings: dict[bytes, int] = {}
-    return {x: _sentences(corpus, x, graph.index[x], options, strings) for x in languages}
-
-
-def _sentences(
+def _sentences_of(
     corpus: Corpus,
     language: str,
     index: Mapping[str, int],
     options: MiningOptions,
     strings: dict[bytes, int],
 ) -> _Sentences:
-    """The different sentences of a fitting length; `strings` numbers those of all languages."""
+    """The different sentences of a fitting length.
+
+    Args:
+      index: word -> its row in the graph.
+      strings: string -> its number, of the languages before; those of this one are added.
+    """
     ids = corpus.ids[language]
     splits = corpus.splits[language]
     places = corpus.places[language]
     lengths = np.diff(splits)
     lines = np.flatnonzero((lengths >= _LEAST_WORDS) & (lengths <= options.max_words))
     texts = (ids[splits[line] : splits[line + 1]].tobytes() for line in lines)
-    named = np.array([strings.setdefault(text, len(strings)) for text in texts], np.int64)
-    distinct, begin, sentence = np.unique(named, return_index=True, return_inverse=True)
-    order = np.argsort(begin)  # sentences are in the order of the text
-    first = lines[begin[order]]
+    string_of_line = np.array([strings.setdefault(text, len(strings)) for text in texts], np.int64)
+    distinct, first_use, string = np.unique(string_of_line, return_index=True, return_inverse=True)
+    order = np.argsort(first_use)  # sentences are in the order of the text
+    first_lines = lines[first_use[order]]
     at = np.full(int(places[-1]) + 1, -1, np.int32)
     # Every occurrence of a string leads to its one sentence.
-    at[places[lines]] = np.argsort(order)[sentence]
-    lengths = lengths[first]
+    at[places[lines]] = np.argsort(order)[string]
+    lengths = lengths[first_lines]
     ends = np.concatenate([[0], np.cumsum(lengths)])
-    # The running words of the kept lines, one line after the other.
-    running = ids[np.arange(ends[-1]) + np.repeat(splits[first] - ends[:-1], lengths)]
+    # The running words of the sentences, one sentence after the other.
+    running = ids[np.arange(ends[-1]) + np.repeat(splits[first_lines] - ends[:-1], lengths)]
     counts = np.bincount(ids, minlength=len(corpus.words))
     row_of = np.full(len(corpus.words), -1, np.int32)
     for word in np.flatnonzero(counts).tolist():
         row_of[word] = index.get(corpus.words[word], -1)
     words = row_of[running]
-    known = words >= 0
-    weights = frequencies.sif_weights(counts / len(ids)).astype(np.float32)[running[known]]
-    owners = np.repeat(np.arange(len(first), dtype=np.int32), lengths)[known]
-    shape = (len(first), len(index))
-    matrix = sparse.csr_matrix((weights, (owners, words[known])), shape)
-    return _Sentences(first, places[first], at, matrix, words, ends, distinct[order])
+    in_graph = words >= 0
+    weights = frequencies.sif_weights(counts / len(ids)).astype(np.float32)[running[in_graph]]
+    owners = np.repeat(np.arange(len(first_lines), dtype=np.int32), lengths)[in_graph]
+    shape = (len(first_lines), len(index))
+    matrix = sparse.csr_matrix((weights, (owners, words[in_graph])), shape)
+    return _Sentences(places[first_lines], at, matrix, words, ends, distinct[order])
 
 
-def _make_text_side(sentences: _Sentences, words: np.ndarray) -> TextSide:
-    """The centered vectors of sentences, float16 to hold those of all languages."""
-    count = len(sentences.numbers)
-    vectors = np.empty((count, words.shape[1]), np.float16)
-    known = np.zeros(count, bool)
-    total = np.zeros(words.shape[1], np.float32)
-    parts = [slice(start, start + _ROWS) for start in range(0, count, _ROWS)]
-    for part in parts:
-        some = unit(sentences.matrix[part] @ words)
-        vectors[part] = some
-        known[part] = some.any(1)
-        total += some.sum(0)
-    mean = total / max(1, known.sum())
-    for part in parts:
-        # A sentence without a known word stays 0, so that it is near to none.
-        centered = vectors[part].astype(np.float32) - mean * known[part, None]
-        vectors[part] = unit(centered)
+def _make_text_side(sentences: _Sentences, word_vectors: np.ndarray) -> TextSide:
+    """The centered vectors of sentences [N, D], float16 to hold those of all languages.
+
+    Args:
+      word_vectors: of the graph's words, float32 [words, D].
+    """
+    count, dim = len(sentences.places), word_vectors.shape[1]
+    vectors = np.empty((count, dim), np.float16)
+    is_nonzero = np.zeros(count, bool)
+    total = np.zeros(dim, np.float32)
+    blocks = [slice(start, start + _ROWS) for start in range(0, count, _ROWS)]
+    for rows in blocks:
+        block = unit(sentences.matrix[rows] @ word_vectors)
+        vectors[rows] = block
+        is_nonzero[rows] = block.any(1)
+        total += block.sum(0)
+    mean = total / max(1, is_nonzero.sum())
+    for rows in blocks:
+        # A sentence whose words have no vector stays 0, so that it is near to none.
+        centered = vectors[rows].astype(np.float32) - mean * is_nonzero[rows, None]
+        vectors[rows] = unit(centered)
     return TextSide(vectors, sentences.places, sentences.at)
 
 
-def _mine_pairs(
+def _is_searched_exactly(source: TextSide, target: TextSide) -> bool:
+    small = len(source.vectors) * len(target.vectors) <= _EXACT
+    return small or jax.default_backend() != "cpu"
+
+
+def _assign_lists(
+    texts: Mapping[str, TextSide], pairs: Sequence[_LanguagePair], seed: int
+) -> dict[str, np.ndarray]:
+    """The nearest inverted lists of each sentence, int [N, lists], in languages too large for an exact search."""
+    large = [(a, b) for a, b in pairs if not _is_searched_exactly(texts[a], texts[b])]
+    if not large:
+        return {}
+    lists = inverted_lists.learn([text.vectors for text in texts.values()], seed)
+    languages = dict.fromkeys(itertools.chain(*large))
+    return {language: lists.nearest_lists(texts[language].vectors) for language in languages}
+
+
+def _find_candidates(
+    pair: _LanguagePair,
     texts: Mapping[str, TextSide],
-    pairs: Sequence[tuple[str, str]],
+    nearest_lists: Mapping[str, np.ndarray],
     options: MiningOptions,
-    seed: int,
-) -> Iterator[tuple[tuple[str, str], Mined]]:
-    """The mutual best pairs of each pair of languages."""
-
-    @functools.cache
-    def lists() -> inverted_lists.Lists:
-        # Learned when the first two languages are too large for an exact search.
-        return inverted_lists.learn([text.vectors for text in texts.values()], seed)
-
-    @functools.cache
-    def nearest_lists(language: str) -> np.ndarray:
-        return lists().nearest_lists(texts[language].vectors)
-
-    for first, second in pairs:
-        x = texts[first].vectors
-        y = texts[second].vectors
-        if jax.default_backend() != "cpu" or len(x) * len(y) <= _EXACT:
-            sides = mining.exact(x.astype(np.float32), y.astype(np.float32), options.neighbourhood)
-        else:
-            asked = nearest_lists(first), nearest_lists(second)[:, 0]
-            sides = inverted_lists.nearest(x, y, *asked, options.neighbourhood)
-        mined = mining.mutual_best(*sides)
-        yield (first, second), mined.take(mined.scores >= options.margin)
+) -> Mined:
+    """The sentences of two languages that are each other's best, by a margin that is wide enough."""
+    first, second = pair
+    x = texts[first].vectors
+    y = texts[second].vectors
+    if _is_searched_exactly(texts[first], texts[second]):
+        nearest = mining.exact(x.astype(np.float32), y.astype(np.float32), options.neighbourhood)
+    else:
+        probed = nearest_lists[first]
+        home = nearest_lists[second][:, 0]
+        nearest = inverted_lists.nearest(x, y, probed, home, options.neighbourhood)
+    candidates = mining.mutual_best(*nearest)
+    return candidates.take(candidates.scores >= options.margin)
 
 
-def _plausible(mined: Mined, source: _Sentences, target: _Sentences) -> np.ndarray:
+def _plausible(candidates: Mined, source: _Sentences, target: _Sentences) -> np.ndarray:
     """Whether the lengths of the sentences fit, and they are not the same string: bool [P]."""
-    lengths = np.diff(source.splits)[mined.source], np.diff(target.splits)[mined.target]
-    fit = (lengths[0] >= _LENGTHS[0] * lengths[1]) & (lengths[0] <= _LENGTHS[1] * lengths[1])
-    return fit & (source.strings[mined.source] != target.strings[mined.target])
+    source_words = np.diff(source.splits)[candidates.source]
+    target_words = np.diff(target.splits)[candidates.target]
+    least, most = _LENGTHS
+    fit = (source_words >= least * target_words) & (source_words <= most * target_words)
+    return fit & (source.strings[candidates.source] != target.strings[candidates.target])
 
 
-def _warn_of_texts(pair: tuple[str, str], both: Sequence[_Sentences], taken: int) -> None:
+def _warn_of_texts(pair: _LanguagePair, sides: Sequence[_Sentences], taken: int) -> None:
     """Warns of texts that are no two texts of two languages."""
     name = "-".join(pair)
-    sentences = min(len(side.numbers) for side in both)
-    repeated = len(np.intersect1d(*(side.strings for side in both)))
+    sentences = min(len(side.places) for side in sides)
+    repeated = len(np.intersect1d(*(side.strings for side in sides)))
     if repeated > _MUCH * sentences:
         logging.warning(
             "%s: %s of %s sentences are the same string in both texts, which are not mined: is one "
@@ -288,10 +314,11 @@ def _warn_of_texts(pair: tuple[str, str], both: Sequence[_Sentences], taken: int
 
 
 def _judge_by_support(
-    mined: Mined, texts: Sequence[TextSide], options: MiningOptions
-) -> tuple[Mined, Mined, dict[str, Any]]:
-    """The pairs that are taken, those that are refused, and the round's figures."""
-    places = [text.places[rows] for text, rows in zip(texts, (mined.source, mined.target))]
+    candidates: Mined, texts: Sequence[TextSide], options: MiningOptions
+) -> _Judged:
+    """Takes the candidates beside another one, and more sentences beside these."""
+    source, target = texts
+    places = source.places[candidates.source], target.places[candidates.target]
     enough = False
     for lines in range(_SUPPORT_LINES, 0, -1):  # few lines meet by chance in a short text
         supported = mining.has_support(*places, lines)
@@ -303,18 +330,18 @@ def _judge_by_support(
     kept = supported & enough
     # Unsupported pairs of a high margin are mostly wrong where the texts share documents.
     if options.unsupported_margin:
-        kept |= mined.scores >= options.unsupported_margin
-    taken = mined.take(kept)
+        kept |= candidates.scores >= options.unsupported_margin
+    taken = candidates.take(kept)
     if options.grow_lines and len(taken.source):
-        taken = mining.grow(taken, *texts, options.grow_lines, _GROWN_COSINE)
-    row = {
+        taken = mining.grow(taken, source, target, options.grow_lines, _GROWN_COSINE)
+    figures = {
         "mutual": len(supported),
         "supported": int(supported.sum()),
         "by_chance": round(chance),
         "lines": lines,
         "taken": len(taken.source),
     }
-    return taken, mined.take(~kept), row
+    return _Judged(taken, candidates.take(~kept), figures)
 
 
 def _count_by_chance(source: np.ndarray, target: np.ndarray, lines: int) -> float:
@@ -328,23 +355,25 @@ def _count_by_chance(source: np.ndarray, target: np.ndarray, lines: int) -> floa
     return float(np.mean(counts))
 
 
-def _add_places(mined: Mined, sentences: Sequence[_Sentences]) -> MinedPairs:
+def _add_places(mined: Mined, sides: Sequence[_Sentences]) -> MinedPairs:
     """The pairs with the places of their sentences in the corpus."""
-    source, target = sentences
+    source, target = sides
     return MinedPairs(source.places[mined.source], target.places[mined.target], mined.scores)
 
 
 def _link_words(
     graph: WordGraph,
-    pair: tuple[str, str],
-    mined: Mined,
-    sentences: Sequence[_Sentences],
-    words: Sequence[np.ndarray],
+    pair: _LanguagePair,
+    taken: Mined,
+    sides: Sequence[_Sentences],
+    word_vectors: Sequence[np.ndarray],
     options: MiningOptions,
 ) -> CountedLinks:
-    """The links of the words of pairs of sentences."""
-    best = mined.take(slice(_ALIGNED))  # supported pairs come first
-    both = []
-    for side, rows in zip(sentences, (best.source, best.target)):
-        both.append([side.known_words(row) for row in rows.tolist()])
-    return linking.link_words(graph, pair, both, words, options.position_weight)
+    """The links of the words of the best pairs of sentences."""
+    best = taken.take(slice(_MAX_LINKED))  # supported pairs come first
+    source, target = sides
+    words = [
+        [source.words_in_graph(sentence) for sentence in best.source.tolist()],
+        [target.words_in_graph(sentence) for sentence in best.target.tolist()],
+    ]
+    return linking.link_words(graph, pair, words, word_vectors, options.position_weight)

@@ -4,7 +4,42 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
+import itertools
 from typing import Any, Iterable, Iterator, Sequence
+
+SHORTEST = 8  # positions of the narrowest row of a batch
+_SHARED = 64  # positions of a row that several texts share
+_FEW = 8  # batch size for at most this many texts
+_WORTH = 1_024  # texts of a further width, from which on it saves more than its compilation costs
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A text as word pieces in groups, whose vectors are averaged.
+
+    Attributes:
+      ids: piece ids, without [CLS] and [SEP].
+      groups: group of each piece, numbered from 0; -1: no group.
+      language: language id.
+      weights: weight of each piece in a second mean; None: there is no second mean.
+      ends: groups of [CLS] and of [SEP].
+    """
+
+    ids: Sequence[int]
+    groups: Sequence[int]
+    language: int
+    weights: Sequence[float] | None = None
+    ends: tuple[int, int] = (-1, -1)
+
+    @property
+    def positions(self) -> int:
+        """Those of its pieces, of [CLS] and of [SEP]."""
+        return len(self.ids) + 2
+
+    @property
+    def count(self) -> int:
+        """The number of groups."""
+        return max(*self.ends, max(self.groups, default=-1)) + 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +77,72 @@ class Plan:
     slots: int
 
 
+def separate(texts: Sequence[Row], batch_size: int, max_length: int) -> Iterator[Plan]:
+    """Batches of texts of similar length, each in a row of its own; their lengths are `widths`.
+
+    The slots of a row hold the means of its text: 1 slot, or one for every position.
+    """
+    size = min(_FEW, batch_size) if len(texts) <= _FEW else batch_size
+    lengths = widths([text.positions for text in texts], SHORTEST, _WORTH, max_length)
+    # Slots are a shape of the program: 1 or the length, so that texts share few programs.
+    shapes = []
+    for text, length in zip(texts, lengths):
+        shapes.append((length, 1 if max(text.groups, default=0) <= 0 else length))
+    for (length, slots), places in group_rows(shapes, size):
+        yield Plan(places, [Spot(row) for row in range(len(places))], size, length, slots)
+
+
+def share_rows(texts: Sequence[Row], batch_size: int, max_length: int) -> Iterator[Plan]:
+    """Batches whose rows hold several texts of one language each.
+
+    Little is padding then, and texts of most lengths share one program.
+    """
+    if len(texts) <= _FEW:
+        yield from separate(texts, batch_size, max_length)
+        return
+    positions_per_text = _positions_per_text(texts)
+    packed = _pack_by_language(texts, max_length, positions_per_text)
+    full_size = max(1, batch_size // 4)  # a row mostly holds four texts or more
+    small_size = max(1, full_size // 4)
+    full_width = 0  # of the last batch of full size
+    for length, numbers in group_rows((row_width for row_width, _ in packed), full_size):
+        batch_rows = [packed[number][1] for number in numbers]
+        # Few rows make two small batches, unless the program of full size is compiled for their width.
+        is_small = len(batch_rows) <= 2 * small_size and length != full_width
+        if not is_small:
+            full_width = length
+        size = small_size if is_small else full_size
+        for start in range(0, len(batch_rows), size):
+            rows = batch_rows[start : start + size]  # the places of each row's texts
+            shapes = ([(texts[i].positions, texts[i].count) for i in row] for row in rows)
+            places = list(itertools.chain.from_iterable(rows))
+            yield Plan(places, list(spots(shapes)), size, length, length // positions_per_text)
+
+
+def _positions_per_text(texts: Sequence[Row]) -> int:
+    """The positions of a shared row for each slot: a text with one group takes one slot."""
+    # Texts with several groups may need a slot for each position.
+    if any(text.count > 1 for text in texts):
+        return 1
+    mean_length = sum(text.positions for text in texts) / len(texts)
+    return 8 if mean_length >= 8 else 3
+
+
+def _pack_by_language(
+    texts: Sequence[Row], max_length: int, positions_per_text: int
+) -> list[tuple[int, list[int]]]:
+    """(width, places of its texts) of each row: `_SHARED` positions, or those of a longer text."""
+    by_language: dict[int, list[int]] = {}
+    for place, text in enumerate(texts):
+        by_language.setdefault(text.language, []).append(place)
+    packed = []
+    for places in by_language.values():
+        lengths = [texts[place].positions for place in places]
+        for row_width, row in pack(lengths, _SHARED, max_length, positions_per_text):
+            packed.append((row_width, [places[number] for number in row]))
+    return packed
+
+
 def width(length: int, shortest: int, longest: int) -> int:
     """The positions of a batch for rows of a length: a power of two from `shortest`, or `longest`."""
     return min(max(shortest, 1 << (length - 1).bit_length()), longest)
@@ -56,17 +157,17 @@ def widths(lengths: Sequence[int], shortest: int, worth: int, longest: int = 0) 
       worth: rows of a width between two of them, 1.5 times the narrower one, from which on it is used.
       longest: the widest width; 0: none is too wide.
     """
-    known = [shortest]
+    usable = [shortest]
     next_width = shortest
     most = max(lengths, default=0)
     while next_width < most:
         middle = next_width * 3 // 2
         # Every width is one more program to compile.
         if sum(next_width < length <= middle for length in lengths) >= worth:
-            known.append(middle)
+            usable.append(middle)
         next_width *= 2
-        known.append(next_width)
-    chosen = (known[bisect.bisect_left(known, length)] for length in lengths)
+        usable.append(next_width)
+    chosen = (usable[bisect.bisect_left(usable, length)] for length in lengths)
     return [min(width, longest or width) for width in chosen]
 
 
@@ -80,12 +181,12 @@ def group_rows(keys: Iterable[Any], size: int) -> Iterator[tuple[Any, list[int]]
     Yields:
       A key and the places of the rows of a batch, by ascending keys.
     """
-    places: dict[Any, list[int]] = {}
+    places_of: dict[Any, list[int]] = {}
     for place, key in enumerate(keys):
-        places.setdefault(key, []).append(place)
-    for key, some in sorted(places.items()):
-        for start in range(0, len(some), size):
-            yield key, some[start : start + size]
+        places_of.setdefault(key, []).append(place)
+    for key, places in sorted(places_of.items()):
+        for start in range(0, len(places), size):
+            yield key, places[start : start + size]
 
 
 def pack(
@@ -105,19 +206,19 @@ def pack(
     places: dict[int, list[int]] = {}
     for place, length in enumerate(lengths):
         places.setdefault(length, []).append(place)
-    known = sorted(places)
-    while known:
-        wide = max(width, min(1 << (known[-1] - 1).bit_length(), longest))
+    lengths_left = sorted(places)
+    while lengths_left:
+        wide = max(width, min(1 << (lengths_left[-1] - 1).bit_length(), longest))
         room = wide
         row: list[int] = []
         while len(row) < wide // positions_per_text and (
-            number := bisect.bisect_right(known, room)
+            number := bisect.bisect_right(lengths_left, room)
         ):
-            length = known[number - 1]
+            length = lengths_left[number - 1]
             row.append(places[length].pop())
             room -= length
             if not places[length]:
-                del known[number - 1]
+                del lengths_left[number - 1]
         yield wide, row
 
 

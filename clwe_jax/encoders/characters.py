@@ -7,8 +7,8 @@ from typing import Sequence
 
 import numpy as np
 
-from clwe_jax.encoders.batching import Spot
-from clwe_jax.encoders.encode import Row, RowEncoder
+from clwe_jax.encoders.batching import Row, Spot
+from clwe_jax.encoders.encode import RowEncoder
 from clwe_jax.text.vocab import spelling
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.vocab.word_vocab import WordVocabulary

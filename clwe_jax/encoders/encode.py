@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 import functools
-import itertools
 import numbers
 from typing import Any, Callable, Iterator, Protocol, Sequence, runtime_checkable
 
@@ -15,17 +13,13 @@ import numpy as np
 
 from clwe_jax import terminal
 from clwe_jax.encoders import batching
-from clwe_jax.encoders.batching import Plan, Spot
+from clwe_jax.encoders.batching import Plan, Row, Spot
 from clwe_jax.encoders.protocols import Encoder, Pools
 from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.models.pooling import last_layers
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Array, Batch, EncodeFn, Hidden, Variables, piece_shapes
 
-_SHORTEST = 8  # positions of the shortest row
-_SHARED = 64  # positions of a batch's row that several rows share
-_FEW = 8  # batch size for at most this many rows
-_WORTH = 1_024  # rows of a further width, from which on it saves more than its compilation costs
 _AHEAD = 2  # batches in flight while another one is fetched
 
 VectorFn = Callable[[Variables, Batch], Array]
@@ -106,9 +100,9 @@ def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:
         chosen = vectors[..., last_layers(layers), :]
         return chosen.mean_of_layers() if isinstance(chosen, AveragesLayers) else chosen.mean(-2)
     if not isinstance(layer, numbers.Integral) or not 0 <= layer <= layers:
-        known = f"0 (the embeddings) to {layers}" if layers else "0 only"
+        numbered = f"0 (the embeddings) to {layers}" if layers else "0 only"
         raise ValueError(
-            f"layer={layer!r}: this model's layers are {known}; expected one of them, or "
+            f"layer={layer!r}: this model's layers are {numbered}; expected one of them, or "
             f"{MEAN_LAST4!r} for the mean of the last four (of all where there are fewer)"
         )
     return vectors[..., layer, :]
@@ -119,35 +113,6 @@ def select(vectors: np.ndarray, layer: Layer | None) -> np.ndarray:
     if isinstance(layer, str) and layer == "all":
         return vectors
     return select_layer(vectors, MEAN_LAST4 if layer is None else layer)
-
-
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """A text as word pieces in groups, whose vectors are averaged.
-
-    Attributes:
-      ids: piece ids, without [CLS] and [SEP].
-      groups: group of each piece, numbered from 0; -1: no group.
-      language: language id.
-      weights: weight of each piece in a second mean; None: there is no second mean.
-      ends: groups of [CLS] and of [SEP].
-    """
-
-    ids: Sequence[int]
-    groups: Sequence[int]
-    language: int
-    weights: Sequence[float] | None = None
-    ends: tuple[int, int] = (-1, -1)
-
-    @property
-    def positions(self) -> int:
-        """Those of its pieces, of [CLS] and of [SEP]."""
-        return len(self.ids) + 2
-
-    @property
-    def count(self) -> int:
-        """The number of groups."""
-        return max(*self.ends, max(self.groups, default=-1)) + 1
 
 
 def group_by_word(owners: Sequence[int], pool: str) -> list[int]:
@@ -211,17 +176,20 @@ class RowEncoder:
         """
         pending: collections.deque[tuple[Plan, Array]] = collections.deque()
         with terminal.task("texts", len(rows)) as advance:
-            for plan in self._pack_batches(rows) if self._packs else self._separate_batches(rows):
-                own = [rows[i] for i in plan.places]
-                batch = self.batch(own, plan.size, plan.length, plan.spots)
+            plan_batches = batching.share_rows if self._packs else batching.separate
+            for plan in plan_batches(rows, self.batch_size, self.max_length):
+                batch_rows = [rows[i] for i in plan.places]
+                batch = self.batch(batch_rows, plan.size, plan.length, plan.spots)
                 pending.append((plan, self._pool(variables, batch, slots=plan.slots)))
                 if len(pending) > _AHEAD:
                     yield from _fetch(rows, reduce, *pending.popleft())
-                advance(len(own))
+                advance(len(batch_rows))
             while pending:
                 yield from _fetch(rows, reduce, *pending.popleft())
 
-    def whole(self, program: VectorFn, variables: Variables, rows: Sequence[Row]) -> np.ndarray:
+    def vectors_of_rows(
+        self, program: VectorFn, variables: Variables, rows: Sequence[Row]
+    ) -> np.ndarray:
         """One vector of each row, float32 [N, D], as the model itself makes it; 0 without pieces.
 
         Args:
@@ -229,8 +197,8 @@ class RowEncoder:
           rows: the rows; their groups are not read.
         """
         row_vectors = np.zeros((len(rows), self.shape(variables)[1]), np.float32)
-        call = _whole_program(program)
-        for plan in self._separate_batches(rows):
+        call = _row_program(program)
+        for plan in batching.separate(rows, self.batch_size, self.max_length):
             batch = self.batch([rows[i] for i in plan.places], plan.size, plan.length)
             # The key is this module's own; a model reads those of `batch_shapes`.
             batch.pop("groups")
@@ -239,62 +207,6 @@ class RowEncoder:
                 if len(rows[place].ids):
                     row_vectors[place] = vectors[row]
         return row_vectors
-
-    def _separate_batches(self, rows: Sequence[Row]) -> Iterator[Plan]:
-        """Batches of rows of similar length, whose lengths are `batching.widths`.
-
-        The slots of a row hold its means: 1 slot, or one for every position.
-        """
-        size = min(_FEW, self.batch_size) if len(rows) <= _FEW else self.batch_size
-        taken = [row.positions for row in rows]
-        lengths = batching.widths(taken, _SHORTEST, _WORTH, self.max_length)
-        # Slots are a shape of the program: 1 or the length, so that rows share few programs.
-        shapes = [
-            (length, 1 if max(row.groups, default=0) <= 0 else length)
-            for row, length in zip(rows, lengths)
-        ]
-        for (length, slots), places in batching.group_rows(shapes, size):
-            yield Plan(places, [Spot(row) for row in range(len(places))], size, length, slots)
-
-    def _pack_batches(self, rows: Sequence[Row]) -> Iterator[Plan]:
-        """Batches in which a row of `_SHARED` positions, or of those of a longer text, holds several texts.
-
-        Little is padding then, and texts of most lengths share one program.
-        """
-        if len(rows) <= _FEW:
-            yield from self._separate_batches(rows)
-            return
-        by_language: dict[int, list[int]] = {}
-        for place, row in enumerate(rows):
-            by_language.setdefault(row.language, []).append(place)
-        # A row of the batch mostly holds four texts or more.
-        size = max(1, self.batch_size // 4)
-        shapes = [(row.positions, row.count) for row in rows]
-        # Texts with several groups may need a slot for each position. Texts with one group need one slot
-        # each, so that a limit on the texts of a row limits its slots.
-        has_groups = any(count > 1 for _, count in shapes)
-        total = sum(taken for taken, _ in shapes)
-        per_text = 8 if total >= 8 * len(rows) else 3
-        if has_groups:
-            per_text = 1
-        bins = []  # width of a row of the batch, places of its texts
-        for own in by_language.values():
-            taken = [shapes[place][0] for place in own]
-            for width, packed in batching.pack(taken, _SHARED, self.max_length, per_text):
-                bins.append((width, [own[number] for number in packed]))
-        few = max(1, size // 4)
-        full_width = 0  # of the last batch of `size` rows, whose program serves what is left, too
-        for width, chosen in batching.group_rows((width for width, _ in bins), size):
-            shared = [bins[number][1] for number in chosen]
-            batch_rows = few if len(shared) <= 2 * few and width != full_width else size
-            if batch_rows == size:
-                full_width = width
-            for start in range(0, len(shared), batch_rows):
-                texts_of_rows = shared[start : start + batch_rows]
-                texts = list(itertools.chain.from_iterable(texts_of_rows))
-                sizes = ([shapes[text] for text in row] for row in texts_of_rows)
-                spots = list(batching.spots(sizes))
-                yield Plan(texts, spots, batch_rows, width, width // per_text)
 
     def batch(
         self, rows: Sequence[Row], size: int, length: int, spots: Sequence[Spot] | None = None
@@ -313,19 +225,19 @@ class RowEncoder:
         if weighted:
             arrays["weights"] = np.zeros((size, length), np.float32)
         for row, spot in zip(rows, spots or [Spot(place) for place in range(len(rows))]):
-            taken = row.positions
-            here = spot.row, slice(spot.start, spot.start + taken)
-            filled = vocabulary.real_places(taken)
-            arrays["inputs"][here] = [vocabulary.cls_id, *row.ids, vocabulary.sep_id]
-            arrays["segment_ids"][here] = spot.segment * filled
-            arrays["positions"][here] = np.arange(taken)
-            arrays["language_ids"][here] = row.language
-            arrays["source_language_ids"][here] = row.language
+            length = row.positions
+            span = spot.row, slice(spot.start, spot.start + length)
+            filled = vocabulary.real_places(length)
+            arrays["inputs"][span] = [vocabulary.cls_id, *row.ids, vocabulary.sep_id]
+            arrays["segment_ids"][span] = spot.segment * filled
+            arrays["positions"][span] = np.arange(length)
+            arrays["language_ids"][span] = row.language
+            arrays["source_language_ids"][span] = row.language
             groups = np.array([row.ends[0], *row.groups, row.ends[1]])
             groups[groups >= 0] += spot.group
-            arrays["groups"][here] = np.where(filled, groups, -1)
+            arrays["groups"][span] = np.where(filled, groups, -1)
             if weighted:
-                arrays["weights"][here] = [0.0, *row.weights, 0.0]
+                arrays["weights"][span] = [0.0, *row.weights, 0.0]
         # Nothing is masked: each piece is its own target.
         arrays["targets"] = arrays["inputs"]
         return arrays
@@ -333,7 +245,7 @@ class RowEncoder:
     def shape(self, variables: Variables) -> tuple[int, int]:
         """(layers + 1, D); nothing is computed."""
         # Shapes depend neither on the rows nor on their length: one short row is enough.
-        batch = self.batch([], 1, min(_SHORTEST, self.max_length))
+        batch = self.batch([], 1, min(batching.SHORTEST, self.max_length))
         batch.pop("groups")
         hidden = jax.eval_shape(self._encode_fn, variables, batch)
         return len(hidden.layers), hidden.last.shape[-1]
@@ -345,7 +257,7 @@ def _program(encode_fn: EncodeFn) -> ShardedCall:
 
 
 @functools.lru_cache(maxsize=4)
-def _whole_program(program: VectorFn) -> ShardedCall:
+def _row_program(program: VectorFn) -> ShardedCall:
     return ShardedCall(program)
 
 

@@ -11,9 +11,10 @@ from typing import Any, Iterator, Mapping, Sequence
 from absl import logging
 import numpy as np
 
+from clwe_jax.encoders.batching import Row
 from clwe_jax.encoders.characters import encoder_of
 from clwe_jax.encoders.checks import choose_pool
-from clwe_jax.encoders.encode import EncodesSentences, Reduce, Row, WordLists, group_by_word
+from clwe_jax.encoders.encode import EncodesSentences, Reduce, WordLists, group_by_word
 from clwe_jax.encoders.protocols import WordSample, WordSpace
 from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.vocab.tokenizer import Tokenizer
@@ -122,7 +123,7 @@ class ModelEncoder:
         rows = self._sentence_rows(texts, language)
         if self._own:
             program = self.objective.sentence_vectors
-            return reduce(self._rows().whole(program, self.variables, rows)[:, None])
+            return reduce(self._rows().vectors_of_rows(program, self.variables, rows)[:, None])
         return self._pool(rows, 1, reduce)[0]
 
     def pool_in_all_ways(

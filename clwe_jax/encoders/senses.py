@@ -9,7 +9,8 @@ from typing import NamedTuple, Sequence
 import numpy as np
 
 from clwe_jax.encoders.characters import encoder_of, reads_characters
-from clwe_jax.encoders.encode import Row, RowEncoder
+from clwe_jax.encoders.batching import Row
+from clwe_jax.encoders.encode import RowEncoder
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
 

@@ -18,7 +18,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.encoders.characters import encoder_of
-from clwe_jax.encoders.encode import Row
+from clwe_jax.encoders.batching import Row
 from clwe_jax.encoders.protocols import HasObjective
 from clwe_jax.evaluate.context import Context, language_model
 from clwe_jax.evaluate.wsd_files import AnnotatedCorpus, first_senses, read

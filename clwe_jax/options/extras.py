@@ -4,17 +4,12 @@ from __future__ import annotations
 
 _BEAM = {"apache_beam", "array_record"}  # of the extra 'beam'
 # Libraries of the extra 'train'. XLM's and LASER's tokenizers name their own extras.
-TRAIN = {
-    "clu",
-    "importlib_resources",
-    "optuna",
-    "sacrebleu",
-    "seqio",
-    "tensorboard",
-    "tensorflow",
-    "tensorflow_datasets",
-    "tensorflow_text",
-}
+TRAIN = set(
+    """
+    clu importlib_resources optuna sacrebleu seqio tensorboard tensorflow tensorflow_datasets
+    tensorflow_text
+    """.split()
+)
 
 
 def explain_error(error: ImportError) -> str:

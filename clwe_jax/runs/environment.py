@@ -20,18 +20,11 @@ _CODE = ("clwe_jax", "configs", "benchmarks", ":!benchmarks/ledger", ":!*.md")
 _ENTRY = os.path.join("clwe_jax", "__main__.py")  # of `python -m clwe_jax`, which is `clwe-jax`
 # Distribution -> the module that shows whether the process uses it.
 _PACKAGES = {
-    "clwe_jax": "clwe_jax",
-    "jax": "jax",
-    "flax": "flax",
-    "optax": "optax",
-    "numpy": "numpy",
-    "orbax-checkpoint": "orbax.checkpoint",
-    "scipy": "scipy",
-    "gensim": "gensim",
-    "tensorflow": "tensorflow",
-    "seqio": "seqio",
-    "torch": "torch",
-    "transformers": "transformers",
+    name: name.replace("-", ".")
+    for name in (
+        "clwe_jax jax flax optax numpy orbax-checkpoint scipy gensim tensorflow seqio torch "
+        "transformers"
+    ).split()
 }
 
 

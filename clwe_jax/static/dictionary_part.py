@@ -10,6 +10,8 @@ from clwe_jax.embeddings.ngrams import Regression
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_rows import WordRows
 from clwe_jax.encoders.spaces import StaticSpaces
+from clwe_jax.options.static import StaticOptions
+from clwe_jax.static.finished_space import FinishedSpace
 
 
 class DictionaryPart(NamedTuple):
@@ -32,20 +34,28 @@ class DictionaryPart(NamedTuple):
           trained: language -> trained vectors in the hub's space.
           trained_length: length of a trained vector; the dictionary's vectors have length 1.
         """
-        known = dictionary_text.vectors(self.rows, self.paired)
-        joined = concatenate.vectors(known, trained, trained_length)
+        of_dictionary = dictionary_text.vectors(self.rows, self.paired)
+        joined = concatenate.vectors(of_dictionary, trained, trained_length)
         return dataclasses.replace(spaces, raw=joined, shared={}, alignments={})
 
     def spell_unknown(
-        self, spaces: StaticSpaces, trained_dim: int, compared_share: float
+        self,
+        spaces: StaticSpaces,
+        trained_dim: int,
+        settings: StaticOptions,
+        finished: FinishedSpace | None = None,
     ) -> StaticSpaces:
-        """The space in which words without a vector have one from their n-grams.
+        """The space in which words without a vector have one from their n-grams, if the options say so.
 
         Args:
           trained_dim: width of the part behind the dictionary's; 0: there is none.
-          compared_share: as of `StaticOptions`.
+          settings: `config.static`.
+          finished: space that these languages are added to; None: they stay alone.
         """
+        if settings.words.unknown != "ngrams":
+            return spaces
         spelling = dictionary_text.make_spelling(
-            self.rows, trained_dim, compared_share, self.paired
+            self.rows, trained_dim, settings.compared_share, self.paired
         )
-        return dataclasses.replace(spaces, spelling=spelling)
+        spelled = dataclasses.replace(spaces, spelling=spelling)
+        return finished.extend(spelled) if finished else spelled

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import os
-from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
 
@@ -90,8 +89,8 @@ class Static(Job):
 
     def advise(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
         # A run without test sets has no figures, and its file of figures is an empty object.
-        whole = os.path.exists(self.path(FIGURES))
-        if not whole or report.get("static", {}).get("evals") != self._evals():
+        has_figures = os.path.exists(self.path(FIGURES))
+        if not has_figures or report.get("static", {}).get("evals") != self._evals():
             return ""
         return (
             "This run is finished. To evaluate otherwise, change config.evals; to start again, "
@@ -100,30 +99,20 @@ class Static(Job):
 
     def stages(self):
         config = self.config
-        workdir = self.workdir
         vectors = self._vectors_stage  # names of stages are figures of record.json: stage/training
-        sources = ("dictionaries",)
-        model = ("writing",)
-        mine = Stage("mining", self._mine, sources, lambda: forecast.links(config))
+        sources = "dictionaries"
+        model = "writing"
+        stages = [Stage(sources, self.read_dictionaries, (), self._describe_dictionaries)]
+        if config.static.mine or config.learns_from_pairs:
+            stages.append(Stage("mining", self._mine, (sources,), lambda: forecast.links(config)))
         return [
-            Stage(
-                "dictionaries",
-                self.read_dictionaries,
-                (),
-                lambda: forecast.dictionaries(config, workdir),
-            ),
-            *([mine] if config.static.mine or config.learns_from_pairs else []),
-            Stage(vectors, self._make_vectors, (*sources, "mining"), self._describe_vectors),
-            Stage("alignment", self._align, (*sources, vectors), self._describe_alignment),
-            Stage("writing", self._write_vectors, (*sources, "mining", vectors, "alignment")),
-            Stage(
-                "evaluation",
-                self._evaluate,
-                (*sources, *model),
-                lambda: forecast.evaluations(config, workdir),
-            ),
-            Stage("induced dictionaries", self._induce, model),
-            Stage("proposed entries", self._propose, (*sources, *model)),
+            *stages,
+            Stage(vectors, self._make_vectors, (sources, "mining"), self._describe_vectors),
+            Stage("alignment", self._align, (sources, vectors), self._describe_alignment),
+            Stage(model, self._write_vectors, (sources, "mining", vectors, "alignment")),
+            Stage("evaluation", self._evaluate, (sources, model), self._describe_evaluations),
+            Stage("induced dictionaries", self._induce, (model,)),
+            Stage("proposed entries", self._propose, (sources, model)),
         ]
 
     @property
@@ -142,6 +131,12 @@ class Static(Job):
     def _needs_alignment(self) -> bool:
         return self._uses_given_vectors or self.config.static.refinement
 
+    def _describe_dictionaries(self) -> Iterable[str]:
+        return forecast.dictionaries(self.config, self.workdir)
+
+    def _describe_evaluations(self) -> Iterable[str]:
+        return forecast.evaluations(self.config, self.workdir)
+
     def _describe_alignment(self) -> list[str]:
         return [forecast.alignment(self.config)] if self._needs_alignment else []
 
@@ -158,9 +153,9 @@ class Static(Job):
         config = self.config
         languages = options.languages(config)
         folders = text_of_run.resolve_folders(config, self.workdir)
-        given = self._uses_given_vectors
-        # Given vectors keep their own case, which the dictionary has to meet.
-        lower_case = config.align.lower_case_dictionary if given else config.data.lower_case
+        lower_case = config.data.lower_case
+        if self._uses_given_vectors:  # they keep their own case, which the dictionary has to meet
+            lower_case = config.align.lower_case_dictionary
         normalizer = Normalizer(lower_case, config.data.simplify_chinese)
         dictionary = training_dictionary.load(config, folders, self.workdir, normalizer)
         tests = lexica.tests(config, folders, normalizer)
@@ -173,7 +168,7 @@ class Static(Job):
         )
         measurements = evaluators.build(config.evals, context, folders)
         trainer = None
-        if not given:
+        if not self._uses_given_vectors:
             folder = config.static.trained or self.path("trained")
             segmenter = lexica.segmenter(languages, dictionary, tests)
             trainer = Trainer(config, folder, folders, normalizer, segmenter, dictionary)
@@ -192,12 +187,12 @@ class Static(Job):
             tested = given_pairs.list_tested_languages(sources.evaluators)
             report = given_pairs.report_links(links, trainer, dictionary, sources.tests, tested)
         if config.static.mine and config.data.source != PAIRS:
-            found = trainer.mine(report.links)
+            text_links = trainer.mine(report.links)
             judge = config.static.judge
-            mining = mined.write(found, dictionary, folder, gold, judge, trainer.spellings)
+            mining = mined.write(text_links, dictionary, folder, gold, judge, trainer.spellings)
             report = report.join(mining)
-        place = os.path.join(folder, mined.DICTIONARY)
-        mined.write_dictionaries(report.links, place, trainer.spellings)
+        dictionaries = os.path.join(folder, mined.DICTIONARY)
+        mined.write_dictionaries(report.links, dictionaries, trainer.spellings)
         return report
 
     def _make_vectors(self, sources: _Sources, mining: mined.LinkReport | None) -> UnalignedVectors:
@@ -233,25 +228,19 @@ class Static(Job):
             spellings=trainer.spellings if trainer else {},
         )
         static = self.config.static
-        alone = self._is_dictionary_alone
-        finished = trainer.finished_space if trainer else None
-        dim = self.config.embeddings.dim if alone else static.dictionary_dim
-        if not dim:
+        if self._is_dictionary_alone:  # the trainer's vectors are the dictionary's
+            part = self._make_dictionary_part(sources, mining, self.config.embeddings.dim, counts)
+            return part.spell_unknown(aligned, 0, static, trainer.finished_space)
+        if not static.dictionary_dim:
             return aligned
-        part = self._make_dictionary_part(sources, mining, dim, counts)
-        if alone:  # the trainer's vectors are the dictionary's
-            both = aligned
-            trained_dim = 0
-        else:
-            trained = {language: aligned.vectors(language) for language in aligned.languages}
-            trained_dim = trained[aligned.hub].dim
-            if finished:
-                trained = finished.rotate(trained)
-            both = part.put_before(aligned, trained, static.trained_length)
-        if static.words.unknown != "ngrams":
-            return both
-        spelled = part.spell_unknown(both, trained_dim, static.compared_share)
-        return finished.extend(spelled) if finished else spelled
+        part = self._make_dictionary_part(sources, mining, static.dictionary_dim, counts)
+        finished = trainer.finished_space if trainer else None
+        trained = {language: aligned.vectors(language) for language in aligned.languages}
+        trained_dim = trained[aligned.hub].dim
+        if finished:
+            trained = finished.rotate(trained)
+        concatenated = part.put_before(aligned, trained, static.trained_length)
+        return part.spell_unknown(concatenated, trained_dim, static, finished)
 
     def _make_dictionary_part(
         self, sources: _Sources, mining: mined.LinkReport | None, dim: int, counts: Counts
@@ -274,27 +263,24 @@ class Static(Job):
             stamps = sources.trainer.stamps
         else:
             stamps = training_dictionary.stamps(self.config, sources.folders)
+        made_with = {
+            # The dictionary that the map is fitted to leaves out test words.
+            "tests": training_dictionary.tests_of(self.config),
+            "words": [len(source), len(target)],
+            **unaligned.made_with,
+        }
+        fit = lambda: refine.fit(
+            self.config.align,
+            self.config.seed,
+            source,
+            target,
+            sources.dictionary,
+            (language, hub),
+            unaligned.shared.get(language, frozenset()),
+        )
+        path = self.path("alignments", f"{language}-{hub}.npz")
         return CachedResult(
-            self.path("alignments", f"{language}-{hub}.npz"),
-            {
-                # The dictionary that the map is fitted to leaves out test words.
-                "tests": training_dictionary.tests_of(self.config),
-                "words": [len(source), len(target)],
-                **unaligned.made_with,
-            },
-            functools.partial(
-                refine.fit,
-                self.config.align,
-                self.config.seed,
-                source,
-                target,
-                sources.dictionary,
-                (language, hub),
-                unaligned.shared.get(language, frozenset()),
-            ),
-            Alignment.save,
-            Alignment.load,
-            stamps=stamps,
+            path, made_with, fit, Alignment.save, Alignment.load, stamps=stamps
         ).result()
 
     def _write_vectors(

@@ -10,20 +10,12 @@ from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.words.words import RULES
 
 # The options that decide which words are counted, and how often.
-_TEXT = (
-    "source",
-    "languages",
-    "lower_case",
-    "simplify_chinese",
-    "dictionaries",
-    "dictionary_clean",
-    "dictionary_pivot",
-    "exclude_dictionaries",
-    "pocket_sentences",
-    "pocket_domains",
-    "pocket_shared",
-    "pocket_shared_order",
-    "pocket_apart",
+_TEXT = tuple(
+    """
+    source languages lower_case simplify_chinese dictionaries dictionary_clean dictionary_pivot
+    exclude_dictionaries pocket_sentences pocket_domains pocket_shared pocket_shared_order
+    pocket_apart
+    """.split()
 )
 
 
@@ -70,9 +62,9 @@ def of_balanced_counts(config: StaticRun) -> dict[str, Any]:
 
 def of_vectors(config: StaticRun) -> dict[str, Any]:
     """Of vectors that are trained on text alone."""
-    own = values_of(config.embeddings)
-    del own["max_vocab"]  # it cuts the vectors after the training
-    return of_balanced_counts(config) | own
+    of_training = values_of(config.embeddings)
+    del of_training["max_vocab"]  # it cuts the vectors after the training
+    return of_balanced_counts(config) | of_training
 
 
 def of_taught_vectors(config: StaticRun) -> dict[str, Any]:

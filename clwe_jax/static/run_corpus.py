@@ -35,26 +35,26 @@ class RunCorpus:
     segmenter: Segmenter
 
     @functools.cached_property
-    def whole(self) -> Corpus:
+    def all_text(self) -> Corpus:
         """The running words of the text, with those of the given pairs.
 
         Raises:
           ValueError: the given pairs have no sentence in a language of the run.
         """
         if not self.config.learns_from_pairs:
-            return self.own
-        own = None if self.config.data.source == PAIRS else self.own
-        whole = self.given_text.append_to(own, options.languages(self.config))
-        empty = [language for language in whole.languages if not whole.size(language)]
+            return self.of_files
+        of_files = None if self.config.data.source == PAIRS else self.of_files
+        text = self.given_text.append_to(of_files, options.languages(self.config))
+        empty = [language for language in text.languages if not text.size(language)]
         if empty:
             raise ValueError(
                 f"config.data.pairs={self.config.data.pairs} has no sentence in {', '.join(empty)} that another "
                 "language of the run translates: add its file there, or take it out of --config.data.languages"
             )
-        return whole
+        return text
 
     @functools.cached_property
-    def own(self) -> Corpus:
+    def of_files(self) -> Corpus:
         """The running words of the text files."""
         return corpora.read(self._files, self.normalizer, self.segmenter)
 
@@ -66,21 +66,22 @@ class RunCorpus:
     @functools.cached_property
     def stamps(self) -> dict[str, str]:
         """Name -> stamp of each file of text and pairs."""
-        found: dict[str, str] = {}
+        by_name: dict[str, str] = {}
         if self.config.data.source != PAIRS:
             paths = itertools.chain(*self._files.files.values())
-            found |= stamps.stamps(paths, self.folders["text"])
+            by_name |= stamps.stamps(paths, self.folders["text"])
         if self.config.learns_from_pairs:
-            found |= stamps.stamps(self._given_pairs.files)
-        return found
+            by_name |= stamps.stamps(self._given_pairs.files)
+        return by_name
 
     @property
     def repairs(self) -> dict[str, int]:
         """Fault of a line -> number of lines that were mended or left out, of what was read so far."""
         # Not by the properties, which would read text that no stage has asked for.
-        read = [self.__dict__[x].mended for x in ("whole", "own") if x in self.__dict__]
-        given = self.__dict__["_given_pairs"].skipped if "_given_pairs" in self.__dict__ else {}
-        return {**(read[0] if read else {}), **given}
+        read = vars(self)
+        texts = [read[name].mended for name in ("all_text", "of_files") if name in read]
+        of_pairs = read["_given_pairs"].skipped if "_given_pairs" in read else {}
+        return {**(texts[0] if texts else {}), **of_pairs}
 
     @functools.cached_property
     def _given_pairs(self) -> Given:

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import itertools
 import os
+import types
 from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
@@ -53,17 +54,20 @@ SUBWORDS = "subwords.npz"  # of joint vectors, where they are kept
 GROWN = "mined.npz"  # what was mined
 GIVEN = "given.npz"  # links of given pairs
 PAIRED = "paired.npz"  # what given pairs teach
-RecordOf = Callable[[StaticRun], dict[str, Any]]  # the options that a file depends on
 _CACHED_TEXTS = 1 << 16  # sentences whose words are kept
+# Reads and writes values that JSON can hold, as `Vectors.load` and `save` do vectors.
+_JSON = types.SimpleNamespace(
+    load=atomic.read_json, save=lambda values, path: atomic.write_json(path, values)
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Trainer:
     """Trains vectors and mines links on a run's text, or loads those of an earlier start.
 
-    Every result is a file with a record of the options that it was made with (`made_with`,
-    `cached.CachedResult`). Runs that differ only in reallocation and alignment may share the folder.
-    Properties are lazy: the text is read when something needs it that no earlier start has kept.
+    Every result is a file with a record of the options that it was made with (`_keep`, `made_with`). Runs
+    that differ only in reallocation and alignment may share the folder. Properties are lazy: the text is
+    read when something needs it that no earlier start has kept.
 
     Attributes:
       config: of the run.
@@ -80,7 +84,7 @@ class Trainer:
     segmenter: Segmenter
     dictionary: Dictionary | None
     _rows: dict[int, WordRows] = dataclasses.field(default_factory=dict, init=False, repr=False)
-    _paired: dict[str, Regression] = dataclasses.field(default_factory=dict, init=False, repr=False)
+    _fitted: dict[str, Regression] = dataclasses.field(default_factory=dict, init=False, repr=False)
 
     @property
     def _languages(self) -> tuple[str, ...]:
@@ -92,25 +96,25 @@ class Trainer:
         Args:
           links: what was mined, for 'dictionary'.
         """
-        config = self.config
-        kind = self.config.static.training
-        max_words = config.embeddings.max_vocab
-        hub = options.hub_of(config)
-        if kind == "dictionary":
-            rows = self.rows(config.embeddings.dim, links)
-            whole = dictionary_text.vectors(rows, self.pair_regressions(links))
+        static = self.config.static
+        max_words = self.config.embeddings.max_vocab
+        hub = options.hub_of(self.config)
+        if static.training == "dictionary":
+            rows = self.rows(self.config.embeddings.dim, links)
+            vectors = dictionary_text.vectors(rows, self.pair_regressions(links))
             # Each when it is asked for, in half precision: all languages of such width fill the memory.
-            top = LazyVectors(whole, lambda x: whole[x].top(max_words).to_float16())
-            return UnalignedVectors(top)
-        by_language = {"separate": self._separate, "duong": self._duong}
-        if kind in by_language:
-            whole = by_language[kind]()
-            return UnalignedVectors({x: vectors.top(max_words) for x, vectors in whole.items()})
-        joint = self._joint(replaces_words=kind == "replace")
-        if not config.static.reallocation:
+            return UnalignedVectors(
+                LazyVectors(vectors, lambda x: vectors[x].top(max_words).to_float16())
+            )
+        if static.training in ("separate", "duong"):
+            alone = static.training == "separate"
+            vectors = self._separate_vectors() if alone else self._duong_vectors()
+            return UnalignedVectors({x: of_x.top(max_words) for x, of_x in vectors.items()})
+        joint = self._joint_vectors()
+        if not static.reallocation:
             return unaligned.split_by_text(joint, self._balanced_counts, hub, max_words)
-        separate = self._separate() if config.static.rule == "neighbours" else None
-        return unaligned.reallocate_words(config, joint, self._balanced_counts, hub, separate)
+        separate = self._separate_vectors() if static.rule == "neighbours" else None
+        return unaligned.reallocate_words(self.config, joint, self._balanced_counts, hub, separate)
 
     def rows(self, dim: int, links: WordLinks) -> WordRows:
         """The dictionary's rows of all words, [words, dim], made once; with the mined `links`."""
@@ -120,26 +124,19 @@ class Trainer:
 
     def mine(self, links: WordLinks) -> TextLinks:
         """Mines the text for links that the dictionary and `links` lack."""
-
-        def make() -> TextLinks:
-            settings = self.config.static.mining
-            seed = self.config.seed
-            return mining.grow(self.graph, self.corpus.own, settings, seed, links)
-
-        return self._keep(GROWN, made_with.of_links, make, TextLinks.save, TextLinks.load)
+        mine = lambda: mining.grow(
+            self.graph, self.corpus.of_files, self.config.static.mining, self.config.seed, links
+        )
+        return self._keep(GROWN, made_with.of_links(self.config), mine, TextLinks)
 
     @functools.cached_property
     def given_links(self) -> TextLinks:
         """The links of the words of the given pairs."""
-
-        def make() -> TextLinks:
-            settings = self.config.static.mining
-            seed = self.config.seed
-            return TextLinks(
-                given_links.link_words(self.graph, self.corpus.given_text, settings, seed)
-            )
-
-        return self._keep(GIVEN, made_with.of_links, make, TextLinks.save, TextLinks.load)
+        settings = self.config.static.mining
+        link = lambda: TextLinks(
+            given_links.link_words(self.graph, self.corpus.given_text, settings, self.config.seed)
+        )
+        return self._keep(GIVEN, made_with.of_links(self.config), link, TextLinks)
 
     def pair_regressions(self, links: WordLinks) -> Mapping[str, Regression]:
         """What the given pairs teach of each language's words.
@@ -147,39 +144,36 @@ class Trainer:
         Args:
           links: of words, from which the vectors of the sentences begin.
         """
-        if not self.config.learns_from_pairs:
-            return {}
+        if self.config.learns_from_pairs and not self._fitted:
+            fit = lambda: self._fit_pairs(links)
+            fitted = self._keep(PAIRED, made_with.of_paired(self.config), fit, pair_vectors)
+            self._fitted.update(fitted)
+        return self._fitted
 
-        def make() -> Mapping[str, Regression]:
-            hub = self._graph_hub
-            graph = self.graph
-            rows = word_rows.rows(graph, pair_vectors.DIM, self.config.seed, links).of(hub)
-            # A fixed hub has rows of its own width.
-            start = dict(zip(graph.words[hub], rows[:, : pair_vectors.DIM]))
-            return pair_vectors.fit(graph.ngrams, self.corpus.given_text, hub, start)
-
-        if not self._paired:
-            fitted = self._keep(
-                PAIRED, made_with.of_paired, make, pair_vectors.save, pair_vectors.load
-            )
-            self._paired.update(fitted)
-        return self._paired
+    def _fit_pairs(self, links: WordLinks) -> Mapping[str, Regression]:
+        hub = self._graph_hub
+        graph = self.graph
+        rows = word_rows.rows(graph, pair_vectors.DIM, self.config.seed, links).of(hub)
+        # A fixed hub has rows of its own width.
+        start = dict(zip(graph.words[hub], rows[:, : pair_vectors.DIM]))
+        return pair_vectors.fit(graph.ngrams, self.corpus.given_text, hub, start)
 
     @functools.cached_property
     def graph(self) -> WordGraph:
         """The words of the dictionary and of the text."""
         words = self.config.static.words
-        has_hub = self._graph_hub in self._languages
+        finished = self.finished_space
+        has_meanings = words.meanings and self._graph_hub in self._languages and not finished
         return WordGraph(
-            self._known_dictionary,
+            self._dictionary_or_empty,
             self._dictionary_counts,
             words,
-            self._meanings if words.meanings and has_hub and not self.finished_space else None,
-            self.finished_space.hub if self.finished_space else None,
+            self._meanings if has_meanings else None,  # of words that the graph lists
+            finished.hub if finished else None,
         )
 
     @functools.cached_property
-    def _known_dictionary(self) -> Dictionary:
+    def _dictionary_or_empty(self) -> Dictionary:
         """The dictionary; if it has no pair, an empty one of the run's languages, the hub first."""
         if self.dictionary:
             return self.dictionary
@@ -189,7 +183,7 @@ class Trainer:
 
     @property
     def _graph_hub(self) -> str:
-        return dictionary_vectors.hub(self._known_dictionary)
+        return dictionary_vectors.hub(self._dictionary_or_empty)
 
     @functools.cached_property
     def finished_space(self) -> FinishedSpace | None:
@@ -198,24 +192,26 @@ class Trainer:
 
     def _meanings(self, words: Sequence[str]) -> np.ndarray:
         """The meanings of the hub's words, float32 [words, M]; zeros for unknown words."""
+        make = lambda: self._compute_meanings(words)
+        record = made_with.of_meanings(self.config)
+        vectors = self._keep("meanings.npz", record, make, Vectors)
+        rows = vectors.rows(words)
+        return vectors.vectors[rows] * (rows >= 0)[:, None]
+
+    def _compute_meanings(self, words: Sequence[str]) -> Vectors:
         settings = self.config.static.words
         dim = settings.meaning_dim
         hub = self._graph_hub
         if settings.meanings == "text":
-            seed = self.config.seed
-            make = lambda: meanings.of_text(self.corpus.whole, hub, dim, seed)
-        else:
-            counts = self.counts.get(hub, {})
-            make = lambda: meanings.of_encoder(settings.meanings, words, hub, counts, dim)
-        vectors = self._keep("meanings.npz", made_with.of_meanings, make)
-        rows = vectors.rows(words)
-        return vectors.vectors[rows] * (rows >= 0)[:, None]
+            return meanings.of_text(self.corpus.all_text, hub, dim, self.config.seed)
+        counts = self.counts.get(hub, {})
+        return meanings.of_encoder(settings.meanings, words, hub, counts, dim)
 
     @property
     def _dictionary_counts(self) -> dict[str, dict[str, int]]:
         """language -> word -> occurrences, of the words of the text that dictionary vectors have."""
-        alone = self.config.static.training == "dictionary"
-        min_count = self.config.embeddings.min_count if alone else 2
+        is_alone = self.config.static.training == "dictionary"
+        min_count = self.config.embeddings.min_count if is_alone else 2
         return {
             language: {word: count for word, count in words.items() if count >= min_count}
             for language, words in self.counts.items()
@@ -227,8 +223,8 @@ class Trainer:
         # Evaluators ask for the words of the same sentences several times.
         @functools.lru_cache(_CACHED_TEXTS)
         def words(text: str, language: str) -> list[str]:
-            cut = self.segmenter.words(self.normalizer(text, language), language)
-            return model.phrases(language)(cut)
+            single = self.segmenter.words(self.normalizer(text, language), language)
+            return model.phrases(language)(single)
 
         return model.encoder(split=words)
 
@@ -248,23 +244,25 @@ class Trainer:
         entries = {x: self.dictionary.language_words(x) for x in self._languages}
         # Without phrases the counts of words say all; with them the text is read again.
         if not any(" " in entry for entry in itertools.chain.from_iterable(entries.values())):
-            return {x: sum(self.counts[x].get(y, 0) for y in some) for x, some in entries.items()}
-
-        def count() -> dict[str, int]:
-            text = self.corpus.whole
-            return {x: phrase_counts.count_covered(text, x, some) for x, some in entries.items()}
-
-        return self._keep_json("covered.json", made_with.of_entries, count)
+            return {
+                language: sum(self.counts[language].get(word, 0) for word in words)
+                for language, words in entries.items()
+            }
+        count = lambda: {
+            language: phrase_counts.count_covered(self.corpus.all_text, language, words)
+            for language, words in entries.items()
+        }
+        return self._keep("covered.json", made_with.of_entries(self.config), count, _JSON)
 
     @functools.cached_property
-    def _corpus(self) -> Corpus:
+    def _balanced_text(self) -> Corpus:
         """The running words of the text, in the balance of `static.temperature`."""
-        return self.corpus.whole.sample(self.config.static.temperature, self.config.seed)
+        return self.corpus.all_text.sample(self.config.static.temperature, self.config.seed)
 
     @property
     def _settings(self) -> EmbeddingsOptions:
         """The options of the training, with the number of passes."""
-        words = sum(map(self._corpus.size, self._languages)) // len(self._languages)
+        words = sum(map(self._balanced_text.size, self._languages)) // len(self._languages)
         return self.config.embeddings.over(words)
 
     @functools.cached_property
@@ -281,94 +279,83 @@ class Trainer:
         """The words of the text files, beside the given pairs."""
         if self.config.data.source == PAIRS:
             return frozenset()
-        own = self._keep_counts("own_counts.json", made_with.of_text, lambda: self.corpus.own)
-        return frozenset(own[language])
+        count = lambda: self._count_words(self.corpus.of_files)
+        counts = self._keep("own_counts.json", made_with.of_text(self.config), count, _JSON)
+        return frozenset(counts[language])
 
     @functools.cached_property
     def counts(self) -> dict[str, dict[str, int]]:
         """language -> word -> occurrences in the whole text, most frequent first."""
-        return self._keep_counts("counts.json", made_with.of_text, lambda: self.corpus.whole)
+        count = lambda: self._count_words(self.corpus.all_text)
+        return self._keep("counts.json", made_with.of_text(self.config), count, _JSON)
 
     @functools.cached_property
     def spellings(self) -> Spellings:
         """How the language writes the words of the text and, of those that it lacks, the dictionary's."""
-        own = self._keep_json(
-            "spellings.json", made_with.of_text, lambda: self.corpus.whole.spellings
-        )
+        collect = lambda: self.corpus.all_text.spellings
+        of_text = self._keep("spellings.json", made_with.of_text(self.config), collect, _JSON)
         entries = self.dictionary.spellings if self.dictionary is not None else {}
-        return spellings.merge(own, self.counts, entries)
+        return spellings.merge(of_text, self.counts, entries)
 
     @functools.cached_property
     def _balanced_counts(self) -> dict[str, dict[str, int]]:
         """As `counts`, of the text that vectors are trained on."""
-        return self._keep_counts(
-            "balanced_counts.json", made_with.of_balanced_counts, lambda: self._corpus
-        )
+        count = lambda: self._count_words(self._balanced_text)
+        record = made_with.of_balanced_counts(self.config)
+        return self._keep("balanced_counts.json", record, count, _JSON)
 
-    def _keep_counts(
-        self, name: str, record_of: RecordOf, text: Callable[[], Corpus]
-    ) -> dict[str, dict[str, int]]:
-        counts = lambda: {language: text().counts(language) for language in self._languages}
-        return self._keep_json(name, record_of, counts)
+    def _count_words(self, text: Corpus) -> dict[str, dict[str, int]]:
+        return {language: text.counts(language) for language in self._languages}
 
-    def _keep_json(self, name: str, record_of: RecordOf, make: Callable[[], Any]) -> Any:
-        save = lambda values, path: atomic.write_json(path, values)
-        return self._keep(name, record_of, make, save, atomic.read_json)
-
-    def _joint(self, replaces_words: bool) -> Vectors:
-        """One set of vectors, trained on the text of all languages together.
-
-        Args:
-          replaces_words: whether words become their translations in the dictionary at random.
-        """
-        seed = self.config.seed
-
+    def _joint_vectors(self) -> Vectors:
+        """One set of vectors, trained on the text of all languages together."""
+        if self.config.static.training == "replace":
+            name = "replace.npz"
+            record = made_with.of_replaced_vectors(self.config)
+        else:
+            name = "joint.npz"
+            record = made_with.of_vectors(self.config)
         # One training gives the words' and the n-grams' vectors, which are two files.
-        @functools.cache
-        def make() -> tuple[Vectors, Subwords]:
-            text = self._corpus
-            if replaces_words:
-                share = self.config.static.replace_share
-                text = joint_replace.joint_replace(text, self.dictionary, share, seed)
-            return train.fasttext_with_subwords(text.sentences(seed), self._settings, seed)
-
-        record_of = made_with.of_replaced_vectors if replaces_words else made_with.of_vectors
+        trained = functools.cache(self._train_joint)
         if self.config.static.keep_subwords:
-            self._keep(SUBWORDS, record_of, lambda: make()[1], Subwords.save, Subwords.load)
-        name = "replace.npz" if replaces_words else "joint.npz"
-        return self._keep(name, record_of, lambda: make()[0])
+            self._keep(SUBWORDS, record, lambda: trained()[1], Subwords)
+        return self._keep(name, record, lambda: trained()[0], Vectors)
 
-    def _separate(self) -> dict[str, Vectors]:
+    def _train_joint(self) -> tuple[Vectors, Subwords]:
+        static = self.config.static
+        seed = self.config.seed
+        text = self._balanced_text
+        if static.training == "replace":
+            # Words become their translations in the dictionary at random.
+            text = joint_replace.joint_replace(text, self.dictionary, static.replace_share, seed)
+        return train.fasttext_with_subwords(text.sentences(seed), self._settings, seed)
+
+    def _separate_vectors(self) -> dict[str, Vectors]:
         """Vectors of each language, trained on its text alone."""
-
-        def train_language(language: str) -> Vectors:
-            seed = self.config.seed
-            text = self._corpus.only(language).sentences(seed)
-            return train.fasttext(text, self._settings, seed)
-
-        return {
-            language: self._keep(
-                f"separate-{language}.npz",
-                made_with.of_vectors,
-                functools.partial(train_language, language),
-            )
-            for language in self._languages
-        }
-
-    def _duong(self) -> dict[str, Vectors]:
-        """Vectors of each language, all trained together with the dictionary."""
-
-        # One training gives all languages; it runs if the file of any is missing.
-        @functools.cache
-        def make() -> dict[str, Vectors]:
-            return duong.train(self._corpus, self.dictionary, self._settings, self.config.seed)
-
-        kept = {}
+        record = made_with.of_vectors(self.config)
+        vectors = {}
         for language in self._languages:
-            make_own = functools.partial(lambda language: make()[language], language)
-            name = f"duong-{language}.npz"
-            kept[language] = self._keep(name, made_with.of_taught_vectors, make_own)
-        return kept
+            make = functools.partial(self._train_separate, language)
+            vectors[language] = self._keep(f"separate-{language}.npz", record, make, Vectors)
+        return vectors
+
+    def _train_separate(self, language: str) -> Vectors:
+        sentences = self._balanced_text.only(language).sentences(self.config.seed)
+        return train.fasttext(sentences, self._settings, self.config.seed)
+
+    def _duong_vectors(self) -> dict[str, Vectors]:
+        """Vectors of each language, all trained together with the dictionary."""
+        record = made_with.of_taught_vectors(self.config)
+        # One training gives all languages; it runs if the file of any is missing.
+        seed = self.config.seed
+        trained = functools.cache(
+            lambda: duong.train(self._balanced_text, self.dictionary, self._settings, seed)
+        )
+        vectors = {}
+        for language in self._languages:
+            make = lambda language=language: trained()[language]
+            vectors[language] = self._keep(f"duong-{language}.npz", record, make, Vectors)
+        return vectors
 
     def _stamps_of(self, record: Mapping[str, Any]) -> dict[str, str]:
         """The stamps of the files that a file with these options depends on."""
@@ -377,21 +364,19 @@ class Trainer:
             return self.stamps
         return self.corpus.stamps
 
-    def _keep(
-        self,
-        name: str,
-        record_of: RecordOf,
-        make: Callable[[], Any],
-        save: Callable[[Any, str], None] = Vectors.save,
-        load: Callable[[str], Any] = Vectors.load,
-    ) -> Any:
-        record = record_of(self.config)
+    def _keep(self, name: str, record: dict[str, Any], make: Callable[[], Any], form: Any) -> Any:
+        """The result in a file of the folder if it was made with the options `record`; else a new one, saved there.
+
+        Args:
+          make: makes the result; not called where the file has it.
+          form: class or module whose `save` and `load` write and read the file.
+        """
         return CachedResult(
             os.path.join(self.folder, name),
             record,
             make,
-            save,
-            load,
+            form.save,
+            form.load,
             "Delete it, or give another folder with --config.static.trained=DIR",
             self._stamps_of(record),
         ).result()

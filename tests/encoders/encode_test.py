@@ -6,8 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax.encoders import encode
-from clwe_jax.encoders.encode import Row, RowEncoder
+from clwe_jax.encoders import batching, encode
+from clwe_jax.encoders.batching import Row
+from clwe_jax.encoders.encode import RowEncoder
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.protocols import Pools
 from clwe_jax.text.corpus.frequencies import Frequencies
@@ -171,10 +172,10 @@ def test_many_rows_have_little_padding(setting, monkeypatch):
     objective, tokenizer, variables, _ = setting
     encoder = RowEncoder(objective.encode, tokenizer, 16, batch_size=4)
     rows = [Row([7] * 8, [0] * 8, 1)] * 5
-    assert {plan.length for plan in encoder._separate_batches(rows)} == {16}
+    assert {plan.length for plan in batching.separate(rows, 4, 16)} == {16}
     before = encoder.means(variables, rows)
-    monkeypatch.setattr(encode, "_WORTH", 5)
-    assert {plan.length for plan in encoder._separate_batches(rows)} == {12}
+    monkeypatch.setattr(batching, "_WORTH", 5)
+    assert {plan.length for plan in batching.separate(rows, 4, 16)} == {12}
     np.testing.assert_allclose(encoder.means(variables, rows), before, atol=1e-6)
 
 

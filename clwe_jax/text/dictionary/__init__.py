@@ -28,15 +28,8 @@ __all__ = ["CLEANINGS", "Dictionary", "from_cache", "load", "read_pairs", "test_
 CLEANINGS = ("identical", "one_to_many")
 _MAX_TRANSLATIONS = 8  # default number of one_to_many
 _CACHE_VERSION = 6
-_ABOUT = (
-    "languages",
-    "skipped",
-    "unpaired",
-    "left_out",
-    "windows",
-    "spellings",
-    "rejected",
-)  # cached beside the arrays
+# Cached beside the arrays.
+_ABOUT = "languages skipped unpaired left_out windows spellings rejected".split()
 
 
 def load(

@@ -39,14 +39,8 @@ class Dictionary:
       rejected: pairs that a person has rejected: (language, word, other language, other word).
     """
 
-    ARRAYS = (
-        "language_splits",
-        "entry_splits",
-        "group_language",
-        "group_splits",
-        "target_ids",
-        "blob",
-        "offsets",
+    ARRAYS = tuple(
+        "language_splits entry_splits group_language group_splits target_ids blob offsets".split()
     )
 
     def __init__(

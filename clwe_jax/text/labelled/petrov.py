@@ -56,22 +56,10 @@ _DUTCH = {
 _EAGLES_TAG = re.compile(r"[A-Z][A-Za-z0-9]*(\+[A-Z][A-Za-z0-9]*)?")
 # By the first letter, as DA, NC and VMI are an article, a common noun and an indicative; of a verb with
 # its pronoun, VMN0000+PP3CN000, by the verb's.
-_EAGLES = {
-    "A": "ADJ",
-    "C": "CONJ",
-    "D": "DET",
-    "F": ".",
-    "I": "X",
-    "N": "NOUN",
-    "P": "PRON",
-    "R": "ADV",
-    "S": "ADP",
-    "V": "VERB",
-    "W": "X",
-    "X": "X",
-    "Y": "X",
-    "Z": "NUM",
-}
+_EAGLES = dict(
+    entry.split(":")
+    for entry in "A:ADJ C:CONJ D:DET F:. I:X N:NOUN P:PRON R:ADV S:ADP V:VERB W:X X:X Y:X Z:NUM".split()
+)
 
 
 def _names_by_tag(given: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ import logging
 from typing import Callable, Mapping, Sequence
 import unicodedata
 
-from clwe_jax.text.vocab.xlm import END_MARK, FastBpeVocabulary, MosesSegmenter
+from clwe_jax.text.vocab.xlm import END_MARK, FastBpeVocabulary, MosesSegmenter, order_pieces
 
 _GOES_ON = "@@"
 _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")  # ids 0 to 3
@@ -112,19 +112,16 @@ def vocabulary(ids: Mapping[str, int], codes: Sequence[str]) -> FastBpeVocabular
       ValueError: a line of another form, ids that are not 0, 1, 2, ..., or codes that belong to
         another vocabulary.
     """
-    pieces = sorted(ids, key=ids.get)
-    if [ids[piece] for piece in pieces] != list(range(len(pieces))):
-        raise ValueError(f"the dictionary: expected the ids 0 to {len(pieces) - 1}, each once")
-    pieces = [_ours(piece) for piece in pieces]
+    pieces = [_ours(piece) for piece in order_pieces(ids, "the dictionary")]
     merges = []
     for number, line in enumerate(codes, 1):
         parts = line.split(" ")
         if len(parts) != 3 or not parts[2].isdigit():
             raise ValueError(f"codes, line {number}: expected 'a b count', found {line[:80]!r}")
         merges.append(tuple(parts[:2]))
-    made = {a + b for a, b in merges}
+    merged = {a + b for a, b in merges}
     long = [x for x in pieces if len(x.removesuffix(END_MARK)) > 1 and not x.startswith("<")]
-    absent = [x for x in long if x not in made]
+    absent = [x for x in long if x not in merged]
     if len(absent) > len(long) // 10:
         raise ValueError(
             f"the codes do not make {len(absent):,} of the {len(long):,} pieces with an id, such as "

@@ -153,6 +153,14 @@ def load(path: str) -> FastBpeVocabulary:
         return FastBpeVocabulary(content["pieces"], content["merges"], content.get("split", False))
 
 
+def order_pieces(ids: Mapping[str, int], where: str) -> list[str]:
+    """The pieces by their ids, which have to be 0, 1, 2, ...; else ValueError, which names `where`."""
+    pieces = sorted(ids, key=ids.get)
+    if [ids[piece] for piece in pieces] != list(range(len(pieces))):
+        raise ValueError(f"{where}: expected the ids 0 to {len(pieces) - 1}, each once")
+    return pieces
+
+
 def read(vocab: Mapping[str, int], merges: str) -> FastBpeVocabulary:
     """The vocabulary in a folder of Hugging Face.
 
@@ -163,9 +171,7 @@ def read(vocab: Mapping[str, int], merges: str) -> FastBpeVocabulary:
     Raises:
       ValueError: a line without two pieces, or ids that are not 0, 1, 2, ...
     """
-    pieces = sorted(vocab, key=vocab.get)
-    if [vocab[piece] for piece in pieces] != list(range(len(pieces))):
-        raise ValueError(f"vocab.json: expected the ids 0 to {len(pieces) - 1}, each once")
+    pieces = order_pieces(vocab, "vocab.json")
     pairs = []
     for number, line in enumerate(merges.split("\n")[:-1], 1):
         parts = line.split()
